@@ -1,0 +1,31 @@
+/**
+ * Every size and count that the wall between host and sandbox enforces. Limits that a user may set (output bytes,
+ * calls per run, time) are in the configuration; the ones here are properties of the wire and cannot be turned off.
+ */
+
+/** Version of the frame protocol; the runner states it in its hello and the host refuses any other. */
+export const PROTOCOL_VERSION = 1;
+
+/** Largest frame a sandbox may send: one call with its arguments. */
+export const MAX_CALL_FRAME_BYTES = 16 * 1024 * 1024;
+
+/** Largest frame the host may send: a program, or the result of one call. */
+export const MAX_REPLY_FRAME_BYTES = 64 * 1024 * 1024;
+
+/** Deepest nesting of arrays and objects in anything that leaves the sandbox. */
+export const MAX_NESTING_DEPTH = 128;
+
+/** Connections one sandbox may have open to its socket. */
+export const MAX_CONNECTIONS = 1;
+
+/** Calls that may be queued behind those in flight, as a multiple of nothing: more is a violation of the contract. */
+export const MAX_QUEUED_CALLS = 10_000;
+
+/** Longest error message in an envelope, in characters. */
+export const MAX_ERROR_MESSAGE_CHARS = 4_000;
+
+/** Bytes a program may write past its caps (raw stdout, raw stderr) before its sandbox is killed. */
+export const MAX_RAW_STREAM_BYTES = 512 * 1024 * 1024;
+
+/** Room kept in the one output line for everything in the envelope but the data. */
+export const ENVELOPE_OVERHEAD_BYTES = 1_024;
