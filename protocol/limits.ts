@@ -18,8 +18,11 @@ export const MAX_NESTING_DEPTH = 128;
 /** Connections one sandbox may have open to its socket. */
 export const MAX_CONNECTIONS = 1;
 
-/** Calls that may be queued behind those in flight, as a multiple of nothing: more is a violation of the contract. */
-export const MAX_QUEUED_CALLS = 10_000;
+/** Calls of one sandbox that the host holds while others are in flight; with more, it stops reading. */
+export const MAX_QUEUED_CALLS = 1_000;
+
+/** Bytes of such calls. */
+export const MAX_QUEUED_CALL_BYTES = 32 * 1024 * 1024;
 
 /** Longest error message in an envelope, in characters. */
 export const MAX_ERROR_MESSAGE_CHARS = 4_000;
@@ -29,3 +32,6 @@ export const MAX_RAW_STREAM_BYTES = 512 * 1024 * 1024;
 
 /** Room kept in the one output line for everything in the envelope but the data. */
 export const ENVELOPE_OVERHEAD_BYTES = 1_024;
+
+/** Room for a claim that is a failure, beside the output cap: a message with every character escaped. */
+export const MAX_CLAIM_FAILURE_BYTES = 32 * 1024;

@@ -1,0 +1,112 @@
+import type { CallError } from "../protocol/messages.ts";
+import { parseNamespacedName } from "../protocol/tool-name.ts";
+import type { RunApprovals } from "./approvals.ts";
+import { normalizeResult, resultBytes } from "./normalize-result.ts";
+import { decide, type Policy } from "./policy.ts";
+import type { SchemaValidator } from "./schema-validator.ts";
+import type { ToolServers } from "./tool-servers.ts";
+import type { KnownTool, ToolTable } from "./tool-table.ts";
+import { UpstreamError } from "./upstream-error.ts";
+
+export type CallOutcome =
+  | { ok: true; data: unknown; raw: unknown; bytes: number }
+  | { ok: false; error: CallError; raw?: unknown; bytes: number };
+
+export interface DispatcherOptions {
+  tools: ToolTable;
+  policy: Policy;
+  servers: ToolServers;
+  validator: SchemaValidator;
+}
+
+/**
+ * Takes one call from name to outcome: known, allowed, unchanged since its types were generated, arguments valid,
+ * approved, called, answer valid. Every way to fail is an outcome; nothing is retried.
+ */
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+  }
+
+  async dispatch(
+    call: { tool: string; arguments: unknown },
+    run: { approvals: RunApprovals; signal: AbortSignal },
+  ): Promise<CallOutcome> {
+    const { tools, policy, servers, validator } = this.#options;
+    const tool = tools.get(call.tool);
+    const decision = tool === undefined ? "unavailable" : decide(policy, tool);
+    if (tool === undefined || decision === "unavailable") {
+      return refuse(call.tool, `'${call.tool}' is not available in execute_program`);
+    }
+    try {
+      const server = await servers.connect(tool.server, run.signal);
+      if (server.definitionDigest(tool.name) !== tool.definitionDigest) {
+        const what = server.definitionDigest(tool.name) === undefined ? "is no longer listed" : "has changed";
+        const message = `'${call.tool}' ${what} by its server since its types were generated; run \`ptc generate\``;
+        return refuse(call.tool, message);
+      }
+      const problem = await validator.check(tool.inputSchema, call.arguments);
+      if (problem !== undefined) {
+        return refuse(call.tool, `'${call.tool}' was not called: ${describeProblem("arguments", problem)}`);
+      }
+      if (decision === "ask" && !(await run.approvals.approve(tool, call.arguments, run.signal))) {
+        return refuse(call.tool, `'${call.tool}' needs an approval and did not get it`, "ApprovalDenied");
+      }
+      const raw = await server.call(tool.name, call.arguments, run.signal);
+      return await this.#outcome(tool, raw);
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error;
+      return {
+        ok: false,
+        error: callError(call.tool, `'${call.tool}' failed: ${error.message}`, error.retryable),
+        bytes: 0,
+      };
+    }
+  }
+
+  async #outcome(tool: KnownTool, raw: unknown): Promise<CallOutcome> {
+    const name = tool.namespacedName;
+    const bytes = resultBytes(raw);
+    const normalized = normalizeResult(raw);
+    if (!normalized.ok) {
+      return {
+        ok: false,
+        error: callError(name, `'${name}' failed: ${normalized.message}`, false),
+        raw,
+        bytes,
+      };
+    }
+    if (tool.outputSchema !== undefined && isStructured(raw)) {
+      const problem = await this.#options.validator.check(tool.outputSchema, normalized.data);
+      if (problem !== undefined) {
+        const message = `'${name}' answered against its own outputSchema: ${describeProblem("structuredContent", problem)}`;
+        return { ok: false, error: callError(name, message, false), raw, bytes };
+      }
+    }
+    return { ok: true, data: normalized.data, raw, bytes };
+  }
+}
+
+function describeProblem(subject: string, problem: string): string {
+  return `${subject}${problem.startsWith(".") || problem.startsWith("[") ? "" : " "}${problem}`;
+}
+
+function isStructured(raw: unknown): boolean {
+  return (
+    typeof raw === "object" &&
+    raw !== null &&
+    "structuredContent" in raw &&
+    raw.structuredContent !== undefined
+  );
+}
+
+function refuse(name: string, message: string, type: CallError["type"] = "ToolError"): CallOutcome {
+  return { ok: false, error: { ...callError(name, message, false), type }, bytes: 0 };
+}
+
+function callError(name: string, message: string, retryable: boolean): CallError {
+  const parsed = parseNamespacedName(name);
+  return { type: "ToolError", server: parsed?.module ?? "", tool: parsed?.tool ?? name, message, retryable };
+}

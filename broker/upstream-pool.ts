@@ -1,0 +1,206 @@
+import type { Upstream, UpstreamCallOptions, UpstreamConnection, UpstreamListing } from "./upstream.ts";
+import { UpstreamError } from "./upstream-error.ts";
+
+export interface UpstreamSource {
+  readonly name: string;
+  /** @throws UpstreamError, also when the signal aborts. */
+  connect(signal: AbortSignal): Promise<UpstreamConnection>;
+}
+
+export interface Clock {
+  /** Milliseconds from any fixed point; never runs backwards. */
+  now(): number;
+}
+
+export interface Backoff {
+  firstMs: number;
+  maxMs: number;
+  /** A connection that lived this long has made up for the failures before it. */
+  stableMs: number;
+}
+
+const DEFAULT_BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000, stableMs: 60_000 };
+
+/**
+ * The configured servers. Each is started when it is first used, at most once at a time, and shared by all who use it. One
+ * that was lost is started again on its next use, at once after its first loss and then after growing pauses, in which
+ * calls fail straight away.
+ */
+export class UpstreamPool {
+  readonly #upstreams: ReadonlyMap<string, PooledUpstream>;
+
+  constructor(sources: readonly UpstreamSource[], clock: Clock, backoff: Backoff = DEFAULT_BACKOFF) {
+    this.#upstreams = new Map(
+      sources.map((source) => [source.name, new PooledUpstream(source, clock, backoff)]),
+    );
+  }
+
+  get(name: string): Upstream | undefined {
+    return this.#upstreams.get(name);
+  }
+
+  all(): Upstream[] {
+    return [...this.#upstreams.values()];
+  }
+
+  /** Ends every server, also those that are being started. None is started again. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#upstreams.values()].map((upstream) => upstream.shutDown()));
+  }
+}
+
+class PooledUpstream implements Upstream {
+  readonly name: string;
+  readonly #source: UpstreamSource;
+  readonly #clock: Clock;
+  readonly #backoff: Backoff;
+  readonly #listeners = new Set<() => void>();
+  #connecting: { promise: Promise<UpstreamConnection>; abort: AbortController } | undefined;
+  #connection: UpstreamConnection | undefined;
+  #connectedAt = 0;
+  #failures = 0;
+  #lastFailure: UpstreamError | undefined;
+  #retryAt = Number.NEGATIVE_INFINITY;
+  #shutDown = false;
+
+  constructor(source: UpstreamSource, clock: Clock, backoff: Backoff) {
+    this.name = source.name;
+    this.#source = source;
+    this.#clock = clock;
+    this.#backoff = backoff;
+  }
+
+  async list(signal?: AbortSignal): Promise<UpstreamListing> {
+    const connection = await this.#connect(signal);
+    const tools = await connection.listTools(signal);
+    const { implementation, protocolVersion } = connection;
+    return { implementation, protocolVersion, tools };
+  }
+
+  async call(tool: string, args: unknown, options: UpstreamCallOptions): Promise<unknown> {
+    const connection = await this.#connect(options.signal);
+    return connection.callTool(tool, args, options);
+  }
+
+  onToolsChanged(listener: () => void): () => void {
+    // Each its own entry, should one listener be added twice.
+    const entry = () => listener();
+    this.#listeners.add(entry);
+    if (this.#listeners.size === 1 && this.#connection !== undefined) this.#follow(this.#connection);
+    return () => {
+      this.#listeners.delete(entry);
+    };
+  }
+
+  async close(): Promise<void> {
+    const { promise, abort } = this.#connecting ?? {};
+    const connection = this.#connection;
+    this.#connecting = undefined;
+    this.#connection = undefined;
+    abort?.abort();
+    // Whoever started it takes care of one that is done too late to be aborted.
+    await Promise.allSettled([promise, connection?.close()]);
+  }
+
+  async shutDown(): Promise<void> {
+    this.#shutDown = true;
+    await this.close();
+  }
+
+  async #connect(signal: AbortSignal | undefined): Promise<UpstreamConnection> {
+    if (signal?.aborted) throw this.#cancelled();
+    if (this.#shutDown)
+      throw new UpstreamError("cancelled", `server '${this.name}' is not used: ptc is ending`);
+    if (this.#connection !== undefined) return this.#connection;
+    if (this.#connecting === undefined) {
+      this.#refuseDuringBackoff();
+      const abort = new AbortController();
+      this.#connecting = { promise: this.#start(abort.signal), abort };
+    }
+    return this.#wait(this.#connecting.promise, signal);
+  }
+
+  async #start(signal: AbortSignal): Promise<UpstreamConnection> {
+    let connection: UpstreamConnection;
+    try {
+      connection = await this.#source.connect(signal);
+    } catch (error) {
+      if (!signal.aborted) {
+        this.#connecting = undefined;
+        this.#fail(error, 0);
+      }
+      throw error;
+    }
+    if (signal.aborted) {
+      await connection.close();
+      throw this.#cancelled();
+    }
+    this.#connecting = undefined;
+    this.#connection = connection;
+    this.#connectedAt = this.#clock.now();
+    connection.onLost((reason) => this.#onLost(connection, reason));
+    if (this.#listeners.size > 0) this.#follow(connection);
+    return connection;
+  }
+
+  #follow(connection: UpstreamConnection): void {
+    connection.onToolsChanged(() => {
+      for (const listener of this.#listeners) listener();
+    });
+  }
+
+  #onLost(connection: UpstreamConnection, reason: UpstreamError): void {
+    if (this.#connection !== connection) return;
+    this.#connection = undefined;
+    if (this.#clock.now() - this.#connectedAt >= this.#backoff.stableMs) this.#failures = 0;
+    this.#fail(reason, 1);
+  }
+
+  /** Sets the pause before the next start; `free` failures have none. */
+  #fail(error: unknown, free: number): void {
+    this.#failures++;
+    this.#lastFailure = error instanceof UpstreamError ? error : undefined;
+    const doublings = this.#failures - 1 - free;
+    const pauseMs = doublings < 0 ? 0 : Math.min(this.#backoff.maxMs, this.#backoff.firstMs * 2 ** doublings);
+    this.#retryAt = this.#clock.now() + pauseMs;
+  }
+
+  #refuseDuringBackoff(): void {
+    const waitMs = this.#retryAt - this.#clock.now();
+    if (waitMs <= 0) return;
+    const last = this.#lastFailure;
+    const seconds = Math.ceil(waitMs / 1_000);
+    const reason = last === undefined ? `server '${this.name}' failed` : last.message;
+    throw new UpstreamError(
+      last?.code ?? "disconnected",
+      `${reason}; it will be tried again in ${seconds} s`,
+      {
+        cause: last,
+        retryable: true,
+      },
+    );
+  }
+
+  /** Waits for a start that others may be waiting for as well, and which goes on without this caller. */
+  async #wait(
+    promise: Promise<UpstreamConnection>,
+    signal: AbortSignal | undefined,
+  ): Promise<UpstreamConnection> {
+    promise.catch(() => {});
+    if (signal === undefined) return promise;
+    let onAbort = () => {};
+    const aborted = new Promise<never>((_, reject) => {
+      onAbort = () => reject(this.#cancelled());
+      signal.addEventListener("abort", onAbort, { once: true });
+    });
+    try {
+      return await Promise.race([promise, aborted]);
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  #cancelled(): UpstreamError {
+    return new UpstreamError("cancelled", `server '${this.name}' was not called: the call is cancelled`);
+  }
+}

@@ -1,0 +1,50 @@
+import { createInterface } from "node:readline/promises";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "../broker/approvals.ts";
+import { matchesPattern } from "../protocol/tool-pattern.ts";
+import type { Surroundings } from "./surroundings.ts";
+
+const MAX_ARGUMENT_CHARS = 2_000;
+
+/**
+ * The approver of the command line: `--approve` patterns first, then a question on the terminal, and where there is no
+ * terminal the answer is no.
+ */
+export function buildApprover(patterns: readonly string[], surroundings: Surroundings): Approver {
+  const { stdin, stderr } = surroundings;
+  return {
+    async ask(request, signal) {
+      if (patterns.some((pattern) => matchesPattern(pattern, request.tool))) return "once";
+      if (stdin.isTTY !== true || stderr.isTTY !== true) {
+        stderr.write(
+          `ptc: ${request.tool} was denied: nobody can be asked here; pass --approve '${request.tool}'\n`,
+        );
+        return "denied";
+      }
+      return askOnTerminal(request, surroundings, signal);
+    },
+  };
+}
+
+async function askOnTerminal(
+  request: ApprovalRequest,
+  surroundings: Surroundings,
+  signal: AbortSignal,
+): Promise<ApprovalAnswer> {
+  const prompt = createInterface({ input: surroundings.stdin, output: surroundings.stderr });
+  const shown = printable(JSON.stringify(request.arguments, null, 2)).slice(0, MAX_ARGUMENT_CHARS);
+  try {
+    const question = `\nThe program wants to call ${request.tool} with\n${shown}\nAllow? [y]es, [a]lways in this run, [N]o: `;
+    const answer = (await prompt.question(question, { signal })).trim().toLowerCase();
+    if (answer === "y" || answer === "yes") return "once";
+    return answer === "a" || answer === "always" ? "run" : "denied";
+  } catch {
+    return "denied";
+  } finally {
+    prompt.close();
+  }
+}
+
+/** Arguments are the program's: no control character of theirs may repaint the question. */
+function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, (character) => (character === "\n" ? character : "\u{fffd}"));
+}

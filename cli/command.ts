@@ -1,0 +1,10 @@
+import type { Command } from "commander";
+import type { ExitCode } from "./exit-code.ts";
+import type { Surroundings } from "./surroundings.ts";
+
+/** Adds one command to the program. `finish` takes the exit code of the command that ran. */
+export type DefineCommand = (
+  program: Command,
+  surroundings: Surroundings,
+  finish: (code: ExitCode) => void,
+) => void;

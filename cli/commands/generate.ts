@@ -1,0 +1,252 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+import { UpstreamError } from "../../broker/upstream-error.ts";
+import type { UpstreamPool } from "../../broker/upstream-pool.ts";
+import { readCatalog } from "../../catalog/catalog-file.ts";
+import { compareCatalogs, renderDrift, type ServerDrift } from "../../catalog/drift.ts";
+import { type GenerationPlan, planGeneration, type StoredCatalog } from "../../catalog/generate-plan.ts";
+import { writeGenerated } from "../../catalog/write-generated.ts";
+import type { ServerListing } from "../../codegen/server-listing.ts";
+import { namespacedName } from "../../protocol/tool-name.ts";
+import { currentProcess } from "../../sandbox/process-identity.ts";
+import { StateDirectory } from "../../sandbox/state-directory.ts";
+import type { DefineCommand } from "../command.ts";
+import { composeUpstreams, generatedDirectory, stateBase } from "../composition.ts";
+import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
+import { loadConfiguration } from "../configuration/load.ts";
+import { unmatchedPatterns } from "../configuration/unmatched-patterns.ts";
+import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import { type Surroundings, write } from "../surroundings.ts";
+
+interface GenerateFlags {
+  config?: string;
+  out?: string;
+  check?: boolean;
+  watch?: boolean;
+  json?: boolean;
+}
+
+interface Listed {
+  listings: ServerListing[];
+  failures: { server: string; message: string }[];
+}
+
+/** `ptc generate [SERVER...]` */
+export const generateCommand: DefineCommand = (program, surroundings, finish) => {
+  program
+    .command("generate")
+    .description("write typed modules, catalog and lock from what the configured servers list")
+    .argument("[server...]", "only these servers; the others stay as they are")
+    .option("--config <file>", "configuration file")
+    .option("--out <directory>", "where to write (default: generated, beside the configuration file)")
+    .option("--check", "write nothing; exit 4 with a diff when what servers list has drifted")
+    .option("--watch", "go on, and generate again whenever a server says that its tools have changed")
+    .option("--json", "print what was done as JSON")
+    .addHelpText("after", "\nExample:\n  ptc generate && git diff generated/\n")
+    .action(async (servers: string[], flags: GenerateFlags) => {
+      finish(await generate(servers, flags, surroundings));
+    });
+};
+
+async function generate(
+  names: string[],
+  flags: GenerateFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { env } = surroundings;
+  const cwd = surroundings.cwd();
+  if (flags.check && flags.watch)
+    throw new UsageError("--check writes nothing, so it does not go with --watch");
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd });
+  const selected = selectServers(configuration, names);
+  const directory = flags.out === undefined ? generatedDirectory(configuration) : resolve(cwd, flags.out);
+  const state = new StateDirectory(stateBase(env), currentProcess());
+  const pool = composeUpstreams(configuration, state);
+  const onceMore = async () => {
+    const round = await list(selected, pool);
+    const previous = await readCatalog(directory);
+    const plan = await planGeneration({
+      listings: round.listings,
+      previous,
+      keep: keptServers(configuration, round),
+    });
+    return { round, previous, plan };
+  };
+  try {
+    const { round, previous, plan } = await onceMore();
+    const drift = await compareCatalogs(previous?.catalog, plan.catalog);
+    const context = { configuration, directory, flags, surroundings };
+    await warn(context, round, plan, previous);
+    refuseUnmatchedPatterns(context, plan);
+    if (flags.check) return await check(context, round, plan, drift);
+    await writePlan(context, plan, drift);
+    if (flags.watch)
+      await watch(selected, pool, surroundings, async () => {
+        const next = await onceMore();
+        const changes = await compareCatalogs(next.previous?.catalog, next.plan.catalog);
+        await warn(context, next.round, next.plan, next.previous);
+        if (changes.length > 0) await writePlan(context, next.plan, changes);
+      });
+    const missing = round.failures.some(({ server }) => !plan.lock.servers.has(server));
+    return missing ? EXIT.failed : EXIT.done;
+  } finally {
+    await pool.close();
+    state.remove();
+  }
+}
+
+interface Context {
+  configuration: Configuration;
+  directory: string;
+  flags: GenerateFlags;
+  surroundings: Surroundings;
+}
+
+function selectServers(
+  configuration: Configuration,
+  names: readonly string[],
+): readonly ServerConfiguration[] {
+  if (names.length === 0) return configuration.servers;
+  const unknown = names.find((name) => !configuration.servers.some((server) => server.name === name));
+  if (unknown !== undefined) {
+    const known = configuration.servers.map((server) => server.name).join(", ");
+    throw new UsageError(`there is no server '${unknown}' in the configuration; it has ${known || "none"}`);
+  }
+  return configuration.servers.filter((server) => names.includes(server.name));
+}
+
+/** Asks all servers at once. One that cannot be listed takes none of the others down. */
+async function list(servers: readonly ServerConfiguration[], pool: UpstreamPool): Promise<Listed> {
+  const listed: Listed = { listings: [], failures: [] };
+  await Promise.all(
+    servers.map(async ({ name, description }) => {
+      try {
+        const listing = await pool.get(name)?.list();
+        if (listing === undefined) return;
+        listed.listings.push({ name, ...(description === undefined ? {} : { description }), ...listing });
+      } catch (error) {
+        if (!(error instanceof UpstreamError)) throw error;
+        listed.failures.push({ server: name, message: error.message });
+      }
+    }),
+  );
+  return listed;
+}
+
+/** Configured servers that were not listed now: not asked for, or out of reach. */
+function keptServers(configuration: Configuration, { listings }: Listed): string[] {
+  const listed = new Set(listings.map((listing) => listing.name));
+  return configuration.servers.map((server) => server.name).filter((name) => !listed.has(name));
+}
+
+async function warn(
+  { surroundings }: Context,
+  { failures }: Listed,
+  plan: GenerationPlan,
+  previous: StoredCatalog | undefined,
+): Promise<void> {
+  const lines = failures.map(({ server, message }) => {
+    const kept = previous?.lock.servers.has(server) ? "; its last modules are kept" : "";
+    return `ptc: warning: ${message}${kept}`;
+  });
+  for (const { server, tool, message } of plan.warnings) {
+    const where = tool === undefined ? `server '${server}'` : `server '${server}', tool '${tool}'`;
+    lines.push(`ptc: warning: ${where}: ${message}`);
+  }
+  if (lines.length > 0) await write(surroundings.stderr, `${lines.join("\n")}\n`);
+}
+
+/** An entry that guards nothing is most often a slip, so nothing is written until it is mended. */
+function refuseUnmatchedPatterns({ configuration }: Context, plan: GenerationPlan): void {
+  const names = plan.catalog.servers.flatMap((server) =>
+    server.tools.map((tool) => namespacedName(server.module, tool.name)),
+  );
+  const unlisted = configuration.servers
+    .filter((server) => !plan.lock.servers.has(server.name))
+    .map((server) => server.module);
+  const [first] = unmatchedPatterns(configuration, names, unlisted);
+  if (first !== undefined) throw new UsageError(first.message);
+}
+
+async function check(
+  { directory, flags, surroundings }: Context,
+  { failures }: Listed,
+  plan: GenerationPlan,
+  drift: ServerDrift[],
+): Promise<ExitCode> {
+  const stale = [...plan.files]
+    .filter(([path, text]) => !holds(join(directory, path), text))
+    .map(([path]) => path);
+  if (flags.json) {
+    await write(surroundings.stdout, `${JSON.stringify({ drift, stale, failures })}\n`);
+  } else if (drift.length > 0) {
+    await write(surroundings.stdout, renderDrift(drift));
+  } else if (stale.length > 0) {
+    await write(surroundings.stdout, `out of date, run \`ptc generate\`: ${stale.join(", ")}\n`);
+  }
+  if (drift.length > 0 || stale.length > 0) return EXIT.drift;
+  return failures.length > 0 ? EXIT.failed : EXIT.done;
+}
+
+function holds(path: string, text: string): boolean {
+  return existsSync(path) && readFileSync(path, "utf8") === text;
+}
+
+async function writePlan(
+  { directory, flags, surroundings }: Context,
+  plan: GenerationPlan,
+  drift: ServerDrift[],
+): Promise<void> {
+  const { written, removed } = await writeGenerated(directory, plan.files);
+  const servers = plan.catalog.servers.map(({ name, module, tools }) => ({
+    name,
+    tools: tools.length,
+    module: `servers/${module}/index.ts`,
+  }));
+  if (flags.json) {
+    await write(surroundings.stdout, `${JSON.stringify({ directory, servers, written, removed, drift })}\n`);
+    return;
+  }
+  const shown = relative(surroundings.cwd(), directory) || ".";
+  const width = Math.max(...servers.map(({ name }) => name.length), 0);
+  const lines = servers.map(({ name, tools, module }) => {
+    const count = `${tools} ${tools === 1 ? "tool" : "tools"}`.padStart(10);
+    return `${name.padEnd(width)} ${count}  ${join(shown, module)}${written.includes(module) ? "" : "  (unchanged)"}`;
+  });
+  if (servers.length === 0) lines.push("no servers are configured, so there is nothing to generate");
+  await write(surroundings.stdout, `${lines.join("\n")}\n`);
+}
+
+/** Runs `again` whenever a server says that its tools have changed, one run at a time, until ptc is told to stop. */
+async function watch(
+  servers: readonly ServerConfiguration[],
+  pool: UpstreamPool,
+  surroundings: Surroundings,
+  again: () => Promise<void>,
+): Promise<void> {
+  let wanted = false;
+  let wake = () => {};
+  let stopped = false;
+  const stop = () => {
+    stopped = true;
+    wake();
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) surroundings.on(signal, stop);
+  for (const { name } of servers) {
+    pool.get(name)?.onToolsChanged(() => {
+      wanted = true;
+      wake();
+    });
+  }
+  surroundings.stderr.write("ptc: watching for changed tools; stop with Ctrl-C\n");
+  while (!stopped) {
+    if (!wanted) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      continue;
+    }
+    wanted = false;
+    await again();
+  }
+}

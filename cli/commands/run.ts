@@ -1,0 +1,129 @@
+import { readFile } from "node:fs/promises";
+import { basename, extname, resolve } from "node:path";
+import { text as readText } from "node:stream/consumers";
+import { executeProgram } from "../../execution/execute-program.ts";
+import type { Language, Program } from "../../execution/program.ts";
+import { renderEnvelope } from "../../execution/seal.ts";
+import { buildApprover } from "../approver.ts";
+import type { DefineCommand } from "../command.ts";
+import { composeExecution } from "../composition.ts";
+import { loadConfiguration } from "../configuration/load.ts";
+import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import { type Surroundings, write } from "../surroundings.ts";
+
+const LANGUAGES: Readonly<Record<string, Language>> = {
+  ".ts": "typescript",
+  ".mts": "typescript",
+  ".js": "javascript",
+  ".mjs": "javascript",
+};
+const STDIN_FILE_NAME = "program.ts";
+const MAX_TIMEOUT_SECONDS = 86_400;
+
+interface RunFlags {
+  config?: string;
+  data?: string;
+  timeout?: string;
+  approve: string[];
+}
+
+/** `ptc run FILE|-` */
+export const runCommand: DefineCommand = (program, surroundings, finish) => {
+  program
+    .command("run")
+    .description("run one program in a sandbox; stdout is one line of JSON, stderr the program's console")
+    .argument("<file>", "a .ts, .mts, .js or .mjs file, or - for TypeScript on stdin")
+    .option("--config <file>", "configuration file")
+    .option("--data <json>", "JSON that the program sees as `data`, or @FILE to read it from a file")
+    .option("--timeout <seconds>", "time limit of the program, instead of the configured one")
+    .option(
+      "--approve <pattern>",
+      "approve calls of matching tools (repeatable; * is a wildcard)",
+      collect,
+      [],
+    )
+    .addHelpText(
+      "after",
+      '\nExample:\n  ptc run report.ts --data \'{"month": "2026-05"}\' | jq .result.data\n',
+    )
+    .action(async (file: string, flags: RunFlags) => {
+      finish(await run(file, flags, surroundings));
+    });
+};
+
+async function run(file: string, flags: RunFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { env } = surroundings;
+  const cwd = surroundings.cwd();
+  const program = await readProgram(file, flags.data, surroundings);
+  const timeoutMs = flags.timeout === undefined ? undefined : parseTimeout(flags.timeout);
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd });
+  const execution = await composeExecution(configuration, env, buildApprover(flags.approve, surroundings));
+
+  const cancel = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+    surroundings.on(signal, () => cancel.abort());
+  const { envelope, cleared } = await executeProgram(program, execution.parts, {
+    limits: { ...execution.limits, ...(timeoutMs === undefined ? {} : { timeoutMs }) },
+    onConsole: ({ text }) => surroundings.stderr.write(text),
+    signal: cancel.signal,
+  });
+  await write(surroundings.stdout, `${renderEnvelope(envelope)}\n`);
+  await Promise.all([cleared, execution.close()]);
+  if (envelope.result.ok) return EXIT.done;
+  return envelope.result.error.type === "SandboxUnavailable" ? EXIT.noSandbox : EXIT.failed;
+}
+
+async function readProgram(
+  file: string,
+  data: string | undefined,
+  surroundings: Surroundings,
+): Promise<Program> {
+  const language = file === "-" ? "typescript" : LANGUAGES[extname(file).toLowerCase()];
+  if (language === undefined) {
+    throw new UsageError(`${file}: not a program; give a .ts, .mts, .js or .mjs file, or - for stdin`);
+  }
+  const code =
+    file === "-" ? await readText(surroundings.stdin) : await readFileOrExplain(file, surroundings.cwd());
+  return {
+    code,
+    data: await readData(data, surroundings.cwd()),
+    language,
+    fileName: file === "-" ? STDIN_FILE_NAME : basename(file),
+  };
+}
+
+async function readData(flag: string | undefined, cwd: string): Promise<unknown> {
+  if (flag === undefined) return {};
+  const fromFile = flag.startsWith("@");
+  const text = fromFile ? await readFileOrExplain(flag.slice(1), cwd) : flag;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const where = fromFile ? flag.slice(1) : "--data";
+    throw new UsageError(`${where}: not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+async function readFileOrExplain(file: string, cwd: string): Promise<string> {
+  try {
+    return await readFile(resolve(cwd, file), "utf8");
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "ENOENT") throw new UsageError(`${file}: there is no such file`);
+    throw new UsageError(`${file}: cannot be read (${String(code)})`);
+  }
+}
+
+function parseTimeout(text: string): number {
+  const seconds = Number(text);
+  if (!(seconds > 0 && seconds <= MAX_TIMEOUT_SECONDS)) {
+    throw new UsageError(
+      `--timeout: '${text}' is not a number of seconds between 0 and ${MAX_TIMEOUT_SECONDS}`,
+    );
+  }
+  return Math.ceil(seconds * 1_000);
+}
+
+function collect(value: string, previous: string[]): string[] {
+  return [...previous, value];
+}

@@ -1,0 +1,16 @@
+/** A configuration that cannot be used. The message is one line, names file, line and key, and holds no value of a secret. */
+export class ConfigurationError extends Error {
+  override readonly name = "ConfigurationError";
+  readonly code: "not_found" | "unreadable" | "invalid";
+
+  constructor(code: ConfigurationError["code"], message: string, options?: ErrorOptions) {
+    super(message.replace(/\s*[\r\n]+\s*/g, " "), options);
+    this.code = code;
+  }
+}
+
+/** Something wrong with the value at a path of the file: what, and what to do. */
+export interface Problem {
+  path: readonly PropertyKey[];
+  message: string;
+}

@@ -1,0 +1,38 @@
+import { matchesPattern } from "../../protocol/tool-pattern.ts";
+import type { Configuration, ToolPattern } from "./configuration.ts";
+import { nearestName } from "./nearest-name.ts";
+
+export interface UnmatchedPattern extends ToolPattern {
+  /** One line for a person: file, line, key, and what to do. */
+  message: string;
+}
+
+/**
+ * The entries of `tools` and `approvals` that match no tool, which is most often a slip that leaves a tool unguarded.
+ *
+ * @param unlistedModules modules of servers whose tools are not known; entries that may be meant for them are not judged.
+ */
+export function unmatchedPatterns(
+  configuration: Pick<Configuration, "file" | "toolPatterns">,
+  namespacedToolNames: readonly string[],
+  unlistedModules: readonly string[] = [],
+): UnmatchedPattern[] {
+  return configuration.toolPatterns
+    .filter(({ pattern }) => !namespacedToolNames.some((name) => matchesPattern(pattern, name)))
+    .filter(({ pattern }) => !unlistedModules.some((module) => mayMatchModule(pattern, module)))
+    .map((entry) => {
+      const nearest = nearestName(entry.pattern, namespacedToolNames);
+      const advice =
+        nearest === undefined ? "see `ptc list` for the names of tools" : `did you mean '${nearest}'?`;
+      const place = `${configuration.file ?? "configuration"}:${entry.line}: ${entry.key}`;
+      return { ...entry, message: `${place}: '${entry.pattern}' matches no tool; ${advice}` };
+    });
+}
+
+function mayMatchModule(pattern: string, module: string): boolean {
+  const wildcard = pattern.indexOf("*");
+  const prefix = `mcp__${module}__`;
+  if (wildcard < 0) return pattern.startsWith(prefix);
+  const literal = pattern.slice(0, wildcard);
+  return literal.startsWith(prefix) || prefix.startsWith(literal);
+}

@@ -1,0 +1,58 @@
+/**
+ * The only place where text of a server becomes source text. Whatever goes into a generated file passes one of these
+ * functions, so that it cannot end the comment or the literal that holds it, nor hide from a person who reads it.
+ */
+
+/** Control characters, format characters (bidi, zero width, tags), line separators and lone surrogates. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+
+/** As above, but without what text of several lines and joined emoji or scripts need. */
+const INVISIBLE_IN_TEXT = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+
+const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
+
+/** A string literal in double quotes, on one line, the same value in TypeScript, JavaScript and JSON. */
+export function quoteString(value: string): string {
+  return JSON.stringify(value)
+    .replace(INVISIBLE, (character) =>
+      Array.from({ length: character.length }, (_, i) => escapeUnit(character.charCodeAt(i))).join(""),
+    )
+    .replaceAll("</", "<\\/");
+}
+
+/** A property name as it is written in a type: bare when it is an identifier, else a string literal. */
+export function propertyName(name: string): string {
+  return IDENTIFIER.test(name) ? name : quoteString(name);
+}
+
+/** The lines of a text, to be put into a block comment. None of them can end the comment or become a directive. */
+export function commentLines(text: string): string[] {
+  return text
+    .replace(/\r\n?|[\u0085\u2028\u2029\v\f]/g, "\n")
+    .replace(INVISIBLE_IN_TEXT, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
+    .replaceAll("*/", "*\\/")
+    .replaceAll("</", "<\\/")
+    .replace(/^([\s*/]*)@/gm, "$1\\@")
+    .split("\n")
+    .map((line) => line.trimEnd());
+}
+
+/** One line of text as a terminal may show it: nothing in it moves the cursor, changes direction or hides. */
+export function visibleLine(text: string): string {
+  return text.replace(INVISIBLE, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+}
+
+/** A block comment, without indentation; nothing when there is nothing to say. `facts` are our own lines, as they are. */
+export function blockComment(text: string, facts: readonly string[] = []): string[] {
+  const lines = commentLines(text);
+  while (lines[0] === "") lines.shift();
+  while (lines.at(-1) === "") lines.pop();
+  const all = [...lines, ...facts];
+  if (all.length === 0) return [];
+  if (all.length === 1) return [`/** ${all[0]} */`];
+  return ["/**", ...all.map((line) => (line === "" ? " *" : ` * ${line}`)), " */"];
+}
+
+function escapeUnit(unit: number): string {
+  return `\\u${unit.toString(16).padStart(4, "0")}`;
+}

@@ -1,0 +1,34 @@
+/** How much of a server's definitions is turned into types. What lies beyond falls back to a wider type. */
+
+/** Levels of objects, arrays and combinations within one declaration. */
+export const MAX_TYPE_DEPTH = 32;
+
+/** Levels from the root of a schema, following references, before one is cut. */
+export const MAX_REFERENCE_LEVELS = 300;
+
+/** Schemas that are visited for one tool's input, and again for its output. */
+export const MAX_SCHEMA_NODES = 25_000;
+
+/** Values of one `enum`. */
+export const MAX_ENUM_VALUES = 2_000;
+
+/** Combinations that an intersection of unions may expand to; TypeScript gives up at 100,000. */
+export const MAX_INTERSECTION_VARIANTS = 512;
+
+/** Optional elements of one tuple; each of them adds an alternative. */
+export const MAX_OPTIONAL_ELEMENTS = 8;
+
+/** Length of one description, in characters. */
+export const MAX_DESCRIPTION_CHARS = 32_768;
+
+/** Length of all descriptions of one tool, in characters. */
+export const MAX_TOOL_DESCRIPTION_CHARS = 262_144;
+
+/** Length of a default value shown in documentation, in characters of JSON. */
+export const MAX_DEFAULT_CHARS = 200;
+
+/** Length of an identifier before it is cut and made distinct by a hash. */
+export const MAX_IDENTIFIER_CHARS = 64;
+
+/** Nesting of arrays and objects that is kept of a tool's definition. */
+export const MAX_DEFINITION_DEPTH = 256;

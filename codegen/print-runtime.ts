@@ -1,0 +1,46 @@
+/** What every program finds around it, as `runtime.d.ts`: the same text whatever the servers are. */
+export const RUNTIME_DECLARATIONS = `/** What a program run by ptc finds around it. Written by \`ptc generate\`: edits are lost. */
+
+type Arguments<In> = {} extends In ? [args?: In] : [args: In];
+
+/** A tool of an MCP server. */
+export interface ToolFunction<In, Out> {
+  /** Calls the tool. Throws \`ToolError\` when it fails. */
+  (...args: Arguments<In>): Promise<Out>;
+  /** Calls the tool. Never throws; \`raw\` is the MCP result. */
+  result(...args: Arguments<In>): Promise<ToolResult<Out>>;
+}
+
+export type ToolResult<Out> = { ok: true; data: Out; raw: any } | { ok: false; error: ToolError; raw?: any };
+
+/** The function that calls a tool by its namespaced name. */
+export declare function tool<In, Out>(name: string): ToolFunction<In, Out>;
+
+declare global {
+  /** The data given along with the program. */
+  var data: any;
+
+  /** Set this to the value that the program returns. */
+  var result: any;
+
+  /** Calls a tool by its namespaced name, \`mcp__<server_module>__<tool>\`. */
+  function callTool(name: string, args?: object): Promise<any>;
+
+  /** Calls functions at once, at most \`limit\` of them at a time. Results come in order. */
+  function parallel<const Fns extends readonly (() => Promise<any>)[]>(
+    fns: Fns,
+    options?: { limit?: number },
+  ): Promise<{ -readonly [K in keyof Fns]: Awaited<ReturnType<Fns[K]>> }>;
+
+  /** A tool call that failed. */
+  class ToolError extends Error {
+    name: string;
+    /** The server's module name. */
+    readonly server: string;
+    /** The tool's protocol name. */
+    readonly tool: string;
+    /** Whether the same call may succeed later. */
+    readonly retryable: boolean;
+  }
+}
+`;

@@ -1,0 +1,140 @@
+import { isBuiltin } from "node:module";
+import { build, type Message, type Plugin } from "esbuild";
+import { PROGRAM_SCHEME } from "../protocol/paths.ts";
+import type { Program } from "./program.ts";
+
+/** The generated modules that a program may import, by server module. */
+export interface ModuleSource {
+  /** Server modules that exist, sorted. */
+  modules(): readonly string[];
+  /** Source of `servers/<module>/index.ts`; `undefined` when there is none. */
+  load(module: string): Promise<string | undefined>;
+}
+
+export type BundleOutcome = { ok: true; bundle: string } | { ok: false; message: string };
+
+const MAX_CODE_BYTES = 2 * 1024 * 1024;
+const MAX_GLOBAL_TOOLS = 2_000;
+const MAX_ERRORS_SHOWN = 5;
+const MAX_LINE_CHARS = 200;
+
+/** The bundler writes sources as `<namespace>:<path>`, so this namespace is the scheme that the runner looks for. */
+const PROGRAM = PROGRAM_SCHEME.slice(0, -1);
+const GENERATED = "generated";
+const RUNTIME = "runtime";
+
+/** Where generated modules and global tool names reach the runner, which put the function there. */
+const RUNTIME_SOURCE =
+  'const make = globalThis[Symbol.for("ptc.tool")];\n' +
+  "export const tool = /* @__NO_SIDE_EFFECTS__ */ (name) => make(name);\n";
+
+/**
+ * Bundles a program into one ES module. The resolver is closed: nothing but the program's text and the generated modules
+ * is ever read, whatever the program imports. Errors are told in the program's own lines.
+ */
+export async function bundleProgram(program: Program, source: ModuleSource): Promise<BundleOutcome> {
+  const bytes = Buffer.byteLength(program.code);
+  if (bytes > MAX_CODE_BYTES) {
+    return {
+      ok: false,
+      message: `the program is ${bytes} bytes and at most ${MAX_CODE_BYTES} are taken; pass data as data`,
+    };
+  }
+  try {
+    const result = await build({
+      entryPoints: [PROGRAM],
+      inject: [RUNTIME],
+      plugins: [closedResolver(program, source)],
+      bundle: true,
+      write: false,
+      format: "esm",
+      platform: "node",
+      target: "node22",
+      sourcemap: "inline",
+      sourcesContent: false,
+      legalComments: "none",
+      charset: "utf8",
+      logLevel: "silent",
+      absWorkingDir: "/",
+      tsconfigRaw: { compilerOptions: {} },
+    });
+    return { ok: true, bundle: result.outputFiles[0]?.text ?? "" };
+  } catch (error) {
+    const messages = error instanceof Error && "errors" in error ? (error.errors as Message[]) : undefined;
+    if (messages === undefined) throw error;
+    return { ok: false, message: renderErrors(messages) };
+  }
+}
+
+function closedResolver(program: Program, source: ModuleSource): Plugin {
+  return {
+    name: "closed-resolver",
+    setup(builder) {
+      builder.onResolve({ filter: /.*/ }, ({ path, kind, namespace }) => {
+        if (kind === "entry-point") {
+          return path === PROGRAM
+            ? { path: program.fileName, namespace: PROGRAM }
+            : { path: "globals", namespace: RUNTIME };
+        }
+        if (namespace === GENERATED && path === "../../runtime.js")
+          return { path: "tool", namespace: RUNTIME };
+        if (namespace === RUNTIME) return { path: "tool", namespace: RUNTIME };
+        if (namespace !== PROGRAM) return refuse(path, source);
+        if (isBuiltin(path)) return { path, external: true };
+        const module = /^(?:\.\/)?servers\/([a-z0-9_]+)(?:\/index(?:\.[jt]s)?)?$/.exec(path)?.[1];
+        if (module === undefined) return refuse(path, source);
+        if (!source.modules().includes(module)) return unknownServer(module, source);
+        return { path: module, namespace: GENERATED };
+      });
+      builder.onLoad({ filter: /.*/, namespace: PROGRAM }, () => ({
+        contents: program.code,
+        loader: program.language === "typescript" ? "ts" : "js",
+      }));
+      builder.onLoad({ filter: /.*/, namespace: GENERATED }, async ({ path }) => {
+        const contents = await source.load(path);
+        if (contents === undefined)
+          return { errors: [{ text: `servers/${path}/index.ts is missing; run \`ptc generate\`` }] };
+        return { contents, loader: "ts" };
+      });
+      builder.onLoad({ filter: /.*/, namespace: RUNTIME }, ({ path }) => ({
+        contents: path === "tool" ? RUNTIME_SOURCE : globalTools(program.code),
+        loader: "js",
+      }));
+    },
+  };
+}
+
+/** Exports one function for each `mcp__<server>__<tool>` in the text; the bundler uses those that are free variables. */
+function globalTools(code: string): string {
+  const names = [...new Set(code.match(/\bmcp__[A-Za-z0-9_$]+/g))].slice(0, MAX_GLOBAL_TOOLS);
+  const exports = names.map((name) => `export const ${name} = tool(${JSON.stringify(name)});`);
+  return names.length === 0 ? "" : ['import { tool } from "tool";', ...exports].join("\n");
+}
+
+function refuse(path: string, source: ModuleSource) {
+  const text = `'${path}' cannot be imported: a program can import Node's built-in modules and ${listServers(source)}`;
+  return { errors: [{ text }] };
+}
+
+function unknownServer(module: string, source: ModuleSource) {
+  return {
+    errors: [{ text: `there is no server module '${module}': a program can import ${listServers(source)}` }],
+  };
+}
+
+function listServers(source: ModuleSource): string {
+  const modules = source.modules();
+  if (modules.length === 0) return "no server modules yet (run `ptc generate`)";
+  return modules.map((module) => `./servers/${module}/index.js`).join(", ");
+}
+
+function renderErrors(messages: readonly Message[]): string {
+  const shown = messages.slice(0, MAX_ERRORS_SHOWN).map(({ text, location }) => {
+    if (location === null) return text;
+    const file = location.file.slice(location.file.lastIndexOf(PROGRAM_SCHEME) + PROGRAM_SCHEME.length);
+    const line = location.lineText.trim().slice(0, MAX_LINE_CHARS);
+    return `${file}:${location.line}:${location.column + 1}: ${text}\n    ${line}`;
+  });
+  if (messages.length > shown.length) shown.push(`and ${messages.length - shown.length} more`);
+  return shown.join("\n");
+}

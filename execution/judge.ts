@@ -1,0 +1,84 @@
+import { parseClaim } from "../protocol/claim.ts";
+import { buildFailure, type Failure } from "../protocol/failure.ts";
+import { FrameError, parsePayload } from "../protocol/frames.ts";
+import { MAX_NESTING_DEPTH } from "../protocol/limits.ts";
+
+/** What ended a program, as the host saw it. */
+export type Ending =
+  /** The runner said done, and its line has this many bytes. */
+  | { kind: "done"; lineBytes: number }
+  /** The container ended without the runner saying so. */
+  | { kind: "exited"; code: number }
+  | { kind: "timeout"; timeoutMs: number }
+  | { kind: "cancelled" }
+  | { kind: "violation"; message: string }
+  | { kind: "overflow"; stream: "stdout" | "stderr" };
+
+export type Verdict = { ok: true; data: unknown; from: "result" | "console" } | { ok: false; error: Failure };
+
+const SIGKILLED = 137;
+const ABORTED = 134;
+const STDOUT_ADVICE =
+  "use console.log for output and globalThis.result for the value; stdout itself is the runner's";
+
+/** Decides what became of a program. Nothing that came out of the container is taken for more than a claim. */
+export function judge(ending: Ending, stdout: Buffer, stderrTail: string): Verdict {
+  switch (ending.kind) {
+    case "timeout":
+      return failed("Timeout", `Execution exceeded ${ending.timeoutMs / 1000}s limit`);
+    case "cancelled":
+      return failed("Cancelled", "the run was cancelled");
+    case "violation":
+      return failed("ContractViolation", ending.message);
+    case "overflow":
+      return ending.stream === "stdout"
+        ? failed("ContractViolation", `the program flooded stdout; ${STDOUT_ADVICE}`)
+        : failed("OutputLimit", "the program flooded stderr and was stopped; print less");
+    case "done":
+      return readClaim(stdout, ending.lineBytes);
+    case "exited":
+      return judgeExit(ending.code, stdout, stderrTail);
+  }
+}
+
+function judgeExit(code: number, stdout: Buffer, stderrTail: string): Verdict {
+  if (code === SIGKILLED) return failed("OutOfMemory", outOfMemory("it was killed"));
+  if (code === ABORTED && /heap out of memory|Allocation failed/.test(stderrTail)) {
+    return failed("OutOfMemory", outOfMemory("its heap was full"));
+  }
+  if (code === 0 && stdout.length > 0) return readClaim(stdout, stdout.length);
+  const message = `the program ended its own process (exit code ${code}) before its result could be reported`;
+  return failed("ContractViolation", `${message}; let it run to its end and set globalThis.result`);
+}
+
+function outOfMemory(how: string): string {
+  return `the program used more memory than it has (${how}); process less at a time, or raise execution.memory_mb`;
+}
+
+function readClaim(stdout: Buffer, lineBytes: number): Verdict {
+  const isOneLine = stdout.length === lineBytes && stdout.indexOf("\n") === stdout.length - 1;
+  if (!isOneLine)
+    return failed("ContractViolation", `the program wrote to stdout past the console; ${STDOUT_ADVICE}`);
+  const claim = parseClaim(parseLine(stdout));
+  if (claim === undefined) {
+    return failed(
+      "ContractViolation",
+      `what came out of the sandbox is not a runner's result; ${STDOUT_ADVICE}`,
+    );
+  }
+  if (claim.ok) return { ok: true, data: claim.data ?? null, from: claim.from };
+  return { ok: false, error: buildFailure(claim.error.type, claim.error.message, claim.error.retryable) };
+}
+
+function parseLine(line: Buffer): unknown {
+  try {
+    return parsePayload(line, MAX_NESTING_DEPTH + 1);
+  } catch (error) {
+    if (error instanceof FrameError) return undefined;
+    throw error;
+  }
+}
+
+function failed(type: Failure["type"], message: string): Verdict {
+  return { ok: false, error: buildFailure(type, message) };
+}

@@ -1,0 +1,101 @@
+import { ConsoleDecoder, type ConsoleEntry } from "../protocol/console-stream.ts";
+import { MAX_RAW_STREAM_BYTES } from "../protocol/limits.ts";
+import { TextCap } from "../protocol/text-cap.ts";
+import type { SandboxOutput } from "../sandbox/sandbox.ts";
+
+const LINE_FEED = 0x0a;
+const TAIL_CHARS = 8_192;
+
+export interface OutputLimits {
+  maxOutputBytes: number;
+  maxStderrBytes: number;
+}
+
+/** Takes what a container writes, bounded: its stdout up to one line's worth, its stderr as console entries. */
+export class RunnerOutput implements SandboxOutput {
+  /** Resolves when the container has written more to stdout than any line of the runner's. */
+  readonly overflow: Promise<"stdout" | "stderr">;
+  /** Resolves with the first line feed on stdout. */
+  readonly firstLine: Promise<void>;
+
+  readonly #maxStdoutBytes: number;
+  readonly #decoder: ConsoleDecoder;
+  readonly #caps: Record<ConsoleEntry["stream"], TextCap>;
+  readonly #onConsole: (entry: ConsoleEntry) => void;
+  readonly #consoleText: string[] = [];
+  #stdout: Buffer[] = [];
+  #stdoutBytes = 0;
+  #stderrBytes = 0;
+  #tail = "";
+  #settleOverflow: (stream: "stdout" | "stderr") => void = () => {};
+  #settleFirstLine: () => void = () => {};
+  #waiting: { bytes: number; resolve: () => void } | undefined;
+
+  constructor(limits: OutputLimits, maxStdoutBytes: number, onConsole: (entry: ConsoleEntry) => void) {
+    this.#maxStdoutBytes = maxStdoutBytes;
+    this.#decoder = new ConsoleDecoder(limits.maxOutputBytes * 8);
+    this.#caps = { out: new TextCap(limits.maxOutputBytes), err: new TextCap(limits.maxStderrBytes) };
+    this.#onConsole = onConsole;
+    this.overflow = new Promise((resolve) => {
+      this.#settleOverflow = resolve;
+    });
+    this.firstLine = new Promise((resolve) => {
+      this.#settleFirstLine = resolve;
+    });
+  }
+
+  onStdout(chunk: Buffer): void {
+    this.#stdoutBytes += chunk.length;
+    if (this.#stdoutBytes > this.#maxStdoutBytes) {
+      this.#settleOverflow("stdout");
+      return;
+    }
+    this.#stdout.push(Buffer.from(chunk));
+    if (chunk.includes(LINE_FEED)) this.#settleFirstLine();
+    if (this.#waiting !== undefined && this.#stdoutBytes >= this.#waiting.bytes) this.#waiting.resolve();
+  }
+
+  onStderr(chunk: Buffer): void {
+    this.#stderrBytes += chunk.length;
+    if (this.#stderrBytes > MAX_RAW_STREAM_BYTES) {
+      this.#settleOverflow("stderr");
+      return;
+    }
+    for (const entry of this.#decoder.push(chunk)) this.#show(entry);
+  }
+
+  /** The container has ended. */
+  end(): void {
+    for (const entry of this.#decoder.end()) this.#show(entry);
+  }
+
+  /** Resolves when stdout has brought at least this many bytes. */
+  reached(bytes: number): Promise<void> {
+    if (this.#stdoutBytes >= bytes) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#waiting = { bytes, resolve };
+    });
+  }
+
+  get stdout(): Buffer {
+    return Buffer.concat(this.#stdout);
+  }
+
+  /** The last that was written to stderr past the console, such as the words of a dying V8. */
+  get stderrTail(): string {
+    return this.#tail;
+  }
+
+  /** What `console.log` printed, cut at its cap. */
+  get consoleText(): string {
+    return this.#consoleText.join("");
+  }
+
+  #show(entry: ConsoleEntry): void {
+    if (entry.stream === "err") this.#tail = (this.#tail + entry.text).slice(-TAIL_CHARS);
+    const text = this.#caps[entry.stream].take(entry.text);
+    if (text === "") return;
+    if (entry.stream === "out") this.#consoleText.push(text);
+    this.#onConsole({ stream: entry.stream, text });
+  }
+}

@@ -1,0 +1,72 @@
+import { digestOf } from "../protocol/canonical-json.ts";
+import type { ApprovalState, Envelope, Metrics, RunResult } from "../protocol/envelope.ts";
+import { boundMessage, buildFailure } from "../protocol/failure.ts";
+import { ENVELOPE_OVERHEAD_BYTES } from "../protocol/limits.ts";
+import { cutToBytes, TRUNCATION_MARK } from "../protocol/text-cap.ts";
+import type { Verdict } from "./judge.ts";
+
+/** What the host itself knows of a run. */
+export interface RunFacts {
+  runId: string;
+  traceId: string;
+  toolVersion: string;
+  inputDigest: string;
+  sandboxImage: string | null;
+  durationMs: number;
+  approvalState: ApprovalState;
+  metrics: Metrics;
+}
+
+/**
+ * Builds the envelope of a run, whose line is at most `maxBytes` long: console text is cut, a message is cut, and a value
+ * that does not fit is an `OutputLimit`. JSON is never cut.
+ */
+export function sealEnvelope(facts: RunFacts, verdict: Verdict, maxBytes: number): Envelope {
+  const room = maxBytes - ENVELOPE_OVERHEAD_BYTES;
+  return {
+    run_id: facts.runId,
+    trace_id: facts.traceId,
+    tool_name: "execute_program",
+    tool_version: facts.toolVersion,
+    input_digest: facts.inputDigest,
+    ...sealResult(fitVerdict(verdict, room), facts.metrics),
+    sandbox_image: facts.sandboxImage,
+    duration_ms: facts.durationMs,
+    approval_state: facts.approvalState,
+  };
+}
+
+/** The envelope as the one line it travels as, without its line feed. */
+export function renderEnvelope(envelope: Envelope): string {
+  const { output_digest, sandbox_image, duration_ms, approval_state, result, ...head } = envelope;
+  return JSON.stringify({ ...head, output_digest, sandbox_image, duration_ms, approval_state, result });
+}
+
+function sealResult(verdict: Verdict, metrics: Metrics): { output_digest: string; result: RunResult } {
+  const bare = verdict.ok
+    ? { ok: true as const, data: verdict.data }
+    : { ok: false as const, error: verdict.error };
+  return { output_digest: digestOf(bare), result: { ...bare, metrics } };
+}
+
+function fitVerdict(verdict: Verdict, room: number): Verdict {
+  if (!verdict.ok) {
+    let { message } = verdict.error;
+    for (let max = message.length; jsonBytes(message) > room; max = Math.floor(max / 2)) {
+      message = boundMessage(verdict.error.message, max);
+    }
+    return { ok: false, error: { ...verdict.error, message } };
+  }
+  const bytes = jsonBytes(verdict.data);
+  if (bytes <= room) return verdict;
+  if (verdict.from === "console" && typeof verdict.data === "string") {
+    const kept = cutToBytes(verdict.data, Math.floor((room * room) / bytes) - TRUNCATION_MARK.length - 4);
+    return fitVerdict({ ...verdict, data: `${kept}\n${TRUNCATION_MARK}` }, room);
+  }
+  const message = `the result is ${bytes} bytes of JSON and at most ${room} fit; return less`;
+  return { ok: false, error: buildFailure("OutputLimit", message) };
+}
+
+function jsonBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}

@@ -1,0 +1,25 @@
+/** Every tool by its namespaced name. Written by `ptc generate`: edits are lost. */
+declare const mcp__everything__echo: typeof import("./servers/everything/index.js").echo;
+declare const mcp__filesystem__create_directory: typeof import("./servers/filesystem/index.js").createDirectory;
+declare const mcp__filesystem__directory_tree: typeof import("./servers/filesystem/index.js").directoryTree;
+declare const mcp__filesystem__edit_file: typeof import("./servers/filesystem/index.js").editFile;
+declare const mcp__filesystem__get_file_info: typeof import("./servers/filesystem/index.js").getFileInfo;
+declare const mcp__filesystem__list_allowed_directories: typeof import("./servers/filesystem/index.js").listAllowedDirectories;
+declare const mcp__filesystem__list_directory: typeof import("./servers/filesystem/index.js").listDirectory;
+declare const mcp__filesystem__list_directory_with_sizes: typeof import("./servers/filesystem/index.js").listDirectoryWithSizes;
+declare const mcp__filesystem__move_file: typeof import("./servers/filesystem/index.js").moveFile;
+declare const mcp__filesystem__read_file: typeof import("./servers/filesystem/index.js").readFile;
+declare const mcp__filesystem__read_media_file: typeof import("./servers/filesystem/index.js").readMediaFile;
+declare const mcp__filesystem__read_multiple_files: typeof import("./servers/filesystem/index.js").readMultipleFiles;
+declare const mcp__filesystem__read_text_file: typeof import("./servers/filesystem/index.js").readTextFile;
+declare const mcp__filesystem__search_files: typeof import("./servers/filesystem/index.js").searchFiles;
+declare const mcp__filesystem__write_file: typeof import("./servers/filesystem/index.js").writeFile;
+declare const mcp__memory__add_observations: typeof import("./servers/memory/index.js").addObservations;
+declare const mcp__memory__create_entities: typeof import("./servers/memory/index.js").createEntities;
+declare const mcp__memory__create_relations: typeof import("./servers/memory/index.js").createRelations;
+declare const mcp__memory__delete_entities: typeof import("./servers/memory/index.js").deleteEntities;
+declare const mcp__memory__delete_observations: typeof import("./servers/memory/index.js").deleteObservations;
+declare const mcp__memory__delete_relations: typeof import("./servers/memory/index.js").deleteRelations;
+declare const mcp__memory__open_nodes: typeof import("./servers/memory/index.js").openNodes;
+declare const mcp__memory__read_graph: typeof import("./servers/memory/index.js").readGraph;
+declare const mcp__memory__search_nodes: typeof import("./servers/memory/index.js").searchNodes;

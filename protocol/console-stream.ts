@@ -1,0 +1,71 @@
+/**
+ * Console text on a container's stderr, as a JSON text sequence (RFC 7464): each record is RS, a JSON array
+ * `[stream, text]`, LF. Bytes outside a record were written past the console and count as stderr text.
+ */
+
+export type ConsoleStream = "out" | "err";
+
+export interface ConsoleEntry {
+  stream: ConsoleStream;
+  text: string;
+}
+
+const RECORD_SEPARATOR = 0x1e;
+const LINE_FEED = 0x0a;
+
+export function encodeConsoleEntry(entry: ConsoleEntry): Buffer {
+  return Buffer.from(`\u001e${JSON.stringify([entry.stream, entry.text])}\n`);
+}
+
+/** Splits a container's stderr into console entries. Holds at most `maxRecordBytes` of an unfinished record. */
+export class ConsoleDecoder {
+  readonly #maxRecordBytes: number;
+  #pending: Buffer = Buffer.alloc(0);
+
+  constructor(maxRecordBytes: number) {
+    this.#maxRecordBytes = maxRecordBytes;
+  }
+
+  /** Takes the next chunk and returns the entries that it completed. */
+  push(chunk: Buffer): ConsoleEntry[] {
+    let rest = this.#pending.length > 0 ? Buffer.concat([this.#pending, chunk]) : chunk;
+    const entries: ConsoleEntry[] = [];
+    while (rest.length > 0) {
+      const start = rest.indexOf(RECORD_SEPARATOR);
+      if (start !== 0) {
+        const raw = start === -1 ? rest : rest.subarray(0, start);
+        entries.push({ stream: "err", text: raw.toString("utf8") });
+        rest = rest.subarray(raw.length);
+        continue;
+      }
+      const end = rest.indexOf(LINE_FEED);
+      if (end === -1 && rest.length <= this.#maxRecordBytes) break;
+      const record = end === -1 ? rest : rest.subarray(0, end + 1);
+      entries.push(parseRecord(record.subarray(1)));
+      rest = rest.subarray(record.length);
+    }
+    this.#pending = Buffer.from(rest);
+    return entries;
+  }
+
+  /** The stream has ended: whatever is left is stderr text. */
+  end(): ConsoleEntry[] {
+    const rest = this.#pending;
+    this.#pending = Buffer.alloc(0);
+    return rest.length === 0 ? [] : [{ stream: "err", text: rest.toString("utf8") }];
+  }
+}
+
+function parseRecord(record: Buffer): ConsoleEntry {
+  const text = record.toString("utf8");
+  try {
+    const value: unknown = JSON.parse(text);
+    if (Array.isArray(value) && value.length === 2) {
+      const [stream, body] = value as unknown[];
+      if ((stream === "out" || stream === "err") && typeof body === "string") return { stream, text: body };
+    }
+  } catch {
+    // Not one of the runner's records: the program wrote it.
+  }
+  return { stream: "err", text };
+}

@@ -1,0 +1,9 @@
+/** Where things are inside a sandbox: the host mounts them there, the runner finds them there. */
+
+export const SANDBOX_SOCKET_DIRECTORY = "/run/ptc";
+export const SOCKET_FILE_NAME = "broker.sock";
+export const RUNNER_PATH = "/opt/ptc/runner.mjs";
+export const WORKSPACE = "/workspace";
+
+/** Scheme of the user's own file in source maps, so that its frames are told from all others. */
+export const PROGRAM_SCHEME = "program:";

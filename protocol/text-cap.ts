@@ -1,0 +1,38 @@
+export const TRUNCATION_MARK = "... (truncated)";
+
+/** Lets text through up to a number of UTF-8 bytes, then one truncation mark, then nothing. */
+export class TextCap {
+  readonly #maxBytes: number;
+  #used = 0;
+  #truncated = false;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  get truncated(): boolean {
+    return this.#truncated;
+  }
+
+  /** Returns the part of `text` that still fits; the piece that passes the cap ends with the mark. */
+  take(text: string): string {
+    if (this.#truncated || text === "") return "";
+    const bytes = Buffer.byteLength(text);
+    if (this.#used + bytes <= this.#maxBytes) {
+      this.#used += bytes;
+      return text;
+    }
+    this.#truncated = true;
+    const head = cutToBytes(text, this.#maxBytes - this.#used);
+    return `${head}${head === "" || head.endsWith("\n") ? "" : "\n"}${TRUNCATION_MARK}\n`;
+  }
+}
+
+/** The longest beginning of `text` that takes at most `maxBytes` in UTF-8 and splits no character. */
+export function cutToBytes(text: string, maxBytes: number): string {
+  const bytes = Buffer.from(text.slice(0, maxBytes));
+  if (bytes.length <= maxBytes) return bytes.toString("utf8");
+  let end = maxBytes;
+  while (end > 0 && ((bytes[end] as number) & 0xc0) === 0x80) end--;
+  return bytes.subarray(0, end).toString("utf8");
+}

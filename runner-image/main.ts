@@ -1,0 +1,30 @@
+/**
+ * The runner: what a sandbox runs. It connects to the broker's socket, warms itself, says hello and waits; then it runs
+ * its one program and prints one line, the claim, on stdout. It is trusted with nothing: the program shares its process.
+ */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { buildFailure } from "../protocol/failure.ts";
+import { PROTOCOL_VERSION } from "../protocol/limits.ts";
+import type { ProgramMessage } from "../protocol/messages.ts";
+import { SANDBOX_SOCKET_DIRECTORY, SOCKET_FILE_NAME, WORKSPACE } from "../protocol/paths.ts";
+import { Channel } from "./channel.ts";
+import { ProgramRun } from "./program-run.ts";
+import { warmUp } from "./warm-up.ts";
+
+const channel = await Channel.connect(join(SANDBOX_SOCKET_DIRECTORY, SOCKET_FILE_NAME), start);
+await warmUp();
+channel.send({ type: "hello", protocol: PROTOCOL_VERSION, language: "javascript", runtime: process.version });
+
+function start(program: ProgramMessage): void {
+  const run = new ProgramRun(program, channel);
+  const path = join(WORKSPACE, ".program.mjs");
+  try {
+    writeFileSync(path, program.bundle);
+  } catch (error) {
+    run.fail(buildFailure("ScriptError", `the program does not fit into the sandbox: ${String(error)}`));
+    return;
+  }
+  run.evaluate(pathToFileURL(path).href);
+}

@@ -1,0 +1,45 @@
+import { inspect } from "node:util";
+import { buildFailure, type Failure } from "../protocol/failure.ts";
+import { PROGRAM_SCHEME } from "../protocol/paths.ts";
+import { ToolError, wireTypeOf } from "./tool-error.ts";
+
+const MAX_FRAMES = 8;
+
+/** Describes what a program threw: its name and message, then the frames in the user's own file. Never throws. */
+export function describeThrown(thrown: unknown): Failure {
+  try {
+    if (thrown instanceof ToolError) {
+      return buildFailure(wireTypeOf(thrown), withFrames(thrown.message, thrown), thrown.retryable);
+    }
+    if (thrown instanceof Error) {
+      const headline = thrown.message === "" ? thrown.name : `${thrown.name}: ${thrown.message}`;
+      return buildFailure("ScriptError", withFrames(headline, thrown));
+    }
+    return buildFailure(
+      "ScriptError",
+      `the program threw ${inspect(thrown, { depth: 2 })}, which is not an Error`,
+    );
+  } catch {
+    return buildFailure("ScriptError", "the program threw something that cannot be described");
+  }
+}
+
+function withFrames(headline: string, error: Error): string {
+  const frames = userFrames(typeof error.stack === "string" ? error.stack : "");
+  return [headline, ...frames.slice(0, MAX_FRAMES).map((frame) => `    at ${frame}`)].join("\n");
+}
+
+/** The frames of a stack that lie in the user's file, as `name (file:line:column)`. */
+export function userFrames(stack: string): string[] {
+  const frames: string[] = [];
+  for (const line of stack.split("\n")) {
+    const match = /^\s+at (?:(?:async )?(.+) \()?(?:async )?(\S+:\d+:\d+)\)?$/.exec(line);
+    const location = match?.[2];
+    const start = location?.indexOf(PROGRAM_SCHEME) ?? -1;
+    if (location === undefined || start === -1) continue;
+    const place = location.slice(start + PROGRAM_SCHEME.length);
+    const name = match?.[1];
+    frames.push(name === undefined || name === "<anonymous>" ? place : `${name} (${place})`);
+  }
+  return frames;
+}

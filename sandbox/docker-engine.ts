@@ -1,0 +1,174 @@
+import { Writable } from "node:stream";
+import Docker from "dockerode";
+import type { ContainerEngine, EngineDescription, StartedContainer } from "./container-engine.ts";
+import type { ContainerRequest } from "./container-profile.ts";
+import type { SandboxExit, SandboxOutput } from "./sandbox.ts";
+import { SandboxError } from "./sandbox-error.ts";
+
+/** The Docker Engine of this machine, over `DOCKER_HOST` or its usual socket. */
+export class DockerEngine implements ContainerEngine {
+  readonly docker: Docker;
+
+  constructor(docker = new Docker()) {
+    this.docker = docker;
+  }
+
+  async describe(): Promise<EngineDescription> {
+    try {
+      const info = (await this.docker.info()) as { ServerVersion: string; Runtimes: Record<string, unknown> };
+      return { version: info.ServerVersion, runtimes: Object.keys(info.Runtimes) };
+    } catch (error) {
+      throw explain(error, "engine_unreachable");
+    }
+  }
+
+  async findImage(
+    reference: string,
+  ): Promise<{ digest: string; labels: Record<string, string> } | undefined> {
+    try {
+      const image = await this.docker.getImage(reference).inspect();
+      return { digest: image.Id, labels: image.Config.Labels ?? {} };
+    } catch (error) {
+      if (statusOf(error) === 404) return undefined;
+      throw explain(error, "engine_unreachable");
+    }
+  }
+
+  async start(request: ContainerRequest, output: SandboxOutput): Promise<StartedContainer> {
+    let container: Docker.Container | undefined;
+    try {
+      container = await this.docker.createContainer(request as Docker.ContainerCreateOptions);
+      const attached = container.attach({ stream: true, stdout: true, stderr: true, hijack: false });
+      const waited = container.wait({ condition: "next-exit" }) as Promise<{ StatusCode: number }>;
+      waited.catch(() => {});
+      const delivered = this.#deliver(await attached, output);
+      await container.start();
+      return new DockerContainer(container, waited, delivered);
+    } catch (error) {
+      await container?.remove({ force: true }).catch(() => {});
+      throw explain(error, "start_failed");
+    }
+  }
+
+  async listLabelled(label: string): Promise<{ id: string; labels: Record<string, string> }[]> {
+    try {
+      const containers = await this.docker.listContainers({ all: true, filters: { label: [label] } });
+      return containers.map((container) => ({ id: container.Id, labels: container.Labels }));
+    } catch (error) {
+      throw explain(error, "engine_unreachable");
+    }
+  }
+
+  async remove(id: string): Promise<void> {
+    try {
+      await this.docker.getContainer(id).remove({ force: true });
+    } catch (error) {
+      const status = statusOf(error);
+      // Gone, or already being removed.
+      if (status !== 404 && status !== 409) throw explain(error, "engine_unreachable");
+    }
+  }
+
+  /** Splits the attached stream and settles when it ends. */
+  #deliver(stream: NodeJS.ReadWriteStream, output: SandboxOutput): Promise<void> {
+    this.docker.modem.demuxStream(
+      stream,
+      sink((chunk) => output.onStdout(chunk)),
+      sink((chunk) => output.onStderr(chunk)),
+    );
+    return new Promise((resolve) => {
+      stream.on("end", resolve);
+      stream.on("close", resolve);
+      stream.on("error", () => resolve());
+    });
+  }
+}
+
+class DockerContainer implements StartedContainer {
+  readonly id: string;
+  readonly exited: Promise<SandboxExit>;
+  readonly #container: Docker.Container;
+
+  constructor(
+    container: Docker.Container,
+    waited: Promise<{ StatusCode: number }>,
+    delivered: Promise<void>,
+  ) {
+    this.id = container.id;
+    this.#container = container;
+    this.exited = waited.then(
+      async ({ StatusCode }) => {
+        await delivered;
+        return { code: StatusCode };
+      },
+      (error: unknown) => {
+        throw explain(error, "engine_unreachable");
+      },
+    );
+    this.exited.catch(() => {});
+  }
+
+  async kill(): Promise<void> {
+    try {
+      await this.#container.kill();
+    } catch (error) {
+      const status = statusOf(error);
+      // Gone, or not running any more.
+      if (status !== 404 && status !== 409) throw explain(error, "engine_unreachable");
+    }
+  }
+
+  async removed(): Promise<void> {
+    try {
+      await this.#container.wait({ condition: "removed" });
+    } catch (error) {
+      if (statusOf(error) !== 404) throw explain(error, "engine_unreachable");
+    }
+  }
+}
+
+function sink(take: (chunk: Buffer) => void): Writable {
+  return new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      take(chunk);
+      done();
+    },
+  });
+}
+
+function statusOf(error: unknown): number | undefined {
+  return error instanceof Error && "statusCode" in error ? Number(error.statusCode) : undefined;
+}
+
+function explain(error: unknown, otherwise: "engine_unreachable" | "start_failed"): SandboxError {
+  if (error instanceof SandboxError) return error;
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const message = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, " ");
+  if (code === "ENOENT" || code === "ECONNREFUSED") {
+    const advice = "start Docker, or run `ptc doctor` to see what is missing";
+    return new SandboxError("engine_unreachable", `no Docker engine answers (${message}); ${advice}`, {
+      cause: error,
+    });
+  }
+  if (code === "EACCES") {
+    const advice = "add your user to the group that owns it, usually `docker`";
+    return new SandboxError(
+      "engine_unreachable",
+      `the Docker socket refuses this user (${message}); ${advice}`,
+      {
+        cause: error,
+      },
+    );
+  }
+  if (/runtime/i.test(message) && statusOf(error) === 400) {
+    const advice = "install gVisor and register it, or run `ptc doctor`";
+    return new SandboxError(
+      "runtime_missing",
+      `Docker does not know the sandbox runtime (${message}); ${advice}`,
+      {
+        cause: error,
+      },
+    );
+  }
+  return new SandboxError(otherwise, `Docker: ${message}`, { cause: error });
+}

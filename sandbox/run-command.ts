@@ -1,0 +1,51 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Readable } from "node:stream";
+import { SandboxError } from "./sandbox-error.ts";
+
+/** Runs a program of the host to its end, with nothing on its stdin unless `input` is given. Throws `build_failed`. */
+export async function runCommand(
+  command: string,
+  args: readonly string[],
+  options: { cwd?: string; input?: Readable } = {},
+): Promise<void> {
+  const { output, ended } = streamCommand(command, args, options);
+  output.resume();
+  await ended;
+}
+
+/** The same, for a program whose stdout is wanted while it runs. `ended` rejects when the program failed. */
+export function streamCommand(
+  command: string,
+  args: readonly string[],
+  options: { cwd?: string; input?: Readable } = {},
+): { output: Readable; ended: Promise<void> } {
+  const child = spawn(command, args, {
+    cwd: options.cwd,
+    stdio: [options.input ? "pipe" : "ignore", "pipe", "pipe"],
+    env: { ...process.env, LC_ALL: "C" },
+  });
+  if (child.stdin && options.input) options.input.pipe(child.stdin).on("error", () => {});
+  const { stdout, stderr } = child;
+  if (!stdout || !stderr) throw new SandboxError("build_failed", `${command} has no output.`);
+  let complaint = "";
+  stderr.on("data", (chunk: Buffer) => {
+    complaint = (complaint + chunk.toString()).slice(-2_000);
+  });
+  return { output: stdout, ended: waitForEnd() };
+
+  async function waitForEnd(): Promise<void> {
+    let exitCode: unknown;
+    try {
+      [exitCode] = await once(child, "close");
+    } catch (cause) {
+      throw new SandboxError("build_failed", `${command} could not be started; is it installed?`, { cause });
+    }
+    if (exitCode === 0) return;
+    const lastLine = complaint.trim().split("\n").at(-1) ?? "";
+    throw new SandboxError(
+      "build_failed",
+      `${command} ${args[0] ?? ""} failed (exit ${exitCode}): ${lastLine}`,
+    );
+  }
+}

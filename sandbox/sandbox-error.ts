@@ -1,0 +1,19 @@
+export type SandboxErrorCode =
+  | "engine_unreachable"
+  | "runtime_missing"
+  | "image_missing"
+  | "state_directory"
+  | "start_failed"
+  | "base_unavailable"
+  | "build_failed";
+
+/** The sandbox cannot do its work on this host. The message says what to do about it. */
+export class SandboxError extends Error {
+  override readonly name = "SandboxError";
+  readonly code: SandboxErrorCode;
+
+  constructor(code: SandboxErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}

@@ -1,0 +1,39 @@
+import type { Duplex } from "node:stream";
+
+/** How a sandbox came to its end, as the host saw it. */
+export interface SandboxExit {
+  /** Exit code of the container's first process; 128 + signal where a signal ended it. */
+  code: number;
+}
+
+/** What a container writes. Bytes arrive in order and are not kept: the listener bounds them. */
+export interface SandboxOutput {
+  onStdout(chunk: Buffer): void;
+  onStderr(chunk: Buffer): void;
+}
+
+/**
+ * A started, connected sandbox that runs one program. The broker gets `channel`, a duplex byte stream; nothing but the
+ * sandbox knows what carries it.
+ */
+export interface Sandbox {
+  readonly id: string;
+  /** Digest of the image, `sha256:<hex>`. */
+  readonly image: string;
+  readonly channel: Duplex;
+  /** Settles when the container has ended and all its output has been delivered. */
+  readonly exited: Promise<SandboxExit>;
+  /** Ends the container at once, whatever the program is doing. Safe to call twice. */
+  kill(): Promise<void>;
+  /** Kills if need be, waits until nothing of the sandbox is left, and never throws. */
+  dispose(): Promise<void>;
+}
+
+/** Hands out sandboxes. Starting one on demand is a pool of size zero. */
+export interface SandboxSource {
+  /**
+   * @param output receives what the container writes, from its first byte.
+   * @throws SandboxError when no sandbox can be had.
+   */
+  acquire(output: SandboxOutput): Promise<Sandbox>;
+}

@@ -1,0 +1,273 @@
+#!/bin/sh
+# Makes sure that Docker and gVisor (runsc) are installed, running and known to each other.
+# An engine that works is left alone. Installs the distribution's packages, as root on Debian or Ubuntu.
+# Exit 0: ready. Exit 3: it cannot be done here; the last lines say what to do.
+#
+# PTC_RUNSC_PLATFORM  gVisor's platform: ptrace (default), systrap or kvm.
+set -eu
+
+here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+daemon_json=/etc/docker/daemon.json
+daemon_log=/var/log/dockerd.log
+daemon_pid=/var/run/docker.pid
+policy=/usr/sbin/policy-rc.d
+platform=${PTC_RUNSC_PLATFORM:-ptrace}
+wrote_policy=no
+export DEBIAN_FRONTEND=noninteractive
+
+say() { printf '    %s\n' "$*"; }
+
+give_up() {
+  printf 'The sandbox cannot run here: %s\n' "$1" >&2
+  shift
+  for line; do printf '  %s\n' "$line" >&2; done
+  exit 3
+}
+
+clean_up() { if [ "$wrote_policy" = yes ]; then rm -f "$policy"; fi; }
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# --- What is there ---
+
+docker_answers() { command -v docker >/dev/null 2>&1 && docker info >/dev/null 2>&1; }
+
+# What Docker knows about runsc, as JSON; empty when it knows nothing.
+registered_runsc() {
+  docker info --format '{{range $name, $it := .Runtimes}}{{if eq $name "runsc"}}{{json $it}}{{end}}{{end}}' 2>/dev/null
+}
+
+# A bundle's only way out is a socket of the host, which runsc refuses to open without this flag.
+# A runtime without a path is a containerd shim, configured elsewhere: nothing can be seen from here.
+runsc_usable() {
+  runtime=$(registered_runsc)
+  case $runtime in
+    '') return 1 ;;
+    *'"path":'*) ;;
+    *) return 0 ;;
+  esac
+  case $runtime in *-host-uds*) ;; *) return 1 ;; esac
+  engine_elsewhere && return 0
+  path=$(printf '%s' "$runtime" | sed 's/.*"path":"\([^"]*\)".*/\1/')
+  "$path" --version >/dev/null 2>&1
+}
+
+engine_elsewhere() {
+  case ${DOCKER_HOST:-unix://} in unix://*) return 1 ;; *) return 0 ;; esac
+}
+
+report_ready() {
+  say "Docker $(docker info --format '{{.ServerVersion}}') with gVisor (runsc) is ready."
+}
+
+# --- Whether this script may help ---
+
+require_a_machine_it_knows() {
+  [ "$(uname -s)" = Linux ] || give_up "gVisor needs Linux, and this is $(uname -s)." \
+    "Use a Linux machine or a virtual machine with Debian or Ubuntu."
+  engine_elsewhere && give_up "the Docker engine at DOCKER_HOST does not answer or has no usable runsc runtime." \
+    "Set it up there, or unset DOCKER_HOST to use this machine."
+  distribution=$(. /etc/os-release 2>/dev/null && printf '%s %s' "${ID:-}" "${ID_LIKE:-}") || distribution=
+  case " $distribution " in
+    *' debian '* | *' ubuntu '*) ;;
+    *) give_up "Docker with gVisor is missing, and only Debian and Ubuntu are set up automatically." \
+      "Install Docker: https://docs.docker.com/engine/install/" \
+      "Install gVisor: https://gvisor.dev/docs/user_guide/install/" \
+      "Register runsc in $daemon_json with the flag --host-uds=open, then run this again." ;;
+  esac
+  [ "$(id -u)" = 0 ] || give_up "$(what_is_missing), and only root can change that." \
+    "Run once: sudo sh scripts/setup-engine.sh" \
+    "Then let your user reach Docker: sudo usermod -aG docker \"\$USER\", and log in again."
+  node=$here/../node_modules/.bin/node
+  [ -x "$node" ] || node=$(command -v node) || give_up "Node.js is missing." "Install Node.js 20 or newer."
+}
+
+what_is_missing() {
+  if docker_answers; then
+    echo "Docker has no usable runsc runtime"
+  elif [ -S /var/run/docker.sock ]; then
+    echo "Docker is there, but this user cannot reach it"
+  else
+    echo "no Docker engine is running"
+  fi
+}
+
+# --- Packages ---
+
+quiet_apt() {
+  log=$(mktemp)
+  if apt-get -qq -o Dpkg::Use-Pty=0 "$@" >"$log" 2>&1; then rm -f "$log"; return 0; fi
+  tail -n 5 "$log" >&2
+  rm -f "$log"
+  return 1
+}
+
+candidate() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: //p' | grep -v '(none)'; }
+
+# Debian 12's own runsc dates from 2022; its backports have a newer one. They come from the same mirror, which
+# apt itself names, however its sources are written.
+add_backports() {
+  [ "$(. /etc/os-release && echo "${ID:-} ${VERSION_CODENAME:-}")" = "debian bookworm" ] || return 0
+  if ! in_backports; then
+    mirror=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+      awk '($2 == "bookworm" || $3 == "bookworm") && $4 == "main" { print $1; exit }')
+    [ -n "$mirror" ] || return 0
+    keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+    option=
+    [ ! -f $keyring ] || option="[signed-by=$keyring] "
+    list=/etc/apt/sources.list.d/bookworm-backports.list
+    printf 'deb %s%s bookworm-backports main\n' "$option" "$mirror" >$list
+    if ! quiet_apt update 2>/dev/null || ! in_backports; then
+      rm -f $list
+      quiet_apt update
+      return 0
+    fi
+    say "Added the suite bookworm-backports for a newer gVisor."
+  fi
+  runsc_package=runsc/bookworm-backports
+}
+
+in_backports() { apt-cache madison runsc 2>/dev/null | grep -q bookworm-backports; }
+
+# Docker's and gVisor's packages start services at once. They should start with our configuration, from below.
+hold_services() {
+  [ ! -e $policy ] || return 0
+  wrote_policy=yes
+  printf '#!/bin/sh\nexit 101\n' >$policy
+  chmod +x $policy
+}
+
+release_services() {
+  clean_up
+  wrote_policy=no
+}
+
+install_packages() {
+  packages=
+  command -v dockerd >/dev/null 2>&1 || docker_answers || packages=docker.io
+  runsc=$(command -v runsc) || runsc=
+  if [ -z "$packages" ] && [ -n "$runsc" ]; then return 0; fi
+  say "Reading the package lists ..."
+  quiet_apt update || give_up "the package lists could not be read." "Check the network and apt's sources."
+  # Newer releases have the command line in a package of its own.
+  if ! command -v docker >/dev/null 2>&1 && [ -n "$(candidate docker-cli)" ]; then packages="$packages docker-cli"; fi
+  if [ -z "$runsc" ]; then
+    runsc_package=runsc
+    [ -n "$(candidate runsc)" ] || runsc_package=gvisor
+    add_backports
+    [ -n "$(candidate "${runsc_package%/*}")" ] || give_up "this release has no package for gVisor (on Ubuntu it is in \"universe\")." \
+      "Enable that component and run this again, or follow https://gvisor.dev/docs/user_guide/install/"
+    packages="$packages $runsc_package"
+  fi
+  say "Installing$(printf ' %s' $packages) ..."
+  hold_services
+  # shellcheck disable=SC2086 # a list of words
+  quiet_apt install -y --no-install-recommends $packages || give_up "the packages could not be installed." \
+    "Try by hand: apt-get install$(printf ' %s' $packages)"
+  release_services
+  runsc=$(command -v runsc) || give_up "the package for gVisor brought no runsc."
+}
+
+# --- Configuration ---
+
+# Asks runsc whether it knows a flag: old releases lack some.
+knows_flag() { "$runsc" "$1" --version >/dev/null 2>&1; }
+
+flags_for_a_new_runtime() {
+  for flag in --network=none "--platform=$platform"; do
+    ! knows_flag "$flag" || echo "$flag"
+  done
+}
+
+write_daemon_json() {
+  knows_flag --host-uds=open || give_up "$runsc is too old ($("$runsc" --version | head -n 1))." \
+    "Install a runsc of 2023 or newer: https://gvisor.dev/docs/user_guide/install/"
+  mkdir -p "$(dirname $daemon_json)"
+  [ -e $daemon_json ] || : >$daemon_json
+  # shellcheck disable=SC2046 # a list of words
+  "$node" "$here/merge-daemon-config.mjs" --runsc "$runsc" --need=--host-uds=open "$@" -- \
+    $(flags_for_a_new_runtime) <$daemon_json >$daemon_json.new || {
+    rm -f $daemon_json.new
+    give_up "$daemon_json could not be extended."
+  }
+  chmod 644 $daemon_json.new
+  mv $daemon_json.new $daemon_json
+}
+
+# Without the right to write firewall rules dockerd does not start, unless it is told to leave them alone.
+# Sandboxes have no network in any case.
+can_write_firewall_rules() { iptables -w -t nat -S >/dev/null 2>&1; }
+
+# --- The daemon ---
+
+has_systemd() { [ -d /run/systemd/system ]; }
+
+wait_for() { # SECONDS COMMAND
+  tenths=$(($1 * 10))
+  shift
+  while ! "$@"; do
+    tenths=$((tenths - 1))
+    [ $tenths -gt 0 ] || return 1
+    sleep 0.1
+  done
+}
+
+daemon_up_or_dead() {
+  docker_answers || { [ -n "${started:-}" ] && ! kill -0 "$started" 2>/dev/null; }
+}
+
+start_daemon() {
+  if has_systemd; then
+    systemctl enable -q docker 2>/dev/null || true
+    systemctl reset-failed -q docker 2>/dev/null || true
+    systemctl restart -q docker 2>/dev/null && wait_for 30 docker_answers
+    return
+  fi
+  mkdir -p "$(dirname $daemon_log)"
+  setsid dockerd >$daemon_log 2>&1 </dev/null &
+  started=$!
+  wait_for 30 daemon_up_or_dead && docker_answers
+}
+
+last_log_lines() {
+  if has_systemd; then journalctl -u docker -n 8 --no-pager -o cat; else tail -n 8 $daemon_log; fi 2>/dev/null
+}
+
+start_engine() {
+  if can_write_firewall_rules; then write_daemon_json; else write_daemon_json --no-bridge; fi
+  say "Starting Docker ..."
+  if start_daemon; then return 0; fi
+  if last_log_lines | grep -qiE 'iptables|nftables|bridge|network controller' && ! grep -q '"bridge"' $daemon_json; then
+    say "It cannot set up a network here; starting it without one ..."
+    write_daemon_json --no-bridge
+    if start_daemon; then return 0; fi
+  fi
+  last_log_lines >&2
+  give_up "Docker does not start; its last messages are above."
+}
+
+# A running Docker belongs to somebody: its runtimes are reloaded, its containers go on.
+extend_engine() {
+  say "Adding gVisor (runsc) to the running Docker ..."
+  write_daemon_json
+  if pid=$(cat $daemon_pid 2>/dev/null || pidof dockerd); then
+    kill -HUP "$pid"
+    if wait_for 5 runsc_usable; then return 0; fi
+  fi
+  give_up "Docker runs, but does not see the runsc now named in $daemon_json." \
+    "Restart it, which stops its containers: systemctl restart docker"
+}
+
+# --- All of it ---
+
+if docker_answers && runsc_usable; then
+  report_ready
+  exit 0
+fi
+require_a_machine_it_knows
+say "$(what_is_missing); setting it up."
+install_packages
+if docker_answers; then extend_engine; else start_engine; fi
+runsc_usable || give_up "Docker runs, but without a usable runsc." "See: docker info"
+report_ready

@@ -1,0 +1,62 @@
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+import type { McpServerTarget } from "../../broker/mcp-server-target.ts";
+import { type ConnectOptions, connectMcpServer } from "../../broker/mcp-upstream.ts";
+import type { UpstreamConnection } from "../../broker/upstream.ts";
+import { UpstreamError } from "../../broker/upstream-error.ts";
+
+const FOLDER = fileURLToPath(new URL("../fixtures/servers/", import.meta.url));
+
+type StdioTarget = Extract<McpServerTarget, { transport: "stdio" }>;
+
+/** A fixture program as a configured server. */
+export function fixture(file: string, overrides: Partial<StdioTarget> = {}): StdioTarget {
+  return {
+    name: "x",
+    transport: "stdio",
+    command: process.execPath,
+    args: [FOLDER + file],
+    env: {},
+    cwd: FOLDER,
+    ...overrides,
+  };
+}
+
+/** Connects, and disconnects when the test is over. */
+export async function connect(
+  target: McpServerTarget,
+  options: Partial<ConnectOptions> = {},
+): Promise<UpstreamConnection> {
+  const connection = await connectMcpServer(target, { clientVersion: "0.0.0", ...options });
+  onTestFinished(() => connection.close());
+  return connection;
+}
+
+export function callOptions(
+  overrides: { timeoutMs?: number; signal?: AbortSignal; definition?: unknown } = {},
+) {
+  return { timeoutMs: 20_000, signal: new AbortController().signal, ...overrides };
+}
+
+export async function upstreamErrorOf(promise: Promise<unknown>): Promise<UpstreamError> {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof UpstreamError)) throw new Error("no UpstreamError was thrown", { cause: error });
+  return error;
+}
+
+/** The JSON value in the text of a tool result. */
+export function jsonOf(result: unknown): unknown {
+  const { content } = result as { content: { text: string }[] };
+  return JSON.parse(content[0]?.text ?? "null");
+}
+
+/** Whether a process still runs. One that has ended but was not waited for, as by some containers' first process, does not. */
+export function isAlive(pid: number): boolean {
+  const status = spawnSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" });
+  if (status.error !== undefined) throw status.error;
+  return status.stdout.trim() !== "" && !status.stdout.trim().startsWith("Z");
+}

@@ -1,0 +1,25 @@
+import { printServerModule } from "../../codegen/print-typescript.ts";
+import type { ServerListing } from "../../codegen/server-listing.ts";
+import { buildServerModel } from "../../codegen/tool-model.ts";
+
+/** A listing as a server would give it. */
+export function listingOf(tools: unknown[], name = "demo"): ServerListing {
+  return { name, implementation: { name, version: "1.0.0" }, protocolVersion: "2025-11-25", tools };
+}
+
+/** The module of a server, and the warnings on the way to it. */
+export async function generateModule(tools: unknown[], name = "demo", module = "demo") {
+  const { server, warnings } = buildServerModel(listingOf(tools, name), module);
+  const printed = await printServerModule(server);
+  return { text: printed.text, server, warnings: [...warnings, ...printed.warnings] };
+}
+
+/** The module of one tool with this input schema, from its first declaration on. */
+export async function generateInput(inputSchema: unknown): Promise<string> {
+  const { text } = await generateModule([{ name: "t", inputSchema }]);
+  return (
+    text
+      .slice(text.indexOf("export"), text.indexOf("\n\n/**\n * @returns", 100))
+      .split("\n\n/** @returns")[0] ?? ""
+  );
+}
