@@ -25,31 +25,30 @@ function buildLimit(maxBytes: number, isStream: boolean, onOversize: () => void)
   let bytes = 0;
   let lineIsEmpty = true;
   let last = 0;
+  const count = (chunk: Uint8Array): boolean => {
+    if (!isStream) {
+      bytes += chunk.length;
+      return bytes <= maxBytes;
+    }
+    for (const byte of chunk) {
+      bytes++;
+      if (bytes > maxBytes) return false;
+      const endsLine = byte === LINE_FEED || byte === CARRIAGE_RETURN;
+      const sameBreak = byte === LINE_FEED && last === CARRIAGE_RETURN;
+      if (endsLine && !sameBreak && lineIsEmpty) bytes = 0;
+      if (!sameBreak) lineIsEmpty = endsLine;
+      last = byte;
+    }
+    return true;
+  };
   return new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
-      if (isStream) {
-        for (const byte of chunk) {
-          bytes++;
-          if (byte === LINE_FEED || byte === CARRIAGE_RETURN) {
-            const sameBreak = byte === LINE_FEED && last === CARRIAGE_RETURN;
-            if (!sameBreak) {
-              if (lineIsEmpty) bytes = 0;
-              lineIsEmpty = true;
-            }
-          } else {
-            lineIsEmpty = false;
-          }
-          last = byte;
-        }
-      } else {
-        bytes += chunk.length;
-      }
-      if (bytes > maxBytes) {
-        onOversize();
-        controller.error(new Error(`a message is larger than ${maxBytes} bytes`));
+      if (count(chunk)) {
+        controller.enqueue(chunk);
         return;
       }
-      controller.enqueue(chunk);
+      onOversize();
+      controller.error(new Error(`a message is larger than ${maxBytes} bytes`));
     },
   });
 }

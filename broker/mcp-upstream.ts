@@ -88,7 +88,7 @@ export async function connectMcpServer(
         if (options.signal?.aborted) throw faults.build("cancelled", "is not connected: no longer needed");
         if (timeLimit.signal.aborted) throw firstFault ?? faults.ofConnectTimeout(timeoutMs, link.diagnosis);
         const facts = factsOf(error);
-        const fault = faults.ofConnect(facts, link.diagnosis);
+        const fault = faults.ofConnect(facts, timeoutMs, link.diagnosis);
         const next = fallback(route, facts);
         if (next === undefined || tried.has(next)) throw firstFault ?? fault;
         // When another transport fails too, the complaint about the configured one is of more use.
@@ -177,8 +177,12 @@ async function handshake(
   const client = new Client(
     { name: "ptc", version },
     {
-      // Half of the time for a silent server, which may be slow to start as well as old.
-      versionNegotiation: { mode: "auto", probe: { timeoutMs: timeoutMs / 2 } },
+      // A silent program may be slow to start as well as old, so it has half of the time for either. Silence over HTTP
+      // says nothing about age.
+      versionNegotiation: {
+        mode: "auto",
+        probe: { timeoutMs: route === "stdio" ? timeoutMs / 2 : timeoutMs },
+      },
       inputRequired: { autoFulfill: false },
     },
   );
@@ -213,6 +217,7 @@ class McpConnection implements UpstreamConnection {
       for (const listener of this.#toolsChanged) listener();
     });
     client.onclose = () => this.#lose(faults.ofLoss(link.diagnosis));
+    if (client.transport === undefined) this.#lose(faults.ofLoss(link.diagnosis));
     // Faults that no request is to blame for, such as a late answer to one that was given up.
     client.onerror = () => {};
   }
@@ -301,8 +306,8 @@ function factsOf(error: unknown): FaultFacts {
   if (error instanceof SdkHttpError) return { ...facts, kind: "http", status: error.status };
   if (error instanceof SseError && error.code !== undefined)
     return { ...facts, kind: "http", status: error.code };
-  const networkCode = networkCodeOf(error);
-  if (networkCode !== undefined) return { ...facts, kind: "network", networkCode };
+  const networkReason = networkReasonOf(error);
+  if (networkReason !== undefined) return { ...facts, kind: "network", networkReason };
   if (error instanceof SyntaxError || (error instanceof Error && error.name === "ZodError")) {
     return { ...facts, kind: "garbage" };
   }
@@ -320,8 +325,8 @@ function factsOf(error: unknown): FaultFacts {
   }
 }
 
-/** A system's code such as ECONNREFUSED, from wherever `fetch` and the client keep it: nothing was heard of the server. */
-function networkCodeOf(error: unknown): string | undefined {
+/** Why nothing was heard of the server: a system's code such as ECONNREFUSED, from wherever `fetch` and the client keep it. */
+function networkReasonOf(error: unknown): string | undefined {
   for (
     let fault: unknown = error, depth = 0;
     fault instanceof Error && depth < 5;
@@ -330,8 +335,12 @@ function networkCodeOf(error: unknown): string | undefined {
     const code = (fault as NodeJS.ErrnoException).code;
     if (typeof code === "string" && /^(?:E[A-Z]{3,}|UND_ERR_\w+|CERT_\w+|\w+_CERT\w*)$/.test(code))
       return code;
+    // What `fetch` throws, its reason in a cause that need not have a code.
+    if (fault instanceof TypeError && !(fault.cause instanceof Error && "code" in fault.cause)) {
+      return fault.cause instanceof Error ? fault.cause.message : fault.message;
+    }
     if (!(fault instanceof SseError) || fault.code !== undefined) continue;
-    const named = /\b(?:E[A-Z]{5,}|fetch failed)\b/.exec(fault.message);
+    const named = /\bE[A-Z]{5,}\b/.exec(fault.message) ?? /fetch failed/.exec(fault.message);
     if (named !== null) return named[0];
   }
   return undefined;

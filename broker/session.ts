@@ -9,7 +9,7 @@ import {
   MAX_REPLY_FRAME_BYTES,
   PROTOCOL_VERSION,
 } from "../protocol/limits.ts";
-import { type Call, type ProgramMessage, type ReplyMessage, SandboxMessage } from "../protocol/messages.ts";
+import { type Call, type Hello, type ProgramMessage, type ReplyMessage, SandboxMessage } from "../protocol/messages.ts";
 import type { CallOutcome } from "./dispatcher.ts";
 
 export interface SessionLimits {
@@ -31,7 +31,7 @@ export type SessionEnd =
  */
 export class BrokerSession {
   /** Settles when the runner has said hello. Rejects with what came instead. */
-  readonly ready: Promise<void>;
+  readonly ready: Promise<Hello>;
   readonly ended: Promise<SessionEnd>;
   readonly metrics = { toolCalls: 0, toolResultBytes: 0 };
 
@@ -46,7 +46,7 @@ export class BrokerSession {
   #greeted = false;
   #finishing = false;
   #over = false;
-  #settleReady: { resolve(): void; reject(error: Error): void } = { resolve() {}, reject() {} };
+  #settleReady: { resolve(hello: Hello): void; reject(error: Error): void } = { resolve() {}, reject() {} };
   #settleEnd: (end: SessionEnd) => void = () => {};
 
   constructor(
@@ -122,7 +122,7 @@ export class BrokerSession {
           );
         }
         this.#greeted = true;
-        this.#settleReady.resolve();
+        this.#settleReady.resolve(message);
         return;
       case "call":
         if (!this.#greeted) throw new FrameError("a call came before hello");

@@ -22,7 +22,7 @@ export interface FaultFacts {
   /** Why a JSON-RPC error of ours stands in for the server's answer. */
   replaced?: RawResultFault | undefined;
   status?: number;
-  networkCode?: string;
+  networkReason?: string;
 }
 
 type Diagnosis = Readonly<StdioDiagnosis> | undefined;
@@ -47,13 +47,14 @@ export class UpstreamFaults {
     return new UpstreamError(code, `server '${this.#target.name}' ${toPlainLine(message)}`, { cause });
   }
 
-  ofConnect(facts: FaultFacts, diagnosis: Diagnosis): UpstreamError {
+  ofConnect(facts: FaultFacts, timeoutMs: number, diagnosis: Diagnosis): UpstreamError {
     const { kind, cause, status = 0 } = facts;
     if (diagnosis?.spawnError !== undefined) return this.#ofSpawn(diagnosis.spawnError);
     if (diagnosis?.exit !== undefined) {
       const text = `did not start: it ${describeEnd(diagnosis)}; run its command by hand to see why`;
       return this.build("start_failed", text, cause);
     }
+    if (kind === "timeout") return this.ofConnectTimeout(timeoutMs, diagnosis);
     if (kind === "network") {
       return this.build(
         "start_failed",
@@ -154,8 +155,8 @@ export class UpstreamFaults {
     );
   }
 
-  #unreachable({ networkCode }: FaultFacts): string {
-    return `cannot be reached at ${this.#place()}: ${networkCode ?? "no connection"}`;
+  #unreachable({ networkReason }: FaultFacts): string {
+    return `cannot be reached at ${this.#place()}: ${networkReason ?? "no connection"}`;
   }
 
   /** Host and port alone: paths and queries of a URL can hold secrets. */

@@ -15,7 +15,7 @@ export interface ServerDrift {
   changed: ToolDrift[];
 }
 
-export interface ToolDrift {
+interface ToolDrift {
   tool: string;
   /** Lines of the tool's signature that begin with `- `, `+ ` or two spaces. */
   diff: string[];

@@ -4,7 +4,6 @@ const LockedTool = z.object({
   identifier: z.string(),
   sha256: z.string().regex(/^sha256:[0-9a-f]{64}$/),
 });
-export type LockedTool = z.infer<typeof LockedTool>;
 
 /** An object whose member names come from servers: a map, because `__proto__` is a name like any other. */
 function mapOf<T>(value: z.ZodType<T>) {

@@ -55,7 +55,7 @@ export async function printType(request: PrintRequest): Promise<PrintedType> {
 }
 
 /** The comment of a property or a type. */
-export function printDocumentation(documentation: Documentation): string[] {
+function printDocumentation(documentation: Documentation): string[] {
   const facts: string[] = [];
   if (documentation.default !== undefined) facts.push(...defaultFact(documentation));
   if (documentation.format !== undefined) facts.push(`@format ${documentation.format}`);
@@ -181,7 +181,7 @@ class Skeleton {
 
   #put(line: string): string {
     return line
-      .replace(/\("(ptc\$t\d+)"\)\[\]/g, '"$1"[]')
+      .replace(/\(("ptc\$t\d+"|\w+)\)\[\]/g, "$1[]")
       .replace(PLACEHOLDER, (_match, _kind: string, index: string) => this.#texts[Number(index)] ?? "never");
   }
 }

@@ -48,7 +48,7 @@ export async function printToolSignature(tool: ToolModel): Promise<string> {
 }
 
 /** Whether a tool can be called without arguments. */
-export function acceptsNothing(input: TypeModel): boolean {
+function acceptsNothing(input: TypeModel): boolean {
   const type = input.root.kind === "reference" ? input.definitions.get(input.root.name)?.type : input.root;
   return (
     type?.kind === "any" ||

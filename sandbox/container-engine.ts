@@ -3,7 +3,8 @@ import type { SandboxExit, SandboxOutput } from "./sandbox.ts";
 
 export interface EngineDescription {
   version: string;
-  runtimes: string[];
+  /** By name; the path of the executable where the engine knows it. */
+  runtimes: ReadonlyMap<string, string | undefined>;
 }
 
 export interface StartedContainer {

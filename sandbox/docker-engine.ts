@@ -15,8 +15,12 @@ export class DockerEngine implements ContainerEngine {
 
   async describe(): Promise<EngineDescription> {
     try {
-      const info = (await this.docker.info()) as { ServerVersion: string; Runtimes: Record<string, unknown> };
-      return { version: info.ServerVersion, runtimes: Object.keys(info.Runtimes) };
+      const info = (await this.docker.info()) as {
+        ServerVersion: string;
+        Runtimes: Record<string, { path?: string }>;
+      };
+      const runtimes = Object.entries(info.Runtimes).map(([name, { path }]) => [name, path] as const);
+      return { version: info.ServerVersion, runtimes: new Map(runtimes) };
     } catch (error) {
       throw explain(error, "engine_unreachable");
     }

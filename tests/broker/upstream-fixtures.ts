@@ -1,4 +1,4 @@
-import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import type { McpServerTarget } from "../../broker/mcp-server-target.ts";
@@ -56,7 +56,10 @@ export function jsonOf(result: unknown): unknown {
 
 /** Whether a process still runs. One that has ended but was not waited for, as by some containers' first process, does not. */
 export function isAlive(pid: number): boolean {
-  const status = spawnSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" });
-  if (status.error !== undefined) throw status.error;
-  return status.stdout.trim() !== "" && !status.stdout.trim().startsWith("Z");
+  try {
+    process.kill(pid, 0);
+    return process.platform !== "linux" || !/^\d+ \(.*\) Z /s.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
 }

@@ -14,12 +14,9 @@ export async function generateModule(tools: unknown[], name = "demo", module = "
   return { text: printed.text, server, warnings: [...warnings, ...printed.warnings] };
 }
 
-/** The module of one tool with this input schema, from its first declaration on. */
+/** The declarations of one tool's input, as text. */
 export async function generateInput(inputSchema: unknown): Promise<string> {
   const { text } = await generateModule([{ name: "t", inputSchema }]);
-  return (
-    text
-      .slice(text.indexOf("export"), text.indexOf("\n\n/**\n * @returns", 100))
-      .split("\n\n/** @returns")[0] ?? ""
-  );
+  const start = text.indexOf('runtime.js";') + 'runtime.js";'.length;
+  return text.slice(start, text.lastIndexOf("/** @returns any")).trim();
 }

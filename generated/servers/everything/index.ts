@@ -1,5 +1,5 @@
 /**
- * Reference server that exercises every feature of the protocol
+ * The reference server, which shows every feature of the protocol
  * Tools of the MCP server "everything". Written by `ptc generate`: edits are lost.
  */
 

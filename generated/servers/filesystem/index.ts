@@ -1,5 +1,5 @@
 /**
- * Files below examples/demo
+ * The files of this folder
  * Tools of the MCP server "filesystem". Written by `ptc generate`: edits are lost.
  */
 

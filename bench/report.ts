@@ -1,0 +1,30 @@
+/** One comparison: what was measured, against what, and how far apart the two may be. */
+export interface Comparison {
+  name: string;
+  measuredMs: readonly number[];
+  against: string;
+  baselineMs: readonly number[];
+  /** Largest ratio of the medians that is still good. */
+  maxRatio: number;
+}
+
+/** Prints a comparison and returns whether it holds. Ratios, not times: machines differ, and this one may be busy. */
+export function report({ name, measuredMs, against, baselineMs, maxRatio }: Comparison): boolean {
+  const ratio = percentile(measuredMs, 0.5) / percentile(baselineMs, 0.5);
+  const holds = ratio <= maxRatio;
+  console.log(
+    `${name}: ${ratio.toFixed(2)} times ${against} (at most ${maxRatio}) ${holds ? "ok" : "TOO SLOW"}`,
+  );
+  console.log(`    measured p50/p95 ${show(measuredMs)} ms, n = ${measuredMs.length}`);
+  console.log(`    baseline p50/p95 ${show(baselineMs)} ms, n = ${baselineMs.length}`);
+  return holds;
+}
+
+function show(values: readonly number[]): string {
+  return [0.5, 0.95].map((p) => percentile(values, p).toPrecision(3)).join("/");
+}
+
+export function percentile(values: readonly number[], p: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * p))] ?? Number.NaN;
+}
