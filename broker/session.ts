@@ -9,7 +9,13 @@ import {
   MAX_REPLY_FRAME_BYTES,
   PROTOCOL_VERSION,
 } from "../protocol/limits.ts";
-import { type Call, type Hello, type ProgramMessage, type ReplyMessage, SandboxMessage } from "../protocol/messages.ts";
+import {
+  type Call,
+  type Hello,
+  type ProgramMessage,
+  type ReplyMessage,
+  SandboxMessage,
+} from "../protocol/messages.ts";
 import type { CallOutcome } from "./dispatcher.ts";
 
 export interface SessionLimits {

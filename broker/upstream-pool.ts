@@ -154,6 +154,8 @@ class PooledUpstream implements Upstream {
     this.#connection = undefined;
     if (this.#clock.now() - this.#connectedAt >= this.#backoff.stableMs) this.#failures = 0;
     this.#fail(reason, 1);
+    // It may come back as another version of itself.
+    for (const listener of this.#listeners) listener();
   }
 
   /** Sets the pause before the next start; `free` failures have none. */

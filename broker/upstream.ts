@@ -9,7 +9,7 @@ export interface UpstreamListing {
   tools: unknown[];
 }
 
-export interface UpstreamImplementation {
+interface UpstreamImplementation {
   name: string;
   version: string;
 }
@@ -33,7 +33,10 @@ export interface Upstream {
    * @throws UpstreamError
    */
   call(tool: string, args: unknown, options: UpstreamCallOptions): Promise<unknown>;
-  /** Returns a function that removes the listener. */
+  /**
+   * The listener is told when what was listed may no longer be so: the server says that its tools have changed, or the
+   * connection was lost. Returns a function that removes it.
+   */
   onToolsChanged(listener: () => void): () => void;
   /** Ends the connection. The server is started again when it is next used. */
   close(): Promise<void>;

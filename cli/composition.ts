@@ -12,9 +12,9 @@ import { definitionDigest } from "../codegen/parse-tool.ts";
 import type { ExecutionLimits, ExecutionParts } from "../execution/execute-program.ts";
 import { namespacedName } from "../protocol/tool-name.ts";
 import { DockerEngine } from "../sandbox/docker-engine.ts";
-import { sweepLeftovers } from "../sandbox/leftovers.ts";
+import { sweepContainers, sweepProcesses } from "../sandbox/leftovers.ts";
 import { OnDemandSource } from "../sandbox/on-demand-source.ts";
-import { currentProcess, formatIdentity } from "../sandbox/process-identity.ts";
+import { currentProcess, formatIdentity, type ProcessIdentity } from "../sandbox/process-identity.ts";
 import { StateDirectory } from "../sandbox/state-directory.ts";
 import type { Configuration } from "./configuration/configuration.ts";
 import { unmatchedPatterns } from "./configuration/unmatched-patterns.ts";
@@ -53,11 +53,9 @@ export async function composeExecution(
   const tools = buildToolTable(configuration, stored);
   refuseUnmatchedPatterns(configuration, stored, tools);
 
-  const self = currentProcess();
-  const base = stateBase(env);
-  const state = new StateDirectory(base, self);
+  const { state, self } = openState(env);
   const engine = new DockerEngine();
-  const swept = sweepLeftovers({ engine, base, self }).catch(() => {});
+  const swept = sweepContainers(engine, self).catch(() => {});
   const pool = composeUpstreams(configuration, state);
   const servers = configuration.servers.flatMap((server) => {
     const upstream = pool.get(server.name);
@@ -125,9 +123,14 @@ export function composeUpstreams(configuration: Configuration, state: StateDirec
   return new UpstreamPool(sources, clock);
 }
 
-/** The state folder shared by all ptc processes of this user. Short: it holds sockets. */
-export function stateBase(env: Surroundings["env"]): string {
-  return join(env.XDG_RUNTIME_DIR || tmpdir(), `ptc-${process.getuid?.() ?? 0}`);
+/** This process's place on disk, after what dead ptc processes left in theirs has been cleared away. */
+export function openState(env: Surroundings["env"]): { state: StateDirectory; self: ProcessIdentity } {
+  const self = currentProcess();
+  // Short: the paths of sockets must fit into 108 bytes.
+  const base = join(env.XDG_RUNTIME_DIR || tmpdir(), `ptc-${process.getuid?.() ?? 0}`);
+  const state = new StateDirectory(base, self);
+  sweepProcesses(base, self);
+  return { state, self };
 }
 
 /** The generated tools of the servers that are still configured. */

@@ -10,6 +10,9 @@ if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
   process.exit(2);
 }
 
+// json-schema-to-typescript prints to stdout, which is ours, when this is set.
+delete process.env.VERBOSE;
+
 module.enableCompileCache?.();
 const { main } = await import("./main.ts");
 process.exit(await main(process));

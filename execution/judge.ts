@@ -66,7 +66,7 @@ function readClaim(stdout: Buffer, lineBytes: number): Verdict {
       `what came out of the sandbox is not a runner's result; ${STDOUT_ADVICE}`,
     );
   }
-  if (claim.ok) return { ok: true, data: claim.data ?? null, from: claim.from };
+  if (claim.ok) return claim;
   return { ok: false, error: buildFailure(claim.error.type, claim.error.message, claim.error.retryable) };
 }
 

@@ -2,7 +2,7 @@ import { digestOf } from "../protocol/canonical-json.ts";
 import type { ApprovalState, Envelope, Metrics, RunResult } from "../protocol/envelope.ts";
 import { boundMessage, buildFailure } from "../protocol/failure.ts";
 import { ENVELOPE_OVERHEAD_BYTES } from "../protocol/limits.ts";
-import { cutToBytes, TRUNCATION_MARK } from "../protocol/text-cap.ts";
+import { cutToJsonBytes } from "../protocol/text-cap.ts";
 import type { Verdict } from "./judge.ts";
 
 /** What the host itself knows of a run. */
@@ -60,8 +60,7 @@ function fitVerdict(verdict: Verdict, room: number): Verdict {
   const bytes = jsonBytes(verdict.data);
   if (bytes <= room) return verdict;
   if (verdict.from === "console" && typeof verdict.data === "string") {
-    const kept = cutToBytes(verdict.data, Math.floor((room * room) / bytes) - TRUNCATION_MARK.length - 4);
-    return fitVerdict({ ...verdict, data: `${kept}\n${TRUNCATION_MARK}` }, room);
+    return { ...verdict, data: cutToJsonBytes(verdict.data, room) };
   }
   const message = `the result is ${bytes} bytes of JSON and at most ${room} fit; return less`;
   return { ok: false, error: buildFailure("OutputLimit", message) };

@@ -36,3 +36,21 @@ export function cutToBytes(text: string, maxBytes: number): string {
   while (end > 0 && ((bytes[end] as number) & 0xc0) === 0x80) end--;
   return bytes.subarray(0, end).toString("utf8");
 }
+
+/** `text` if its JSON takes at most `maxJsonBytes`, else as much of its beginning as fits together with the mark. */
+export function cutToJsonBytes(text: string, maxJsonBytes: number): string {
+  if (jsonBytes(text) <= maxJsonBytes) return text;
+  const marked = (bytes: number) => `${cutToBytes(text, bytes)}\n${TRUNCATION_MARK}`;
+  let fits = 0;
+  let tooMany = maxJsonBytes;
+  while (tooMany - fits > 1) {
+    const middle = Math.floor((fits + tooMany) / 2);
+    if (jsonBytes(marked(middle)) <= maxJsonBytes) fits = middle;
+    else tooMany = middle;
+  }
+  return marked(fits);
+}
+
+function jsonBytes(text: string): number {
+  return Buffer.byteLength(JSON.stringify(text));
+}

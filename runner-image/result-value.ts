@@ -1,7 +1,7 @@
 import { buildFailure, type Failure } from "../protocol/failure.ts";
 import { nestingDepth } from "../protocol/frames.ts";
 import { ENVELOPE_OVERHEAD_BYTES, MAX_NESTING_DEPTH } from "../protocol/limits.ts";
-import { cutToBytes, TRUNCATION_MARK } from "../protocol/text-cap.ts";
+import { cutToJsonBytes } from "../protocol/text-cap.ts";
 
 // The program shares this realm and may replace globals: keep what the last line depends on.
 const { stringify, parse } = JSON;
@@ -38,18 +38,7 @@ export function serializeConsole(
       // Plain text.
     }
   }
-  return { ok: true, json: stringify(fitText(text.replace(/\n$/, ""), room)), from: "console" };
-}
-
-/** Cuts text until its JSON fits, escapes included. */
-function fitText(text: string, maxJsonBytes: number): string {
-  let kept = text;
-  for (let room = maxJsonBytes - 2; ; ) {
-    const size = Buffer.byteLength(stringify(kept));
-    if (size <= maxJsonBytes) return kept;
-    room = Math.floor((room * (maxJsonBytes - TRUNCATION_MARK.length - 3)) / size);
-    kept = `${cutToBytes(text, room)}\n${TRUNCATION_MARK}`;
-  }
+  return { ok: true, json: stringify(cutToJsonBytes(text.replace(/\n$/, ""), room)), from: "console" };
 }
 
 function toJson(value: unknown): { ok: true; text: string } | { ok: false; problem: string } {

@@ -79,6 +79,10 @@ export class DockerImageStore implements ImageStore {
   }
 }
 
+export function createDockerImageStore(docker: DockerImages, registryAnswerMs?: number): ImageStore {
+  return new DockerImageStore(docker, registryAnswerMs);
+}
+
 /** Reads the engine's events, one JSON object a line, to their end. An event can be an error: HTTP said 200 by then. */
 async function follow(events: NodeJS.ReadableStream, onProgress: OnProgress): Promise<void> {
   for await (const line of createInterface({ input: Readable.from(events) })) {

@@ -8,29 +8,27 @@ import { GROUPS_FOLDER, parseGroupName } from "./state-directory.ts";
 export const OWNER_LABEL = "dev.ptc.owner";
 
 /**
- * Clears up after ptc processes that are dead: their containers, their servers' process groups, their folders. Leaves
- * alone what belongs to a live process, to another machine or to another pid namespace.
+ * Clears up after ptc processes of this user that are dead: the process groups of their servers, and their folders.
+ * Leaves alone what belongs to a live process or to another pid namespace.
  */
-export async function sweepLeftovers(options: {
-  engine: ContainerEngine;
-  base: string;
-  self: ProcessIdentity;
-}): Promise<void> {
-  const isDead = (text: string) => {
-    const owner = parseIdentity(text);
-    return owner !== undefined && owner.host === options.self.host && !isAlive(owner);
-  };
-  for (const name of listFolder(options.base).filter(isDead)) {
-    const folder = join(options.base, name);
+export function sweepProcesses(base: string, self: ProcessIdentity): void {
+  for (const name of listFolder(base).filter((folder) => isDead(folder, self))) {
+    const folder = join(base, name);
     for (const group of listFolder(join(folder, GROUPS_FOLDER))) killGroup(group);
     rmSync(folder, { recursive: true, force: true });
   }
-  const containers = await options.engine.listLabelled(OWNER_LABEL);
-  await Promise.all(
-    containers
-      .filter((container) => isDead(container.labels[OWNER_LABEL] ?? ""))
-      .map((container) => options.engine.remove(container.id)),
-  );
+}
+
+/** Removes the containers of ptc processes that are dead. */
+export async function sweepContainers(engine: ContainerEngine, self: ProcessIdentity): Promise<void> {
+  const containers = await engine.listLabelled(OWNER_LABEL);
+  const orphans = containers.filter(({ labels }) => isDead(labels[OWNER_LABEL] ?? "", self));
+  await Promise.all(orphans.map(({ id }) => engine.remove(id)));
+}
+
+function isDead(identity: string, self: ProcessIdentity): boolean {
+  const owner = parseIdentity(identity);
+  return owner !== undefined && owner.host === self.host && !isAlive(owner);
 }
 
 function listFolder(path: string): string[] {

@@ -6,7 +6,7 @@
 # PTC_RUNSC_PLATFORM  gVisor's platform: ptrace (default), systrap or kvm.
 set -eu
 
-here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 daemon_json=/etc/docker/daemon.json
 daemon_log=/var/log/dockerd.log
 daemon_pid=/var/run/docker.pid
@@ -15,7 +15,7 @@ platform=${PTC_RUNSC_PLATFORM:-ptrace}
 wrote_policy=no
 export DEBIAN_FRONTEND=noninteractive
 
-say() { printf '    %s\n' "$*"; }
+say() { printf '%s\n' "$*"; }
 
 give_up() {
   printf 'The sandbox cannot run here: %s\n' "$1" >&2

@@ -5,15 +5,15 @@ import type { UpstreamPool } from "../../broker/upstream-pool.ts";
 import { DockerEngine } from "../../sandbox/docker-engine.ts";
 import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
 import { currentProcess, formatIdentity } from "../../sandbox/process-identity.ts";
-import { StateDirectory } from "../../sandbox/state-directory.ts";
+import type { StateDirectory } from "../../sandbox/state-directory.ts";
 import type { DefineCommand } from "../command.ts";
-import { composeUpstreams, stateBase } from "../composition.ts";
+import { composeUpstreams, openState } from "../composition.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import { loadConfiguration } from "../configuration/load.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { version } from "../package.ts";
-import { type Surroundings, write } from "../surroundings.ts";
+import { exitOnSignals, type Surroundings, write } from "../surroundings.ts";
 
 /** What one part of ptc's surroundings said when it was tried. A failure's detail says what to do. */
 interface Finding {
@@ -67,7 +67,8 @@ async function examine(
     exitCode = EXIT.usage;
   }
 
-  const state = new StateDirectory(stateBase(surroundings.env), currentProcess());
+  const { state } = openState(surroundings.env);
+  exitOnSignals(surroundings);
   try {
     if (!(await examineSandbox(configuration, state, tell)) && exitCode === EXIT.done)
       exitCode = EXIT.noSandbox;

@@ -8,15 +8,13 @@ import { type GenerationPlan, planGeneration, type StoredCatalog } from "../../c
 import { writeGenerated } from "../../catalog/write-generated.ts";
 import type { ServerListing } from "../../codegen/server-listing.ts";
 import { namespacedName } from "../../protocol/tool-name.ts";
-import { currentProcess } from "../../sandbox/process-identity.ts";
-import { StateDirectory } from "../../sandbox/state-directory.ts";
 import type { DefineCommand } from "../command.ts";
-import { composeUpstreams, generatedDirectory, stateBase } from "../composition.ts";
+import { composeUpstreams, generatedDirectory, openState } from "../composition.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
 import { loadConfiguration } from "../configuration/load.ts";
 import { unmatchedPatterns } from "../configuration/unmatched-patterns.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
-import { type Surroundings, write } from "../surroundings.ts";
+import { exitOnSignals, SIGNALS, type Surroundings, write } from "../surroundings.ts";
 
 interface GenerateFlags {
   config?: string;
@@ -60,7 +58,8 @@ async function generate(
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd });
   const selected = selectServers(configuration, names);
   const directory = flags.out === undefined ? generatedDirectory(configuration) : resolve(cwd, flags.out);
-  const state = new StateDirectory(stateBase(env), currentProcess());
+  const { state } = openState(env);
+  if (!flags.watch) exitOnSignals(surroundings);
   const pool = composeUpstreams(configuration, state);
   const onceMore = async () => {
     const round = await list(selected, pool);
@@ -231,7 +230,7 @@ async function watch(
     stopped = true;
     wake();
   };
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) surroundings.on(signal, stop);
+  for (const signal of SIGNALS) surroundings.on(signal, stop);
   for (const { name } of servers) {
     pool.get(name)?.onToolsChanged(() => {
       wanted = true;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { DockerEngine } from "../../sandbox/docker-engine.ts";
-import { createDockerImageStore } from "../../sandbox/docker-image-store.ts";
+import { DockerImageStore } from "../../sandbox/docker-image-store.ts";
 import { buildRunnerImage } from "../../sandbox/runner-image.ts";
 import type { DefineCommand } from "../command.ts";
 import { loadConfiguration } from "../configuration/load.ts";
@@ -26,7 +26,7 @@ export const imageCommand: DefineCommand = (program, surroundings, finish) => {
         cwd: surroundings.cwd(),
       });
       const image = await buildRunnerImage({
-        store: createDockerImageStore(new DockerEngine().docker),
+        store: new DockerImageStore(new DockerEngine().docker),
         runnerPath: join(packageDirectory, "dist/image/runner.mjs"),
         dockerfilePath: join(packageDirectory, "Dockerfile.runner"),
         ...(options.base === undefined ? {} : { base: options.base }),

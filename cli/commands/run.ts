@@ -9,7 +9,7 @@ import type { DefineCommand } from "../command.ts";
 import { composeExecution } from "../composition.ts";
 import { loadConfiguration } from "../configuration/load.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
-import { type Surroundings, write } from "../surroundings.ts";
+import { SIGNALS, type Surroundings, write } from "../surroundings.ts";
 
 const LANGUAGES: Readonly<Record<string, Language>> = {
   ".ts": "typescript",

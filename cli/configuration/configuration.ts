@@ -40,7 +40,7 @@ interface AnyServer {
   readonly callTimeoutMs: number;
 }
 
-export interface StdioServerConfiguration extends AnyServer {
+interface StdioServerConfiguration extends AnyServer {
   readonly transport: "stdio";
   readonly command: string;
   readonly args: readonly string[];
@@ -49,7 +49,7 @@ export interface StdioServerConfiguration extends AnyServer {
   readonly cwd: string;
 }
 
-export interface RemoteServerConfiguration extends AnyServer {
+interface RemoteServerConfiguration extends AnyServer {
   readonly transport: "http" | "sse";
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -68,8 +68,12 @@ async function readConfiguration(file: string, cwd: string): Promise<FoundConfig
   if (file === "") return undefined;
   let bytes: Buffer;
   try {
-    await using handle = await open(path);
-    bytes = await readAtMost(handle, MAX_FILE_BYTES + 1);
+    const handle = await open(path);
+    try {
+      bytes = await readAtMost(handle, MAX_FILE_BYTES + 1);
+    } finally {
+      await handle.close();
+    }
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;

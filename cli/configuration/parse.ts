@@ -85,7 +85,7 @@ function firstProblem(problems: readonly Problem[], source: YamlSource, file: st
 }
 
 /** `servers[0].env.API_KEY` */
-export function renderPath(path: readonly PropertyKey[]): string {
+function renderPath(path: readonly PropertyKey[]): string {
   return path
     .map((step, index) => {
       if (typeof step === "number") return `[${step}]`;

@@ -128,7 +128,7 @@ describe("a call over HTTP", () => {
     ["sse", "/sse", () => serveSse(seen).listener],
   ] as const)("is called off at its time limit: %s", async (transport, path, build) => {
     const connection = await connect(remote((await listen(build())) + path, transport));
-    const call = connection.callTool("wait", {}, callOptions({ timeoutMs: 100 }));
+    const call = connection.callTool("wait", {}, callOptions({ timeoutMs: 500 }));
     expect(await upstreamErrorOf(call)).toMatchObject({ code: "call_timeout" });
     await vi.waitFor(() => expect(seen.aborted).toBe(1));
   });
@@ -145,6 +145,15 @@ describe("a call over HTTP", () => {
       message: "server 'x' answered with a message too large to read; ask it for less at a time",
     });
     expect(await call(1_000)).toMatchObject({ content: [{ text: "x".repeat(1_000) }] });
+  });
+
+  it("may be one of many on a stream that is long in all", async () => {
+    const target = remote(`${await listen(serveSse(seen).listener)}/sse`, "sse");
+    const connection = await connect(target, { maxMessageBytes: 50_000 });
+    for (let i = 0; i < 10; i++) {
+      const result = await connection.callTool("large", { bytes: 10_000 }, callOptions());
+      expect(result).toMatchObject({ content: [{ text: "x".repeat(10_000) }] });
+    }
   });
 
   it("fails when the response ends before the answer", async () => {
@@ -246,6 +255,16 @@ describe("a server on HTTP that cannot be used", () => {
       }
     },
   );
+
+  it("is blamed for what it did over the configured transport when the other fails too", async () => {
+    const origin = await listen((request, response) => {
+      response.writeHead(request.method === "POST" ? 405 : 418).end();
+    });
+    const messageOf = async (transport: "http" | "sse") =>
+      (await upstreamErrorOf(connect(remote(`${origin}/mcp`, transport)))).message;
+    expect(await messageOf("http")).toContain("answered HTTP 405");
+    expect(await messageOf("sse")).toContain("answered HTTP 418");
+  });
 
   it.each(["http", "sse"] as const)("says in one line that it is not there: %s", async (transport) => {
     const origin = await unusedOrigin();

@@ -245,16 +245,16 @@ describe("a server that cannot be used", () => {
     [
       "never answers",
       "never-answers.mjs",
-      "server 'x' did not complete the MCP handshake within 0.6 s: waiting for something else; is it an MCP server?",
+      "server 'x' did not complete the MCP handshake within 2 s: waiting for something else; is it an MCP server?",
     ],
     [
       "writes only garbage",
       "garbage.mjs",
-      "server 'x' did not complete the MCP handshake within 0.6 s; its output begins with something that is no message: Listening on port 3000; is it an MCP server?",
+      "server 'x' did not complete the MCP handshake within 2 s; its output begins with something that is no message: Listening on port 3000; is it an MCP server?",
     ],
   ])("is given up and ended when it %s", async (_, file, message) => {
     const pids: number[] = [];
-    const options = { connectTimeoutMs: 600, onSpawn: (pid: number) => pids.push(pid) };
+    const options = { connectTimeoutMs: 2_000, onSpawn: (pid: number) => pids.push(pid) };
     const error = await upstreamErrorOf(connect(fixture(file), options));
     expect(error).toMatchObject({ code: "connect_timeout", message, retryable: true });
     expect(pids).toHaveLength(1);

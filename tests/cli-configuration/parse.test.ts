@@ -442,4 +442,12 @@ describe("a configuration made to harm", () => {
     expect(message.length).toBeLessThan(400);
     expect(message).not.toContain("\n");
   });
+
+  it("is refused for its aliases, before anything walks what they make", () => {
+    expect(messageOf(bomb.join("\n"))).toBe(
+      "ptc.yaml:1: aliases multiply beyond any use; write the values out",
+    );
+    const many = `servers:\n  - &a x\n${"  - *a\n".repeat(101)}`;
+    expect(messageOf(many)).toBe("ptc.yaml:103: more than 100 aliases; write the values out");
+  });
 });

@@ -1,0 +1,27 @@
+/** Applies the import rules, and makes sure that the tool has seen every file it was to judge. */
+import { globSync } from "node:fs";
+import { join } from "node:path";
+import { cruise, type ICruiseResult } from "dependency-cruiser";
+import { forbidden, options } from "./import-rules.ts";
+
+const FOLDERS = ["protocol", "codegen", "catalog", "broker", "sandbox", "execution", "runner-image", "cli"];
+
+process.chdir(join(import.meta.dirname, ".."));
+const { output } = await cruise(FOLDERS, {
+  ...options,
+  ruleSet: { forbidden },
+  validate: true,
+});
+const { modules, summary } = output as ICruiseResult;
+
+const comments = new Map(forbidden.map((rule) => [rule.name, rule.comment]));
+for (const { from, to, rule } of summary.violations) {
+  console.error(`${from} must not import ${to}: ${comments.get(rule.name) ?? rule.name}`);
+}
+
+const seen = new Set(modules.map((module) => module.source));
+const unseen = globSync(FOLDERS.map((folder) => `${folder}/**/*.ts`)).filter((file) => !seen.has(file));
+for (const file of unseen) console.error(`${file} was not seen by the import checker`);
+
+if (summary.violations.length > 0 || unseen.length > 0) process.exit(1);
+console.log(`${seen.size} modules keep the import rules`);

@@ -1,0 +1,39 @@
+# Sourced by the other scripts: enters the project, installs its dependencies when they are missing or old, and puts
+# them first on PATH, among them the Node.js that runs TypeScript.
+# shellcheck shell=sh
+set -eu
+CDPATH='' cd -- "$(dirname -- "$0")/.."
+
+if [ -t 1 ]; then bold=$(printf '\033[1m') plain=$(printf '\033[0m'); else bold='' plain=''; fi
+heading() { printf '\n%s%s%s\n' "$bold" "$1" "$plain"; }
+
+need() { # COMMAND ADVICE
+  command -v "$1" >/dev/null 2>&1 && return 0
+  printf '%s is missing: %s\n' "$1" "$2" >&2
+  exit 2
+}
+
+need node "install Node.js 20 or newer from https://nodejs.org/"
+case $(node --version) in
+  v[0-9].* | v1[0-9].*)
+    echo "Node.js $(node --version) is too old: install 20 or newer from https://nodejs.org/" >&2
+    exit 2
+    ;;
+esac
+need npm "install it with Node.js from https://nodejs.org/"
+
+installed=node_modules/.package-lock.json
+if [ ! -f "$installed" ] || [ -n "$(find package-lock.json -newer "$installed")" ]; then
+  echo "Installing the dependencies (npm ci) ..."
+  npm ci --no-audit --no-fund --loglevel=error >/dev/null
+fi
+
+PATH=$PWD/node_modules/.bin:$PATH
+export PATH
+case $(node --version) in
+  v24.*) ;;
+  *)
+    echo "node_modules has no Node.js 24 of its own: its install script did not run. Allow it: npm rebuild node" >&2
+    exit 2
+    ;;
+esac

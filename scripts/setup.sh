@@ -1,0 +1,13 @@
+#!/bin/sh
+# Makes a bare clone ready: dependencies, engine, build, image. What is there already is left alone.
+# Exit 3: everything is built, but the sandbox cannot run here.
+. "$(dirname -- "$0")/dependencies.sh"
+
+engine=0
+sh scripts/setup-engine.sh || engine=$?
+case $engine in 0 | 3) ;; *) exit "$engine" ;; esac
+
+echo "Building dist/ ..."
+node scripts/build.ts
+[ "$engine" = 0 ] || exit "$engine"
+node dist/cli/ptc.js image build >/dev/null

@@ -1,0 +1,13 @@
+# Sourced after dependencies.sh: everything that can be said about the sources without running them.
+# shellcheck shell=sh
+heading "Types (tsc)"
+tsc -p tsconfig.json
+
+heading "Format and lint (biome)"
+biome ci .
+
+heading "Import rules (dependency-cruiser)"
+node scripts/check-imports.ts
+
+heading "Dead code (knip)"
+knip

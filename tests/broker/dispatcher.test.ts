@@ -1,0 +1,189 @@
+import { describe, expect, it } from "vitest";
+import { type ApprovalAnswer, type ApprovalRequest, RunApprovals } from "../../broker/approvals.ts";
+import { Dispatcher } from "../../broker/dispatcher.ts";
+import type { Policy } from "../../broker/policy.ts";
+import { IsolatingValidator } from "../../broker/schema-validator.ts";
+import type { KnownTool } from "../../broker/tool-table.ts";
+import { UpstreamError } from "../../broker/upstream-error.ts";
+import { digestOf } from "../../protocol/canonical-json.ts";
+
+const NAME = "mcp__my_files__get.file";
+
+interface Scene {
+  tool?: Partial<KnownTool>;
+  policy?: Partial<Policy>;
+  listedDigest?: string | undefined;
+  answer?: () => unknown;
+  approve?: ApprovalAnswer[];
+  calls?: { tool: string; arguments: unknown }[];
+}
+
+async function play({ tool, policy, answer, approve = [], calls, ...rest }: Scene) {
+  const called: unknown[][] = [];
+  const asked: ApprovalRequest[] = [];
+  const known: KnownTool = {
+    namespacedName: NAME,
+    server: "my-files",
+    name: "get.file",
+    definitionDigest: "d1",
+    inputSchema: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
+    outputSchema: undefined,
+    destructive: false,
+    ...tool,
+  };
+  const server = {
+    definitionDigest: () => ("listedDigest" in rest ? rest.listedDigest : "d1"),
+    async call(...args: unknown[]) {
+      called.push(args.slice(0, 2));
+      return (answer ?? (() => ({ content: [{ type: "text", text: "hi" }] })))();
+    },
+  };
+  const connected: string[] = [];
+  const dispatcher = new Dispatcher({
+    tools: new Map([[NAME, known]]),
+    policy: { allow: undefined, block: [], ask: [], neverAsk: [], ...policy },
+    servers: {
+      async connect(name) {
+        connected.push(name);
+        return server;
+      },
+    },
+    validator: new IsolatingValidator(),
+  });
+  const approvals = new RunApprovals("run-1", {
+    async ask(request) {
+      asked.push(request);
+      return approve.shift() ?? "denied";
+    },
+  });
+  const run = { approvals, signal: new AbortController().signal };
+  const outcomes = [];
+  for (const call of calls ?? [{ tool: NAME, arguments: { path: "a" } }]) {
+    outcomes.push(await dispatcher.dispatch(call, run));
+  }
+  return { outcomes, outcome: outcomes[0], called, asked, connected, state: approvals.state };
+}
+
+describe("dispatching a call", () => {
+  it("reaches the tool by its protocol name, with the arguments as they came", async () => {
+    const { outcome, called, connected } = await play({});
+    expect(outcome).toMatchObject({ ok: true, data: "hi", bytes: 2 });
+    expect(called).toEqual([["get.file", { path: "a" }]]);
+    expect(connected).toEqual(["my-files"]);
+  });
+
+  it.each<[string, Scene]>([
+    ["unknown", { calls: [{ tool: "mcp__my_files__other", arguments: {} }] }],
+    ["blocked", { policy: { block: [NAME] } }],
+    ["not on the allow list", { policy: { allow: [] } }],
+  ])("says of a tool that is %s that it is not available, and connects to nothing", async (_name, scene) => {
+    const { outcome, connected } = await play(scene);
+    const name = scene.calls?.[0]?.tool ?? NAME;
+    expect(outcome).toMatchObject({
+      ok: false,
+      error: { message: `'${name}' is not available in execute_program` },
+    });
+    expect(connected).toEqual([]);
+  });
+
+  it.each([
+    ["has changed", "d2"],
+    ["is no longer listed", undefined],
+  ])("refuses a tool whose definition %s since it was generated", async (what, listedDigest) => {
+    const { outcome, called } = await play({ listedDigest });
+    expect(outcome).toMatchObject({
+      ok: false,
+      error: { message: expect.stringContaining(`${what} by its server`) },
+    });
+    expect(called).toEqual([]);
+  });
+
+  it("refuses bad arguments before the server sees them, naming the property", async () => {
+    const { outcome, called } = await play({ calls: [{ tool: NAME, arguments: { path: 1 } }] });
+    const message = `'${NAME}' was not called: arguments.path must be string, not 1`;
+    expect(outcome).toMatchObject({
+      ok: false,
+      error: { type: "ToolError", server: "my_files", tool: "get.file", message },
+    });
+    expect(called).toEqual([]);
+  });
+
+  it("turns a tool's own error into a failure with its text", async () => {
+    const answer = () => ({ isError: true, content: [{ type: "text", text: "no such file" }] });
+    const { outcome } = await play({ answer });
+    expect(outcome).toMatchObject({
+      ok: false,
+      error: { message: `'${NAME}' failed: no such file`, retryable: false },
+    });
+    expect(outcome).toHaveProperty("raw.isError", true);
+  });
+
+  it("passes on whether a fault of the server may pass by itself", async () => {
+    const answer = () => {
+      throw new UpstreamError("call_timeout", "server 'my-files' did not answer within 30 s");
+    };
+    const { outcome } = await play({ answer });
+    expect(outcome).toMatchObject({ ok: false, error: { retryable: true } });
+  });
+
+  it("refuses structured content that breaks the tool's own output schema", async () => {
+    const outputSchema = { type: "object", properties: { n: { type: "number" } } };
+    const { outcome } = await play({
+      tool: { outputSchema },
+      answer: () => ({ content: [], structuredContent: { n: "1" } }),
+    });
+    const message = `'${NAME}' answered against its own outputSchema: structuredContent.n must be number, not "1"`;
+    expect(outcome).toMatchObject({ ok: false, error: { message } });
+  });
+});
+
+describe("approvals", () => {
+  const twice = [
+    { tool: NAME, arguments: { path: "a" } },
+    { tool: NAME, arguments: { path: "b" } },
+  ];
+
+  it("are asked for a destructive tool, bound to run, definition and arguments", async () => {
+    const { asked, state, called } = await play({ tool: { destructive: true }, approve: ["once"] });
+    expect(asked).toEqual([
+      {
+        runId: "run-1",
+        tool: NAME,
+        definitionDigest: "d1",
+        arguments: { path: "a" },
+        argumentsDigest: digestOf({ path: "a" }),
+      },
+    ]);
+    expect(state).toBe("APPROVED");
+    expect(called).toHaveLength(1);
+  });
+
+  it("given once are used once", async () => {
+    const { asked, outcomes, state } = await play({
+      tool: { destructive: true },
+      approve: ["once", "denied"],
+      calls: twice,
+    });
+    expect(asked).toHaveLength(2);
+    expect(outcomes.map(({ ok }) => ok)).toEqual([true, false]);
+    expect(state).toBe("DENIED");
+  });
+
+  it("given for the run are not asked for again", async () => {
+    const { asked, outcomes } = await play({ tool: { destructive: true }, approve: ["run"], calls: twice });
+    expect(asked).toHaveLength(1);
+    expect(outcomes.map(({ ok }) => ok)).toEqual([true, true]);
+  });
+
+  it("that are denied keep the call from the server", async () => {
+    const { outcome, called } = await play({ policy: { ask: ["*"] } });
+    expect(outcome).toMatchObject({ ok: false, error: { type: "ApprovalDenied" } });
+    expect(called).toEqual([]);
+  });
+
+  it("are not asked for a call whose arguments are wrong", async () => {
+    const { asked, state } = await play({ policy: { ask: ["*"] }, calls: [{ tool: NAME, arguments: {} }] });
+    expect(asked).toEqual([]);
+    expect(state).toBe("NOT_REQUIRED");
+  });
+});

@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { normalizeResult, resultBytes } from "../../broker/normalize-result.ts";
+
+const text = (value: string) => ({ type: "text", text: value });
+const image = { type: "image", data: "AAAA", mimeType: "image/png" };
+
+describe("a tool's result", () => {
+  it.each<[string, unknown, unknown]>([
+    ["structured content before text", { content: [text("x")], structuredContent: { a: 1 } }, { a: 1 }],
+    ["structured content that is an array", { content: [], structuredContent: [1] }, [1]],
+    ["text as it is", { content: [text("hello {")] }, "hello {"],
+    ["JSON text parsed", { content: [text('{"a":[1,2]}')] }, { a: [1, 2] }],
+    ["a number in text parsed", { content: [text("42")] }, 42],
+    [
+      "a number that would be rounded as text",
+      { content: [text("12345678901234567890")] },
+      "12345678901234567890",
+    ],
+    ["several texts as lines", { content: [text("a"), text("b")] }, "a\nb"],
+    ["an image as blocks", { content: [image] }, [image]],
+    ["text beside an image as blocks", { content: [text("a"), image] }, [text("a"), image]],
+    ["no content as no blocks", { content: [] }, []],
+  ])("gives %s", (_name, result, data) => {
+    expect(normalizeResult(result)).toEqual({ ok: true, data });
+  });
+
+  it.each<[string, unknown, string]>([
+    ["its text", { isError: true, content: [text("no such file"), image] }, "no such file"],
+    ["its structured content", { isError: true, content: [], structuredContent: { code: 7 } }, '{"code":7}'],
+    ["a sentence", { isError: true, content: [] }, "the tool reported an error without saying which"],
+  ])("that is an error says %s", (_name, result, message) => {
+    expect(normalizeResult(result)).toEqual({ ok: false, message });
+  });
+
+  it.each([null, 1, "x", []])("that is %j is a failure", (result) => {
+    expect(normalizeResult(result).ok).toBe(false);
+  });
+
+  it("counts the bytes that a model would have read", () => {
+    expect(resultBytes({ content: [text("é"), text("ab")], structuredContent: { a: "é" } })).toBe(4);
+    expect(resultBytes({ content: [], structuredContent: { a: 1 } })).toBe(7);
+    expect(resultBytes({ content: [image] })).toBe(JSON.stringify(image).length);
+  });
+});

@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { type Ending, judge } from "../../execution/judge.ts";
+
+const line = (value: unknown) =>
+  Buffer.from(`${typeof value === "string" ? value : JSON.stringify(value)}\n`);
+const claim = line({ ok: true, data: 1, from: "result" });
+const done = (bytes: Buffer): Ending => ({ kind: "done", lineBytes: bytes.length });
+const exited = (code: number): Ending => ({ kind: "exited", code });
+
+describe("judging how a program ended", () => {
+  it("takes the one line of a runner that said done", () => {
+    expect(judge(done(claim), claim, "")).toEqual({ ok: true, data: 1, from: "result" });
+  });
+
+  it("takes the one line of a program that called process.exit(0) after setting its result", () => {
+    expect(judge(exited(0), claim, "")).toEqual({ ok: true, data: 1, from: "result" });
+  });
+
+  it.each<[string, Ending, Buffer]>([
+    ["two lines", done(claim), Buffer.concat([claim, claim])],
+    ["a line before the runner's", done(claim), Buffer.concat([line("hello"), claim])],
+    ["a line of another length than announced", { kind: "done", lineBytes: 3 }, claim],
+    ["text that is not JSON", done(line("hello")), line("hello")],
+    ["a claim without data", done(line({ ok: true, from: "result" })), line({ ok: true, from: "result" })],
+    ["an envelope of its own", done(line({ run_id: "x" })), line({ run_id: "x" })],
+    ["a failure that only the host can state", done(line(hostFailure())), line(hostFailure())],
+    [
+      "nesting that is too deep",
+      done(line(`${"[".repeat(500)}${"]".repeat(500)}`)),
+      line(`${"[".repeat(500)}${"]".repeat(500)}`),
+    ],
+    ["no line at all", exited(0), Buffer.alloc(0)],
+    ["an exit code", exited(3), Buffer.alloc(0)],
+    ["an exit code in spite of a line", exited(3), claim],
+    ["an abort that is not V8's", exited(134), Buffer.alloc(0)],
+    ["a flood of stdout", { kind: "overflow", stream: "stdout" }, Buffer.alloc(0)],
+    ["a broken wire protocol", { kind: "violation", message: "x" }, Buffer.alloc(0)],
+  ])("calls %s a violation of the contract", (_name, ending, stdout) => {
+    expect(judge(ending, stdout, "")).toMatchObject({
+      ok: false,
+      error: { type: "ContractViolation", retryable: false },
+    });
+  });
+
+  it.each<[string, Ending, string, string]>([
+    ["Timeout", { kind: "timeout", timeoutMs: 120_000 }, "", "Execution exceeded 120s limit"],
+    ["Timeout", { kind: "timeout", timeoutMs: 1_500 }, "", "Execution exceeded 1.5s limit"],
+    ["Cancelled", { kind: "cancelled" }, "", "cancelled"],
+    ["OutOfMemory", exited(137), "", "killed"],
+    ["OutOfMemory", exited(134), "FATAL ERROR: JavaScript heap out of memory", "heap"],
+    ["OutputLimit", { kind: "overflow", stream: "stderr" }, "", "stderr"],
+  ])("tells %s", (type, ending, stderr, message) => {
+    const verdict = judge(ending, Buffer.alloc(0), stderr);
+    expect(verdict).toMatchObject({ ok: false, error: { type, message: expect.stringContaining(message) } });
+  });
+});
+
+function hostFailure() {
+  return { ok: false, error: { type: "SandboxUnavailable", message: "x", retryable: true } };
+}

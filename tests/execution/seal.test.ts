@@ -1,0 +1,65 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Verdict } from "../../execution/judge.ts";
+import { type RunFacts, renderEnvelope, sealEnvelope } from "../../execution/seal.ts";
+import { digestOf } from "../../protocol/canonical-json.ts";
+import { Envelope } from "../../protocol/envelope.ts";
+import { buildFailure } from "../../protocol/failure.ts";
+
+const MAX = 4_096;
+
+const facts: RunFacts = {
+  runId: "4b8e7c0e-3b7a-4b0e-9c0a-111111111111",
+  traceId: "0".repeat(32),
+  toolVersion: "10.20.30",
+  inputDigest: `sha256:${"a".repeat(64)}`,
+  sandboxImage: `sha256:${"b".repeat(64)}`,
+  durationMs: 86_400_000,
+  approvalState: "NOT_REQUIRED",
+  metrics: { duration_ms: 86_400_000, tool_calls: 1_000, tool_result_bytes: 99_999_999_999 },
+};
+
+const seal = (verdict: Verdict) => renderEnvelope(sealEnvelope(facts, verdict, MAX));
+
+describe("sealing an envelope", () => {
+  it("gives one line that the schema takes, digested without its metrics", () => {
+    const envelope = Envelope.parse(JSON.parse(seal({ ok: true, data: { a: "\n" }, from: "result" })));
+    expect(envelope.output_digest).toBe(digestOf({ ok: true, data: { a: "\n" } }));
+    expect(envelope.result).toEqual({ ok: true, data: { a: "\n" }, metrics: facts.metrics });
+  });
+
+  it("never exceeds its limit, whatever the verdict holds, and stays one line of valid JSON", () => {
+    const text = fc.oneof(
+      fc.string({ unit: "binary", maxLength: 3_000 }),
+      fc.string({ maxLength: 30 }).map((part) => part.repeat(400)),
+      fc.constantFrom("\u0000".repeat(5_000), "\u{1f600}".repeat(3_000), "\ud800".repeat(3_000)),
+    );
+    const verdict: fc.Arbitrary<Verdict> = fc.oneof(
+      text.map((data): Verdict => ({ ok: true, data, from: "console" })),
+      fc.oneof(text, fc.jsonValue()).map((data): Verdict => ({ ok: true, data, from: "result" })),
+      text.map((message): Verdict => ({ ok: false, error: buildFailure("ScriptError", message) })),
+    );
+    fc.assert(
+      fc.property(verdict, (each) => {
+        const line = seal(each);
+        expect(Buffer.byteLength(line)).toBeLessThanOrEqual(MAX);
+        expect(line).not.toContain("\n");
+        expect(Envelope.safeParse(JSON.parse(line)).success).toBe(true);
+      }),
+    );
+  });
+
+  it("cuts console text with a mark", () => {
+    const { result } = JSON.parse(seal({ ok: true, data: "line\n".repeat(2_000), from: "console" }));
+    expect(result.ok).toBe(true);
+    expect(result.data).toMatch(/^line\nline[\s\S]*\n\.\.\. \(truncated\)$/);
+  });
+
+  it("refuses a value that does not fit, saying how large it is, and never cuts it", () => {
+    const { result } = JSON.parse(seal({ ok: true, data: ["x".repeat(9_996)], from: "result" }));
+    expect(result).toMatchObject({
+      ok: false,
+      error: { type: "OutputLimit", message: expect.stringContaining("10000 bytes") },
+    });
+  });
+});

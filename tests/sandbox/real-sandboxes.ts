@@ -1,0 +1,151 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { Dispatcher } from "../../broker/dispatcher.ts";
+import type { KnownTool } from "../../broker/tool-table.ts";
+import type { ModuleSource } from "../../execution/bundle.ts";
+import {
+  type ExecutedProgram,
+  type ExecutionLimits,
+  type ExecutionParts,
+  executeProgram,
+} from "../../execution/execute-program.ts";
+import type { Language } from "../../execution/program.ts";
+import type { ConsoleEntry } from "../../protocol/console-stream.ts";
+import type { Envelope } from "../../protocol/envelope.ts";
+import { DockerEngine } from "../../sandbox/docker-engine.ts";
+import { OWNER_LABEL } from "../../sandbox/leftovers.ts";
+import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
+import { currentProcess, formatIdentity } from "../../sandbox/process-identity.ts";
+import { StateDirectory } from "../../sandbox/state-directory.ts";
+
+/** Answers a call of the in-memory server `desk`. */
+export type DeskTool = (args: Record<string, unknown>) => unknown;
+
+export interface RunInput {
+  data?: unknown;
+  language?: Language;
+  limits?: Partial<ExecutionLimits>;
+  signal?: AbortSignal;
+}
+
+export interface Ran extends ExecutedProgram {
+  result: Envelope["result"];
+  /** What the program printed, by stream. */
+  console: Record<ConsoleEntry["stream"], string>;
+}
+
+const LIMITS: ExecutionLimits = {
+  timeoutMs: 60_000,
+  maxOutputBytes: 65_536,
+  maxStderrBytes: 262_144,
+  maxParallelCalls: 10,
+  maxToolCalls: 1_000,
+};
+
+/**
+ * Opens real sandboxes for the tests of this `describe`, and has each test prove that it left nothing of them behind.
+ * Returns the function that runs a program in one.
+ */
+export function useRealSandboxes(tools: Record<string, DeskTool> = {}): RealSandboxes["run"] {
+  let sandboxes: RealSandboxes;
+  beforeAll(() => {
+    sandboxes = new RealSandboxes(tools);
+  });
+  afterEach(async () => {
+    expect(await sandboxes.leftovers()).toEqual([]);
+  });
+  afterAll(() => sandboxes.close());
+  return (code, input) => sandboxes.run(code, input);
+}
+
+/** Real sandboxes for programs whose tools are functions in this process: server `desk`, module `servers/desk`. */
+class RealSandboxes {
+  readonly #engine = new DockerEngine();
+  readonly #base = mkdtempSync(join(tmpdir(), "ptc-walls-"));
+  readonly #owner = formatIdentity(currentProcess());
+  readonly #parts: ExecutionParts;
+
+  constructor(tools: Record<string, DeskTool>) {
+    this.#parts = {
+      sandboxes: new OnDemandSource({
+        engine: this.#engine,
+        state: new StateDirectory(this.#base, currentProcess()),
+        owner: this.#owner,
+        image: "ptc-runner",
+        runtime: "runsc",
+        limits: { memoryMb: 512, cpus: 1, pids: 256 },
+      }),
+      modules: deskModule(Object.keys(tools)),
+      dispatcher: deskDispatcher(tools),
+      approver: { ask: async () => "denied" },
+      clock: { nowMs: () => performance.now() },
+      toolVersion: "0.0.0",
+    };
+  }
+
+  /** Runs one program and waits until its sandbox is gone. */
+  async run(code: string, { data = {}, language = "javascript", limits, signal }: RunInput = {}): Promise<Ran> {
+    const console = { out: "", err: "" };
+    const executed = await executeProgram(
+      { code, data, language, fileName: "program.js" },
+      this.#parts,
+      {
+        limits: { ...LIMITS, ...limits },
+        onConsole: ({ stream, text }) => {
+          console[stream] += text;
+        },
+        signal: signal ?? new AbortController().signal,
+      },
+    );
+    await executed.cleared;
+    return { ...executed, result: executed.envelope.result, console };
+  }
+
+  /** Containers of this process, and folders of sandboxes on its disk. */
+  async leftovers(): Promise<string[]> {
+    const containers = await this.#engine.listLabelled(OWNER_LABEL);
+    const folders = readdirSync(join(this.#base, this.#owner));
+    return [
+      ...containers.filter(({ labels }) => labels[OWNER_LABEL] === this.#owner).map(({ id }) => id),
+      ...folders.filter((name) => name !== "empty" && name !== "groups"),
+    ];
+  }
+
+  close(): void {
+    rmSync(this.#base, { recursive: true, force: true });
+  }
+}
+
+function deskModule(tools: string[]): ModuleSource {
+  const exports = tools.map((name) => `export const ${name} = tool<any, any>("mcp__desk__${name}");`);
+  const text = ['import { tool } from "../../runtime.js";', ...exports].join("\n");
+  return {
+    modules: () => ["desk"],
+    load: async (module) => (module === "desk" ? text : undefined),
+  };
+}
+
+function deskDispatcher(tools: Record<string, DeskTool>): Dispatcher {
+  const known = Object.keys(tools).map((name): [string, KnownTool] => {
+    const namespacedName = `mcp__desk__${name}`;
+    const schema = { inputSchema: { type: "object" }, outputSchema: undefined };
+    const rest = { server: "desk", name, definitionDigest: name, destructive: false };
+    return [namespacedName, { namespacedName, ...rest, ...schema }];
+  });
+  return new Dispatcher({
+    tools: new Map(known),
+    policy: { allow: undefined, block: [], ask: [], neverAsk: [] },
+    validator: { check: async () => undefined, close: async () => {} },
+    servers: {
+      connect: async () => ({
+        definitionDigest: (tool) => tool,
+        call: async (tool, args) => ({
+          content: [],
+          structuredContent: await tools[tool]?.(args as Record<string, unknown>),
+        }),
+      }),
+    },
+  });
+}

@@ -1,0 +1,42 @@
+import type { TestProject } from "vitest/node";
+import { DockerEngine } from "../../sandbox/docker-engine.ts";
+import { SandboxError } from "../../sandbox/sandbox-error.ts";
+
+const OLDEST_NODE = 22;
+const RUNTIME = "runsc";
+const IMAGE = "ptc-runner";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Why no sandbox can be started here; empty when one can. */
+    sandboxProblem: string;
+  }
+}
+
+/** Finds out whether programs can run here. Where they must be able to, as in CI, the run fails if they cannot. */
+export async function setup({ provide }: TestProject): Promise<void> {
+  const [major = 0] = process.versions.node.split(".").map(Number);
+  if (major < OLDEST_NODE) {
+    throw new Error(`the tests need Node.js ${OLDEST_NODE} or newer, and this is ${process.version}`);
+  }
+  const problem = await findProblem();
+  if (problem !== "" && isRequired(process.env)) throw new Error(`the sandbox is missing: ${problem}`);
+  provide("sandboxProblem", problem);
+}
+
+function isRequired({ CI, PTC_REQUIRE_SANDBOX }: NodeJS.ProcessEnv): boolean {
+  return PTC_REQUIRE_SANDBOX === "1" || (CI !== undefined && CI !== "" && CI !== "false");
+}
+
+async function findProblem(): Promise<string> {
+  const engine = new DockerEngine();
+  try {
+    const { runtimes } = await engine.describe();
+    if (!runtimes.has(RUNTIME)) return `Docker does not know the runtime ${RUNTIME}; run \`npm run setup\``;
+    const image = await engine.findImage(IMAGE);
+    return image === undefined ? `there is no image ${IMAGE}; run \`ptc image build\`` : "";
+  } catch (error) {
+    if (error instanceof SandboxError) return error.message;
+    throw error;
+  }
+}
