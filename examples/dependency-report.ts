@@ -10,15 +10,19 @@ import * as memory from "./servers/memory/index.js";
 interface Manifest {
   version: string;
   license?: string;
+  dependencies?: Record<string, string>;
+  devDependencies?: Record<string, string>;
 }
 
-interface Finding extends Manifest {
+interface Finding {
   name: string;
+  version: string;
+  license?: string;
   documented: boolean;
   bytes: number;
 }
 
-const project = await readJson("package.json");
+const project = await readManifest("package.json");
 const names = Object.keys({ ...project.dependencies, ...project.devDependencies });
 console.log(`reading about ${names.length} packages`);
 
@@ -54,7 +58,7 @@ globalThis.result = {
 };
 
 async function inspect(name: string): Promise<Finding> {
-  const { version, license }: Manifest = await readJson(`node_modules/${name}/package.json`);
+  const { version, license } = await readManifest(`node_modules/${name}/package.json`);
   try {
     const { content } = await filesystem.readTextFile({ path: `node_modules/${name}/README.md` });
     return { name, version, ...(license && { license }), documented: true, bytes: content.length };
@@ -65,7 +69,7 @@ async function inspect(name: string): Promise<Finding> {
   }
 }
 
-async function readJson(path: string): Promise<any> {
+async function readManifest(path: string): Promise<Manifest> {
   const { content } = await filesystem.readTextFile({ path });
   return JSON.parse(content);
 }

@@ -24,7 +24,7 @@ const NODE = "/usr/local/bin/node";
 const WORKSPACE_MB = 64;
 const TMP_MB = 64;
 const SHM_MB = 16;
-const MAX_PROCESSES_OF_USER = 50;
+const MAX_PROCESSES_OF_USER = 32;
 const MAX_OPEN_FILES = 1_024;
 /** Share of the memory that the JavaScript heap may take, so that a leak ends in V8's own words and not in a kill. */
 const HEAP_SHARE = 0.75;

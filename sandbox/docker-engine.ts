@@ -149,7 +149,7 @@ function explain(error: unknown, otherwise: "engine_unreachable" | "start_failed
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   const message = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, " ");
   if (code === "ENOENT" || code === "ECONNREFUSED") {
-    const advice = "start Docker, or run `ptc doctor` to see what is missing";
+    const advice = "start it, or install Docker and gVisor as README.md says";
     return new SandboxError("engine_unreachable", `no Docker engine answers (${message}); ${advice}`, {
       cause: error,
     });
@@ -165,7 +165,7 @@ function explain(error: unknown, otherwise: "engine_unreachable" | "start_failed
     );
   }
   if (/runtime/i.test(message) && statusOf(error) === 400) {
-    const advice = "install gVisor and register it, or run `ptc doctor`";
+    const advice = "install gVisor and register it as README.md says";
     return new SandboxError(
       "runtime_missing",
       `Docker does not know the sandbox runtime (${message}); ${advice}`,

@@ -1,4 +1,5 @@
 import { rmSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import type { ContainerEngine, StartedContainer } from "./container-engine.ts";
 import { buildContainerRequest, type SandboxLimits } from "./container-profile.ts";
 import { OWNER_LABEL } from "./leftovers.ts";
@@ -8,6 +9,7 @@ import { SocketListener } from "./socket-listener.ts";
 import type { StateDirectory } from "./state-directory.ts";
 
 const CONNECT_TIMEOUT_MS = 30_000;
+const EXIT_GRACE_MS = 250;
 
 export interface OnDemandOptions {
   engine: ContainerEngine;
@@ -106,8 +108,10 @@ class DockerSandbox implements Sandbox {
   }
 
   async dispose(): Promise<void> {
-    this.channel.destroy();
     const removed = this.#container.removed();
+    // A runner without a host ends by itself, sooner than it could be killed.
+    this.channel.destroy();
+    await Promise.race([this.exited.catch(() => {}), delay(EXIT_GRACE_MS, undefined, { ref: false })]);
     await this.kill().catch(() => {});
     await removed.catch(() => {});
     this.#release();

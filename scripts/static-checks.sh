@@ -2,6 +2,7 @@
 # shellcheck shell=sh
 heading "Types (tsc)"
 tsc -p tsconfig.json
+tsc -p examples
 
 heading "Format and lint (biome)"
 biome ci .

@@ -60,8 +60,7 @@ async function run(file: string, flags: RunFlags, surroundings: Surroundings): P
   const execution = await composeExecution(configuration, env, buildApprover(flags.approve, surroundings));
 
   const cancel = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-    surroundings.on(signal, () => cancel.abort());
+  for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
   const { envelope, cleared } = await executeProgram(program, execution.parts, {
     limits: { ...execution.limits, ...(timeoutMs === undefined ? {} : { timeoutMs }) },
     onConsole: ({ text }) => surroundings.stderr.write(text),
@@ -70,7 +69,9 @@ async function run(file: string, flags: RunFlags, surroundings: Surroundings): P
   await write(surroundings.stdout, `${renderEnvelope(envelope)}\n`);
   await Promise.all([cleared, execution.close()]);
   if (envelope.result.ok) return EXIT.done;
-  return envelope.result.error.type === "SandboxUnavailable" ? EXIT.noSandbox : EXIT.failed;
+  if (envelope.result.error.type !== "SandboxUnavailable") return EXIT.failed;
+  await write(surroundings.stderr, `ptc: ${envelope.result.error.message}\n`);
+  return EXIT.noSandbox;
 }
 
 async function readProgram(

@@ -43,7 +43,7 @@ export async function findConfiguration({
     if (found !== undefined) return found;
     throw new ConfigurationError(
       "not_found",
-      `${named.file || "(empty)"}:1: the file named by ${named.by} does not exist; check its path, or write one with \`ptc init\``,
+      `${named.file || "(empty)"}:1: the file named by ${named.by} does not exist; check its path`,
     );
   }
   return (await readConfiguration("ptc.yaml", cwd)) ?? (await readConfiguration("config.yaml", cwd));

@@ -65,7 +65,7 @@ describe("the configuration file", () => {
     await expect(loadConfiguration({ ...options, cwd })).rejects.toMatchObject({
       name: "ConfigurationError",
       code: "not_found",
-      message: `gone.yaml:1: the file named by ${by} does not exist; check its path, or write one with \`ptc init\``,
+      message: `gone.yaml:1: the file named by ${by} does not exist; check its path`,
     });
   });
 

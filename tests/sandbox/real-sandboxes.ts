@@ -86,19 +86,18 @@ class RealSandboxes {
   }
 
   /** Runs one program and waits until its sandbox is gone. */
-  async run(code: string, { data = {}, language = "javascript", limits, signal }: RunInput = {}): Promise<Ran> {
+  async run(
+    code: string,
+    { data = {}, language = "javascript", limits, signal }: RunInput = {},
+  ): Promise<Ran> {
     const console = { out: "", err: "" };
-    const executed = await executeProgram(
-      { code, data, language, fileName: "program.js" },
-      this.#parts,
-      {
-        limits: { ...LIMITS, ...limits },
-        onConsole: ({ stream, text }) => {
-          console[stream] += text;
-        },
-        signal: signal ?? new AbortController().signal,
+    const executed = await executeProgram({ code, data, language, fileName: "program.js" }, this.#parts, {
+      limits: { ...LIMITS, ...limits },
+      onConsole: ({ stream, text }) => {
+        console[stream] += text;
       },
-    );
+      signal: signal ?? new AbortController().signal,
+    });
     await executed.cleared;
     return { ...executed, result: executed.envelope.result, console };
   }

@@ -1,0 +1,44 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { forbidden } from "../../scripts/import-rules.ts";
+
+const root = join(import.meta.dirname, "../..");
+const read = (file: string) => readFileSync(join(root, file), "utf8");
+
+function links(file: string): string[] {
+  return [...read(file).matchAll(/\]\(([^)#\s]+)\)/g)]
+    .map((match) => match[1] as string)
+    .filter((target) => !/^[a-z]+:/.test(target));
+}
+
+describe("the documents", () => {
+  it.each(["README.md", "ARCHITECTURE.md"])("%s links to files that exist", (file) => {
+    const broken = links(file).filter((target) => !existsSync(join(root, dirname(file), target)));
+    expect(links(file).length).toBeGreaterThan(0);
+    expect(broken).toEqual([]);
+  });
+
+  it("open ARCHITECTURE.md with two walks of numbered steps that link to files", () => {
+    const walks = read("ARCHITECTURE.md").split(/^## /m).slice(1, 3);
+    for (const walk of walks) {
+      const steps = walk.split(/^\d+\. /m).slice(1);
+      expect(steps.length).toBeGreaterThan(4);
+      for (const step of steps) expect(step).toMatch(/\]\([a-z][\w./-]+\.ts\)/);
+    }
+  });
+
+  it("tell of every folder that has import rules", () => {
+    const folders = forbidden.map(({ name }) => name ?? "").filter((name) => name.endsWith("-imports"));
+    for (const name of folders)
+      expect(read("ARCHITECTURE.md")).toContain(`\`${name.replace("-imports", "")}/\``);
+  });
+
+  it("show in README.md the program that is in examples/words.ts", () => {
+    const code = (text: string) => text.replaceAll(/\s+/g, "").replaceAll(",)", ")");
+    const [, shown = ""] =
+      /## What a program looks like\n\n```ts\n([\s\S]*?)```/.exec(read("README.md")) ?? [];
+    const [, rest = ""] = /\*\/\n([\s\S]*)$/.exec(read("examples/words.ts")) ?? [];
+    expect(code(shown)).toBe(code(rest));
+  });
+});
