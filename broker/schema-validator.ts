@@ -27,11 +27,17 @@ const MAX_TAME_VALUE_ITEMS = 10_000;
  * `pattern` can keep a regular expression busy for minutes. A check that runs out of time refuses the value.
  */
 export class IsolatingValidator implements SchemaValidator {
+  readonly #workerModule: URL;
   readonly #texts = new WeakMap<object, { json: string; tame: boolean }>();
   readonly #pending = new Map<number, { settle(problem: string | undefined): void; timer: NodeJS.Timeout }>();
   #checker: Promise<typeof import("./schema-check.ts")> | undefined;
   #worker: Worker | undefined;
   #nextId = 0;
+
+  /** @param workerModule where `schema-worker` is: beside this file, unless this file was bundled elsewhere. */
+  constructor(workerModule = new URL("./schema-worker.ts", import.meta.url)) {
+    this.#workerModule = workerModule;
+  }
 
   async check(schema: unknown, value: unknown): Promise<string | undefined> {
     const { json, tame } = this.#text(schema);
@@ -71,8 +77,7 @@ export class IsolatingValidator implements SchemaValidator {
 
   #startedWorker(): Worker {
     if (this.#worker !== undefined) return this.#worker;
-    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-    const worker = new Worker(new URL(`./schema-worker.${extension}`, import.meta.url), {
+    const worker = new Worker(this.#workerModule, {
       resourceLimits: { maxOldGenerationSizeMb: 256 },
     });
     worker.unref();

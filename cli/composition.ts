@@ -20,7 +20,7 @@ import type { Configuration } from "./configuration/configuration.ts";
 import { unmatchedPatterns } from "./configuration/unmatched-patterns.ts";
 import { UsageError } from "./exit-code.ts";
 import { GeneratedModules } from "./generated-modules.ts";
-import { version } from "./package.ts";
+import { moduleUrl, version } from "./package.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 const clock = { nowMs: () => performance.now(), now: () => performance.now() };
@@ -63,7 +63,7 @@ export async function composeExecution(
       ? []
       : [[server.name, { upstream, callTimeoutMs: server.callTimeoutMs }] as const];
   });
-  const validator = new IsolatingValidator();
+  const validator = new IsolatingValidator(moduleUrl("broker/schema-worker"));
 
   return {
     parts: {

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 
 /** The folder that holds ptc's package.json, whether ptc runs from its sources or from what was built of them. */
 export const packageDirectory = findPackage(import.meta.dirname);
@@ -7,6 +8,12 @@ export const packageDirectory = findPackage(import.meta.dirname);
 export const version = (
   JSON.parse(readFileSync(join(packageDirectory, "package.json"), "utf8")) as { version: string }
 ).version;
+
+/** Where a module is that is loaded by its place, in the sources or in what was built of them. */
+export function moduleUrl(module: string): URL {
+  const built = import.meta.url.endsWith(".js");
+  return pathToFileURL(join(packageDirectory, built ? `dist/${module}.js` : `${module}.ts`));
+}
 
 function findPackage(start: string): string {
   for (let directory = start; ; directory = dirname(directory)) {

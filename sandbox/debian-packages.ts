@@ -15,6 +15,7 @@ const leftOut = [
   "./usr/share/lintian",
   "./usr/share/bash-completion",
   "./usr/lib/*/gconv",
+  "./var",
 ];
 
 /**

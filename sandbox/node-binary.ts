@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { runCommand } from "./run-command.ts";
 
 /** What the image gets where ptc was installed without its development dependencies, which bring a Node.js. */
-const fallbackVersion = "24.21.0";
+export const fallbackNodeVersion = "24.21.0";
 const major = "24.";
 
 export interface NodeBinary {
@@ -25,7 +25,7 @@ export function findNodeBinary(): NodeBinary {
   } catch {
     // Not installed: it is fetched.
   }
-  return { version: fallbackVersion, path: undefined };
+  return { version: fallbackNodeVersion, path: undefined };
 }
 
 /** Fetches `node-linux-<arch>` with npm, which knows its registry. Throws `build_failed`. */

@@ -42,10 +42,10 @@ export function streamCommand(
       throw new SandboxError("build_failed", `${command} could not be started; is it installed?`, { cause });
     }
     if (exitCode === 0) return;
-    const lastLine = complaint.trim().split("\n").at(-1) ?? "";
+    const lastLines = complaint.trim().split("\n").slice(-2).join("; ");
     throw new SandboxError(
       "build_failed",
-      `${command} ${args[0] ?? ""} failed (exit ${exitCode}): ${lastLine}`,
+      `${command} ${args[0] ?? ""} failed (exit ${exitCode}): ${lastLines}`,
     );
   }
 }

@@ -23,7 +23,9 @@ export function unmatchedPatterns(
     .map((entry) => {
       const nearest = nearestName(entry.pattern, namespacedToolNames);
       const advice =
-        nearest === undefined ? "generated/catalog.json has the names of all tools" : `did you mean '${nearest}'?`;
+        nearest === undefined
+          ? "generated/catalog.json has the names of all tools"
+          : `did you mean '${nearest}'?`;
       const place = `${configuration.file ?? "configuration"}:${entry.line}: ${entry.key}`;
       return { ...entry, message: `${place}: '${entry.pattern}' matches no tool; ${advice}` };
     });
