@@ -62,16 +62,16 @@ export async function executeProgram(
     options.limits.maxOutputBytes + MAX_CLAIM_FAILURE_BYTES,
     options.onConsole,
   );
-  const [bundled, acquired] = await Promise.all([
-    bundleProgram(program, parts.modules),
-    acquire(parts.sandboxes, output),
-  ]);
+  const bundling = bundleProgram(program, parts.modules);
+  bundling.catch(() => {});
+  const acquired = await acquire(parts.sandboxes, output);
 
   let outcome: Outcome = {
     verdict: { ok: false, error: buildFailure("InternalError", "the run did not start") },
   };
   const sandbox = acquired.ok ? acquired.sandbox : undefined;
   try {
+    const bundled = await bundling;
     if (!bundled.ok) outcome = fail("BundleError", bundled.message);
     else if (!acquired.ok) outcome = fail("SandboxUnavailable", acquired.message);
     else {

@@ -5,6 +5,8 @@ import type { SandboxOutput } from "../sandbox/sandbox.ts";
 
 const LINE_FEED = 0x0a;
 const TAIL_CHARS = 8_192;
+/** JSON takes at most six bytes for one, and a record a little more than its text. */
+const ESCAPED = 8;
 
 export interface OutputLimits {
   maxOutputBytes: number;
@@ -33,7 +35,7 @@ export class RunnerOutput implements SandboxOutput {
 
   constructor(limits: OutputLimits, maxStdoutBytes: number, onConsole: (entry: ConsoleEntry) => void) {
     this.#maxStdoutBytes = maxStdoutBytes;
-    this.#decoder = new ConsoleDecoder(limits.maxOutputBytes * 8);
+    this.#decoder = new ConsoleDecoder(ESCAPED * Math.max(limits.maxOutputBytes, limits.maxStderrBytes));
     this.#caps = { out: new TextCap(limits.maxOutputBytes), err: new TextCap(limits.maxStderrBytes) };
     this.#onConsole = onConsole;
     this.overflow = new Promise((resolve) => {

@@ -31,15 +31,12 @@ function withFrames(headline: string, error: Error): string {
 
 /** The frames of a stack that lie in the user's file, as `name (file:line:column)`. */
 export function userFrames(stack: string): string[] {
-  const frames: string[] = [];
-  for (const line of stack.split("\n")) {
-    const match = /^\s+at (?:(?:async )?(.+) \()?(?:async )?(\S+:\d+:\d+)\)?$/.exec(line);
-    const location = match?.[2];
-    const start = location?.indexOf(PROGRAM_SCHEME) ?? -1;
-    if (location === undefined || start === -1) continue;
-    const place = location.slice(start + PROGRAM_SCHEME.length);
-    const name = match?.[1];
-    frames.push(name === undefined || name === "<anonymous>" ? place : `${name} (${place})`);
-  }
-  return frames;
+  return stack.split("\n").flatMap((line) => {
+    const [before, after] = line.split(PROGRAM_SCHEME, 2);
+    const place = /^.*:\d+:\d+(?=\)?$)/.exec(after ?? "")?.[0];
+    const call = /^\s+at (?:async )?(.*?)(?: ?\(?[^ (]*)?$/.exec(before ?? "");
+    if (place === undefined || call === null) return [];
+    const name = call[1];
+    return name === "" || name === "<anonymous>" ? place : `${name} (${place})`;
+  });
 }

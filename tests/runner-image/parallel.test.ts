@@ -35,9 +35,10 @@ describe("parallel", () => {
       await soon();
       return index;
     });
-    await expect(parallel(work, { limit: 1 })).rejects.toThrow("first");
+    await expect(parallel(work, { limit: 2 })).rejects.toThrow("first");
     await soon();
-    expect(started).toEqual([0]);
+    await soon();
+    expect(started).toEqual([0, 1]);
   });
 
   it.each([0, -1, Number.NaN])("refuses a limit of %s", async (limit) => {

@@ -7,12 +7,18 @@ const STACK = `TypeError: boom
     at async Promise.all (index 0)
     at async load (program:report.ts:7:3)
     at callTool (file:///opt/ptc/runner.mjs:1:2345)
+    at new Thing (program:my report (1).ts:9:2)
     at program:report.ts:12:1
     at node:internal/process/task_queues:105:5`;
 
 describe("what a program threw", () => {
   it("shows the user's own frames and no others", () => {
-    expect(userFrames(STACK)).toEqual(["inner (report.ts:3:9)", "load (report.ts:7:3)", "report.ts:12:1"]);
+    expect(userFrames(STACK)).toEqual([
+      "inner (report.ts:3:9)",
+      "load (report.ts:7:3)",
+      "new Thing (my report (1).ts:9:2)",
+      "report.ts:12:1",
+    ]);
   });
 
   it("is named with its message and place", () => {
@@ -20,7 +26,7 @@ describe("what a program threw", () => {
     expect(describeThrown(error)).toMatchObject({
       type: "ScriptError",
       message:
-        "TypeError: boom\n    at inner (report.ts:3:9)\n    at load (report.ts:7:3)\n    at report.ts:12:1",
+        "TypeError: boom\n    at inner (report.ts:3:9)\n    at load (report.ts:7:3)\n    at new Thing (my report (1).ts:9:2)\n    at report.ts:12:1",
     });
   });
 
