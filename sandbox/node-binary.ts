@@ -1,6 +1,7 @@
+import { readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { runCommand } from "./run-command.ts";
 
 /** What the image gets where ptc was installed without its development dependencies, which bring a Node.js. */
@@ -15,10 +16,9 @@ export interface NodeBinary {
 
 /** The Node.js that an image without a registry gets: of this machine's architecture, from an npm package. */
 export function findNodeBinary(): NodeBinary {
-  const require = createRequire(import.meta.url);
   try {
-    const manifest = require.resolve("node/package.json");
-    const { version } = require(manifest) as { version?: unknown };
+    const manifest = fileURLToPath(import.meta.resolve("node/package.json"));
+    const { version } = JSON.parse(readFileSync(manifest, "utf8")) as { version?: unknown };
     if (typeof version === "string" && version.startsWith(major)) {
       return { version, path: join(dirname(manifest), "bin", "node") };
     }

@@ -23,9 +23,9 @@ describeSandboxed("a program that takes all it can get", () => {
       "signals that are ignored",
       "for (const s of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(s, () => {}); setInterval(() => {}, 10);",
     ],
-    ["calls that never stop", "for (;;) await callTool('mcp__desk__echo', {});", { maxToolCalls: 1_000_000 }],
-  ])("%s run out of time", async (_, code, limits = {}) => {
-    const { result } = await run(code, { limits: { ...FOR_EVER.limits, ...limits } });
+    ["calls that never stop", "for (;;) await callTool('mcp__desk__echo', {}).catch(() => {});"],
+  ])("%s run out of time", async (_, code) => {
+    const { result } = await run(code, FOR_EVER);
     expect(result).toMatchObject({ ok: false, error: { type: "Timeout", retryable: false } });
   });
 
@@ -34,7 +34,7 @@ describeSandboxed("a program that takes all it can get", () => {
     expect(result).toMatchObject({ ok: false, error: { type: "OutOfMemory" } });
   });
 
-  test("objects beyond its heap end it as OutOfMemory, and V8's report stays off its console value", async () => {
+  test("objects beyond its heap end it as OutOfMemory, and not as an abort", async () => {
     const { result } = await run(
       "const held = []; for (;;) held.push({ text: 'x' + held.length, more: [held.length] });",
     );

@@ -23,9 +23,11 @@ describeSandboxed("the runner image", () => {
   const directory = mkdtempSync(join(tmpdir(), "ptc-image-test-"));
   const runnerPath = join(directory, "runner.mjs");
 
-  function build(runner: string, base?: string): Promise<RunnerImage> {
+  const made = new Set<string>();
+
+  async function build(runner: string, base?: string): Promise<RunnerImage> {
     writeFileSync(runnerPath, runner, { mode: 0o600 });
-    return buildRunnerImage({
+    const image = await buildRunnerImage({
       store,
       runnerPath,
       dockerfilePath: join(repository, "Dockerfile.runner"),
@@ -33,6 +35,8 @@ describeSandboxed("the runner image", () => {
       onProgress: () => {},
       ...(base !== undefined ? { base } : hasPackages ? { base: "debian-packages" } : {}),
     });
+    made.add(image.digest);
+    return image;
   }
 
   /** Runs a command of the image under gVisor; without one, what the image runs by itself. */
@@ -56,7 +60,7 @@ describeSandboxed("the runner image", () => {
 
   afterAll(async () => {
     rmSync(directory, { recursive: true, force: true });
-    await docker.getImage(reference).remove({ force: true });
+    for (const digest of made) await docker.getImage(digest).remove({ force: true });
   });
 
   test("runs the runner when it is given nothing to run", async () => {

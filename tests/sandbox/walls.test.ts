@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { createServer } from "node:net";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { describeSandboxed } from "./in-sandbox.ts";
 import { useRealSandboxes } from "./real-sandboxes.ts";
 
@@ -169,9 +169,6 @@ describeSandboxed("what a program may do to its own sandbox", () => {
     );
     expect(result).toMatchObject({ ok: true });
     facts = (result as { data: Record<string, unknown> }).data;
-  });
-  afterAll(() => {
-    facts = {};
   });
 
   test("it works in /workspace", () => {

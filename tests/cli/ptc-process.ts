@@ -1,0 +1,173 @@
+import { type ChildProcessByStdio, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { afterAll, beforeAll, expect } from "vitest";
+import { Envelope } from "../../protocol/envelope.ts";
+
+/** The real `ptc`, built from this checkout's sources and started as a child process in a folder of its own. */
+
+const REPOSITORY = join(import.meta.dirname, "../..");
+const FIXTURES = join(REPOSITORY, "tests/fixtures/servers");
+
+/** What the build does not need, or makes itself. */
+const NOT_SOURCES = new Set([".git", "dist", "generated", "node_modules", "tests"]);
+
+export interface Exited {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface StartOptions {
+  stdin?: string;
+  env?: Record<string, string | undefined>;
+}
+
+/** Builds ptc once for this file. Returns the function that makes a folder with some files to run it in. */
+export function usePtc(): (files?: Record<string, string | object>) => Project {
+  const folder = mkdtempSync(join(tmpdir(), "ptc-"));
+  let projects = 0;
+  beforeAll(() => build(join(folder, "ptc")));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  return (files = {}) => {
+    const project = new Project(join(folder, String(projects++)), join(folder, "ptc/dist/cli/ptc.js"));
+    for (const [name, content] of Object.entries(files)) project.write(name, content);
+    return project;
+  };
+}
+
+function build(folder: string): void {
+  for (const name of readdirSync(REPOSITORY)) {
+    if (NOT_SOURCES.has(name)) continue;
+    cpSync(join(REPOSITORY, name), join(folder, name), { recursive: true });
+  }
+  symlinkSync(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
+  const built = spawnSync(process.execPath, ["scripts/build.ts"], { cwd: folder, encoding: "utf8" });
+  if (built.status !== 0) throw new Error(`ptc does not build: ${built.stdout}${built.stderr}`);
+}
+
+/** A folder that somebody uses ptc in. What ptc keeps while it runs is in `run/` below it. */
+export class Project {
+  readonly directory: string;
+  readonly #command: string;
+
+  constructor(directory: string, command: string) {
+    this.directory = directory;
+    this.#command = command;
+    mkdirSync(join(directory, "run"), { recursive: true });
+  }
+
+  /** Writes a file: text as it is, anything else as JSON, which is YAML too. */
+  write(name: string, content: string | object): void {
+    const text = typeof content === "string" ? content : JSON.stringify(content);
+    writeFileSync(join(this.directory, name), text);
+  }
+
+  read(name: string): string {
+    return readFileSync(join(this.directory, name), "utf8");
+  }
+
+  start(args: readonly string[], { stdin = "", env = {} }: StartOptions = {}): PtcProcess {
+    const child = spawn(process.execPath, [this.#command, ...args], {
+      cwd: this.directory,
+      env: { ...process.env, XDG_RUNTIME_DIR: join(this.directory, "run"), ...env },
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    child.stdin.on("error", () => {});
+    child.stdin.end(stdin);
+    return new PtcProcess(child);
+  }
+
+  ptc(args: readonly string[], options?: StartOptions): Promise<Exited> {
+    return this.start(args, options).exited;
+  }
+
+  /** Runs a program that is given as text, and returns the envelope too. */
+  async run(
+    code: string,
+    args: readonly string[] = [],
+    options?: StartOptions,
+  ): Promise<Exited & { envelope: Envelope }> {
+    this.write("program.ts", code);
+    const exited = await this.ptc(["run", "program.ts", ...args], options);
+    return { ...exited, envelope: envelopeOf(exited) };
+  }
+
+  /** Writes the modules of the configured servers. */
+  async generate(): Promise<void> {
+    const { code, stderr } = await this.ptc(["generate"]);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+  }
+
+  /** Folders of ptc processes, alive or dead, in what ptc keeps while it runs. */
+  state(): string[] {
+    const base = join(this.directory, "run", `ptc-${process.getuid?.() ?? 0}`);
+    return existsSync(base) ? readdirSync(base) : [];
+  }
+}
+
+export class PtcProcess {
+  readonly exited: Promise<Exited>;
+  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
+  #stdout = "";
+  #stderr = "";
+
+  constructor(child: ChildProcessByStdio<Writable, Readable, Readable>) {
+    this.#child = child;
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      this.#stdout += text;
+    });
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      this.#stderr += text;
+    });
+    this.exited = once(child, "close").then(([code]) => ({
+      code: code as number | null,
+      stdout: this.#stdout,
+      stderr: this.#stderr,
+    }));
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** Waits until stderr matches, and returns the match. */
+  async printed(pattern: RegExp): Promise<RegExpExecArray> {
+    for (;;) {
+      const match = pattern.exec(this.#stderr);
+      if (match !== null) return match;
+      const ended = this.exited.then(({ code, stderr }) => {
+        throw new Error(`ptc ended with ${code} before it printed ${pattern}: ${stderr}`);
+      });
+      await Promise.race([once(this.#child.stderr, "data"), ended]);
+    }
+  }
+}
+
+/** A fixture program as a server in the configuration. */
+export function fixtureServer(name: string, file: string, args: readonly string[] = []) {
+  return { name, transport: "stdio", command: process.execPath, args: [join(FIXTURES, file), ...args] };
+}
+
+/** The envelope on stdout, which must be one line and nothing else. */
+export function envelopeOf({ stdout, stderr }: Exited): Envelope {
+  if (!/^[^\n]+\n$/.test(stdout)) throw new Error(`stdout is not one line: ${stdout}\n${stderr}`);
+  return Envelope.parse(JSON.parse(stdout));
+}
