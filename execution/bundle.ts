@@ -1,6 +1,7 @@
 import { isBuiltin } from "node:module";
-import { build, type Message, type Plugin } from "esbuild";
 import { PROGRAM_SCHEME } from "../protocol/paths.ts";
+import { BundlerOverwhelmed, bundle, type Message, type Plugin } from "./bundler.ts";
+import { findComputedImports } from "./computed-imports.ts";
 import type { Program } from "./program.ts";
 
 /** The generated modules that a program may import, by server module. */
@@ -14,6 +15,8 @@ export interface ModuleSource {
 export type BundleOutcome = { ok: true; bundle: string } | { ok: false; message: string };
 
 const MAX_CODE_BYTES = 2 * 1024 * 1024;
+/** Deeper nesting overflows the bundler's stack, and it dies noisily. */
+const MAX_BRACKET_DEPTH = 2_000;
 const MAX_GLOBAL_TOOLS = 2_000;
 const MAX_ERRORS_SHOWN = 5;
 const MAX_LINE_CHARS = 200;
@@ -40,8 +43,16 @@ export async function bundleProgram(program: Program, source: ModuleSource): Pro
       message: `the program is ${bytes} bytes and at most ${MAX_CODE_BYTES} are taken; pass data as data`,
     };
   }
+  if (bracketDepth(program.code) > MAX_BRACKET_DEPTH) {
+    return { ok: false, message: `the program nests brackets deeper than ${MAX_BRACKET_DEPTH} levels` };
+  }
   try {
-    const result = await build({
+    const [computed] = await findComputedImports(program);
+    if (computed !== undefined) {
+      const shown = computed.slice(0, MAX_LINE_CHARS);
+      return { ok: false, message: `${shown}: an import cannot be computed; name the module in a string` };
+    }
+    const result = await bundle({
       entryPoints: [PROGRAM],
       inject: [RUNTIME],
       plugins: [closedResolver(program, source)],
@@ -57,13 +68,29 @@ export async function bundleProgram(program: Program, source: ModuleSource): Pro
       logLevel: "silent",
       absWorkingDir: "/",
       tsconfigRaw: { compilerOptions: {} },
+      // The bundler resolves calls of `require`, also of patterns. The runner has one that knows Node's own modules.
+      define: { require: "globalThis.require" },
     });
     return { ok: true, bundle: result.outputFiles[0]?.text ?? "" };
   } catch (error) {
+    if (error instanceof RangeError) return { ok: false, message: "the program nests too deeply" };
+    if (error instanceof BundlerOverwhelmed || error instanceof SyntaxError)
+      return { ok: false, message: error.message };
     const messages = error instanceof Error && "errors" in error ? (error.errors as Message[]) : undefined;
     if (messages === undefined) throw error;
     return { ok: false, message: renderErrors(messages) };
   }
+}
+
+/** How deep brackets nest, strings and comments not told apart: a bound that no program comes near. */
+function bracketDepth(code: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (const character of code) {
+    if ("([{".includes(character)) deepest = Math.max(deepest, ++depth);
+    else if (")]}".includes(character)) depth--;
+  }
+  return deepest;
 }
 
 function closedResolver(program: Program, source: ModuleSource): Plugin {
@@ -86,6 +113,10 @@ function closedResolver(program: Program, source: ModuleSource): Plugin {
         if (!source.modules().includes(module)) return unknownServer(module, source);
         return { path: module, namespace: GENERATED };
       });
+      // Nothing gets here; were the bundler to find a way around the resolver, it would still read nothing.
+      builder.onLoad({ filter: /.*/, namespace: "file" }, () => ({
+        errors: [{ text: "cannot be imported" }],
+      }));
       builder.onLoad({ filter: /.*/, namespace: PROGRAM }, () => ({
         contents: program.code,
         loader: program.language === "typescript" ? "ts" : "js",
@@ -117,8 +148,13 @@ function refuse(path: string, source: ModuleSource) {
 }
 
 function unknownServer(module: string, source: ModuleSource) {
+  const advice = "run `ptc generate` when a server was added";
   return {
-    errors: [{ text: `there is no server module '${module}': a program can import ${listServers(source)}` }],
+    errors: [
+      {
+        text: `there is no server module '${module}': a program can import ${listServers(source)}; ${advice}`,
+      },
+    ],
   };
 }
 
@@ -131,7 +167,8 @@ function listServers(source: ModuleSource): string {
 function renderErrors(messages: readonly Message[]): string {
   const shown = messages.slice(0, MAX_ERRORS_SHOWN).map(({ text, location }) => {
     if (location === null) return text;
-    const file = location.file.slice(location.file.lastIndexOf(PROGRAM_SCHEME) + PROGRAM_SCHEME.length);
+    const scheme = location.file.lastIndexOf(PROGRAM_SCHEME);
+    const file = scheme === -1 ? location.file : location.file.slice(scheme + PROGRAM_SCHEME.length);
     const line = location.lineText.trim().slice(0, MAX_LINE_CHARS);
     return `${file}:${location.line}:${location.column + 1}: ${text}\n    ${line}`;
   });

@@ -1,5 +1,8 @@
+import { createRequire } from "node:module";
+import { join } from "node:path";
 import { buildFailure, type Failure } from "../protocol/failure.ts";
 import type { ProgramMessage } from "../protocol/messages.ts";
+import { WORKSPACE } from "../protocol/paths.ts";
 import type { Channel } from "./channel.ts";
 import { type ConsoleCapture, captureConsole } from "./console-capture.ts";
 import { parallel } from "./parallel.ts";
@@ -36,6 +39,7 @@ export class ProgramRun {
       callTool,
       parallel,
       ToolError,
+      require: createRequire(join(WORKSPACE, "program.js")),
       [Symbol.for("ptc.tool")]: tool,
     });
   }

@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, "..");
 const dist = join(root, "dist");
 
 /** Small packages that every start needs. What npm installs beside ptc are its `dependencies`. */
-const BUNDLED = ["commander", "yaml", "zod"];
+const BUNDLED = ["acorn", "commander", "yaml", "zod"];
 
 const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
   dependencies: Record<string, string>;
@@ -37,7 +37,7 @@ await Promise.all([
     external: Object.keys(dependencies),
     // Bundled CommonJS packages require Node's own modules.
     banner: {
-      js: 'import { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);',
+      js: 'import { createRequire as makeRequire } from "node:module";\nconst require = makeRequire(import.meta.url);',
     },
   }),
   build({

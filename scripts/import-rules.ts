@@ -18,7 +18,7 @@ const OURS = [...Object.keys(MAY_IMPORT), "generated", "tests", "bench", "script
 /** Packages that exactly one file may import. */
 const SINGLE_IMPORTER = {
   dockerode: "sandbox/docker-engine.ts",
-  esbuild: "execution/bundle.ts",
+  esbuild: "execution/bundler.ts",
   "json-schema-to-typescript": "codegen/print-types.ts",
   "@modelcontextprotocol/client": "broker/mcp-upstream.ts",
 };

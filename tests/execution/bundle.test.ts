@@ -91,6 +91,52 @@ describe("bundling a program", () => {
     }
   });
 
+  describe("walks no folder of the host for a computed import:", () => {
+    // The folder that the tests run in has files that these patterns match.
+    it.each([
+      'await import("./package." + data.extension);',
+      'await import("./package" + ".js" + "on" + data.x);',
+      "await import(`./package.${data.extension}`);",
+      "await import(`../../../../../../../../../etc/pass${data.x}`);",
+      'enum Path { Here = "./package." }; await import(Path.Here + data.extension);',
+      'await import(data.x ? "./package.json" : "./package." + data.x);',
+      'await import(("./package.", "./package." + data.x));',
+      'const { a = import("./package." + data.x) } = {};',
+      'class A { [import("./package." + data.x)]() {} static { import(/* x */ "./package." + data.x); } }',
+      'export { A } from "fs"; label: for (;;) import("./package." + data.x, { with: { type: "json" } });',
+      "const text = `${await import(`./package.${data.x}`)}`;",
+    ])("%s", async (code) => {
+      const outcome = await bundle(code);
+      expect(outcome).toEqual({
+        ok: false,
+        message: expect.stringContaining("an import cannot be computed"),
+      });
+    });
+
+    it.each([
+      'require("./package." + data.x);',
+      "require(`./package.${data.x}`);",
+      'require("./package.json");',
+      "require.resolve(`./${data.x}`);",
+    ])("%s is left to the sandbox", async (code) => {
+      const outcome = await bundle(code);
+      expect(outcome.ok && outcome.bundle).toContain("globalThis.require");
+      expect(JSON.stringify(outcome)).not.toContain("devDependencies");
+    });
+
+    it("a module named in a variable is left to the sandbox too, where there are only Node's own", async () => {
+      const { value } = await run(
+        'const name = "node:os"; globalThis.value = typeof (await import(name)).EOL;',
+      );
+      expect(value).toBe("string");
+    });
+  });
+
+  it("ends at nesting that no parser takes", async () => {
+    const outcome = await bundle(`globalThis.value = ${"[".repeat(200_000)}${"]".repeat(200_000)};`);
+    expect(outcome).toEqual({ ok: false, message: expect.any(String) });
+  });
+
   it("tells an error in the program's own line and column", async () => {
     const outcome = await bundle("const a = 1;\nconst b = ;\n");
     expect(outcome).toEqual({ ok: false, message: 'report.ts:2:11: Unexpected ";"\n    const b = ;' });
