@@ -24,7 +24,7 @@ function show(values: readonly number[]): string {
   return [0.5, 0.95].map((p) => percentile(values, p).toPrecision(3)).join("/");
 }
 
-export function percentile(values: readonly number[], p: number): number {
+function percentile(values: readonly number[], p: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * p))] ?? Number.NaN;
 }

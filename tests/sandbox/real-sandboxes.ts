@@ -23,7 +23,7 @@ import { StateDirectory } from "../../sandbox/state-directory.ts";
 /** Answers a call of the in-memory server `desk`. */
 export type DeskTool = (args: Record<string, unknown>) => unknown;
 
-export interface RunInput {
+interface RunInput {
   data?: unknown;
   language?: Language;
   limits?: Partial<ExecutionLimits>;
