@@ -1,14 +1,11 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type * as z from "zod";
-import { Catalog } from "./catalog.ts";
+import { Catalog, MAX_CATALOG_BYTES } from "./catalog.ts";
 import { CatalogError } from "./catalog-error.ts";
 import type { StoredCatalog } from "./generate-plan.ts";
 import { Lockfile } from "./lockfile.ts";
 import { finishCommit } from "./write-generated.ts";
-
-/** Largest `catalog.json` or `ptc.lock.json` that is read. */
-const MAX_FILE_BYTES = 128 * 1024 * 1024;
 
 /**
  * Reads what `ptc generate` left in a folder; `undefined` when it left nothing there. A write that was interrupted after
@@ -45,8 +42,8 @@ async function readJson<T>(path: string, schema: z.ZodType<T>): Promise<T | unde
   let text: string;
   try {
     const { size } = await stat(path);
-    if (size > MAX_FILE_BYTES) {
-      const message = `${path} is larger than ${MAX_FILE_BYTES} bytes: delete it and run \`ptc generate\``;
+    if (size > MAX_CATALOG_BYTES) {
+      const message = `${path} is larger than ${MAX_CATALOG_BYTES} bytes: delete it and run \`ptc generate\``;
       throw new CatalogError("too-large", message);
     }
     text = await readFile(path, "utf8");

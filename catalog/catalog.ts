@@ -1,4 +1,6 @@
 import * as z from "zod";
+import { jsonSize } from "../codegen/parse-tool.ts";
+import { CatalogError } from "./catalog-error.ts";
 
 /** One tool as its server listed it, with the identifier that generated code knows it by. */
 export const CatalogTool = z.object({
@@ -26,7 +28,24 @@ export type CatalogServer = z.infer<typeof CatalogServer>;
 export const Catalog = z.object({ version: z.literal(1), servers: z.array(CatalogServer) });
 export type Catalog = z.infer<typeof Catalog>;
 
-/** The text of `catalog.json`. */
+/** Largest `catalog.json` or `ptc.lock.json` that is written or read. */
+export const MAX_CATALOG_BYTES = 128 * 1024 * 1024;
+
+/** Above this a catalog is written without line breaks: with them it can be a hundred times as long. */
+const MAX_INDENTED_CHARS = 8 * 1024 * 1024;
+
+/**
+ * The text of `catalog.json`.
+ *
+ * @throws CatalogError when it is larger than what can be read again.
+ */
 export function renderCatalog(catalog: Catalog): string {
-  return `${JSON.stringify(catalog, null, 2)}\n`;
+  const isLarge = jsonSize(catalog) > MAX_INDENTED_CHARS;
+  const text = `${isLarge ? JSON.stringify(catalog) : JSON.stringify(catalog, null, 2)}\n`;
+  if (Buffer.byteLength(text) <= MAX_CATALOG_BYTES) return text;
+  const [largest] = catalog.servers
+    .map(({ name, tools }) => ({ name, size: jsonSize(tools) }))
+    .sort((a, b) => b.size - a.size);
+  const message = `the definitions of all tools are larger than ${MAX_CATALOG_BYTES} bytes: take server '${largest?.name}' out of ptc.yaml`;
+  throw new CatalogError("too-large", message);
 }

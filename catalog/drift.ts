@@ -1,7 +1,7 @@
 import { quoteString, visibleLine } from "../codegen/escape.ts";
 import { byCodeUnit } from "../codegen/identifiers.ts";
 import { definitionDigest, parseTool } from "../codegen/parse-tool.ts";
-import { printToolSignature } from "../codegen/print-typescript.ts";
+import { printToolSignature } from "../codegen/print-signature.ts";
 import { buildToolModel } from "../codegen/tool-model.ts";
 import type { Catalog, CatalogServer, CatalogTool } from "./catalog.ts";
 import { diffLines } from "./diff-lines.ts";
@@ -52,6 +52,7 @@ async function compareServers(
   before: CatalogServer | undefined,
   after: CatalogServer | undefined,
 ): Promise<ServerDrift | undefined> {
+  if (before !== undefined && before === after) return undefined;
   const old = new Map(before?.tools.map((tool) => [tool.name, tool]));
   const current = new Map(after?.tools.map((tool) => [tool.name, tool]));
   const added = [...current.keys()].filter((tool) => !old.has(tool)).sort(byCodeUnit);

@@ -1,3 +1,4 @@
+import { GENERATOR } from "../codegen/generator-version.ts";
 import { byCodeUnit } from "../codegen/identifiers.ts";
 import { definitionDigest } from "../codegen/parse-tool.ts";
 import { printGlobals } from "../codegen/print-globals.ts";
@@ -5,10 +6,11 @@ import { RUNTIME_DECLARATIONS } from "../codegen/print-runtime.ts";
 import { printServerModule } from "../codegen/print-typescript.ts";
 import type { ServerListing, Warning } from "../codegen/server-listing.ts";
 import { buildServerModel, type ServerModel } from "../codegen/tool-model.ts";
-import { serverModule } from "../protocol/tool-name.ts";
+import { namespacedName, serverModule } from "../protocol/tool-name.ts";
 import { type Catalog, type CatalogServer, type CatalogTool, renderCatalog } from "./catalog.ts";
 import { CatalogError } from "./catalog-error.ts";
 import { type LockedServer, type Lockfile, renderLockfile } from "./lockfile.ts";
+import { moduleDigest, reuseModule, type WrittenServer } from "./reuse-module.ts";
 
 /** What an earlier generation left. */
 export interface StoredCatalog {
@@ -22,6 +24,8 @@ export interface GenerationRequest {
   previous?: StoredCatalog | undefined;
   /** Configured servers that were not listed now (not asked for, or out of reach) and stay as they were. */
   keep?: readonly string[];
+  /** Module texts as they are on disk, by path: what would not change is taken from here instead of printed again. */
+  modules?: ReadonlyMap<string, string>;
 }
 
 export interface GenerationPlan extends StoredCatalog {
@@ -40,6 +44,7 @@ export async function planGeneration({
   listings,
   previous,
   keep = [],
+  modules: onDisk = new Map(),
 }: GenerationRequest): Promise<GenerationPlan> {
   const listed = new Set(listings.map((listing) => listing.name));
   const kept = keep.filter((name) => !listed.has(name)).flatMap((name) => listAgain(name, previous) ?? []);
@@ -48,29 +53,46 @@ export async function planGeneration({
   const warnings: Warning[] = [];
   const files = new Map<string, string>();
   const catalog: Catalog = { version: 1, servers: [] };
-  const lock: Lockfile = { version: 1, servers: new Map() };
-  const places: { module: string; identifier: string; namespacedName: string }[] = [];
+  const lock: Lockfile = { version: 1, generator: GENERATOR, servers: new Map() };
   for (const listing of all) {
     const module = modules.get(listing.name) ?? "";
-    const before = previous?.lock.servers.get(listing.name);
-    const identifiers = new Map([...(before?.tools ?? [])].map(([name, tool]) => [name, tool.identifier]));
-    const { server, warnings: found } = buildServerModel(listing, module, identifiers);
-    const printed = await printServerModule(server);
-    if (listed.has(listing.name)) warnings.push(...found, ...printed.warnings);
-    files.set(`servers/${module}/index.ts`, printed.text);
-    const entry = catalogServer(server);
-    const locked = lockServer(listing, entry);
-    catalog.servers.push(carryOver(entry, locked, previous));
-    lock.servers.set(listing.name, locked);
-    places.push(
-      ...server.tools.map(({ identifier, namespacedName }) => ({ module, identifier, namespacedName })),
-    );
+    const path = `servers/${module}/index.ts`;
+    const reused = reuseModule(listing, module, previous, onDisk.get(path));
+    const written = reused ?? (await printServer(listing, module, previous));
+    if (listed.has(listing.name)) warnings.push(...written.warnings);
+    files.set(path, written.text);
+    catalog.servers.push(written.entry);
+    lock.servers.set(listing.name, written.locked);
   }
+  const places = catalog.servers.flatMap(({ module, tools }) =>
+    tools.map(({ name, identifier }) => ({
+      module,
+      identifier,
+      namespacedName: namespacedName(module, name),
+    })),
+  );
   files.set("runtime.d.ts", RUNTIME_DECLARATIONS);
   files.set("globals.d.ts", printGlobals(places));
   files.set("catalog.json", renderCatalog(catalog));
   files.set("ptc.lock.json", renderLockfile(lock));
   return { files, catalog, lock, warnings };
+}
+
+async function printServer(
+  listing: ServerListing,
+  module: string,
+  previous: StoredCatalog | undefined,
+): Promise<WrittenServer> {
+  const before = previous?.lock.servers.get(listing.name);
+  const identifiers = new Map([...(before?.tools ?? [])].map(([name, tool]) => [name, tool.identifier]));
+  const { server, warnings } = buildServerModel(listing, module, identifiers);
+  const printed = await printServerModule(server);
+  warnings.push(...printed.warnings);
+  const entry = catalogServer(server);
+  const locked = lockServer(listing, entry);
+  // Without it the module is printed, and what is wrong with it told, every time.
+  if (warnings.length === 0) locked.moduleSha256 = moduleDigest(printed.text);
+  return { entry: carryOver(entry, locked, previous), locked, text: printed.text, warnings };
 }
 
 function assignModules(listings: readonly ServerListing[]): Map<string, string> {

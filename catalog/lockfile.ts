@@ -28,6 +28,8 @@ const LockedServer = z.object({
   module: z.string().regex(/^[a-z0-9_]+$/),
   implementation: z.object({ name: z.string(), version: z.string() }),
   protocolVersion: z.string(),
+  /** Of the module's text: a module that somebody edited is written anew. */
+  moduleSha256: z.string().optional(),
   /** By protocol name. */
   tools: mapOf(LockedTool),
 });
@@ -36,6 +38,8 @@ export type LockedServer = z.infer<typeof LockedServer>;
 /** `ptc.lock.json`: what every tool was when its module was written, to notice when it is something else. */
 export const Lockfile = z.object({
   version: z.literal(1),
+  /** Which generator wrote the modules: another one writes them anew. */
+  generator: z.string().optional(),
   /** By the name in the configuration. */
   servers: mapOf(LockedServer),
 });
@@ -47,5 +51,6 @@ export function renderLockfile(lock: Lockfile): string {
     name,
     { ...server, tools: Object.fromEntries(server.tools) },
   ]);
-  return `${JSON.stringify({ version: lock.version, servers: Object.fromEntries(servers) }, null, 2)}\n`;
+  const { version, generator } = lock;
+  return `${JSON.stringify({ version, generator, servers: Object.fromEntries(servers) }, null, 2)}\n`;
 }

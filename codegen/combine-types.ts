@@ -107,7 +107,8 @@ function mergeObjects(
   const rest =
     a.rest !== undefined && b.rest !== undefined
       ? intersect([a.rest, b.rest], () => {})
-      : [a.rest, b.rest].find((rest) => rest !== undefined && rest.kind !== "any" && rest.kind !== "never");
+      : [a, b].filter((each) => !isBare(each)).find(({ rest }) => rest !== undefined && rest.kind !== "never")
+          ?.rest;
   const merged = { kind: "object" as const, properties: [...properties.values()] };
   return rest === undefined ? merged : { ...merged, rest };
 }

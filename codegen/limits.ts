@@ -32,3 +32,6 @@ export const MAX_IDENTIFIER_CHARS = 64;
 
 /** Nesting of arrays and objects that is kept of a tool's definition. */
 export const MAX_DEFINITION_DEPTH = 256;
+
+/** Length of one schema or description that is kept of a tool's definition, in characters of JSON. */
+export const MAX_DEFINITION_CHARS = 4 * 1024 * 1024;

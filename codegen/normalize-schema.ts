@@ -1,20 +1,23 @@
+import { arrayType } from "./array-type.ts";
 import { intersect, unite } from "./combine-types.ts";
+import { conditionalTypes } from "./conditional-type.ts";
 import { readDocumentation } from "./documentation.ts";
 import {
-  MAX_ENUM_VALUES,
-  MAX_OPTIONAL_ELEMENTS,
+  MAX_DESCRIPTION_CHARS,
   MAX_REFERENCE_LEVELS,
   MAX_SCHEMA_NODES,
   MAX_TOOL_DESCRIPTION_CHARS,
   MAX_TYPE_DEPTH,
 } from "./limits.ts";
+import { narrowToValues } from "./literal-type.ts";
+import { objectType } from "./object-type.ts";
 import { isObject, type JsonObject, member, SchemaReferences } from "./schema-references.ts";
+import type { SchemaWalk } from "./schema-walk.ts";
 import {
   ANY,
   type Definition,
   type Documentation,
   NEVER,
-  type Property,
   type TypeModel,
   type TypeNode,
 } from "./type-model.ts";
@@ -56,7 +59,10 @@ class Normalizer {
   #documentation(schema: unknown, type: TypeNode): Documentation {
     if (!isObject(schema)) return {};
     const documentation = readDocumentation(schema, type);
-    this.#described += documentation.description?.length ?? 0;
+    const length = documentation.description?.length ?? 0;
+    if (length > MAX_DESCRIPTION_CHARS)
+      this.#problem(`a description is cut after ${MAX_DESCRIPTION_CHARS} characters`);
+    this.#described += length;
     if (this.#described > MAX_TOOL_DESCRIPTION_CHARS && documentation.description !== undefined) {
       this.#problem(`descriptions beyond ${MAX_TOOL_DESCRIPTION_CHARS} characters are left out`);
       delete documentation.description;
@@ -110,7 +116,8 @@ class Normalizer {
   }
 
   #combined(schema: JsonObject, depth: number): TypeNode {
-    const facets: TypeNode[] = [this.#ownType(schema, depth)];
+    const own = this.#ownType(schema, depth);
+    const facets: TypeNode[] = [own];
     if ("$ref" in schema) facets.push(this.#reference(schema.$ref, depth));
     for (const keyword of ["anyOf", "oneOf"]) {
       const members = member(schema, keyword);
@@ -119,7 +126,18 @@ class Normalizer {
     }
     const all = member(schema, "allOf");
     if (Array.isArray(all)) facets.push(...all.map((each) => this.#type(each, depth + 1)));
+    if (own.kind === "object") {
+      const conditional = [schema, ...(Array.isArray(all) ? all.filter(isObject) : [])];
+      facets.push(...conditional.flatMap((each) => conditionalTypes(each, schema, this.#walkAt(depth))));
+    }
     return intersect(facets, () => this.#problem("an intersection of too many alternatives is wider"));
+  }
+
+  #walkAt(depth: number): SchemaWalk {
+    return {
+      typeOf: (schema) => this.#type(schema, depth + 1),
+      documentationOf: (schema, type) => this.#documentation(schema, type),
+    };
   }
 
   #reference(ref: unknown, depth: number): TypeNode {
@@ -133,17 +151,7 @@ class Normalizer {
   /** What `type`, `const`, `enum` and the keywords of objects and arrays say. */
   #ownType(schema: JsonObject, depth: number): TypeNode {
     const byType = unite(this.#typeNames(schema).map((name) => this.#typeNamed(name, schema, depth)));
-    const values = Object.hasOwn(schema, "const") ? [schema.const] : member(schema, "enum");
-    if (!Array.isArray(values) || values.length === 0) return byType;
-    if (values.length > MAX_ENUM_VALUES) {
-      this.#problem(`an enum of more than ${MAX_ENUM_VALUES} values is of their type`);
-      return byType.kind === "any" ? unite(values.map((value) => widen(literalType(value, 0)))) : byType;
-    }
-    const literals = unite(values.map((value) => literalType(value, 0)));
-    const narrowed = intersect([byType, literals], () => {});
-    if (narrowed.kind !== "never") return narrowed;
-    this.#problem("an enum whose values contradict its type is of its values");
-    return literals;
+    return narrowToValues(byType, schema, (message) => this.#problem(message));
   }
 
   #typeNames(schema: JsonObject): string[] {
@@ -151,7 +159,8 @@ class Normalizer {
     if (typeof type === "string") return [type];
     if (Array.isArray(type) && type.length > 0) return type.map(String);
     if (type !== undefined) this.#problem("a type that is not a name is any");
-    if (OBJECT_KEYWORDS.some((keyword) => Object.hasOwn(schema, keyword) && schema[keyword] !== true)) {
+    const says = (keyword: string): boolean => Object.hasOwn(schema, keyword) && schema[keyword] !== true;
+    if (OBJECT_KEYWORDS.some(says) || Array.isArray(member(schema, "required"))) {
       return ["object"];
     }
     return ARRAY_KEYWORDS.some((keyword) => Object.hasOwn(schema, keyword)) ? ["array"] : ["any"];
@@ -167,9 +176,9 @@ class Normalizer {
       case "integer":
         return { kind: "number" };
       case "object":
-        return this.#object(schema, depth);
+        return objectType(schema, this.#walkAt(depth));
       case "array":
-        return this.#array(schema, depth);
+        return arrayType(schema, this.#walkAt(depth));
       case "any":
         return ANY;
       default:
@@ -177,57 +186,9 @@ class Normalizer {
         return ANY;
     }
   }
-
-  #object(schema: JsonObject, depth: number): TypeNode {
-    const declared = member(schema, "properties");
-    const required = member(schema, "required");
-    const names = new Set(Array.isArray(required) ? required.filter((name) => typeof name === "string") : []);
-    const properties: Property[] = [];
-    for (const [name, value] of isObject(declared) ? Object.entries(declared) : []) {
-      const type = this.#type(value, depth + 1);
-      const documentation = this.#documentation(value, type);
-      properties.push({ name, type, required: names.delete(name), documentation });
-    }
-    for (const name of names) properties.push({ name, type: ANY, required: true, documentation: {} });
-    const rest = this.#rest(schema, depth);
-    if (properties.length === 0) return { kind: "object", properties, rest: rest ?? ANY };
-    if (rest === undefined || rest.kind === "never") return { kind: "object", properties };
-    // An index signature must allow what the properties hold; only `any` is sure to.
-    return { kind: "object", properties, rest: ANY };
-  }
-
-  #rest(schema: JsonObject, depth: number): TypeNode | undefined {
-    const patterns = member(schema, "patternProperties");
-    const types = isObject(patterns)
-      ? Object.values(patterns).map((each) => this.#type(each, depth + 1))
-      : [];
-    const additional = ["additionalProperties", "unevaluatedProperties"].find((each) =>
-      Object.hasOwn(schema, each),
-    );
-    if (additional !== undefined) types.push(this.#type(schema[additional], depth + 1));
-    return types.length === 0 ? undefined : unite(types);
-  }
-
-  #array(schema: JsonObject, depth: number): TypeNode {
-    const items = member(schema, "items");
-    const prefix = member(schema, "prefixItems") ?? (Array.isArray(items) ? items : undefined);
-    if (!Array.isArray(prefix) || prefix.length === 0) {
-      return { kind: "array", items: Array.isArray(items) ? ANY : this.#type(items, depth + 1) };
-    }
-    const elements = prefix.map((each) => this.#type(each, depth + 1));
-    const after = this.#type(Array.isArray(items) ? schema.additionalItems : items, depth + 1);
-    const minItems = Math.min(elements.length, countOf(schema.minItems) ?? 0);
-    const closed =
-      after.kind === "never" || (countOf(schema.maxItems) ?? Number.POSITIVE_INFINITY) <= elements.length;
-    if (elements.length - minItems > MAX_OPTIONAL_ELEMENTS) {
-      return { kind: "array", items: unite(closed ? elements : [...elements, after]) };
-    }
-    const tuple = { kind: "tuple" as const, items: elements, minItems };
-    return closed ? tuple : { ...tuple, rest: after };
-  }
 }
 
-const OBJECT_KEYWORDS = ["properties", "required", "additionalProperties", "patternProperties"];
+const OBJECT_KEYWORDS = ["properties", "additionalProperties", "patternProperties"];
 const ARRAY_KEYWORDS = ["items", "prefixItems"];
 
 /** What is shorter written out than named. */
@@ -244,37 +205,4 @@ function isAtom(type: TypeNode): boolean {
     default:
       return false;
   }
-}
-
-function countOf(value: unknown): number | undefined {
-  return typeof value === "number" && value >= 0 ? Math.floor(value) : undefined;
-}
-
-/** The type of exactly this JSON value. */
-function literalType(value: unknown, depth: number): TypeNode {
-  if (value === null) return { kind: "null" };
-  if (typeof value === "string" || typeof value === "boolean") return { kind: "literal", value };
-  if (typeof value === "number")
-    return Number.isFinite(value) ? { kind: "literal", value } : { kind: "number" };
-  if (typeof value !== "object" || depth > 4) return ANY;
-  if (Array.isArray(value)) {
-    if (value.length > 64) return { kind: "array", items: ANY };
-    const items = value.map((each) => literalType(each, depth + 1));
-    return { kind: "tuple", items, minItems: items.length };
-  }
-  const entries = Object.entries(value);
-  if (entries.length > 64) return { kind: "object", properties: [], rest: ANY };
-  const properties = entries.map(([name, each]) => ({
-    name,
-    type: literalType(each, depth + 1),
-    required: true,
-    documentation: {},
-  }));
-  return properties.length === 0
-    ? { kind: "object", properties, rest: NEVER }
-    : { kind: "object", properties };
-}
-
-function widen(type: TypeNode): TypeNode {
-  return type.kind === "literal" ? { kind: typeof type.value as "string" | "number" | "boolean" } : type;
 }

@@ -1,115 +1,114 @@
 import { compile, type Options } from "json-schema-to-typescript";
-import { blockComment, commentLines, propertyName, quoteString } from "./escape.ts";
+import { propertyName, quoteString } from "./escape.ts";
+import type { TypeLayout } from "./type-layout.ts";
 import type { Documentation, TypeNode } from "./type-model.ts";
 
 /**
  * Types as TypeScript text, printed by json-schema-to-typescript. No text of a server ever reaches that library: names,
- * values and descriptions go in as numbered placeholders and are put, escaped, in their places afterwards.
+ * values and descriptions go in as numbered placeholders and are put, escaped, in their places by a layout afterwards.
  */
 
 export interface PrintRequest {
   type: TypeNode;
-  documentation: Documentation;
   /** Type names by the names of the definitions that `type` refers to. */
   names: ReadonlyMap<string, string>;
   /** How `any` is written: what a program receives is `any`, what it passes is `unknown`. */
   any: "any" | "unknown";
 }
 
-/** A declaration's type, on one or more lines, and the lines of its comment. */
-export interface PrintedType {
-  text: string;
-  comment: string[];
+/** What the placeholders stand for. */
+export interface Placeholders {
+  /** Source text by number: `ptc$p7` is a property's name, `"ptc$t7"` a type. */
+  texts: readonly string[];
+  /** Lines by number: `ptc$p7d3` is a property that comment 3 is about. */
+  comments: readonly (readonly string[])[];
 }
 
 type Schema = NonNullable<Parameters<typeof compile>[0]>;
 
-const PLACEHOLDER = /"?ptc\$([pst])(\d+)"?/g;
+const ROOT = /^ptc\$root\d+: /m;
 const OPTIONS: Partial<Options> = {
   $refOptions: { resolve: { external: false, file: false, http: false } },
   additionalProperties: false,
   bannerComment: "",
   cwd: "/",
   format: false,
+  unknownAny: true,
 };
 
 /** Names that every object has: an optional property of such a name is compared with what is inherited. */
 const INHERITED = new Set(Object.getOwnPropertyNames(Object.prototype));
 
-export async function printType(request: PrintRequest): Promise<PrintedType> {
-  const skeleton = new Skeleton(request);
-  const schema = skeleton.schemaOf(request.type);
+/** The texts of some types, in their order. All of them go through the library at once, which is what takes time. */
+export async function printTypes(requests: readonly PrintRequest[], layout: TypeLayout): Promise<string[]> {
+  if (requests.length === 0) return [];
+  const skeleton = new Skeleton(layout);
+  const properties: Record<string, Schema> = {};
+  requests.forEach((request, i) => {
+    properties[`ptc$root${i}`] = skeleton.schemaOf(request.type, request);
+  });
+  const required = Object.keys(properties);
   const source = await compile(
-    { type: "object", properties: { ptc$root: schema }, required: ["ptc$root"], additionalProperties: false },
+    { type: "object", properties, required, additionalProperties: false },
     "Root",
-    { ...OPTIONS, unknownAny: request.any === "unknown" },
+    OPTIONS,
   );
-  const start = source.indexOf("ptc$root: ");
-  const end = source.lastIndexOf("\n}");
-  if (start < 0 || end < start)
+  const [, ...printed] = source.slice(0, source.lastIndexOf("\n}")).split(ROOT);
+  if (printed.length !== requests.length)
     throw new Error("json-schema-to-typescript printed an unexpected declaration");
-  return {
-    text: skeleton.fill(source.slice(start + "ptc$root: ".length, end)),
-    comment: printDocumentation(request.documentation),
-  };
+  return requests.map(({ any }, i) => {
+    // Nothing but the library's own words and placeholders stands here yet.
+    const text = (printed[i] ?? "").trimEnd().replace(/\bunknown\b/g, any);
+    return layout.fill(text, skeleton);
+  });
 }
 
-/** The comment of a property or a type. */
-function printDocumentation(documentation: Documentation): string[] {
-  const facts: string[] = [];
-  if (documentation.default !== undefined) facts.push(...defaultFact(documentation));
-  if (documentation.format !== undefined) facts.push(`@format ${documentation.format}`);
-  if (documentation.deprecated) facts.push("@deprecated");
-  return blockComment(documentation.description ?? "", facts);
-}
-
-function defaultFact({ default: value = "", description = "" }: Documentation): string[] {
-  return /default/i.test(description) ? [] : commentLines(value).map((line) => `@default ${line}`);
-}
-
-/** One type with placeholders for everything that a server wrote. */
-class Skeleton {
-  readonly #request: PrintRequest;
-  readonly #texts: string[] = [];
+/** Types with placeholders for everything that a server wrote. */
+class Skeleton implements Placeholders {
+  readonly #describe: (documentation: Documentation) => string[];
   readonly #indexes = new Map<string, number>();
-  readonly #comments: string[][] = [];
+  /** Equal schemas are one object: the library looks at each object once. */
+  readonly #atoms = new Map<string, Schema>();
+  readonly texts: string[] = [];
+  readonly comments: string[][] = [];
 
-  constructor(request: PrintRequest) {
-    this.#request = request;
+  constructor(layout: TypeLayout) {
+    this.#describe = layout.describe;
   }
 
-  schemaOf(type: TypeNode): Schema {
+  schemaOf(type: TypeNode, request: PrintRequest): Schema {
     switch (type.kind) {
-      case "any":
-        return { type: "any" };
       case "never":
         return this.#placeholder("never");
+      case "any":
       case "string":
       case "number":
       case "boolean":
       case "null":
-        return { type: type.kind };
+        return this.#atom(type.kind, { type: type.kind });
       case "literal":
-        return this.#placeholder(printLiteral(type.value));
+        return this.#placeholder(
+          typeof type.value === "string" ? quoteString(type.value) : String(type.value),
+        );
       case "reference":
-        return this.#placeholder(this.#request.names.get(type.name) ?? this.#request.any);
+        return this.#placeholder(request.names.get(type.name) ?? request.any);
       case "array":
-        return { type: "array", items: this.schemaOf(type.items) };
+        return { type: "array", items: this.schemaOf(type.items, request) };
       case "tuple":
-        return this.#tuple(type);
+        return this.#tuple(type, request);
       case "union":
-        return { anyOf: type.members.map((each) => this.schemaOf(each)) };
+        return { anyOf: type.members.map((each) => this.schemaOf(each, request)) };
       case "intersection":
-        return { allOf: type.members.map((each) => this.schemaOf(each)) };
+        return { allOf: type.members.map((each) => this.schemaOf(each, request)) };
       case "object":
-        return this.#object(type);
+        return this.#object(type, request);
     }
   }
 
   /** Every length that the tuple may have, as a tuple of its own: the library does not bracket the union it makes. */
-  #tuple(type: Extract<TypeNode, { kind: "tuple" }>): Schema {
-    const items = type.items.map((each) => this.schemaOf(each));
-    const rest = type.rest === undefined ? false : this.schemaOf(type.rest);
+  #tuple(type: Extract<TypeNode, { kind: "tuple" }>, request: PrintRequest): Schema {
+    const items = type.items.map((each) => this.schemaOf(each, request));
+    const rest = type.rest === undefined ? false : this.schemaOf(type.rest, request);
     const lengths: Schema[] = [];
     for (let length = type.minItems; length <= items.length; length++) {
       lengths.push({
@@ -122,93 +121,38 @@ class Skeleton {
     return lengths.length === 1 && lengths[0] !== undefined ? lengths[0] : { anyOf: lengths };
   }
 
-  #object(type: Extract<TypeNode, { kind: "object" }>): Schema {
+  #object(type: Extract<TypeNode, { kind: "object" }>, request: PrintRequest): Schema {
     const properties: Record<string, Schema> = {};
     const required: string[] = [];
     for (const property of type.properties) {
-      const key = `ptc$p${this.#index(propertyName(property.name))}`;
+      const comment = this.#describe(property.documentation);
+      const about = comment.length === 0 ? "" : `d${this.comments.push(comment) - 1}`;
+      const key = `ptc$p${this.#index(propertyName(property.name))}${about}`;
       const inherits = !property.required && INHERITED.has(property.name);
-      const schema = this.schemaOf(inherits ? { kind: "any" } : property.type);
-      const comment = printDocumentation(property.documentation);
-      properties[key] = comment.length === 0 ? schema : { ...schema, description: this.#comment(comment) };
+      properties[key] = this.schemaOf(inherits ? { kind: "any" } : property.type, request);
       if (property.required) required.push(key);
     }
-    const additionalProperties = type.rest === undefined ? false : this.schemaOf(type.rest);
+    const additionalProperties = type.rest === undefined ? false : this.schemaOf(type.rest, request);
     return { type: "object", properties, required, additionalProperties };
   }
 
   /** A type that the library takes for one string. */
   #placeholder(text: string): Schema {
-    return { enum: [`ptc$t${this.#index(text)}`] };
+    const name = `ptc$t${this.#index(text)}`;
+    return this.#atom(name, { enum: [name] });
   }
 
-  #comment(lines: string[]): string {
-    this.#comments.push(lines);
-    return `ptc$d${this.#comments.length - 1}`;
+  #atom(key: string, schema: Schema): Schema {
+    const known = this.#atoms.get(key);
+    if (known === undefined) this.#atoms.set(key, schema);
+    return known ?? schema;
   }
 
   #index(text: string): number {
     const known = this.#indexes.get(text);
     if (known !== undefined) return known;
-    this.#texts.push(text);
-    this.#indexes.set(text, this.#texts.length - 1);
-    return this.#texts.length - 1;
+    this.texts.push(text);
+    this.#indexes.set(text, this.texts.length - 1);
+    return this.texts.length - 1;
   }
-
-  /** Lays the printed skeleton out and puts the texts in their places. */
-  fill(source: string): string {
-    const lines: string[] = [];
-    let depth = 0;
-    let inComment = false;
-    for (const line of simplify(source).split("\n")) {
-      if (line.startsWith("/**")) inComment = true;
-      if (inComment) {
-        const index = /ptc\$d(\d+)/.exec(line)?.[1];
-        if (index !== undefined) {
-          for (const each of this.#comments[Number(index)] ?? []) lines.push("  ".repeat(depth) + each);
-        }
-        if (line.endsWith("*/")) inComment = false;
-        continue;
-      }
-      const leading = line.startsWith("}") ? 1 : 0;
-      const indent = "  ".repeat(depth - leading);
-      depth += count(line, "{") - count(line, "}");
-      const end = depth > 0 && !line.endsWith("{") ? ";" : "";
-      lines.push(indent + this.#put(line) + end);
-    }
-    return lines.join("\n").replace(/\{\n\s*\}/g, "{}");
-  }
-
-  #put(line: string): string {
-    return line
-      .replace(/\(("ptc\$t\d+"|\w+)\)\[\]/g, "$1[]")
-      .replace(PLACEHOLDER, (_match, _kind: string, index: string) => this.#texts[Number(index)] ?? "never");
-  }
-}
-
-/** Takes brackets off that surround a whole type, and puts objects of an index signature alone on one line. */
-function simplify(skeleton: string): string {
-  const text = skeleton.replace(/\{\n(\[k: string\]: [^\n{}]*)\n\}/g, "{ $1 }");
-  const open: number[] = [];
-  const drop = new Set<number>();
-  for (let i = 0; i < text.length; i++) {
-    if (text[i] === "(") open.push(i);
-    if (text[i] !== ")") continue;
-    const start = open.pop();
-    if (start === undefined) break;
-    const whole =
-      (start === 0 || text.startsWith(": ", start - 2)) && (i + 1 === text.length || text[i + 1] === "\n");
-    if (whole) drop.add(start).add(i);
-  }
-  return drop.size === 0 ? text : Array.from(text, (character, i) => (drop.has(i) ? "" : character)).join("");
-}
-
-function printLiteral(value: string | number | boolean): string {
-  return typeof value === "string" ? quoteString(value) : String(value);
-}
-
-function count(text: string, character: string): number {
-  let n = 0;
-  for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) n++;
-  return n;
 }

@@ -1,15 +1,18 @@
 import { blockComment, quoteString } from "./escape.ts";
-import { byCodeUnit, NameAllocator, pascalCase } from "./identifiers.ts";
-import { printType } from "./print-types.ts";
+import { type PrintRequest, printTypes } from "./print-types.ts";
 import type { Warning } from "./server-listing.ts";
-import type { ServerModel, ToolModel } from "./tool-model.ts";
-import { ANY, type Documentation, type TypeModel } from "./type-model.ts";
+import { type ServerModel, type ToolModel, withoutTypes } from "./tool-model.ts";
+import { DOCUMENTED } from "./type-layout.ts";
+import type { Documentation, TypeModel, TypeNode } from "./type-model.ts";
+import { definitionNames, nameTypes, type TypeNames } from "./type-names.ts";
 
-/** What one tool contributes to a module. */
-interface PrintedTool {
-  declarations: string[];
-  inputName: string;
-  outputName?: string;
+/** Tools whose types are printed at once: enough to save time, few enough to bound memory. */
+const BATCH = 100;
+
+/** A type that a module declares, before it is printed. */
+interface Declaration extends PrintRequest {
+  name: string;
+  documentation: Documentation;
 }
 
 /** The text of `servers/<server_module>/index.ts`. A tool whose types cannot be printed takes and returns any. */
@@ -18,42 +21,46 @@ export async function printServerModule(server: ServerModel): Promise<{ text: st
   const names = nameTypes(server.tools);
   const blocks: string[] = [printHeader(server)];
   if (server.tools.length > 0) blocks.push('import { tool } from "../../runtime.js";');
-  for (const tool of server.tools) {
-    const own = names.get(tool) ?? new Map();
-    let printed: PrintedTool;
-    try {
-      printed = await printDeclarations(tool, own);
-    } catch {
-      warnings.push({
-        server: server.name,
-        tool: tool.definition.name,
-        message: "its types cannot be printed; they are any",
-      });
-      printed = await printDeclarations(withoutTypes(tool), own);
-    }
-    blocks.push(...printed.declarations, printFunction(tool, printed));
+  for (let at = 0; at < server.tools.length; at += BATCH) {
+    const batch = server.tools.slice(at, at + BATCH);
+    blocks.push(...(await printTools(server, batch, names, warnings)));
   }
   if (server.tools.length === 0) blocks.push("export {};");
   return { text: `${blocks.join("\n\n")}\n`, warnings };
 }
 
-/** The shortest faithful declaration of one tool: its types and its function. */
-export async function printToolSignature(tool: ToolModel): Promise<string> {
-  const own = nameTypes([tool]).get(tool) ?? new Map();
-  const printed = await printDeclarations(tool, own).catch(() => printDeclarations(withoutTypes(tool), own));
-  const optional = acceptsNothing(tool.input) ? "?" : "";
-  const signature = `${tool.identifier}(args${optional}: ${printed.inputName}): Promise<${printed.outputName ?? "any"}>`;
-  const comment = blockComment(tool.description ?? "");
-  return [...printed.declarations, [...comment, `function ${signature};`].join("\n")].join("\n");
-}
-
-/** Whether a tool can be called without arguments. */
-function acceptsNothing(input: TypeModel): boolean {
-  const type = input.root.kind === "reference" ? input.definitions.get(input.root.name)?.type : input.root;
-  return (
-    type?.kind === "any" ||
-    (type?.kind === "object" && type.properties.every((property) => !property.required))
-  );
+/** The blocks of some tools. Together they take less time; when that fails, each has to succeed or fail alone. */
+async function printTools(
+  server: ServerModel,
+  tools: readonly ToolModel[],
+  names: ReadonlyMap<ToolModel, TypeNames>,
+  warnings: Warning[],
+): Promise<string[]> {
+  const namesOf = (tool: ToolModel): TypeNames => names.get(tool) ?? new Map();
+  try {
+    const declarations = tools.map((tool) => declareTypes(tool, namesOf(tool)));
+    const texts = await printTypes(declarations.flat(), DOCUMENTED);
+    return tools.flatMap((tool, i) => {
+      const own = declarations[i] ?? [];
+      return [...printDeclarations(own, texts.splice(0, own.length)), printFunction(tool, namesOf(tool))];
+    });
+  } catch {
+    const [only, another] = tools;
+    if (only === undefined) return [];
+    if (another !== undefined) {
+      const blocks: string[] = [];
+      for (const tool of tools) blocks.push(...(await printTools(server, [tool], names, warnings)));
+      return blocks;
+    }
+    const untyped = withoutTypes(only);
+    const message = "its types cannot be printed; they are any";
+    warnings.push({ server: server.name, tool: only.definition.name, message });
+    const own = declareTypes(untyped, namesOf(only));
+    return [
+      ...printDeclarations(own, await printTypes(own, DOCUMENTED)),
+      printFunction(untyped, namesOf(only)),
+    ];
+  }
 }
 
 function printHeader(server: ServerModel): string {
@@ -63,74 +70,42 @@ function printHeader(server: ServerModel): string {
   return blockComment([server.description ?? "", ...lines].join("\n").trim()).join("\n");
 }
 
-function printFunction(tool: ToolModel, printed: PrintedTool): string {
+function printFunction(tool: ToolModel, names: TypeNames): string {
   const facts = tool.output === undefined ? ["@returns any: this tool declares no output schema"] : [];
-  const types = `${printed.inputName}, ${printed.outputName ?? "any"}`;
+  const types = `${names.get("input")}, ${tool.output === undefined ? "any" : names.get("output")}`;
   const call = `export const ${tool.identifier} = tool<${types}>(${quoteString(tool.namespacedName)});`;
   return [...blockComment(tool.description ?? "", facts), call].join("\n");
 }
 
-async function printDeclarations(tool: ToolModel, names: ReadonlyMap<string, string>): Promise<PrintedTool> {
-  const declarations: string[] = [];
-  const printModel = async (model: TypeModel, role: "input" | "output"): Promise<string> => {
-    const definitionNames = new Map<string, string>();
-    for (const name of model.definitions.keys()) {
-      definitionNames.set(name, names.get(`${role} ${name}`) ?? "unknown");
-    }
-    const any = role === "input" ? "unknown" : "any";
-    const declare = async (
-      name: string,
-      type: TypeModel["root"],
-      documentation: Documentation,
-    ): Promise<void> => {
-      const printed = await printType({ type, documentation, names: definitionNames, any });
-      const isInterface = type.kind === "object";
-      const declaration = isInterface
-        ? `interface ${name} ${printed.text}`
-        : `type ${name} = ${printed.text};`;
-      declarations.push([...printed.comment, `export ${declaration}`].join("\n"));
-    };
-    const rootName = names.get(role) ?? "unknown";
-    if (model.root.kind !== "reference") await declare(rootName, model.root, model.documentation);
-    for (const [name, definition] of model.definitions) {
-      await declare(definitionNames.get(name) ?? "unknown", definition.type, definition.documentation);
-    }
-    return rootName;
+function declareTypes(tool: ToolModel, names: TypeNames): Declaration[] {
+  const declareModel = (model: TypeModel, role: "input" | "output"): Declaration[] => {
+    const named = definitionNames(model, role, names);
+    const any = role === "input" ? ("unknown" as const) : ("any" as const);
+    const declare = (name: string, type: TypeNode, documentation: Documentation): Declaration => ({
+      name,
+      type,
+      documentation,
+      names: named,
+      any,
+    });
+    const root = declare(names.get(role) ?? "never", model.root, model.documentation);
+    return [
+      ...(model.root.kind === "reference" ? [] : [root]),
+      ...[...model.definitions].map(([name, { type, documentation }]) =>
+        declare(named.get(name) ?? "never", type, documentation),
+      ),
+    ];
   };
-  const inputName = await printModel(tool.input, "input");
-  if (tool.output === undefined) return { declarations, inputName };
-  return { declarations, inputName, outputName: await printModel(tool.output, "output") };
+  return [
+    ...declareModel(tool.input, "input"),
+    ...(tool.output === undefined ? [] : declareModel(tool.output, "output")),
+  ];
 }
 
-/** The type names of a module, tool by tool: keys are `input`, `output` and `<role> <definition>`. */
-function nameTypes(tools: readonly ToolModel[]): Map<ToolModel, Map<string, string>> {
-  const allocator = new NameAllocator(tools.map((tool) => tool.identifier));
-  const names = new Map<ToolModel, Map<string, string>>(tools.map((tool) => [tool, new Map()]));
-  const allocate = (tool: ToolModel, key: string, suffix: string): void => {
-    const wanted = pascalCase(tool.identifier) + suffix;
-    names.get(tool)?.set(key, allocator.allocate(wanted, `${tool.definition.name} ${key}`));
-  };
-  const nameDefinitions = (tool: ToolModel, role: string, model: TypeModel): void => {
-    const root = model.root.kind === "reference" ? model.root.name : undefined;
-    for (const name of [...model.definitions.keys()].sort(byCodeUnit)) {
-      const own = names.get(tool);
-      // A schema whose root is referred to carries the name of the whole.
-      if (name === root) own?.set(`${role} ${name}`, own.get(role) ?? "unknown");
-      else allocate(tool, `${role} ${name}`, pascalCase(name));
-    }
-  };
-  for (const tool of tools) {
-    allocate(tool, "input", "Input");
-    if (tool.output !== undefined) allocate(tool, "output", "Output");
-  }
-  for (const tool of tools) {
-    nameDefinitions(tool, "input", tool.input);
-    if (tool.output !== undefined) nameDefinitions(tool, "output", tool.output);
-  }
-  return names;
-}
-
-function withoutTypes(tool: ToolModel): ToolModel {
-  const untyped: TypeModel = { root: ANY, documentation: {}, definitions: new Map() };
-  return { ...tool, input: untyped, ...(tool.output === undefined ? {} : { output: untyped }) };
+function printDeclarations(declarations: readonly Declaration[], texts: readonly string[]): string[] {
+  return declarations.map(({ name, type, documentation }, i) => {
+    const text = texts[i] ?? "never";
+    const declaration = type.kind === "object" ? `interface ${name} ${text}` : `type ${name} = ${text};`;
+    return [...DOCUMENTED.describe(documentation), `export ${declaration}`].join("\n");
+  });
 }

@@ -1,6 +1,7 @@
 import { namespacedName } from "../protocol/tool-name.ts";
 import { cutDescription } from "./documentation.ts";
 import { assignIdentifiers, byCodeUnit } from "./identifiers.ts";
+import { MAX_DESCRIPTION_CHARS } from "./limits.ts";
 import { normalizeSchema } from "./normalize-schema.ts";
 import { parseTool, type ToolDefinition } from "./parse-tool.ts";
 import { isObject } from "./schema-references.ts";
@@ -41,7 +42,8 @@ export function buildServerModel(
   const definitions = new Map<string, ToolDefinition>();
   let dropped = 0;
   for (const entry of listing.tools) {
-    const definition = parseTool(entry);
+    const problems: string[] = [];
+    const definition = parseTool(entry, (message) => problems.push(message));
     if (definition === undefined) dropped++;
     else if (definitions.has(definition.name)) {
       warnings.push({
@@ -49,7 +51,10 @@ export function buildServerModel(
         tool: definition.name,
         message: "is listed twice; the first one counts",
       });
-    } else definitions.set(definition.name, definition);
+    } else {
+      definitions.set(definition.name, definition);
+      for (const message of problems) warnings.push({ server: listing.name, tool: definition.name, message });
+    }
   }
   if (dropped > 0) {
     const message = `${dropped} ${dropped === 1 ? "entry" : "entries"} without a name left out of the list of tools`;
@@ -83,8 +88,11 @@ export function buildToolModel(
     input: buildType(asArguments(definition.inputSchema, warn), "input", warn),
   };
   const description = definition.description ?? definition.title;
-  if (description !== undefined && description.trim() !== "")
+  if (description !== undefined && description.trim() !== "") {
     tool.description = cutDescription(description.trim());
+    if (tool.description !== description.trim())
+      warn(`its description is cut after ${MAX_DESCRIPTION_CHARS} characters`);
+  }
   if (definition.outputSchema !== undefined) {
     tool.output = buildType(definition.outputSchema, "output", warn);
   }
@@ -96,6 +104,12 @@ function asArguments(schema: unknown, warn: (message: string) => void): unknown 
   if (isObject(schema)) return schema.type === undefined ? { ...schema, type: "object" } : schema;
   if (schema !== true) warn("input: a schema that is no object allows any arguments");
   return { type: "object" };
+}
+
+/** The same tool when nothing can be said of its types. */
+export function withoutTypes(tool: ToolModel): ToolModel {
+  const untyped: TypeModel = { root: ANY, documentation: {}, definitions: new Map() };
+  return { ...tool, input: untyped, ...(tool.output === undefined ? {} : { output: untyped }) };
 }
 
 function buildType(schema: unknown, of: "input" | "output", warn: (message: string) => void): TypeModel {

@@ -161,6 +161,17 @@ describe("the generated folder", () => {
     await expect(readCatalog(dir)).rejects.toThrow(/ptc\.lock\.json is missing: run `ptc generate`/);
   });
 
+  test("definitions too large to be read again are not written, naming the server", async () => {
+    const description = "x".repeat(4_000_000);
+    const tools = Array.from({ length: 35 }, (_, i) => ({ name: `t${i}`, description }));
+    const listings = [listingOf(tools, "large"), listingOf([{ name: "a" }], "small")];
+    const refused = planGeneration({ listings });
+    await expect(refused).rejects.toMatchObject({
+      code: "too-large",
+      message: expect.stringContaining("'large'"),
+    });
+  });
+
   test("a catalog too large to be one is not read", async () => {
     await writeGenerated(dir, plan.files);
     truncateSync(join(dir, "catalog.json"), 2 ** 30);

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { CatalogError } from "../../catalog/catalog-error.ts";
 import { planGeneration } from "../../catalog/generate-plan.ts";
+import { moduleDigest } from "../../catalog/reuse-module.ts";
+import { GENERATOR } from "../../codegen/generator-version.ts";
 import { definitionDigest } from "../../codegen/parse-tool.ts";
 import { listingOf } from "../codegen/list-tools.ts";
 
@@ -37,11 +39,13 @@ describe("planning a generation", () => {
     });
     expect(JSON.parse(files.get("ptc.lock.json") ?? "")).toEqual({
       version: 1,
+      generator: GENERATOR,
       servers: {
         "google-drive": {
           module: "google_drive",
           implementation: { name: "google-drive", version: "1.0.0" },
           protocolVersion: "2025-11-25",
+          moduleSha256: moduleDigest(files.get("servers/google_drive/index.ts") ?? ""),
           tools: { read_file: { identifier: "readFile", sha256: definitionDigest(listed) } },
         },
       },
@@ -99,6 +103,71 @@ describe("planning a generation", () => {
     const reordered = { annotations, inputSchema: { required, properties, type }, description, name };
     const second = await planGeneration({ listings: [listingOf([reordered])], previous: first });
     expect([...second.files]).toEqual([...first.files]);
+  });
+
+  describe("again", () => {
+    const request = () => ({ listings: [listingOf([readFile], "a"), listingOf([readFile], "b")] });
+    /** The module texts that the earlier generation left, marked so that one that is taken over can be told. */
+    async function generateAgain(change: (mark: Marked) => void = () => {}) {
+      const first = await planGeneration(request());
+      const modules = new Map(first.files);
+      const marked = `${first.files.get("servers/a/index.ts")}// marked\n`;
+      modules.set("servers/a/index.ts", marked);
+      const locked = first.lock.servers.get("a");
+      if (locked !== undefined) locked.moduleSha256 = moduleDigest(marked);
+      const next = { ...request(), previous: first, modules };
+      change({ next, first });
+      return (await planGeneration(next)).files.get("servers/a/index.ts")?.endsWith("// marked\n");
+    }
+    type Marked = {
+      next: { listings: ReturnType<typeof listingOf>[]; modules: Map<string, string> };
+      first: Awaited<ReturnType<typeof planGeneration>>;
+    };
+    const list = (tools: unknown[]) => listingOf(tools, "a");
+
+    test("the module of a server that lists the same is taken over and not printed", async () => {
+      expect(await generateAgain()).toBe(true);
+    });
+
+    test.each<[string, (marked: Marked) => void]>([
+      ["it lists another tool", ({ next }) => next.listings.splice(0, 1, list([readFile, { name: "b" }]))],
+      ["a tool is gone", ({ next }) => next.listings.splice(0, 1, list([]))],
+      [
+        "a tool changed",
+        ({ next }) => next.listings.splice(0, 1, list([{ ...readFile, description: "Reads." }])),
+      ],
+      [
+        "its description in the configuration changed",
+        ({ next }) => next.listings.splice(0, 1, { ...list([readFile]), description: "Other" }),
+      ],
+      ["somebody edited the module", ({ next }) => next.modules.set("servers/a/index.ts", "// edited\n")],
+      ["the module is gone", ({ next }) => next.modules.delete("servers/a/index.ts")],
+      [
+        "another generator wrote it",
+        ({ first }) => {
+          first.lock.generator = "0";
+        },
+      ],
+    ])("a module is printed anew when %s", async (_what, change) => {
+      expect(await generateAgain(change)).toBe(false);
+    });
+
+    test("a lock written before there were generator versions is printed anew", async () => {
+      expect(
+        await generateAgain(({ first }) => {
+          delete first.lock.generator;
+        }),
+      ).toBe(false);
+    });
+
+    test("what is wrong with a definition is told every time", async () => {
+      const listings = [listingOf([{ name: "t", inputSchema: { $ref: "x.json" } }])];
+      const first = await planGeneration({ listings });
+      const second = await planGeneration({ listings, previous: first, modules: first.files });
+      expect(first.warnings).toHaveLength(1);
+      expect(second.warnings).toEqual(first.warnings);
+      expect([...second.files]).toEqual([...first.files]);
+    });
   });
 
   test("two servers that would share a module are refused, naming both", async () => {

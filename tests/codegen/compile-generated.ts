@@ -39,7 +39,10 @@ export function compileGenerated(files: ReadonlyMap<string, string>): string[] {
       writeFileSync(join(dir, path), text);
     }
     const tsc = resolve(import.meta.dirname, "../../node_modules/.bin/tsc");
-    const run = spawnSync(tsc, ["--project", dir, "--pretty", "false"], { encoding: "utf8" });
+    const run = spawnSync(tsc, ["--project", dir, "--pretty", "false"], {
+      encoding: "utf8",
+      maxBuffer: 2 ** 28,
+    });
     if (run.error) throw run.error;
     const lines = run.stdout.split("\n").filter((line) => line !== "");
     return run.status === 0 || lines.length > 0 ? lines : [`tsc exited with ${run.status}: ${run.stderr}`];

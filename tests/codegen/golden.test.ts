@@ -1,7 +1,9 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
+import { GENERATOR } from "../../codegen/generator-version.ts";
 import { RUNTIME_DECLARATIONS } from "../../codegen/print-runtime.ts";
+import { digestOf } from "../../protocol/canonical-json.ts";
 import { serverModule } from "../../protocol/tool-name.ts";
 import { compileGenerated } from "./compile-generated.ts";
 import { generateModule } from "./list-tools.ts";
@@ -15,8 +17,24 @@ async function generate(name: string) {
 }
 
 describe("golden modules", () => {
-  test("there are some", () => {
-    expect(cases.length).toBeGreaterThanOrEqual(8);
+  test("show at least 25 tools of real servers, and each is told of in the README", async () => {
+    const modules = await Promise.all(cases.map(generate));
+    expect(modules.flatMap(({ server }) => server.tools).length).toBeGreaterThanOrEqual(25);
+    const readme = readFileSync(join(folder, "README.md"), "utf8");
+    expect(cases.filter((name) => !readme.includes(`\`${name}/\``))).toEqual([]);
+  });
+
+  test("change together with the number of the generator, so that modules on disk are written anew", async () => {
+    const texts: string[] = [RUNTIME_DECLARATIONS];
+    for (const name of cases) texts.push((await generate(name)).text);
+    const path = join(folder, "generator.json");
+    const current = { generator: GENERATOR, sha256: digestOf(texts) };
+    const reviewed = JSON.parse(readFileSync(path, "utf8"));
+    if (process.env.PTC_UPDATE_GOLDEN === "1" && reviewed.generator !== GENERATOR) {
+      writeFileSync(path, `${JSON.stringify(current, null, 2)}\n`);
+    } else {
+      expect(current, "raise GENERATOR, and run again with PTC_UPDATE_GOLDEN=1").toEqual(reviewed);
+    }
   });
 
   test.each(cases)("%s is generated exactly as it was reviewed", async (name) => {

@@ -105,6 +105,12 @@ describe("types", () => {
     );
   });
 
+  test("a property that says of itself that it is required, as draft 3 had it, is", async () => {
+    expect(
+      await generateInput(object({ a: { type: "string", required: true }, b: { required: false } })),
+    ).toBe("export interface TInput {\n  a: string;\n  b?: unknown;\n}");
+  });
+
   test("allOf makes one object", async () => {
     const schema = {
       type: "object",

@@ -1,0 +1,56 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { compile } from "json-schema-to-typescript";
+import { planGeneration } from "../catalog/generate-plan.ts";
+import type { ServerListing } from "../codegen/server-listing.ts";
+import type { Comparison } from "./report.ts";
+
+const ROUNDS = 5;
+
+/** The lists in a folder, one file each: `{server, serverInfo, protocolVersion, tools}`. */
+export function readToolLists(folder: string): ServerListing[] {
+  const files = readdirSync(folder).filter((name) => name.endsWith(".json"));
+  return files.map((file) => {
+    const list = JSON.parse(readFileSync(join(folder, file), "utf8"));
+    const { server: name, serverInfo: implementation, protocolVersion, tools } = list;
+    return { name, implementation, protocolVersion, tools };
+  });
+}
+
+/** Generating from tool lists, the first time and again, against json-schema-to-typescript alone on the same schemas. */
+export async function measureGeneration(listings: readonly ServerListing[]): Promise<Comparison[]> {
+  const first = await planGeneration({ listings });
+  await compileAlone(listings);
+  const baselineMs: number[] = [];
+  const coldMs: number[] = [];
+  const againMs: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    baselineMs.push(await time(() => compileAlone(listings)));
+    coldMs.push(await time(() => planGeneration({ listings })));
+    const listedAgain = structuredClone(listings);
+    againMs.push(
+      await time(() => planGeneration({ listings: listedAgain, previous: first, modules: first.files })),
+    );
+  }
+  const against = "json-schema-to-typescript alone";
+  return [
+    { name: "generate, cold", measuredMs: coldMs, against, baselineMs, maxRatio: 1.2 },
+    { name: "generate, unchanged", measuredMs: againMs, against, baselineMs, maxRatio: 0.12 },
+  ];
+}
+
+/** Unformatted, as ptc uses it: with the library's own formatting, its default, it takes several times as long. */
+async function compileAlone(listings: readonly ServerListing[]): Promise<void> {
+  const options = { format: false, bannerComment: "", $refOptions: { resolve: { external: false } } };
+  for (const tool of listings.flatMap(({ tools }) => tools) as Record<string, object | undefined>[]) {
+    for (const schema of [tool.inputSchema, tool.outputSchema]) {
+      if (schema !== undefined) await compile(structuredClone(schema), "Type", options).catch(() => {});
+    }
+  }
+}
+
+async function time(work: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return performance.now() - startedAt;
+}

@@ -1,0 +1,167 @@
+import { describe, expect, test } from "vitest";
+import { type Agreement, type Judged, measureAgreement } from "./fidelity.ts";
+import { listingOf } from "./list-tools.ts";
+import { toolLists, toolListsPresent, whyToolListsAreSkipped } from "./tool-lists.ts";
+
+const str = { type: "string" };
+const num = { type: "number" };
+const object = (properties: object, more: object = {}) => ({
+  type: "object",
+  properties,
+  additionalProperties: false,
+  ...more,
+});
+const holding = (schema: unknown) => object({ a: schema }, { required: ["a"] });
+const draft07 = { $schema: "http://json-schema.org/draft-07/schema#" };
+
+/** One schema for each construct. */
+const CONSTRUCTS: Record<string, object> = {
+  "a named type": {
+    ...holding({ $ref: "#/$defs/x" }),
+    $defs: { x: object({ s: str }, { required: ["s"] }) },
+  },
+  "a named type of draft-07": {
+    ...draft07,
+    ...holding({ $ref: "#/definitions/x" }),
+    definitions: { x: object({ s: str }, { required: ["s"] }) },
+  },
+  "a recursive type": {
+    ...holding({ $ref: "#/$defs/tree" }),
+    $defs: {
+      tree: object({ v: num, c: { type: "array", items: { $ref: "#/$defs/tree" } } }, { required: ["v"] }),
+    },
+  },
+  "a pointer into a property": object({ a: object({ b: str }), c: { $ref: "#/properties/a" } }),
+  anyOf: holding({ anyOf: [str, { type: "array", items: num }] }),
+  "anyOf of objects": holding({
+    anyOf: [object({ b: str }, { required: ["b"] }), object({ n: num }, { required: ["n"] })],
+  }),
+  oneOf: holding({
+    oneOf: [
+      object({ k: { const: "x" }, x: num }, { required: ["k", "x"] }),
+      object({ k: { const: "y" }, y: str }, { required: ["k"] }),
+    ],
+  }),
+  allOf: {
+    type: "object",
+    allOf: [
+      { type: "object", properties: { a: str }, required: ["a"] },
+      { type: "object", properties: { b: num }, required: ["b"] },
+    ],
+  },
+  "an array of alternatives": holding({ type: "array", items: { type: ["string", "number"] } }),
+  "an array of objects of two kinds": holding({
+    type: "array",
+    items: { anyOf: [object({ a: str }, { required: ["a"] }), num] },
+  }),
+  "a tuple": holding({ type: "array", prefixItems: [str, num], items: false, minItems: 2 }),
+  "a tuple that may be shorter": holding({
+    type: "array",
+    prefixItems: [str, num],
+    items: false,
+    minItems: 1,
+  }),
+  "a tuple of draft-07": {
+    ...draft07,
+    ...holding({ type: "array", items: [str, num], additionalItems: { type: "boolean" }, minItems: 2 }),
+  },
+  const: holding({ const: "only" }),
+  "an object as const": holding({ const: { a: 1, b: ["x"] } }),
+  enum: holding({ enum: ["a", 1, null, true] }),
+  "an enum of one type": holding({ type: "string", enum: ["a", "b"] }),
+  "a list of types": holding({ type: ["string", "null"] }),
+  "a list of types with object and array": holding({
+    type: ["object", "array", "null"],
+    properties: { x: str },
+    additionalProperties: false,
+    items: num,
+  }),
+  "a map": holding({ type: "object", additionalProperties: num }),
+  "patterns of names": holding({
+    type: "object",
+    patternProperties: { "^x": num },
+    additionalProperties: false,
+  }),
+  "properties and others": object({ a: str }, { additionalProperties: true, required: ["a"] }),
+  "no type": { properties: { a: { properties: { b: str }, required: ["b"] } }, required: ["a"] },
+  "items without a type": holding({ items: str }),
+  true: holding(true),
+  false: object({ a: str, never: false }),
+  "names that are no identifiers": object({
+    "If-Match": str,
+    "StartTime<": num,
+    "StartTime>": { type: "boolean" },
+    "{{userId}}": str,
+  }),
+  "a condition with then": object(
+    { kind: { enum: ["a", "b"] }, only: num },
+    {
+      additionalProperties: true,
+      required: ["kind"],
+      if: { properties: { kind: { const: "a" } }, required: ["kind"] },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+      then: { required: ["only"] },
+    },
+  ),
+  "a condition with then and else, of properties of their own": {
+    type: "object",
+    properties: { kind: { type: "string", enum: ["a", "b", "c"] } },
+    required: ["kind"],
+    if: { properties: { kind: { const: "a" } } },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+    then: { properties: { x: num }, required: ["x"] },
+    else: { properties: { y: str }, required: ["y"] },
+  },
+  "a condition in allOf": {
+    type: "object",
+    properties: { kind: { enum: ["a", "b"] } },
+    required: ["kind"],
+    allOf: [
+      {
+        if: { properties: { kind: { const: "b" } }, required: ["kind"] },
+        // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+        then: { properties: { z: num }, required: ["z"] },
+      },
+    ],
+  },
+};
+
+function show(judged: readonly Judged[]): string[] {
+  return judged.map(({ tool, role, keywords, value }) =>
+    [tool, role, keywords.join(), JSON.stringify(value).slice(0, 300)].join(" "),
+  );
+}
+
+function wrong({ accepted, refused }: Agreement) {
+  return {
+    accepted: accepted.filter(({ typeChecks }) => !typeChecks),
+    refused: refused.filter(({ typeChecks }) => typeChecks),
+  };
+}
+
+describe("generated types and the validator", () => {
+  test("agree on values of every construct that a type can express", async () => {
+    const tools = Object.entries(CONSTRUCTS).map(([name, inputSchema]) => ({ name, inputSchema }));
+    const agreement = await measureAgreement([listingOf(tools)], 40);
+    const { accepted, refused } = wrong(agreement);
+    expect(agreement.unsampled).toEqual([]);
+    expect(agreement.schemas).toBe(tools.length);
+    expect(show(accepted)).toEqual([]);
+    expect(show(refused)).toEqual([]);
+    const refusedOf = new Set(agreement.refused.map(({ tool }) => tool));
+    expect(tools.filter(({ name }) => !refusedOf.has(`demo ${name}`)).map(({ name }) => name)).toEqual([]);
+  });
+
+  test.skipIf(!toolListsPresent)(
+    `agree on values of all schemas of real servers${whyToolListsAreSkipped}`,
+    async () => {
+      const agreement = await measureAgreement(toolLists, 3);
+      const { accepted, refused } = wrong(agreement);
+      expect(agreement.unsampled.length / agreement.schemas).toBeLessThan(0.005);
+      expect(agreement.accepted.length).toBeGreaterThan(5_000);
+      expect(agreement.refused.length).toBeGreaterThan(5_000);
+      expect(show(accepted)).toEqual([]);
+      expect(1 - refused.length / agreement.refused.length).toBeGreaterThan(0.999);
+    },
+  );
+});

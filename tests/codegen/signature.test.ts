@@ -1,0 +1,146 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { printCompactSignature, printToolSignature } from "../../codegen/print-signature.ts";
+import type { ToolModel } from "../../codegen/tool-model.ts";
+import { buildServerModel } from "../../codegen/tool-model.ts";
+import { compileGenerated } from "./compile-generated.ts";
+import { listingOf } from "./list-tools.ts";
+import { toolLists, toolListsPresent, whyToolListsAreSkipped } from "./tool-lists.ts";
+
+function modelsOf(tools: unknown[]): ToolModel[] {
+  return buildServerModel(listingOf(tools), "demo").server.tools;
+}
+
+async function signaturesOf(tool: unknown): Promise<{ full: string; compact: string }> {
+  const [model] = modelsOf([tool]);
+  if (model === undefined) throw new Error("no tool");
+  return { full: await printToolSignature(model), compact: await printCompactSignature(model) };
+}
+
+/** The declarations of a signature without comments; throws where a comment or a string does not end. */
+function codeOf(signature: string): string {
+  const pattern = /\/\*[\s\S]*?\*\/|\/\/.*(?:\n|$)|("(?:[^"\\\n]|\\.)*")|([^"/]+)/y;
+  let code = "";
+  while (pattern.lastIndex < signature.length) {
+    const match = pattern.exec(signature);
+    if (match === null) throw new Error(`unexpected text in ${JSON.stringify(signature)}`);
+    code += match[1] === undefined ? (match[2] ?? "\n") : '""';
+  }
+  return code;
+}
+
+/** A signature as a declaration that the compiler reads: `name({})` leaves out the name of its one parameter. */
+function asDeclaration(signature: string, i: number): string {
+  const named = codeOf(signature)
+    .replace(/^(\s*)([\w$]+)\(\{/m, "$1export declare function $2(args:{")
+    .replace(/^(\s*)([\w$]+)\((?=args:|\))/m, "$1export declare function $2(");
+  return `export namespace tool${i} {\n${named.replace(/\)$/m, "):any")}\n}`;
+}
+
+const search = {
+  name: "search_files",
+  description: "Finds files. Looks at names alone.",
+  inputSchema: {
+    type: "object",
+    properties: {
+      query: { type: "string", description: "What to look for" },
+      kind: { enum: ["file", "folder"], default: "file" },
+      within: {
+        type: "object",
+        description: "Where.\nEverywhere, without it.",
+        properties: { path: { type: "string", format: "uri" } },
+      },
+      more: { type: "object" },
+    },
+    required: ["query"],
+  },
+  outputSchema: {
+    type: "object",
+    properties: { files: { type: "array", items: { $ref: "#/$defs/File" } } },
+    required: ["files"],
+    $defs: { File: { type: "object", description: "One file", properties: { name: { type: "string" } } } },
+  },
+};
+
+describe("signatures", () => {
+  test("say all there is to know of a tool in few words", async () => {
+    expect((await signaturesOf(search)).full).toBe(
+      [
+        "// Finds files. Looks at names alone.",
+        "searchFiles({",
+        " query:string// What to look for",
+        ' kind?:"file"|"folder"// = "file"',
+        " within?:{/* Where.",
+        "Everywhere, without it.*/",
+        " path?:string// uri",
+        "}",
+        " more?:object",
+        "}):Promise<{",
+        " files:File[]",
+        "}>",
+        "type File={// One file",
+        " name?:string",
+        "}",
+      ].join("\n"),
+    );
+  });
+
+  test("have a compact form: types, and the first sentence", async () => {
+    expect((await signaturesOf(search)).compact).toBe(
+      [
+        'searchFiles({query:string,kind?:"file"|"folder",within?:{path?:string},more?:object}):Promise<{files:File[]}>// Finds files',
+        "type File={name?:string}",
+      ].join("\n"),
+    );
+  });
+
+  test("of a tool without arguments and results are its name", async () => {
+    expect(await signaturesOf({ name: "ping" })).toEqual({ full: "ping()", compact: "ping()" });
+  });
+
+  test("hold nothing of what a server writes outside of comments and strings", async () => {
+    const text = fc.oneof(
+      fc.constantFrom(
+        "evil",
+        "*/ evil /*",
+        "\nevil\n",
+        "\revil",
+        "\u2028evil",
+        "/evil",
+        '"evil',
+        "// evil",
+        "@evil",
+      ),
+      fc.string({ unit: "binary", maxLength: 12 }).map((each) => `${each}evil`),
+    );
+    await fc.assert(
+      fc.asyncProperty(text, text, text, async (a, b, c) => {
+        const part = { description: a, default: b, enum: [c, b], title: c, tsType: c };
+        const properties = { x: part, y: { description: b, type: "array", items: part }, [`${c}"`]: {} };
+        const schema = { type: "object", description: c, properties };
+        const tool = { name: "t", description: a, inputSchema: schema, outputSchema: schema };
+        for (const signature of Object.values(await signaturesOf(tool))) {
+          expect(codeOf(signature)).not.toContain("evil");
+          expect(signature).not.toMatch(/\/\/\/|\/\/[#@]/);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test.skipIf(!toolListsPresent)(
+    `of every tool of real servers compile${whyToolListsAreSkipped}`,
+    async () => {
+      const declarations: string[] = [];
+      for (const { tools } of toolLists) {
+        for (const model of modelsOf(tools)) {
+          for (const print of [printToolSignature, printCompactSignature]) {
+            declarations.push(asDeclaration(await print(model), declarations.length));
+          }
+        }
+      }
+      expect(declarations.length).toBeGreaterThan(4_000);
+      expect(compileGenerated(new Map([["signatures.d.ts", declarations.join("\n")]]))).toEqual([]);
+    },
+  );
+});
