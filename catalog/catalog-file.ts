@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type * as z from "zod";
 import { Catalog, MAX_CATALOG_BYTES } from "./catalog.ts";
 import { CatalogError } from "./catalog-error.ts";
-import type { StoredCatalog } from "./generate-plan.ts";
 import { Lockfile } from "./lockfile.ts";
+import type { StoredCatalog } from "./stored-catalog.ts";
 import { finishCommit } from "./write-generated.ts";
 
 /**

@@ -11,12 +11,7 @@ import { type Catalog, type CatalogServer, type CatalogTool, renderCatalog } fro
 import { CatalogError } from "./catalog-error.ts";
 import { type LockedServer, type Lockfile, renderLockfile } from "./lockfile.ts";
 import { moduleDigest, reuseModule, type WrittenServer } from "./reuse-module.ts";
-
-/** What an earlier generation left. */
-export interface StoredCatalog {
-  catalog: Catalog;
-  lock: Lockfile;
-}
+import type { StoredCatalog } from "./stored-catalog.ts";
 
 export interface GenerationRequest {
   /** The servers that have just been listed. */

@@ -3,8 +3,8 @@ import { GENERATOR } from "../codegen/generator-version.ts";
 import { definitionDigest, parseTool, type ToolDefinition } from "../codegen/parse-tool.ts";
 import type { ServerListing, Warning } from "../codegen/server-listing.ts";
 import type { CatalogServer, CatalogTool } from "./catalog.ts";
-import type { StoredCatalog } from "./generate-plan.ts";
 import type { LockedServer } from "./lockfile.ts";
+import type { StoredCatalog } from "./stored-catalog.ts";
 
 /** One server's part of a generation. */
 export interface WrittenServer {

@@ -7,7 +7,7 @@ import { IsolatingValidator } from "../broker/schema-validator.ts";
 import type { KnownTool, ToolTable } from "../broker/tool-table.ts";
 import { UpstreamPool, type UpstreamSource } from "../broker/upstream-pool.ts";
 import { readCatalog } from "../catalog/catalog-file.ts";
-import type { StoredCatalog } from "../catalog/generate-plan.ts";
+import type { StoredCatalog } from "../catalog/stored-catalog.ts";
 import { definitionDigest } from "../codegen/parse-tool.ts";
 import type { ExecutionLimits, ExecutionParts } from "../execution/execute-program.ts";
 import { namespacedName } from "../protocol/tool-name.ts";

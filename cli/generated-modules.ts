@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { StoredCatalog } from "../catalog/generate-plan.ts";
+import type { StoredCatalog } from "../catalog/stored-catalog.ts";
 import type { ModuleSource } from "../execution/bundle.ts";
 
 /** The modules that `ptc generate` wrote, for the servers in use. */

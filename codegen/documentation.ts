@@ -35,6 +35,11 @@ function describe(schema: JsonObject, type: TypeNode, level: number): string {
       const nested = describe(items, type.items, level + 1);
       if (nested !== "") parts.push(`Items: ${nested}`);
     }
+    const values = member(schema, "additionalProperties");
+    if (isObject(values)) {
+      const nested = describe(values, { kind: "any" }, level + 1);
+      if (nested !== "") parts.push(`Values: ${nested}`);
+    }
     const alternatives = [
       ...describeMembers(schema, "anyOf", level),
       ...describeMembers(schema, "oneOf", level),

@@ -1,6 +1,6 @@
 import { compile, type Options } from "json-schema-to-typescript";
 import { propertyName, quoteString } from "./escape.ts";
-import type { TypeLayout } from "./type-layout.ts";
+import type { Placeholders, TypeLayout } from "./type-layout.ts";
 import type { Documentation, TypeNode } from "./type-model.ts";
 
 /**
@@ -14,14 +14,6 @@ export interface PrintRequest {
   names: ReadonlyMap<string, string>;
   /** How `any` is written: what a program receives is `any`, what it passes is `unknown`. */
   any: "any" | "unknown";
-}
-
-/** What the placeholders stand for. */
-export interface Placeholders {
-  /** Source text by number: `ptc$p7` is a property's name, `"ptc$t7"` a type. */
-  texts: readonly string[];
-  /** Lines by number: `ptc$p7d3` is a property that comment 3 is about. */
-  comments: readonly (readonly string[])[];
 }
 
 type Schema = NonNullable<Parameters<typeof compile>[0]>;

@@ -1,6 +1,13 @@
 import { blockComment, commentLines } from "./escape.ts";
-import type { Placeholders } from "./print-types.ts";
 import type { Documentation } from "./type-model.ts";
+
+/** What the placeholders stand for. */
+export interface Placeholders {
+  /** Source text by number: `ptc$p7` is a property's name, `"ptc$t7"` a type. */
+  texts: readonly string[];
+  /** Lines by number: `ptc$p7d3` is a property that comment 3 is about. */
+  comments: readonly (readonly string[])[];
+}
 
 /** How a type is laid out: as documentation to read, or in as few tokens as say the same. */
 export interface TypeLayout {
@@ -65,7 +72,7 @@ export const COMPACT: TypeLayout = {
 };
 
 /** A comment to stand behind what it is about: ended by its line, or, when it has several, by its own end. */
-export function describeBriefly({ description = "", ...documentation }: Documentation): string[] {
+function describeBriefly({ description = "", ...documentation }: Documentation): string[] {
   const facts: string[] = [];
   if (documentation.default !== undefined && !/default/i.test(description))
     facts.push(`= ${documentation.default}`);

@@ -4,7 +4,8 @@ import { UpstreamError } from "../../broker/upstream-error.ts";
 import type { UpstreamPool } from "../../broker/upstream-pool.ts";
 import { readCatalog } from "../../catalog/catalog-file.ts";
 import { compareCatalogs, renderDrift, type ServerDrift } from "../../catalog/drift.ts";
-import { type GenerationPlan, planGeneration, type StoredCatalog } from "../../catalog/generate-plan.ts";
+import { type GenerationPlan, planGeneration } from "../../catalog/generate-plan.ts";
+import type { StoredCatalog } from "../../catalog/stored-catalog.ts";
 import { writeGenerated } from "../../catalog/write-generated.ts";
 import type { ServerListing } from "../../codegen/server-listing.ts";
 import { namespacedName } from "../../protocol/tool-name.ts";
@@ -68,6 +69,7 @@ async function generate(
       listings: round.listings,
       previous,
       keep: keptServers(configuration, round),
+      modules: readModules(directory, previous),
     });
     return { round, previous, plan };
   };
@@ -136,6 +138,16 @@ async function list(servers: readonly ServerConfiguration[], pool: UpstreamPool)
 function keptServers(configuration: Configuration, { listings }: Listed): string[] {
   const listed = new Set(listings.map((listing) => listing.name));
   return configuration.servers.map((server) => server.name).filter((name) => !listed.has(name));
+}
+
+/** The modules as they are on disk: those that would not change need not be printed again. */
+function readModules(directory: string, stored: StoredCatalog | undefined): Map<string, string> {
+  const modules = new Map<string, string>();
+  for (const { module } of stored?.catalog.servers ?? []) {
+    const path = `servers/${module}/index.ts`;
+    if (existsSync(join(directory, path))) modules.set(path, readFileSync(join(directory, path), "utf8"));
+  }
+  return modules;
 }
 
 async function warn(

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { commentLines } from "../../codegen/escape.ts";
 import { printCompactSignature, printToolSignature } from "../../codegen/print-signature.ts";
 import type { ToolModel } from "../../codegen/tool-model.ts";
 import { buildServerModel } from "../../codegen/tool-model.ts";
@@ -17,24 +18,24 @@ async function signaturesOf(tool: unknown): Promise<{ full: string; compact: str
   return { full: await printToolSignature(model), compact: await printCompactSignature(model) };
 }
 
-/** The declarations of a signature without comments; throws where a comment or a string does not end. */
-function codeOf(signature: string): string {
+/** A signature without comments, and with other strings; throws where a comment or a string does not end. */
+function codeOf(signature: string, putString: (string: string) => string = () => '""'): string {
   const pattern = /\/\*[\s\S]*?\*\/|\/\/.*(?:\n|$)|("(?:[^"\\\n]|\\.)*")|([^"/]+)/y;
   let code = "";
   while (pattern.lastIndex < signature.length) {
     const match = pattern.exec(signature);
     if (match === null) throw new Error(`unexpected text in ${JSON.stringify(signature)}`);
-    code += match[1] === undefined ? (match[2] ?? "\n") : '""';
+    code += match[1] === undefined ? (match[2] ?? "\n") : putString(match[1]);
   }
   return code;
 }
 
 /** A signature as a declaration that the compiler reads: `name({})` leaves out the name of its one parameter. */
 function asDeclaration(signature: string, i: number): string {
-  const named = codeOf(signature)
-    .replace(/^(\s*)([\w$]+)\(\{/m, "$1export declare function $2(args:{")
-    .replace(/^(\s*)([\w$]+)\((?=args:|\))/m, "$1export declare function $2(");
-  return `export namespace tool${i} {\n${named.replace(/\)$/m, "):any")}\n}`;
+  const named = codeOf(signature, (string) => string)
+    .replace(/^(\s*)([\w$]+)\(\{/m, "$1export function $2(args:{")
+    .replace(/^(\s*)([\w$]+)\((?=args:|\))/m, "$1export function $2(");
+  return `export declare namespace tool${i} {\n${named.replace(/\)$/m, "):any")}\n}`;
 }
 
 const search = {
@@ -143,4 +144,40 @@ describe("signatures", () => {
       expect(compileGenerated(new Map([["signatures.d.ts", declarations.join("\n")]]))).toEqual([]);
     },
   );
+
+  test.skipIf(!toolListsPresent)(
+    `keep the descriptions of real servers${whyToolListsAreSkipped}`,
+    async () => {
+      let described = 0;
+      const lost: string[] = [];
+      for (const { tools } of toolLists) {
+        for (const model of modelsOf(tools)) {
+          const signature = onOneLine(await printToolSignature(model));
+          const { description, inputSchema, outputSchema } = model.definition;
+          for (const each of descriptionsIn([{ description }, inputSchema, outputSchema])) {
+            described++;
+            if (!signature.includes(onOneLine(commentLines(each).join("\n"))))
+              lost.push(model.definition.name);
+          }
+        }
+      }
+      expect(described).toBeGreaterThan(13_000);
+      // What stands where a schema is expected and is none: `{"data": {"parent": {...}}}` for a property called data.
+      expect([...new Set(lost)]).toEqual(["asana_set_parent_for_task"]);
+    },
+  );
 });
+
+function onOneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
+
+/** Every description in a schema; a property may be called `description`, too. */
+function descriptionsIn(value: unknown, isProperties = false): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, each]) =>
+    name === "description" && typeof each === "string" && !isProperties
+      ? [each]
+      : descriptionsIn(each, name === "properties" && !isProperties),
+  );
+}

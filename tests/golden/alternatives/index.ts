@@ -49,7 +49,10 @@ export interface FindInput {
    * @default 10
    */
   limit?: number;
-  /** A document, describing the sort order, matching the syntax of the sort argument of cursor.sort(). The keys of the object are the fields to sort on, while the values are the sort directions (1 for ascending, -1 for descending). */
+  /**
+   * A document, describing the sort order, matching the syntax of the sort argument of cursor.sort(). The keys of the object are the fields to sort on, while the values are the sort directions (1 for ascending, -1 for descending).
+   * Values: The sort key and its direction
+   */
   sort?: {
     [k: string]: 1 | -1 | "asc" | "desc" | "ascending" | "descending" | {
       $meta: string;
