@@ -40,12 +40,23 @@ const MAX_INDENTED_CHARS = 8 * 1024 * 1024;
  * @throws CatalogError when it is larger than what can be read again.
  */
 export function renderCatalog(catalog: Catalog): string {
+  const ordered = { version: catalog.version, servers: catalog.servers.map(inOrder) };
   const isLarge = jsonSize(catalog) > MAX_INDENTED_CHARS;
-  const text = `${isLarge ? JSON.stringify(catalog) : JSON.stringify(catalog, null, 2)}\n`;
+  const text = `${isLarge ? JSON.stringify(ordered) : JSON.stringify(ordered, null, 2)}\n`;
   if (Buffer.byteLength(text) <= MAX_CATALOG_BYTES) return text;
   const [largest] = catalog.servers
     .map(({ name, tools }) => ({ name, size: jsonSize(tools) }))
     .sort((a, b) => b.size - a.size);
   const message = `the definitions of all tools are larger than ${MAX_CATALOG_BYTES} bytes: take server '${largest?.name}' out of ptc.yaml`;
   throw new CatalogError("too-large", message);
+}
+
+/** Members in one order, whatever order they were listed or read in: the same definitions are the same bytes. */
+function inOrder({ name, module, description, tools }: CatalogServer) {
+  return { name, module, description, tools: tools.map(toolInOrder) };
+}
+
+function toolInOrder(tool: CatalogTool) {
+  const { name, identifier, title, description, inputSchema, outputSchema, annotations } = tool;
+  return { name, identifier, title, description, inputSchema, outputSchema, annotations };
 }

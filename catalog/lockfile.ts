@@ -47,10 +47,14 @@ export type Lockfile = z.infer<typeof Lockfile>;
 
 /** The text of `ptc.lock.json`. */
 export function renderLockfile(lock: Lockfile): string {
-  const servers = [...lock.servers].map(([name, server]) => [
-    name,
-    { ...server, tools: Object.fromEntries(server.tools) },
-  ]);
+  // Members in one order, whether they were made or read: the same lock is the same bytes.
+  const servers = [...lock.servers].map(([name, server]) => {
+    const { module, implementation, protocolVersion, moduleSha256, tools } = server;
+    return [
+      name,
+      { module, implementation, protocolVersion, moduleSha256, tools: Object.fromEntries(tools) },
+    ];
+  });
   const { version, generator } = lock;
   return `${JSON.stringify({ version, generator, servers: Object.fromEntries(servers) }, null, 2)}\n`;
 }

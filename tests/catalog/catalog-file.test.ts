@@ -44,6 +44,19 @@ describe("the generated folder", () => {
     ]);
   });
 
+  test("generating again from what was read back changes no byte", async () => {
+    await writeGenerated(dir, plan.files);
+    const previous = await readCatalog(dir);
+    const listings = [
+      listingOf([{ name: "a" }, { name: "constructor" }, { name: "__proto__" }], "one"),
+      listingOf([], "two"),
+    ];
+    for (const modules of [plan.files, new Map<string, string>()]) {
+      const again = await planGeneration({ listings, previous, modules });
+      expect([...again.files]).toEqual([...plan.files]);
+    }
+  });
+
   test("a folder without a catalog, or none at all, reads as nothing", async () => {
     expect(await readCatalog(dir)).toBeUndefined();
     expect(await readCatalog(join(dir, "none"))).toBeUndefined();
