@@ -124,7 +124,6 @@ async function timeCalls({ engine, state, image }: SandboxedBench): Promise<numb
   session.sendProgram({
     type: "program",
     bundle: bundled.bundle,
-    file_name: "bench.js",
     data: {},
     max_output_bytes: OUTPUT.maxOutputBytes,
     max_stderr_bytes: OUTPUT.maxStderrBytes,

@@ -145,7 +145,6 @@ async function runInside(
     session.sendProgram({
       type: "program",
       bundle,
-      file_name: program.fileName,
       data: program.data,
       max_output_bytes: limits.maxOutputBytes,
       max_stderr_bytes: limits.maxStderrBytes,
@@ -161,7 +160,7 @@ async function runInside(
   session.close();
   if (ending.kind === "exited") output.end();
   return {
-    verdict: judge(ending, output.stdout, output.stderrTail),
+    verdict: judge(ending, output.stdout, output.stderrTail, approvals.state === "DENIED"),
     metrics: {
       duration_ms: Math.round(durationMs),
       tool_calls: session.metrics.toolCalls,

@@ -21,8 +21,17 @@ const ABORTED = 134;
 const STDOUT_ADVICE =
   "use console.log for output and globalThis.result for the value; stdout itself is the runner's";
 
-/** Decides what became of a program. Nothing that came out of the container is taken for more than a claim. */
-export function judge(ending: Ending, stdout: Buffer, stderrTail: string): Verdict {
+/**
+ * Decides what became of a program. Nothing that came out of the container is taken for more than a claim; that an approval
+ * was denied is for the host to know.
+ */
+export function judge(ending: Ending, stdout: Buffer, stderrTail: string, approvalDenied = false): Verdict {
+  const verdict = judgeEnding(ending, stdout, stderrTail);
+  if (verdict.ok || verdict.error.type !== "ApprovalDenied" || approvalDenied) return verdict;
+  return failed("ContractViolation", `the program claims a denial that there was not; ${STDOUT_ADVICE}`);
+}
+
+function judgeEnding(ending: Ending, stdout: Buffer, stderrTail: string): Verdict {
   switch (ending.kind) {
     case "timeout":
       return failed("Timeout", `Execution exceeded ${ending.timeoutMs / 1000}s limit`);

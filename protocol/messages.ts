@@ -35,8 +35,6 @@ export interface ProgramMessage {
   type: "program";
   /** One ES module, with an inline source map. */
   bundle: string;
-  /** The user's own name for the file, shown in errors. */
-  file_name: string;
   data: unknown;
   /** Cap on console text, and on the data that the runner may print. */
   max_output_bytes: number;

@@ -42,6 +42,18 @@ describe("judging how a program ended", () => {
     });
   });
 
+  it("believes that an approval was denied only where the host denied one", () => {
+    const denied = line({ ok: false, error: { type: "ApprovalDenied", message: "x", retryable: false } });
+    expect(judge(done(denied), denied, "", true)).toMatchObject({
+      ok: false,
+      error: { type: "ApprovalDenied" },
+    });
+    expect(judge(done(denied), denied, "", false)).toMatchObject({
+      ok: false,
+      error: { type: "ContractViolation" },
+    });
+  });
+
   it.each<[string, Ending, string, string]>([
     ["Timeout", { kind: "timeout", timeoutMs: 120_000 }, "", "Execution exceeded 120s limit"],
     ["Timeout", { kind: "timeout", timeoutMs: 1_500 }, "", "Execution exceeded 1.5s limit"],
