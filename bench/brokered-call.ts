@@ -114,7 +114,7 @@ async function timeCalls({ engine, state, image }: SandboxedBench): Promise<numb
     ),
   ]);
   if (!bundled.ok) throw new Error(bundled.message);
-  const approvals = new RunApprovals("bench", { ask: async () => "denied" });
+  const approvals = new RunApprovals("bench", { ask: async () => ({ decision: "denied", by: "nobody" }) });
   const session = new BrokerSession(
     sandbox.channel,
     { maxParallelCalls: 10, maxToolCalls: 100_000 },

@@ -11,19 +11,29 @@ export interface ApprovalRequest {
   argumentsDigest: string;
 }
 
-/** `once` approves this very call, `run` every further call of the tool in this run. */
-export type ApprovalAnswer = "once" | "run" | "denied";
+export interface ApprovalAnswer {
+  /** `once` approves this very call, `run` every further call of the tool in this run. */
+  decision: "once" | "run" | "denied";
+  /** Who or what answered, for the audit. */
+  by: string;
+}
 
 /** Puts a request to a person. No way to ask is an approver that denies. */
 export interface Approver {
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer>;
 }
 
+interface Approval {
+  granted: boolean;
+  by: string;
+}
+
 /** The approvals of one run: asks one question at a time and remembers what was granted. */
 export class RunApprovals {
   readonly #runId: string;
   readonly #approver: Approver;
-  readonly #granted = new Set<string>();
+  /** Who granted what for the run, by tool and definition. */
+  readonly #granted = new Map<string, string>();
   #state: ApprovalState = "NOT_REQUIRED";
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -37,16 +47,17 @@ export class RunApprovals {
     return this.#state;
   }
 
-  async approve(tool: KnownTool, args: unknown, signal: AbortSignal): Promise<boolean> {
+  async approve(tool: KnownTool, args: unknown, signal: AbortSignal): Promise<Approval> {
     const answer = this.#turn.then(() => this.#ask(tool, args, signal));
     this.#turn = answer.catch(() => {});
     return answer;
   }
 
-  async #ask(tool: KnownTool, args: unknown, signal: AbortSignal): Promise<boolean> {
+  async #ask(tool: KnownTool, args: unknown, signal: AbortSignal): Promise<Approval> {
     const key = `${tool.namespacedName} ${tool.definitionDigest}`;
-    if (this.#granted.has(key)) return true;
-    const answer = await this.#approver.ask(
+    const granter = this.#granted.get(key);
+    if (granter !== undefined) return { granted: true, by: granter };
+    const { decision, by } = await this.#approver.ask(
       {
         runId: this.#runId,
         tool: tool.namespacedName,
@@ -56,9 +67,9 @@ export class RunApprovals {
       },
       signal,
     );
-    if (answer === "run") this.#granted.add(key);
-    if (answer === "denied") this.#state = "DENIED";
+    if (decision === "run") this.#granted.set(key, by);
+    if (decision === "denied") this.#state = "DENIED";
     else if (this.#state === "NOT_REQUIRED") this.#state = "APPROVED";
-    return answer !== "denied";
+    return { granted: decision !== "denied", by };
   }
 }

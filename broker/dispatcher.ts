@@ -8,9 +8,39 @@ import type { ToolServers } from "./tool-servers.ts";
 import type { KnownTool, ToolTable } from "./tool-table.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
-export type CallOutcome =
-  | { ok: true; data: unknown; raw: unknown; bytes: number }
-  | { ok: false; error: CallError; raw?: unknown; bytes: number };
+/** What was decided about a call before its server saw it; from `invalid` on, the server never did. */
+export type CallDecision =
+  | "allowed"
+  | "approved"
+  | "unreachable"
+  | "invalid"
+  | "denied"
+  | "changed"
+  | "unavailable";
+
+/** What a call came to. */
+export type CallAnswer = {
+  /** Size of what the server answered. */
+  bytes: number;
+} & ({ ok: true; data: unknown; raw: unknown } | { ok: false; error: CallError; raw?: unknown });
+
+interface Decided {
+  decision: CallDecision;
+  /** Who approved or denied it, where anybody was asked. */
+  approver?: string;
+}
+
+export type CallOutcome = CallAnswer & Decided;
+
+export interface RequestedCall {
+  tool: string;
+  arguments: unknown;
+}
+
+/** Answers the calls of programs. Every way to fail is an outcome. */
+export interface CallDispatcher {
+  dispatch(call: RequestedCall, run: { approvals: RunApprovals; signal: AbortSignal }): Promise<CallOutcome>;
+}
 
 export interface DispatcherOptions {
   tools: ToolTable;
@@ -23,7 +53,7 @@ export interface DispatcherOptions {
  * Takes one call from name to outcome: known, allowed, unchanged since its types were generated, arguments valid,
  * approved, called, answer valid. Every way to fail is an outcome; nothing is retried.
  */
-export class Dispatcher {
+export class Dispatcher implements CallDispatcher {
   readonly #options: DispatcherOptions;
 
   constructor(options: DispatcherOptions) {
@@ -31,34 +61,41 @@ export class Dispatcher {
   }
 
   async dispatch(
-    call: { tool: string; arguments: unknown },
+    call: RequestedCall,
     run: { approvals: RunApprovals; signal: AbortSignal },
   ): Promise<CallOutcome> {
     const { tools, policy, servers, validator } = this.#options;
     const tool = tools.get(call.tool);
     const decision = tool === undefined ? "unavailable" : decide(policy, tool);
     if (tool === undefined || decision === "unavailable") {
-      return refuse(call.tool, `'${call.tool}' is not available in execute_program`);
+      return refuse(call.tool, "unavailable", `'${call.tool}' is not available in execute_program`);
     }
+    let permission: Decided = { decision: "allowed" };
     try {
       const server = await servers.connect(tool.server, run.signal);
       if (server.definitionDigest(tool.name) !== tool.definitionDigest) {
         const what = server.definitionDigest(tool.name) === undefined ? "is no longer listed" : "has changed";
         const message = `'${call.tool}' ${what} by its server since its types were generated; run \`ptc generate\``;
-        return refuse(call.tool, message);
+        return refuse(call.tool, "changed", message);
       }
       const problem = await validator.check(tool.inputSchema, call.arguments);
       if (problem !== undefined) {
-        return refuse(call.tool, `'${call.tool}' was not called: ${describeProblem("arguments", problem)}`);
+        const message = `'${call.tool}' was not called: ${describeProblem("arguments", problem)}`;
+        return refuse(call.tool, "invalid", message);
       }
-      if (decision === "ask" && !(await run.approvals.approve(tool, call.arguments, run.signal))) {
-        return refuse(call.tool, `'${call.tool}' needs an approval and did not get it`, "ApprovalDenied");
+      if (decision === "ask") {
+        const { granted, by } = await run.approvals.approve(tool, call.arguments, run.signal);
+        permission = { decision: granted ? "approved" : "denied", approver: by };
+        if (!granted) return { ...refuseApproval(call.tool), approver: by };
       }
       const raw = await server.call(tool.name, call.arguments, run.signal);
-      return await this.#outcome(tool, raw);
+      return { ...(await this.#answer(tool, raw)), ...permission };
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
       return {
+        ...permission,
+        // Whether the server saw the call cannot be known of one that was approved or timed out.
+        ...(error.code === "start_failed" ? { decision: "unreachable" } : {}),
         ok: false,
         error: callError(call.tool, `'${call.tool}' failed: ${error.message}`, error.retryable),
         bytes: 0,
@@ -66,7 +103,7 @@ export class Dispatcher {
     }
   }
 
-  async #outcome(tool: KnownTool, raw: unknown): Promise<CallOutcome> {
+  async #answer(tool: KnownTool, raw: unknown): Promise<CallAnswer> {
     const name = tool.namespacedName;
     const bytes = resultBytes(raw);
     const normalized = normalizeResult(raw);
@@ -102,8 +139,13 @@ function isStructured(raw: unknown): boolean {
   );
 }
 
-function refuse(name: string, message: string, type: CallError["type"] = "ToolError"): CallOutcome {
-  return { ok: false, error: { ...callError(name, message, false), type }, bytes: 0 };
+function refuse(name: string, decision: CallDecision, message: string): CallOutcome {
+  return { ok: false, error: callError(name, message, false), decision, bytes: 0 };
+}
+
+function refuseApproval(name: string): CallOutcome {
+  const refused = refuse(name, "denied", `'${name}' needs an approval and did not get it`);
+  return refused.ok ? refused : { ...refused, error: { ...refused.error, type: "ApprovalDenied" } };
 }
 
 function callError(name: string, message: string, retryable: boolean): CallError {

@@ -1,6 +1,9 @@
 import type { ToolServer, ToolServers } from "./tool-servers.ts";
-import type { Upstream } from "./upstream.ts";
+import type { Upstream, UpstreamListing } from "./upstream.ts";
 import { UpstreamError } from "./upstream-error.ts";
+
+/** Is told what a server lists, each time it is asked. */
+export type ListingObserver = (server: string, listing: UpstreamListing) => void;
 
 export interface LiveServer {
   upstream: Upstream;
@@ -14,12 +17,18 @@ export interface LiveServer {
 export class LiveToolServers implements ToolServers {
   readonly #servers: ReadonlyMap<string, LiveServer>;
   readonly #digest: (definition: unknown) => string;
+  readonly #onListed: ListingObserver;
   readonly #listings = new Map<string, Promise<ReadonlyMap<string, unknown>>>();
 
   /** @param digest the digest that `ptc generate` recorded of a definition. */
-  constructor(servers: ReadonlyMap<string, LiveServer>, digest: (definition: unknown) => string) {
+  constructor(
+    servers: ReadonlyMap<string, LiveServer>,
+    digest: (definition: unknown) => string,
+    onListed: ListingObserver = () => {},
+  ) {
     this.#servers = servers;
     this.#digest = digest;
+    this.#onListed = onListed;
     for (const [name, { upstream }] of servers) upstream.onToolsChanged(() => this.#listings.delete(name));
   }
 
@@ -44,11 +53,20 @@ export class LiveToolServers implements ToolServers {
     };
   }
 
+  /** Asks a server what it lists, unless that is known. @throws UpstreamError */
+  async list(name: string): Promise<void> {
+    const server = this.#servers.get(name);
+    if (server !== undefined) await this.#definitions(name, server.upstream);
+  }
+
   /** One listing serves all that wait for it; one that failed is asked again by the next. */
   #definitions(name: string, upstream: Upstream): Promise<ReadonlyMap<string, unknown>> {
     const known = this.#listings.get(name);
     if (known !== undefined) return known;
-    const listing = upstream.list().then(({ tools }) => byName(tools));
+    const listing = upstream.list().then((listed) => {
+      this.#onListed(name, listed);
+      return byName(listed.tools);
+    });
     this.#listings.set(name, listing);
     listing.catch(() => {
       if (this.#listings.get(name) === listing) this.#listings.delete(name);

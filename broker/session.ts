@@ -7,6 +7,7 @@ import {
   MAX_QUEUED_CALL_BYTES,
   MAX_QUEUED_CALLS,
   MAX_REPLY_FRAME_BYTES,
+  MAX_TRACES,
   PROTOCOL_VERSION,
 } from "../protocol/limits.ts";
 import {
@@ -15,8 +16,9 @@ import {
   type ProgramMessage,
   type ReplyMessage,
   SandboxMessage,
+  type Trace,
 } from "../protocol/messages.ts";
-import type { CallOutcome } from "./dispatcher.ts";
+import type { CallAnswer } from "./dispatcher.ts";
 
 export interface SessionLimits {
   /** Calls of this run that may be under way at once; more wait their turn. */
@@ -43,10 +45,12 @@ export class BrokerSession {
 
   readonly #channel: Duplex;
   readonly #limits: SessionLimits;
-  readonly #dispatch: (call: Call, signal: AbortSignal) => Promise<CallOutcome>;
+  readonly #dispatch: (call: Call, signal: AbortSignal) => Promise<CallAnswer>;
   readonly #decoder = new FrameDecoder(MAX_CALL_FRAME_BYTES);
   readonly #abort = new AbortController();
   readonly #queue: { call: Call; bytes: number }[] = [];
+  #trace: Trace | undefined;
+  #traces = 0;
   #queuedBytes = 0;
   #active = 0;
   #greeted = false;
@@ -58,7 +62,7 @@ export class BrokerSession {
   constructor(
     channel: Duplex,
     limits: SessionLimits,
-    dispatch: (call: Call, signal: AbortSignal) => Promise<CallOutcome>,
+    dispatch: (call: Call, signal: AbortSignal) => Promise<CallAnswer>,
   ) {
     this.#channel = channel;
     this.#limits = limits;
@@ -74,6 +78,11 @@ export class BrokerSession {
     channel.on("error", () => this.#end({ kind: "closed" }));
     channel.on("close", () => this.#end({ kind: "closed" }));
     channel.on("end", () => this.#end({ kind: "closed" }));
+  }
+
+  /** What the runner last said it takes to replay the program: a claim, to be stored and sent back as it is. */
+  get trace(): Trace | undefined {
+    return this.#trace;
   }
 
   /** Sends the one program. @throws FrameError when it is too large for the wire. */
@@ -134,6 +143,11 @@ export class BrokerSession {
         if (!this.#greeted) throw new FrameError("a call came before hello");
         this.#enqueue(message, payload.length);
         return;
+      case "trace":
+        if (!this.#greeted) throw new FrameError("a trace came before hello");
+        if (++this.#traces > MAX_TRACES) throw new FrameError(`more than ${MAX_TRACES} traces came`);
+        this.#trace = message.trace;
+        return;
       case "done":
         this.#settleEnd({ kind: "done", lineBytes: message.bytes });
         this.close();
@@ -183,7 +197,7 @@ export class BrokerSession {
     await once(this.#channel, "drain", { signal: this.#abort.signal }).catch(() => {});
   }
 
-  async #run(call: Call): Promise<CallOutcome> {
+  async #run(call: Call): Promise<CallAnswer> {
     const { maxToolCalls } = this.#limits;
     if (this.metrics.toolCalls >= maxToolCalls) {
       return failed(
@@ -214,7 +228,7 @@ function encodeReply(call: Call, reply: ReplyMessage): Buffer {
   }
 }
 
-function failed(call: Call, message: string): CallOutcome {
+function failed(call: Call, message: string): CallAnswer {
   return {
     ok: false,
     error: { type: "ToolError", server: "", tool: call.tool, message, retryable: false },

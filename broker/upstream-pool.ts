@@ -1,4 +1,10 @@
-import type { Upstream, UpstreamCallOptions, UpstreamConnection, UpstreamListing } from "./upstream.ts";
+import type {
+  ToolsChange,
+  Upstream,
+  UpstreamCallOptions,
+  UpstreamConnection,
+  UpstreamListing,
+} from "./upstream.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
 export interface UpstreamSource {
@@ -19,6 +25,12 @@ export interface Backoff {
   stableMs: number;
 }
 
+export interface PoolOptions {
+  backoff?: Backoff;
+  /** A connection that has not been used for so long is ended; without it, none is. */
+  idleMs?: number;
+}
+
 const DEFAULT_BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000, stableMs: 60_000 };
 
 /**
@@ -29,9 +41,9 @@ const DEFAULT_BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000, stableMs: 60_0
 export class UpstreamPool {
   readonly #upstreams: ReadonlyMap<string, PooledUpstream>;
 
-  constructor(sources: readonly UpstreamSource[], clock: Clock, backoff: Backoff = DEFAULT_BACKOFF) {
+  constructor(sources: readonly UpstreamSource[], clock: Clock, options: PoolOptions = {}) {
     this.#upstreams = new Map(
-      sources.map((source) => [source.name, new PooledUpstream(source, clock, backoff)]),
+      sources.map((source) => [source.name, new PooledUpstream(source, clock, options)]),
     );
   }
 
@@ -54,7 +66,10 @@ class PooledUpstream implements Upstream {
   readonly #source: UpstreamSource;
   readonly #clock: Clock;
   readonly #backoff: Backoff;
-  readonly #listeners = new Set<() => void>();
+  readonly #idleMs: number | undefined;
+  readonly #listeners = new Set<(change: ToolsChange) => void>();
+  #active = 0;
+  #idleTimer: NodeJS.Timeout | undefined;
   #connecting: { promise: Promise<UpstreamConnection>; abort: AbortController } | undefined;
   #connection: UpstreamConnection | undefined;
   #connectedAt = 0;
@@ -63,28 +78,33 @@ class PooledUpstream implements Upstream {
   #retryAt = Number.NEGATIVE_INFINITY;
   #shutDown = false;
 
-  constructor(source: UpstreamSource, clock: Clock, backoff: Backoff) {
+  constructor(source: UpstreamSource, clock: Clock, { backoff = DEFAULT_BACKOFF, idleMs }: PoolOptions) {
     this.name = source.name;
     this.#source = source;
     this.#clock = clock;
     this.#backoff = backoff;
+    this.#idleMs = idleMs;
   }
 
   async list(signal?: AbortSignal): Promise<UpstreamListing> {
-    const connection = await this.#connect(signal);
-    const tools = await connection.listTools(signal);
-    const { implementation, protocolVersion } = connection;
-    return { implementation, protocolVersion, tools };
+    return this.#use(async () => {
+      const connection = await this.#connect(signal);
+      const tools = await connection.listTools(signal);
+      const { implementation, protocolVersion } = connection;
+      return { implementation, protocolVersion, tools };
+    });
   }
 
   async call(tool: string, args: unknown, options: UpstreamCallOptions): Promise<unknown> {
-    const connection = await this.#connect(options.signal);
-    return connection.callTool(tool, args, options);
+    return this.#use(async () => {
+      const connection = await this.#connect(options.signal);
+      return connection.callTool(tool, args, options);
+    });
   }
 
-  onToolsChanged(listener: () => void): () => void {
+  onToolsChanged(listener: (change: ToolsChange) => void): () => void {
     // Each its own entry, should one listener be added twice.
-    const entry = () => listener();
+    const entry = (change: ToolsChange) => listener(change);
     this.#listeners.add(entry);
     if (this.#listeners.size === 1 && this.#connection !== undefined) this.#follow(this.#connection);
     return () => {
@@ -93,6 +113,7 @@ class PooledUpstream implements Upstream {
   }
 
   async close(): Promise<void> {
+    clearTimeout(this.#idleTimer);
     const { promise, abort } = this.#connecting ?? {};
     const connection = this.#connection;
     this.#connecting = undefined;
@@ -105,6 +126,30 @@ class PooledUpstream implements Upstream {
   async shutDown(): Promise<void> {
     this.#shutDown = true;
     await this.close();
+  }
+
+  /** Keeps the connection from being ended as idle while it is in use. */
+  async #use<T>(work: () => Promise<T>): Promise<T> {
+    clearTimeout(this.#idleTimer);
+    this.#active++;
+    try {
+      return await work();
+    } finally {
+      this.#active--;
+      if (this.#active === 0 && this.#idleMs !== undefined) {
+        this.#idleTimer = setTimeout(() => this.#endIdle(), this.#idleMs).unref();
+      }
+    }
+  }
+
+  #endIdle(): void {
+    if (this.#connection === undefined) return;
+    void this.close();
+    this.#announce("disconnected");
+  }
+
+  #announce(change: ToolsChange): void {
+    for (const listener of this.#listeners) listener(change);
   }
 
   async #connect(signal: AbortSignal | undefined): Promise<UpstreamConnection> {
@@ -144,9 +189,7 @@ class PooledUpstream implements Upstream {
   }
 
   #follow(connection: UpstreamConnection): void {
-    connection.onToolsChanged(() => {
-      for (const listener of this.#listeners) listener();
-    });
+    connection.onToolsChanged(() => this.#announce("announced"));
   }
 
   #onLost(connection: UpstreamConnection, reason: UpstreamError): void {
@@ -154,8 +197,7 @@ class PooledUpstream implements Upstream {
     this.#connection = undefined;
     if (this.#clock.now() - this.#connectedAt >= this.#backoff.stableMs) this.#failures = 0;
     this.#fail(reason, 1);
-    // It may come back as another version of itself.
-    for (const listener of this.#listeners) listener();
+    this.#announce("disconnected");
   }
 
   /** Sets the pause before the next start; `free` failures have none. */

@@ -22,6 +22,12 @@ export interface UpstreamCallOptions {
   definition?: unknown;
 }
 
+/**
+ * Why what a server listed may no longer be so: it says that its tools have changed, or the connection has ended and the
+ * next one may meet another version of it.
+ */
+export type ToolsChange = "announced" | "disconnected";
+
 /** A configured server, connected or not: it is started when it is first used. */
 export interface Upstream {
   readonly name: string;
@@ -33,11 +39,8 @@ export interface Upstream {
    * @throws UpstreamError
    */
   call(tool: string, args: unknown, options: UpstreamCallOptions): Promise<unknown>;
-  /**
-   * The listener is told when what was listed may no longer be so: the server says that its tools have changed, or the
-   * connection was lost. Returns a function that removes it.
-   */
-  onToolsChanged(listener: () => void): () => void;
+  /** The listener is told when what was listed may no longer be so. Returns a function that removes it. */
+  onToolsChanged(listener: (change: ToolsChange) => void): () => void;
   /** Ends the connection. The server is started again when it is next used. */
   close(): Promise<void>;
 }

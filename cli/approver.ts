@@ -13,14 +13,15 @@ export function buildApprover(patterns: readonly string[], surroundings: Surroun
   const { stdin, stderr } = surroundings;
   return {
     async ask(request, signal) {
-      if (patterns.some((pattern) => matchesPattern(pattern, request.tool))) return "once";
+      if (patterns.some((pattern) => matchesPattern(pattern, request.tool)))
+        return { decision: "once", by: "--approve" };
       if (stdin.isTTY !== true || stderr.isTTY !== true) {
         stderr.write(
           `ptc: ${request.tool} was denied: nobody can be asked here; pass --approve '${request.tool}'\n`,
         );
-        return "denied";
+        return { decision: "denied", by: "nobody" };
       }
-      return askOnTerminal(request, surroundings, signal);
+      return { decision: await askOnTerminal(request, surroundings, signal), by: "terminal" };
     },
   };
 }
@@ -29,7 +30,7 @@ async function askOnTerminal(
   request: ApprovalRequest,
   surroundings: Surroundings,
   signal: AbortSignal,
-): Promise<ApprovalAnswer> {
+): Promise<ApprovalAnswer["decision"]> {
   const prompt = createInterface({ input: surroundings.stdin, output: surroundings.stderr });
   const shown = printable(JSON.stringify(request.arguments, null, 2)).slice(0, MAX_ARGUMENT_CHARS);
   try {

@@ -2,32 +2,38 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Approver } from "../broker/approvals.ts";
 import { Dispatcher } from "../broker/dispatcher.ts";
-import { LiveToolServers } from "../broker/live-tool-servers.ts";
+import { type ListingObserver, LiveToolServers } from "../broker/live-tool-servers.ts";
 import { IsolatingValidator } from "../broker/schema-validator.ts";
-import type { KnownTool, ToolTable } from "../broker/tool-table.ts";
-import { UpstreamPool, type UpstreamSource } from "../broker/upstream-pool.ts";
-import { readCatalog } from "../catalog/catalog-file.ts";
-import type { StoredCatalog } from "../catalog/stored-catalog.ts";
+import { type PoolOptions, UpstreamPool, type UpstreamSource } from "../broker/upstream-pool.ts";
 import { definitionDigest } from "../codegen/parse-tool.ts";
-import type { ExecutionLimits, ExecutionParts } from "../execution/execute-program.ts";
-import { namespacedName } from "../protocol/tool-name.ts";
+import { type ExecutedProgram, executeProgram, type RunOptions } from "../execution/execute-program.ts";
+import type { TypecheckMode } from "../execution/prepare-program.ts";
+import type { Program } from "../execution/program.ts";
 import { DockerEngine } from "../sandbox/docker-engine.ts";
 import { sweepContainers, sweepProcesses } from "../sandbox/leftovers.ts";
 import { OnDemandSource } from "../sandbox/on-demand-source.ts";
 import { currentProcess, formatIdentity, type ProcessIdentity } from "../sandbox/process-identity.ts";
 import { StateDirectory } from "../sandbox/state-directory.ts";
 import type { Configuration } from "./configuration/configuration.ts";
-import { unmatchedPatterns } from "./configuration/unmatched-patterns.ts";
-import { UsageError } from "./exit-code.ts";
-import { GeneratedModules } from "./generated-modules.ts";
 import { moduleUrl, version } from "./package.ts";
 import type { Surroundings } from "./surroundings.ts";
+import { buildPolicy, type ToolSet } from "./tool-set.ts";
 
-const clock = { nowMs: () => performance.now(), now: () => performance.now() };
+export const clock = { nowMs: () => performance.now(), now: () => performance.now() };
+
+export interface ProgramOptions extends Omit<RunOptions, "limits" | "typecheck"> {
+  approver: Approver;
+  /** Instead of the configured one. */
+  timeoutMs?: number | undefined;
+  /** Instead of the configured one. */
+  typecheck?: TypecheckMode | undefined;
+}
 
 export interface Execution {
-  parts: ExecutionParts;
-  limits: ExecutionLimits;
+  upstreams: UpstreamPool;
+  servers: LiveToolServers;
+  /** Runs a program against the tools as they were when it began. */
+  run(program: Program, tools: ToolSet, options: ProgramOptions): Promise<ExecutedProgram>;
   /** Ends every server and clears what this process keeps on disk. Never throws. */
   close(): Promise<void>;
 }
@@ -37,65 +43,43 @@ export function generatedDirectory(configuration: Configuration): string {
   return join(configuration.directory, "generated");
 }
 
-/**
- * Wires what it takes to execute programs under a configuration.
- *
- * @throws CatalogError, UsageError, SandboxError
- */
-export async function composeExecution(
+/** Wires what it takes to execute programs under a configuration. @throws SandboxError */
+export function composeExecution(
   configuration: Configuration,
   env: Surroundings["env"],
-  approver: Approver,
-): Promise<Execution> {
+  options: PoolOptions & { onListed?: ListingObserver } = {},
+): Execution {
   const { execution, sandbox } = configuration;
-  const directory = generatedDirectory(configuration);
-  const stored = await readCatalog(directory);
-  const tools = buildToolTable(configuration, stored);
-  refuseUnmatchedPatterns(configuration, stored, tools);
-
   const { state, self } = openState(env);
   const engine = new DockerEngine();
   const swept = sweepContainers(engine, self).catch(() => {});
-  const pool = composeUpstreams(configuration, state);
-  const servers = configuration.servers.flatMap((server) => {
-    const upstream = pool.get(server.name);
-    return upstream === undefined
-      ? []
-      : [[server.name, { upstream, callTimeoutMs: server.callTimeoutMs }] as const];
-  });
+  const pool = composeUpstreams(configuration, state, options);
+  const servers = composeServers(configuration, pool, options.onListed);
   const validator = new IsolatingValidator(moduleUrl("broker/schema-worker"));
-
+  const sandboxes = new OnDemandSource({
+    engine,
+    state,
+    owner: formatIdentity(self),
+    image: sandbox.image,
+    runtime: sandbox.runtime,
+    limits: { memoryMb: execution.memoryMb, cpus: execution.cpus, pids: execution.pids },
+  });
+  const policy = buildPolicy(configuration);
   return {
-    parts: {
-      sandboxes: new OnDemandSource({
-        engine,
-        state,
-        owner: formatIdentity(self),
-        image: sandbox.image,
-        runtime: sandbox.runtime,
-        limits: { memoryMb: execution.memoryMb, cpus: execution.cpus, pids: execution.pids },
-      }),
-      modules: new GeneratedModules(
-        directory,
-        [...new Set([...tools.values()].map((tool) => tool.server))],
-        stored,
-      ),
-      dispatcher: new Dispatcher({
-        tools,
-        policy: {
-          allow: configuration.tools.allow,
-          block: configuration.tools.block,
-          ask: configuration.approvals.ask,
-          neverAsk: configuration.approvals.allow,
+    upstreams: pool,
+    servers,
+    run(program, { tools, modules }, { approver, timeoutMs, typecheck, ...rest }) {
+      const dispatcher = new Dispatcher({ tools, policy, servers, validator });
+      return executeProgram(
+        program,
+        { sandboxes, modules, dispatcher, approver, clock, toolVersion: version },
+        {
+          ...rest,
+          limits: { ...execution, timeoutMs: timeoutMs ?? execution.timeoutMs },
+          typecheck: typecheck ?? execution.typecheck,
         },
-        servers: new LiveToolServers(new Map(servers), definitionDigest),
-        validator,
-      }),
-      approver,
-      clock,
-      toolVersion: version,
+      );
     },
-    limits: execution,
     async close() {
       await Promise.all([pool.close(), validator.close(), swept]);
       state.remove();
@@ -104,7 +88,11 @@ export async function composeExecution(
 }
 
 /** Upstream clients for every configured server. The MCP client is loaded when the first of them is used. */
-export function composeUpstreams(configuration: Configuration, state: StateDirectory): UpstreamPool {
+export function composeUpstreams(
+  configuration: Configuration,
+  state: StateDirectory,
+  options: PoolOptions = {},
+): UpstreamPool {
   const sources = configuration.servers.map(
     (server): UpstreamSource => ({
       name: server.name,
@@ -120,7 +108,19 @@ export function composeUpstreams(configuration: Configuration, state: StateDirec
       },
     }),
   );
-  return new UpstreamPool(sources, clock);
+  return new UpstreamPool(sources, clock, options);
+}
+
+function composeServers(
+  configuration: Configuration,
+  pool: UpstreamPool,
+  onListed: ListingObserver | undefined,
+): LiveToolServers {
+  const servers = configuration.servers.flatMap(({ name, callTimeoutMs }) => {
+    const upstream = pool.get(name);
+    return upstream === undefined ? [] : [[name, { upstream, callTimeoutMs }] as const];
+  });
+  return new LiveToolServers(new Map(servers), definitionDigest, onListed);
 }
 
 /** This process's place on disk, after what dead ptc processes left in theirs has been cleared away. */
@@ -131,39 +131,4 @@ export function openState(env: Surroundings["env"]): { state: StateDirectory; se
   const state = new StateDirectory(base, self);
   sweepProcesses(base, self);
   return { state, self };
-}
-
-/** The generated tools of the servers that are still configured. */
-function buildToolTable(configuration: Configuration, stored: StoredCatalog | undefined): ToolTable {
-  const configured = new Set(configuration.servers.map((server) => server.name));
-  const table = new Map<string, KnownTool>();
-  for (const server of stored?.catalog.servers ?? []) {
-    if (!configured.has(server.name)) continue;
-    for (const tool of server.tools) {
-      const name = namespacedName(server.module, tool.name);
-      table.set(name, {
-        namespacedName: name,
-        server: server.name,
-        name: tool.name,
-        definitionDigest: stored?.lock.servers.get(server.name)?.tools.get(tool.name)?.sha256 ?? "",
-        inputSchema: tool.inputSchema,
-        outputSchema: tool.outputSchema,
-        destructive: tool.annotations?.destructiveHint === true,
-      });
-    }
-  }
-  return table;
-}
-
-function refuseUnmatchedPatterns(
-  configuration: Configuration,
-  stored: StoredCatalog | undefined,
-  tools: ToolTable,
-): void {
-  const generated = new Set(stored?.catalog.servers.map((server) => server.name));
-  const unlisted = configuration.servers
-    .filter((server) => !generated.has(server.name))
-    .map((server) => server.module);
-  const [first] = unmatchedPatterns(configuration, [...tools.keys()], unlisted);
-  if (first !== undefined) throw new UsageError(first.message);
 }

@@ -1,6 +1,5 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { StoredCatalog } from "../catalog/stored-catalog.ts";
 import type { ModuleSource } from "../execution/bundle.ts";
 
 /** The modules that `ptc generate` wrote, for the servers in use. */
@@ -8,13 +7,9 @@ export class GeneratedModules implements ModuleSource {
   readonly #directory: string;
   readonly #modules: readonly string[];
 
-  constructor(directory: string, servers: readonly string[], stored: StoredCatalog | undefined) {
+  constructor(directory: string, modules: readonly string[]) {
     this.#directory = directory;
-    const used = new Set(servers);
-    this.#modules = (stored?.catalog.servers ?? [])
-      .filter((server) => used.has(server.name))
-      .map((server) => server.module)
-      .sort();
+    this.#modules = [...modules].sort();
   }
 
   modules(): readonly string[] {

@@ -11,6 +11,7 @@ import { type Surroundings, write } from "./surroundings.ts";
 const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
   generate: async () => (await import("./commands/generate.ts")).generateCommand,
   run: async () => (await import("./commands/run.ts")).runCommand,
+  serve: async () => (await import("./commands/serve.ts")).serveCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   image: async () => (await import("./commands/image.ts")).imageCommand,
 };

@@ -1,4 +1,5 @@
 import { isBuiltin } from "node:module";
+import { MAX_CODE_BYTES } from "../protocol/limits.ts";
 import { PROGRAM_SCHEME } from "../protocol/paths.ts";
 import { BundlerOverwhelmed, bundle, type Message, type Plugin } from "./bundler.ts";
 import { findComputedImports } from "./computed-imports.ts";
@@ -14,7 +15,6 @@ export interface ModuleSource {
 
 export type BundleOutcome = { ok: true; bundle: string } | { ok: false; message: string };
 
-const MAX_CODE_BYTES = 2 * 1024 * 1024;
 /** Deeper nesting overflows the bundler's stack, and it dies noisily. */
 const MAX_BRACKET_DEPTH = 2_000;
 const MAX_GLOBAL_TOOLS = 2_000;

@@ -24,6 +24,9 @@ export const MAX_QUEUED_CALLS = 1_000;
 /** Bytes of such calls. */
 export const MAX_QUEUED_CALL_BYTES = 32 * 1024 * 1024;
 
+/** Largest program, in bytes of UTF-8. */
+export const MAX_CODE_BYTES = 2 * 1024 * 1024;
+
 /** Longest error message in an envelope, in characters. */
 export const MAX_ERROR_MESSAGE_CHARS = 4_000;
 
@@ -35,3 +38,9 @@ export const ENVELOPE_OVERHEAD_BYTES = 1_024;
 
 /** Room for a claim that is a failure, beside the output cap: a message with every character escaped. */
 export const MAX_CLAIM_FAILURE_BYTES = 32 * 1024;
+
+/** Characters of each of the two series in a trace. */
+export const MAX_TRACE_SERIES_CHARS = 256 * 1024;
+
+/** Traces that one sandbox may send; the host keeps the last. */
+export const MAX_TRACES = 256;

@@ -4,7 +4,17 @@ import { join } from "node:path";
 import { cruise, type ICruiseResult } from "dependency-cruiser";
 import { forbidden, options } from "./import-rules.ts";
 
-const FOLDERS = ["protocol", "codegen", "catalog", "broker", "sandbox", "execution", "runner-image", "cli"];
+const FOLDERS = [
+  "protocol",
+  "codegen",
+  "catalog",
+  "broker",
+  "sandbox",
+  "execution",
+  "server",
+  "runner-image",
+  "cli",
+];
 
 process.chdir(join(import.meta.dirname, ".."));
 const { output } = await cruise(FOLDERS, {

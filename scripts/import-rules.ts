@@ -9,8 +9,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   broker: ["protocol"],
   sandbox: ["protocol"],
   execution: ["protocol", "broker", "sandbox"],
+  server: ["protocol", "catalog", "broker", "execution"],
   "runner-image": ["protocol"],
-  cli: ["protocol", "codegen", "catalog", "broker", "sandbox", "execution"],
+  cli: ["protocol", "codegen", "catalog", "broker", "sandbox", "execution", "server"],
 };
 
 const OURS = [...Object.keys(MAY_IMPORT), "generated", "tests", "bench", "scripts", "examples"];
@@ -21,6 +22,8 @@ const SINGLE_IMPORTER = {
   esbuild: "execution/bundler.ts",
   "json-schema-to-typescript": "codegen/print-types.ts",
   "@modelcontextprotocol/client": "broker/mcp-upstream.ts",
+  "@modelcontextprotocol/server": "server/mcp-server.ts",
+  typescript: "execution/typescript-api.ts",
 };
 
 const folderRules = Object.entries(MAY_IMPORT).map(([folder, allowed]) => ({

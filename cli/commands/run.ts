@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { basename, extname, resolve } from "node:path";
 import { text as readText } from "node:stream/consumers";
-import { executeProgram } from "../../execution/execute-program.ts";
+import type { TypecheckMode } from "../../execution/prepare-program.ts";
 import type { Language, Program } from "../../execution/program.ts";
 import { renderEnvelope } from "../../execution/seal.ts";
 import { buildApprover } from "../approver.ts";
@@ -10,6 +10,7 @@ import { composeExecution } from "../composition.ts";
 import { loadConfiguration } from "../configuration/load.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
 import { SIGNALS, type Surroundings, write } from "../surroundings.ts";
+import { loadToolSet, refuseUnmatchedPatterns } from "../tool-set.ts";
 
 const LANGUAGES: Readonly<Record<string, Language>> = {
   ".ts": "typescript",
@@ -24,6 +25,7 @@ interface RunFlags {
   config?: string;
   data?: string;
   timeout?: string;
+  typecheck?: string;
   approve: string[];
 }
 
@@ -36,6 +38,7 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
     .option("--config <file>", "configuration file")
     .option("--data <json>", "JSON that the program sees as `data`, or @FILE to read it from a file")
     .option("--timeout <seconds>", "time limit of the program, instead of the configured one")
+    .option("--typecheck <mode>", "error, warn or off, instead of the configured one")
     .option(
       "--approve <pattern>",
       "approve calls of matching tools (repeatable; * is a wildcard)",
@@ -57,15 +60,20 @@ async function run(file: string, flags: RunFlags, surroundings: Surroundings): P
   const program = await readProgram(file, flags.data, surroundings);
   const timeoutMs = flags.timeout === undefined ? undefined : parseTimeout(flags.timeout);
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd });
-  const execution = await composeExecution(configuration, env, buildApprover(flags.approve, surroundings));
+  const tools = await loadToolSet(configuration);
+  refuseUnmatchedPatterns(configuration, tools);
+  const execution = composeExecution(configuration, env);
 
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
-  const { envelope, cleared } = await executeProgram(program, execution.parts, {
-    limits: { ...execution.limits, ...(timeoutMs === undefined ? {} : { timeoutMs }) },
+  const { envelope, typeWarning, cleared } = await execution.run(program, tools, {
+    approver: buildApprover(flags.approve, surroundings),
+    timeoutMs,
+    typecheck: parseTypecheck(flags.typecheck),
     onConsole: ({ text }) => surroundings.stderr.write(text),
     signal: cancel.signal,
   });
+  if (typeWarning !== undefined) surroundings.stderr.write(`ptc: type warnings:\n${typeWarning}\n`);
   await write(surroundings.stdout, `${renderEnvelope(envelope)}\n`);
   await Promise.all([cleared, execution.close()]);
   if (envelope.result.ok) return EXIT.done;
@@ -123,6 +131,11 @@ function parseTimeout(text: string): number {
     );
   }
   return Math.ceil(seconds * 1_000);
+}
+
+function parseTypecheck(mode: string | undefined): TypecheckMode | undefined {
+  if (mode === undefined || mode === "error" || mode === "warn" || mode === "off") return mode;
+  throw new UsageError(`--typecheck: '${mode}' is not error, warn or off`);
 }
 
 function collect(value: string, previous: string[]): string[] {

@@ -16,6 +16,8 @@ export interface Configuration {
     readonly toolCallTimeoutMs: number;
     readonly maxParallelCalls: number;
     readonly maxToolCalls: number;
+    /** Programs that `ptc serve` runs at the same time. */
+    readonly maxParallelPrograms: number;
     readonly memoryMb: number;
     readonly cpus: number;
     readonly pids: number;

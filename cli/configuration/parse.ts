@@ -121,6 +121,7 @@ function buildConfiguration(
       toolCallTimeoutMs: execution.tool_call_timeout_seconds * 1_000,
       maxParallelCalls: execution.max_parallel_calls,
       maxToolCalls: execution.max_tool_calls,
+      maxParallelPrograms: execution.max_parallel_programs,
       memoryMb: execution.memory_mb,
       cpus: execution.cpus,
       pids: execution.pids,

@@ -14,7 +14,7 @@ interface Scene {
   policy?: Partial<Policy>;
   listedDigest?: string | undefined;
   answer?: () => unknown;
-  approve?: ApprovalAnswer[];
+  approve?: ApprovalAnswer["decision"][];
   calls?: { tool: string; arguments: unknown }[];
 }
 
@@ -53,7 +53,7 @@ async function play({ tool, policy, answer, approve = [], calls, ...rest }: Scen
   const approvals = new RunApprovals("run-1", {
     async ask(request) {
       asked.push(request);
-      return approve.shift() ?? "denied";
+      return { decision: approve.shift() ?? "denied", by: "somebody" };
     },
   });
   const run = { approvals, signal: new AbortController().signal };

@@ -1,6 +1,6 @@
 import { duplexPair } from "node:stream";
 import { describe, expect, it } from "vitest";
-import type { CallOutcome } from "../../broker/dispatcher.ts";
+import type { CallAnswer } from "../../broker/dispatcher.ts";
 import { BrokerSession } from "../../broker/session.ts";
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import { MAX_QUEUED_CALLS, PROTOCOL_VERSION } from "../../protocol/limits.ts";
@@ -12,7 +12,7 @@ const BIG = 64 * 1024 * 1024;
 type Reply = { id: number; ok: boolean; data?: unknown; raw?: unknown; error?: { message: string } };
 
 function open(
-  dispatch: (call: Call, signal: AbortSignal) => Promise<CallOutcome>,
+  dispatch: (call: Call, signal: AbortSignal) => Promise<CallAnswer>,
   limits = { maxParallelCalls: 2, maxToolCalls: 100 },
 ) {
   const [host, sandbox] = duplexPair();
@@ -43,7 +43,7 @@ const call = (id: number, rest: object = {}) => ({
   arguments: {},
   ...rest,
 });
-const echo = async (request: Call): Promise<CallOutcome> => ({
+const echo = async (request: Call): Promise<CallAnswer> => ({
   ok: true,
   data: request.arguments,
   raw: "raw",

@@ -38,7 +38,7 @@ function setUp() {
     connections.push(connection);
     return connection;
   });
-  const pool = new UpstreamPool([{ name: "x", connect }], clock, BACKOFF);
+  const pool = new UpstreamPool([{ name: "x", connect }], clock, { backoff: BACKOFF });
   return { clock, connections, connect, pool, upstream: pool.get("x") as Upstream };
 }
 

@@ -101,6 +101,7 @@ describe("a configuration that is right", () => {
         toolCallTimeoutMs: 30_000,
         maxParallelCalls: 10,
         maxToolCalls: 1_000,
+        maxParallelPrograms: 4,
         memoryMb: 512,
         cpus: 1,
         pids: 256,

@@ -79,7 +79,7 @@ class RealSandboxes {
       }),
       modules: deskModule(Object.keys(tools)),
       dispatcher: deskDispatcher(tools),
-      approver: { ask: async () => "denied" },
+      approver: { ask: async () => ({ decision: "denied", by: "nobody" }) },
       clock: { nowMs: () => performance.now() },
       toolVersion: "0.0.0",
     };
@@ -93,6 +93,7 @@ class RealSandboxes {
     const console = { out: "", err: "" };
     const executed = await executeProgram({ code, data, language, fileName: "program.js" }, this.#parts, {
       limits: { ...LIMITS, ...limits },
+      typecheck: "off",
       onConsole: ({ stream, text }) => {
         console[stream] += text;
       },

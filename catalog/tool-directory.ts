@@ -1,0 +1,93 @@
+import { namespacedName, parseNamespacedName } from "../protocol/tool-name.ts";
+import type { CatalogServer, CatalogTool } from "./catalog.ts";
+
+/** A tool that programs may call, as it is found and read about. */
+export interface DirectoryTool extends CatalogTool {
+  /** `mcp__<server_module>__<tool>` */
+  readonly namespacedName: string;
+  /** Configured name of its server. */
+  readonly server: string;
+  readonly module: string;
+}
+
+export interface DirectoryServer {
+  readonly name: string;
+  readonly module: string;
+  readonly description: string | undefined;
+  /** Callable tools, by namespaced name. */
+  readonly tools: readonly DirectoryTool[];
+}
+
+/** The callable tools of the servers in use, at one moment. */
+export class ToolDirectory {
+  /** By name. */
+  readonly servers: readonly DirectoryServer[];
+  readonly #tools: ReadonlyMap<string, DirectoryTool>;
+
+  constructor(
+    servers: readonly CatalogServer[],
+    isCallable: (tool: { namespacedName: string; destructive: boolean }) => boolean = () => true,
+  ) {
+    this.servers = servers.map((server) => callableTools(server, isCallable));
+    this.#tools = new Map(
+      this.servers.flatMap(({ tools }) => tools.map((tool) => [tool.namespacedName, tool])),
+    );
+  }
+
+  /** All namespaced names, sorted. */
+  names(): string[] {
+    return [...this.#tools.keys()].sort();
+  }
+
+  /**
+   * Finds a tool by its namespaced name, or by what else a program calls it (`<module>.<function>`, `<module>.<tool>`) or its
+   * server calls it, where only one tool is called so.
+   */
+  find(name: string): DirectoryTool | undefined {
+    const exact = this.#tools.get(name);
+    if (exact !== undefined) return exact;
+    const parsed = parseNamespacedName(name);
+    const alike = [...this.#tools.values()].filter((tool) =>
+      parsed === undefined
+        ? goesBy(tool, name)
+        : tool.identifier === parsed.tool && tool.module === parsed.module,
+    );
+    return alike.length === 1 ? alike[0] : undefined;
+  }
+
+  /** Finds a server by its configured name or its module. */
+  server(name: string): DirectoryServer | undefined {
+    return this.servers.find((server) => server.name === name || server.module === name);
+  }
+}
+
+function callableTools(
+  { name, module, description, tools }: CatalogServer,
+  isCallable: (tool: { namespacedName: string; destructive: boolean }) => boolean,
+): DirectoryServer {
+  const callable = tools
+    .map(
+      (tool): DirectoryTool => ({
+        ...tool,
+        namespacedName: namespacedName(module, tool.name),
+        server: name,
+        module,
+      }),
+    )
+    .filter((tool) =>
+      isCallable({
+        namespacedName: tool.namespacedName,
+        destructive: tool.annotations?.["destructiveHint"] === true,
+      }),
+    );
+  return { name, module, description, tools: callable };
+}
+
+function goesBy(tool: DirectoryTool, name: string): boolean {
+  const { name: protocolName, identifier, module, server } = tool;
+  return [protocolName, identifier].some((own) =>
+    [own, `${module}.${own}`, `${server}.${own}`, `${server}__${own}`, `mcp__${server}__${own}`].includes(
+      name,
+    ),
+  );
+}

@@ -1,0 +1,95 @@
+import { UpstreamError } from "../../broker/upstream-error.ts";
+import type { ProgramRunner } from "../../server/program-runner.ts";
+import type { DefineCommand } from "../command.ts";
+import { clock, composeExecution, type Execution } from "../composition.ts";
+import { loadConfiguration } from "../configuration/load.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
+import { version } from "../package.ts";
+import { ServedCatalog } from "../served-catalog.ts";
+import { SIGNALS, type Surroundings } from "../surroundings.ts";
+import { refuseUnmatchedPatterns } from "../tool-set.ts";
+
+/** A server that nobody has called for so long is ended; the next call starts it again. */
+const IDLE_MS = 5 * 60_000;
+
+/** `ptc serve` */
+export const serveCommand: DefineCommand = (program, surroundings, finish) => {
+  program
+    .command("serve")
+    .description("serve execute_program, search_tools, inspect_tool and list_callable_tools over stdio (MCP)")
+    .option("--config <file>", "configuration file")
+    .addHelpText("after", "\nExample, in the folder of ptc.yaml:\n  claude mcp add ptc -- ptc serve\n")
+    .action(async (flags: { config?: string }) => {
+      finish(await serve(flags, surroundings));
+    });
+};
+
+async function serve(flags: { config?: string }, surroundings: Surroundings): Promise<ExitCode> {
+  const { env, stdin, stdout, stderr } = surroundings;
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const onWarning = (message: string) => void stderr.write(`ptc: warning: ${message}\n`);
+  const catalog = new ServedCatalog({ configuration, onWarning });
+  refuseUnmatchedPatterns(configuration, await catalog.current());
+  const execution = composeExecution(configuration, env, {
+    idleMs: IDLE_MS,
+    onListed: (server, listing) => void catalog.absorb(server, listing),
+  });
+  followChanges(execution, catalog, onWarning);
+  void listUnknownServers(execution, catalog, onWarning);
+  const runner: ProgramRunner = {
+    run: async (program, options) => execution.run(program, await catalog.current(), options),
+  };
+  for (const signal of SIGNALS) surroundings.on(signal, () => stdin.destroy());
+  const { serveMcp } = await import("../../server/mcp-server.ts");
+  await serveMcp({
+    version,
+    catalog,
+    runner,
+    clock,
+    maxPrograms: configuration.execution.maxParallelPrograms,
+    stdin,
+    stdout,
+    onWarning,
+  });
+  await execution.close();
+  return EXIT.done;
+}
+
+/** A server that says that its tools have changed is asked for them at once. */
+function followChanges(
+  { upstreams, servers }: Execution,
+  catalog: ServedCatalog,
+  onWarning: (message: string) => void,
+): void {
+  for (const upstream of upstreams.all()) {
+    upstream.onToolsChanged((change) => {
+      if (change === "announced") void list(upstream.name, servers, catalog, onWarning);
+    });
+  }
+}
+
+/** Servers that were never listed are, in the background, so that ptc is useful before anybody ran `ptc generate`. */
+async function listUnknownServers(
+  { servers }: Execution,
+  catalog: ServedCatalog,
+  onWarning: (message: string) => void,
+): Promise<void> {
+  const unknown = await catalog.unknownServers();
+  for (const name of unknown) catalog.miss(name, "its tools are being listed; try again in a moment");
+  await Promise.all(unknown.map((name) => list(name, servers, catalog, onWarning)));
+}
+
+async function list(
+  name: string,
+  servers: Execution["servers"],
+  catalog: ServedCatalog,
+  onWarning: (message: string) => void,
+): Promise<void> {
+  try {
+    await servers.list(name);
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error;
+    catalog.miss(name, error.message);
+    onWarning(error.message);
+  }
+}

@@ -1,0 +1,89 @@
+import type { Approver } from "../broker/approvals.ts";
+import type { CallRecord } from "../execution/call-log.ts";
+import type { ExecutedProgram } from "../execution/execute-program.ts";
+import type { Program } from "../execution/program.ts";
+import type { ProgramRunner } from "./program-runner.ts";
+import { type Question, Questions } from "./questions.ts";
+import type { RunCalls } from "./reply.ts";
+import { type ProgressSink, RunProgress } from "./run-progress.ts";
+import type { ExecuteProgramArguments } from "./tool-arguments.ts";
+
+export type NextEvent =
+  | { kind: "question"; question: Question }
+  | { kind: "ended"; executed: ExecutedProgram; calls: RunCalls };
+
+/** A program under way, across as many requests of the client as its questions take. */
+export class LiveRun {
+  readonly #questions: Questions;
+  readonly #progress: RunProgress;
+  readonly #abort = new AbortController();
+  readonly #open = new Map<number, string>();
+  readonly #ended: CallRecord[] = [];
+  readonly #executed: Promise<ExecutedProgram>;
+
+  constructor(
+    { code, data = {}, timeout_seconds, typecheck }: ExecuteProgramArguments,
+    runner: ProgramRunner,
+    clock: { nowMs(): number },
+    canAsk: () => boolean,
+  ) {
+    this.#questions = new Questions(canAsk);
+    this.#progress = new RunProgress(clock);
+    const program: Program = { code, data, language: "typescript", fileName: "program.ts" };
+    const approver: Approver = this.#questions;
+    this.#executed = runner
+      .run(program, {
+        timeoutMs: timeout_seconds === undefined ? undefined : Math.ceil(timeout_seconds * 1_000),
+        typecheck,
+        approver,
+        signal: this.#abort.signal,
+        onCallStarted: ({ seq, tool }) => {
+          this.#open.set(seq, tool);
+          this.#progress.onCallStarted(seq, tool);
+        },
+        onCall: (call) => {
+          this.#open.delete(call.seq);
+          // What the reply says of a call is its name, its arguments and how it went; results can be large.
+          this.#ended.push(withoutData(call));
+        },
+      })
+      .finally(() => this.#progress.stop());
+    this.#executed.catch(() => {});
+  }
+
+  /** Waits for what comes next. While the signal of the request that waits is aborted, so is the run. */
+  async next(request: { signal: AbortSignal; progress: ProgressSink | undefined }): Promise<NextEvent> {
+    const cancel = () => this.cancel();
+    this.#progress.attach(request.progress);
+    if (request.signal.aborted) cancel();
+    request.signal.addEventListener("abort", cancel, { once: true });
+    try {
+      return await Promise.race([
+        this.#questions.next().then((question): NextEvent => ({ kind: "question", question })),
+        this.#executed.then((executed): NextEvent => {
+          // What ended together with the run is not under way any more.
+          const calls = { ended: [...this.#ended], open: [...this.#open.values()] };
+          return { kind: "ended", executed, calls };
+        }),
+      ]);
+    } finally {
+      request.signal.removeEventListener("abort", cancel);
+    }
+  }
+
+  /** Kills the sandbox and the calls in flight. */
+  cancel(): void {
+    this.#abort.abort();
+  }
+
+  /** Settles when the run is over and nothing of its sandbox is left. */
+  async cleared(): Promise<void> {
+    const executed = await this.#executed.catch(() => undefined);
+    await executed?.cleared;
+  }
+}
+
+function withoutData(call: CallRecord): CallRecord {
+  const { outcome } = call;
+  return { ...call, outcome: outcome.ok ? { ...outcome, data: undefined, raw: undefined } : outcome };
+}

@@ -1,0 +1,175 @@
+import type { Readable, Writable } from "node:stream";
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  inputRequired,
+  ProtocolError,
+  Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
+import { buildApprovalForm, parseApprovalAnswer } from "./approval-question.ts";
+import {
+  type ProgramAnswer,
+  type ProgramRequest,
+  Programs,
+  type ProgramsOptions,
+} from "./execute-program.ts";
+import { inspectTool } from "./inspect-tool.ts";
+import { buildInstructions } from "./instructions.ts";
+import { listCallableTools } from "./list-callable-tools.ts";
+import type { LiveCatalog } from "./live-catalog.ts";
+import { errorReply, type ToolReply } from "./reply.ts";
+import type { ProgressSink } from "./run-progress.ts";
+import { searchTools } from "./search-tools.ts";
+import {
+  ExecuteProgramArguments,
+  InspectToolArguments,
+  ListCallableToolsArguments,
+  parseArguments,
+  SearchToolsArguments,
+} from "./tool-arguments.ts";
+import { buildToolDefinitions } from "./tool-definitions.ts";
+
+const INVALID_PARAMS = -32602;
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
+const MAX_QUESTIONS = 10_000;
+const QUESTION = "approval";
+
+export interface ServeOptions extends Omit<ProgramsOptions, "directory"> {
+  version: string;
+  catalog: LiveCatalog;
+  stdin: Readable;
+  stdout: Writable;
+  /** Is told what went wrong on the connection; the server goes on. */
+  onWarning: (message: string) => void;
+}
+
+/**
+ * Serves MCP over stdio, in either era of the protocol. Resolves when the client has gone and its programs are cleared
+ * away.
+ */
+export async function serveMcp(options: ServeOptions): Promise<void> {
+  const { catalog, stdin, stdout, onWarning } = options;
+  const programs = new Programs({
+    ...options,
+    directory: async () => (await catalog.current()).directory,
+  });
+  const view = await catalog.current();
+  const instructions = buildInstructions(view.directory.servers);
+  const servers = new Set<Server>();
+  catalog.onServersChanged(() => {
+    for (const server of servers) void server.sendToolListChanged().catch(() => {});
+  });
+  const transport = new StdioServerTransport(stdin, stdout, { maxBufferSize: MAX_MESSAGE_BYTES });
+  await new Promise<void>((resolve) => {
+    const handle = serveStdio(
+      () => {
+        const server = buildServer(options, instructions, programs);
+        servers.add(server);
+        return server;
+      },
+      { transport, onerror: (error) => onWarning(error.message) },
+    );
+    const end = () => void handle.close().finally(resolve);
+    stdin.once("end", end);
+    stdin.once("close", end);
+    stdout.once("error", end);
+    stdout.once("close", end);
+  });
+  await programs.close();
+}
+
+function buildServer({ version, catalog }: ServeOptions, instructions: string, programs: Programs): Server {
+  const server = new Server(
+    { name: "ptc", version, title: "ptc" },
+    {
+      capabilities: { tools: { listChanged: true } },
+      instructions,
+      inputRequired: { maxRounds: MAX_QUESTIONS },
+    },
+  );
+  server.setRequestHandler("tools/list", async () => {
+    const { directory } = await catalog.current();
+    return { tools: buildToolDefinitions(directory.servers.map(({ module }) => module)) };
+  });
+  server.setRequestHandler("tools/call", async ({ params }, context) => {
+    const { name, arguments: args } = params;
+    switch (name) {
+      case "execute_program":
+        return executeProgram(args, server, context, programs);
+      case "search_tools":
+        return answer(SearchToolsArguments, args, async (parsed) =>
+          searchTools(parsed, await catalog.current()),
+        );
+      case "inspect_tool":
+        return answer(InspectToolArguments, args, async (parsed) =>
+          inspectTool(parsed, await catalog.current()),
+        );
+      case "list_callable_tools":
+        return answer(ListCallableToolsArguments, args, async (parsed) =>
+          listCallableTools(parsed, await catalog.current()),
+        );
+      default:
+        throw new ProtocolError(INVALID_PARAMS, `Unknown tool: ${name.slice(0, 160)}`);
+    }
+  });
+  return server;
+}
+
+async function executeProgram(
+  args: unknown,
+  server: Server,
+  context: ServerContext,
+  programs: Programs,
+): Promise<ReturnType<typeof inputRequired> | ToolReply> {
+  const { mcpReq } = context;
+  const request: ProgramRequest = {
+    signal: mcpReq.signal,
+    progress: progressSink(context),
+    canAsk: canElicit(server, context),
+  };
+  const ticket = mcpReq.requestState<string>();
+  if (typeof ticket === "string") {
+    const answered = parseApprovalAnswer(mcpReq.inputResponses?.[QUESTION]);
+    return present(await programs.resume(ticket, answered, request));
+  }
+  const parsed = parseArguments(ExecuteProgramArguments, args);
+  if (!parsed.ok) return errorReply(parsed.message);
+  return present(await programs.start(parsed.value, request));
+}
+
+function present(answer: ProgramAnswer): ReturnType<typeof inputRequired> | ToolReply {
+  if (answer.kind === "reply") return answer.reply;
+  return inputRequired({
+    inputRequests: { [QUESTION]: inputRequired.elicit(buildApprovalForm(answer.question.request)) },
+    requestState: answer.ticket,
+  });
+}
+
+async function answer<T>(
+  schema: Parameters<typeof parseArguments<T>>[0],
+  args: unknown,
+  act: (parsed: T) => Promise<ToolReply>,
+): Promise<ToolReply> {
+  const parsed = parseArguments(schema, args);
+  return parsed.ok ? act(parsed.value) : errorReply(parsed.message);
+}
+
+/** Where to tell how the run gets on: nowhere, unless the client asked for it. */
+function progressSink({ mcpReq }: ServerContext): ProgressSink | undefined {
+  const token = mcpReq._meta?.progressToken;
+  if (token === undefined) return undefined;
+  return {
+    report: (progress, message) =>
+      void mcpReq
+        .notify({ method: "notifications/progress", params: { progressToken: token, progress, message } })
+        .catch(() => {}),
+  };
+}
+
+/** Clients of the newer era say with each request what they can do, older ones once. */
+function canElicit(server: Server, { mcpReq }: ServerContext): boolean {
+  const envelope: Record<string, unknown> | undefined = mcpReq.envelope;
+  const capabilities = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
+  return typeof capabilities === "object" && capabilities !== null && "elicitation" in capabilities;
+}
