@@ -46,11 +46,11 @@ export class ToolDirectory {
   find(name: string): DirectoryTool | undefined {
     const exact = this.#tools.get(name);
     if (exact !== undefined) return exact;
-    const parsed = parseNamespacedName(name);
+    const { module, tool: own = name } = parseNamespacedName(name) ?? {};
     const alike = [...this.#tools.values()].filter((tool) =>
-      parsed === undefined
-        ? goesBy(tool, name)
-        : tool.identifier === parsed.tool && tool.module === parsed.module,
+      module === undefined
+        ? goesBy(tool, own)
+        : [tool.module, tool.server].includes(module) && [tool.name, tool.identifier].includes(own),
     );
     return alike.length === 1 ? alike[0] : undefined;
   }
@@ -77,17 +77,12 @@ function callableTools(
     .filter((tool) =>
       isCallable({
         namespacedName: tool.namespacedName,
-        destructive: tool.annotations?.["destructiveHint"] === true,
+        destructive: tool.annotations?.destructiveHint === true,
       }),
     );
   return { name, module, description, tools: callable };
 }
 
-function goesBy(tool: DirectoryTool, name: string): boolean {
-  const { name: protocolName, identifier, module, server } = tool;
-  return [protocolName, identifier].some((own) =>
-    [own, `${module}.${own}`, `${server}.${own}`, `${server}__${own}`, `mcp__${server}__${own}`].includes(
-      name,
-    ),
-  );
+function goesBy({ name, identifier, module, server }: DirectoryTool, called: string): boolean {
+  return [name, identifier].some((own) => [own, `${module}.${own}`, `${server}.${own}`].includes(called));
 }

@@ -38,11 +38,6 @@ export interface Execution {
   close(): Promise<void>;
 }
 
-/** The folder of generated modules: beside the configuration file, wherever ptc was started. */
-export function generatedDirectory(configuration: Configuration): string {
-  return join(configuration.directory, "generated");
-}
-
 /** Wires what it takes to execute programs under a configuration. @throws SandboxError */
 export function composeExecution(
   configuration: Configuration,

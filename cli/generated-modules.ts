@@ -1,6 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ModuleSource } from "../execution/bundle.ts";
+import type { Configuration } from "./configuration/configuration.ts";
+
+/** The folder of generated modules: beside the configuration file, wherever ptc was started. */
+export function generatedDirectory(configuration: Configuration): string {
+  return join(configuration.directory, "generated");
+}
 
 /** The modules that `ptc generate` wrote, for the servers in use. */
 export class GeneratedModules implements ModuleSource {

@@ -6,8 +6,8 @@ import { planGeneration } from "../catalog/generate-plan.ts";
 import type { StoredCatalog } from "../catalog/stored-catalog.ts";
 import { writeGenerated } from "../catalog/write-generated.ts";
 import type { ServerListing } from "../codegen/server-listing.ts";
-import { generatedDirectory } from "./composition.ts";
 import type { Configuration, ServerConfiguration } from "./configuration/configuration.ts";
+import { generatedDirectory } from "./generated-modules.ts";
 
 /**
  * Writes modules, catalog and lock for what one server has just listed; the other servers stay as they were. Returns whether

@@ -4,8 +4,8 @@ import type { UpstreamListing } from "../broker/upstream.ts";
 import { ToolSearch } from "../catalog/search/tool-search.ts";
 import type { DirectoryServer } from "../catalog/tool-directory.ts";
 import type { CatalogView, LiveCatalog } from "../server/live-catalog.ts";
-import { generatedDirectory } from "./composition.ts";
 import type { Configuration } from "./configuration/configuration.ts";
+import { generatedDirectory } from "./generated-modules.ts";
 import { regenerate } from "./regenerate.ts";
 import { loadToolSet, type ToolSet } from "./tool-set.ts";
 

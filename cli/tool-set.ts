@@ -4,11 +4,10 @@ import { readCatalog } from "../catalog/catalog-file.ts";
 import type { StoredCatalog } from "../catalog/stored-catalog.ts";
 import { ToolDirectory } from "../catalog/tool-directory.ts";
 import { namespacedName } from "../protocol/tool-name.ts";
-import { generatedDirectory } from "./composition.ts";
 import type { Configuration } from "./configuration/configuration.ts";
 import { unmatchedPatterns } from "./configuration/unmatched-patterns.ts";
 import { UsageError } from "./exit-code.ts";
-import { GeneratedModules } from "./generated-modules.ts";
+import { GeneratedModules, generatedDirectory } from "./generated-modules.ts";
 
 /** What programs find at one moment: the generated tools of the servers that are still configured. */
 export interface ToolSet {

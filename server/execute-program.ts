@@ -105,7 +105,7 @@ export class Programs {
   async #reply(executed: Parameters<typeof buildProgramReply>[0], calls: RunCalls): Promise<ToolReply> {
     const directory = await this.#options.directory();
     return buildProgramReply(executed, calls, {
-      isReadOnly: (tool) => directory.find(tool)?.annotations?.["readOnlyHint"] === true,
+      isReadOnly: (tool) => directory.find(tool)?.annotations?.readOnlyHint === true,
       hints: await hintsFor(executed.envelope, calls.ended, directory),
     });
   }

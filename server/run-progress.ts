@@ -21,6 +21,7 @@ export class RunProgress {
 
   attach(sink: ProgressSink | undefined): void {
     this.#sink = sink;
+    if (this.#timer === undefined) this.#send();
   }
 
   onCallStarted(count: number, tool: string): void {
@@ -39,10 +40,11 @@ export class RunProgress {
 
   #send(): void {
     this.#timer = undefined;
-    if (this.#newest === undefined || this.#newest.count <= this.#sentCount) return;
+    if (this.#sink === undefined || this.#newest === undefined) return;
+    if (this.#newest.count <= this.#sentCount) return;
     const { count, tool } = this.#newest;
     this.#sentCount = count;
     this.#sentAt = this.#clock.nowMs();
-    this.#sink?.report(count, `call ${count}: ${tool}`);
+    this.#sink.report(count, `call ${count}: ${tool}`);
   }
 }

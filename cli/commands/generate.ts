@@ -10,12 +10,14 @@ import { writeGenerated } from "../../catalog/write-generated.ts";
 import type { ServerListing } from "../../codegen/server-listing.ts";
 import { namespacedName } from "../../protocol/tool-name.ts";
 import type { DefineCommand } from "../command.ts";
-import { composeUpstreams, generatedDirectory, openState } from "../composition.ts";
+import { composeUpstreams, openState } from "../composition.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
 import { loadConfiguration } from "../configuration/load.ts";
 import { unmatchedPatterns } from "../configuration/unmatched-patterns.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import { generatedDirectory } from "../generated-modules.ts";
 import { exitOnSignals, SIGNALS, type Surroundings, write } from "../surroundings.ts";
+import { ToolChanges, watchTools } from "./generate-watch.ts";
 
 interface GenerateFlags {
   config?: string;
@@ -60,10 +62,14 @@ async function generate(
   const selected = selectServers(configuration, names);
   const directory = flags.out === undefined ? generatedDirectory(configuration) : resolve(cwd, flags.out);
   const { state } = openState(env);
+  const stop = new AbortController();
   if (!flags.watch) exitOnSignals(surroundings);
+  else for (const signal of SIGNALS) surroundings.on(signal, () => stop.abort());
   const pool = composeUpstreams(configuration, state);
+  // Before anything is listed: what changes while the modules are written must not be missed.
+  const changes = flags.watch ? new ToolChanges(pool, selected) : undefined;
   const onceMore = async () => {
-    const round = await list(selected, pool);
+    const round = await list(selected, pool, stop.signal);
     const previous = await readCatalog(directory);
     const plan = await planGeneration({
       listings: round.listings,
@@ -71,23 +77,32 @@ async function generate(
       keep: keptServers(configuration, round),
       modules: readModules(directory, previous),
     });
-    return { round, previous, plan };
+    return { round, previous, plan, drift: await compareCatalogs(previous?.catalog, plan.catalog) };
   };
   try {
-    const { round, previous, plan } = await onceMore();
-    const drift = await compareCatalogs(previous?.catalog, plan.catalog);
+    const { round, previous, plan, drift } = await onceMore();
+    if (stop.signal.aborted) return EXIT.done;
     const context = { configuration, directory, flags, surroundings };
-    await warn(context, round, plan, previous);
+    await warn(context, round.failures, plan, previous);
     refuseUnmatchedPatterns(context, plan);
     if (flags.check) return await check(context, round, plan, drift);
     await writePlan(context, plan, drift);
-    if (flags.watch)
-      await watch(selected, pool, surroundings, async () => {
+    if (changes !== undefined) {
+      await write(surroundings.stderr, "ptc: watching for changed tools; stop with Ctrl-C\n");
+      let failing = round.failures;
+      await watchTools(changes, stop.signal, failing.length === 0, async () => {
         const next = await onceMore();
-        const changes = await compareCatalogs(next.previous?.catalog, next.plan.catalog);
-        await warn(context, next.round, next.plan, next.previous);
-        if (changes.length > 0) await writePlan(context, next.plan, changes);
+        if (stop.signal.aborted) return true;
+        const fresh = next.round.failures.filter(
+          ({ server }) => !failing.some((each) => each.server === server),
+        );
+        failing = next.round.failures;
+        await warn(context, fresh, next.plan, next.previous);
+        if (next.drift.length > 0) await writePlan(context, next.plan, next.drift);
+        return failing.length === 0;
       });
+      return EXIT.done;
+    }
     const missing = round.failures.some(({ server }) => !plan.lock.servers.has(server));
     return missing ? EXIT.failed : EXIT.done;
   } finally {
@@ -117,12 +132,16 @@ function selectServers(
 }
 
 /** Asks all servers at once. One that cannot be listed takes none of the others down. */
-async function list(servers: readonly ServerConfiguration[], pool: UpstreamPool): Promise<Listed> {
+async function list(
+  servers: readonly ServerConfiguration[],
+  pool: UpstreamPool,
+  signal: AbortSignal,
+): Promise<Listed> {
   const listed: Listed = { listings: [], failures: [] };
   await Promise.all(
     servers.map(async ({ name, description }) => {
       try {
-        const listing = await pool.get(name)?.list();
+        const listing = await pool.get(name)?.list(signal);
         if (listing === undefined) return;
         listed.listings.push({ name, ...(description === undefined ? {} : { description }), ...listing });
       } catch (error) {
@@ -152,7 +171,7 @@ function readModules(directory: string, stored: StoredCatalog | undefined): Map<
 
 async function warn(
   { surroundings }: Context,
-  { failures }: Listed,
+  failures: Listed["failures"],
   plan: GenerationPlan,
   previous: StoredCatalog | undefined,
 ): Promise<void> {
@@ -226,38 +245,4 @@ async function writePlan(
   });
   if (servers.length === 0) lines.push("no servers are configured, so there is nothing to generate");
   await write(surroundings.stdout, `${lines.join("\n")}\n`);
-}
-
-/** Runs `again` whenever a server says that its tools have changed, one run at a time, until ptc is told to stop. */
-async function watch(
-  servers: readonly ServerConfiguration[],
-  pool: UpstreamPool,
-  surroundings: Surroundings,
-  again: () => Promise<void>,
-): Promise<void> {
-  let wanted = false;
-  let wake = () => {};
-  let stopped = false;
-  const stop = () => {
-    stopped = true;
-    wake();
-  };
-  for (const signal of SIGNALS) surroundings.on(signal, stop);
-  for (const { name } of servers) {
-    pool.get(name)?.onToolsChanged(() => {
-      wanted = true;
-      wake();
-    });
-  }
-  surroundings.stderr.write("ptc: watching for changed tools; stop with Ctrl-C\n");
-  while (!stopped) {
-    if (!wanted) {
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-      continue;
-    }
-    wanted = false;
-    await again();
-  }
 }

@@ -1,0 +1,124 @@
+import { describe, expect, it } from "vitest";
+import { inspectTool } from "../../server/inspect-tool.ts";
+import { listCallableTools } from "../../server/list-callable-tools.ts";
+import { searchTools } from "../../server/search-tools.ts";
+import { catalogOf, viewOf } from "./served.ts";
+
+const VIEW = viewOf(
+  catalogOf({
+    "financial-data": [
+      {
+        name: "query_financials",
+        description: "Query financial statements for a given ticker. Much more is said.",
+        inputSchema: {
+          type: "object",
+          properties: { ticker: { type: "string" } },
+          required: ["ticker"],
+        },
+      },
+      { name: "stock_quote", description: "Quote.", outputSchema: { type: "object" } },
+    ],
+    internal: [{ name: "get_resource", description: "Gets a statement." }],
+  }),
+  new Map([["slow", "server 'slow' did not start"]]),
+);
+
+const text = (reply: { content: { text: string }[] }) => reply.content[0]?.text ?? "";
+const search = async (args: object) =>
+  searchTools({ query: "statement", detail: "name", limit: 10, ...args }, VIEW);
+
+describe("list_callable_tools", () => {
+  it("is a JSON array of names, sorted", () => {
+    expect(JSON.parse(text(listCallableTools({}, VIEW)))).toEqual([
+      "mcp__financial_data__query_financials",
+      "mcp__financial_data__stock_quote",
+      "mcp__internal__get_resource",
+    ]);
+  });
+
+  it.each(["financial-data", "financial_data"])("keeps to the server %s", (server) => {
+    expect(JSON.parse(text(listCallableTools({ server }, VIEW)))).toHaveLength(2);
+  });
+
+  it("names the nearest server for one that is not there, and why one is not listed", () => {
+    expect(listCallableTools({ server: "finacial-data" }, VIEW)).toMatchObject({ isError: true });
+    expect(text(listCallableTools({ server: "finacial_data" }, VIEW))).toBe(
+      "there is no server 'finacial_data'; did you mean financial_data?",
+    );
+    expect(text(listCallableTools({ server: "slow" }, VIEW))).toBe(
+      "server 'slow': server 'slow' did not start",
+    );
+  });
+});
+
+describe("inspect_tool", () => {
+  it("shows name, description, signature and schemas, and says where there is no output schema", async () => {
+    const reply = await inspectTool({ tool_name: "mcp__financial_data__query_financials" }, VIEW);
+    expect(JSON.parse(text(reply))).toEqual({
+      name: "mcp__financial_data__query_financials",
+      description: "Query financial statements for a given ticker. Much more is said.",
+      import: 'import * as financial_data from "./servers/financial_data/index.js";',
+      signature: expect.stringMatching(/queryFinancials\(\{\s*ticker: ?string/),
+      inputSchema: { type: "object", properties: { ticker: { type: "string" } }, required: ["ticker"] },
+      outputSchema: null,
+      note: "No output schema defined by the upstream server. Inspect the return value in your script.",
+    });
+    const other = JSON.parse(
+      text(await inspectTool({ tool_name: "mcp__financial_data__stock_quote" }, VIEW)),
+    );
+    expect(other).toMatchObject({ outputSchema: { type: "object" } });
+    expect(other).not.toHaveProperty("note");
+  });
+
+  it.each([
+    "query_financials",
+    "queryFinancials",
+    "financial_data.queryFinancials",
+    "financial-data.query_financials",
+    "mcp__financial-data__query_financials",
+    "mcp__financial_data__queryFinancials",
+  ])("knows a tool as %s", async (tool_name) => {
+    expect(JSON.parse(text(await inspectTool({ tool_name }, VIEW))).name).toBe(
+      "mcp__financial_data__query_financials",
+    );
+  });
+
+  it("names the nearest tools for one that is not there", async () => {
+    const reply = await inspectTool({ tool_name: "mcp__financial_data__query_financial" }, VIEW);
+    expect(reply.isError).toBe(true);
+    expect(text(reply)).toMatch(
+      /^there is no tool 'mcp__financial_data__query_financial'; did you mean mcp__financial_data__query_financials/,
+    );
+  });
+});
+
+describe("search_tools", () => {
+  it("says COMPLETE when it shows all that match", async () => {
+    expect(text(await search({}))).toBe(
+      "COMPLETE: all 2 matches\nmcp__financial_data__query_financials\nmcp__internal__get_resource",
+    );
+  });
+
+  it("says PARTIAL when there is more, and how to narrow", async () => {
+    const reply = text(await search({ limit: 1 }));
+    expect(reply).toBe(
+      "PARTIAL: the best 1 of 2 matches; narrow with more specific words, or raise limit\nmcp__financial_data__query_financials",
+    );
+  });
+
+  it("shows as much of each tool as was asked for", async () => {
+    const server = "financial-data";
+    expect(text(await search({ server, detail: "description" }))).toContain(
+      "mcp__financial_data__query_financials: Query financial statements for a given ticker.",
+    );
+    const signature = text(await search({ server, detail: "signature" }));
+    expect(signature).toMatch(/\n {2}financial_data\.queryFinancials\(\{ticker: ?string\}\)/);
+  });
+
+  it("says what is there when nothing matches, and what is not searched", async () => {
+    expect(text(await search({ query: "zebra" }))).toBe(
+      "COMPLETE: nothing matches; try other words. servers are financial_data, internal\nserver 'slow' is not searched: server 'slow' did not start",
+    );
+    expect(await search({ server: "nowhere" })).toMatchObject({ isError: true });
+  });
+});
