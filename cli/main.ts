@@ -9,9 +9,14 @@ import { type Surroundings, write } from "./surroundings.ts";
 
 /** One file per command. Only the one that is called is loaded; help loads them all. */
 const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
+  init: async () => (await import("./commands/init.ts")).initCommand,
   generate: async () => (await import("./commands/generate.ts")).generateCommand,
   run: async () => (await import("./commands/run.ts")).runCommand,
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
+  list: async () => (await import("./commands/list.ts")).listCommand,
+  search: async () => (await import("./commands/search.ts")).searchCommand,
+  inspect: async () => (await import("./commands/inspect.ts")).inspectCommand,
+  measure: async () => (await import("./commands/measure.ts")).measureCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   image: async () => (await import("./commands/image.ts")).imageCommand,
 };

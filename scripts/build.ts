@@ -9,8 +9,8 @@ import { type BuildOptions, build } from "esbuild";
 const root = join(import.meta.dirname, "..");
 const dist = join(root, "dist");
 
-/** Small packages that every start needs. What npm installs beside ptc are its `dependencies`. */
-const BUNDLED = ["acorn", "commander", "yaml", "zod"];
+/** Packages that are few files of theirs, or that every start needs. What npm installs beside ptc are its `dependencies`. */
+const BUNDLED = ["acorn", "commander", "gpt-tokenizer", "yaml", "zod"];
 
 const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
   dependencies: Record<string, string>;

@@ -1,5 +1,7 @@
+import { resolve } from "node:path";
 import { UpstreamError } from "../../broker/upstream-error.ts";
 import type { ProgramRunner } from "../../server/program-runner.ts";
+import { claudeCommand } from "../claude-command.ts";
 import type { DefineCommand } from "../command.ts";
 import { clock, composeExecution, type Execution } from "../composition.ts";
 import { loadConfiguration } from "../configuration/load.ts";
@@ -18,7 +20,10 @@ export const serveCommand: DefineCommand = (program, surroundings, finish) => {
     .command("serve")
     .description("serve execute_program, search_tools, inspect_tool and list_callable_tools over stdio (MCP)")
     .option("--config <file>", "configuration file")
-    .addHelpText("after", "\nExample, in the folder of ptc.yaml:\n  claude mcp add ptc -- ptc serve\n")
+    .addHelpText(
+      "after",
+      () => `\nExample:\n  ${claudeCommand(surroundings, resolve(surroundings.cwd(), "ptc.yaml"))}\n`,
+    )
     .action(async (flags: { config?: string }) => {
       finish(await serve(flags, surroundings));
     });

@@ -1,0 +1,85 @@
+import type { DirectoryServer, ToolDirectory } from "../../catalog/tool-directory.ts";
+import { unknownServer } from "../../server/hints.ts";
+import type { DefineCommand } from "../command.ts";
+import { loadConfiguration } from "../configuration/load.ts";
+import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import { type Surroundings, write } from "../surroundings.ts";
+import { count, oneLine, type Terminal, terminalOf } from "../terminal.ts";
+import { loadToolSet } from "../tool-set.ts";
+
+/** Said where tools could be shown and none are known. */
+export const NOTHING_GENERATED = "ptc: no tools are known yet; run `ptc generate`\n";
+
+interface ListFlags {
+  config?: string;
+  json?: boolean;
+}
+
+/** `ptc list [SERVER]` */
+export const listCommand: DefineCommand = (program, surroundings, finish) => {
+  program
+    .command("list")
+    .description("show the tools that programs can call, by server")
+    .argument("[server]", "only this server")
+    .option("--config <file>", "configuration file")
+    .option("--json", "print them as JSON")
+    .addHelpText("after", "\nExample:\n  ptc list github\n")
+    .action(async (server: string | undefined, flags: ListFlags) => {
+      finish(await list(server, flags, surroundings));
+    });
+};
+
+async function list(
+  name: string | undefined,
+  flags: ListFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { stdout, stderr, env } = surroundings;
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const { directory } = await loadToolSet(configuration);
+  const servers = selectServers(name, directory);
+  if (servers.length === 0) await write(stderr, NOTHING_GENERATED);
+  const terminal = terminalOf(stdout, env);
+  const text = flags.json
+    ? `${JSON.stringify(servers.map(describe))}\n`
+    : servers.map((server) => render(server, terminal)).join("\n");
+  await write(stdout, text);
+  return EXIT.done;
+}
+
+function selectServers(name: string | undefined, directory: ToolDirectory): readonly DirectoryServer[] {
+  if (name === undefined) return directory.servers;
+  const server = directory.server(name);
+  if (server === undefined) throw new UsageError(unknownServer(name, directory));
+  return [server];
+}
+
+function describe({ name, module, description, tools }: DirectoryServer) {
+  return {
+    server: name,
+    module,
+    description: description ?? null,
+    tools: tools.map((tool) => ({
+      name: tool.namespacedName,
+      function: tool.identifier,
+      description: tool.description ?? tool.title ?? null,
+    })),
+  };
+}
+
+function render({ name, module, description, tools }: DirectoryServer, terminal: Terminal): string {
+  const about = [
+    `servers/${module}`,
+    count(tools.length, "tool"),
+    ...(description ? [oneLine(description)] : []),
+  ];
+  const width = Math.max(0, ...tools.map(({ identifier }) => identifier.length));
+  const room = terminal.columns === undefined ? undefined : terminal.columns - width - 4;
+  const lines = tools.map((tool) => {
+    const said = oneLine(tool.description ?? tool.title ?? "", room);
+    return `  ${terminal.style("cyan", tool.identifier.padEnd(width))}  ${said}`.trimEnd();
+  });
+  return [`${terminal.style("bold", name)}  ${terminal.style("dim", about.join(", "))}`, ...lines, ""].join(
+    "\n",
+  );
+}

@@ -1,0 +1,90 @@
+import { ToolSearch } from "../../catalog/search/tool-search.ts";
+import type { DirectoryTool } from "../../catalog/tool-directory.ts";
+import { unknownServer } from "../../server/hints.ts";
+import type { DefineCommand } from "../command.ts";
+import { loadConfiguration } from "../configuration/load.ts";
+import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import { type Surroundings, write } from "../surroundings.ts";
+import { oneLine, type Terminal, terminalOf } from "../terminal.ts";
+import { loadToolSet } from "../tool-set.ts";
+import { NOTHING_GENERATED } from "./list.ts";
+
+const DEFAULT_LIMIT = 10;
+const MAX_LIMIT = 1_000;
+
+interface SearchFlags {
+  config?: string;
+  server?: string;
+  limit?: string;
+  json?: boolean;
+}
+
+/** `ptc search QUERY` */
+export const searchCommand: DefineCommand = (program, surroundings, finish) => {
+  program
+    .command("search")
+    .description("find tools by what they do")
+    .argument("<query...>", "what you need, in words")
+    .option("--config <file>", "configuration file")
+    .option("--server <server>", "only this server")
+    .option("--limit <number>", `how many to show (default: ${DEFAULT_LIMIT})`)
+    .option("--json", "print what was found as JSON")
+    .addHelpText("after", "\nExample:\n  ptc search create a pull request --server github\n")
+    .action(async (words: string[], flags: SearchFlags) => {
+      finish(await search(words.join(" "), flags, surroundings));
+    });
+};
+
+async function search(query: string, flags: SearchFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { stdout, stderr, env } = surroundings;
+  const limit = parseLimit(flags.limit);
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const { directory } = await loadToolSet(configuration);
+  const scope = flags.server === undefined ? undefined : directory.server(flags.server);
+  if (flags.server !== undefined && scope === undefined)
+    throw new UsageError(unknownServer(flags.server, directory));
+
+  const index = new ToolSearch();
+  for (const { module, tools } of directory.servers) index.setServer(module, tools);
+  const hits = index.search(query, { limit, ...(scope === undefined ? {} : { server: scope.module }) });
+  const tools = hits.found.flatMap(({ namespacedName }) => directory.find(namespacedName) ?? []);
+
+  if (flags.json) {
+    const found = tools.map(({ namespacedName, server, description }) => ({
+      name: namespacedName,
+      server,
+      description: description ?? null,
+    }));
+    await write(stdout, `${JSON.stringify({ query, total: hits.total, tools: found })}\n`);
+    return EXIT.done;
+  }
+  await write(stdout, render(tools, terminalOf(stdout, env)));
+  if (directory.servers.length === 0) await write(stderr, NOTHING_GENERATED);
+  else if (tools.length === 0) await write(stderr, "ptc: nothing matches; try other words\n");
+  else if (hits.total > tools.length)
+    await write(stderr, `ptc: the best ${tools.length} of ${hits.total} matches; --limit shows more\n`);
+  return EXIT.done;
+}
+
+/** Grouped by server, the server of the best match first. */
+function render(tools: readonly DirectoryTool[], terminal: Terminal): string {
+  const groups = new Map<string, DirectoryTool[]>();
+  for (const tool of tools) groups.set(tool.server, [...(groups.get(tool.server) ?? []), tool]);
+  const width = Math.max(0, ...tools.map(({ identifier }) => identifier.length));
+  const room = terminal.columns === undefined ? undefined : terminal.columns - width - 4;
+  return [...groups]
+    .map(([server, found]) => {
+      const lines = found.map(({ identifier, description = "" }) =>
+        `  ${terminal.style("cyan", identifier.padEnd(width))}  ${oneLine(description, room)}`.trimEnd(),
+      );
+      return [terminal.style("bold", server), ...lines, ""].join("\n");
+    })
+    .join("\n");
+}
+
+function parseLimit(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_LIMIT;
+  const limit = Number(text);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_LIMIT) return limit;
+  throw new UsageError(`--limit: '${text}' is not a whole number from 1 to ${MAX_LIMIT}`);
+}
