@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, "..");
 const dist = join(root, "dist");
 
 /** Packages that are few files of theirs, or that every start needs. What npm installs beside ptc are its `dependencies`. */
-const BUNDLED = ["acorn", "commander", "gpt-tokenizer", "yaml", "zod"];
+const BUNDLED = ["acorn", "commander", "gpt-tokenizer", "porter2", "yaml", "zod"];
 
 const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
   dependencies: Record<string, string>;
@@ -29,7 +29,11 @@ rmSync(dist, { recursive: true, force: true });
 await Promise.all([
   build({
     ...common,
-    entryPoints: { "cli/ptc": "cli/ptc.ts", "broker/schema-worker": "broker/schema-worker.ts" },
+    entryPoints: {
+      "cli/ptc": "cli/ptc.ts",
+      "broker/schema-worker": "broker/schema-worker.ts",
+      "archive/writer-worker": "archive/writer-worker.ts",
+    },
     outdir: dist,
     splitting: true,
     chunkNames: "chunks/[name]-[hash]",

@@ -20,11 +20,14 @@ export class ToolChanges {
   /** Resolves once there was a change since the last call, `timeoutMs` are over, or `stop` is aborted. */
   async next(stop: AbortSignal, timeoutMs?: number): Promise<void> {
     if (!this.#changed && !stop.aborted) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-        stop.addEventListener("abort", () => resolve(), { once: true });
-        if (timeoutMs !== undefined) setTimeout(resolve, timeoutMs);
-      });
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = timeoutMs === undefined ? undefined : setTimeout(resolve, timeoutMs);
+      const onAbort = () => resolve();
+      stop.addEventListener("abort", onAbort);
+      this.#wake = resolve;
+      await promise;
+      clearTimeout(timer);
+      stop.removeEventListener("abort", onAbort);
     }
     this.#changed = false;
   }
