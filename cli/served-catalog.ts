@@ -43,7 +43,7 @@ export class ServedCatalog implements LiveCatalog {
       unlisted: this.#unlisted,
       search: (query, scope, limit) => {
         this.#index(tools);
-        return this.#search.search(query, { limit, ...(scope === undefined ? {} : { server: scope }) });
+        return this.#search.search(query, { limit, server: scope });
       },
     };
   }

@@ -87,7 +87,7 @@ async function countSession(directory: ToolDirectory): Promise<Omit<Measurement[
     directory,
     unlisted: new Map<string, string>(),
     search: (query: string, scope: string | undefined, limit: number) =>
-      index.search(query, { limit, ...(scope === undefined ? {} : { server: scope }) }),
+      index.search(query, { limit, server: scope }),
   };
   const query = first.description ?? first.name;
   const found = await searchTools({ query: query.slice(0, 200), detail: "description", limit: 10 }, view);

@@ -46,8 +46,8 @@ async function search(query: string, flags: SearchFlags, surroundings: Surroundi
 
   const index = new ToolSearch();
   for (const { module, tools } of directory.servers) index.setServer(module, tools);
-  const hits = index.search(query, { limit, ...(scope === undefined ? {} : { server: scope.module }) });
-  const tools = hits.found.flatMap(({ namespacedName }) => directory.find(namespacedName) ?? []);
+  const hits = index.search(query, { limit, server: scope?.module });
+  const tools = hits.results.flatMap(({ tool }) => directory.find(tool.namespacedName) ?? []);
 
   if (flags.json) {
     const found = tools.map(({ namespacedName, server, description }) => ({

@@ -14,6 +14,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { afterAll, beforeAll, expect } from "vitest";
 import { Envelope } from "../../protocol/envelope.ts";
 
@@ -89,6 +91,24 @@ export class Project {
     child.stdin.on("error", () => {});
     child.stdin.end(stdin);
     return new PtcProcess(child);
+  }
+
+  /** Starts `ptc serve` with the v1 SDK's client in front of it, and what it says on stderr. */
+  async serve(): Promise<{ client: Client; pid: number; stderr: () => string }> {
+    const transport = new StdioClientTransport({
+      command: process.execPath,
+      args: [this.#command, "serve"],
+      cwd: this.directory,
+      env: { PATH: process.env.PATH ?? "", XDG_RUNTIME_DIR: join(this.directory, "run") },
+      stderr: "pipe",
+    });
+    let stderr = "";
+    transport.stderr?.on("data", (chunk: Buffer) => {
+      stderr += chunk.toString();
+    });
+    const client = new Client({ name: "test", version: "1" });
+    await client.connect(transport);
+    return { client, pid: transport.pid ?? 0, stderr: () => stderr };
   }
 
   ptc(args: readonly string[], options?: StartOptions): Promise<Exited> {

@@ -61,7 +61,7 @@ export function viewOf(
         .filter(({ module }) => scope === undefined || module === scope)
         .flatMap(({ tools }) => tools)
         .filter((tool) => JSON.stringify(tool).includes(query));
-      return { found: found.slice(0, limit), total: found.length };
+      return { results: found.slice(0, limit).map((tool) => ({ tool, score: 1 })), total: found.length };
     },
   };
 }
