@@ -23,10 +23,13 @@ export interface Approver {
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer>;
 }
 
-interface Approval {
-  granted: boolean;
+/** What came of asking. */
+export interface Approval {
+  decision: "approved-once" | "approved-for-run" | "denied";
   by: string;
 }
+
+const APPROVALS = { once: "approved-once", run: "approved-for-run", denied: "denied" } as const;
 
 /** The approvals of one run: asks one question at a time and remembers what was granted. */
 export class RunApprovals {
@@ -56,7 +59,7 @@ export class RunApprovals {
   async #ask(tool: KnownTool, args: unknown, signal: AbortSignal): Promise<Approval> {
     const key = `${tool.namespacedName} ${tool.definitionDigest}`;
     const granter = this.#granted.get(key);
-    if (granter !== undefined) return { granted: true, by: granter };
+    if (granter !== undefined) return { decision: "approved-for-run", by: granter };
     const { decision, by } = await this.#approver.ask(
       {
         runId: this.#runId,
@@ -70,6 +73,6 @@ export class RunApprovals {
     if (decision === "run") this.#granted.set(key, by);
     if (decision === "denied") this.#state = "DENIED";
     else if (this.#state === "NOT_REQUIRED") this.#state = "APPROVED";
-    return { granted: decision !== "denied", by };
+    return { decision: APPROVALS[decision], by };
   }
 }

@@ -6,17 +6,30 @@ import { decide, type Policy } from "./policy.ts";
 import type { SchemaValidator } from "./schema-validator.ts";
 import type { ToolServers } from "./tool-servers.ts";
 import type { KnownTool, ToolTable } from "./tool-table.ts";
-import { UpstreamError } from "./upstream-error.ts";
+import { UpstreamError, type UpstreamErrorCode } from "./upstream-error.ts";
 
-/** What was decided about a call before its server saw it; from `invalid` on, the server never did. */
+/**
+ * What was decided about a call: let through without a question or by an approval, or stopped by one of the checks in front of
+ * the server. Of a call that was let through, the server may have failed.
+ */
 export type CallDecision =
   | "allowed"
-  | "approved"
-  | "unreachable"
-  | "invalid"
+  | "approved-once"
+  | "approved-for-run"
   | "denied"
-  | "changed"
-  | "unavailable";
+  | "unavailable"
+  | "drifted"
+  | "invalid"
+  /** Its server could not be started or reached. */
+  | "unreachable"
+  /** Its program ended before it was answered. */
+  | "unanswered";
+
+const NOT_CONNECTED: ReadonlySet<UpstreamErrorCode> = new Set([
+  "start_failed",
+  "handshake_failed",
+  "connect_timeout",
+]);
 
 /** What a call came to. */
 export type CallAnswer = {
@@ -35,6 +48,8 @@ export type CallOutcome = CallAnswer & Decided;
 export interface RequestedCall {
   tool: string;
   arguments: unknown;
+  /** The program wants the MCP result too. */
+  raw?: boolean | undefined;
 }
 
 /** Answers the calls of programs. Every way to fail is an outcome. */
@@ -76,7 +91,7 @@ export class Dispatcher implements CallDispatcher {
       if (server.definitionDigest(tool.name) !== tool.definitionDigest) {
         const what = server.definitionDigest(tool.name) === undefined ? "is no longer listed" : "has changed";
         const message = `'${call.tool}' ${what} by its server since its types were generated; run \`ptc generate\``;
-        return refuse(call.tool, "changed", message);
+        return refuse(call.tool, "drifted", message);
       }
       const problem = await validator.check(tool.inputSchema, call.arguments);
       if (problem !== undefined) {
@@ -84,9 +99,9 @@ export class Dispatcher implements CallDispatcher {
         return refuse(call.tool, "invalid", message);
       }
       if (decision === "ask") {
-        const { granted, by } = await run.approvals.approve(tool, call.arguments, run.signal);
-        permission = { decision: granted ? "approved" : "denied", approver: by };
-        if (!granted) return { ...refuseApproval(call.tool), approver: by };
+        const approval = await run.approvals.approve(tool, call.arguments, run.signal);
+        permission = { decision: approval.decision, approver: approval.by };
+        if (approval.decision === "denied") return { ...refuseApproval(call.tool), approver: approval.by };
       }
       const raw = await server.call(tool.name, call.arguments, run.signal);
       return { ...(await this.#answer(tool, raw)), ...permission };
@@ -94,8 +109,7 @@ export class Dispatcher implements CallDispatcher {
       if (!(error instanceof UpstreamError)) throw error;
       return {
         ...permission,
-        // Whether the server saw the call cannot be known of one that was approved or timed out.
-        ...(error.code === "start_failed" ? { decision: "unreachable" } : {}),
+        ...(NOT_CONNECTED.has(error.code) ? { decision: "unreachable" } : {}),
         ok: false,
         error: callError(call.tool, `'${call.tool}' failed: ${error.message}`, error.retryable),
         bytes: 0,

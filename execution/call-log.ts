@@ -1,4 +1,5 @@
 import type { CallOutcome, RequestedCall } from "../broker/dispatcher.ts";
+import { parseNamespacedName } from "../protocol/tool-name.ts";
 
 /** One call that a program made, as it went. */
 export interface CallRecord {
@@ -7,6 +8,8 @@ export interface CallRecord {
   /** `mcp__<server_module>__<tool>`, as the program said it. */
   tool: string;
   arguments: unknown;
+  /** The program asked for the MCP result too. */
+  raw: boolean;
   /** Milliseconds after the program was sent in. */
   startedMs: number;
   durationMs: number;
@@ -16,38 +19,61 @@ export interface CallRecord {
 export interface CallObserver {
   /** A call is under way, as the `seq`th of its run. */
   onCallStarted?(call: { seq: number; tool: string }): void;
-  /** A call is over. Calls come in the order in which they ended. */
-  onCall?(call: CallRecord): void;
+  /**
+   * A call is over. Calls come in the order in which they ended, and at the end those that the program did not wait for. The
+   * program gets its answer when the observer is done.
+   */
+  onCall?(call: CallRecord): void | Promise<void>;
 }
+
+type OpenCall = Omit<CallRecord, "durationMs" | "outcome">;
 
 /** Watches the calls of one run as they go by. */
 export class CallLog {
-  readonly #observer: CallObserver;
+  readonly #observers: readonly CallObserver[];
   readonly #clock: { nowMs(): number };
   readonly #startedAt: number;
+  readonly #open = new Map<number, OpenCall>();
   #count = 0;
 
   /** Times are counted from now. */
-  constructor(observer: CallObserver, clock: { nowMs(): number }) {
-    this.#observer = observer;
+  constructor(observers: readonly CallObserver[], clock: { nowMs(): number }) {
+    this.#observers = observers;
     this.#clock = clock;
     this.#startedAt = clock.nowMs();
   }
 
-  async watch(call: RequestedCall, answer: () => Promise<CallOutcome>): Promise<CallOutcome> {
+  async watch(requested: RequestedCall, answer: () => Promise<CallOutcome>): Promise<CallOutcome> {
+    const { tool, arguments: args, raw = false } = requested;
     const seq = ++this.#count;
-    const startedMs = this.#clock.nowMs() - this.#startedAt;
-    this.#observer.onCallStarted?.({ seq, tool: call.tool });
+    const call: OpenCall = { seq, tool, arguments: args, raw, startedMs: this.#elapsedMs() };
+    this.#open.set(seq, call);
+    for (const observer of this.#observers) observer.onCallStarted?.({ seq, tool });
     const outcome = await answer();
-    const durationMs = this.#clock.nowMs() - this.#startedAt - startedMs;
-    this.#observer.onCall?.({
-      seq,
-      tool: call.tool,
-      arguments: call.arguments,
-      startedMs,
-      durationMs,
-      outcome,
-    });
+    if (this.#open.delete(seq)) await this.#tell(call, outcome);
     return outcome;
   }
+
+  /** The run is over: calls that were not answered by now never will be. */
+  async end(): Promise<void> {
+    const open = [...this.#open.values()];
+    this.#open.clear();
+    for (const call of open) await this.#tell(call, unanswered(call.tool));
+  }
+
+  async #tell(call: OpenCall, outcome: CallOutcome): Promise<void> {
+    const durationMs = this.#elapsedMs() - call.startedMs;
+    for (const observer of this.#observers) await observer.onCall?.({ ...call, durationMs, outcome });
+  }
+
+  #elapsedMs(): number {
+    return this.#clock.nowMs() - this.#startedAt;
+  }
+}
+
+function unanswered(name: string): CallOutcome {
+  const { module: server = "", tool = name } = parseNamespacedName(name) ?? {};
+  const message = `'${name}' was not answered before the program ended`;
+  const error = { type: "ToolError", server, tool, message, retryable: false } as const;
+  return { ok: false, error, decision: "unanswered", bytes: 0 };
 }

@@ -1,28 +1,39 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { type Approver, RunApprovals } from "../broker/approvals.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
+import type { Redactor } from "../broker/redaction.ts";
 import type { ConsoleEntry } from "../protocol/console-stream.ts";
 import type { Envelope } from "../protocol/envelope.ts";
 import { MAX_CLAIM_FAILURE_BYTES } from "../protocol/limits.ts";
+import type { ProgramEnvironment } from "../protocol/messages.ts";
 import type { Sandbox, SandboxSource } from "../sandbox/sandbox.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import type { ModuleSource } from "./bundle.ts";
 import type { CallObserver } from "./call-log.ts";
+import type { Verdict } from "./judge.ts";
 import { type Prepared, prepareProgram, type TypecheckMode } from "./prepare-program.ts";
 import { inputDigest, type Program } from "./program.ts";
 import { fail, type InsideLimits, type Outcome, runInside } from "./run-inside.ts";
+import type { RunRecorder } from "./run-recorder.ts";
 import { RunnerOutput } from "./runner-output.ts";
 import { sealEnvelope } from "./seal.ts";
 import { TimeLimit } from "./time-limit.ts";
 import type { TypeChecker } from "./type-check.ts";
+import { UsedModules } from "./used-modules.ts";
 
 export type ExecutionLimits = InsideLimits;
+
+/** Every program's, so that what it prints does not depend on the machine. */
+const TIME_ZONE = "UTC";
 
 export interface ExecutionParts {
   sandboxes: SandboxSource;
   modules: ModuleSource;
   dispatcher: CallDispatcher;
   approver: Approver;
+  redactor: Redactor;
+  /** Without one, nothing is kept of a run. */
+  recorder?: RunRecorder | undefined;
   /** Without one, types are not checked. */
   typeChecker?: TypeChecker | undefined;
   clock: { nowMs(): number };
@@ -32,6 +43,8 @@ export interface ExecutionParts {
 export interface RunOptions extends CallObserver {
   limits: ExecutionLimits;
   typecheck: TypecheckMode;
+  /** What a replay sees of the world; a live run gets randomness of its own. */
+  environment?: ProgramEnvironment;
   /** Receives console text as it is printed, bounded by the limits. */
   onConsole?: (entry: ConsoleEntry) => void;
   /** Cancels the run: the sandbox is killed and calls in flight are aborted. */
@@ -46,6 +59,8 @@ export interface ExecutedProgram {
   resultFrom: "result" | "console" | undefined;
   /** What the type check found, where that does not stop a program. */
   typeWarning: string | undefined;
+  /** Resolves when the run is kept, or with what stood in the way. Off the path of the answer; never rejects. */
+  recorded: Promise<string | undefined>;
   /** Resolves when nothing of the run's sandbox is left. Off the path of the answer; never rejects. */
   cleared: Promise<void>;
 }
@@ -62,14 +77,20 @@ export async function executeProgram(
   const { limits, signal } = options;
   const startedAt = parts.clock.nowMs();
   const runId = randomUUID();
+  const traceId = randomBytes(16).toString("hex");
+  const digest = inputDigest(program);
+  const environment = options.environment ?? { seed: randomBytes(32).toString("hex"), time_zone: TIME_ZONE };
+  const recording = parts.recorder?.begin({ runId, traceId, inputDigest: digest });
+  const modules = new UsedModules(parts.modules);
   const timeLimit = new TimeLimit(limits.timeoutMs, parts.clock);
   const approvals = new RunApprovals(runId, withoutTheClock(parts.approver, timeLimit));
   const output = new RunnerOutput(
     limits,
     limits.maxOutputBytes + MAX_CLAIM_FAILURE_BYTES,
     options.onConsole ?? (() => {}),
+    parts.redactor,
   );
-  const preparing = prepareProgram(program, parts.modules, parts.typeChecker, options.typecheck);
+  const preparing = prepareProgram(program, modules, parts.typeChecker, options.typecheck);
   const acquiring = acquire(parts.sandboxes, output);
   acquiring.catch(() => {});
 
@@ -90,10 +111,11 @@ export async function executeProgram(
         clock: parts.clock,
         bundle: prepared.bundle,
         data: program.data,
+        environment,
         limits,
         timeLimit,
         approvals,
-        observer: options,
+        observers: recording === undefined ? [options] : [recording, options],
         output,
         signal,
       });
@@ -102,13 +124,14 @@ export async function executeProgram(
     outcome = fail("InternalError", error instanceof Error ? error.message : String(error));
   }
 
-  const { verdict, metrics } = outcome;
+  const { metrics, trace } = outcome;
+  const { verdict, redactions } = redactVerdict(outcome.verdict, parts.redactor);
   const envelope = sealEnvelope(
     {
       runId,
-      traceId: randomBytes(16).toString("hex"),
+      traceId,
       toolVersion: parts.toolVersion,
-      inputDigest: inputDigest(program),
+      inputDigest: digest,
       sandboxImage: sandbox?.image ?? null,
       durationMs: Math.round(parts.clock.nowMs() - startedAt),
       approvalState: approvals.state,
@@ -117,13 +140,36 @@ export async function executeProgram(
     verdict,
     limits.maxOutputBytes,
   );
+  const recorded = recording?.end({
+    program,
+    envelope,
+    consoleText: output.consoleText,
+    redactions: redactions + output.redactions,
+    bundle: prepared?.ok ? prepared.bundle : undefined,
+    modules: modules.used,
+    environment,
+    trace,
+    limits,
+    typecheck: options.typecheck,
+  });
   return {
     envelope,
     consoleText: output.consoleText,
     resultFrom: verdict.ok ? verdict.from : undefined,
     typeWarning: prepared?.ok ? prepared.warning : undefined,
+    recorded: recorded ?? Promise.resolve(undefined),
     cleared: clear(sandbox, acquiring),
   };
+}
+
+/** What came out of the sandbox, without secrets, before it is cut to size. */
+function redactVerdict(verdict: Verdict, redactor: Redactor): { verdict: Verdict; redactions: number } {
+  if (verdict.ok) {
+    const { value, count } = redactor.redactValue(verdict.data);
+    return { verdict: { ...verdict, data: value }, redactions: count };
+  }
+  const { value, count } = redactor.redactText(verdict.error.message);
+  return { verdict: { ok: false, error: { ...verdict.error, message: value } }, redactions: count };
 }
 
 /** While a person thinks, the program's time stands still. */

@@ -4,6 +4,7 @@ import { BrokerSession, type SessionLimits } from "../broker/session.ts";
 import type { Metrics } from "../protocol/envelope.ts";
 import { buildFailure, type FailureType } from "../protocol/failure.ts";
 import { FrameError } from "../protocol/frames.ts";
+import type { ProgramEnvironment, Trace } from "../protocol/messages.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { CallLog, type CallObserver } from "./call-log.ts";
 import { type Ending, judge, type Verdict } from "./judge.ts";
@@ -17,11 +18,12 @@ export interface InsideLimits extends SessionLimits, OutputLimits {
 export interface InsideRun {
   bundle: string;
   data: unknown;
+  environment: ProgramEnvironment;
   limits: InsideLimits;
   timeLimit: TimeLimit;
   dispatcher: CallDispatcher;
   approvals: RunApprovals;
-  observer: CallObserver;
+  observers: readonly CallObserver[];
   output: RunnerOutput;
   clock: { nowMs(): number };
   signal: AbortSignal;
@@ -30,6 +32,7 @@ export interface InsideRun {
 export interface Outcome {
   verdict: Verdict;
   metrics?: Metrics;
+  trace?: Trace | undefined;
 }
 
 export function fail(type: FailureType, message: string): Outcome {
@@ -39,7 +42,7 @@ export function fail(type: FailureType, message: string): Outcome {
 /** Sends a program into a sandbox, answers its calls, and judges how it ended. The sandbox is left for its owner to clear. */
 export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outcome> {
   const { limits, output, approvals, clock } = run;
-  const log = new CallLog(run.observer, clock);
+  const log = new CallLog(run.observers, clock);
   const session = new BrokerSession(sandbox.channel, limits, (call, signal) =>
     log.watch(call, () => run.dispatcher.dispatch(call, { approvals, signal })),
   );
@@ -54,6 +57,7 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
       type: "program",
       bundle: run.bundle,
       data: run.data,
+      environment: run.environment,
       max_output_bytes: limits.maxOutputBytes,
       max_stderr_bytes: limits.maxStderrBytes,
     });
@@ -66,7 +70,9 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
   const ending = await firstEnding(sandbox, session, run);
   const durationMs = clock.nowMs() - sentAt;
   session.close();
+  await log.end();
   if (ending.kind === "exited") output.end();
+  else output.flush();
   return {
     verdict: judge(ending, output.stdout, output.stderrTail, approvals.state === "DENIED"),
     metrics: {
@@ -74,6 +80,7 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
       tool_calls: session.metrics.toolCalls,
       tool_result_bytes: session.metrics.toolResultBytes,
     },
+    trace: session.trace,
   };
 }
 

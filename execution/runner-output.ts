@@ -1,3 +1,5 @@
+import { Redactor } from "../broker/redaction.ts";
+import type { StreamRedactor } from "../broker/redaction-stream.ts";
 import { ConsoleDecoder, type ConsoleEntry } from "../protocol/console-stream.ts";
 import { MAX_RAW_STREAM_BYTES } from "../protocol/limits.ts";
 import { TextCap } from "../protocol/text-cap.ts";
@@ -22,6 +24,8 @@ export class RunnerOutput implements SandboxOutput {
 
   readonly #maxStdoutBytes: number;
   readonly #decoder: ConsoleDecoder;
+  /** Secrets go before anything is cut. */
+  readonly #redactors: Record<ConsoleEntry["stream"], StreamRedactor>;
   readonly #caps: Record<ConsoleEntry["stream"], TextCap>;
   readonly #onConsole: (entry: ConsoleEntry) => void;
   readonly #consoleText: string[] = [];
@@ -33,8 +37,14 @@ export class RunnerOutput implements SandboxOutput {
   #settleFirstLine: () => void = () => {};
   #waiting: { bytes: number; resolve: () => void } | undefined;
 
-  constructor(limits: OutputLimits, maxStdoutBytes: number, onConsole: (entry: ConsoleEntry) => void) {
+  constructor(
+    limits: OutputLimits,
+    maxStdoutBytes: number,
+    onConsole: (entry: ConsoleEntry) => void,
+    redactor: Redactor = new Redactor([]),
+  ) {
     this.#maxStdoutBytes = maxStdoutBytes;
+    this.#redactors = { out: redactor.stream(), err: redactor.stream() };
     this.#decoder = new ConsoleDecoder(ESCAPED * Math.max(limits.maxOutputBytes, limits.maxStderrBytes));
     this.#caps = { out: new TextCap(limits.maxOutputBytes), err: new TextCap(limits.maxStderrBytes) };
     this.#onConsole = onConsole;
@@ -66,9 +76,20 @@ export class RunnerOutput implements SandboxOutput {
     for (const entry of this.#decoder.push(chunk)) this.#show(entry);
   }
 
-  /** The container has ended. */
+  /** The container has ended: what it wrote last is the end of what it said. */
   end(): void {
     for (const entry of this.#decoder.end()) this.#show(entry);
+    this.flush();
+  }
+
+  /** No more is shown: what could have been the beginning of a secret is not one. */
+  flush(): void {
+    for (const stream of ["out", "err"] as const) this.#print(stream, this.#redactors[stream].end());
+  }
+
+  /** Secrets that were replaced in what was printed. */
+  get redactions(): number {
+    return this.#redactors.out.count + this.#redactors.err.count;
   }
 
   /** Resolves when stdout has brought at least this many bytes. */
@@ -95,9 +116,13 @@ export class RunnerOutput implements SandboxOutput {
 
   #show(entry: ConsoleEntry): void {
     if (entry.stream === "err") this.#tail = (this.#tail + entry.text).slice(-TAIL_CHARS);
-    const text = this.#caps[entry.stream].take(entry.text);
+    this.#print(entry.stream, this.#redactors[entry.stream].push(entry.text));
+  }
+
+  #print(stream: ConsoleEntry["stream"], redacted: string): void {
+    const text = this.#caps[stream].take(redacted);
     if (text === "") return;
-    if (entry.stream === "out") this.#consoleText.push(text);
-    this.#onConsole({ stream: entry.stream, text });
+    if (stream === "out") this.#consoleText.push(text);
+    this.#onConsole({ stream, text });
   }
 }

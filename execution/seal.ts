@@ -1,6 +1,6 @@
 import { digestOf } from "../protocol/canonical-json.ts";
 import type { ApprovalState, Envelope, Metrics, RunResult } from "../protocol/envelope.ts";
-import { boundMessage, buildFailure } from "../protocol/failure.ts";
+import { boundMessage, buildFailure, type Failure } from "../protocol/failure.ts";
 import { ENVELOPE_OVERHEAD_BYTES } from "../protocol/limits.ts";
 import { cutToJsonBytes } from "../protocol/text-cap.ts";
 import type { Verdict } from "./judge.ts";
@@ -40,6 +40,11 @@ export function sealEnvelope(facts: RunFacts, verdict: Verdict, maxBytes: number
 export function renderEnvelope(envelope: Envelope): string {
   const { output_digest, sandbox_image, duration_ms, approval_state, result, ...head } = envelope;
   return JSON.stringify({ ...head, output_digest, sandbox_image, duration_ms, approval_state, result });
+}
+
+/** The same envelope with another outcome, digest and all. */
+export function replaceResult(envelope: Envelope, failure: Failure): Envelope {
+  return { ...envelope, ...sealResult({ ok: false, error: failure }, envelope.result.metrics) };
 }
 
 function sealResult(verdict: Verdict, metrics: Metrics): { output_digest: string; result: RunResult } {

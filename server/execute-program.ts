@@ -1,12 +1,13 @@
 import { randomBytes } from "node:crypto";
 import type { ApprovalAnswer } from "../broker/approvals.ts";
 import type { ToolDirectory } from "../catalog/tool-directory.ts";
+import type { CallRecord } from "../execution/call-log.ts";
 import { buildFailure } from "../protocol/failure.ts";
 import { hintsFor } from "./hints.ts";
 import { LiveRun } from "./live-run.ts";
 import type { ProgramRunner } from "./program-runner.ts";
 import type { Question } from "./questions.ts";
-import { buildProgramReply, errorReply, type RunCalls, type ToolReply } from "./reply.ts";
+import { buildProgramReply, errorReply, type ToolReply } from "./reply.ts";
 import type { ProgressSink } from "./run-progress.ts";
 import type { ExecuteProgramArguments } from "./tool-arguments.ts";
 
@@ -102,11 +103,14 @@ export class Programs {
     return ticket;
   }
 
-  async #reply(executed: Parameters<typeof buildProgramReply>[0], calls: RunCalls): Promise<ToolReply> {
+  async #reply(
+    executed: Parameters<typeof buildProgramReply>[0],
+    calls: readonly CallRecord[],
+  ): Promise<ToolReply> {
     const directory = await this.#options.directory();
     return buildProgramReply(executed, calls, {
       isReadOnly: (tool) => directory.find(tool)?.annotations?.readOnlyHint === true,
-      hints: await hintsFor(executed.envelope, calls.ended, directory),
+      hints: await hintsFor(executed.envelope, calls, directory),
     });
   }
 }

@@ -43,7 +43,7 @@ export async function hintsFor(
       if (result.error.message.includes(tool)) hints.add(sentence(unknownTool(tool, directory)));
     }
     if (outcome.decision === "invalid" && result.error.message.includes(tool)) wrong.add(tool);
-    if (outcome.decision === "changed") {
+    if (outcome.decision === "drifted") {
       hints.add(
         "The tool's definition has just been read again: inspect_tool shows it; then run the program again.",
       );

@@ -4,20 +4,18 @@ import type { ExecutedProgram } from "../execution/execute-program.ts";
 import type { Program } from "../execution/program.ts";
 import type { ProgramRunner } from "./program-runner.ts";
 import { type Question, Questions } from "./questions.ts";
-import type { RunCalls } from "./reply.ts";
 import { type ProgressSink, RunProgress } from "./run-progress.ts";
 import type { ExecuteProgramArguments } from "./tool-arguments.ts";
 
 export type NextEvent =
   | { kind: "question"; question: Question }
-  | { kind: "ended"; executed: ExecutedProgram; calls: RunCalls };
+  | { kind: "ended"; executed: ExecutedProgram; calls: readonly CallRecord[] };
 
 /** A program under way, across as many requests of the client as its questions take. */
 export class LiveRun {
   readonly #questions: Questions;
   readonly #progress: RunProgress;
   readonly #abort = new AbortController();
-  readonly #open = new Map<number, string>();
   readonly #ended: CallRecord[] = [];
   readonly #executed: Promise<ExecutedProgram>;
 
@@ -38,11 +36,9 @@ export class LiveRun {
         approver,
         signal: this.#abort.signal,
         onCallStarted: ({ seq, tool }) => {
-          this.#open.set(seq, tool);
           this.#progress.onCallStarted(seq, tool);
         },
         onCall: (call) => {
-          this.#open.delete(call.seq);
           // What the reply says of a call is its name, its arguments and how it went; results can be large.
           this.#ended.push(withoutData(call));
         },
@@ -60,11 +56,7 @@ export class LiveRun {
     try {
       return await Promise.race([
         this.#questions.next().then((question): NextEvent => ({ kind: "question", question })),
-        this.#executed.then((executed): NextEvent => {
-          // What ended together with the run is not under way any more.
-          const calls = { ended: [...this.#ended], open: [...this.#open.values()] };
-          return { kind: "ended", executed, calls };
-        }),
+        this.#executed.then((executed): NextEvent => ({ kind: "ended", executed, calls: this.#ended })),
       ]);
     } finally {
       request.signal.removeEventListener("abort", cancel);

@@ -9,13 +9,6 @@ export type ToolReply = {
   _meta?: Record<string, unknown>;
 };
 
-/** The calls of a run, as far as they got. */
-export interface RunCalls {
-  ended: readonly CallRecord[];
-  /** Namespaced names of calls that were under way when the run ended. */
-  open: readonly string[];
-}
-
 const SUCCEEDED = "[Script executed successfully]";
 const FAILED = "[Script execution failed]";
 const MAX_LISTED_CALLS = 20;
@@ -36,7 +29,7 @@ export function errorReply(text: string): ToolReply {
  */
 export function buildProgramReply(
   executed: ExecutedProgram,
-  calls: RunCalls,
+  calls: readonly CallRecord[],
   context: { isReadOnly: (tool: string) => boolean; hints: readonly string[] },
 ): ToolReply {
   const { envelope } = executed;
@@ -62,7 +55,7 @@ function renderSuccess({ consoleText, resultFrom, typeWarning }: ExecutedProgram
 function renderFailure(
   { consoleText }: ExecutedProgram,
   error: Failure,
-  calls: RunCalls,
+  calls: readonly CallRecord[],
   { isReadOnly, hints }: { isReadOnly: (tool: string) => boolean; hints: readonly string[] },
 ): string {
   const parts = [`${FAILED}\n${headline(error)}`];
@@ -90,13 +83,13 @@ function headline({ type, message }: Failure): string {
 }
 
 /** The calls that had an effect, or may have had, before those that only read. */
-function renderCalls({ ended, open }: RunCalls, isReadOnly: (tool: string) => boolean): string[] {
+function renderCalls(ended: readonly CallRecord[], isReadOnly: (tool: string) => boolean): string[] {
   const done = ended.filter(({ outcome }) => outcome.ok);
   const changing = done.filter(({ tool }) => !isReadOnly(tool));
-  const unknown = [
-    ...open,
-    ...ended.filter(({ outcome }) => !outcome.ok && mayHaveHappened(outcome)).map(({ tool }) => tool),
-  ].filter((tool) => !isReadOnly(tool));
+  const unknown = ended
+    .filter(({ outcome }) => !outcome.ok && mayHaveHappened(outcome))
+    .map(({ tool }) => tool)
+    .filter((tool) => !isReadOnly(tool));
   const reading = done.filter(({ tool }) => isReadOnly(tool));
   const parts: string[] = [];
   if (changing.length > 0) {
@@ -116,9 +109,8 @@ function renderCalls({ ended, open }: RunCalls, isReadOnly: (tool: string) => bo
 
 /** The server had the call, and what became of it was not learnt: the answer was lost, late or unusable. */
 function mayHaveHappened({ decision, ...outcome }: CallRecord["outcome"]): boolean {
-  return (
-    (decision === "allowed" || decision === "approved") && !("raw" in outcome && outcome.raw !== undefined)
-  );
+  const letThrough = decision === "allowed" || decision === "unanswered" || decision.startsWith("approved");
+  return letThrough && !("raw" in outcome && outcome.raw !== undefined);
 }
 
 function tally(tools: readonly string[]): string {

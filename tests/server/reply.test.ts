@@ -5,7 +5,7 @@ import { buildProgramReply } from "../../server/reply.ts";
 import { executed } from "./served.ts";
 
 const CONTEXT = { isReadOnly: (tool: string) => tool.includes("get_"), hints: [] };
-const NO_CALLS = { ended: [], open: [] };
+const NO_CALLS: CallRecord[] = [];
 
 function textOf(reply: ReturnType<typeof buildProgramReply>): string | undefined {
   return reply.content[0]?.text;
@@ -16,6 +16,7 @@ function call(tool: string, rest: Partial<CallRecord> = {}): CallRecord {
     seq: 1,
     tool,
     arguments: {},
+    raw: false,
     startedMs: 0,
     durationMs: 1,
     outcome: { ok: true, data: 1, raw: {}, bytes: 1, decision: "allowed" },
@@ -88,32 +89,28 @@ describe("the reply to a program that failed", () => {
   });
 
   it("tells what it had done, calls that may have changed something first", () => {
-    const calls = {
-      ended: [
-        call("mcp__s__get_a"),
-        call("mcp__s__get_a"),
-        call("mcp__s__create_b", { arguments: { title: "x".repeat(200) } }),
-        failedCall("mcp__s__create_c", "allowed"),
-        failedCall("mcp__s__create_d", "invalid"),
-        failedCall("mcp__s__create_e", "allowed", { isError: true }),
-        failedCall("mcp__s__get_f", "allowed"),
-      ],
-      open: ["mcp__s__send_g"],
-    };
+    const calls = [
+      call("mcp__s__get_a"),
+      call("mcp__s__get_a"),
+      call("mcp__s__create_b", { arguments: { title: "x".repeat(200) } }),
+      failedCall("mcp__s__create_c", "allowed"),
+      failedCall("mcp__s__create_d", "invalid"),
+      failedCall("mcp__s__create_e", "allowed", { isError: true }),
+      failedCall("mcp__s__get_f", "allowed"),
+      failedCall("mcp__s__send_g", "unanswered"),
+    ];
     const text =
       textOf(buildProgramReply(executed(buildFailure("ScriptError", "Error")), calls, CONTEXT)) ?? "";
     expect(text.split("\n\n").slice(1)).toEqual([
       `Before it failed, 1 call had completed and may have changed something; do not repeat what must happen once:\nmcp__s__create_b({"title":"${"x".repeat(150)}...)`,
-      "Not known whether these took effect: mcp__s__send_g, mcp__s__create_c",
+      "Not known whether these took effect: mcp__s__create_c, mcp__s__send_g",
       "Completed and only read: mcp__s__get_a x2",
     ]);
   });
 
   it("stays short after a thousand calls", () => {
     const ended = Array.from({ length: 1_000 }, (_, i) => call(`mcp__s__set_${i % 50}`));
-    const text = textOf(
-      buildProgramReply(executed(buildFailure("ScriptError", "Error")), { ended, open: [] }, CONTEXT),
-    );
+    const text = textOf(buildProgramReply(executed(buildFailure("ScriptError", "Error")), ended, CONTEXT));
     expect(text).toContain("1000 calls had completed");
     expect(text).toContain("and 980 more");
     expect(text?.length).toBeLessThan(2_000);

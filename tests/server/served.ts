@@ -89,6 +89,7 @@ export function executed(
     consoleText: "",
     resultFrom: "type" in result ? undefined : "result",
     typeWarning: undefined,
+    recorded: Promise.resolve(undefined),
     cleared: Promise.resolve(),
     ...rest,
   };

@@ -1,0 +1,84 @@
+import type { CallDispatcher, CallOutcome, RequestedCall } from "../broker/dispatcher.ts";
+import { digestOf } from "../protocol/canonical-json.ts";
+import type { CallError } from "../protocol/messages.ts";
+import { parseNamespacedName } from "../protocol/tool-name.ts";
+
+/** A call as it was archived. Its values are read when they are needed. */
+export interface RecordedCall {
+  seq: number;
+  tool: string;
+  /** Digest of the canonical JSON of its arguments. */
+  argumentsDigest: string;
+  decision: CallOutcome["decision"];
+  bytes: number;
+  arguments(): unknown;
+  outcome(): { ok: true; data: unknown; raw?: unknown } | { ok: false; error: CallError; raw?: unknown };
+}
+
+const MAX_SHOWN_CHARS = 300;
+
+/**
+ * Answers calls from a record: each by tool and arguments, calls that are alike in the order in which they were made. No
+ * server is started.
+ */
+export class RecordedCalls implements CallDispatcher {
+  readonly #waiting = new Map<string, RecordedCall[]>();
+  readonly #redact: (value: unknown) => unknown;
+  readonly #onUnknown: (message: string) => void;
+
+  /**
+   * @param redact what was done to arguments before they were archived.
+   * @param onUnknown hears of the first call, and of every other, that was not recorded.
+   */
+  constructor(
+    calls: readonly RecordedCall[],
+    redact: (value: unknown) => unknown,
+    onUnknown: (message: string) => void,
+  ) {
+    this.#redact = redact;
+    this.#onUnknown = onUnknown;
+    for (const call of calls) {
+      const key = keyOf(call.tool, call.argumentsDigest);
+      this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), call]);
+    }
+  }
+
+  async dispatch(call: RequestedCall, { signal }: { signal: AbortSignal }): Promise<CallOutcome> {
+    const args = this.#redact(call.arguments);
+    const recorded = this.#waiting.get(keyOf(call.tool, digestOf(args)))?.shift();
+    if (recorded === undefined) return this.#refuse(call.tool, args);
+    const { decision, bytes } = recorded;
+    // The program did not wait for it then, and its answer would be new to it.
+    if (decision === "unanswered") await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    const outcome = recorded.outcome();
+    return outcome.ok ? { ...outcome, raw: outcome.raw, decision, bytes } : { ...outcome, decision, bytes };
+  }
+
+  /** Recorded calls that were not made, in the order in which they were. */
+  get missing(): RecordedCall[] {
+    return [...this.#waiting.values()].flat().sort((a, b) => a.seq - b.seq);
+  }
+
+  #refuse(tool: string, args: unknown): CallOutcome {
+    const got = describeCall(tool, args);
+    const next = this.missing.find((call) => call.tool === tool) ?? this.missing[0];
+    const expected =
+      next === undefined
+        ? "no further call"
+        : `call ${next.seq}: ${describeCall(next.tool, next.arguments())}`;
+    const message = `the program made a call that is not in the record: expected ${expected}; got ${got}`;
+    this.#onUnknown(message);
+    const { module: server = "", tool: name = tool } = parseNamespacedName(tool) ?? {};
+    const error = { type: "ToolError", server, tool: name, message, retryable: false } as const;
+    return { ok: false, error, decision: "unavailable", bytes: 0 };
+  }
+}
+
+function keyOf(tool: string, argumentsDigest: string): string {
+  return `${argumentsDigest} ${tool}`;
+}
+
+export function describeCall(tool: string, args: unknown): string {
+  const text = JSON.stringify(args) ?? "";
+  return `${tool}(${text.length <= MAX_SHOWN_CHARS ? text : `${text.slice(0, MAX_SHOWN_CHARS)}...`})`;
+}

@@ -1,0 +1,141 @@
+import { MODULE_PATH, RUNTIME_PATH } from "./type-check-files.ts";
+import { type DeclaredTool, declaredTools, signatureOf } from "./type-check-tools.ts";
+import {
+  type Checker,
+  isArrayLiteralExpression,
+  isCallExpression,
+  isExpression,
+  isFunctionLikeDeclaration,
+  isIdentifier,
+  isPropertyAccessExpression,
+  isPropertyAssignment,
+  isStatement,
+  type Node,
+  type Type,
+} from "./typescript-api.ts";
+
+/** Where a type or function comes from: a generated module, or the declarations that all of them share. */
+export interface Origin {
+  module: string | undefined;
+  name: string;
+}
+
+/** An argument of a tool's call, seen from a node inside it. */
+export interface Place {
+  tool: DeclaredTool | undefined;
+  /** Properties that lead from the argument to the node. */
+  path: readonly string[];
+}
+
+/** What a program's types have to do with generated ones. */
+export class GeneratedTypes {
+  readonly #checker: Checker;
+  readonly #texts: ReadonlyMap<string, string>;
+  readonly #tools: readonly DeclaredTool[];
+
+  /** @param texts the generated modules that the program sees, by name */
+  constructor(checker: Checker, texts: ReadonlyMap<string, string>) {
+    this.#checker = checker;
+    this.#texts = texts;
+    this.#tools = [...texts].flatMap(([module, text]) => declaredTools(module, text));
+  }
+
+  get tools(): readonly DeclaredTool[] {
+    return this.#tools;
+  }
+
+  signature(tool: DeclaredTool): string {
+    return signatureOf(tool, this.#texts.get(tool.module) ?? "");
+  }
+
+  /** Where a type, or a member of a union, was generated; `undefined` for what the program or JavaScript declares. */
+  async origin(type: Type | undefined): Promise<Origin | undefined> {
+    if (type === undefined) return undefined;
+    for (const symbol of [await type.getAliasSymbol(), await type.getSymbol()]) {
+      for (const { path } of symbol?.declarations ?? []) {
+        const module = MODULE_PATH.exec(path)?.[1];
+        if (module !== undefined || path === RUNTIME_PATH) return { module, name: symbol?.name ?? "" };
+      }
+    }
+    if (!type.isUnionType()) return undefined;
+    for (const member of await type.getTypes()) {
+      const origin = await this.origin(member);
+      if (origin !== undefined) return origin;
+    }
+    return undefined;
+  }
+
+  /** The generated type that is expected of an expression, or of one that it is part of. */
+  async expectedOf(value: Node): Promise<Origin | undefined> {
+    for (let node = value; node === value || !isBoundary(node); node = node.parent) {
+      const isName = isPropertyAssignment(node.parent) && node.parent.name === node;
+      if (!isName && isExpression(node)) {
+        const origin = await this.origin(await this.#checker.getContextualType(node));
+        if (origin !== undefined) return origin;
+      }
+      if (isCallExpression(node.parent)) return undefined;
+    }
+    return undefined;
+  }
+
+  /** The tool's call whose argument holds a node. */
+  async place(inside: Node): Promise<Place> {
+    const path: string[] = [];
+    let element = "";
+    for (let node = inside; !isBoundary(node); node = node.parent) {
+      if (isArrayLiteralExpression(node.parent)) element = "[]";
+      if (isPropertyAssignment(node)) {
+        path.unshift(nameText(node.name) + element);
+        element = "";
+      }
+      if (isCallExpression(node.parent) && node.parent.expression !== node) {
+        return { tool: await this.toolOf(node.parent), path };
+      }
+    }
+    return { tool: undefined, path };
+  }
+
+  /** The tool whose arguments a type describes. */
+  takerOf(input: Origin): DeclaredTool | undefined {
+    return this.#tools.find((tool) => tool.module === input.module && tool.input === input.name);
+  }
+
+  /** The tool that a call calls, `undefined` when it calls something else. */
+  async toolOf(call: Node): Promise<DeclaredTool | undefined> {
+    if (!isCallExpression(call)) return undefined;
+    let callee: Node = call.expression;
+    if (isPropertyAccessExpression(callee) && callee.name.text === "result") callee = callee.expression;
+    return this.toolAt(callee);
+  }
+
+  /** The tool whose function an expression is. */
+  async toolAt(expression: Node): Promise<DeclaredTool | undefined> {
+    const type = await this.#checker.getTypeAtLocation(expression);
+    if (type === undefined || (await this.origin(type))?.name !== "ToolFunction" || !type.isTypeReference())
+      return undefined;
+    const name = isPropertyAccessExpression(expression)
+      ? expression.name.text
+      : isIdentifier(expression)
+        ? expression.text
+        : "";
+    const [input] = await this.#checker.getTypeArguments(type);
+    const origin = await this.origin(input);
+    const byInput = this.#tools.filter(
+      (tool) => tool.module === origin?.module && tool.input === origin?.name,
+    );
+    const candidates = byInput.length > 0 ? byInput : this.#tools;
+    return (
+      candidates.find((tool) => tool.identifier === name || tool.namespacedName === name) ??
+      (byInput.length === 1 ? byInput[0] : undefined)
+    );
+  }
+}
+
+/** The name of a property as a program writes it, without quotes. */
+function nameText(name: Node): string {
+  return name.getText().replace(/^(["'])(.*)\1$/s, "$2");
+}
+
+function isBoundary(node: Node): boolean {
+  return node.parent === undefined || isFunctionLikeDeclaration(node) || isStatement(node);
+}

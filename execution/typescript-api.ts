@@ -1,0 +1,183 @@
+import type { ChildProcess } from "node:child_process";
+import { createRequire } from "node:module";
+import { dirname, sep } from "node:path";
+import type { Writable } from "node:stream";
+import { getTokenAtPosition, type Node, type SourceFile } from "typescript/unstable/ast";
+import {
+  API,
+  type Checker,
+  type Diagnostic,
+  type Program,
+  type Snapshot,
+  type Type,
+  TypeFlags,
+} from "typescript/unstable/async";
+
+export {
+  type Expression,
+  isArrayLiteralExpression,
+  isAsExpression,
+  isAwaitExpression,
+  isBinaryExpression,
+  isBindingElement,
+  isCallExpression,
+  isConditionalExpression,
+  isDeleteExpression,
+  isElementAccessExpression,
+  isExpression,
+  isFunctionLikeDeclaration,
+  isIdentifier,
+  isIfStatement,
+  isImportClause,
+  isImportDeclaration,
+  isImportSpecifier,
+  isNonNullExpression,
+  isObjectLiteralExpression,
+  isParenthesizedExpression,
+  isPrefixUnaryExpression,
+  isPropertyAccessExpression,
+  isPropertyAssignment,
+  isShorthandPropertyAssignment,
+  isSpreadAssignment,
+  isStatement,
+  isStringLiteral,
+  isTypeNode,
+  isTypeOfExpression,
+  isVariableDeclaration,
+  type Node,
+  NodeFlags,
+  type SourceFile,
+} from "typescript/unstable/ast";
+export type { Checker, Diagnostic, Type };
+export { TypeFlags };
+
+/** The files that exist for the type checker, and the only ones: nothing of the host is ever among them. */
+export interface VirtualFiles {
+  read(path: string): string | undefined;
+  hasDirectory(path: string): boolean;
+}
+
+/** What has become of virtual files since the last state that was opened. */
+export interface FileChanges {
+  changed: string[];
+  created: string[];
+  deleted: string[];
+}
+
+/** The checker of one state of the files. */
+export interface OpenedProgram {
+  program: Program;
+  checker: Checker;
+}
+
+/** The API's own client, which it does not show. The version of TypeScript is pinned. */
+interface Client {
+  connect(): Promise<void>;
+  close(): Promise<void>;
+  process?: ChildProcess;
+}
+
+/** TypeScript in a process of its own. It sees virtual files and its own library, and is killed rather than waited for. */
+export class TypeScriptProcess {
+  readonly #api: API;
+  readonly #config: string;
+  #snapshot: Snapshot | undefined;
+  #child: ChildProcess | undefined;
+  #killed = false;
+  #settleEnded: () => void = () => {};
+  /** Resolves when the process is gone. */
+  readonly ended = new Promise<void>((resolve) => {
+    this.#settleEnded = resolve;
+  });
+
+  constructor(root: string, config: string, files: VirtualFiles) {
+    const library = libraryDirectory();
+    const isLibrary = (path: string): boolean =>
+      path.startsWith(library) && /^lib(?:\.[a-z0-9]+)*\.d\.ts$/.test(path.slice(library.length));
+    this.#config = config;
+    this.#api = new API({
+      cwd: root,
+      fs: {
+        // `undefined` lets the process read the file from the disk, `null` says that there is none.
+        readFile: (path) => files.read(path) ?? (isLibrary(path) ? undefined : null),
+        fileExists: (path) => files.read(path) !== undefined || isLibrary(path),
+        directoryExists: (path) => files.hasDirectory(path),
+        getAccessibleEntries: () => ({ files: [], directories: [] }),
+        realpath: (path) => path,
+      },
+    });
+  }
+
+  /**
+   * Starts the process. Nothing else works before.
+   *
+   * @throws when this platform has no build of TypeScript's, or the process cannot be started.
+   */
+  async start(): Promise<void> {
+    // The library only ever asks its process to end, which a busy one does not, so the process itself is needed.
+    const client = this.#client();
+    await client.connect();
+    const child = client.process;
+    if (child === undefined || child.stdin === null) throw new Error("TypeScript has no process");
+    this.#child = child;
+    child.on("error", () => {});
+    ignoreFailedWrites(child.stdin);
+    child.once("exit", () => this.#settleEnded());
+    if (this.#killed) this.kill();
+  }
+
+  /** Opens the files as they are now; what the last call returned is not to be used any more. */
+  async open(changes?: FileChanges): Promise<OpenedProgram> {
+    const previous = this.#snapshot;
+    const params = changes === undefined ? { openProjects: [this.#config] } : { fileChanges: changes };
+    const snapshot = await this.#api.updateSnapshot(params);
+    this.#snapshot = snapshot;
+    previous?.dispose().catch(() => {});
+    const project = snapshot.getProject(this.#config);
+    if (project === undefined) throw new Error("TypeScript did not open the project");
+    return project;
+  }
+
+  /** Ends the process, also while it computes. Requests under way fail. */
+  kill(): void {
+    this.#killed = true;
+    if (this.#child === undefined) this.#settleEnded();
+    this.#child?.kill("SIGKILL");
+    // Closing the API itself would send requests.
+    this.#client()
+      .close()
+      .catch(() => {});
+  }
+
+  #client(): Client {
+    return Reflect.get(this.#api, "client") as Client;
+  }
+}
+
+/**
+ * The library throws past its callers when a request cannot be written, which would end ptc. A request to a dead process
+ * is better left without an answer: whoever waits also waits for the process to end.
+ */
+function ignoreFailedWrites(stream: Writable): void {
+  stream.on("error", () => {});
+  const write = stream.write.bind(stream) as (...args: [unknown, BufferEncoding, () => void]) => boolean;
+  stream.write = (chunk: unknown, ...rest: unknown[]) => {
+    const done = rest.findLast((each) => typeof each === "function") as (() => void) | undefined;
+    return write(chunk, typeof rest[0] === "string" ? (rest[0] as BufferEncoding) : "utf8", () => done?.());
+  };
+}
+
+/** The innermost node that covers a range of a file. */
+export function nodeAt(file: SourceFile, start: number, end: number): Node {
+  let node = getTokenAtPosition(file, start);
+  while (node.end < end && node.parent !== undefined) node = node.parent;
+  return node;
+}
+
+/** Where TypeScript's own `lib.*.d.ts` are: beside the executable of this platform. */
+function libraryDirectory(): string {
+  const typescript = createRequire(import.meta.url).resolve("typescript/package.json");
+  const platform = `@typescript/typescript-${process.platform}-${process.arch}`;
+  const folder = dirname(createRequire(typescript).resolve(`${platform}/package.json`));
+  return `${folder.split(sep).join("/")}/lib/`;
+}

@@ -1,0 +1,23 @@
+import type { ModuleSource } from "./bundle.ts";
+
+/** Passes modules on, and remembers those that were used as they were. */
+export class UsedModules implements ModuleSource {
+  readonly used = new Map<string, string>();
+  readonly #source: ModuleSource;
+
+  constructor(source: ModuleSource) {
+    this.#source = source;
+  }
+
+  modules(): readonly string[] {
+    return this.#source.modules();
+  }
+
+  async load(module: string): Promise<string | undefined> {
+    const known = this.used.get(module);
+    if (known !== undefined) return known;
+    const text = await this.#source.load(module);
+    if (text !== undefined) this.used.set(module, text);
+    return text;
+  }
+}
