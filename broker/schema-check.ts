@@ -1,10 +1,10 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
+import { repairSchema } from "./schema-repair.ts";
 
 const OPTIONS = {
   strict: false,
-  allErrors: false,
   validateSchema: false,
   addUsedSchema: false,
   logger: false,
@@ -19,29 +19,51 @@ const compiled = new Map<string, ValidateFunction | undefined>();
 
 /**
  * Checks a value against a JSON Schema (2020-12, or draft-07 and earlier by its `$schema`). Returns what is wrong, in
- * words that begin with the place (`.limit must be ...`), or `undefined`. A schema that is no schema checks nothing:
- * its server will.
+ * words that begin with the place (`.limit must be ...`), or `undefined`. Of a schema that no validator takes, what can be
+ * understood is checked; the rest is for its server to say. Properties that a schema says nothing of are allowed, as it
+ * allows them: only types leave them out, so that a slip is found before anything runs.
  */
 export function checkAgainstSchema(schemaJson: string, value: unknown): string | undefined {
   let validate = compiled.get(schemaJson);
   if (validate === undefined && !compiled.has(schemaJson)) {
-    validate = compile(schemaJson);
+    validate = compileSchema(schemaJson);
     compiled.set(schemaJson, validate);
   }
-  if (validate === undefined || validate(value) === true) return undefined;
+  if (validate === undefined || passes(validate, value)) return undefined;
   const [first] = validate.errors ?? [];
   return first === undefined ? "is not valid" : describe(first);
 }
 
-function compile(schemaJson: string): ValidateFunction | undefined {
-  const schema: unknown = JSON.parse(schemaJson);
-  if (typeof schema !== "boolean" && (typeof schema !== "object" || schema === null)) return undefined;
-  const dialect = typeof schema === "object" && "$schema" in schema ? String(schema.$schema) : "";
-  const ajv = /draft-0[4-7]/.test(dialect) ? new Ajv(OPTIONS) : new Ajv2020(OPTIONS);
-  (addFormats as unknown as typeof addFormats.default)(ajv);
+/** A schema that is defined as nothing but itself has no end: it says nothing of the value. */
+function passes(validate: ValidateFunction, value: unknown): boolean {
   try {
-    const { $schema: _, ...rest } = typeof schema === "object" ? (schema as Record<string, unknown>) : {};
-    return ajv.compile(typeof schema === "boolean" ? schema : rest);
+    return validate(value) === true;
+  } catch {
+    return true;
+  }
+}
+
+/** The validator of a schema, or of what can be understood of it; `allErrors` collects all that is wrong with a value. */
+export function compileSchema(schemaJson: string, allErrors = false): ValidateFunction | undefined {
+  const schema: unknown = JSON.parse(schemaJson);
+  // OpenAPI's word for "or null" is none of JSON Schema's: a validator takes it only beside some others.
+  const foreign = schemaJson.includes('"nullable":true');
+  return (
+    (foreign ? undefined : compile(() => schema, allErrors)) ?? compile(() => repairSchema(schema), allErrors)
+  );
+}
+
+function compile(read: () => unknown, allErrors: boolean): ValidateFunction | undefined {
+  try {
+    const schema = read();
+    if (typeof schema === "boolean") return new Ajv2020(OPTIONS).compile(schema);
+    if (typeof schema !== "object" || schema === null) return undefined;
+    // An `$async` schema would be checked later, in a promise that nobody waits for.
+    const { $schema: dialect, $async: _, ...rest } = schema as Record<string, unknown>;
+    const options = { ...OPTIONS, allErrors };
+    const ajv = /draft-0[4-7]/.test(String(dialect)) ? new Ajv(options) : new Ajv2020(options);
+    (addFormats as unknown as typeof addFormats.default)(ajv);
+    return ajv.compile(rest);
   } catch {
     return undefined;
   }

@@ -3,7 +3,11 @@ import { isObject, type JsonObject, member } from "./schema-references.ts";
 import type { SchemaWalk } from "./schema-walk.ts";
 import { ANY, type Property, type TypeNode } from "./type-model.ts";
 
-/** An object: its properties, and what the others hold where the schema says so. */
+/**
+ * An object: its properties, and what the others hold where the schema says so. One that says nothing of others takes
+ * any, and its type has none: a misspelt name is found by the compiler, and what is sent all the same is for the schema
+ * to allow and for the server to read.
+ */
 export function objectType(schema: JsonObject, walk: SchemaWalk): Extract<TypeNode, { kind: "object" }> {
   const declared = member(schema, "properties");
   const required = member(schema, "required");

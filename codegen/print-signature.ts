@@ -1,30 +1,32 @@
 import { type PrintRequest, printTypes } from "./print-types.ts";
 import { type ToolModel, withoutTypes } from "./tool-model.ts";
-import { BRIEF, COMPACT, type TypeLayout, trailingComment } from "./type-layout.ts";
+import { BRIEF, briefLines, COMPACT, type TypeLayout, trailingComment } from "./type-layout.ts";
 import type { Documentation, TypeNode } from "./type-model.ts";
 import { definitionNames, nameTypesBriefly } from "./type-names.ts";
 
 /** Longest sentence that the compact form quotes of a description. */
-const MAX_SENTENCE_CHARS = 200;
+const MAX_SENTENCE_CHARS = 300;
+
+/** How to read a signature, for whoever is shown one. */
+export const SIGNATURE_FORM =
+  "Signatures are TypeScript, `name({arguments}):Promise<result>`, without a result where the tool declares none; " +
+  "behind a property's type stand, after a space, its default (`= value`), (format) and description.";
 
 /**
- * The shortest faithful declaration of one tool, with every description, for a model to read: `name({arguments})` and,
- * where the tool declares it, `:Promise<{output}>`; after it the types that it names. A property's comment stands behind
- * it, with ` = value` for a default.
+ * The shortest faithful declaration of one tool, with every description, for a model to read: `SIGNATURE_FORM`, a
+ * property to a line. After it come the types that it names.
  */
 export async function printToolSignature(tool: ToolModel): Promise<string> {
-  const lines = [...trailingComment(tool.description ?? "")];
   const { call, types } = await printWith(BRIEF, tool);
-  lines.push(call, ...types);
-  return lines.join("\n");
+  const comment = trailingComment(briefLines(tool.description ?? ""));
+  return [...(comment === "" ? [] : [comment]), call, ...types].join("\n");
 }
 
-/** One line for one tool, and one for each type that it names: types, and the first sentence of its description. */
+/** One line of TypeScript for one tool, and one for each type that it names: types, and the first sentence of its description. */
 export async function printCompactSignature(tool: ToolModel): Promise<string> {
   const { call, types } = await printWith(COMPACT, tool);
   const sentence = firstSentence(tool.description ?? "");
-  const comment = trailingComment(sentence);
-  return [call + comment.join(" "), ...types].join("\n");
+  return [call + trailingComment(briefLines(sentence)), ...types].join("\n");
 }
 
 /** Up to the first full stop or line end, without the full stop. */
@@ -77,14 +79,10 @@ async function print(layout: TypeLayout, tool: ToolModel): Promise<{ call: strin
   return { call: `${tool.identifier}(${args})${returns}`, types };
 }
 
-/** Puts a comment where a line of the text ends, so that it takes nothing of the text with it. */
+/** Puts a comment where the first line of a type ends, so that it takes nothing of the type with it. */
 function behindFirstLine(text: string, comment: readonly string[]): string {
   if (comment.length === 0) return text;
   const [first = "", ...rest] = text.split("\n");
-  return rest.length === 0 ? `${first} ${inline(comment)}` : [first + comment.join("\n"), ...rest].join("\n");
-}
-
-function inline(comment: readonly string[]): string {
-  const text = comment.join("\n");
-  return text.startsWith("//") ? `/*${text.slice(2)}*/` : text;
+  if (rest.length === 0) return `${first} /* ${comment.join("\n")}*/`;
+  return [first + trailingComment(comment), ...rest].join("\n");
 }

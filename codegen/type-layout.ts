@@ -1,4 +1,5 @@
 import { blockComment, commentLines } from "./escape.ts";
+import { groupOptional } from "./group-optional.ts";
 import type { Documentation } from "./type-model.ts";
 
 /** What the placeholders stand for. */
@@ -31,7 +32,7 @@ export const DOCUMENTED: TypeLayout = {
   fill(skeleton, placeholders) {
     const lines: string[] = [];
     let depth = 0;
-    for (const { text, comment } of readLines(skeleton, placeholders)) {
+    for (const { text, comment } of readLines(simplify(skeleton), placeholders)) {
       for (const each of comment) lines.push("  ".repeat(depth) + each);
       const leading = text.startsWith("}") ? 1 : 0;
       const indent = "  ".repeat(depth - leading);
@@ -43,14 +44,17 @@ export const DOCUMENTED: TypeLayout = {
   },
 };
 
-/** For a model to read: a line for each property, its comment behind it, no space that a reader can do without. */
+/**
+ * For a model to read: a line for each property, `name?:type` and behind it, after a space, what is said of it. No type
+ * has a space in it but within quotes.
+ */
 export const BRIEF: TypeLayout = {
   describe: describeBriefly,
   fill(skeleton, placeholders) {
-    return readLines(skeleton, placeholders)
+    return readLines(joinShortObjects(simplify(skeleton)), placeholders)
       .map(({ text, comment }, i) => {
         const indent = i === 0 || text.startsWith("}") ? "" : " ";
-        return indent + put(tighten(text), placeholders) + comment.join("\n");
+        return appendComment(indent + put(tighten(text), placeholders), comment);
       })
       .join("\n")
       .replace(/\{\n\}/g, "{}");
@@ -61,7 +65,7 @@ export const BRIEF: TypeLayout = {
 export const COMPACT: TypeLayout = {
   describe: () => [],
   fill(skeleton, placeholders) {
-    const lines = readLines(skeleton, placeholders).map(({ text }) => tighten(text));
+    const lines = readLines(groupOptional(simplify(skeleton)), placeholders).map(({ text }) => tighten(text));
     return lines
       .map((line, i) => {
         const end = line.endsWith("{") || i + 1 === lines.length || lines[i + 1]?.startsWith("}") ? "" : ",";
@@ -71,29 +75,41 @@ export const COMPACT: TypeLayout = {
   },
 };
 
-/** A comment to stand behind what it is about: ended by its line, or, when it has several, by its own end. */
+/** What stands behind a property: its default as a parameter would have it, its format, and the description. */
 function describeBriefly({ description = "", ...documentation }: Documentation): string[] {
   const facts: string[] = [];
   if (documentation.default !== undefined && !/default/i.test(description))
     facts.push(`= ${documentation.default}`);
   if (documentation.format !== undefined && !description.toLowerCase().includes(documentation.format))
-    facts.push(documentation.format);
-  if (documentation.deprecated) facts.push("@deprecated");
-  return trailingComment([description.trim(), ...facts].filter((each) => each !== "").join(" "));
+    facts.push(`(${documentation.format})`);
+  if (documentation.deprecated) facts.push("(deprecated)");
+  return briefLines([...facts, description.trim()].filter((each) => each !== "").join(" "));
 }
 
-/** A comment that ends with its line, or, when it has several, by its own end. No directive can be made of it. */
-export function trailingComment(text: string): string[] {
-  const lines = commentLines(
-    text
-      .trim()
-      .replace(/[ \t]+/g, " ")
-      .replaceAll("\n ", "\n"),
-  );
-  const [first = ""] = lines;
-  if (lines.length > 1) return `/* ${lines.join("\n")}*/`.split("\n");
-  if (first === "") return [];
-  return [`// ${first}`];
+/** The lines of a text with no more space than it needs; none when it is empty. Paragraphs that were wrapped are not. */
+export function briefLines(text: string): string[] {
+  const brief = commentLines(text.trim())
+    .join("\n")
+    .replace(/[ \t]+/g, " ")
+    .replaceAll("\n ", "\n")
+    .replace(WRAPPED, " ");
+  return brief === "" ? [] : brief.split("\n");
+}
+
+/** The end of a long line that goes on in lower case, and of any line before what is said of items. */
+const WRAPPED = /(?<=[^\n]{50})\n(?=[a-z(])|\n(?=(?:Items|Values): [^\n]*$)/g;
+
+/** Text as a comment that ends with its line, or, when it has several lines, by its own end. */
+export function trailingComment(lines: readonly string[]): string {
+  if (lines.length === 0) return "";
+  return lines.length === 1 ? `// ${lines[0]}` : `/* ${lines.join("\n")}*/`;
+}
+
+/** Puts a comment behind a line. One of a single line needs no mark there, unless an object has just begun. */
+function appendComment(line: string, comment: readonly string[]): string {
+  const [first = "", ...others] = comment;
+  const marked = others.length > 0 || first === "" || first.startsWith("/") || line.endsWith("{");
+  return marked ? line + trailingComment(comment) : `${line} ${first}`;
 }
 
 /** The lines of a skeleton, each with the comment on the property that begins there. */
@@ -101,12 +117,10 @@ function readLines(
   skeleton: string,
   { comments }: Placeholders,
 ): { text: string; comment: readonly string[] }[] {
-  return simplify(skeleton.replace(LIBRARY_COMMENT, ""))
-    .split("\n")
-    .map((text) => {
-      const index = /^ptc\$p\d+d(\d+)/.exec(text)?.[1];
-      return { text, comment: index === undefined ? [] : (comments[Number(index)] ?? []) };
-    });
+  return skeleton.split("\n").map((text) => {
+    const index = /^ptc\$p\d+d(\d+)/.exec(text)?.[1];
+    return { text, comment: index === undefined ? [] : (comments[Number(index)] ?? []) };
+  });
 }
 
 /** The library says the lengths of a tuple once more; nothing else of ours gives it anything to comment. */
@@ -125,9 +139,21 @@ function tighten(line: string): string {
   return line.replace(/\{ \[k: string\]: (?:any|unknown) \}/g, "object").replaceAll(" ", "");
 }
 
+/** Puts objects on one line in which nothing is described, as long as that is no long line. */
+function joinShortObjects(skeleton: string): string {
+  const joined = skeleton.replace(UNDESCRIBED, (object, lines: string) =>
+    lines.length > MAX_JOINED_CHARS ? object : `{${lines.trimEnd().replaceAll("\n", ",")}}`,
+  );
+  return joined === skeleton ? joined : joinShortObjects(joined);
+}
+
+/** An object within another, without a described property, and without one that takes several lines. */
+const UNDESCRIBED = /(?<!^)\{\n((?:(?!ptc\$p\d+d|\})[^\n]*(?<!\{)\n)+)\}/g;
+const MAX_JOINED_CHARS = 240;
+
 /** Takes brackets off that surround a whole type, and puts objects of an index signature alone on one line. */
 function simplify(skeleton: string): string {
-  const text = skeleton.replace(/\{\n(\[k: string\]: [^\n{}]*)\n\}/g, "{ $1 }");
+  const text = skeleton.replace(LIBRARY_COMMENT, "").replace(/\{\n(\[k: string\]: [^\n{}]*)\n\}/g, "{ $1 }");
   const open: number[] = [];
   const drop = new Set<number>();
   for (let i = 0; i < text.length; i++) {

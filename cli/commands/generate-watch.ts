@@ -20,14 +20,15 @@ export class ToolChanges {
   /** Resolves once there was a change since the last call, `timeoutMs` are over, or `stop` is aborted. */
   async next(stop: AbortSignal, timeoutMs?: number): Promise<void> {
     if (!this.#changed && !stop.aborted) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const timer = timeoutMs === undefined ? undefined : setTimeout(resolve, timeoutMs);
-      const onAbort = () => resolve();
-      stop.addEventListener("abort", onAbort);
-      this.#wake = resolve;
-      await promise;
-      clearTimeout(timer);
-      stop.removeEventListener("abort", onAbort);
+      await new Promise<void>((resolve) => {
+        const timer = timeoutMs === undefined ? undefined : setTimeout(() => this.#wake(), timeoutMs);
+        this.#wake = () => {
+          clearTimeout(timer);
+          stop.removeEventListener("abort", this.#wake);
+          resolve();
+        };
+        stop.addEventListener("abort", this.#wake);
+      });
     }
     this.#changed = false;
   }

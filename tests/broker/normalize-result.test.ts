@@ -3,6 +3,9 @@ import { normalizeResult, resultBytes } from "../../broker/normalize-result.ts";
 
 const text = (value: string) => ({ type: "text", text: value });
 const image = { type: "image", data: "AAAA", mimeType: "image/png" };
+const audio = { type: "audio", data: "AAAA", mimeType: "audio/wav" };
+const resource = { type: "resource", resource: { uri: "demo://a", text: "a" } };
+const link = { type: "resource_link", uri: "demo://b", name: "b" };
 
 describe("a tool's result", () => {
   it.each<[string, unknown, unknown]>([
@@ -18,6 +21,15 @@ describe("a tool's result", () => {
     ],
     ["several texts as lines", { content: [text("a"), text("b")] }, "a\nb"],
     ["an image as blocks", { content: [image] }, [image]],
+    ["audio as blocks", { content: [audio] }, [audio]],
+    ["a resource as blocks, its text too", { content: [resource] }, [resource]],
+    ["a link to a resource as blocks", { content: [link] }, [link]],
+    [
+      "mixed content as blocks",
+      { content: [text("{}"), audio, resource, link] },
+      [text("{}"), audio, resource, link],
+    ],
+    ["structured content beside an image", { content: [image], structuredContent: { a: 1 } }, { a: 1 }],
     ["text beside an image as blocks", { content: [text("a"), image] }, [text("a"), image]],
     ["no content as no blocks", { content: [] }, []],
   ])("gives %s", (_name, result, data) => {

@@ -6,6 +6,13 @@ afterAll(() => validator.close());
 
 const object = (properties: object, rest: object = {}) => ({ type: "object", properties, ...rest });
 
+/** A schema too deep for any validator, with a type that is none at the bottom. */
+function nested(levels: number): unknown {
+  let schema: unknown = { type: "file" };
+  for (let i = 0; i < levels; i++) schema = { items: schema };
+  return schema;
+}
+
 describe("checking arguments against a schema", () => {
   it.each<[string, unknown, unknown, string | undefined]>([
     ["accepts what fits", object({ a: { type: "number" } }), { a: 1 }, undefined],
@@ -57,8 +64,108 @@ describe("checking arguments against a schema", () => {
     ["accepts anything under a schema that is none", { type: 12 }, "x", undefined],
     ["accepts anything without a schema", undefined, "x", undefined],
     ["accepts nothing under false", false, "x", "boolean schema is false"],
+    ["accepts anything under a schema that is itself", { allOf: [{ $ref: "#" }] }, "x", undefined],
+    ["accepts anything under a schema of a thousand levels", nested(1_000), "x", undefined],
     ["does not fetch what a reference points to", { $ref: "http://127.0.0.1:9/x" }, "x", undefined],
   ])("%s", async (_name, schema, value, problem) => {
+    expect((await validator.check(schema, value))?.trim()).toBe(problem);
+  });
+
+  it.each<[string, unknown, unknown, string | undefined]>([
+    [
+      "required said by a property",
+      object({ a: { required: true }, b: { required: false } }),
+      {},
+      ".a is missing",
+    ],
+    ["exclusive limits of draft 4", { minimum: 1, exclusiveMinimum: true }, 1, "must be > 1"],
+    ["upper limits of draft 4", { maximum: 1, exclusiveMaximum: false }, 2, "must be <= 1"],
+    [
+      "tuples of draft-07 without $schema",
+      { items: [{ type: "string" }], additionalItems: false },
+      ["a", 1],
+      "must NOT have more than 1 items",
+    ],
+    ["nullable with a type", object({ a: { type: "string", nullable: true } }), { a: null }, undefined],
+    [
+      "nullable with an enum",
+      object({ a: { type: "string", nullable: true, enum: ["x"] } }),
+      { a: null },
+      undefined,
+    ],
+    [
+      "nullable without a type",
+      object({ a: { $ref: "#/$defs/x", nullable: true } }, { $defs: { x: { type: "string" } } }),
+      { a: null },
+      undefined,
+    ],
+    [
+      "what else a nullable must be",
+      object({ a: { type: "string", nullable: true } }),
+      { a: 1 },
+      ".a must be string, not 1",
+    ],
+    [
+      "beside a type that is none",
+      object({ a: { type: "file" }, b: { type: "string" } }),
+      { a: 1, b: 2 },
+      ".b must be string, not 2",
+    ],
+    [
+      "beside an enum of nothing",
+      object({ a: { enum: [] }, b: { type: "string" } }),
+      { a: 1, b: 2 },
+      ".b must be string, not 2",
+    ],
+    [
+      "beside a pattern of another language",
+      object({ a: { pattern: "(?i)x" }, b: { type: "string" } }),
+      { a: "y", b: 2 },
+      ".b must be string, not 2",
+    ],
+    [
+      "beside a reference to nothing",
+      object({ a: { $ref: "#/$defs/gone" }, b: { type: "string" } }),
+      { a: 1, b: 2 },
+      ".b must be string, not 2",
+    ],
+    [
+      "beside a property that is no schema",
+      object({ a: "text", b: { type: "string" } }),
+      { a: 1, b: 2 },
+      ".b must be string, not 2",
+    ],
+    [
+      "names that match none of its patterns",
+      object({}, { patternProperties: { "(?i)^x": {} }, additionalProperties: false }),
+      { X1: 1 },
+      undefined,
+    ],
+    [
+      "what is not",
+      object({ a: { not: { type: "file" } }, b: { type: "string" } }),
+      { a: 1, b: "x" },
+      undefined,
+    ],
+    [
+      "one of several, of which one is none",
+      { oneOf: [{ type: "file" }, { type: "string" }] },
+      "x",
+      undefined,
+    ],
+    [
+      "anchors of draft-07 and of draft 4",
+      object({ a: { $ref: "#x" }, b: { type: "string", $id: "#x" }, c: { id: "c" } }),
+      { a: 1 },
+      ".a must be string, not 1",
+    ],
+    [
+      "a schema that wants to be asked later",
+      { $async: true, type: "object", required: ["a"] },
+      {},
+      ".a is missing",
+    ],
+  ])("understands of a schema that is none: %s", async (_name, schema, value, problem) => {
     expect((await validator.check(schema, value))?.trim()).toBe(problem);
   });
 

@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { seededRandom } from "../../bench/sample-values.ts";
 import { readCatalog } from "../../catalog/catalog-file.ts";
 import { planGeneration } from "../../catalog/generate-plan.ts";
 import { writeGenerated } from "../../catalog/write-generated.ts";
 import { listingOf } from "../codegen/list-tools.ts";
-import { seededRandom } from "../codegen/sample-values.ts";
 
 let base: string;
 beforeEach(() => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Agreement, type Judged, measureAgreement } from "./fidelity.ts";
+import { type Agreement, type Judged, measureAgreement } from "../../bench/fidelity.ts";
 import { listingOf } from "./list-tools.ts";
 import { toolLists, toolListsPresent, whyToolListsAreSkipped } from "./tool-lists.ts";
 
@@ -93,6 +93,46 @@ const CONSTRUCTS: Record<string, object> = {
     "StartTime>": { type: "boolean" },
     "{{userId}}": str,
   }),
+  "what stands beside a $ref": {
+    ...holding({ $ref: "#/$defs/x", type: "object", properties: { n: num }, required: ["n"] }),
+    $defs: { x: { type: "object", properties: { s: str }, required: ["s"] } },
+  },
+  "an anchor": { ...holding({ $ref: "#x" }), $defs: { any: { $anchor: "x", ...object({ s: str }) } } },
+  "definitions within a property": object({
+    a: { type: "object", definitions: { x: { enum: ["p", "q"] } }, properties: { s: str } },
+    b: { $ref: "#/properties/a/definitions/x" },
+  }),
+  "a chain of references": {
+    ...holding({ $ref: "#/$defs/a" }),
+    $defs: {
+      a: { $ref: "#/$defs/b~1c" },
+      "b/c": { type: "array", items: { anyOf: [{ $ref: "#/$defs/a" }, { type: "null" }] } },
+    },
+  },
+  "a reference in allOf": {
+    ...holding({ allOf: [{ $ref: "#/$defs/x" }, { type: "object", properties: { n: num } }] }),
+    $defs: { x: { type: "object", properties: { s: str }, required: ["s"] } },
+  },
+  "one of several required properties": {
+    type: "object",
+    properties: { a: str, b: num },
+    anyOf: [{ required: ["a"] }, { required: ["b"] }],
+  },
+  "an enum of everything": holding({ enum: ["a", 1, null, true, { k: [1, "x"] }, [], "\u2028"] }),
+  "nullable, of OpenAPI": holding({ type: "string", nullable: true, enum: ["a"] }),
+  "nullable beside a $ref": {
+    ...holding({ $ref: "#/$defs/x", nullable: true }),
+    $defs: { x: object({ s: str }) },
+  },
+  "required, of draft 3": object({ a: { type: "string", required: true }, b: { ...num, required: false } }),
+  "limits of draft 4": holding({ type: "number", minimum: 0, exclusiveMinimum: true }),
+  "a tuple of draft-07 without $schema": holding({
+    type: "array",
+    items: [str, num],
+    additionalItems: false,
+    minItems: 2,
+  }),
+  "a schema beside one that is none": object({ a: { type: "file" }, b: num }, { required: ["b"] }),
   "a condition with then": object(
     { kind: { enum: ["a", "b"] }, only: num },
     {

@@ -1,11 +1,12 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
+import { compileGenerated } from "../../bench/compile-generated.ts";
 import { GENERATOR } from "../../codegen/generator-version.ts";
 import { RUNTIME_DECLARATIONS } from "../../codegen/print-runtime.ts";
+import { printCompactSignature, printToolSignature } from "../../codegen/print-signature.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { serverModule } from "../../protocol/tool-name.ts";
-import { compileGenerated } from "./compile-generated.ts";
 import { generateModule } from "./list-tools.ts";
 
 const folder = resolve(import.meta.dirname, "../golden");
@@ -43,6 +44,17 @@ describe("golden modules", () => {
     if (process.env.PTC_UPDATE_GOLDEN === "1") writeFileSync(golden, text);
     expect(text).toBe(readFileSync(golden, "utf8"));
     expect(warnings).toEqual([]);
+  });
+
+  test.each(cases)("the signatures of %s are as they were reviewed", async (name) => {
+    const { server } = await generate(name);
+    const texts: string[] = [];
+    for (const tool of server.tools)
+      texts.push(await printToolSignature(tool), await printCompactSignature(tool));
+    const golden = join(folder, name, "signatures.txt");
+    const text = `${texts.join("\n\n")}\n`;
+    if (process.env.PTC_UPDATE_GOLDEN === "1") writeFileSync(golden, text);
+    expect(text).toBe(readFileSync(golden, "utf8"));
   });
 
   test("all of them pass the strictest settings of TypeScript", () => {

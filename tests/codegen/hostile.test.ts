@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { compileGenerated } from "../../bench/compile-generated.ts";
 import { RUNTIME_DECLARATIONS } from "../../codegen/print-runtime.ts";
-import { compileGenerated } from "./compile-generated.ts";
 import { generateModule } from "./list-tools.ts";
 import { parseModule, tokenize } from "./parse-module.ts";
 

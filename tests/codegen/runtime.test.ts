@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { compileGenerated } from "../../bench/compile-generated.ts";
 import { printGlobals } from "../../codegen/print-globals.ts";
 import { RUNTIME_DECLARATIONS } from "../../codegen/print-runtime.ts";
-import { compileGenerated } from "./compile-generated.ts";
 import { generateModule } from "./list-tools.ts";
 
 const schema = { type: "object", properties: { q: { type: "string" } }, additionalProperties: false };

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { compileGenerated } from "../../bench/compile-generated.ts";
 import { commentLines } from "../../codegen/escape.ts";
-import { printCompactSignature, printToolSignature } from "../../codegen/print-signature.ts";
+import { printCompactSignature, printToolSignature, SIGNATURE_FORM } from "../../codegen/print-signature.ts";
 import type { ToolModel } from "../../codegen/tool-model.ts";
 import { buildServerModel } from "../../codegen/tool-model.ts";
-import { compileGenerated } from "./compile-generated.ts";
 import { listingOf } from "./list-tools.ts";
 import { toolLists, toolListsPresent, whyToolListsAreSkipped } from "./tool-lists.ts";
 
@@ -18,14 +18,19 @@ async function signaturesOf(tool: unknown): Promise<{ full: string; compact: str
   return { full: await printToolSignature(model), compact: await printCompactSignature(model) };
 }
 
-/** A signature without comments, and with other strings; throws where a comment or a string does not end. */
+/**
+ * A signature without comments, and with other strings; throws where a comment or a string does not end. What stands
+ * behind a space is a comment, too, unless the space begins a line or follows the word `type`.
+ */
 function codeOf(signature: string, putString: (string: string) => string = () => '""'): string {
-  const pattern = /\/\*[\s\S]*?\*\/|\/\/.*(?:\n|$)|("(?:[^"\\\n]|\\.)*")|([^"/]+)/y;
+  const pattern =
+    /\/\*[\s\S]*?\*\/|\/\/.*(?:\n|$)|(?<!^|^type) (?!\/\*).*|("(?:[^"\\\n]|\\.)*")|([^"/ ]+| )/my;
   let code = "";
   while (pattern.lastIndex < signature.length) {
     const match = pattern.exec(signature);
     if (match === null) throw new Error(`unexpected text in ${JSON.stringify(signature)}`);
-    code += match[1] === undefined ? (match[2] ?? "\n") : putString(match[1]);
+    const [comment, string, text] = match;
+    code += string === undefined ? (text ?? (comment.startsWith("//") ? "\n" : "")) : putString(string);
   }
   return code;
 }
@@ -69,11 +74,11 @@ describe("signatures", () => {
       [
         "// Finds files. Looks at names alone.",
         "searchFiles({",
-        " query:string// What to look for",
-        ' kind?:"file"|"folder"// = "file"',
+        " query:string What to look for",
+        ' kind?:"file"|"folder" = "file"',
         " within?:{/* Where.",
         "Everywhere, without it.*/",
-        " path?:string// uri",
+        " path?:string (uri)",
         "}",
         " more?:object",
         "}):Promise<{",
@@ -93,6 +98,83 @@ describe("signatures", () => {
         "type File={name?:string}",
       ].join("\n"),
     );
+  });
+
+  test("put default, format and deprecation before what is said, and join lines that were wrapped", async () => {
+    const wrapped = `${"Long enough to have been wrapped by hand, ".repeat(2)}\nand going on.\n\n- a list\n- of two`;
+    const properties = {
+      at: { type: "string", format: "date-time", default: "now", description: "When" },
+      old: {
+        type: "array",
+        items: { enum: [1, 2], description: "one" },
+        description: "Which",
+        deprecated: true,
+      },
+      more: { type: "number", description: wrapped },
+      slash: { type: "number", description: "/* not a comment" },
+      any: {},
+    };
+    const { full } = await signaturesOf({ name: "t", inputSchema: { type: "object", properties } });
+    expect(full).toBe(
+      [
+        "t({",
+        ' at?:string = "now" (date-time) When',
+        " old?:(1|2)[] (deprecated) Which Items: one",
+        ` more?:number/* ${wrapped.replace(" \n", " ").replace(/ {2}/g, " ")}*/`,
+        " slash?:number// /* not a comment",
+        " any?:unknown",
+        "})",
+      ].join("\n"),
+    );
+  });
+
+  test("have a form that one sentence explains", async () => {
+    const inputSchema = { type: "object", properties: { a: { type: "string", default: "value" } } };
+    const outputSchema = { type: "object", properties: { b: {} } };
+    const { full } = await signaturesOf({ name: "name", inputSchema, outputSchema });
+    const [call, fallback] = [...SIGNATURE_FORM.matchAll(/`(.*?)`/g)].map(([, form = ""]) => form);
+    expect(full.replace(/\{\n a.*\n\}/, "{arguments}").replace(/<.*>/s, "<result>")).toBe(call);
+    expect(full.replace('"value"', "value")).toContain(`a?:string ${fallback}`);
+  });
+
+  test.each<[string, object, string]>([
+    [
+      "alone",
+      { type: "object", properties: { a: {}, b: {}, c: {}, d: {} } },
+      "t(args:Partial<{a:unknown,b:unknown,c:unknown,d:unknown}>)",
+    ],
+    [
+      "beside required ones, within a list",
+      {
+        type: "object",
+        properties: {
+          list: {
+            type: "array",
+            items: {
+              type: "object",
+              properties: {
+                a: {},
+                b: { type: "object", properties: {} },
+                c: {},
+                d: {},
+                e: {},
+                f: { type: "null" },
+              },
+              required: ["c"],
+            },
+          },
+        },
+        required: ["list"],
+      },
+      "t({list:({c:unknown}&Partial<{a:unknown,b:object,d:unknown,e:unknown,f:null}>)[]})",
+    ],
+    [
+      "not when there are few",
+      { type: "object", properties: { a: {}, b: {}, c: {} } },
+      "t({a?:unknown,b?:unknown,c?:unknown})",
+    ],
+  ])("group many optional properties in the compact form: %s", async (_what, inputSchema, compact) => {
+    expect((await signaturesOf({ name: "t", inputSchema })).compact).toBe(compact);
   });
 
   test("of a tool without arguments and results are its name", async () => {

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, member, SchemaReferences } from "../../codegen/schema-references.ts";
+import { isObject, type JsonObject, member, SchemaReferences } from "../codegen/schema-references.ts";
 
 /** Draws of a number in [0, 1), the same on every run. */
 export function seededRandom(seed: number): () => number {
@@ -40,8 +40,11 @@ export class ValueSampler {
   sample(schema: unknown, depth = 0): unknown {
     if (!isObject(schema)) return this.#anything();
     const ref = member(schema, "$ref");
-    if (typeof ref === "string" && depth < 12)
-      return this.#also(schema, this.sample(this.#references.resolve(ref), depth + 1), depth);
+    if (typeof ref === "string" && depth < 12) {
+      const target = this.sample(this.#references.resolve(ref), depth + 1);
+      const own = isObject(target) && "properties" in schema ? this.#object(schema, depth) : {};
+      return this.#also(schema, isObject(target) ? { ...own, ...target } : target, depth);
+    }
     if (Object.hasOwn(schema, "const")) return schema.const;
     const values = member(schema, "enum");
     if (Array.isArray(values) && values.length > 0) return this.#pick(values);

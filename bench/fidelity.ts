@@ -1,10 +1,9 @@
-import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
-import { Ajv2020 } from "ajv/dist/2020.js";
-import addFormats from "ajv-formats";
-import { planGeneration } from "../../catalog/generate-plan.ts";
-import { isObject } from "../../codegen/schema-references.ts";
-import type { ServerListing } from "../../codegen/server-listing.ts";
-import { namespacedName, serverModule } from "../../protocol/tool-name.ts";
+import type { ErrorObject, ValidateFunction } from "ajv";
+import { compileSchema } from "../broker/schema-check.ts";
+import { planGeneration } from "../catalog/generate-plan.ts";
+import { isObject } from "../codegen/schema-references.ts";
+import type { ServerListing } from "../codegen/server-listing.ts";
+import { namespacedName, serverModule } from "../protocol/tool-name.ts";
 import { compileGenerated } from "./compile-generated.ts";
 import { mutate, seededRandom, ValueSampler } from "./sample-values.ts";
 
@@ -29,14 +28,8 @@ export interface Agreement {
   refused: Judged[];
 }
 
-const OPTIONS = {
-  strict: false,
-  allErrors: true,
-  validateSchema: false,
-  addUsedSchema: false,
-  logger: false,
-  verbose: true,
-} as const;
+/** Share of the values refused for their shape that must not type-check. A list is an object to the compiler. */
+const MIN_REFUSED = 0.999;
 
 /** Samples and mutates values of every schema, and asks the validator and the compiler about each. */
 export async function measureAgreement(listings: readonly ServerListing[], each: number): Promise<Agreement> {
@@ -56,7 +49,7 @@ export async function measureAgreement(listings: readonly ServerListing[], each:
       for (const role of ["input", "output"] as const) {
         const schema = tool[`${role}Schema`];
         const typeName = names?.[role];
-        const validate = schema === undefined ? undefined : compileSchema(schema);
+        const validate = schema === undefined ? undefined : compileForCalls(schema, role);
         if (validate === undefined || typeName === undefined || typeName === "any") continue;
         agreement.schemas++;
         used.add(typeName);
@@ -133,22 +126,23 @@ function expressible(errors: readonly ErrorObject[]): string[] | undefined {
       (keyword === "oneOf" && params.passingSchemas === null) ||
       (extra && !combined);
     // Properties that are not declared one by one have the type that all others have, too.
-    if (!aboutShape || /\/(?:additionalProperties|patternProperties|propertyNames|not|if)\//.test(schemaPath))
+    if (
+      !aboutShape ||
+      /\/(?:additionalProperties|unevaluatedProperties|patternProperties|propertyNames|not|if)\//.test(
+        schemaPath,
+      )
+    )
       return;
   }
   return errors.map(({ keyword }) => keyword);
 }
 
-function compileSchema(schema: unknown): ValidateFunction | undefined {
+/** What checks the arguments and results of a tool when it is called. */
+function compileForCalls(schema: unknown, role: "input" | "output"): ValidateFunction | undefined {
   if (!isObject(schema)) return undefined;
-  const ajv = /draft-0[4-7]/.test(String(schema.$schema)) ? new Ajv(OPTIONS) : new Ajv2020(OPTIONS);
-  (addFormats as unknown as typeof addFormats.default)(ajv);
-  const { $schema: _, ...rest } = schema;
-  try {
-    return ajv.compile({ ...rest, ...(rest.type === undefined ? { type: "object" } : {}) });
-  } catch {
-    return undefined;
-  }
+  // Arguments are an object, whatever a schema forgets to say.
+  const complete = role === "input" && schema.type === undefined ? { ...schema, type: "object" } : schema;
+  return compileSchema(JSON.stringify(complete), true);
 }
 
 /** The types of a module's tools by namespaced name. */
@@ -166,5 +160,19 @@ function literal(value: unknown): string {
   // One value is one line for the compiler, too.
   return JSON.stringify(value)
     .replaceAll('"__proto__":', '["__proto__"]:')
-    .replace(/[\u2028\u2029]/g, " ");
+    .replaceAll("\u2028", "\\u2028")
+    .replaceAll("\u2029", "\\u2029");
+}
+
+/** Prints how often types and validator agree, and returns whether that is often enough. */
+export function reportAgreement({ schemas, accepted, refused }: Agreement): boolean {
+  const typed = accepted.filter(({ typeChecks }) => typeChecks).length;
+  const untyped = refused.filter(({ typeChecks }) => !typeChecks).length;
+  const holds = typed === accepted.length && untyped >= refused.length * MIN_REFUSED;
+  console.log(
+    `fidelity: ${typed} of ${accepted.length} accepted values type-check, ${untyped} of ${refused.length} values ` +
+      `refused for their shape do not (at least all and ${MIN_REFUSED * 100} %) ${holds ? "ok" : "TYPES DIFFER"}`,
+  );
+  console.log(`    values sampled and mutated from ${schemas} schemas`);
+  return holds;
 }

@@ -38,7 +38,7 @@ export function compileGenerated(files: ReadonlyMap<string, string>): string[] {
       mkdirSync(dirname(join(dir, path)), { recursive: true });
       writeFileSync(join(dir, path), text);
     }
-    const tsc = resolve(import.meta.dirname, "../../node_modules/.bin/tsc");
+    const tsc = resolve(import.meta.dirname, "../node_modules/.bin/tsc");
     const run = spawnSync(tsc, ["--project", dir, "--pretty", "false"], {
       encoding: "utf8",
       maxBuffer: 2 ** 28,
