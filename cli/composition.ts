@@ -1,19 +1,26 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ArchiveWriter } from "../archive/archive-writer.ts";
 import type { Approver } from "../broker/approvals.ts";
+import { AuditLog } from "../broker/audit-log.ts";
 import { Dispatcher } from "../broker/dispatcher.ts";
 import { type ListingObserver, LiveToolServers } from "../broker/live-tool-servers.ts";
+import { Redactor } from "../broker/redaction.ts";
 import { IsolatingValidator } from "../broker/schema-validator.ts";
 import { type PoolOptions, UpstreamPool, type UpstreamSource } from "../broker/upstream-pool.ts";
 import { definitionDigest } from "../codegen/parse-tool.ts";
 import { type ExecutedProgram, executeProgram, type RunOptions } from "../execution/execute-program.ts";
 import type { TypecheckMode } from "../execution/prepare-program.ts";
 import type { Program } from "../execution/program.ts";
+import { ArchivingRecorder } from "../execution/record-runs.ts";
+import { type RecordedRun, type Replayed, replayProgram } from "../execution/replay-program.ts";
+import { type CheckedModules, createTypeChecker } from "../execution/type-check.ts";
 import { DockerEngine } from "../sandbox/docker-engine.ts";
 import { sweepContainers, sweepProcesses } from "../sandbox/leftovers.ts";
 import { OnDemandSource } from "../sandbox/on-demand-source.ts";
 import { currentProcess, formatIdentity, type ProcessIdentity } from "../sandbox/process-identity.ts";
 import { StateDirectory } from "../sandbox/state-directory.ts";
+import { WarmPool } from "../sandbox/warm-pool.ts";
 import type { Configuration } from "./configuration/configuration.ts";
 import { moduleUrl, version } from "./package.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -21,7 +28,11 @@ import { buildPolicy, type ToolSet } from "./tool-set.ts";
 
 export const clock = { nowMs: () => performance.now(), now: () => performance.now() };
 
+/** Everybody who uses ptc on this machine, on the command line or over stdio, is the one who started it. */
+const PRINCIPAL = "local";
+
 export interface ProgramOptions extends Omit<RunOptions, "limits" | "typecheck"> {
+  source: "run" | "serve" | "replay";
   approver: Approver;
   /** Instead of the configured one. */
   timeoutMs?: number | undefined;
@@ -29,11 +40,26 @@ export interface ProgramOptions extends Omit<RunOptions, "limits" | "typecheck">
   typecheck?: TypecheckMode | undefined;
 }
 
+export interface CompositionOptions extends PoolOptions {
+  /** Sandboxes that are kept started; none without it. */
+  warm?: number;
+  onListed?: ListingObserver;
+  onWarning: (message: string) => void;
+}
+
 export interface Execution {
   upstreams: UpstreamPool;
   servers: LiveToolServers;
+  /** Starts ahead what the first program would have to wait for. */
+  warm(): void;
   /** Runs a program against the tools as they were when it began. */
   run(program: Program, tools: ToolSet, options: ProgramOptions): Promise<ExecutedProgram>;
+  /** Runs a recorded program again, without any server. */
+  replay(
+    run: RecordedRun,
+    modules: CheckedModules,
+    options: Parameters<typeof replayProgram>[2],
+  ): Promise<Replayed>;
   /** Ends every server and clears what this process keeps on disk. Never throws. */
   close(): Promise<void>;
 }
@@ -42,32 +68,55 @@ export interface Execution {
 export function composeExecution(
   configuration: Configuration,
   env: Surroundings["env"],
-  options: PoolOptions & { onListed?: ListingObserver } = {},
+  options: CompositionOptions,
 ): Execution {
-  const { execution, sandbox } = configuration;
+  const { execution } = configuration;
   const { state, self } = openState(env);
   const engine = new DockerEngine();
   const swept = sweepContainers(engine, self).catch(() => {});
   const pool = composeUpstreams(configuration, state, options);
   const servers = composeServers(configuration, pool, options.onListed);
   const validator = new IsolatingValidator(moduleUrl("broker/schema-worker"));
-  const sandboxes = new OnDemandSource({
-    engine,
-    state,
-    owner: formatIdentity(self),
-    image: sandbox.image,
-    runtime: sandbox.runtime,
-    limits: { memoryMb: execution.memoryMb, cpus: execution.cpus, pids: execution.pids },
+  const sandboxes = composeSandboxes(configuration, { engine, state, self }, options.warm ?? 0);
+  const redactor = new Redactor(configuration.secrets);
+  const typeChecker = createTypeChecker();
+  const archive = new ArchiveWriter(
+    { path: configuration.archive.path, keepDays: configuration.archive.keepDays },
+    moduleUrl("archive/writer-worker"),
+  );
+  const audit = new AuditLog({
+    path: join(configuration.directory, ".ptc", "audit.jsonl"),
+    clock: { nowMs: Date.now },
+    redactor,
+    onFailure: options.onWarning,
   });
   const policy = buildPolicy(configuration);
+  const parts = { sandboxes, redactor, typeChecker, clock, toolVersion: version };
   return {
     upstreams: pool,
     servers,
-    run(program, { tools, modules }, { approver, timeoutMs, typecheck, ...rest }) {
+    warm() {
+      sandboxes.prime();
+      void typeChecker.warm();
+    },
+    run(program, { stored, tools, modules }, { source, approver, timeoutMs, typecheck, ...rest }) {
       const dispatcher = new Dispatcher({ tools, policy, servers, validator });
+      const recorder = new ArchivingRecorder({
+        archive,
+        audit,
+        redactor,
+        tools,
+        servers: new Map(
+          [...(stored?.lock.servers ?? [])].map(([name, { implementation }]) => [name, implementation]),
+        ),
+        principal: PRINCIPAL,
+        source,
+        versions: { ptc: version, node: process.versions.node },
+        now: Date.now,
+      });
       return executeProgram(
         program,
-        { sandboxes, modules, dispatcher, approver, clock, toolVersion: version },
+        { ...parts, modules, dispatcher, approver, recorder },
         {
           ...rest,
           limits: { ...execution, timeoutMs: timeoutMs ?? execution.timeoutMs },
@@ -75,11 +124,36 @@ export function composeExecution(
         },
       );
     },
+    replay: (run, modules, replayOptions) => replayProgram(run, { ...parts, modules }, replayOptions),
     async close() {
-      await Promise.all([pool.close(), validator.close(), swept]);
+      await Promise.all([
+        pool.close(),
+        validator.close(),
+        typeChecker.close(),
+        sandboxes.close(),
+        archive.close(),
+        audit.close(),
+        swept,
+      ]);
       state.remove();
     },
   };
+}
+
+function composeSandboxes(
+  { execution, sandbox }: Configuration,
+  { engine, state, self }: { engine: DockerEngine; state: StateDirectory; self: ProcessIdentity },
+  size: number,
+): WarmPool {
+  const starter = new OnDemandSource({
+    engine,
+    state,
+    owner: formatIdentity(self),
+    image: sandbox.image,
+    runtime: sandbox.runtime,
+    limits: { memoryMb: execution.memoryMb, cpus: execution.cpus, pids: execution.pids },
+  });
+  return new WarmPool(starter, { size });
 }
 
 /** Upstream clients for every configured server. The MCP client is loaded when the first of them is used. */

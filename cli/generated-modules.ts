@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { ModuleSource } from "../execution/bundle.ts";
+import { RUNTIME_DECLARATIONS } from "../codegen/print-runtime.ts";
+import type { CheckedModules } from "../execution/type-check.ts";
 import type { Configuration } from "./configuration/configuration.ts";
 
 /** The folder of generated modules: beside the configuration file, wherever ptc was started. */
@@ -9,7 +10,8 @@ export function generatedDirectory(configuration: Configuration): string {
 }
 
 /** The modules that `ptc generate` wrote, for the servers in use. */
-export class GeneratedModules implements ModuleSource {
+export class GeneratedModules implements CheckedModules {
+  readonly declarations = RUNTIME_DECLARATIONS;
   readonly #directory: string;
   readonly #modules: readonly string[];
 

@@ -16,6 +16,7 @@ import { loadConfiguration } from "../configuration/load.ts";
 import { unmatchedPatterns } from "../configuration/unmatched-patterns.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
 import { generatedDirectory } from "../generated-modules.ts";
+import { describeListing, readModules } from "../regenerate.ts";
 import { exitOnSignals, SIGNALS, type Surroundings, write } from "../surroundings.ts";
 import { ToolChanges, watchTools } from "./generate-watch.ts";
 
@@ -139,14 +140,14 @@ async function list(
 ): Promise<Listed> {
   const listed: Listed = { listings: [], failures: [] };
   await Promise.all(
-    servers.map(async ({ name, description }) => {
+    servers.map(async (server) => {
       try {
-        const listing = await pool.get(name)?.list(signal);
+        const listing = await pool.get(server.name)?.list(signal);
         if (listing === undefined) return;
-        listed.listings.push({ name, ...(description === undefined ? {} : { description }), ...listing });
+        listed.listings.push(describeListing(server, listing));
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error;
-        listed.failures.push({ server: name, message: error.message });
+        listed.failures.push({ server: server.name, message: error.message });
       }
     }),
   );
@@ -157,16 +158,6 @@ async function list(
 function keptServers(configuration: Configuration, { listings }: Listed): string[] {
   const listed = new Set(listings.map((listing) => listing.name));
   return configuration.servers.map((server) => server.name).filter((name) => !listed.has(name));
-}
-
-/** The modules as they are on disk: those that would not change need not be printed again. */
-function readModules(directory: string, stored: StoredCatalog | undefined): Map<string, string> {
-  const modules = new Map<string, string>();
-  for (const { module } of stored?.catalog.servers ?? []) {
-    const path = `servers/${module}/index.ts`;
-    if (existsSync(join(directory, path))) modules.set(path, readFileSync(join(directory, path), "utf8"));
-  }
-  return modules;
 }
 
 async function warn(

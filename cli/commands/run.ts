@@ -62,11 +62,13 @@ async function run(file: string, flags: RunFlags, surroundings: Surroundings): P
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd });
   const tools = await loadToolSet(configuration);
   refuseUnmatchedPatterns(configuration, tools);
-  const execution = composeExecution(configuration, env);
+  const onWarning = (message: string) => void surroundings.stderr.write(`ptc: warning: ${message}\n`);
+  const execution = composeExecution(configuration, env, { onWarning });
 
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
-  const { envelope, typeWarning, cleared } = await execution.run(program, tools, {
+  const { envelope, typeWarning, recorded, cleared } = await execution.run(program, tools, {
+    source: "run",
     approver: buildApprover(flags.approve, surroundings),
     timeoutMs,
     typecheck: parseTypecheck(flags.typecheck),
@@ -75,6 +77,8 @@ async function run(file: string, flags: RunFlags, surroundings: Surroundings): P
   });
   if (typeWarning !== undefined) surroundings.stderr.write(`ptc: type warnings:\n${typeWarning}\n`);
   await write(surroundings.stdout, `${renderEnvelope(envelope)}\n`);
+  const unrecorded = await recorded;
+  if (unrecorded !== undefined) onWarning(unrecorded);
   await Promise.all([cleared, execution.close()]);
   if (envelope.result.ok) return EXIT.done;
   if (envelope.result.error.type !== "SandboxUnavailable") return EXIT.failed;

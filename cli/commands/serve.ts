@@ -37,12 +37,18 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
   refuseUnmatchedPatterns(configuration, await catalog.current());
   const execution = composeExecution(configuration, env, {
     idleMs: IDLE_MS,
+    warm: configuration.sandbox.warm,
+    onWarning,
     onListed: (server, listing) => void catalog.absorb(server, listing),
   });
   followChanges(execution, catalog, onWarning);
   void listUnknownServers(execution, catalog, onWarning);
   const runner: ProgramRunner = {
-    run: async (program, options) => execution.run(program, await catalog.current(), options),
+    async run(program, options) {
+      const executed = await execution.run(program, await catalog.current(), { ...options, source: "serve" });
+      void executed.recorded.then((problem) => problem === undefined || onWarning(problem));
+      return executed;
+    },
   };
   for (const signal of SIGNALS) surroundings.on(signal, () => stdin.destroy());
   const { serveMcp } = await import("../../server/mcp-server.ts");
@@ -51,6 +57,7 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     catalog,
     runner,
     clock,
+    onReady: () => execution.warm(),
     maxPrograms: configuration.execution.maxParallelPrograms,
     stdin,
     stdout,
