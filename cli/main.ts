@@ -17,6 +17,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
   search: async () => (await import("./commands/search.ts")).searchCommand,
   inspect: async () => (await import("./commands/inspect.ts")).inspectCommand,
   measure: async () => (await import("./commands/measure.ts")).measureCommand,
+  replay: async () => (await import("./commands/replay.ts")).replayCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   image: async () => (await import("./commands/image.ts")).imageCommand,
 };

@@ -8,7 +8,6 @@ import { MAX_CLAIM_FAILURE_BYTES } from "../protocol/limits.ts";
 import type { ProgramEnvironment } from "../protocol/messages.ts";
 import type { Sandbox, SandboxSource } from "../sandbox/sandbox.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
-import type { ModuleSource } from "./bundle.ts";
 import type { CallObserver } from "./call-log.ts";
 import type { Verdict } from "./judge.ts";
 import { type Prepared, prepareProgram, type TypecheckMode } from "./prepare-program.ts";
@@ -18,7 +17,7 @@ import type { RunRecorder } from "./run-recorder.ts";
 import { RunnerOutput } from "./runner-output.ts";
 import { sealEnvelope } from "./seal.ts";
 import { TimeLimit } from "./time-limit.ts";
-import type { TypeChecker } from "./type-check.ts";
+import type { CheckedModules, TypeChecker } from "./type-check.ts";
 import { UsedModules } from "./used-modules.ts";
 
 export type ExecutionLimits = InsideLimits;
@@ -28,7 +27,7 @@ const TIME_ZONE = "UTC";
 
 export interface ExecutionParts {
   sandboxes: SandboxSource;
-  modules: ModuleSource;
+  modules: CheckedModules;
   dispatcher: CallDispatcher;
   approver: Approver;
   redactor: Redactor;

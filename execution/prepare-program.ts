@@ -1,7 +1,7 @@
 import { buildFailure, type Failure } from "../protocol/failure.ts";
-import { bundleProgram, type ModuleSource } from "./bundle.ts";
+import { bundleProgram } from "./bundle.ts";
 import type { Program } from "./program.ts";
-import type { TypeChecker } from "./type-check.ts";
+import type { CheckedModules, TypeChecker } from "./type-check.ts";
 
 export type TypecheckMode = "error" | "warn" | "off";
 
@@ -13,7 +13,7 @@ export type Prepared = { ok: true; bundle: string; warning?: string } | { ok: fa
  */
 export async function prepareProgram(
   program: Program,
-  modules: ModuleSource,
+  modules: CheckedModules,
   checker: TypeChecker | undefined,
   mode: TypecheckMode,
 ): Promise<Prepared> {

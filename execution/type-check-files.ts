@@ -43,7 +43,7 @@ export interface CheckedTexts {
   toolNames: ReadonlyMap<string, { module: string; identifier: string }>;
 }
 
-/** The virtual files of the type checker. Generated modules stay once they have been seen, so that they are parsed once. */
+/** The virtual files of the type checker. Generated modules stay in place; only those that a program imports are read. */
 export class CheckedFiles implements VirtualFiles {
   readonly #files = new Map<string, string>([
     [CONFIG_PATH, JSON.stringify(CONFIG)],

@@ -73,7 +73,6 @@ class ProcessTypeChecker implements TypeChecker {
     this.#closed = true;
     const session = this.#session;
     this.#session = undefined;
-    session?.kill();
     await Promise.all([session?.ended, this.#last]);
   }
 

@@ -1,12 +1,16 @@
-import type { ModuleSource } from "./bundle.ts";
+import type { CheckedModules } from "./type-check.ts";
 
 /** Passes modules on, and remembers those that were used as they were. */
-export class UsedModules implements ModuleSource {
+export class UsedModules implements CheckedModules {
   readonly used = new Map<string, string>();
-  readonly #source: ModuleSource;
+  readonly #source: CheckedModules;
 
-  constructor(source: ModuleSource) {
+  constructor(source: CheckedModules) {
     this.#source = source;
+  }
+
+  get declarations(): string {
+    return this.#source.declarations;
   }
 
   modules(): readonly string[] {
