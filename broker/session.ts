@@ -78,6 +78,7 @@ export class BrokerSession {
     channel.on("error", () => this.#end({ kind: "closed" }));
     channel.on("close", () => this.#end({ kind: "closed" }));
     channel.on("end", () => this.#end({ kind: "closed" }));
+    if (channel.destroyed || channel.readableEnded) queueMicrotask(() => this.#end({ kind: "closed" }));
   }
 
   /** What the runner last said it takes to replay the program: a claim, to be stored and sent back as it is. */

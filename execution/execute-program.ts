@@ -90,15 +90,19 @@ export async function executeProgram(
     parts.redactor,
   );
   const preparing = prepareProgram(program, modules, parts.typeChecker, options.typecheck);
-  const acquiring = acquire(parts.sandboxes, output);
-  acquiring.catch(() => {});
+  const giveUp = new AbortController();
+  const begin = () => acquire(parts.sandboxes, output, AbortSignal.any([signal, giveUp.signal]));
+  // One that has to be started is, meanwhile; one that waits is not taken for a program that may not need it.
+  let acquiring = parts.sandboxes.ready === true ? undefined : begin();
+  acquiring?.catch(() => {});
 
   let outcome: Outcome;
   let prepared: Prepared | undefined;
   let sandbox: Sandbox | undefined;
   try {
     prepared = await unlessAborted(preparing, signal);
-    const acquired = prepared?.ok ? await unlessAborted(acquiring, signal) : undefined;
+    if (prepared?.ok) acquiring ??= begin();
+    const acquired = prepared?.ok && acquiring ? await unlessAborted(acquiring, signal) : undefined;
     if (acquired?.ok) sandbox = acquired.sandbox;
     if (prepared === undefined) outcome = fail("Cancelled", "the run was cancelled");
     else if (!prepared.ok) outcome = { verdict: prepared };
@@ -120,9 +124,11 @@ export async function executeProgram(
       });
     }
   } catch (error) {
-    outcome = fail("InternalError", error instanceof Error ? error.message : String(error));
+    const type = error instanceof SandboxError ? "SandboxUnavailable" : "InternalError";
+    outcome = fail(type, error instanceof Error ? error.message : String(error));
   }
 
+  giveUp.abort();
   const { metrics, trace } = outcome;
   const { verdict, redactions } = redactVerdict(outcome.verdict, parts.redactor);
   const envelope = sealEnvelope(
@@ -187,9 +193,9 @@ function withoutTheClock(approver: Approver, timeLimit: TimeLimit): Approver {
 
 type Acquired = { ok: true; sandbox: Sandbox } | { ok: false; message: string };
 
-async function acquire(source: SandboxSource, output: RunnerOutput): Promise<Acquired> {
+async function acquire(source: SandboxSource, output: RunnerOutput, signal: AbortSignal): Promise<Acquired> {
   try {
-    return { ok: true, sandbox: await source.acquire(output) };
+    return { ok: true, sandbox: await source.acquire(output, signal) };
   } catch (error) {
     if (error instanceof SandboxError) return { ok: false, message: error.message };
     throw error;
@@ -197,9 +203,9 @@ async function acquire(source: SandboxSource, output: RunnerOutput): Promise<Acq
 }
 
 /** A sandbox that was asked for and not used is cleared as well, once it is there. */
-async function clear(sandbox: Sandbox | undefined, acquiring: Promise<Acquired>): Promise<void> {
+async function clear(sandbox: Sandbox | undefined, acquiring: Promise<Acquired> | undefined): Promise<void> {
   if (sandbox !== undefined) return sandbox.dispose();
-  const late = await acquiring.catch(() => undefined);
+  const late = await acquiring?.catch(() => undefined);
   if (late?.ok) await late.sandbox.dispose();
 }
 

@@ -46,11 +46,8 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
   const session = new BrokerSession(sandbox.channel, limits, (call, signal) =>
     log.watch(call, () => run.dispatcher.dispatch(call, { approvals, signal })),
   );
-  try {
-    await session.ready;
-  } catch (error) {
-    return fail("SandboxUnavailable", error instanceof Error ? error.message : String(error));
-  }
+  const greeted = await greeting(session, sandbox, run.signal);
+  if (greeted !== undefined) return greeted;
   const sentAt = clock.nowMs();
   try {
     session.sendProgram({
@@ -82,6 +79,32 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
     },
     trace: session.trace,
   };
+}
+
+/** Waits until the runner has said hello. Returns what came instead. */
+async function greeting(
+  session: BrokerSession,
+  sandbox: Sandbox,
+  signal: AbortSignal,
+): Promise<Outcome | undefined> {
+  const stop = new AbortController();
+  try {
+    return await Promise.race([
+      session.ready.then(() => undefined),
+      sandbox.exited.then(({ code }) =>
+        fail("SandboxUnavailable", `the sandbox ended with exit code ${code} before it took a program`),
+      ),
+      new Promise<Outcome>((resolve) => {
+        const cancel = () => resolve(fail("Cancelled", "the run was cancelled"));
+        if (signal.aborted) cancel();
+        signal.addEventListener("abort", cancel, { signal: stop.signal });
+      }),
+    ]);
+  } catch (error) {
+    return fail("SandboxUnavailable", error instanceof Error ? error.message : String(error));
+  } finally {
+    stop.abort();
+  }
 }
 
 /** Waits for whatever ends the program first, and kills its sandbox unless that is already over. */

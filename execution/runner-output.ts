@@ -116,6 +116,8 @@ export class RunnerOutput implements SandboxOutput {
 
   #show(entry: ConsoleEntry): void {
     if (entry.stream === "err") this.#tail = (this.#tail + entry.text).slice(-TAIL_CHARS);
+    // Past the cap nothing is shown any more, so a flood costs nothing more either.
+    if (this.#caps[entry.stream].truncated) return;
     this.#print(entry.stream, this.#redactors[entry.stream].push(entry.text));
   }
 

@@ -73,6 +73,7 @@ class ProcessTypeChecker implements TypeChecker {
     this.#closed = true;
     const session = this.#session;
     this.#session = undefined;
+    session?.kill();
     await Promise.all([session?.ended, this.#last]);
   }
 

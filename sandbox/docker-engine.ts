@@ -1,9 +1,13 @@
-import { Writable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import Docker from "dockerode";
+import { AttachedOutput } from "./attached-output.ts";
 import type { ContainerEngine, EngineDescription, StartedContainer } from "./container-engine.ts";
 import type { ContainerRequest } from "./container-profile.ts";
 import type { SandboxExit, SandboxOutput } from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";
+
+/** How often a container is looked at whose output has ended, and which the engine has not reported as ended. */
+const LOOK_AGAIN_MS = 300;
 
 /** The Docker Engine of this machine, over `DOCKER_HOST` or its usual socket. */
 export class DockerEngine implements ContainerEngine {
@@ -43,9 +47,9 @@ export class DockerEngine implements ContainerEngine {
     try {
       container = await this.docker.createContainer(request as Docker.ContainerCreateOptions);
       const attached = container.attach({ stream: true, stdout: true, stderr: true, hijack: false });
-      const waited = container.wait({ condition: "next-exit" }) as Promise<{ StatusCode: number }>;
+      const waited = container.wait({ condition: "next-exit" }) as Waited;
       waited.catch(() => {});
-      const delivered = this.#deliver(await attached, output);
+      const delivered = deliver(await attached, output);
       await container.start();
       return new DockerContainer(container, waited, delivered);
     } catch (error) {
@@ -72,41 +76,22 @@ export class DockerEngine implements ContainerEngine {
       if (status !== 404 && status !== 409) throw explain(error, "engine_unreachable");
     }
   }
-
-  /** Splits the attached stream and settles when it ends. */
-  #deliver(stream: NodeJS.ReadWriteStream, output: SandboxOutput): Promise<void> {
-    this.docker.modem.demuxStream(
-      stream,
-      sink((chunk) => output.onStdout(chunk)),
-      sink((chunk) => output.onStderr(chunk)),
-    );
-    return new Promise((resolve) => {
-      stream.on("end", resolve);
-      stream.on("close", resolve);
-      stream.on("error", () => resolve());
-    });
-  }
 }
 
 class DockerContainer implements StartedContainer {
   readonly id: string;
   readonly exited: Promise<SandboxExit>;
   readonly #container: Docker.Container;
+  readonly #delivered: Promise<void>;
 
-  constructor(
-    container: Docker.Container,
-    waited: Promise<{ StatusCode: number }>,
-    delivered: Promise<void>,
-  ) {
+  constructor(container: Docker.Container, waited: Waited, delivered: Promise<void>) {
     this.id = container.id;
     this.#container = container;
-    this.exited = waited.then(
-      async ({ StatusCode }) => {
+    this.#delivered = delivered;
+    this.exited = this.#settle(waited, ({ State }) => (State.Running ? undefined : State.ExitCode)).then(
+      async (code) => {
         await delivered;
-        return { code: StatusCode };
-      },
-      (error: unknown) => {
-        throw explain(error, "engine_unreachable");
+        return { code };
       },
     );
     this.exited.catch(() => {});
@@ -123,20 +108,57 @@ class DockerContainer implements StartedContainer {
   }
 
   async removed(): Promise<void> {
+    const waited = this.#container.wait({ condition: "removed" }) as Waited;
     try {
-      await this.#container.wait({ condition: "removed" });
+      await this.#settle(waited, () => undefined);
     } catch (error) {
-      if (statusOf(error) !== 404) throw explain(error, "engine_unreachable");
+      if (!(error instanceof SandboxError) || statusOf(error.cause) !== 404) throw error;
+    }
+  }
+
+  /**
+   * The exit code that the engine answers to a wait. The answer never comes when the engine goes away meanwhile; so once
+   * the container's output has ended, the container itself is looked at as well.
+   */
+  async #settle(
+    waited: Waited,
+    over: (seen: Docker.ContainerInspectInfo) => number | undefined,
+  ): Promise<number> {
+    const settled = new AbortController();
+    try {
+      return await Promise.race([
+        waited.then(({ StatusCode }) => StatusCode),
+        this.#delivered.then(() => this.#watch(over, settled.signal)),
+      ]);
+    } catch (error) {
+      throw explain(error, "engine_unreachable");
+    } finally {
+      settled.abort();
+    }
+  }
+
+  async #watch(
+    over: (seen: Docker.ContainerInspectInfo) => number | undefined,
+    signal: AbortSignal,
+  ): Promise<number> {
+    for (;;) {
+      await delay(LOOK_AGAIN_MS, undefined, { signal });
+      const code = over(await this.#container.inspect());
+      if (code !== undefined) return code;
     }
   }
 }
 
-function sink(take: (chunk: Buffer) => void): Writable {
-  return new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      take(chunk);
-      done();
-    },
+type Waited = Promise<{ StatusCode: number }>;
+
+/** Settles when the container's output has ended, or the engine has gone away. */
+function deliver(stream: NodeJS.ReadableStream, output: SandboxOutput): Promise<void> {
+  const attached = new AttachedOutput(output);
+  stream.on("data", (chunk: Buffer) => attached.push(chunk));
+  return new Promise((resolve) => {
+    stream.on("end", resolve);
+    stream.on("close", resolve);
+    stream.on("error", () => resolve());
   });
 }
 

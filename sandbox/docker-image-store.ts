@@ -7,11 +7,16 @@ import { SandboxError, type SandboxErrorCode } from "./sandbox-error.ts";
 export interface DockerImages {
   getImage(reference: string): {
     inspect(): Promise<{ Id: string; Config?: { Labels?: Record<string, string> | null } }>;
+    remove(): Promise<unknown>;
   };
+  listImages(options: object): Promise<{ Id: string; Created: number }[]>;
   pull(reference: string, options: object): Promise<NodeJS.ReadableStream>;
   buildImage(context: NodeJS.ReadableStream, options: object): Promise<NodeJS.ReadableStream>;
   importImage(tar: NodeJS.ReadableStream, options: object): Promise<NodeJS.ReadableStream>;
 }
+
+/** A build under way has images without a name; they are older than that when it is over, or nobody's. */
+const BUILD_SECONDS = 60;
 
 /** Images in a Docker engine. */
 export class DockerImageStore implements ImageStore {
@@ -70,6 +75,21 @@ export class DockerImageStore implements ImageStore {
       await follow(await this.#docker.importImage(tar, { repo, tag }), () => {});
     });
     return this.#inspectNew(reference, "build_failed");
+  }
+
+  async removeNameless(label: string): Promise<void> {
+    const filters = { dangling: ["true"], label: [label] };
+    const images = await this.#docker.listImages({ filters }).catch(() => []);
+    const old = images.filter(({ Created }) => Created < Date.now() / 1000 - BUILD_SECONDS);
+    // The engine refuses those that a container uses; they are tried again after the next build.
+    await Promise.all(
+      old.map(({ Id }) =>
+        this.#docker
+          .getImage(Id)
+          .remove()
+          .catch(() => {}),
+      ),
+    );
   }
 
   async #inspectNew(reference: string, code: SandboxErrorCode): Promise<StoredImage> {

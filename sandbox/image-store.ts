@@ -24,4 +24,6 @@ export interface ImageStore {
   }): Promise<StoredImage>;
   /** Makes an image of a root file system in a tar stream; the reference is `name:tag`. Throws `build_failed`. */
   importRootfs(request: { tar: Readable; reference: string }): Promise<StoredImage>;
+  /** Removes images that carry a label and no name any more, but for those that a container uses. Never rejects. */
+  removeNameless(label: string): Promise<void>;
 }

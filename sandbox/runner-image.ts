@@ -57,6 +57,7 @@ export async function buildRunnerImage(request: RunnerImageRequest): Promise<Run
     ]);
     return built;
   });
+  await store.removeNameless(digestLabel);
   onProgress(`The image ${reference} is ready.`);
   return { ...image, built: true };
 }

@@ -4,6 +4,7 @@ export type SandboxErrorCode =
   | "image_missing"
   | "state_directory"
   | "start_failed"
+  | "cancelled"
   | "base_unavailable"
   | "build_failed";
 

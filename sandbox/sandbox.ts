@@ -31,9 +31,18 @@ export interface Sandbox {
 
 /** Hands out sandboxes. Starting one on demand is a pool of size zero. */
 export interface SandboxSource {
+  /** Whether one can be had at once; without it, starting one takes a while. */
+  readonly ready?: boolean;
   /**
    * @param output receives what the container writes, from its first byte.
-   * @throws SandboxError when no sandbox can be had.
+   * @param signal gives the sandbox up; one that is being started is nobody's then, and does not stay behind.
+   * @throws SandboxError when no sandbox can be had; with the code `cancelled` when it was given up.
    */
-  acquire(output: SandboxOutput): Promise<Sandbox>;
+  acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox>;
+}
+
+/** Starts sandboxes of one image, which may be built anew meanwhile. */
+export interface SandboxStarter extends SandboxSource {
+  /** Digest of the image that a sandbox started now would have. @throws SandboxError */
+  findImage(): Promise<string>;
 }

@@ -14,6 +14,8 @@ export class SocketListener {
     this.connection = new Promise((resolve) => {
       server.once("connection", (socket) => {
         server.close();
+        // Whoever reads it learns of its end from `close`; until there is a reader, an error must not end the process.
+        socket.on("error", () => {});
         resolve(socket);
       });
     });

@@ -7,7 +7,8 @@ const image = { Id: "sha256:1", Config: { Labels: { a: "b" } } };
 function fakeDocker(overrides: Partial<DockerImages>): DockerImages {
   const unexpected = () => Promise.reject(new Error("not expected"));
   return {
-    getImage: () => ({ inspect: async () => image }),
+    getImage: () => ({ inspect: async () => image, remove: unexpected }),
+    listImages: unexpected,
     pull: unexpected,
     buildImage: unexpected,
     importImage: unexpected,
@@ -16,7 +17,7 @@ function fakeDocker(overrides: Partial<DockerImages>): DockerImages {
 }
 
 function failingInspect(error: object): Partial<DockerImages> {
-  return { getImage: () => ({ inspect: () => Promise.reject(error) }) };
+  return { getImage: () => ({ inspect: () => Promise.reject(error), remove: () => Promise.reject(error) }) };
 }
 
 const build = { context: Readable.from([]), reference: "x", buildArgs: {}, onProgress: () => {} };
@@ -78,4 +79,29 @@ test("a registry that refuses is given up with its reason", async () => {
     code: "base_unavailable",
     message: /no such host/,
   });
+});
+
+test("images without a name are removed, but not those that a container uses or a build may be making", async () => {
+  const nowSeconds = Date.now() / 1000;
+  const tried: string[] = [];
+  const docker = fakeDocker({
+    listImages: async (options) => {
+      expect(options).toEqual({ filters: { dangling: ["true"], label: ["ours"] } });
+      return [
+        { Id: "used", Created: nowSeconds - 3_600 },
+        { Id: "old", Created: nowSeconds - 3_600 },
+        { Id: "in the making", Created: nowSeconds - 5 },
+      ];
+    },
+    getImage: (reference) => ({
+      inspect: async () => image,
+      remove: async () => {
+        tried.push(reference);
+        if (reference === "used") throw Object.assign(new Error("conflict"), { statusCode: 409 });
+      },
+    }),
+  });
+  await createDockerImageStore(docker).removeNameless("ours");
+  expect(tried).toEqual(["used", "old"]);
+  await createDockerImageStore(fakeDocker({})).removeNameless("ours");
 });

@@ -22,6 +22,7 @@ beforeEach(() => {
 class FakeStore implements ImageStore {
   readonly images = new Map<string, StoredImage>();
   readonly asked: string[] = [];
+  readonly swept: string[] = [];
   context = "";
 
   inspect = async (reference: string) => this.images.get(reference);
@@ -41,6 +42,10 @@ class FakeStore implements ImageStore {
     this.asked.push(`import ${reference}`);
     tar.resume();
     return this.#add(reference, {});
+  }
+
+  async removeNameless(label: string): Promise<void> {
+    this.swept.push(label);
   }
 
   #add(reference: string, labels: Record<string, string>): StoredImage {
@@ -84,6 +89,7 @@ test("an image that is up to date is not built again, and says so", async () => 
   const second = await build(store);
   expect(second.image).toEqual({ ...first.image, built: false });
   expect(second.lines).toEqual(["The image ptc-runner is up to date."]);
+  expect(store.swept).toEqual(["dev.ptc.runner"]);
   expect(store.asked).toHaveLength(1);
 });
 

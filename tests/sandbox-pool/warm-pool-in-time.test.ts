@@ -1,0 +1,131 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { FakeEngine } from "./fake-engine.ts";
+import { NO_OUTPUT, turns, usePool } from "./open-pool.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Time passes, in steps that leave sockets and promises the turns they need. */
+async function pass(ms: number, stepMs = ms): Promise<void> {
+  for (let left = ms; left > 0; left -= stepMs) {
+    await vi.advanceTimersByTimeAsync(Math.min(left, stepMs));
+    await turns();
+  }
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  for (let round = 0; round < 200 && !holds(); round++) await turns();
+  expect(holds()).toBe(true);
+}
+
+const allWait = (engine: FakeEngine, live: number) => () =>
+  engine.live.size === live && [...engine.live.values()].every(({ socket }) => socket?.bytesWritten);
+
+test("while no engine answers it is tried ever less often, whoever asks is told at once, and all is well once it is back", async () => {
+  const { engine, pool } = usePool({ size: 2 });
+  engine.down = true;
+  pool.prime();
+  await pass(120_000, 250);
+  expect(engine.looks).toBeGreaterThan(4);
+  expect(engine.looks).toBeLessThan(24);
+
+  const looks = engine.looks;
+  await expect(pool.acquire(NO_OUTPUT)).rejects.toMatchObject({ code: "engine_unreachable" });
+  expect(engine.looks).toBe(looks + 1);
+
+  engine.down = false;
+  await pass(30_000);
+  await until(allWait(engine, 2));
+});
+
+test("who asks successfully after a failure ends the pause: the pool fills at once", async () => {
+  const { engine, pool } = usePool({ size: 2 });
+  engine.down = true;
+  pool.prime();
+  await pass(60_000, 250);
+  engine.down = false;
+  await pool.acquire(NO_OUTPUT);
+  await until(allWait(engine, 1 + 2));
+});
+
+test("without an engine no sandbox is handed out, for nobody could end its program, and none is lost", async () => {
+  const { engine, pool } = usePool({ size: 2 });
+  pool.prime();
+  await until(allWait(engine, 2));
+  await pass(1_000);
+  engine.down = true;
+  await expect(pool.acquire(NO_OUTPUT)).rejects.toMatchObject({ code: "engine_unreachable" });
+  engine.down = false;
+  await pool.acquire(NO_OUTPUT);
+  expect(engine.started).toBeLessThanOrEqual(3);
+});
+
+test("containers that keep dying as they wait are not started over and over", async () => {
+  const { engine, pool } = usePool({ size: 2 });
+  pool.prime();
+  for (let step = 0; step < 240; step++) {
+    await pass(250);
+    for (const container of engine.live.values()) container.end(1);
+    await turns();
+  }
+  expect(engine.started).toBeGreaterThan(4);
+  expect(engine.started).toBeLessThan(24);
+});
+
+test("a container that dies after a long good wait is replaced soon, every time", async () => {
+  const { engine, pool } = usePool({ size: 1 });
+  pool.prime();
+  for (let round = 1; round <= 8; round++) {
+    await until(allWait(engine, 1));
+    await pass(60_000);
+    const [container] = engine.live.values();
+    container?.end(137);
+    await until(() => engine.live.size === 0);
+    await pass(500);
+    await until(allWait(engine, 1));
+  }
+  expect(engine.started).toBe(9);
+});
+
+test("what has waited for long is replaced, and stays until its replacement is there", async () => {
+  const { engine, pool } = usePool({ size: 2, maxIdleMs: 60_000 });
+  pool.prime();
+  await until(allWait(engine, 2));
+  const old = [...engine.live.keys()];
+  engine.hold();
+  await pass(60_000);
+  await until(() => engine.starting === 2);
+  expect([...engine.live.keys()]).toEqual(old);
+  engine.release("all");
+  await until(() => allWait(engine, 2)() && old.every((id) => !engine.live.has(id)));
+  await pass(59_000);
+  expect(engine.started).toBe(4);
+});
+
+test("a runner that connects and never speaks is given up", async () => {
+  const { engine, pool, folders } = usePool({ size: 0 });
+  engine.greets = false;
+  const acquired = pool.acquire(NO_OUTPUT);
+  acquired.catch(() => {});
+  await until(() => engine.live.size === 1);
+  await turns();
+  await pass(30_000);
+  await expect(acquired).rejects.toMatchObject({ code: "start_failed" });
+  expect([...engine.live.keys(), ...folders()]).toEqual([]);
+});
+
+test("a waiting sandbox of an image that has been built anew is not handed out", async () => {
+  const { engine, pool } = usePool({ size: 3 });
+  pool.prime();
+  await until(allWait(engine, 3));
+  engine.image = "sha256:second";
+  await pass(1_000);
+  expect(await pool.acquire(NO_OUTPUT)).toMatchObject({ image: "sha256:second" });
+  await until(allWait(engine, 1 + 3));
+  const next = await Promise.all([pool.acquire(NO_OUTPUT), pool.acquire(NO_OUTPUT), pool.acquire(NO_OUTPUT)]);
+  expect(next.map(({ image }) => image)).toEqual(["sha256:second", "sha256:second", "sha256:second"]);
+});

@@ -1,0 +1,227 @@
+import { expect, test, vi } from "vitest";
+import { NO_OUTPUT, readGreeting, settled, turns, usePool } from "./open-pool.ts";
+
+test("a pool does nothing until it is primed, and then keeps its number waiting, two starts at a time", async () => {
+  const { engine, pool } = usePool({ size: 5 });
+  await turns();
+  expect(engine.looks).toBe(0);
+  engine.hold();
+  pool.prime();
+  pool.prime();
+  await vi.waitFor(() => expect(engine.starting).toBe(2));
+  engine.release("all");
+  await settled(engine, 5);
+  expect(engine.started).toBe(5);
+  expect(engine.mostStarting).toBe(2);
+});
+
+test("sandboxes that are asked for at once are distinct, and what each said while it waited reaches its reader", async () => {
+  const { engine, pool } = usePool({ size: 3 });
+  pool.prime();
+  await settled(engine, 3);
+  const sandboxes = await Promise.all(Array.from({ length: 8 }, () => pool.acquire(NO_OUTPUT)));
+  expect(new Set(sandboxes.map(({ id }) => id)).size).toBe(8);
+  await turns();
+  for (const { id, channel } of sandboxes) expect(await readGreeting(channel)).toBe(`hello from ${id}`);
+  await settled(engine, 8 + 3);
+  await Promise.all(sandboxes.map((sandbox) => sandbox.dispose()));
+  await settled(engine, 3);
+});
+
+test("bytes go both ways, in order, after a sandbox was taken from the pool", async () => {
+  const { engine, pool } = usePool({ size: 1 });
+  pool.prime();
+  await settled(engine, 1);
+  const sandbox = await pool.acquire(NO_OUTPUT);
+  const peer = engine.live.get(sandbox.id)?.socket;
+  let heard = "";
+  peer?.on("data", (chunk) => {
+    heard += chunk;
+  });
+  peer?.write(", more");
+  await turns();
+  const said: string[] = [];
+  sandbox.channel.on("data", (chunk) => said.push(String(chunk)));
+  peer?.write(", and more");
+  sandbox.channel.write("program");
+  await vi.waitFor(() => expect(said.join("")).toBe(`hello from ${sandbox.id}, more, and more`));
+  await vi.waitFor(() => expect(heard).toBe("program"));
+});
+
+test("what a container wrote while it waited is its taker's, and so is what it writes later", async () => {
+  const { engine, pool } = usePool({ size: 1 });
+  pool.prime();
+  await settled(engine, 1);
+  const [container] = engine.live.values();
+  const buffer = Buffer.from("warning\n");
+  container?.output.onStderr(buffer);
+  buffer.fill("x");
+  container?.output.onStdout(Buffer.from("early\n"));
+  const written: string[] = [];
+  const output = {
+    onStdout: (chunk: Buffer) => void written.push(`out ${chunk}`),
+    onStderr: (chunk: Buffer) => void written.push(`err ${chunk}`),
+  };
+  await pool.acquire(output);
+  container?.output.onStdout(Buffer.from("late\n"));
+  expect(written).toEqual(["err warning\n", "out early\n", "out late\n"]);
+});
+
+test.each([
+  [
+    "writes without end",
+    (c: { output: { onStderr(b: Buffer): void } }) => c.output.onStderr(Buffer.alloc(70_000)),
+  ],
+  [
+    "talks without end",
+    (c: { socket: { write(b: Buffer): void } | undefined }) => c.socket?.write(Buffer.alloc(70_000)),
+  ],
+  ["ends", (c: { end(code: number): void }) => c.end(137)],
+  [
+    "exits, though its socket stays open",
+    (c: { exitAndStayConnected(code: number): void }) => c.exitAndStayConnected(137),
+  ],
+  ["hangs up", (c: { socket: { end(): void } | undefined }) => c.socket?.end()],
+])("a waiting sandbox that %s is not handed out, cleared away and replaced", async (_, misbehave) => {
+  const { engine, pool, folders } = usePool({ size: 2 });
+  pool.prime();
+  await settled(engine, 2);
+  const [bad] = engine.live.values();
+  if (bad === undefined) throw new Error("there is no container");
+  misbehave(bad);
+  await vi.waitFor(() => expect(bad.ended).toBe(true));
+  await turns();
+  const [first, second] = [await pool.acquire(NO_OUTPUT), await pool.acquire(NO_OUTPUT)];
+  expect([first.id, second.id]).not.toContain(bad.id);
+  await settled(engine, 4);
+  expect(folders()).toHaveLength(4);
+});
+
+test("a sandbox whose end nobody has heard of yet is not handed out", async () => {
+  const { engine, pool } = usePool({ size: 1 });
+  pool.prime();
+  await settled(engine, 1);
+  const [dead] = engine.live.values();
+  dead?.socket?.destroy();
+  const sandbox = await pool.acquire(NO_OUTPUT);
+  expect(sandbox.id).not.toBe(dead?.id);
+});
+
+test("who asks an empty pool has a start of their own, and gets whichever is ready first", async () => {
+  const { engine, pool } = usePool({ size: 2 });
+  engine.hold();
+  pool.prime();
+  await vi.waitFor(() => expect(engine.starting).toBe(2));
+  const asked = [pool.acquire(NO_OUTPUT), pool.acquire(NO_OUTPUT), pool.acquire(NO_OUTPUT)];
+  await vi.waitFor(() => expect(engine.starting).toBe(5));
+  engine.release("first");
+  expect(await asked[0]).toMatchObject({ id: "container-1" });
+  engine.release("all");
+  await Promise.all(asked);
+  await settled(engine, 3 + 2);
+  expect(engine.started).toBe(5);
+});
+
+test("a pool of size zero starts each sandbox when it is asked for", async () => {
+  const { engine, pool } = usePool({ size: 0 });
+  pool.prime();
+  await turns();
+  expect(engine.attempts).toBe(0);
+  await pool.acquire(NO_OUTPUT);
+  await turns();
+  expect(engine.attempts).toBe(1);
+});
+
+test("giving up an acquire rejects at once, and the sandbox that comes too late waits for the next who asks", async () => {
+  const { engine, pool } = usePool({ size: 1 });
+  engine.hold();
+  const abort = new AbortController();
+  const acquired = pool.acquire(NO_OUTPUT, abort.signal);
+  await vi.waitFor(() => expect(engine.starting).toBe(2));
+  abort.abort();
+  await expect(acquired).rejects.toMatchObject({ name: "SandboxError", code: "cancelled" });
+  await expect(pool.acquire(NO_OUTPUT, abort.signal)).rejects.toMatchObject({ code: "cancelled" });
+  expect(engine.starting).toBe(2);
+  engine.release("all");
+  await settled(engine, 1);
+  expect(await pool.acquire(NO_OUTPUT)).toBeDefined();
+});
+
+test("giving up one of several who wait leaves the others their sandboxes", async () => {
+  const { engine, pool } = usePool({ size: 1 });
+  engine.hold();
+  const abort = new AbortController();
+  const first = pool.acquire(NO_OUTPUT);
+  const second = pool.acquire(NO_OUTPUT, abort.signal);
+  const third = pool.acquire(NO_OUTPUT);
+  abort.abort();
+  await expect(second).rejects.toMatchObject({ code: "cancelled" });
+  engine.release("all");
+  expect((await first).id).not.toBe((await third).id);
+  await settled(engine, 2 + 1);
+});
+
+test("a sandbox that began to start before the image was built anew does not stay in the pool", async () => {
+  const { engine, pool } = usePool({ size: 2 });
+  engine.hold();
+  pool.prime();
+  await vi.waitFor(() => expect(engine.starting).toBe(2));
+  engine.image = "sha256:second";
+  const acquired = pool.acquire(NO_OUTPUT);
+  await vi.waitFor(() => expect(engine.starting).toBe(3));
+  engine.release("last");
+  expect(await acquired).toMatchObject({ image: "sha256:second" });
+  engine.release("all");
+  await vi.waitFor(() => expect(engine.started).toBe(5));
+  await settled(engine, 1 + 2);
+  const next = await Promise.all([pool.acquire(NO_OUTPUT), pool.acquire(NO_OUTPUT)]);
+  expect(next.map(({ image }) => image)).toEqual(["sha256:second", "sha256:second"]);
+});
+
+test("a start that fails is told to nobody while another is under way that can serve them", async () => {
+  const { engine, pool } = usePool({ size: 1 });
+  engine.hold();
+  const acquired = pool.acquire(NO_OUTPUT);
+  await vi.waitFor(() => expect(engine.starting).toBe(2));
+  engine.down = true;
+  engine.release("first");
+  await turns();
+  engine.down = false;
+  engine.release("all");
+  expect(await acquired).toMatchObject({ id: "container-1" });
+});
+
+test("closing ends what waits and what is being started, and rejects who waits; twice does no harm", async () => {
+  const { engine, pool, folders } = usePool({ size: 3 });
+  pool.prime();
+  await settled(engine, 3);
+  const taken = await pool.acquire(NO_OUTPUT);
+  engine.hold();
+  const asked = Array.from({ length: 6 }, () => pool.acquire(NO_OUTPUT));
+  const outcomes = Promise.allSettled(asked);
+  await vi.waitFor(() => expect(engine.starting).toBeGreaterThan(3));
+  const closing = [pool.close(), pool.close()];
+  engine.release("all");
+  await Promise.all(closing);
+  const served = (await outcomes).flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  expect(engine.live.size).toBe(served.length + 1);
+  await Promise.all([taken, ...served].map((sandbox) => sandbox.dispose()));
+  expect([...engine.live.keys(), ...folders()]).toEqual([]);
+  await expect(pool.acquire(NO_OUTPUT)).rejects.toMatchObject({
+    code: "cancelled",
+    message: "ptc is ending",
+  });
+  pool.prime();
+  await turns();
+  expect(engine.live.size).toBe(0);
+});
+
+test("closing does not wait for a runner that never speaks", async () => {
+  const { engine, pool, folders } = usePool({ size: 2 });
+  engine.greets = false;
+  pool.prime();
+  await vi.waitFor(() => expect(engine.live.size).toBe(2));
+  await turns();
+  await pool.close();
+  expect([...engine.live.keys(), ...folders()]).toEqual([]);
+});
