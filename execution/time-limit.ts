@@ -26,7 +26,7 @@ export class TimeLimit {
 
   pause(): void {
     if (this.#pauses++ > 0 || this.#timer === undefined) return;
-    this.clear();
+    this.#stop();
     this.#remainingMs -= this.#clock.nowMs() - this.#runningSince;
   }
 
@@ -34,7 +34,13 @@ export class TimeLimit {
     if (--this.#pauses === 0 && this.#started) this.#run();
   }
 
+  /** Nothing is limited any more, whoever may still be asked something. */
   clear(): void {
+    this.#started = false;
+    this.#stop();
+  }
+
+  #stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }

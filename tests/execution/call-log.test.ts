@@ -1,0 +1,78 @@
+import { describe, expect, it } from "vitest";
+import type { CallOutcome } from "../../broker/dispatcher.ts";
+import { CallLog, type CallRecord } from "../../execution/call-log.ts";
+
+const OK: CallOutcome = { ok: true, data: 1, raw: {}, bytes: 1, decision: "allowed" };
+
+function open() {
+  let now = 0;
+  const started: number[] = [];
+  const ended: CallRecord[] = [];
+  const log = new CallLog(
+    [
+      {
+        onCallStarted: ({ seq }) => started.push(seq),
+        onCall: (call) => {
+          ended.push(call);
+        },
+      },
+    ],
+    { nowMs: () => now },
+  );
+  const pass = (ms: number) => {
+    now += ms;
+  };
+  return { log, started, ended, pass };
+}
+
+describe("the calls of a run", () => {
+  it("are told when they start and when they end, with their times", async () => {
+    const { log, started, ended, pass } = open();
+    pass(5);
+    await log.watch({ tool: "mcp__a__x", arguments: { p: 1 }, raw: true }, async () => {
+      pass(10);
+      return OK;
+    });
+    expect(started).toEqual([1]);
+    expect(ended).toEqual([
+      {
+        seq: 1,
+        tool: "mcp__a__x",
+        arguments: { p: 1 },
+        raw: true,
+        startedMs: 5,
+        durationMs: 10,
+        outcome: OK,
+      },
+    ]);
+  });
+
+  it("that are open when the run ends are told once, as unanswered", async () => {
+    const { log, ended } = open();
+    let answer = (_: CallOutcome) => {};
+    const watched = log.watch(
+      { tool: "mcp__a__x", arguments: {} },
+      () => new Promise((resolve) => (answer = resolve)),
+    );
+    await log.end();
+    answer(OK);
+    await watched;
+    expect(ended.map(({ seq, outcome }) => [seq, outcome.decision])).toEqual([[1, "unanswered"]]);
+    await log.end();
+    expect(ended).toHaveLength(1);
+  });
+
+  it("are answered when their observer is done", async () => {
+    let release = () => {};
+    const log = new CallLog([{ onCall: () => new Promise((resolve) => (release = resolve)) }], {
+      nowMs: () => 0,
+    });
+    let answered = false;
+    const watched = log.watch({ tool: "x", arguments: {} }, async () => OK).then(() => (answered = true));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(answered).toBe(false);
+    release();
+    await watched;
+    expect(answered).toBe(true);
+  });
+});
