@@ -62,6 +62,8 @@ export interface DispatcherOptions {
   policy: Policy;
   servers: ToolServers;
   validator: SchemaValidator;
+  /** Takes secrets out of messages: servers quote their environment and their headers. */
+  redact?: (message: string) => string;
 }
 
 /**
@@ -76,6 +78,16 @@ export class Dispatcher implements CallDispatcher {
   }
 
   async dispatch(
+    call: RequestedCall,
+    run: { approvals: RunApprovals; signal: AbortSignal },
+  ): Promise<CallOutcome> {
+    const outcome = await this.#decide(call, run);
+    if (outcome.ok) return outcome;
+    const { redact = (message: string) => message } = this.#options;
+    return { ...outcome, error: { ...outcome.error, message: redact(outcome.error.message) } };
+  }
+
+  async #decide(
     call: RequestedCall,
     run: { approvals: RunApprovals; signal: AbortSignal },
   ): Promise<CallOutcome> {

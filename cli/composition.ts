@@ -100,7 +100,13 @@ export function composeExecution(
       void typeChecker.warm();
     },
     run(program, { stored, tools, modules }, { source, approver, timeoutMs, typecheck, ...rest }) {
-      const dispatcher = new Dispatcher({ tools, policy, servers, validator });
+      const dispatcher = new Dispatcher({
+        tools,
+        policy,
+        servers,
+        validator,
+        redact: (message) => redactor.redactText(message).value,
+      });
       const recorder = new ArchivingRecorder({
         archive,
         audit,

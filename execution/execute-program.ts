@@ -6,6 +6,7 @@ import type { ConsoleEntry } from "../protocol/console-stream.ts";
 import type { Envelope } from "../protocol/envelope.ts";
 import { MAX_CLAIM_FAILURE_BYTES } from "../protocol/limits.ts";
 import type { ProgramEnvironment } from "../protocol/messages.ts";
+import { TRUNCATION_MARK } from "../protocol/text-cap.ts";
 import type { Sandbox, SandboxSource } from "../sandbox/sandbox.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import type { CallObserver } from "./call-log.ts";
@@ -82,14 +83,14 @@ export async function executeProgram(
   const recording = parts.recorder?.begin({ runId, traceId, inputDigest: digest });
   const modules = new UsedModules(parts.modules);
   const timeLimit = new TimeLimit(limits.timeoutMs, parts.clock);
-  const approvals = new RunApprovals(runId, withoutTheClock(parts.approver, timeLimit));
+  const approvals = new RunApprovals(runId, forPeople(parts, timeLimit));
   const output = new RunnerOutput(
     limits,
     limits.maxOutputBytes + MAX_CLAIM_FAILURE_BYTES,
     options.onConsole ?? (() => {}),
     parts.redactor,
   );
-  const preparing = prepareProgram(program, modules, parts.typeChecker, options.typecheck);
+  const preparing = prepareProgram(program, { ...parts, modules }, options.typecheck);
   const giveUp = new AbortController();
   const begin = () => acquire(parts.sandboxes, output, AbortSignal.any([signal, giveUp.signal]));
   // One that has to be started is, meanwhile; one that waits is not taken for a program that may not need it.
@@ -173,17 +174,23 @@ function redactVerdict(verdict: Verdict, redactor: Redactor): { verdict: Verdict
     const { value, count } = redactor.redactValue(verdict.data);
     return { verdict: { ...verdict, data: value }, redactions: count };
   }
-  const { value, count } = redactor.redactText(verdict.error.message);
-  return { verdict: { ok: false, error: { ...verdict.error, message: value } }, redactions: count };
+  const { message } = verdict.error;
+  const redacted = redactor.stream();
+  // What was cut off may have been the rest of a secret: nothing is shown that could be its beginning.
+  const text = message.endsWith(TRUNCATION_MARK)
+    ? redacted.push(message.slice(0, -TRUNCATION_MARK.length)) + TRUNCATION_MARK
+    : redacted.push(message) + redacted.end();
+  return { verdict: { ok: false, error: { ...verdict.error, message: text } }, redactions: redacted.count };
 }
 
-/** While a person thinks, the program's time stands still. */
-function withoutTheClock(approver: Approver, timeLimit: TimeLimit): Approver {
+/** While a person thinks, the program's time stands still; what they are shown holds no secrets. */
+function forPeople({ approver, redactor }: ExecutionParts, timeLimit: TimeLimit): Approver {
   return {
     async ask(request, signal) {
       timeLimit.pause();
       try {
-        return await approver.ask(request, signal);
+        const args = redactor.redactValue(request.arguments).value;
+        return await approver.ask({ ...request, arguments: args }, signal);
       } finally {
         timeLimit.resume();
       }

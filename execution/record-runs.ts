@@ -54,6 +54,7 @@ class ArchivedRecording implements RunRecording {
 
   async onCall(call: CallRecord): Promise<void> {
     const { redactor, audit, tools } = this.#options;
+    const text = (value: string) => redactor.redactText(value).value;
     const args = redactor.redactValue(call.arguments);
     const { outcome, redactions } = this.#redactOutcome(call);
     const count = args.count + redactions;
@@ -75,12 +76,13 @@ class ArchivedRecording implements RunRecording {
     await this.#recording?.addCall({
       facts: {
         seq: call.seq,
-        tool: call.tool,
-        server,
+        // A program can call what it likes.
+        tool: text(call.tool),
+        server: text(server),
         started_ms: call.startedMs,
         duration_ms: call.durationMs,
         decision,
-        ...(approver === undefined ? {} : { approver }),
+        ...(approver === undefined ? {} : { approver: text(approver) }),
         ok: call.outcome.ok,
         result_bytes: bytes,
         redactions: count,
@@ -109,7 +111,10 @@ class ArchivedRecording implements RunRecording {
       dataJson: JSON.stringify(data.value ?? null),
       consoleText: report.consoleText,
       envelope,
-      modules: [...report.modules].map(([module, text]) => ({ module, text })),
+      modules: [...report.modules].map(([module, text]) => ({
+        module,
+        text: this.#options.redactor.redactText(text).value,
+      })),
       environmentJson: JSON.stringify({ ...report.environment, trace: report.trace }),
     });
     return result.ok ? undefined : result.message;

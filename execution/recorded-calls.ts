@@ -45,8 +45,9 @@ export class RecordedCalls implements CallDispatcher {
 
   async dispatch(call: RequestedCall, { signal }: { signal: AbortSignal }): Promise<CallOutcome> {
     const args = this.#redact(call.arguments);
-    const recorded = this.#waiting.get(keyOf(call.tool, digestOf(args)))?.shift();
-    if (recorded === undefined) return this.#refuse(call.tool, args);
+    const tool = String(this.#redact(call.tool));
+    const recorded = this.#waiting.get(keyOf(tool, digestOf(args)))?.shift();
+    if (recorded === undefined) return this.#refuse(tool, args);
     const { decision, bytes } = recorded;
     // The program did not wait for it then, and its answer would be new to it.
     if (decision === "unanswered") await new Promise((resolve) => signal.addEventListener("abort", resolve));

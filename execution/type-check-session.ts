@@ -1,5 +1,5 @@
+import type { ModuleSource } from "./bundle.ts";
 import type { Program } from "./program.ts";
-import type { CheckedModules, TypeCheckOutcome } from "./type-check.ts";
 import { CheckedFiles, CONFIG_PATH, PROGRAM_PATH, ROOT } from "./type-check-files.ts";
 import { GeneratedTypes } from "./type-check-generated.ts";
 import { renderFindings } from "./type-check-message.ts";
@@ -8,6 +8,12 @@ import { declaredTools } from "./type-check-tools.ts";
 import { type OpenedProgram, TypeScriptProcess } from "./typescript-api.ts";
 
 const MAX_TOOL_NAMES = 2_000;
+
+/** What is wrong with a program, for a model to read. */
+interface Mistakes {
+  message: string;
+  count: number;
+}
 
 /** One process of TypeScript's, and what it has been shown. Checks one program at a time. */
 export class TypeCheckSession {
@@ -44,7 +50,8 @@ export class TypeCheckSession {
     this.#process.kill();
   }
 
-  async check(program: Program, modules: CheckedModules): Promise<TypeCheckOutcome> {
+  /** Finds what is wrong with a program; `undefined` when nothing is. @param declarations text of `runtime.d.ts` */
+  async check(program: Program, modules: ModuleSource, declarations: string): Promise<Mistakes | undefined> {
     const texts = await loadMentioned(program.code, modules);
     const known = new Map(
       [...texts].flatMap(([module, text]) =>
@@ -59,7 +66,7 @@ export class TypeCheckSession {
     );
     const changes = this.#files.replace({
       code: program.code,
-      declarations: modules.declarations,
+      declarations,
       modules: texts,
       toolNames,
     });
@@ -68,7 +75,7 @@ export class TypeCheckSession {
       opened.program.getSyntacticDiagnostics(PROGRAM_PATH),
       opened.program.getSemanticDiagnostics(PROGRAM_PATH),
     ]);
-    if (syntax.length > 0 || semantics.length === 0) return { kind: "clean" };
+    if (syntax.length > 0 || semantics.length === 0) return undefined;
     return this.#judge(program, opened, semantics, texts, modules.modules());
   }
 
@@ -78,21 +85,21 @@ export class TypeCheckSession {
     diagnostics: Awaited<ReturnType<OpenedProgram["program"]["getSemanticDiagnostics"]>>,
     texts: ReadonlyMap<string, string>,
     modules: readonly string[],
-  ): Promise<TypeCheckOutcome> {
+  ): Promise<Mistakes | undefined> {
     const file = await checked.getSourceFile(PROGRAM_PATH);
-    if (file === undefined) return { kind: "unchecked", reason: "TypeScript lost the program" };
+    if (file === undefined) throw new Error("TypeScript lost the program");
     const generated = new GeneratedTypes(checker, texts);
     const findings = await findMistakes(diagnostics, { checker, file, generated, modules });
-    if (findings.length === 0) return { kind: "clean" };
+    if (findings.length === 0) return undefined;
     const message = renderFindings(findings, program.code, program.fileName, (tool) =>
       generated.signature(tool),
     );
-    return { kind: "errors", message, count: findings.length };
+    return { message, count: findings.length };
   }
 }
 
 /** Loads the generated modules that a program imports or whose tools it names. */
-async function loadMentioned(code: string, modules: CheckedModules): Promise<Map<string, string>> {
+async function loadMentioned(code: string, modules: ModuleSource): Promise<Map<string, string>> {
   const mentioned = new Set([...code.matchAll(/\bservers\/([a-z0-9_]+)/g)].map(([, module]) => module));
   const names = mentionedToolNames(code);
   const wanted = modules

@@ -58,7 +58,9 @@ class ProcessTypeChecker implements TypeChecker {
       });
     return this.#inTurn(async () => {
       const session = await this.#start();
-      return this.#within(this.#checkLimitMs, session, session.check(program, modules));
+      const checking = session.check(program, modules, modules.declarations);
+      const mistakes = await this.#within(this.#checkLimitMs, session, checking);
+      return mistakes === undefined ? { kind: "clean" } : { kind: "errors", ...mistakes };
     });
   }
 

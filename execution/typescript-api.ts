@@ -14,7 +14,6 @@ import {
 } from "typescript/unstable/async";
 
 export {
-  type Expression,
   isArrayLiteralExpression,
   isAsExpression,
   isAwaitExpression,
@@ -122,7 +121,13 @@ export class TypeScriptProcess {
     this.#child = child;
     child.on("error", () => {});
     ignoreFailedWrites(child.stdin);
-    child.once("exit", () => this.#settleEnded());
+    // It does not always notice that ptc is gone, such as when it is waiting for a file.
+    const killWithUs = () => child.kill("SIGKILL");
+    process.once("exit", killWithUs);
+    child.once("exit", () => {
+      process.off("exit", killWithUs);
+      this.#settleEnded();
+    });
     if (this.#killed) this.kill();
   }
 

@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import { MAX_ERROR_MESSAGE_CHARS } from "./limits.ts";
+import { TRUNCATION_MARK } from "./text-cap.ts";
 
 /** The closed set of ways in which a run can fail. */
 export const FailureType = z.enum([
@@ -39,5 +40,5 @@ export function buildFailure(type: FailureType, message: string, retryable = RET
 
 /** Cuts a message to the longest that an envelope carries. */
 export function boundMessage(message: string, maxChars = MAX_ERROR_MESSAGE_CHARS): string {
-  return message.length <= maxChars ? message : `${message.slice(0, maxChars)}... (truncated)`;
+  return message.length <= maxChars ? message : `${message.slice(0, maxChars)}${TRUNCATION_MARK}`;
 }

@@ -11,6 +11,7 @@ const FOLDERS = [
   "broker",
   "sandbox",
   "execution",
+  "archive",
   "server",
   "runner-image",
   "cli",

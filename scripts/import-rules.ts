@@ -8,10 +8,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   catalog: ["protocol", "codegen"],
   broker: ["protocol"],
   sandbox: ["protocol"],
-  execution: ["protocol", "broker", "sandbox"],
+  execution: ["protocol", "broker", "sandbox", "archive"],
+  archive: ["protocol"],
   server: ["protocol", "catalog", "broker", "execution"],
   "runner-image": ["protocol"],
-  cli: ["protocol", "codegen", "catalog", "broker", "sandbox", "execution", "server"],
+  cli: ["protocol", "codegen", "catalog", "broker", "sandbox", "execution", "archive", "server"],
 };
 
 const OURS = [...Object.keys(MAY_IMPORT), "generated", "tests", "bench", "scripts", "examples"];

@@ -12,3 +12,6 @@ node scripts/check-imports.ts
 
 heading "Dead code (knip)"
 knip
+
+heading "Token shapes (as the rules of their package say)"
+node scripts/token-shapes.ts --check

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { RunApprovals } from "../../broker/approvals.ts";
 import type { CallRecord } from "../../execution/call-log.ts";
 import { compareCalls } from "../../execution/compare-calls.ts";
 import { type RecordedCall, RecordedCalls } from "../../execution/recorded-calls.ts";
@@ -23,9 +22,8 @@ function replay(calls: RecordedCall[], redact: (value: unknown) => unknown = (va
   const unknown: string[] = [];
   const dispatcher = new RecordedCalls(calls, redact, (message) => unknown.push(message));
   const stop = new AbortController();
-  const approvals = new RunApprovals("r", { ask: async () => ({ decision: "denied", by: "nobody" }) });
   const call = async (tool: string, args: unknown) => {
-    const outcome = await dispatcher.dispatch({ tool, arguments: args }, { approvals, signal: stop.signal });
+    const outcome = await dispatcher.dispatch({ tool, arguments: args }, { signal: stop.signal });
     return outcome.ok ? outcome.data : outcome.error.message;
   };
   return { call, unknown, dispatcher, stop };

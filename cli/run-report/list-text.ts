@@ -1,0 +1,65 @@
+import { stripVTControlCharacters } from "node:util";
+import type { ListedRun } from "../../archive/list-runs.ts";
+import { oneLine, type Terminal } from "../terminal.ts";
+import { formatAge, formatBytes, formatCount, formatDuration } from "./quantities.ts";
+import { type Cell, layOutTable } from "./text-table.ts";
+
+/** Long enough that two runs of one archive hardly share it. */
+const SHORT_RUN_ID_CHARS = 8;
+const SHORT_DIGEST_CHARS = 12;
+const MIN_TITLE_CHARS = 12;
+
+const HEADINGS = ["RUN", "WHEN", "STATUS", "FROM", "CALLS", "KEPT OUT", "TIME", "INPUT", "PROGRAM"];
+const RIGHT = new Set(["CALLS", "KEPT OUT", "TIME"]);
+
+/** Runs as a table with a heading; nothing where there are none. On a terminal no line is longer than it is wide. */
+export function renderRunList(runs: readonly ListedRun[], terminal: Terminal, nowMs: number): string {
+  if (runs.length === 0) return "";
+  const dim = (text: string) => terminal.style("dim", text);
+  const heading: Cell[] = HEADINGS.map((text) => ({ text, style: dim, ...alignment(text) }));
+  const rows = runs.map((run) => cellsOf(run, terminal, nowMs));
+  const fixed = layOutTable([heading, ...rows].map((row) => row.slice(0, -1)));
+  const width = Math.max(...fixed.map((line) => plainLength(line)));
+  const room =
+    terminal.columns === undefined ? undefined : Math.max(MIN_TITLE_CHARS, terminal.columns - width - 2);
+  const fitted = rows.map((row) =>
+    row.map((cell, column) =>
+      column === row.length - 1 ? { ...cell, text: oneLine(cell.text, room) } : cell,
+    ),
+  );
+  return `${layOutTable([heading, ...fitted]).join("\n")}\n`;
+}
+
+/** The colour that says how a run ended. */
+export function statusStyle(status: string): "green" | "yellow" | "red" {
+  if (status === "ok") return "green";
+  return status === "Cancelled" || status === "ApprovalDenied" ? "yellow" : "red";
+}
+
+function cellsOf(run: ListedRun, { columns, style }: Terminal, nowMs: number): Cell[] {
+  const dim = (text: string) => style("dim", text);
+  const kept = Math.max(0, run.result_bytes - run.returned_bytes);
+  const calls =
+    formatCount(run.calls) + (run.failed_calls > 0 ? ` (${formatCount(run.failed_calls)} failed)` : "");
+  return [
+    { text: run.run_id.slice(0, SHORT_RUN_ID_CHARS), style: (text) => style("cyan", text) },
+    {
+      text: columns === undefined ? new Date(run.started_at).toISOString() : formatAge(run.started_at, nowMs),
+    },
+    { text: oneLine(run.status), style: (text) => style(statusStyle(run.status), text) },
+    { text: run.imported_at === null ? oneLine(run.source) : `${oneLine(run.source)}, imported`, style: dim },
+    { text: calls, align: "right" },
+    { text: formatBytes(kept), align: "right" },
+    { text: formatDuration(run.duration_ms), align: "right" },
+    { text: run.input_digest.replace(/^sha256:/, "").slice(0, SHORT_DIGEST_CHARS), style: dim },
+    { text: oneLine(run.title === "" ? run.file_name : run.title) },
+  ];
+}
+
+function alignment(heading: string): { align?: "right" } {
+  return RIGHT.has(heading) ? { align: "right" } : {};
+}
+
+function plainLength(line: string): number {
+  return stripVTControlCharacters(line).length;
+}

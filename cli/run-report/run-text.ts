@@ -1,0 +1,111 @@
+import type { ArchivedRun } from "../../archive/read-run.ts";
+import { count, oneLine, printable, type Terminal } from "../terminal.ts";
+import { renderCallsText } from "./calls-text.ts";
+import { statusStyle } from "./list-text.ts";
+import { renderProgramText } from "./program-text.ts";
+import { formatAge, formatBytes, formatDuration, formatInstant, formatTokens } from "./quantities.ts";
+import { overviewOf, type RunOverview } from "./run-overview.ts";
+import { type ShownText, showJson, showText } from "./shown-text.ts";
+import { layOutTable } from "./text-table.ts";
+
+const MAX_CONSOLE_CHARS = 20_000;
+const MAX_VALUE_CHARS = 4_000;
+
+/** One run for a terminal or a pipe. Nothing in it moves the cursor but line feeds and what `terminal` styles. */
+export function renderRunText(run: ArchivedRun, terminal: Terminal, nowMs: number): string {
+  const overview = overviewOf(run);
+  const { result } = run.envelope;
+  const sections = [
+    renderHeader(run, overview, terminal, nowMs),
+    ...(result.ok
+      ? []
+      : [section("Error", terminal, terminal.style("red", printable(result.error.message)))]),
+    section("Program", terminal, renderProgramText(overview, terminal)),
+    ...(run.record.calls.length === 0
+      ? []
+      : [section(callsHeading(run, overview), terminal, renderCallsText(run, overview.timeline, terminal))]),
+    section("Sizes", terminal, renderSizes(overview)),
+    ...(run.consoleText === ""
+      ? []
+      : [shown("Console", showText(run.consoleText, MAX_CONSOLE_CHARS), terminal)]),
+    shown("Data given", showJson(run.data, MAX_VALUE_CHARS), terminal),
+    ...(result.ok ? [shown("Result", showJson(result.data, MAX_VALUE_CHARS), terminal)] : []),
+    shown("Envelope", showJson(withoutData(run), MAX_VALUE_CHARS), terminal),
+  ];
+  return `${sections.join("\n\n")}\n`;
+}
+
+function renderHeader(run: ArchivedRun, overview: RunOverview, terminal: Terminal, nowMs: number): string {
+  const { record, envelope } = run;
+  const { style } = terminal;
+  const status = style(
+    [statusStyle(overview.status), "bold"],
+    overview.status === "ok" ? "✔ ok" : `✖ ${overview.status}`,
+  );
+  const when = terminal.columns === undefined ? "" : ` (${formatAge(record.started_at, nowMs)})`;
+  const { ptc, node, protocol } = record.versions;
+  const facts: [string, string][] = [
+    ["run", record.run_id],
+    ["input", record.input_digest],
+    ["output", envelope.output_digest],
+    ["record", run.recordDigest],
+    [
+      "started",
+      `${formatInstant(record.started_at)}${when}, by ${record.principal} through ptc ${record.source}`,
+    ],
+    [
+      "took",
+      `${formatDuration(overview.durationMs)}, of which ${formatDuration(overview.programMs)} in the program`,
+    ],
+    ["image", record.sandbox_image ?? "none"],
+    ["versions", `ptc ${ptc}, Node ${node}, protocol ${protocol}`],
+    ["approvals", envelope.approval_state.toLowerCase().replaceAll("_", " ")],
+    ...record.servers.map(({ server, name, version }): [string, string] => [
+      "server",
+      `${server}: ${name} ${version}`,
+    ]),
+    ...record.modules.map(({ module, digest }): [string, string] => ["module", `${module} ${digest}`]),
+    ...(record.redactions > 0
+      ? [["secrets", `${count(record.redactions, "value")} replaced`] as [string, string]]
+      : []),
+    ...(run.origin === null
+      ? []
+      : [["from", `${run.origin}, imported ${formatInstant(run.importedAt ?? 0)}`] as [string, string]]),
+  ];
+  const rows = facts.map(([name, value]) => [
+    { text: name, style: (text: string) => style("dim", text) },
+    { text: oneLine(value) },
+  ]);
+  return [`${status}  ${style("bold", oneLine(record.file_name, 200))}`, ...layOutTable(rows)].join("\n");
+}
+
+function callsHeading({ record }: ArchivedRun, { failedCalls, timeline }: RunOverview): string {
+  const failed = failedCalls > 0 ? `, ${failedCalls} failed` : "";
+  const parallel = timeline.lanes > 1 ? `, up to ${timeline.lanes} at the same time` : "";
+  return `Calls: ${record.calls.length}${failed}${parallel}`;
+}
+
+function renderSizes({ resultBytes, returnedBytes, keptBytes, keptTokens }: RunOverview): string {
+  return [
+    `tools answered    ${formatBytes(resultBytes)}`,
+    `shown to a model  ${formatBytes(returnedBytes)}`,
+    `kept out          ${formatBytes(keptBytes)}, about ${formatTokens(keptTokens)} tokens (an estimate: 4 bytes each)`,
+  ].join("\n");
+}
+
+/** The data has a section of its own. */
+function withoutData({ envelope }: ArchivedRun): object {
+  const { result } = envelope;
+  return result.ok
+    ? { ...envelope, result: { ok: true, data: "see Result", metrics: result.metrics } }
+    : envelope;
+}
+
+function shown(title: string, { text, cut }: ShownText, terminal: Terminal): string {
+  const end = cut === "" ? "" : `\n${terminal.style("dim", `(${cut}; --json has all of it)`)}`;
+  return section(title, terminal, printable(text.replaceAll("\r\n", "\n")).trimEnd() + end);
+}
+
+function section(title: string, { style }: Terminal, text: string): string {
+  return `${style(["bold", "underline"], title)}\n${text}`;
+}
