@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 
 // "fast" runs anywhere in seconds. "real" starts real MCP servers, Docker and gVisor.
-const real = ["tests/sandbox/**/*.test.ts", "tests/cli/**/*.test.ts"];
+const real = ["tests/sandbox/**/*.test.ts", "tests/cli/**/*.test.ts", "tests/clients/**/*.test.ts"];
 
 export default defineConfig({
   test: {

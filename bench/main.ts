@@ -6,29 +6,50 @@ import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { DockerEngine } from "../sandbox/docker-engine.ts";
 import { currentProcess } from "../sandbox/process-identity.ts";
 import { StateDirectory } from "../sandbox/state-directory.ts";
+import { measureArchive } from "./archive.ts";
 import { measureBrokeredCall } from "./brokered-call.ts";
 import { measureGeneration, readToolLists } from "./codegen.ts";
 import { measureColdRun } from "./cold-run.ts";
+import { type Agreement, measureAgreement, reportAgreement } from "./fidelity.ts";
 import { type Comparison, report } from "./report.ts";
+import { measureSearch, readSearchSets, reportFigure } from "./search.ts";
 import { measureTokens, reportTokens, type TokenShare } from "./tokens.ts";
+import { measureWarmRun } from "./warm-run.ts";
 
 const image = "ptc-runner";
 const base = mkdtempSync(join(tmpdir(), "ptc-b-"));
 const state = new StateDirectory(base, currentProcess());
 
+const sandboxed = { engine: new DockerEngine(), state, image };
 const comparisons: Comparison[] = [
   measureColdRun(image),
-  await measureBrokeredCall({ engine: new DockerEngine(), state, image }),
+  await measureBrokeredCall(sandboxed),
+  ...(await measureWarmRun(sandboxed)),
+  ...(await measureArchive(join(base, "archive"))),
 ];
 const toolLists = process.env.PTC_TOOL_LISTS ?? join(import.meta.dirname, "../../shared/data/tools");
 const shares: TokenShare[] = [];
+const agreements: Agreement[] = [];
 if (existsSync(toolLists)) {
   const listings = readToolLists(toolLists);
   comparisons.push(...(await measureGeneration(listings)));
   shares.push(...(await measureTokens(listings, countTokens)));
+  agreements.push(await measureAgreement(listings, 2));
 } else {
-  console.log(`skipped: generation and tokens, for want of tool lists at ${toolLists} (PTC_TOOL_LISTS)`);
+  console.log(
+    `skipped: generation, tokens and fidelity, for want of tool lists at ${toolLists} (PTC_TOOL_LISTS)`,
+  );
 }
-const holds = [...comparisons.map(report), ...shares.map(reportTokens)];
+const searchSets = readSearchSets(
+  process.env.PTC_SEARCH_SETS ?? join(import.meta.dirname, "../../shared/data/search"),
+);
+if (searchSets.length === 0) console.log("skipped: search, for want of sets of queries (PTC_SEARCH_SETS)");
+const figures = searchSets.length === 0 ? [] : measureSearch(searchSets);
+const holds = [
+  ...comparisons.map(report),
+  ...shares.map(reportTokens),
+  ...agreements.map(reportAgreement),
+  ...figures.map(reportFigure),
+];
 rmSync(base, { recursive: true, force: true });
 process.exit(holds.every(Boolean) ? 0 : 1);

@@ -1,8 +1,10 @@
 import * as z from "zod/mini";
+import { MAX_TRACE_SERIES_CHARS } from "./limits.ts";
 
 /**
- * The messages on the socket. The sandbox says hello, waits for its one program, makes calls, and says done; the host
- * sends the program and answers calls. What comes from the sandbox is a claim until `parseSandboxMessage` has read it.
+ * The messages on the socket. The sandbox says hello, waits for its one program, makes calls, sends what it takes to
+ * replay them, and says done; the host sends the program and answers calls. What comes from the sandbox is a claim until
+ * it has been parsed.
  */
 
 const Hello = z.strictObject({
@@ -27,7 +29,28 @@ export type Call = z.infer<typeof Call>;
 /** Written to stdout: the runner's line, of this many bytes with its line feed. Nothing of the program is left to run. */
 const Done = z.strictObject({ type: z.literal("done"), bytes: z.int().check(z.gte(1)) });
 
-export const SandboxMessage = z.discriminatedUnion("type", [Hello, Call, Done]);
+const Series = z.string().check(z.maxLength(MAX_TRACE_SERIES_CHARS), z.regex(/^[A-Za-z0-9+/=]*$/));
+
+/**
+ * What happened to a program that its own text does not decide, so that it can be made to happen again. A claim like all
+ * that comes out of a sandbox: the host keeps it unread, and it only ever goes back into a sandbox.
+ */
+export const Trace = z.strictObject({
+  /** The program's clock when it started, in milliseconds since 1970. */
+  started_ms: z.int().check(z.gte(0)),
+  /** Every reading of the clock, as a series (series.ts) of hundredths of a millisecond since the start. */
+  clock: Series,
+  /** What was delivered to the program, in order, as a series: 2 * id of a call answered, 2 * id + 1 of a timer fired. */
+  events: Series,
+  /** False when a series was longer than is kept: it then holds the beginning. */
+  complete: z.boolean(),
+});
+export type Trace = z.infer<typeof Trace>;
+
+/** The trace so far. The last one that comes is the trace of the run. */
+const TraceMessage = z.strictObject({ type: z.literal("trace"), trace: Trace });
+
+export const SandboxMessage = z.discriminatedUnion("type", [Hello, Call, TraceMessage, Done]);
 export type SandboxMessage = z.infer<typeof SandboxMessage>;
 
 /** The one program a sandbox runs. */
@@ -39,6 +62,21 @@ export interface ProgramMessage {
   /** Cap on console text, and on the data that the runner may print. */
   max_output_bytes: number;
   max_stderr_bytes: number;
+  /** Asks for a trace. Without it the program still runs with randomness of its own, and nothing is sent. */
+  environment?: ProgramEnvironment;
+}
+
+/** What a program is told about the world beside its data and its calls' answers. */
+export interface ProgramEnvironment {
+  /** 32 bytes in hex that all randomness of the program comes from; fresh and secret in a live run. */
+  seed: string;
+  /** IANA name; that of the container without one. */
+  time_zone?: string;
+  /**
+   * Replays this: the clock starts there and gives the same readings, calls are answered and timers fire in the same
+   * order. Where a series ends (an empty one at once) the program goes on live, its clock from the last reading.
+   */
+  replay?: Pick<Trace, "started_ms" | "clock" | "events">;
 }
 
 /** Why a call failed, as the script sees it: the fields of `ToolError`. */

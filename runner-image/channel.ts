@@ -2,19 +2,25 @@ import { connect, type Socket } from "node:net";
 import { encodeFrame, FrameDecoder } from "../protocol/frames.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES } from "../protocol/limits.ts";
 import type { HostMessage, ProgramMessage, ReplyMessage, SandboxMessage } from "../protocol/messages.ts";
+import { type Answers, callEvent, type EventOrder } from "./event-order.ts";
+
+const { setImmediate } = globalThis;
 
 /**
  * The runner's end of the socket. It keeps the process alive while the host owes an answer, and only then: a program
  * with nothing left to wait for ends, even one whose last promise can never settle.
  */
-export class Channel {
+export class Channel implements Answers {
   readonly #socket: Socket;
+  readonly #order: EventOrder;
   readonly #decoder = new FrameDecoder(MAX_REPLY_FRAME_BYTES);
   readonly #waiting = new Map<number, (reply: ReplyMessage) => void>();
+  readonly #unanswered = new Set<number>();
   #nextId = 0;
 
-  private constructor(socket: Socket, onProgram: (program: ProgramMessage) => void) {
+  private constructor(socket: Socket, order: EventOrder, onProgram: (program: ProgramMessage) => void) {
     this.#socket = socket;
+    this.#order = order;
     socket.on("data", (chunk) => {
       for (const payload of this.#decoder.push(chunk)) {
         const message = JSON.parse(payload.toString("utf8")) as HostMessage;
@@ -27,14 +33,21 @@ export class Channel {
     socket.on("error", () => process.exit(1));
   }
 
-  /** Connects to the broker's socket. `onProgram` is called once, when the host sends the program. */
-  static async connect(path: string, onProgram: (program: ProgramMessage) => void): Promise<Channel> {
+  /**
+   * Connects to the broker's socket. `onProgram` is called once, when the host sends the program. Answers to its calls
+   * are delivered in the given order.
+   */
+  static async connect(
+    path: string,
+    order: EventOrder,
+    onProgram: (program: ProgramMessage) => void,
+  ): Promise<Channel> {
     const socket = connect(path);
     await new Promise<void>((resolve, reject) => {
       socket.once("connect", resolve);
       socket.once("error", reject);
     });
-    return new Channel(socket, onProgram);
+    return new Channel(socket, order, onProgram);
   }
 
   send(message: SandboxMessage, sent?: () => void): void {
@@ -49,25 +62,45 @@ export class Channel {
   call(tool: string, args: unknown, raw: boolean): Promise<ReplyMessage> {
     const id = this.#nextId++;
     this.send({ type: "call", id, tool, arguments: args, ...(raw ? { raw } : {}) });
-    this.#socket.ref();
-    return new Promise((resolve) => this.#waiting.set(id, resolve));
+    this.#unanswered.add(id);
+    return new Promise((resolve) => {
+      this.#waiting.set(id, resolve);
+      if (this.#order.replaying) this.#order.look();
+      else this.#socket.ref();
+    });
   }
 
-  /** From now on only calls in flight keep the process alive. */
+  /** From now on only calls in flight keep the process alive; in a replay, only the one whose answer is next. */
   release(): void {
-    if (this.#waiting.size === 0) this.#socket.unref();
+    if (this.#waiting.size > 0 && !this.#order.replaying) this.#socket.ref();
+    else this.#socket.unref();
   }
 
-  /** Whether the host still owes an answer. */
-  get busy(): boolean {
-    return this.#waiting.size > 0;
+  expect(callId: number): boolean {
+    if (!this.#unanswered.has(callId)) return false;
+    this.#socket.ref();
+    return true;
   }
 
+  /** Takes the host's answer to a call, and lets the program have it in a turn of the event loop of its own. */
   #settle(reply: ReplyMessage): void {
-    const resolve = this.#waiting.get(reply.id);
-    if (resolve === undefined) return;
-    this.#waiting.delete(reply.id);
-    this.release();
-    resolve(reply);
+    const { id } = reply;
+    if (!this.#unanswered.delete(id)) return;
+    const event = callEvent(id);
+    const deliver = () => {
+      const resolve = this.#waiting.get(id);
+      this.#waiting.delete(id);
+      this.release();
+      resolve?.(reply);
+    };
+    const release = () => {
+      setImmediate(() => this.#order.happen(event, deliver));
+    };
+    if (this.#order.replaying) {
+      this.release();
+      this.#order.hold(event, { deliver, release });
+    } else {
+      release();
+    }
   }
 }

@@ -10,15 +10,19 @@ import { PROTOCOL_VERSION } from "../protocol/limits.ts";
 import type { ProgramMessage } from "../protocol/messages.ts";
 import { SANDBOX_SOCKET_DIRECTORY, SOCKET_FILE_NAME, WORKSPACE } from "../protocol/paths.ts";
 import { Channel } from "./channel.ts";
+import { Environment } from "./environment.ts";
 import { ProgramRun } from "./program-run.ts";
 import { warmUp } from "./warm-up.ts";
 
-const channel = await Channel.connect(join(SANDBOX_SOCKET_DIRECTORY, SOCKET_FILE_NAME), start);
+const environment = new Environment();
+const socketPath = join(SANDBOX_SOCKET_DIRECTORY, SOCKET_FILE_NAME);
+const channel = await Channel.connect(socketPath, environment.order, start);
 await warmUp();
+environment.install();
 channel.send({ type: "hello", protocol: PROTOCOL_VERSION, language: "javascript", runtime: process.version });
 
 function start(program: ProgramMessage): void {
-  const run = new ProgramRun(program, channel);
+  const run = new ProgramRun(program, channel, environment);
   const path = join(WORKSPACE, ".program.mjs");
   try {
     writeFileSync(path, program.bundle);

@@ -5,11 +5,14 @@ import type { ProgramMessage } from "../protocol/messages.ts";
 import { WORKSPACE } from "../protocol/paths.ts";
 import type { Channel } from "./channel.ts";
 import { type ConsoleCapture, captureConsole } from "./console-capture.ts";
+import { makeConsoleTimers } from "./console-timers.ts";
+import type { Environment } from "./environment.ts";
 import { parallel } from "./parallel.ts";
 import { type DataJson, serializeConsole, serializeResult } from "./result-value.ts";
 import { describeThrown } from "./script-error.ts";
 import { ToolError } from "./tool-error.ts";
 import { bindTools } from "./tools.ts";
+import { TraceSender } from "./trace-sender.ts";
 import { writeAll } from "./write-all.ts";
 
 const STDOUT = 1;
@@ -25,13 +28,15 @@ export class ProgramRun {
   readonly #program: ProgramMessage;
   readonly #channel: Channel;
   readonly #console: ConsoleCapture;
+  readonly #trace: TraceSender | undefined;
   #evaluated = false;
   #reported = false;
 
-  constructor(program: ProgramMessage, channel: Channel) {
+  constructor(program: ProgramMessage, channel: Channel, environment: Environment) {
     this.#program = program;
     this.#channel = channel;
     this.#console = captureConsole(program.max_output_bytes, program.max_stderr_bytes);
+    Object.assign(console, makeConsoleTimers(environment.clock, console.log));
     const { tool, callTool } = bindTools(channel);
     Object.assign(globalThis, {
       data: program.data,
@@ -42,6 +47,8 @@ export class ProgramRun {
       require: createRequire(join(WORKSPACE, "program.js")),
       [Symbol.for("ptc.tool")]: tool,
     });
+    if (program.environment !== undefined) this.#trace = new TraceSender(environment, channel);
+    environment.begin(program.environment, channel);
   }
 
   /** Imports the bundle and reports what becomes of it. */
@@ -97,7 +104,9 @@ export class ProgramRun {
 
   /** `process.exit` was called. With a result and code 0 that ends the program; otherwise the host sees no line. */
   #leave(code: number): void {
-    if (this.#reported || code !== 0) return;
+    if (this.#reported) return;
+    this.#trace?.send();
+    if (code !== 0) return;
     const value = this.#result();
     if (value !== undefined) this.#writeClaim(this.#outcome(value));
   }
@@ -117,6 +126,7 @@ export class ProgramRun {
     if (this.#reported) return;
     this.#reported = true;
     const bytes = this.#writeClaim(outcome);
+    this.#trace?.send();
     this.#channel.send({ type: "done", bytes }, () => exit(0));
   }
 

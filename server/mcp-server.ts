@@ -40,6 +40,8 @@ export interface ServeOptions extends Omit<ProgramsOptions, "directory"> {
   catalog: LiveCatalog;
   stdin: Readable;
   stdout: Writable;
+  /** Is called once, when the client has what it asked for first. */
+  onReady?: () => void;
   /** Is told what went wrong on the connection; the server goes on. */
   onWarning: (message: string) => void;
 }
@@ -79,7 +81,11 @@ export async function serveMcp(options: ServeOptions): Promise<void> {
   await programs.close();
 }
 
-function buildServer({ version, catalog }: ServeOptions, instructions: string, programs: Programs): Server {
+function buildServer(
+  { version, catalog, onReady = () => {} }: ServeOptions,
+  instructions: string,
+  programs: Programs,
+): Server {
   const server = new Server(
     { name: "ptc", version, title: "ptc" },
     {
@@ -90,6 +96,7 @@ function buildServer({ version, catalog }: ServeOptions, instructions: string, p
   );
   server.setRequestHandler("tools/list", async () => {
     const { directory } = await catalog.current();
+    setImmediate(onReady);
     return { tools: buildToolDefinitions(directory.servers.map(({ module }) => module)) };
   });
   server.setRequestHandler("tools/call", async ({ params }, context) => {

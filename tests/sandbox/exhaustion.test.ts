@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { describeSandboxed } from "./in-sandbox.ts";
 import { useRealSandboxes } from "./real-sandboxes.ts";
 
@@ -39,24 +39,6 @@ describeSandboxed("a program that takes all it can get", () => {
       "const held = []; for (;;) held.push({ text: 'x' + held.length, more: [held.length] });",
     );
     expect(result).toMatchObject({ ok: false, error: { type: "OutOfMemory" } });
-  });
-
-  test("a fork bomb meets its limit and leaves the host able to run the next program", async () => {
-    const { result } = await run(
-      `import { spawn } from "node:child_process";
-       const outcomes = new Set();
-       for (let i = 0; i < 60; i++) {
-         const child = spawn(process.execPath, ["-e", "for (;;) {}"]);
-         child.on("spawn", () => outcomes.add("spawned"));
-         child.on("error", (error) => outcomes.add(error.code));
-       }
-       await new Promise((resolve) => setTimeout(resolve, 200));
-       globalThis.result = [...outcomes].sort();
-       process.exit(0);`,
-      { limits: { timeoutMs: 20_000 } },
-    );
-    expect(result).toMatchObject({ ok: true, data: ["EAGAIN", "spawned"] });
-    expect((await run("globalThis.result = 1")).result).toMatchObject({ ok: true, data: 1 });
   });
 
   test("threads without end are refused and end with the sandbox", async () => {
@@ -110,6 +92,16 @@ describeSandboxed("a program that takes all it can get", () => {
     expect(Buffer.byteLength(console.err)).toBeLessThanOrEqual(262_144 + "\n... (truncated)\n".length);
   });
 
+  test("a flood of single bytes does the host no harm", async () => {
+    const { result } = await run(
+      `import { writeSync } from "node:fs";
+       for (;;) { try { writeSync(2, "x"); } catch {} }`,
+      FOR_EVER,
+    );
+    expect(result).toMatchObject({ ok: false, error: { type: "Timeout" } });
+    expect((await run("globalThis.result = 1")).result).toMatchObject({ ok: true, data: 1 });
+  });
+
   test("console.error without end is bounded", async () => {
     const { result, console } = await run(
       "const line = 'e'.repeat(10_000); for (;;) console.error(line);",
@@ -135,5 +127,29 @@ describeSandboxed("a program that takes all it can get", () => {
     const running = run("console.log('started'); for (;;) {}", { signal: cancel.signal });
     cancel.abort();
     expect((await running).result).toMatchObject({ ok: false, error: { type: "Cancelled" } });
+  });
+});
+
+describe.each([64, 128, 256])("a fork bomb where execution.pids is %i", (pids) => {
+  describeSandboxed("meets its limit", () => {
+    const run = useRealSandboxes({}, { pids });
+
+    test("in its own words, and leaves the host able to run the next program", async () => {
+      const { result } = await run(
+        `import { spawn } from "node:child_process";
+         const outcomes = new Set();
+         for (let i = 0; i < 60; i++) {
+           const child = spawn(process.execPath, ["-e", "for (;;) {}"]);
+           child.on("spawn", () => outcomes.add("spawned"));
+           child.on("error", (error) => outcomes.add(error.code));
+         }
+         await new Promise((resolve) => setTimeout(resolve, 200));
+         globalThis.result = [...outcomes].sort();
+         process.exit(0);`,
+        { limits: { timeoutMs: 20_000 } },
+      );
+      expect(result).toMatchObject({ ok: true, data: ["EAGAIN", "spawned"] });
+      expect((await run("globalThis.result = 1")).result).toMatchObject({ ok: true, data: 1 });
+    });
   });
 });

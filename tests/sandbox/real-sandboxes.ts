@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { Dispatcher } from "../../broker/dispatcher.ts";
+import { Redactor } from "../../broker/redaction.ts";
 import type { KnownTool } from "../../broker/tool-table.ts";
-import type { ModuleSource } from "../../execution/bundle.ts";
 import {
   type ExecutedProgram,
   type ExecutionLimits,
@@ -18,6 +18,7 @@ import { DockerEngine } from "../../sandbox/docker-engine.ts";
 import { OWNER_LABEL } from "../../sandbox/leftovers.ts";
 import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
 import { currentProcess, formatIdentity } from "../../sandbox/process-identity.ts";
+import type { SandboxSource } from "../../sandbox/sandbox.ts";
 import { StateDirectory } from "../../sandbox/state-directory.ts";
 
 /** Answers a call of the in-memory server `desk`. */
@@ -48,10 +49,13 @@ const LIMITS: ExecutionLimits = {
  * Opens real sandboxes for the tests of this `describe`, and has each test prove that it left nothing of them behind.
  * Returns the function that runs a program in one.
  */
-export function useRealSandboxes(tools: Record<string, DeskTool> = {}): RealSandboxes["run"] {
+export function useRealSandboxes(
+  tools: Record<string, DeskTool> = {},
+  options: { pids?: number } = {},
+): RealSandboxes["run"] {
   let sandboxes: RealSandboxes;
   beforeAll(() => {
-    sandboxes = new RealSandboxes(tools);
+    sandboxes = new RealSandboxes(tools, options);
   });
   afterEach(async () => {
     expect(await sandboxes.leftovers()).toEqual([]);
@@ -61,25 +65,31 @@ export function useRealSandboxes(tools: Record<string, DeskTool> = {}): RealSand
 }
 
 /** Real sandboxes for programs whose tools are functions in this process: server `desk`, module `servers/desk`. */
-class RealSandboxes {
+export class RealSandboxes {
   readonly #engine = new DockerEngine();
   readonly #base = mkdtempSync(join(tmpdir(), "ptc-walls-"));
   readonly #owner = formatIdentity(currentProcess());
   readonly #parts: ExecutionParts;
 
-  constructor(tools: Record<string, DeskTool>) {
+  /** @param over what is put over the source that starts each sandbox when it is asked for. */
+  constructor(
+    tools: Record<string, DeskTool> = {},
+    { image = "ptc-runner", pids = 256, over = (source: OnDemandSource): SandboxSource => source } = {},
+  ) {
+    const source = new OnDemandSource({
+      engine: this.#engine,
+      state: new StateDirectory(this.#base, currentProcess()),
+      owner: this.#owner,
+      image,
+      runtime: "runsc",
+      limits: { memoryMb: 512, cpus: 1, pids },
+    });
     this.#parts = {
-      sandboxes: new OnDemandSource({
-        engine: this.#engine,
-        state: new StateDirectory(this.#base, currentProcess()),
-        owner: this.#owner,
-        image: "ptc-runner",
-        runtime: "runsc",
-        limits: { memoryMb: 512, cpus: 1, pids: 256 },
-      }),
+      sandboxes: over(source),
       modules: deskModule(Object.keys(tools)),
       dispatcher: deskDispatcher(tools),
       approver: { ask: async () => ({ decision: "denied", by: "nobody" }) },
+      redactor: new Redactor([]),
       clock: { nowMs: () => performance.now() },
       toolVersion: "0.0.0",
     };
@@ -103,14 +113,16 @@ class RealSandboxes {
     return { ...executed, result: executed.envelope.result, console };
   }
 
+  /** Ids of this process's containers. */
+  async containers(): Promise<string[]> {
+    const containers = await this.#engine.listLabelled(OWNER_LABEL);
+    return containers.filter(({ labels }) => labels[OWNER_LABEL] === this.#owner).map(({ id }) => id);
+  }
+
   /** Containers of this process, and folders of sandboxes on its disk. */
   async leftovers(): Promise<string[]> {
-    const containers = await this.#engine.listLabelled(OWNER_LABEL);
     const folders = readdirSync(join(this.#base, this.#owner));
-    return [
-      ...containers.filter(({ labels }) => labels[OWNER_LABEL] === this.#owner).map(({ id }) => id),
-      ...folders.filter((name) => name !== "empty" && name !== "groups"),
-    ];
+    return [...(await this.containers()), ...folders.filter((name) => name !== "empty" && name !== "groups")];
   }
 
   close(): void {
@@ -118,10 +130,11 @@ class RealSandboxes {
   }
 }
 
-function deskModule(tools: string[]): ModuleSource {
+function deskModule(tools: string[]): ExecutionParts["modules"] {
   const exports = tools.map((name) => `export const ${name} = tool<any, any>("mcp__desk__${name}");`);
   const text = ['import { tool } from "../../runtime.js";', ...exports].join("\n");
   return {
+    declarations: "",
     modules: () => ["desk"],
     load: async (module) => (module === "desk" ? text : undefined),
   };

@@ -117,13 +117,37 @@ describeSandboxed("what a program can reach", () => {
          };`,
       );
       const { data } = result as { data: { names: string[]; text: string; hostname: string } };
-      const given = ["HOME", "HOSTNAME", "LANG", "NODE_ENV", "NODE_VERSION", "PATH", "TZ", "YARN_VERSION"];
+      const given = [
+        "HOME",
+        "HOSTNAME",
+        "LANG",
+        "LC_ALL",
+        "NODE_ENV",
+        "NODE_VERSION",
+        "PATH",
+        "TZ",
+        "YARN_VERSION",
+      ];
       expect(data.names.filter((name) => !given.includes(name))).toEqual([]);
       expect(data.text).not.toContain("s3cret-of-the-host");
       expect(data.hostname).not.toBe(hostname());
     } finally {
       delete process.env.PTC_WALLS_SECRET;
     }
+  });
+});
+
+describeSandboxed("what a program can tell of where it runs", () => {
+  const run = useRealSandboxes();
+
+  test("is the same every time: name, time zone, language", async () => {
+    const look = `import { hostname } from "node:os";
+      const { locale, timeZone } = Intl.DateTimeFormat().resolvedOptions();
+      globalThis.result = { hostname: hostname(), locale, timeZone, offset: new Date(0).getTimezoneOffset(), env: process.env };`;
+    const [first, second] = [(await run(look)).result, (await run(look)).result];
+    const here = { hostname: "sandbox", locale: "en-US", timeZone: "UTC", offset: 0 };
+    expect(first).toMatchObject({ ok: true, data: here });
+    expect((second as { data: unknown }).data).toEqual((first as { data: unknown }).data);
   });
 });
 

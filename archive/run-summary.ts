@@ -1,0 +1,97 @@
+import type { Envelope } from "../protocol/envelope.ts";
+import type { CallRecord, RunRecord } from "./run-record.ts";
+
+const MAX_TITLE_CHARS = 120;
+
+/**
+ * The columns that runs are found and counted by. All of it follows from the record and what it names, and readers check
+ * that: whoever changes what follows here adds a migration that brings the columns of older runs along.
+ */
+export interface RunSummary {
+  run_id: string;
+  input_digest: string;
+  started_at: number;
+  source: string;
+  principal: string;
+  /** `ok`, or the type of the failure. */
+  status: string;
+  duration_ms: number;
+  calls: number;
+  failed_calls: number;
+  /** Bytes that tools answered. */
+  result_bytes: number;
+  /** Bytes of console text and result: what a model was shown instead. */
+  returned_bytes: number;
+  redactions: number;
+  file_name: string;
+  /** The first line of the program that says something. */
+  title: string;
+}
+
+export interface ToolSummary {
+  tool: string;
+  server: string;
+  calls: number;
+  failed_calls: number;
+  duration_ms: number;
+  result_bytes: number;
+}
+
+export function summarizeRun(
+  record: RunRecord,
+  contents: { code: string; consoleText: string; envelope: Envelope },
+): RunSummary {
+  const { result, duration_ms } = contents.envelope;
+  return {
+    run_id: record.run_id,
+    input_digest: record.input_digest,
+    started_at: record.started_at,
+    source: record.source,
+    principal: record.principal,
+    status: result.ok ? "ok" : result.error.type,
+    duration_ms,
+    calls: record.calls.length,
+    failed_calls: record.calls.filter((call) => !call.ok).length,
+    result_bytes: sum(record.calls, (call) => call.result_bytes),
+    returned_bytes: returnedBytes(contents.consoleText, contents.envelope),
+    redactions: record.redactions,
+    file_name: record.file_name,
+    title: titleOf(contents.code),
+  };
+}
+
+/** One entry for each tool, in the order in which they were first called. */
+export function summarizeTools(calls: readonly CallRecord[]): ToolSummary[] {
+  const summaries = new Map<string, ToolSummary>();
+  for (const { tool, server, ok, duration_ms, result_bytes } of calls) {
+    const key = JSON.stringify([tool, server]);
+    let summary = summaries.get(key);
+    if (summary === undefined) {
+      summary = { tool, server, calls: 0, failed_calls: 0, duration_ms: 0, result_bytes: 0 };
+      summaries.set(key, summary);
+    }
+    summary.calls += 1;
+    summary.failed_calls += ok ? 0 : 1;
+    summary.duration_ms += duration_ms;
+    summary.result_bytes += result_bytes;
+  }
+  return [...summaries.values()];
+}
+
+function returnedBytes(consoleText: string, { result }: Envelope): number {
+  const consoleBytes = Buffer.byteLength(consoleText);
+  if (!result.ok) return consoleBytes + Buffer.byteLength(result.error.message);
+  // Without a result of its own, a program's value is its console text.
+  if (typeof result.data === "string" && result.data.trim() === consoleText.trim()) return consoleBytes;
+  return consoleBytes + Buffer.byteLength(JSON.stringify(result.data) ?? "");
+}
+
+function titleOf(code: string): string {
+  const lines = code.slice(0, 10_000).split("\n");
+  const said = lines.map((line) => line.trim()).find((line) => line !== "" && !line.startsWith("import "));
+  return (said ?? "").slice(0, MAX_TITLE_CHARS);
+}
+
+function sum<T>(items: readonly T[], measure: (item: T) => number): number {
+  return items.reduce((total, item) => total + measure(item), 0);
+}

@@ -1,0 +1,134 @@
+import crypto from "node:crypto";
+import { Keystream } from "./keystream.ts";
+import { replaceFunction } from "./replace-function.ts";
+
+const { randomBytes, randomFill, randomFillSync, randomInt, randomUUID } = crypto;
+const { nextTick } = process;
+
+type Callback = (error: null, value: unknown) => void;
+
+/**
+ * Gives the program randomness that follows from a seed: `Math.random`, and what node:crypto and Web Crypto give out as
+ * random bytes, numbers and UUIDs. Keys, nonces and signatures that OpenSSL makes inside stay its own.
+ */
+export class ProgramRandomness {
+  #numbers = new Keystream(randomBytes(32), "Math.random");
+  #bytes = new Keystream(randomBytes(32), "crypto");
+  readonly #nowMs: () => number;
+
+  /** `nowMs` is the program's clock: some UUIDs carry the time. */
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  seed(seed: Uint8Array): void {
+    this.#numbers = new Keystream(seed, "Math.random");
+    this.#bytes = new Keystream(seed, "crypto");
+  }
+
+  /** Puts it in the place of the realm's own. Arguments are checked by the functions that are replaced. */
+  install(): void {
+    replaceFunction(Math, "random", () => this.#numbers.fraction());
+    replaceFunction(crypto, "randomBytes", (size: number, done?: Callback) => this.#randomBytes(size, done));
+    replaceFunction(crypto, "pseudoRandomBytes", (size: number, done?: Callback) =>
+      this.#randomBytes(size, done),
+    );
+    replaceFunction(crypto, "randomFillSync", (...args: Parameters<typeof randomFillSync>) =>
+      this.#randomFillSync(...args),
+    );
+    replaceFunction(crypto, "randomFill", (...args: unknown[]) => this.#randomFill(args));
+    replaceFunction(crypto, "randomInt", (...args: unknown[]) => this.#randomInt(args));
+    replaceFunction(crypto, "randomUUID", (options?: crypto.RandomUUIDOptions) => {
+      if (options !== undefined) randomUUID(options);
+      return this.#uuid(4);
+    });
+    replaceFunction(crypto, "randomUUIDv7", (options?: crypto.RandomUUIDOptions) => {
+      if (options !== undefined) randomUUID(options);
+      return this.#uuid(7);
+    });
+    this.#installWebCrypto();
+  }
+
+  #installWebCrypto(): void {
+    const prototype = Object.getPrototypeOf(crypto.webcrypto) as crypto.webcrypto.Crypto;
+    const { getRandomValues, randomUUID: webRandomUUID } = prototype;
+    const fill = (array: Uint8Array) => this.#fill(array);
+    const uuid = () => this.#uuid(4);
+    replaceFunction(
+      prototype,
+      "getRandomValues",
+      function (this: unknown, ...args: [Uint8Array<ArrayBuffer>]) {
+        Reflect.apply(getRandomValues, this, args);
+        return fill(args[0]);
+      },
+    );
+    replaceFunction(prototype, "randomUUID", function (this: unknown) {
+      Reflect.apply(webRandomUUID, this, []);
+      return uuid();
+    });
+  }
+
+  #randomBytes(size: number, done?: Callback): Buffer | undefined {
+    if (done !== undefined && typeof done !== "function") return randomBytes(size, done) as never;
+    const bytes = this.#fill(randomBytes(size));
+    if (done === undefined) return bytes;
+    nextTick(done, null, bytes);
+    return undefined;
+  }
+
+  #randomFillSync<T extends NodeJS.ArrayBufferView>(buffer: T, offset?: number, size?: number): T {
+    randomFillSync(buffer, offset, size);
+    const unit = "BYTES_PER_ELEMENT" in buffer ? Number(buffer.BYTES_PER_ELEMENT) : 1;
+    const start = (offset ?? 0) * unit;
+    this.#fill(buffer, start, size === undefined ? buffer.byteLength - start : size * unit);
+    return buffer;
+  }
+
+  #randomFill(args: unknown[]): void {
+    const at = args.findIndex((arg, index) => index > 0 && typeof arg === "function");
+    // Without a callback it throws, saying which argument is wrong.
+    if (at === -1) Reflect.apply(randomFill, crypto, args);
+    const filled = this.#randomFillSync(...(args.slice(0, at) as [Uint8Array]));
+    nextTick(args[at] as Callback, null, filled);
+  }
+
+  #randomInt(args: unknown[]): number | undefined {
+    const done = args.findLast((arg) => typeof arg === "function") as Callback | undefined;
+    const [first, second] = args.filter((arg) => arg !== done) as [number, number | undefined];
+    Reflect.apply(randomInt, crypto, done === undefined ? args : [first, second]);
+    const value = second === undefined ? this.#below(first) : first + this.#below(second - first);
+    if (done === undefined) return value;
+    nextTick(done, null, value);
+    return undefined;
+  }
+
+  /** A whole number in [0, range), every one as likely. */
+  #below(range: number): number {
+    const all = 2 ** 48;
+    const limit = all - (all % range);
+    const bytes = Buffer.alloc(6);
+    for (;;) {
+      this.#bytes.fill(bytes);
+      const value = bytes.readUIntBE(0, 6);
+      if (value < limit) return value % range;
+    }
+  }
+
+  /** RFC 9562. */
+  #uuid(version: 4 | 7): string {
+    const bytes = Buffer.alloc(16);
+    this.#bytes.fill(bytes);
+    if (version === 7) bytes.writeUIntBE(this.#nowMs(), 0, 6);
+    bytes[6] = (version << 4) | (bytes.readUInt8(6) & 0x0f);
+    bytes[8] = 0x80 | (bytes.readUInt8(8) & 0x3f);
+    const hex = bytes.toString("hex");
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  }
+
+  #fill<T extends NodeJS.ArrayBufferView>(array: T, start = 0, length = array.byteLength - start): T {
+    const buffer = ArrayBuffer.isView(array) ? array.buffer : array;
+    const offset = ArrayBuffer.isView(array) ? array.byteOffset : 0;
+    this.#bytes.fill(new Uint8Array(buffer, offset + start, length));
+    return array;
+  }
+}

@@ -1,0 +1,183 @@
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ArchiveWriter } from "../../archive/archive-writer.ts";
+import { openForReading } from "../../archive/connection.ts";
+import type { Database } from "../../archive/database.ts";
+import { readRun } from "../../archive/read-run.ts";
+import { storeRun } from "../../archive/store-run.ts";
+import { verifyArchive } from "../../archive/verify.ts";
+import { digestOf } from "../../protocol/canonical-json.ts";
+import { openQuickly, sampleCall, sampleRun, temporaryFolder } from "./sample-runs.ts";
+
+const folder = temporaryFolder();
+afterAll(folder.remove);
+
+describe("a record", () => {
+  let db: Database;
+  beforeAll(() => {
+    db = openQuickly(join(folder.path, "properties.db"));
+  });
+  afterAll(() => db.close());
+
+  test("comes back as it was handed over, whatever JSON is in it", () => {
+    const text = fc.string({ unit: "binary", maxLength: 300 });
+    const properties = fc.asyncProperty(
+      fc.record({
+        code: text,
+        data: fc.jsonValue(),
+        consoleText: text,
+        answers: fc.array(fc.jsonValue(), { maxLength: 6 }),
+      }),
+      async ({ code, data, consoleText, answers }) => {
+        const { run, calls } = sampleRun({
+          code,
+          data,
+          consoleText,
+          calls: answers.length,
+          answer: (seq) => answers[seq],
+        });
+        storeRun(db, run, calls.toReversed());
+        const found = readRun(db, run.facts.run_id);
+        expect(found.code).toBe(run.code);
+        expect(JSON.stringify(found.data)).toBe(run.dataJson);
+        expect(found.consoleText).toBe(run.consoleText);
+        expect(found.envelope).toEqual(run.envelope);
+        expect(JSON.stringify(found.environment)).toBe(run.environmentJson);
+        expect(found.record).toMatchObject(run.facts);
+        expect(found.record.calls.map(({ arguments: _, outcome: __, ...facts }) => facts)).toEqual(
+          calls.map(({ facts }) => facts),
+        );
+        for (const [index, call] of found.record.calls.entries()) {
+          // Arguments in canonical form; what a program was given, with its members in the order it saw.
+          expect(found.argumentsOf(call)).toEqual({ a: 1, b: index });
+          expect(call.arguments).toBe(digestOf({ a: 1, b: index }));
+          expect(JSON.stringify(found.outcomeOf(call))).toBe(calls[index]?.outcomeJson);
+        }
+      },
+    );
+    return fc.assert(properties, { numRuns: 1_000 });
+  }, 120_000);
+
+  test("is one link of a chain in which nothing is wrong", () => {
+    const { problems, runs } = verifyArchive(db);
+    expect(problems).toEqual([]);
+    expect(runs).toBeGreaterThan(0);
+  });
+
+  test("keeps the members of a result in their order, as a replay must see them", () => {
+    const { run, calls } = sampleRun({
+      calls: 1,
+      answer: () => JSON.parse('{"z":1,"a":{"__proto__":2,"b":3}}'),
+    });
+    storeRun(db, run, calls);
+    const found = readRun(db, run.facts.run_id);
+    const [call] = found.record.calls;
+    expect(call && JSON.stringify(found.outcomeOf(call))).toBe(
+      '{"ok":true,"data":{"z":1,"a":{"__proto__":2,"b":3}}}',
+    );
+  });
+
+  test("stores equal values once, and large ones compressed", () => {
+    const path = join(folder.path, "once.db");
+    const archive = openQuickly(path);
+    const page = "a line of a page that repeats\n".repeat(4_000);
+    for (let i = 0; i < 20; i++) {
+      const { run, calls } = sampleRun({ calls: 5, answer: () => page });
+      storeRun(archive, run, calls);
+    }
+    const { problems, blobs } = verifyArchive(archive);
+    archive.close();
+    expect(problems).toEqual([]);
+    // Per run: environment, envelope and record. Shared: code, data, console, one answer, five times arguments.
+    expect(blobs).toBe(20 * 3 + 9);
+  });
+
+  test("holds results that nest as deep as any that is taken", () => {
+    const deepest = JSON.parse(`${"[".repeat(999)}${"]".repeat(999)}`);
+    const { run, calls } = sampleRun({ calls: 1, answer: () => deepest });
+    storeRun(db, run, calls);
+    const found = readRun(db, run.facts.run_id);
+    expect(found.record.calls.map((call) => found.outcomeOf(call))).toEqual([{ ok: true, data: deepest }]);
+  });
+
+  test("is refused when its envelope is another run's, or a reader would not accept it", () => {
+    const { run, calls } = sampleRun();
+    const foreign = { ...run, envelope: sampleRun().run.envelope };
+    expect(() => storeRun(db, foreign, calls)).toThrow(/another run's/);
+    const [call] = calls;
+    if (call === undefined) throw new Error("a sample has calls");
+    const wrong = { ...call, facts: { ...call.facts, duration_ms: -1 } };
+    expect(() => storeRun(db, run, [wrong])).toThrow(/calls\.0\.duration_ms: it was not archived/);
+    expect(() => storeRun(db, run, [call, call])).toThrow(/two calls 0: it was not archived/);
+    const deep = { ...call, outcomeJson: `{"ok":true,"data":${"[".repeat(1_000)}${"]".repeat(1_000)}}` };
+    expect(() => storeRun(db, run, [deep])).toThrow(/nests deeper than 1000 levels/);
+    expect(() => readRun(db, run.facts.run_id)).toThrow(/not in the archive/);
+    expect(verifyArchive(db).problems).toEqual([]);
+  });
+});
+
+describe("the writer", () => {
+  test("archives runs at the same time, call by call, and closes when all are in", async () => {
+    const path = join(folder.path, "writer.db");
+    const writer = new ArchiveWriter({ path, keepDays: 30 });
+    const samples = Array.from({ length: 10 }, () => sampleRun({ calls: 30 }));
+    const results = await Promise.all(
+      samples.map(async ({ run, calls }) => {
+        const recording = writer.begin(run.facts.run_id);
+        for (const call of calls) await recording.addCall(call);
+        return recording.finish(run);
+      }),
+    );
+    await writer.close();
+    const db = openForReading(path);
+    expect(results).toEqual(
+      samples.map(({ run }) => ({ ok: true, recordDigest: readRun(db, run.facts.run_id).recordDigest })),
+    );
+    expect(verifyArchive(db)).toMatchObject({ runs: 10, problems: [] });
+    db.close();
+  });
+
+  test("puts large results on the disk while their run goes on, and forgets them with it", async () => {
+    const path = join(folder.path, "large.db");
+    const writer = new ArchiveWriter({ path, keepDays: 30 });
+    const { run } = sampleRun();
+    const kept = writer.begin(run.facts.run_id);
+    const dropped = writer.begin(sampleRun().run.facts.run_id);
+    for (let seq = 0; seq < 12; seq++) {
+      await kept.addCall(sampleCall(seq, `${seq}`.repeat(1_000_000)));
+      await dropped.addCall(sampleCall(seq, `dropped ${seq}`.repeat(1_000_000)));
+    }
+    dropped.discard();
+    expect(await kept.finish(run)).toMatchObject({ ok: true });
+    await writer.close();
+    const db = openForReading(path);
+    expect(verifyArchive(db)).toMatchObject({ runs: 1, problems: [], blobs: 12 * 2 + 6 });
+    expect(readRun(db, run.facts.run_id).record.calls).toHaveLength(12);
+    db.close();
+  });
+
+  test("tells the run, and only it, that its archive cannot be opened, and tries again with the next", async () => {
+    const inTheWay = join(folder.path, "in-the-way");
+    const path = join(inTheWay, "archive.db");
+    const { writeFileSync, rmSync } = await import("node:fs");
+    writeFileSync(inTheWay, "a file where a folder is needed");
+    const writer = new ArchiveWriter({ path, keepDays: 30 });
+    const first = sampleRun();
+    const recording = writer.begin(first.run.facts.run_id);
+    for (const call of first.calls) await recording.addCall(call);
+    const result = await recording.finish(first.run);
+    expect(result).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(/archive\.db cannot be written \(E/),
+    });
+    expect(result).not.toMatchObject({ message: expect.stringMatching(/\n/) });
+    rmSync(inTheWay);
+    const second = sampleRun();
+    const again = writer.begin(second.run.facts.run_id);
+    for (const call of second.calls) await again.addCall(call);
+    expect(await again.finish(second.run)).toMatchObject({ ok: true });
+    await writer.close();
+    expect(await again.finish(second.run)).toMatchObject({ ok: false });
+  });
+});

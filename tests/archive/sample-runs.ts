@@ -1,0 +1,113 @@
+import { createHash, randomBytes, randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openForWriting } from "../../archive/connection.ts";
+import type { Database } from "../../archive/database.ts";
+import type { HandedCall, HandedRun } from "../../archive/handed-run.ts";
+import { digestOf } from "../../protocol/canonical-json.ts";
+import type { RunResult } from "../../protocol/envelope.ts";
+
+export interface SampleOptions {
+  runId?: string;
+  code?: string;
+  data?: unknown;
+  startedAt?: number;
+  source?: "run" | "replay";
+  result?:
+    | { ok: true; data: unknown }
+    | { ok: false; error: { type: "ScriptError"; message: string; retryable: boolean } };
+  consoleText?: string;
+  calls?: number;
+  /** What each call answers, by its place. */
+  answer?: (seq: number) => unknown;
+  tool?: string;
+}
+
+/** A run as the rest of ptc would hand it over, with calls that answer something small. */
+export function sampleRun(options: SampleOptions = {}): { run: HandedRun; calls: HandedCall[] } {
+  const runId = options.runId ?? randomUUID();
+  const code = options.code ?? "console.log('hello')";
+  const data = options.data ?? { b: 1, a: 2 };
+  const inputDigest = digestOf({ code, data, language: "typescript" });
+  const callCount = options.calls ?? 2;
+  const result = options.result ?? { ok: true as const, data: { done: true } };
+  const metrics = { duration_ms: 5, tool_calls: callCount, tool_result_bytes: callCount * 10 };
+  return {
+    calls: Array.from({ length: callCount }, (_, seq) =>
+      sampleCall(seq, options.answer?.(seq) ?? { sum: seq }, options.tool),
+    ),
+    run: {
+      facts: {
+        run_id: runId,
+        trace_id: randomBytes(16).toString("hex"),
+        principal: "local",
+        source: options.source ?? "run",
+        started_at: options.startedAt ?? Date.UTC(2030, 0, 2),
+        language: "typescript",
+        file_name: "program.ts",
+        input_digest: inputDigest,
+        bundle_digest: sha256("bundle"),
+        sandbox_image: null,
+        tools: [{ tool: options.tool ?? "mcp__math__add", digest: sha256("definition") }],
+        versions: { ptc: "1.2.3", node: "v24.0.0", protocol: 1 },
+        servers: [{ server: "math", name: "Math", version: "1.0" }],
+        options: { typecheck: "error" },
+        redactions: 0,
+      },
+      code,
+      dataJson: JSON.stringify(data),
+      consoleText: options.consoleText ?? "hello\n",
+      modules: [{ module: "math", text: "export const add = 1;\n" }],
+      environmentJson: JSON.stringify({ seed: runId, clock: [1, 2, 3] }),
+      envelope: {
+        run_id: runId,
+        trace_id: "t",
+        tool_name: "execute_program",
+        tool_version: "1.2.3",
+        input_digest: inputDigest,
+        output_digest: digestOf(result),
+        sandbox_image: null,
+        duration_ms: 7,
+        approval_state: "NOT_REQUIRED",
+        result: { ...result, metrics } as RunResult,
+      },
+    },
+  };
+}
+
+export function sampleCall(seq: number, data: unknown, tool = "mcp__math__add"): HandedCall {
+  const outcomeJson = JSON.stringify({ ok: true, data });
+  return {
+    facts: {
+      seq,
+      tool,
+      server: tool.split("__")[1] ?? "",
+      started_ms: seq * 1.5,
+      duration_ms: 1.25,
+      decision: "allowed",
+      ok: true,
+      result_bytes: outcomeJson.length,
+      redactions: 0,
+    },
+    argumentsJson: JSON.stringify({ b: seq, a: 1 }),
+    outcomeJson,
+  };
+}
+
+export function sha256(text: string): string {
+  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
+}
+
+/** An archive to write that does not wait for the disk: for tests that store many runs. */
+export function openQuickly(path: string): Database {
+  const db = openForWriting(path);
+  db.exec("PRAGMA synchronous = OFF");
+  return db;
+}
+
+/** A folder for one test file's archives, and how to remove it. */
+export function temporaryFolder(): { path: string; remove: () => void } {
+  const path = mkdtempSync(join(tmpdir(), "ptc-archive-"));
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
