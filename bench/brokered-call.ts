@@ -130,7 +130,7 @@ async function timeCalls({ engine, state, image }: SandboxedBench): Promise<numb
   });
   const end = await session.ended;
   if (end.kind !== "done") throw new Error(`the benchmark's program ended as ${JSON.stringify(end)}`);
-  await output.reached(end.lineBytes);
+  await output.reached(end);
   await sandbox.dispose();
   return (JSON.parse(output.stdout.toString()) as { data: number[] }).data;
 }

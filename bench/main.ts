@@ -14,6 +14,7 @@ import { type Agreement, measureAgreement, reportAgreement } from "./fidelity.ts
 import { type Comparison, report } from "./report.ts";
 import { measureSearch, readSearchSets, reportFigure } from "./search.ts";
 import { measureTokens, reportTokens, type TokenShare } from "./tokens.ts";
+import { measureTypeCheck } from "./type-check.ts";
 import { measureWarmRun } from "./warm-run.ts";
 
 const image = "ptc-runner";
@@ -33,6 +34,7 @@ const agreements: Agreement[] = [];
 if (existsSync(toolLists)) {
   const listings = readToolLists(toolLists);
   comparisons.push(...(await measureGeneration(listings)));
+  comparisons.push(await measureTypeCheck(listings));
   shares.push(...(await measureTokens(listings, countTokens)));
   agreements.push(await measureAgreement(listings, 2));
 } else {

@@ -29,7 +29,7 @@ export interface SessionLimits {
 
 /** How a session ended: the runner said done, it broke the protocol, or the stream closed under it. */
 export type SessionEnd =
-  | { kind: "done"; lineBytes: number }
+  | { kind: "done"; lineBytes: number; consoleBytes: number }
   | { kind: "violation"; message: string }
   | { kind: "closed" };
 
@@ -150,7 +150,7 @@ export class BrokerSession {
         this.#trace = message.trace;
         return;
       case "done":
-        this.#settleEnd({ kind: "done", lineBytes: message.bytes });
+        this.#settleEnd({ kind: "done", lineBytes: message.bytes, consoleBytes: message.console_bytes });
         this.close();
         return;
     }

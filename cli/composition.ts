@@ -79,7 +79,10 @@ export function composeExecution(
   const validator = new IsolatingValidator(moduleUrl("broker/schema-worker"));
   const sandboxes = composeSandboxes(configuration, { engine, state, self }, options.warm ?? 0);
   const redactor = new Redactor(configuration.secrets);
-  const typeChecker = createTypeChecker();
+  const typeChecker = createTypeChecker({
+    onSpawn: (pid) => state.recordGroup(pid),
+    onExit: (pid) => state.forgetGroup(pid),
+  });
   const archive = new ArchiveWriter(
     { path: configuration.archive.path, keepDays: configuration.archive.keepDays },
     moduleUrl("archive/writer-worker"),

@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { UpstreamListing } from "../broker/upstream.ts";
+import { searchTools } from "../catalog/search/search-tools.ts";
 import { ToolSearch } from "../catalog/search/tool-search.ts";
 import type { DirectoryServer } from "../catalog/tool-directory.ts";
 import type { CatalogView, LiveCatalog } from "../server/live-catalog.ts";
@@ -41,9 +42,9 @@ export class ServedCatalog implements LiveCatalog {
     return {
       ...tools,
       unlisted: this.#unlisted,
-      search: (query, scope, limit) => {
+      search: async (query, scope, limit) => {
         this.#index(tools);
-        return this.#search.search(query, { limit, server: scope });
+        return searchTools(this.#search, query, { limit, server: scope });
       },
     };
   }

@@ -170,17 +170,24 @@ export async function executeProgram(
 
 /** What came out of the sandbox, without secrets, before it is cut to size. */
 function redactVerdict(verdict: Verdict, redactor: Redactor): { verdict: Verdict; redactions: number } {
+  if (verdict.ok && verdict.from === "console" && typeof verdict.data === "string") {
+    const { text, count } = redactCutText(verdict.data, redactor);
+    return { verdict: { ...verdict, data: text }, redactions: count };
+  }
   if (verdict.ok) {
     const { value, count } = redactor.redactValue(verdict.data);
     return { verdict: { ...verdict, data: value }, redactions: count };
   }
-  const { message } = verdict.error;
-  const redacted = redactor.stream();
-  // What was cut off may have been the rest of a secret: nothing is shown that could be its beginning.
-  const text = message.endsWith(TRUNCATION_MARK)
-    ? redacted.push(message.slice(0, -TRUNCATION_MARK.length)) + TRUNCATION_MARK
-    : redacted.push(message) + redacted.end();
-  return { verdict: { ok: false, error: { ...verdict.error, message: text } }, redactions: redacted.count };
+  const { text, count } = redactCutText(verdict.error.message, redactor);
+  return { verdict: { ok: false, error: { ...verdict.error, message: text } }, redactions: count };
+}
+
+/** What was cut off a text may have been the rest of a secret: nothing is shown that could be its beginning. */
+function redactCutText(text: string, redactor: Redactor): { text: string; count: number } {
+  const stream = redactor.stream();
+  const mark = text.endsWith(TRUNCATION_MARK) ? TRUNCATION_MARK : "";
+  const shown = stream.push(text.slice(0, text.length - mark.length));
+  return { text: mark === "" ? shown + stream.end() : shown + mark, count: stream.count };
 }
 
 /** While a person thinks, the program's time stands still; what they are shown holds no secrets. */

@@ -120,7 +120,7 @@ async function firstEnding(sandbox: Sandbox, session: BrokerSession, run: Inside
       // The stream closes a moment before the container has ended.
       if (end.kind === "closed") return exited;
       return Promise.race([
-        run.output.reached(end.lineBytes).then(() => ({ kind: "done", lineBytes: end.lineBytes }) as const),
+        run.output.reached(end).then(() => ({ kind: "done", lineBytes: end.lineBytes }) as const),
         exited,
       ]);
     }),

@@ -35,7 +35,7 @@ export class RunnerOutput implements SandboxOutput {
   #tail = "";
   #settleOverflow: (stream: "stdout" | "stderr") => void = () => {};
   #settleFirstLine: () => void = () => {};
-  #waiting: { bytes: number; resolve: () => void } | undefined;
+  #settleReached: () => void = () => {};
 
   constructor(
     limits: OutputLimits,
@@ -64,7 +64,7 @@ export class RunnerOutput implements SandboxOutput {
     }
     this.#stdout.push(Buffer.from(chunk));
     if (chunk.includes(LINE_FEED)) this.#settleFirstLine();
-    if (this.#waiting !== undefined && this.#stdoutBytes >= this.#waiting.bytes) this.#waiting.resolve();
+    this.#settleReached();
   }
 
   onStderr(chunk: Buffer): void {
@@ -74,6 +74,7 @@ export class RunnerOutput implements SandboxOutput {
       return;
     }
     for (const entry of this.#decoder.push(chunk)) this.#show(entry);
+    this.#settleReached();
   }
 
   /** The container has ended: what it wrote last is the end of what it said. */
@@ -92,11 +93,13 @@ export class RunnerOutput implements SandboxOutput {
     return this.#redactors.out.count + this.#redactors.err.count;
   }
 
-  /** Resolves when stdout has brought at least this many bytes. */
-  reached(bytes: number): Promise<void> {
-    if (this.#stdoutBytes >= bytes) return Promise.resolve();
+  /** Resolves when stdout and stderr have brought at least this many bytes. */
+  reached({ lineBytes, consoleBytes }: { lineBytes: number; consoleBytes: number }): Promise<void> {
     return new Promise((resolve) => {
-      this.#waiting = { bytes, resolve };
+      this.#settleReached = () => {
+        if (this.#stdoutBytes >= lineBytes && this.#stderrBytes >= consoleBytes) resolve();
+      };
+      this.#settleReached();
     });
   }
 
@@ -118,7 +121,11 @@ export class RunnerOutput implements SandboxOutput {
     if (entry.stream === "err") this.#tail = (this.#tail + entry.text).slice(-TAIL_CHARS);
     // Past the cap nothing is shown any more, so a flood costs nothing more either.
     if (this.#caps[entry.stream].truncated) return;
-    this.#print(entry.stream, this.#redactors[entry.stream].push(entry.text));
+    const redactor = this.#redactors[entry.stream];
+    const cut = /\n?\.\.\. \(truncated\)\n$/.exec(entry.text)?.[0];
+    if (cut === undefined) this.#print(entry.stream, redactor.push(entry.text));
+    // What was cut off may have been the rest of a secret: nothing is shown that could be its beginning.
+    else this.#print(entry.stream, redactor.push(entry.text.slice(0, -cut.length)) + cut);
   }
 
   #print(stream: ConsoleEntry["stream"], redacted: string): void {

@@ -5,7 +5,7 @@ import { GeneratedTypes } from "./type-check-generated.ts";
 import { renderFindings } from "./type-check-message.ts";
 import { findMistakes } from "./type-check-rules.ts";
 import { declaredTools } from "./type-check-tools.ts";
-import { type OpenedProgram, TypeScriptProcess } from "./typescript-api.ts";
+import { type OpenedProgram, type ProcessObserver, TypeScriptProcess } from "./typescript-api.ts";
 
 const MAX_TOOL_NAMES = 2_000;
 
@@ -18,7 +18,11 @@ interface Mistakes {
 /** One process of TypeScript's, and what it has been shown. Checks one program at a time. */
 export class TypeCheckSession {
   readonly #files = new CheckedFiles();
-  readonly #process = new TypeScriptProcess(ROOT, CONFIG_PATH, this.#files);
+  readonly #process: TypeScriptProcess;
+
+  constructor(observer: ProcessObserver) {
+    this.#process = new TypeScriptProcess(ROOT, CONFIG_PATH, this.#files, observer);
+  }
 
   /**
    * Starts the process and sees that it works.

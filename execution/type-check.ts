@@ -1,6 +1,7 @@
 import type { ModuleSource } from "./bundle.ts";
 import type { Program } from "./program.ts";
 import type { TypeCheckSession } from "./type-check-session.ts";
+import type { ProcessObserver } from "./typescript-api.ts";
 
 /** The generated modules, with the declarations that all of them share. */
 export interface CheckedModules extends ModuleSource {
@@ -8,7 +9,7 @@ export interface CheckedModules extends ModuleSource {
   readonly declarations: string;
 }
 
-export type TypeCheckOutcome =
+type TypeCheckOutcome =
   | { kind: "clean" }
   /** `message` is for a model to read: places, lines, what is wrong, what is expected. */
   | { kind: "errors"; message: string; count: number }
@@ -32,22 +33,28 @@ const MAX_CHECKED_CHARS = 256 * 1024;
 const START_LIMIT_MS = 15_000;
 const CHECK_LIMIT_MS = 5_000;
 
+export interface TypeCheckerOptions extends ProcessObserver {
+  checkLimitMs?: number;
+}
+
 /**
  * A type checker with one process of TypeScript's, started when first needed and started anew after it died or was killed
  * because a check did not end in time.
  */
-export function createTypeChecker(checkLimitMs = CHECK_LIMIT_MS): TypeChecker {
-  return new ProcessTypeChecker(checkLimitMs);
+export function createTypeChecker(options: TypeCheckerOptions = {}): TypeChecker {
+  return new ProcessTypeChecker(options);
 }
 
 class ProcessTypeChecker implements TypeChecker {
   readonly #checkLimitMs: number;
+  readonly #observer: ProcessObserver;
   #session: TypeCheckSession | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #closed = false;
 
-  constructor(checkLimitMs: number) {
+  constructor({ checkLimitMs = CHECK_LIMIT_MS, ...observer }: TypeCheckerOptions) {
     this.#checkLimitMs = checkLimitMs;
+    this.#observer = observer;
   }
 
   check(program: Program, modules: CheckedModules): Promise<TypeCheckOutcome> {
@@ -97,7 +104,7 @@ class ProcessTypeChecker implements TypeChecker {
     if (this.#session !== undefined) return this.#session;
     const { TypeCheckSession } = await import("./type-check-session.ts");
     if (this.#closed) throw new Error("the type checker is closed");
-    const session = new TypeCheckSession();
+    const session = new TypeCheckSession(this.#observer);
     this.#session = session;
     await this.#within(START_LIMIT_MS, session, session.start());
     void session.ended.then(() => {

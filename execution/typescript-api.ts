@@ -76,10 +76,17 @@ interface Client {
   process?: ChildProcess;
 }
 
+/** Hears of the process, so that somebody can end it when ptc could not. */
+export interface ProcessObserver {
+  onSpawn?(pid: number): void;
+  onExit?(pid: number): void;
+}
+
 /** TypeScript in a process of its own. It sees virtual files and its own library, and is killed rather than waited for. */
 export class TypeScriptProcess {
   readonly #api: API;
   readonly #config: string;
+  readonly #observer: ProcessObserver;
   #snapshot: Snapshot | undefined;
   #child: ChildProcess | undefined;
   #killed = false;
@@ -89,7 +96,8 @@ export class TypeScriptProcess {
     this.#settleEnded = resolve;
   });
 
-  constructor(root: string, config: string, files: VirtualFiles) {
+  constructor(root: string, config: string, files: VirtualFiles, observer: ProcessObserver) {
+    this.#observer = observer;
     const library = libraryDirectory();
     const isLibrary = (path: string): boolean =>
       path.startsWith(library) && /^lib(?:\.[a-z0-9]+)*\.d\.ts$/.test(path.slice(library.length));
@@ -119,6 +127,8 @@ export class TypeScriptProcess {
     const child = client.process;
     if (child === undefined || child.stdin === null) throw new Error("TypeScript has no process");
     this.#child = child;
+    const { pid } = child;
+    if (pid !== undefined) this.#observer.onSpawn?.(pid);
     child.on("error", () => {});
     ignoreFailedWrites(child.stdin);
     // It does not always notice that ptc is gone, such as when it is waiting for a file.
@@ -126,6 +136,7 @@ export class TypeScriptProcess {
     process.once("exit", killWithUs);
     child.once("exit", () => {
       process.off("exit", killWithUs);
+      if (pid !== undefined) this.#observer.onExit?.(pid);
       this.#settleEnded();
     });
     if (this.#killed) this.kill();

@@ -26,8 +26,15 @@ const Call = z.strictObject({
 });
 export type Call = z.infer<typeof Call>;
 
-/** Written to stdout: the runner's line, of this many bytes with its line feed. Nothing of the program is left to run. */
-const Done = z.strictObject({ type: z.literal("done"), bytes: z.int().check(z.gte(1)) });
+/**
+ * Written to stdout: the runner's line, of this many bytes with its line feed. Written to stderr: this many bytes of console
+ * records. Nothing of the program is left to run.
+ */
+const Done = z.strictObject({
+  type: z.literal("done"),
+  bytes: z.int().check(z.gte(1)),
+  console_bytes: z.int().check(z.gte(0)),
+});
 
 const Series = z.string().check(z.maxLength(MAX_TRACE_SERIES_CHARS), z.regex(/^[A-Za-z0-9+/=]*$/));
 

@@ -11,6 +11,8 @@ export interface ConsoleCapture {
   text(): string;
   /** The last line that was printed, whole even when the text was cut; `undefined` past the cap on its own length. */
   lastLine(): string | undefined;
+  /** Bytes that were written to stderr, so that whoever reads it knows when it has all. */
+  bytesWritten(): number;
 }
 
 /**
@@ -22,23 +24,38 @@ export function captureConsole(maxOutputBytes: number, maxStderrBytes: number): 
   const outCap = new TextCap(maxOutputBytes);
   const lastLine = new LastLine(maxOutputBytes);
 
-  const out = sink("out", outCap, (text, shown) => {
+  let bytesWritten = 0;
+  const send = (stream: ConsoleStream, text: string) => {
+    const record = encodeConsoleEntry({ stream, text });
+    bytesWritten += record.length;
+    writeAll(STDERR, record);
+  };
+  const out = sink("out", outCap, send, (text, shown) => {
     lastLine.push(text);
     if (shown !== "") kept.push(shown);
   });
-  const err = sink("err", new TextCap(maxStderrBytes));
+  const err = sink("err", new TextCap(maxStderrBytes), send);
   Object.assign(console, methodsOf(new Console({ stdout: out, stderr: err })));
 
-  return { text: () => kept.join(""), lastLine: () => lastLine.value() };
+  return {
+    text: () => kept.join(""),
+    lastLine: () => lastLine.value(),
+    bytesWritten: () => bytesWritten,
+  };
 }
 
-function sink(stream: ConsoleStream, cap: TextCap, seen?: (text: string, shown: string) => void): Writable {
+function sink(
+  stream: ConsoleStream,
+  cap: TextCap,
+  send: (stream: ConsoleStream, text: string) => void,
+  seen?: (text: string, shown: string) => void,
+): Writable {
   return new Writable({
     decodeStrings: false,
     write(chunk: string | Buffer, _encoding, done) {
       const text = typeof chunk === "string" ? chunk : chunk.toString("utf8");
       const shown = cap.take(text);
-      if (shown !== "") writeAll(STDERR, encodeConsoleEntry({ stream, text: shown }));
+      if (shown !== "") send(stream, shown);
       seen?.(text, shown);
       done();
     },

@@ -127,7 +127,7 @@ export class ProgramRun {
     this.#reported = true;
     const bytes = this.#writeClaim(outcome);
     this.#trace?.send();
-    this.#channel.send({ type: "done", bytes }, () => exit(0));
+    this.#channel.send({ type: "done", bytes, console_bytes: this.#console.bytesWritten() }, () => exit(0));
   }
 
   #writeClaim(outcome: DataJson): number {

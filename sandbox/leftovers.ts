@@ -44,9 +44,13 @@ function killGroup(name: string): void {
   if (group === undefined) return;
   const [pid, startTime] = group;
   if (pid <= 1 || startTimeOf(pid) !== startTime) return;
-  try {
-    process.kill(-pid, "SIGKILL");
-  } catch {
-    // Gone in the meantime.
+  // Servers lead a group of their own; other processes that ptc starts are in its group.
+  for (const target of [-pid, pid]) {
+    try {
+      process.kill(target, "SIGKILL");
+      return;
+    } catch {
+      // There is no such group, or it is gone in the meantime.
+    }
   }
 }

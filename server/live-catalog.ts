@@ -5,7 +5,7 @@ import type { ToolDirectory } from "../catalog/tool-directory.ts";
 export interface CatalogView {
   readonly directory: ToolDirectory;
   /** @param scope server module that the search is kept to. */
-  search(query: string, scope: string | undefined, limit: number): SearchHits;
+  search(query: string, scope: string | undefined, limit: number): Promise<SearchHits>;
   /** Configured servers whose tools are not known, with the reason. */
   readonly unlisted: ReadonlyMap<string, string>;
 }

@@ -19,7 +19,7 @@ export async function searchTools(
     const why = view.unlisted.get(server);
     return errorReply(why === undefined ? unknownServer(server, directory) : `server '${server}': ${why}`);
   }
-  const { results, total } = view.search(query, scope?.module, limit);
+  const { results, total } = await view.search(query, scope?.module, limit);
   const tools = results.flatMap(({ tool }) => directory.find(tool.namespacedName) ?? []);
   if (tools.length === 0) return textReply(nothingFound(view, scope?.module));
   const shown = await Promise.all(tools.map((tool) => render(tool, detail)));

@@ -86,7 +86,7 @@ async function countSession(directory: ToolDirectory): Promise<Omit<Measurement[
   const view = {
     directory,
     unlisted: new Map<string, string>(),
-    search: (query: string, scope: string | undefined, limit: number) =>
+    search: async (query: string, scope: string | undefined, limit: number) =>
       index.search(query, { limit, server: scope }),
   };
   const query = first.description ?? first.name;

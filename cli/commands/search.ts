@@ -1,3 +1,4 @@
+import { searchTools } from "../../catalog/search/search-tools.ts";
 import { ToolSearch } from "../../catalog/search/tool-search.ts";
 import type { DirectoryTool } from "../../catalog/tool-directory.ts";
 import { unknownServer } from "../../server/hints.ts";
@@ -46,7 +47,7 @@ async function search(query: string, flags: SearchFlags, surroundings: Surroundi
 
   const index = new ToolSearch();
   for (const { module, tools } of directory.servers) index.setServer(module, tools);
-  const hits = index.search(query, { limit, server: scope?.module });
+  const hits = await searchTools(index, query, { limit, server: scope?.module });
   const tools = hits.results.flatMap(({ tool }) => directory.find(tool.namespacedName) ?? []);
 
   if (flags.json) {

@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
 import type * as z from "zod";
+import { nearestNames } from "../../catalog/search/nearest-names.ts";
 import { serverModule } from "../../protocol/tool-name.ts";
 import type { Configuration, ServerConfiguration, ToolPattern } from "./configuration.ts";
 import { ConfigurationError, type Problem } from "./configuration-error.ts";
 import { distinctSecrets, type Environment } from "./expand-environment.ts";
-import { nearestName } from "./nearest-name.ts";
 import { ConfigurationFile, knownKeys, type ServerEntry } from "./schema.ts";
 import { expandServers, findServerProblems, transportOf } from "./server-entries.ts";
 import { MAX_FILE_BYTES, YamlSource } from "./yaml-source.ts";
@@ -66,7 +66,7 @@ function problemsOf(issue: z.core.$ZodIssue): Problem[] {
   if (issue.code !== "unrecognized_keys") return [{ path: issue.path, message: issue.message }];
   const known = knownKeys(issue.path);
   return issue.keys.slice(0, MAX_PROBLEMS).map((key) => {
-    const nearest = nearestName(key, known);
+    const [nearest] = nearestNames(key, known, 1);
     const advice = nearest === undefined ? `known here: ${known.join(", ")}` : `did you mean '${nearest}'?`;
     return { path: [...issue.path, key], message: `is not a known key; ${advice}` };
   });

@@ -1,6 +1,6 @@
+import { nearestNames } from "../../catalog/search/nearest-names.ts";
 import { matchesPattern } from "../../protocol/tool-pattern.ts";
 import type { Configuration, ToolPattern } from "./configuration.ts";
-import { nearestName } from "./nearest-name.ts";
 
 export interface UnmatchedPattern extends ToolPattern {
   /** One line for a person: file, line, key, and what to do. */
@@ -21,7 +21,7 @@ export function unmatchedPatterns(
     .filter(({ pattern }) => !namespacedToolNames.some((name) => matchesPattern(pattern, name)))
     .filter(({ pattern }) => !unlistedModules.some((module) => mayMatchModule(pattern, module)))
     .map((entry) => {
-      const nearest = nearestName(entry.pattern, namespacedToolNames);
+      const [nearest] = nearestNames(entry.pattern, namespacedToolNames, 1);
       const advice =
         nearest === undefined
           ? "generated/catalog.json has the names of all tools"

@@ -19,7 +19,10 @@ export interface PageParts {
  * One whole document that asks nobody for anything. Its policy lets nothing run or load but its own style and script, by
  * their digests, so that even markup which slipped through could do nothing.
  */
-export function renderPage({ title, rules = "", header, main, footer }: PageParts, assets: PageAssets): string {
+export function renderPage(
+  { title, rules = "", header, main, footer }: PageParts,
+  assets: PageAssets,
+): string {
   const style = assets.style + rules;
   const policy = [
     "default-src 'none'",
@@ -32,7 +35,7 @@ export function renderPage({ title, rules = "", header, main, footer }: PagePart
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${html`${unquoted(policy)}`}">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <title>${title}</title>
@@ -54,3 +57,14 @@ ${Markup.raw("script", assets.script)}
 `;
   return page.text;
 }
+
+/** Which colours a page has is the reader's choice. It needs no script: the style looks at what is checked. */
+function renderThemes(): Markup {
+  const choices = ["Auto", "Light", "Dark"].map(
+    (name) =>
+      html`<label><input type="radio" name="theme" id="theme-${name.toLowerCase()}"${name === "Auto" ? CHECKED : undefined}><span>${name}</span></label>`,
+  );
+  return html`<fieldset class="themes"><legend class="unseen">Colours</legend>${choices}</fieldset>`;
+}
+
+const CHECKED = html` checked`;

@@ -90,7 +90,7 @@ describe("a record", () => {
     archive.close();
     expect(problems).toEqual([]);
     // Per run: environment, envelope and record. Shared: code, data, console, one answer, five times arguments.
-    expect(blobs).toBe(20 * 3 + 9);
+    expect(blobs).toBe(20 * 3 + 10);
   });
 
   test("holds results that nest as deep as any that is taken", () => {
@@ -152,7 +152,7 @@ describe("the writer", () => {
     expect(await kept.finish(run)).toMatchObject({ ok: true });
     await writer.close();
     const db = openForReading(path);
-    expect(verifyArchive(db)).toMatchObject({ runs: 1, problems: [], blobs: 12 * 2 + 6 });
+    expect(verifyArchive(db)).toMatchObject({ runs: 1, problems: [], blobs: 12 * 2 + 7 });
     expect(readRun(db, run.facts.run_id).record.calls).toHaveLength(12);
     db.close();
   });

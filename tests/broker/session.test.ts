@@ -104,9 +104,9 @@ describe("a broker session", () => {
     expect(sandbox.writableLength).toBeGreaterThan(0);
     expect(sent - sandbox.writableLength / frame.length).toBeLessThan(MAX_QUEUED_CALLS * 2);
     // A runner whose program has failed is heard all the same.
-    send({ type: "done", bytes: 9 });
+    send({ type: "done", bytes: 9, console_bytes: 3 });
     session.finish();
-    expect(await session.ended).toEqual({ kind: "done", lineBytes: 9 });
+    expect(await session.ended).toEqual({ kind: "done", lineBytes: 9, consoleBytes: 3 });
   });
 
   it("cancels calls in flight when it closes", async () => {

@@ -24,7 +24,7 @@ describe("entries that match no tool", () => {
     ).toEqual([
       "ptc.yaml:3: tools.block[0]: 'mcp__files__read_fiel' matches no tool; did you mean 'mcp__files__read_file'?",
       "ptc.yaml:5: approvals.ask[0]: 'mcp__*__drop_*' matches no tool; generated/catalog.json has the names of all tools",
-      "ptc.yaml:6: approvals.allow[1]: 'mcp__Mail__send_all_of_it_now' matches no tool; generated/catalog.json has the names of all tools",
+      "ptc.yaml:6: approvals.allow[1]: 'mcp__Mail__send_all_of_it_now' matches no tool; did you mean 'mcp__mail__send'?",
     ]);
   });
 

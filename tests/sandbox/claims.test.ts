@@ -52,7 +52,7 @@ describeSandboxed("a program that speaks on the runner's socket", () => {
     ],
     [
       "a second hello",
-      "send(frame(JSON.stringify({ type: 'hello', protocol: 1, language: 'x', runtime: 'x' })));",
+      "send(frame(JSON.stringify({ type: 'hello', protocol: 2, language: 'x', runtime: 'x' })));",
     ],
     [
       "a call with an id that is none",
@@ -96,7 +96,7 @@ describeSandboxed("a program that speaks on the runner's socket", () => {
 
   test("waits for itself when it says done and has printed nothing", async () => {
     const { result } = await run(
-      `${RAW_SOCKET} send(frame(JSON.stringify({ type: "done", bytes: 10 }))); for (;;) {}`,
+      `${RAW_SOCKET} send(frame(JSON.stringify({ type: "done", bytes: 10, console_bytes: 0 }))); for (;;) {}`,
       { limits: { timeoutMs: 1_500 } },
     );
     expect(result).toMatchObject({ ok: false, error: { type: "Timeout" } });

@@ -56,7 +56,7 @@ export function viewOf(
   return {
     directory,
     unlisted,
-    search: (query, scope, limit) => {
+    search: async (query, scope, limit) => {
       const found = directory.servers
         .filter(({ module }) => scope === undefined || module === scope)
         .flatMap(({ tools }) => tools)

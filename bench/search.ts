@@ -1,0 +1,149 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { SearchableTool } from "../catalog/search/searchable-text.ts";
+import { ToolSearch } from "../catalog/search/tool-search.ts";
+
+/** One set of queries with the tools that answer each. */
+interface SearchSet {
+  name: string;
+  /** Least nDCG@10 that is still good. */
+  target: number;
+  tools: readonly SearchableTool[];
+  queries: readonly { query: string; gold: readonly string[] }[];
+}
+
+/** A number that was measured, and the bound that it must keep. */
+interface Figure {
+  name: string;
+  value: number;
+  unit: string;
+  bound: { atLeast: number } | { atMost: number };
+}
+
+const TARGETS = { metatool: 0.57, "metatool-multi": 0.66, sealtools: 0.89 };
+const TOOLS = 10_000;
+const ROUNDS = 5;
+
+/** The sets in a folder, a folder each: `tools.jsonl` and `queries.jsonl`. Those that are not there are left out. */
+export function readSearchSets(folder: string): SearchSet[] {
+  return Object.entries(TARGETS)
+    .filter(([name]) => existsSync(join(folder, name)))
+    .map(([name, target]) => ({
+      name,
+      target,
+      tools: readLines(join(folder, name, "tools.jsonl")).map((tool) => ({
+        ...tool,
+        namespacedName: tool.id,
+      })),
+      queries: readLines(join(folder, name, "queries.jsonl")),
+    }));
+}
+
+function readLines(file: string) {
+  return readFileSync(file, "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+}
+
+/** An index of tools, server by server. */
+function buildIndex(tools: readonly SearchableTool[]): ToolSearch {
+  const byServer = new Map<string, SearchableTool[]>();
+  for (const tool of tools) {
+    const ofServer = byServer.get(tool.server);
+    if (ofServer === undefined) byServer.set(tool.server, [tool]);
+    else ofServer.push(tool);
+  }
+  const search = new ToolSearch();
+  for (const [server, ofServer] of byServer) search.setServer(server, ofServer);
+  return search;
+}
+
+/** Mean nDCG@10 over a set's queries: 1 when the tools that answer a query are its first results. */
+export function meanNdcg({ tools, queries }: SearchSet): number {
+  const search = buildIndex(tools);
+  let sum = 0;
+  for (const { query, gold } of queries) {
+    const found = search.search(query, { limit: 10 }).results.map(({ tool }) => tool.namespacedName);
+    const gain = discounted(found.map((name) => gold.includes(name)));
+    sum += gain / discounted(gold.slice(0, 10).map(() => true));
+  }
+  return sum / queries.length;
+}
+
+function discounted(relevant: readonly boolean[]): number {
+  return relevant.reduce((sum, isRelevant, rank) => sum + (isRelevant ? 1 / Math.log2(rank + 2) : 0), 0);
+}
+
+/** Quality on every set, and speed with 10,000 tools made of all of them. */
+export function measureSearch(sets: readonly SearchSet[]): Figure[] {
+  const quality = sets.map(
+    (set): Figure => ({
+      name: `search, ${set.name}`,
+      value: meanNdcg(set),
+      unit: "nDCG@10",
+      bound: { atLeast: set.target },
+    }),
+  );
+  const tools = grow(
+    sets.flatMap((set) => set.tools),
+    TOOLS,
+  );
+  const queries = sets.flatMap((set) => set.queries.map(({ query }) => query));
+  const search = buildIndex(tools);
+  const indexMs = bestProcessorTime(() => buildIndex(tools));
+  const queryMs = queries.map((query) => bestTime(() => search.search(query, { limit: 10 })));
+  return [
+    ...quality,
+    {
+      name: `index ${tools.length} tools`,
+      value: indexMs,
+      unit: "ms of processor time",
+      bound: { atMost: 600 },
+    },
+    { name: "query, p95", value: percentile95(queryMs), unit: "ms", bound: { atMost: 2 } },
+  ];
+}
+
+/** As many tools as asked for: those given, as often as needed, the copies on servers of their own. */
+function grow(tools: readonly SearchableTool[], count: number): SearchableTool[] {
+  return Array.from({ length: count }, (_, position) => {
+    const copy = Math.floor(position / tools.length);
+    const tool = tools[position % tools.length] as SearchableTool;
+    return { ...tool, server: `${tool.server} ${copy}`, namespacedName: `${tool.namespacedName} ${copy}` };
+  });
+}
+
+/** The least processor time of a few rounds, in milliseconds: what else the machine does is not counted. */
+function bestProcessorTime(work: () => unknown): number {
+  const times = Array.from({ length: ROUNDS }, () => {
+    const before = process.cpuUsage();
+    work();
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1000;
+  });
+  return Math.min(...times);
+}
+
+/** The shortest of a few times, in milliseconds. */
+function bestTime(work: () => unknown): number {
+  const times = Array.from({ length: ROUNDS }, () => {
+    const startedAt = performance.now();
+    work();
+    return performance.now() - startedAt;
+  });
+  return Math.min(...times);
+}
+
+function percentile95(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length * 0.95)] ?? Number.NaN;
+}
+
+/** Prints a figure and returns whether it keeps its bound. */
+export function reportFigure({ name, value, unit, bound }: Figure): boolean {
+  const holds = "atLeast" in bound ? value >= bound.atLeast : value <= bound.atMost;
+  const wanted = "atLeast" in bound ? `at least ${bound.atLeast}` : `at most ${bound.atMost}`;
+  console.log(`${name}: ${value.toPrecision(4)} ${unit} (${wanted}) ${holds ? "ok" : "NOT KEPT"}`);
+  return holds;
+}

@@ -1,0 +1,69 @@
+import { queryWeight } from "./common-words.ts";
+import type { SimilarTerm } from "./similar-terms.ts";
+import { exactTerm, type Token, tokenOf } from "./token.ts";
+import { tokenize, type Word } from "./tokenize.ts";
+
+/** Terms of one clause of a query, each with how much it counts. */
+type WeightedTerms = ReadonlyMap<string, number>;
+
+/** What a query may ask of the index's vocabulary. */
+interface Vocabulary {
+  has(term: string): boolean;
+  /** Terms that a word which the index does not have may mean. */
+  similarTo(word: string): readonly SimilarTerm[];
+}
+
+/** What lies beyond these bounds of a query is not looked for. */
+const MAX_QUERY_CHARS = 4_000;
+const MAX_WORDS = 400;
+const MAX_CLAUSES = 24;
+const MAX_UNKNOWN_WORDS = 8;
+
+/** How much a word in its very form adds to what its stem counts. */
+const EXACT_FORM_WEIGHT = 0.2;
+
+const CLAUSE_END = /[.!?;,\n]+\s+|[。！？；，、]+|\b(?:and|then|also)\b/;
+
+/**
+ * The terms of a text that the index may hold, clause by clause: a long query often names several needs. Bounded in time
+ * whatever the text is.
+ */
+export function parseQuery(text: string, vocabulary: Vocabulary): WeightedTerms[] {
+  const clauses: Map<string, number>[] = [];
+  let words = 0;
+  let unknownWords = 0;
+  for (const clauseText of text.slice(0, MAX_QUERY_CHARS).split(CLAUSE_END)) {
+    const clause = clauses.length < MAX_CLAUSES ? new Map<string, number>() : (clauses.at(-1) ?? new Map());
+    for (const token of queryTokens(tokenize(clauseText), vocabulary)) {
+      if (words++ >= MAX_WORDS) break;
+      const weight = queryWeight(token.text);
+      if (vocabulary.has(token.stem)) {
+        raise(clause, token.stem, weight);
+        raise(clause, token.exact, weight * EXACT_FORM_WEIGHT);
+      } else if (unknownWords++ < MAX_UNKNOWN_WORDS) {
+        for (const { term, likeness } of vocabulary.similarTo(token.text))
+          raise(clause, term, weight * likeness);
+      }
+    }
+    if (clause.size > 0 && clause !== clauses.at(-1)) clauses.push(clause);
+  }
+  return clauses;
+}
+
+/** The words to look for: a word of several parts as a whole where the index knows that, and known neighbours joined. */
+function* queryTokens(words: readonly Word[], vocabulary: Vocabulary): Generator<Token> {
+  let previous = "";
+  for (const { parts, whole } of words) {
+    const isWholeKnown = whole !== undefined && vocabulary.has(whole.exact);
+    for (const token of isWholeKnown ? [whole] : parts) {
+      yield token;
+      const joined = previous + token.text;
+      if (previous !== "" && vocabulary.has(exactTerm(joined))) yield tokenOf(joined);
+      previous = token.text;
+    }
+  }
+}
+
+function raise(terms: Map<string, number>, term: string, weight: number): void {
+  terms.set(term, Math.max(weight, terms.get(term) ?? 0));
+}

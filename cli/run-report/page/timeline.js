@@ -1,0 +1,126 @@
+// The chart of calls over time: what a bar stands for, the way from bar to bar, and zoom.
+(() => {
+  const $ = (selector) => document.querySelector(selector);
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  startTimeline();
+
+  /** Hovering and focus tell of a call; the keys go from bar to bar and zoom. */
+  function startTimeline() {
+    const lanes = $(".lanes");
+    if (lanes === null) return;
+    const scroll = $(".scroll");
+    const tip = $(".tip");
+    const axis = $(".axis");
+    const bars = all(".bar");
+    const endMs = Number(lanes.dataset.end);
+    const MAX_ZOOM = 256;
+    const byStart = bars
+      .map((bar) => ({ bar, x: number(bar, "--x"), lane: number(bar, "--lane") }))
+      .sort((a, b) => a.x - b.x || a.lane - b.lane);
+    let zoom = 1;
+
+    for (const bar of bars) {
+      // The tip says it better than the browser's own, and at once.
+      bar.setAttribute("aria-label", bar.title);
+      bar.removeAttribute("title");
+      bar.tabIndex = -1;
+    }
+    if (byStart.length > 0) byStart[0].bar.tabIndex = 0;
+    drawTicks();
+
+    lanes.addEventListener("mouseover", (event) => showTip(event.target));
+    lanes.addEventListener("mouseleave", () => showTip(document.activeElement));
+    lanes.addEventListener("focusin", (event) => {
+      for (const { bar } of byStart) bar.tabIndex = bar === event.target ? 0 : -1;
+      event.target.scrollIntoView({ block: "nearest", inline: "nearest" });
+      showTip(event.target);
+    });
+    lanes.addEventListener("focusout", () => showTip(null));
+    scroll.addEventListener("scroll", () => showTip(document.activeElement));
+    lanes.addEventListener("keydown", (event) => {
+      const at = byStart.findIndex(({ bar }) => bar === event.target);
+      if (at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+      const step = {
+        ArrowRight: () => byStart[at + 1],
+        ArrowLeft: () => byStart[at - 1],
+        ArrowDown: () => inLane(at, 1),
+        ArrowUp: () => inLane(at, -1),
+        Home: () => byStart[0],
+        End: () => byStart.at(-1),
+      }[event.key];
+      const change = { "+": 2, "=": 2, "-": 0.5, 0: 1 / zoom }[event.key];
+      if (step !== undefined) step()?.bar.focus();
+      else if (change !== undefined) zoomTo(zoom * change, event.target);
+      else return;
+      event.preventDefault();
+    });
+    for (const button of all("[data-zoom]")) {
+      button.addEventListener("click", () => {
+        zoomTo({ in: zoom * 2, out: zoom / 2, all: 1 }[button.dataset.zoom]);
+      });
+    }
+
+    /** The bar in the next lane that has one, nearest in time. */
+    function inLane(at, step) {
+      const from = byStart[at];
+      const others = byStart.filter(({ lane }) => Math.sign(lane - from.lane) === step);
+      const lane = others.reduce(
+        (best, other) => (step * (other.lane - best) < 0 ? other.lane : best),
+        step * Infinity,
+      );
+      return others
+        .filter((other) => other.lane === lane)
+        .sort((a, b) => Math.abs(a.x - from.x) - Math.abs(b.x - from.x))[0];
+    }
+
+    /** Keeps what is in the middle, or a bar, where it is. */
+    function zoomTo(wanted, bar) {
+      const before = zoom;
+      zoom = Math.min(MAX_ZOOM, Math.max(1, wanted));
+      const middle = (scroll.scrollLeft + scroll.clientWidth / 2) / before;
+      lanes.style.setProperty("--zoom", String(zoom));
+      scroll.scrollLeft = middle * zoom - scroll.clientWidth / 2;
+      bar?.scrollIntoView({ block: "nearest", inline: "center", behavior: "instant" });
+      $(".zoom output").value = `${zoom}×`;
+      drawTicks();
+      showTip(document.activeElement);
+    }
+
+    function drawTicks() {
+      for (const tick of axis.querySelectorAll(".tick")) tick.remove();
+      const about = endMs / (zoom * Math.max(2, scroll.clientWidth / 110));
+      const power = 10 ** Math.floor(Math.log10(about));
+      const step = [1, 2, 5, 10].map((times) => times * power).find((each) => each >= about);
+      // The last one would run into the end of the axis.
+      for (let ms = step; ms < endMs - step * 0.6; ms += step) {
+        const tick = document.createElement("span");
+        tick.className = "tick";
+        tick.style.left = `${(100 * ms) / endMs}%`;
+        tick.textContent = duration(ms, step);
+        axis.append(tick);
+      }
+    }
+
+    function showTip(bar) {
+      tip.hidden = !(bar instanceof Element && bar.matches(".bar"));
+      if (tip.hidden) return;
+      tip.textContent = bar.getAttribute("aria-label");
+      const chart = $(".chart").getBoundingClientRect();
+      const at = bar.getBoundingClientRect();
+      const left = Math.max(at.left, chart.left) - chart.left;
+      tip.style.left = `${Math.max(4, Math.min(left, chart.width - tip.offsetWidth - 4))}px`;
+      tip.style.top = `${at.bottom - chart.top + 8}px`;
+    }
+  }
+
+  function number(element, property) {
+    return Number(getComputedStyle(element).getPropertyValue(property));
+  }
+
+  /** As exact as steps of that size need. */
+  function duration(ms, step) {
+    const [value, unit, size] =
+      step >= 1_000 || ms >= 10_000 ? [ms / 1_000, "s", step / 1_000] : [ms, "ms", step];
+    return `${value.toFixed(Math.max(0, -Math.floor(Math.log10(size) + 1e-9)))} ${unit}`;
+  }
+})();

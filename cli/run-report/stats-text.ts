@@ -1,0 +1,113 @@
+import type { Stats } from "../../archive/stats.ts";
+import { count, oneLine, type Terminal } from "../terminal.ts";
+import { bucketDays, type DayBucket, nameBucket } from "./day-buckets.ts";
+import {
+  estimateTokens,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatShare,
+  formatTokens,
+} from "./quantities.ts";
+import { shortToolName } from "./run-overview.ts";
+import { type Cell, layOutTable } from "./text-table.ts";
+
+const PIPE_COLUMNS = 80;
+const MAX_SPARK_CHARS = 90;
+const BAR_CHARS = 16;
+const MAX_TOOLS = 30;
+const LEVELS = "▁▂▃▄▅▆▇█";
+
+/** Counts over many runs, with a small plot of each over the days. */
+export function renderStatsText(stats: Stats, terminal: Terminal): string {
+  const sections = [renderTotals(stats), renderDays(stats, terminal)];
+  if (stats.failures.length > 0) sections.push(renderFailures(stats, terminal));
+  if (stats.tools.length > 0) sections.push(renderTools(stats, terminal));
+  return `${sections.join("\n\n")}\n`;
+}
+
+function renderTotals({ total, days }: Stats): string {
+  const over = nameBucket({ from: days[0]?.day ?? "", to: days.at(-1)?.day ?? "" });
+  const tokens = formatTokens(estimateTokens(total.kept_bytes));
+  return [
+    `${count(total.runs, "run")} (${over}, UTC), ${formatCount(total.failed)} failed (${formatShare(total.failed, total.runs)})`,
+    `${count(total.calls, "call")}, ${formatDuration(total.duration_ms)} in all`,
+    `tools answered ${formatBytes(total.result_bytes)}; ${formatBytes(total.kept_bytes)} of it stayed out of context, about ${tokens} tokens (an estimate: 4 bytes each)`,
+  ].join("\n");
+}
+
+function renderDays({ days }: Stats, { columns = PIPE_COLUMNS, style }: Terminal): string {
+  const buckets = bucketDays(days, Math.min(MAX_SPARK_CHARS, Math.max(10, columns - 40)));
+  const plot = (
+    name: string,
+    measure: (bucket: DayBucket) => number,
+    show: (value: number) => string,
+  ): Cell[] => {
+    const values = buckets.map(measure);
+    const most = Math.max(0, ...values);
+    const peak = buckets[values.indexOf(most)];
+    return [
+      { text: name, style: (text) => style("dim", text) },
+      { text: sparkline(values, most), style: (text) => style("cyan", text) },
+      { text: `most ${show(most)} on ${peak === undefined ? "no day" : nameBucket(peak)}` },
+    ];
+  };
+  return layOutTable([
+    plot("runs", ({ runs }) => runs, formatCount),
+    plot("failed", ({ failed }) => failed, formatCount),
+    plot("calls", ({ calls }) => calls, formatCount),
+    plot("time", ({ duration_ms }) => duration_ms, formatDuration),
+    plot("kept out", ({ kept_bytes }) => kept_bytes, formatBytes),
+  ]).join("\n");
+}
+
+function renderFailures({ failures, total }: Stats, { style }: Terminal): string {
+  const most = Math.max(...failures.map(({ runs }) => runs));
+  const rows = failures.map(({ type, runs }): Cell[] => [
+    { text: oneLine(type) },
+    { text: formatCount(runs), align: "right" },
+    { text: formatShare(runs, total.runs), align: "right" },
+    { text: bar(runs, most), style: (text) => style("red", text) },
+  ]);
+  return [style("bold", "Failed runs"), ...layOutTable(rows)].join("\n");
+}
+
+function renderTools({ tools }: Stats, { style }: Terminal): string {
+  const most = Math.max(...tools.map(({ result_bytes }) => result_bytes));
+  const dim = (text: string) => style("dim", text);
+  const heading: Cell[] = ["TOOL", "RUNS", "CALLS", "FAILED", "TIME", "ANSWERED", "TOKENS"].map(
+    (text, column) => ({
+      text,
+      style: dim,
+      ...(column > 0 && { align: "right" as const }),
+    }),
+  );
+  const rows = tools.slice(0, MAX_TOOLS).map((tool): Cell[] => [
+    { text: oneLine(shortToolName(tool.tool), 48) },
+    { text: formatCount(tool.runs), align: "right" },
+    { text: formatCount(tool.calls), align: "right" },
+    {
+      text: formatCount(tool.failed_calls),
+      align: "right",
+      style: (text) => (tool.failed_calls > 0 ? style("red", text) : text),
+    },
+    { text: formatDuration(tool.duration_ms), align: "right" },
+    { text: formatBytes(tool.result_bytes), align: "right" },
+    { text: `~${formatTokens(estimateTokens(tool.result_bytes))}`, align: "right" },
+    { text: bar(tool.result_bytes, most), style: (text) => style("cyan", text) },
+  ]);
+  const more =
+    tools.length > MAX_TOOLS ? [dim(`and ${tools.length - MAX_TOOLS} more tools; --json has them`)] : [];
+  return [style("bold", "Tools"), ...layOutTable([heading, ...rows]), ...more].join("\n");
+}
+
+/** Nothing is a space: the lowest bar is something. */
+function sparkline(values: readonly number[], most: number): string {
+  return values
+    .map((value) => (value <= 0 ? " " : (LEVELS[Math.ceil((value / most) * LEVELS.length) - 1] ?? "")))
+    .join("");
+}
+
+function bar(value: number, most: number): string {
+  return value <= 0 ? "" : "█".repeat(Math.max(1, Math.round((value / most) * BAR_CHARS)));
+}

@@ -1,0 +1,278 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type CheckedModules, createTypeChecker } from "../../execution/type-check.ts";
+import { checkedModules, verdict } from "./type-check-modules.ts";
+
+const checker = createTypeChecker();
+let modules: CheckedModules;
+beforeAll(async () => {
+  modules = await checkedModules();
+});
+afterAll(() => checker.close());
+
+const GITHUB = 'import * as github from "./servers/github/index.js";\n';
+const NOTES = 'import * as notes from "./servers/my_notes/index.js";\n';
+const REPO = 'owner: "a", repo: "b"';
+
+/** Programs with a mistake, and what is said of it: line, column, text. */
+const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
+  [
+    "a misspelt argument",
+    `${GITHUB}await github.listIssues({ ${REPO}, querry: "x" });`,
+    ["2:50: 'querry' is not a property of listIssues's argument; did you mean 'query'?"],
+  ],
+  [
+    "an argument of another name",
+    `${GITHUB}await github.listIssues({ ${REPO}, limit: 5 });`,
+    ["2:50: 'limit' is not a property of listIssues's argument"],
+  ],
+  [
+    "a misspelt argument of a global tool",
+    `const r = await mcp__github__list_issues({ ${REPO}, stat: "open" });`,
+    ["1:67: 'stat' is not a property of listIssues's argument; did you mean 'state'?"],
+  ],
+  [
+    "a misspelt argument in a result call",
+    `${GITHUB}const r = await github.searchCode.result({ query: "x", pag: 1 });`,
+    ["2:44: 'query' is not a property of searchCode's argument"],
+  ],
+  [
+    "a misspelt property in a list",
+    `${NOTES}await notes.addNote({ notes: [{ title: "a", kind: "memo" }, { titel: "b", kind: "task" }] });`,
+    ["2:63: 'notes[].titel' is not a property of addNote's argument; did you mean 'title'?"],
+  ],
+  [
+    "a property of a wrong type",
+    `${GITHUB}await github.listIssues({ ${REPO}, per_page: "5" });`,
+    ["2:50: 'per_page' of listIssues's argument must be number, not string"],
+  ],
+  [
+    "an element of a wrong type",
+    `${GITHUB}await github.listIssues({ ${REPO}, labels: ["a", 5] });`,
+    ["2:64: 'labels[]' of listIssues's argument must be string, not number"],
+  ],
+  [
+    "a list where one is not",
+    `${GITHUB}await github.createIssue({ title: ["a"] });`,
+    ["2:28: 'title' of createIssue's argument must be string, not string[]"],
+  ],
+  [
+    "a text for a list",
+    `${GITHUB}await github.listIssues({ ${REPO}, labels: "bug" });`,
+    ["2:50: 'labels' of listIssues's argument must be string[], not string"],
+  ],
+  [
+    "a choice that there is not",
+    `${GITHUB}await github.listIssues({ ${REPO}, state: "opened" });`,
+    [
+      '2:50: \'state\' of listIssues\'s argument must be "all" | "closed" | "open", not "opened"; did you mean "open"?',
+    ],
+  ],
+  [
+    "a missing argument",
+    `${GITHUB}await github.listIssues({ owner: "a" });`,
+    ["2:25: 'repo' is missing from listIssues's argument"],
+  ],
+  [
+    "several missing arguments",
+    `${GITHUB}await github.getIssue({});`,
+    ["2:23: 'owner', 'repo', 'issue_number' are missing from getIssue's argument"],
+  ],
+  [
+    "a missing property in a list",
+    `${NOTES}await notes.addNote({ notes: [{ title: "a" }] });`,
+    ["2:31: 'notes[].kind' is missing from addNote's argument"],
+  ],
+  [
+    "a missing property in a mapped list",
+    `${NOTES}await notes.addNote({ notes: ["a"].map((title) => ({ title })) });`,
+    ["2:23: 'notes.kind' is missing from addNote's argument"],
+  ],
+  ["no argument at all", `${GITHUB}await github.listIssues();`, ["2:14: listIssues needs its argument"]],
+  [
+    "positional arguments",
+    `${GITHUB}await github.getIssue("a", "b", 1);`,
+    ["2:28: getIssue takes one object of named arguments"],
+  ],
+  [
+    "a text instead of an object",
+    `${GITHUB}await github.searchCode("x");`,
+    ['2:25: searchCode takes one object of named arguments, not "x"'],
+  ],
+  [
+    "arguments kept in a constant",
+    `${GITHUB}const args = { ${REPO}, labels: 5 };\nawait github.listIssues(args);`,
+    ["3:25: 'labels' of listIssues's argument must be string[], not number"],
+  ],
+  [
+    "annotated arguments",
+    `import { listIssues, type ListIssuesInput } from "servers/github";\nconst args: ListIssuesInput = { ${REPO}, quer: "x" };\nawait listIssues(args);`,
+    ["2:56: 'quer' is not a property of listIssues's argument; did you mean 'query'?"],
+  ],
+  [
+    "a wrong argument inside parallel",
+    `${GITHUB}await parallel([() => github.whoami(), () => github.createIssue({ name: "x" })]);`,
+    ["2:67: 'name' is not a property of createIssue's argument"],
+  ],
+  [
+    "promises instead of functions in parallel",
+    `${GITHUB}await parallel([github.whoami(), github.whoami()]);`,
+    [
+      "2:17: parallel takes functions: () => github.whoami()",
+      "2:34: parallel takes functions: () => github.whoami()",
+    ],
+  ],
+  [
+    "an unknown function of a module",
+    `${GITHUB}await github.listIsues({});`,
+    ["2:14: servers/github has no function 'listIsues'; did you mean 'listIssues'?"],
+  ],
+  [
+    "an unknown function with the words of another",
+    `${GITHUB}await github.issuesList({});`,
+    ["2:14: servers/github has no function 'issuesList'; did you mean 'listIssues'?"],
+  ],
+  [
+    "an unknown tool by its namespaced name",
+    "await mcp__github__lst_issues({});",
+    [
+      "1:7: there is no tool 'mcp__github__lst_issues'; did you mean 'mcp__github__list_issues' or 'mcp__github__get_issue'?",
+    ],
+  ],
+  [
+    "an unknown server in a namespaced name",
+    "await mcp__githb__whoami({});",
+    ["1:7: there is no tool 'mcp__githb__whoami'; did you mean 'mcp__github__whoami'?"],
+  ],
+  [
+    "an unknown import",
+    'import { listIssue } from "./servers/github/index.js";\nawait listIssue({});',
+    ["1:10: servers/github has no function 'listIssue'; did you mean 'listIssues'?"],
+  ],
+  [
+    "a default import",
+    'import github from "./servers/github/index.js";\nawait github.whoami();',
+    ['1:8: servers/github has no default export; write import * as github from "./servers/github/index.js"'],
+  ],
+  [
+    "a property that an output does not have",
+    `${GITHUB}const i = await github.getIssue({ ${REPO}, issue_number: 1 });\nconsole.log(i.titel);`,
+    ["3:15: 'titel' is not a property of i; did you mean 'title'?"],
+  ],
+  [
+    "a property deep in an output",
+    `${GITHUB}const i = await github.getIssue({ ${REPO}, issue_number: 1 });\nconsole.log(i.labels.map((l) => l.nam), i.user.name);`,
+    [
+      "3:35: 'nam' is not a property of l; did you mean 'name'?",
+      "3:48: 'name' is not a property of i.user; it has login",
+    ],
+  ],
+  [
+    "a destructured property that an output does not have",
+    `${NOTES}const { items } = await notes.listNotes({});`,
+    ["2:9: 'items' is not a property of await notes.listNotes({}); it has notes"],
+  ],
+  [
+    "a tool that is not awaited",
+    `${NOTES}const r = notes.listNotes({});\nconsole.log(r.notes.length);`,
+    ["3:15: 'notes' is not a property of a promise; await it first"],
+  ],
+  [
+    "a loop over a tool that is not awaited",
+    `${NOTES}for (const n of notes.listNotes({})) console.log(n);`,
+    ["2:17: notes.listNotes({}) cannot be iterated: it is a promise; await it first"],
+  ],
+  [
+    "a loop over an object",
+    `${NOTES}const r = await notes.listNotes({});\nfor (const n of r) console.log(n);`,
+    ["3:17: r cannot be iterated: it is an object with notes"],
+  ],
+  [
+    "a list method on an object",
+    `${NOTES}const r = await notes.listNotes({});\nresult = r.map((n) => n.title);`,
+    ["3:12: 'map' is not a property of r; it has notes"],
+  ],
+  [
+    "a tool that is not called",
+    `${GITHUB}const r = await github.getIssue;\nconsole.log(r.title);`,
+    ["3:15: 'title' is not a property of a tool's function; call it first"],
+  ],
+  [
+    "a promise as an argument",
+    `${GITHUB}await github.createIssue({ title: github.whoami() });`,
+    ["2:28: 'title' of createIssue's argument must be string, not Promise<any>; await it first"],
+  ],
+  [
+    "a module that is called",
+    `${GITHUB}await github({});`,
+    ["2:7: github cannot be called: it is the module servers/github"],
+  ],
+  [
+    "an undefined name",
+    "const totl = 1;\nresult = total + 1;",
+    ["2:10: 'total' is not defined; did you mean 'totl'?"],
+  ],
+  ["an undefined function", "result = sum([1, 2]);", ["1:10: 'sum' is not defined"]],
+  [
+    "an undefined shorthand",
+    `${GITHUB}const owner = "a";\nawait github.listIssues({ owner, repo });`,
+    ["3:34: 'repo' is not defined"],
+  ],
+  ["a global of web pages", 'document.title = "x";', ["1:1: 'document' is not defined"]],
+  [
+    "a name used too early",
+    "console.log(later);\nconst later = 1;",
+    ["1:13: 'later' is used before its declaration"],
+  ],
+  [
+    "after windows line ends and tabs",
+    'import * as github from "./servers/github/index.js";\r\n\r\n\r\n\tconst a = "😀"; await github.createIssue({ titel: a });\r\n',
+    ["4:45: 'titel' is not a property of createIssue's argument; did you mean 'title'?"],
+  ],
+  [
+    "a mistake beside an unused promise",
+    `${GITHUB}github.whoami().items;`,
+    ["2:17: 'items' is not a property of a promise; await it first"],
+  ],
+];
+
+describe("a mistake that a program would run into is found before it runs", () => {
+  it.each(WRONG)("%s", async (_, code, expected) => {
+    const message = await verdict(checker, modules, code);
+    const told = message.split("\n").filter((line) => line.startsWith("program.ts:"));
+    expect(told).toEqual(expected.map((line) => `program.ts:${line}`));
+  });
+
+  it("in JavaScript as well", async () => {
+    for (const [name, code, expected] of WRONG.filter(([name]) => name !== "annotated arguments"))
+      expect([name, await verdict(checker, modules, code, "javascript")]).toEqual([
+        name,
+        expect.stringContaining(expected[0] ?? "-"),
+      ]);
+  });
+});
+
+describe("a message", () => {
+  it("shows the user's line and, once for each tool, the signature that is expected", async () => {
+    const code = `${GITHUB}await github.createIssue({ titel: "x" });\n\tawait github.createIssue({});\nawait mcp__github__get_issue({ ${REPO}, issue_number: "5" });`;
+    expect(await verdict(checker, modules, code)).toBe(
+      [
+        "program.ts:2:28: 'titel' is not a property of createIssue's argument; did you mean 'title'?",
+        '    await github.createIssue({ titel: "x" });',
+        "program.ts:3:27: 'title' is missing from createIssue's argument",
+        "    await github.createIssue({});",
+        "program.ts:4:55: 'issue_number' of getIssue's argument must be number, not string",
+        '    await mcp__github__get_issue({ owner: "a", repo: "b", issue_number: "5" });',
+        "expected: createIssue({ title: string }): Promise<any>",
+        "expected: getIssue({ owner: string; repo: string; issue_number: number }): Promise<{ number: number; title: string; labels: { name: string }[]; user?: { login: string }; id?: string | number }>",
+      ].join("\n"),
+    );
+  });
+
+  it("shows five mistakes and says how many more there are", async () => {
+    const code =
+      GITHUB + Array.from({ length: 8 }, (_, i) => `await github.createIssue({ t${i}: 1 });`).join("\n");
+    const lines = (await verdict(checker, modules, code)).split("\n");
+    expect(lines.filter((line) => line.startsWith("program.ts:"))).toHaveLength(5);
+    expect(lines.at(-2)).toBe("and 3 more");
+  });
+});

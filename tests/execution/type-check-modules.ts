@@ -1,0 +1,112 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { RUNTIME_DECLARATIONS } from "../../codegen/print-runtime.ts";
+import type { Language } from "../../execution/program.ts";
+import type { CheckedModules, TypeChecker } from "../../execution/type-check.ts";
+import { generateModule } from "../codegen/list-tools.ts";
+
+const text = { type: "string" };
+const texts = { type: "array", items: text };
+
+const GITHUB = [
+  {
+    name: "list_issues",
+    description: "Lists issues.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        owner: { ...text, description: "Who /* owns */ it" },
+        repo: text,
+        state: { enum: ["open", "closed", "all"] },
+        labels: texts,
+        per_page: { type: "number" },
+        since: text,
+        query: text,
+      },
+      required: ["owner", "repo"],
+    },
+  },
+  {
+    name: "get_issue",
+    inputSchema: {
+      type: "object",
+      properties: { owner: text, repo: text, issue_number: { type: "number" } },
+      required: ["owner", "repo", "issue_number"],
+    },
+    outputSchema: {
+      type: "object",
+      properties: {
+        number: { type: "number" },
+        title: text,
+        labels: { type: "array", items: { type: "object", properties: { name: text }, required: ["name"] } },
+        user: { type: "object", properties: { login: text }, required: ["login"] },
+        id: { type: ["string", "number"] },
+      },
+      required: ["number", "title", "labels"],
+    },
+  },
+  { name: "create_issue", inputSchema: { type: "object", properties: { title: text }, required: ["title"] } },
+  { name: "search_code", inputSchema: { type: "object", properties: { q: text, page: { type: "number" } } } },
+  { name: "whoami", inputSchema: { type: "object" } },
+];
+
+const NOTES = [
+  {
+    name: "add-note",
+    inputSchema: {
+      type: "object",
+      properties: {
+        notes: {
+          type: "array",
+          items: {
+            type: "object",
+            properties: { title: text, tags: texts, kind: { enum: ["memo", "task"] } },
+            required: ["title", "kind"],
+          },
+        },
+      },
+      required: ["notes"],
+    },
+  },
+  {
+    name: "list_notes",
+    inputSchema: { type: "object", properties: { limit: { type: "integer" } } },
+    outputSchema: {
+      type: "object",
+      properties: { notes: { type: "array", items: { type: "object", properties: { title: text } } } },
+      required: ["notes"],
+    },
+  },
+];
+
+/** Modules as codegen makes them: two of small servers, and this repository's `filesystem`. */
+export async function checkedModules(): Promise<CheckedModules & { loaded: string[] }> {
+  const filesystem = join(import.meta.dirname, "../../generated/servers/filesystem/index.ts");
+  const modules = new Map([
+    ["filesystem", readFileSync(filesystem, "utf8")],
+    ["github", (await generateModule(GITHUB, "github", "github")).text],
+    ["my_notes", (await generateModule(NOTES, "my-notes", "my_notes")).text],
+  ]);
+  const loaded: string[] = [];
+  return {
+    declarations: RUNTIME_DECLARATIONS,
+    loaded,
+    modules: () => [...modules.keys()],
+    async load(module) {
+      loaded.push(module);
+      return modules.get(module);
+    },
+  };
+}
+
+/** What a checker says of a program: "clean", or its message. */
+export async function verdict(
+  checker: TypeChecker,
+  modules: CheckedModules,
+  code: string,
+  language: Language = "typescript",
+): Promise<string> {
+  const outcome = await checker.check({ code, data: {}, language, fileName: "program.ts" }, modules);
+  if (outcome.kind === "unchecked") return `unchecked: ${outcome.reason}`;
+  return outcome.kind === "errors" ? outcome.message : outcome.kind;
+}
