@@ -7,6 +7,7 @@ import { DockerEngine } from "../sandbox/docker-engine.ts";
 import { currentProcess } from "../sandbox/process-identity.ts";
 import { StateDirectory } from "../sandbox/state-directory.ts";
 import { measureArchive } from "./archive.ts";
+import { measureArchivedRun } from "./archived-run.ts";
 import { measureBrokeredCall } from "./brokered-call.ts";
 import { measureGeneration, readToolLists } from "./codegen.ts";
 import { measureColdRun } from "./cold-run.ts";
@@ -26,6 +27,7 @@ const comparisons: Comparison[] = [
   measureColdRun(image),
   await measureBrokeredCall(sandboxed),
   ...(await measureWarmRun(sandboxed)),
+  ...(await measureArchivedRun(sandboxed, join(base, "archived-run"))),
   ...(await measureArchive(join(base, "archive"))),
 ];
 const toolLists = process.env.PTC_TOOL_LISTS ?? join(import.meta.dirname, "../../shared/data/tools");

@@ -1,0 +1,142 @@
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { ArchiveWriter } from "../archive/archive-writer.ts";
+import type { CallRecord } from "../execution/call-log.ts";
+import { type ExecutedProgram, type ExecutionParts, executeProgram } from "../execution/execute-program.ts";
+import { ArchivingRecorder } from "../execution/record-runs.ts";
+import type { RecordedCall } from "../execution/recorded-calls.ts";
+import { replayProgram } from "../execution/replay-program.ts";
+import type { RunReport } from "../execution/run-recorder.ts";
+import { digestOf } from "../protocol/canonical-json.ts";
+import { WarmPool } from "../sandbox/warm-pool.ts";
+import { benchProgram, LIMITS, openBench, TOOLS } from "./bench-execution.ts";
+import type { SandboxedBench } from "./brokered-call.ts";
+import type { Comparison } from "./report.ts";
+
+const ROUNDS = 30;
+const REFILL_MS = 400;
+const PROGRAM = benchProgram(`
+const pages = await parallel(Array.from({ length: 100 }, (_, page) => () => mcp__bench__page({ page })), { limit: 5 });
+console.log(pages.length, Date.now() > 0, Math.random() < 1);
+result = pages.reduce((length, { text }) => length + text.length, 0);
+`);
+
+/**
+ * A run of 100 calls in a warm sandbox, from the call of `executeProgram` to its envelope: archived against not archived, and
+ * replayed against the time that the program itself took in its sandbox.
+ */
+export async function measureArchivedRun(bench: SandboxedBench, folder: string): Promise<Comparison[]> {
+  const { source, parts, close } = openBench(bench);
+  const pool = new WarmPool(source, { size: 2 });
+  pool.prime();
+  const archive = new ArchiveWriter({ path: join(folder, "run.db"), keepDays: 30 });
+  const recorder = new ArchivingRecorder({
+    archive,
+    audit: { call() {}, run() {} },
+    redactor: parts.redactor,
+    tools: TOOLS,
+    servers: new Map(),
+    principal: "local",
+    source: "run",
+    versions: { ptc: "bench", node: process.version },
+    now: Date.now,
+  });
+  const plain = { ...parts, sandboxes: pool };
+  const recorded = await recordOnce(plain);
+  const times = {
+    bare: [] as number[],
+    archived: [] as number[],
+    own: [] as number[],
+    replayed: [] as number[],
+  };
+  for (let round = 0; round < ROUNDS; round++) {
+    const bare = await run(plain);
+    times.bare.push(bare.tookMs);
+    times.own.push(bare.executed.envelope.result.metrics.duration_ms);
+    times.archived.push((await run({ ...plain, recorder })).tookMs);
+    times.replayed.push(await replay(plain, recorded));
+  }
+  await Promise.all([pool.close(), close(), archive.close()]);
+  return [
+    {
+      name: "a run of 100 calls, archived",
+      measuredMs: times.archived,
+      against: "the same, not archived",
+      baselineMs: times.bare,
+      maxRatio: 1.05,
+    },
+    {
+      name: "a replay of 100 calls",
+      measuredMs: times.replayed,
+      against: "the program's own time in its sandbox",
+      baselineMs: times.own,
+      maxRatio: 1.2,
+    },
+  ];
+}
+
+async function run(parts: ExecutionParts): Promise<{ tookMs: number; executed: ExecutedProgram }> {
+  const startedAt = performance.now();
+  const executed = await executeProgram(PROGRAM, parts, options());
+  const tookMs = performance.now() - startedAt;
+  await settle(executed);
+  return { tookMs, executed };
+}
+
+type Recorded = { calls: CallRecord[]; report: RunReport };
+
+async function recordOnce(parts: ExecutionParts): Promise<Recorded> {
+  const calls: CallRecord[] = [];
+  let report: RunReport | undefined;
+  const recording = {
+    onCall: (call: CallRecord) => void calls.push(call),
+    end: async (ended: RunReport) => {
+      report = ended;
+      return undefined;
+    },
+  };
+  await run({ ...parts, recorder: { begin: () => recording } });
+  if (report === undefined) throw new Error("the run was not recorded");
+  return { calls: calls.sort((a, b) => a.seq - b.seq), report };
+}
+
+async function replay(parts: ExecutionParts, { calls, report }: Recorded): Promise<number> {
+  const { environment, trace, envelope, consoleText } = report;
+  const replayed = await replayProgram(
+    {
+      program: PROGRAM,
+      envelope,
+      consoleText,
+      calls: calls.map(toRecordedCall),
+      environment: { ...environment, ...(trace === undefined ? {} : { replay: trace }) },
+    },
+    parts,
+    options(),
+  );
+  if (replayed.divergence !== undefined) throw new Error(replayed.divergence);
+  await settle(replayed);
+  return replayed.envelope.result.metrics.duration_ms;
+}
+
+function toRecordedCall({ seq, tool, arguments: args, outcome }: CallRecord): RecordedCall {
+  return {
+    seq,
+    tool,
+    argumentsDigest: digestOf(args),
+    decision: outcome.decision,
+    bytes: outcome.bytes,
+    arguments: () => args,
+    outcome: () => outcome,
+  };
+}
+
+function options() {
+  return { limits: LIMITS, typecheck: "off" as const, signal: new AbortController().signal };
+}
+
+async function settle({ envelope, cleared, recorded }: ExecutedProgram): Promise<void> {
+  if (!envelope.result.ok)
+    throw new Error(`the benchmark's program failed: ${envelope.result.error.message}`);
+  await Promise.all([cleared, recorded]);
+  await delay(REFILL_MS);
+}
