@@ -21,12 +21,11 @@ import { OnDemandSource } from "../sandbox/on-demand-source.ts";
 import { currentProcess, formatIdentity, type ProcessIdentity } from "../sandbox/process-identity.ts";
 import { StateDirectory } from "../sandbox/state-directory.ts";
 import { WarmPool } from "../sandbox/warm-pool.ts";
+import { clock } from "./clock.ts";
 import type { Configuration } from "./configuration/configuration.ts";
 import { moduleUrl, version } from "./package.ts";
 import type { Surroundings } from "./surroundings.ts";
 import { buildPolicy, type ToolSet } from "./tool-set.ts";
-
-export const clock = { nowMs: () => performance.now(), now: () => performance.now() };
 
 /** Everybody who uses ptc on this machine, on the command line or over stdio, is the one who started it. */
 const PRINCIPAL = "local";

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import { ArchiveError, type ArchiveErrorCode } from "../archive/archive-error.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import type { DefineCommand } from "./command.ts";
@@ -18,9 +19,13 @@ const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
   inspect: async () => (await import("./commands/inspect.ts")).inspectCommand,
   measure: async () => (await import("./commands/measure.ts")).measureCommand,
   replay: async () => (await import("./commands/replay.ts")).replayCommand,
+  runs: async () => (await import("./commands/runs.ts")).runsCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   image: async () => (await import("./commands/image.ts")).imageCommand,
 };
+
+/** What the archive refuses because of how it was asked. Everything else is a fault of the archive or of a file. */
+const ASKED_FOR_WRONG: ReadonlySet<ArchiveErrorCode> = new Set(["bad-reference", "missing"]);
 
 /** Runs one command and returns its exit code. Only for faults of ptc itself does a stack trace reach the user. */
 export async function main(surroundings: Surroundings): Promise<ExitCode> {
@@ -49,6 +54,10 @@ export async function main(surroundings: Surroundings): Promise<ExitCode> {
     if (error instanceof UsageError || error instanceof ConfigurationError || error instanceof CatalogError) {
       await write(surroundings.stderr, `ptc: ${error.message}\n`);
       return EXIT.usage;
+    }
+    if (error instanceof ArchiveError) {
+      await write(surroundings.stderr, `ptc: ${error.message}\n`);
+      return ASKED_FOR_WRONG.has(error.code) ? EXIT.usage : EXIT.failed;
     }
     if (error instanceof SandboxError) {
       await write(surroundings.stderr, `ptc: ${error.message}\n`);

@@ -1,4 +1,4 @@
-import { compile, type Options } from "json-schema-to-typescript";
+import type { compile, Options } from "json-schema-to-typescript";
 import { propertyName, quoteString } from "./escape.ts";
 import type { Placeholders, TypeLayout } from "./type-layout.ts";
 import type { Documentation, TypeNode } from "./type-model.ts";
@@ -40,7 +40,9 @@ export async function printTypes(requests: readonly PrintRequest[], layout: Type
     properties[`ptc$root${i}`] = skeleton.schemaOf(request.type, request);
   });
   const required = Object.keys(properties);
-  const source = await compile(
+  // Loaded when there is something to print: it takes longer to load than most commands take.
+  const library = await import("json-schema-to-typescript");
+  const source = await library.compile(
     { type: "object", properties, required, additionalProperties: false },
     "Root",
     OPTIONS,

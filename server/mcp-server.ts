@@ -40,7 +40,7 @@ export interface ServeOptions extends Omit<ProgramsOptions, "directory"> {
   catalog: LiveCatalog;
   stdin: Readable;
   stdout: Writable;
-  /** Is called once, when the client has what it asked for first. */
+  /** Is called, more than once, when the client has what it asked for first. */
   onReady?: () => void;
   /** Is told what went wrong on the connection; the server goes on. */
   onWarning: (message: string) => void;
@@ -100,6 +100,7 @@ function buildServer(
     return { tools: buildToolDefinitions(directory.servers.map(({ module }) => module)) };
   });
   server.setRequestHandler("tools/call", async ({ params }, context) => {
+    setImmediate(onReady);
     const { name, arguments: args } = params;
     switch (name) {
       case "execute_program":

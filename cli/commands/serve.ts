@@ -2,8 +2,10 @@ import { resolve } from "node:path";
 import { UpstreamError } from "../../broker/upstream-error.ts";
 import type { ProgramRunner } from "../../server/program-runner.ts";
 import { claudeCommand } from "../claude-command.ts";
+import { clock } from "../clock.ts";
 import type { DefineCommand } from "../command.ts";
-import { clock, composeExecution, type Execution } from "../composition.ts";
+import type { Execution } from "../composition.ts";
+import type { Configuration } from "../configuration/configuration.ts";
 import { loadConfiguration } from "../configuration/load.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { version } from "../package.ts";
@@ -35,16 +37,16 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
   const onWarning = (message: string) => void stderr.write(`ptc: warning: ${message}\n`);
   const catalog = new ServedCatalog({ configuration, onWarning });
   refuseUnmatchedPatterns(configuration, await catalog.current());
-  const execution = composeExecution(configuration, env, {
-    idleMs: IDLE_MS,
-    warm: configuration.sandbox.warm,
-    onWarning,
-    onListed: (server, listing) => void catalog.absorb(server, listing),
-  });
-  followChanges(execution, catalog, onWarning);
-  void listUnknownServers(execution, catalog, onWarning);
+
+  // The client has its first answers before any of what runs programs is loaded.
+  let composed: Promise<Execution> | undefined;
+  const compose = () => {
+    composed ??= composeServing(configuration, env, catalog, onWarning);
+    return composed;
+  };
   const runner: ProgramRunner = {
     async run(program, options) {
+      const execution = await compose();
       const executed = await execution.run(program, await catalog.current(), { ...options, source: "serve" });
       void executed.recorded.then((problem) => problem === undefined || onWarning(problem));
       return executed;
@@ -57,14 +59,32 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     catalog,
     runner,
     clock,
-    onReady: () => execution.warm(),
+    onReady: () => void compose().then((execution) => execution.warm()),
     maxPrograms: configuration.execution.maxParallelPrograms,
     stdin,
     stdout,
     onWarning,
   });
-  await execution.close();
+  await (await composed)?.close();
   return EXIT.done;
+}
+
+async function composeServing(
+  configuration: Configuration,
+  env: Surroundings["env"],
+  catalog: ServedCatalog,
+  onWarning: (message: string) => void,
+): Promise<Execution> {
+  const { composeExecution } = await import("../composition.ts");
+  const execution = composeExecution(configuration, env, {
+    idleMs: IDLE_MS,
+    warm: configuration.sandbox.warm,
+    onWarning,
+    onListed: (server, listing) => void catalog.absorb(server, listing),
+  });
+  followChanges(execution, catalog, onWarning);
+  void listUnknownServers(execution, catalog, onWarning);
+  return execution;
 }
 
 /** A server that says that its tools have changed is asked for them at once. */

@@ -26,7 +26,11 @@ function open(...messages: unknown[]) {
 
 describe("the trace of a run", () => {
   it("is the last one that came before the run was done", async () => {
-    const session = open(HELLO, trace(), trace({ clock: "AAI=" }), { type: "done", bytes: 5, console_bytes: 0 });
+    const session = open(HELLO, trace(), trace({ clock: "AAI=" }), {
+      type: "done",
+      bytes: 5,
+      console_bytes: 0,
+    });
     expect(session.trace).toBe(undefined);
     expect(await session.ended).toEqual({ kind: "done", lineBytes: 5, consoleBytes: 0 });
     expect(session.trace).toEqual({ ...TRACE, clock: "AAI=" });

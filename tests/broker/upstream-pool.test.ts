@@ -30,7 +30,7 @@ class FakeConnection implements UpstreamConnection {
 const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 5_000, stableMs: 60_000 };
 const LOST = new UpstreamError("disconnected", "server 'x' exited with code 1");
 
-function setUp() {
+function setUp(options: { idleMs?: number } = {}) {
   const clock = { time: 0, now: () => clock.time };
   const connections: FakeConnection[] = [];
   const connect = vi.fn(async (_signal: AbortSignal): Promise<UpstreamConnection> => {
@@ -38,7 +38,7 @@ function setUp() {
     connections.push(connection);
     return connection;
   });
-  const pool = new UpstreamPool([{ name: "x", connect }], clock, { backoff: BACKOFF });
+  const pool = new UpstreamPool([{ name: "x", connect }], clock, { backoff: BACKOFF, ...options });
   return { clock, connections, connect, pool, upstream: pool.get("x") as Upstream };
 }
 
@@ -64,6 +64,38 @@ describe("a server in the pool", () => {
       protocolVersion: "2025-11-25",
       tools: [{ name: "go" }],
     });
+  });
+
+  it("is ended when nobody has used it for a while, and started again on its next use", async () => {
+    vi.useFakeTimers();
+    try {
+      const { connect, connections, upstream } = setUp({ idleMs: 1_000 });
+      const changes: string[] = [];
+      upstream.onToolsChanged((change) => changes.push(change));
+      let answer = (_: { tool: string; args: unknown }) => {};
+      await go(upstream);
+      await vi.advanceTimersByTimeAsync(900);
+      const [connection] = connections;
+      if (connection !== undefined) {
+        connection.callTool = () =>
+          new Promise((resolve) => {
+            answer = resolve;
+          });
+      }
+      const slow = go(upstream);
+      await vi.advanceTimersByTimeAsync(5_000);
+      expect(connection?.closed).toBe(false);
+      answer({ tool: "go", args: {} });
+      await slow;
+      await vi.advanceTimersByTimeAsync(999);
+      expect({ closed: connection?.closed, changes }).toEqual({ closed: false, changes: [] });
+      await vi.advanceTimersByTimeAsync(1);
+      expect({ closed: connection?.closed, changes }).toEqual({ closed: true, changes: ["disconnected"] });
+      await go(upstream);
+      expect(connect).toHaveBeenCalledTimes(2);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it("goes on starting for others when one that waits for it gives up", async () => {
