@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
 import { brotliCompressSync, brotliDecompressSync, constants } from "node:zlib";
 import * as z from "zod/mini";
-import { nestingDepth } from "../protocol/frames.ts";
 import { ArchiveError } from "./archive-error.ts";
 import type { Database } from "./database.ts";
-import { MAX_JSON_DEPTH } from "./parse-json.ts";
+import { MAX_JSON_DEPTH, nestsTooDeep } from "./parse-json.ts";
 
 /** Largest text that one blob may hold. More than the wall lets through in one message. */
 export const MAX_BLOB_BYTES = 128 * 1024 * 1024;
@@ -40,7 +39,7 @@ export function putBlob(db: Database, json: string): { digest: string; id: numbe
     const message = `a value of ${bytes.length} bytes is too large to archive: ${MAX_BLOB_BYTES} is the most`;
     throw new ArchiveError("failed", message);
   }
-  if (nestingDepth(bytes) > MAX_JSON_DEPTH) {
+  if (nestsTooDeep(bytes)) {
     throw new ArchiveError(
       "failed",
       `a value that nests deeper than ${MAX_JSON_DEPTH} levels cannot be archived`,

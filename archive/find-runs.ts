@@ -53,7 +53,7 @@ function runsOf(db: Database, inputDigest: string): FoundRuns {
 }
 
 function parseReference(reference: string): { digestPrefix?: string; runIdPrefix?: string } {
-  const lower = reference.length <= 80 ? reference.toLowerCase() : "";
+  const lower = reference.toLowerCase();
   const digest = DIGEST_PREFIX.exec(lower)?.[1];
   const isRunId = lower.length >= MIN_PREFIX_CHARS && beginsRunId(lower);
   if (digest === undefined && !isRunId) {

@@ -8,7 +8,6 @@ import { badFile, type PortableItem, readPortable } from "./read-portable.ts";
 import { RecordProblem, readContents } from "./run-contents.ts";
 import { digestsIn } from "./run-record.ts";
 import { summarizeRun } from "./run-summary.ts";
-import { dropUnused } from "./sweep.ts";
 
 export interface Imported {
   imported: string[];
@@ -45,7 +44,6 @@ async function takeIn(db: Database, file: string, origin: Import): Promise<Impor
       result.imported.push(item.record.run_id);
     }
   }
-  dropUnused(db, new Set(blobIds.values()));
   return result;
 }
 

@@ -9,6 +9,11 @@ const Count = z.object({ tables: z.int() });
 
 /** Versions behind what this ptc writes; 0 when there is nothing to do. A new, empty file is behind by all of them. */
 export function versionsBehind(db: Database, migrations = MIGRATIONS): number {
+  // In one look: another process may be making the tables.
+  return db.snapshot(() => compareVersions(db, migrations));
+}
+
+function compareVersions(db: Database, migrations: readonly string[]): number {
   const version = db.get(Version, "PRAGMA user_version")?.user_version ?? 0;
   const application = db.get(Application, "PRAGMA application_id")?.application_id ?? 0;
   const tables = db.get(Count, "SELECT count(*) AS tables FROM sqlite_master")?.tables ?? 0;

@@ -7,7 +7,7 @@ import type * as z from "zod/mini";
 import { canonicalJson } from "../protocol/canonical-json.ts";
 import { ArchiveError } from "./archive-error.ts";
 import { MAX_BLOB_BYTES, textDigest } from "./blobs.ts";
-import { parseJson } from "./parse-json.ts";
+import { nestsTooDeep, parseJson } from "./parse-json.ts";
 import { PORTABLE_VERSION, PortableHeader, PortableLine } from "./portable-format.ts";
 import { parseRecord, RecordProblem } from "./run-contents.ts";
 import { digestsIn, type RunRecord } from "./run-record.ts";
@@ -52,6 +52,7 @@ export async function* readPortable(file: string, limits = PORTABLE_LIMITS): Asy
     if (line === undefined) throw refuse("is not a line of an export");
     if ("blob" in line) {
       if (textDigest(line.json) !== line.blob) throw refuse("does not match its digest");
+      if (nestsTooDeep(Buffer.from(line.json, "utf8"))) throw refuse("nests too deep");
       if (blobs.has(line.blob)) throw refuse("was there before");
       blobs.add(line.blob);
       yield { kind: "blob", json: line.json };

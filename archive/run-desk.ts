@@ -95,7 +95,7 @@ export class RunDesk {
   #store(run: OpenRun, request: Extract<WriterRequest, { kind: "finish" }>): ArchiveResult {
     let message = run.failure;
     if (message === undefined && run.calls.length !== request.callCount) {
-      message = `the archive's writer stopped during run ${request.runId} and has lost calls of it`;
+      message = `the archive's writer has lost calls of run ${request.runId}: the run was not archived`;
     }
     if (message === undefined) {
       try {

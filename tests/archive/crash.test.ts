@@ -87,6 +87,18 @@ describe("a process that is killed while it archives", { timeout: TIMEOUT_MS }, 
 });
 
 describe("several processes that share an archive", { timeout: TIMEOUT_MS }, () => {
+  test("can all make it, at the same moment", async () => {
+    const fixture = join(import.meta.dirname, "fixtures/open-new-archives.ts");
+    const startAt = Date.now() + 2_000;
+    const openers = [1, 2, 3, 4].map(() =>
+      spawn(process.execPath, [fixture, join(folder.path, "made"), String(startAt), "40"], {
+        stdio: ["ignore", "ignore", "inherit"],
+      }),
+    );
+    const codes = await Promise.all(openers.map((child) => once(child, "close")));
+    expect(codes.map(([code]) => code)).toEqual([0, 0, 0, 0]);
+  });
+
   test("make it, fill it and chain their runs one after the other", async () => {
     const path = join(folder.path, "new/folder/shared.db");
     const writers = [1, 2, 3].map(() => startWriter(path, 25));

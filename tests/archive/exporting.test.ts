@@ -7,6 +7,7 @@ import type { Database } from "../../archive/database.ts";
 import { exportRuns } from "../../archive/export-runs.ts";
 import { importRuns } from "../../archive/import-runs.ts";
 import { listRuns } from "../../archive/list-runs.ts";
+import { pruneRuns } from "../../archive/prune.ts";
 import { readRun } from "../../archive/read-run.ts";
 import { storeRun } from "../../archive/store-run.ts";
 import { verifyArchive } from "../../archive/verify.ts";
@@ -74,6 +75,12 @@ describe("an export", () => {
     expect(await importRuns(target, more, NOW)).toEqual({ imported: [runIds[3]], skipped: [runIds[0]] });
     expect(await importRuns(target, more, NOW)).toEqual({ imported: [], skipped: [runIds[0], runIds[3]] });
     expect(verifyArchive(target)).toMatchObject({ runs: 4, problems: [] });
+  });
+
+  test("is kept after it was imported as long as a run of that day", async () => {
+    await importRuns(target, exported, NOW);
+    expect(pruneRuns(target, { beforeMs: NOW, nowMs: NOW }).runs).toBe(0);
+    expect(pruneRuns(target, { beforeMs: NOW + 1, nowMs: NOW }).runs).toBe(3);
   });
 
   test("is its owner's alone, holds each value once, and never takes the place of a file", async () => {

@@ -14,6 +14,7 @@ import { openQuickly, type SampleOptions, sampleRun, temporaryFolder } from "./s
 const folder = temporaryFolder();
 const DAY_MS = 24 * 60 * 60 * 1000;
 const START = Date.UTC(2030, 0, 1);
+const said = { ok: true as const, data: "said" };
 const failure = {
   ok: false as const,
   error: { type: "ScriptError" as const, message: "no", retryable: false },
@@ -43,7 +44,7 @@ const SAMPLES = {
   middle: { code: "one()", startedAt: START + DAY_MS },
   failed: { code: "\n  // why\ntwo()", startedAt: START + DAY_MS + 1, result: failure, consoleText: "ab" },
   other: { code: "three()", startedAt: START + 2 * DAY_MS, tool: "mcp__git_hub__delete_repo", calls: 3 },
-  silent: { code: "four()", startedAt: START + 2 * DAY_MS, calls: 0 },
+  silent: { code: "four()", startedAt: START + 2 * DAY_MS, calls: 0, consoleText: "said\n", result: said },
 } satisfies Record<string, SampleOptions>;
 type Name = keyof typeof SAMPLES;
 const made = {} as Record<Name, { runId: string; inputDigest: string }>;
@@ -210,6 +211,9 @@ describe("a list", () => {
       source: "run",
       imported_at: null,
     });
+    // Console text that is the result as well is counted once.
+    const silent = listRuns(db, { runId: made.silent.runId, limit: 1 });
+    expect(silent).toMatchObject([{ status: "ok", returned_bytes: 5 }]);
   });
 });
 

@@ -54,6 +54,7 @@ function writeLines(given: readonly string[], options: { end?: object | null; fi
 }
 
 const body = () => lines.slice(0, -1);
+const lastLine = () => JSON.parse(lines.at(-1) ?? "");
 const blobLine = (json: string) => JSON.stringify({ blob: sha256(json), json });
 
 /** The lines with the first run, on line `at`, changed; its digest fits. */
@@ -111,6 +112,14 @@ describe("a file that is not a whole, unchanged export", () => {
       () => writeLines(['{"format":"ptc-archive","version":2}']),
       /has version 2, and this ptc reads 1/,
     ],
+    [
+      "another header over the same end",
+      () =>
+        writeLines(['{"format":"ptc-archive","version":1,"more":1}', ...body().slice(1)], {
+          end: lastLine(),
+        }),
+      /does not match what comes before/,
+    ],
     ["no header", () => writeLines(body().slice(1)), /does not begin like one/],
     [
       "a header of megabytes",
@@ -123,7 +132,7 @@ describe("a file that is not a whole, unchanged export", () => {
       "a value that nests",
       () =>
         writeLines([lines[0] ?? "", blobLine("[".repeat(50_000) + "]".repeat(50_000)), ...body().slice(1)]),
-      /belong to no run/,
+      /nests too deep/,
     ],
     [
       "a line of another kind",
@@ -169,6 +178,30 @@ describe("a file that is not a whole, unchanged export", () => {
       "another field in a record",
       () => writeLines(withRun((record) => ({ ...record, more: 1 }))),
       /is no record/,
+    ],
+    [
+      "options that nest",
+      () =>
+        writeLines(
+          withRun((record) => ({ ...record, options: JSON.parse("[".repeat(2000) + "]".repeat(2000)) })),
+        ),
+      /is not a line of an export/,
+    ],
+    [
+      "a name of JavaScript's in a record",
+      () => writeLines(withRun((record) => ({ ...record, options: JSON.parse('{"__proto__":1}') }))),
+      /is no record/,
+    ],
+    [
+      "a call that failed without having failed",
+      () =>
+        writeLines(
+          withRun((record) => ({
+            ...record,
+            calls: (record.calls as object[]).map((call) => ({ ...call, ok: false })),
+          })),
+        ),
+      /call 1 \(mcp__math__add\): the outcome blob is another call's/,
     ],
     [
       "a run id that is a path",

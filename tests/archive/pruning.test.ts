@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
 import { ArchiveWriter } from "../../archive/archive-writer.ts";
 import { openForReading } from "../../archive/connection.ts";
 import { listRuns } from "../../archive/list-runs.ts";
@@ -83,6 +84,7 @@ describe("pruning", () => {
     pruneRuns(db, { beforeMs: NOW + 1, nowMs: NOW });
     expect(verifyArchive(db)).toMatchObject({ runs: 0, blobs: 0, pruned: 0, problems: [] });
     expect(readStats(db)).toMatchObject({ runs: 0, tools: [], days: [] });
+    expect(db.all(z.unknown(), "SELECT * FROM tools")).toEqual([]);
     db.close();
   });
 

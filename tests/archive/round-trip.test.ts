@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
 import { ArchiveWriter } from "../../archive/archive-writer.ts";
 import { openForReading } from "../../archive/connection.ts";
 import type { Database } from "../../archive/database.ts";
@@ -146,7 +147,8 @@ describe("the writer", () => {
     const dropped = writer.begin(sampleRun().run.facts.run_id);
     for (let seq = 0; seq < 12; seq++) {
       await kept.addCall(sampleCall(seq, `${seq}`.repeat(1_000_000)));
-      await dropped.addCall(sampleCall(seq, `dropped ${seq}`.repeat(1_000_000)));
+      // The odd ones are the same.
+      await dropped.addCall(sampleCall(seq, `${seq % 2 === 0 ? "dropped " : ""}${seq}`.repeat(1_000_000)));
     }
     dropped.discard();
     expect(await kept.finish(run)).toMatchObject({ ok: true });
@@ -154,7 +156,21 @@ describe("the writer", () => {
     const db = openForReading(path);
     expect(verifyArchive(db)).toMatchObject({ runs: 1, problems: [], blobs: 12 * 2 + 7 });
     expect(readRun(db, run.facts.run_id).record.calls).toHaveLength(12);
+    expect(db.all(z.unknown(), "SELECT * FROM held_blobs")).toEqual([]);
     db.close();
+  });
+
+  test("does not archive a run of which a call could not be handed over", async () => {
+    const writer = new ArchiveWriter({ path: join(folder.path, "lost.db"), keepDays: 30 });
+    const { run } = sampleRun();
+    const recording = writer.begin(run.facts.run_id);
+    const large = sampleCall(0, "x".repeat(100_000));
+    await recording.addCall({ ...large, facts: { ...large.facts, approver: (() => {}) as never } });
+    expect(await recording.finish(run)).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(/has lost calls/),
+    });
+    await writer.close();
   });
 
   test("tells the run, and only it, that its archive cannot be opened, and tries again with the next", async () => {

@@ -1,0 +1,139 @@
+import { mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { describeClient, findClaudeCode, runClient } from "./installed-client.ts";
+import { type ModelApi, serveModel, toolResultOf } from "./model-api.ts";
+import { PROGRAM, REPLY, TOOLS, useServedProject, WRONG_PROGRAM } from "./served-project.ts";
+
+const served = useServedProject();
+const NAMES = TOOLS.map((name) => `mcp__ptc__${name}`);
+const EXECUTE = "mcp__ptc__execute_program";
+
+describeClient("Claude Code", findClaudeCode, (claude) => {
+  /** A home of its own, and nothing to talk to but the stand-in. */
+  function variables({ origin }: ModelApi): Record<string, string> {
+    const { home } = served();
+    return {
+      HOME: home,
+      CLAUDE_CONFIG_DIR: join(home, ".claude"),
+      ANTHROPIC_BASE_URL: origin,
+      ANTHROPIC_API_KEY: "dummy",
+      HTTP_PROXY: origin,
+      HTTPS_PROXY: origin,
+      NO_PROXY: "127.0.0.1",
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+      DISABLE_TELEMETRY: "1",
+      DISABLE_ERROR_REPORTING: "1",
+      DISABLE_AUTOUPDATER: "1",
+      // Its first request waits for ptc, however slow the machine.
+      MCP_CONNECTION_NONBLOCKING: "0",
+    };
+  }
+
+  /** Runs Claude Code in a folder that is not the project's. */
+  function run(model: ModelApi, args: readonly string[], env: Record<string, string> = {}) {
+    return runClient(claude, args, { cwd: served().home, env: { ...variables(model), ...env } });
+  }
+
+  async function add(model: ModelApi): Promise<void> {
+    const { serve } = served();
+    await run(model, ["mcp", "remove", "ptc"]);
+    const env = Object.entries(serve.env).flatMap(([name, value]) => ["-e", `${name}=${value}`]);
+    const added = await run(model, ["mcp", "add", "ptc", ...env, "--", serve.command, ...serve.args]);
+    expect(added).toMatchObject({ code: 0 });
+  }
+
+  async function prompt(model: ModelApi, env?: Record<string, string>) {
+    const args = ["-p", "Go on.", "--output-format", "json", "--allowedTools", NAMES.join(",")];
+    const { code, stdout, stderr } = await run(model, args, env);
+    if (code !== 0) throw new Error(`Claude Code ended with ${code}: ${stdout}${stderr}`);
+    expect(model.strays).toEqual([]);
+    return JSON.parse(stdout);
+  }
+
+  test("shows ptc as connected once it has been added", async () => {
+    const model = await serveModel([]);
+    await add(model);
+    const { code, stdout } = await run(model, ["mcp", "list"]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^ptc: .*Connected$/m) });
+    expect(model.strays).toEqual([]);
+  });
+
+  test("connects after the very line that `ptc serve --help` prints", async () => {
+    const { folder, home, serve } = served();
+    const help = await folder.ptc(["serve", "--help"]);
+    const [line = ""] = /\bclaude mcp add .*/.exec(help.stdout) ?? [];
+    const programs = join(home, "bin");
+    mkdirSync(programs);
+    symlinkSync(claude[0], join(programs, "claude"));
+    const model = await serveModel([]);
+    await run(model, ["mcp", "remove", "ptc"]);
+    const env = { ...variables(model), ...serve.env, PATH: `${programs}:${process.env.PATH}` };
+    const added = await runClient(["/bin/sh"], ["-c", line], { cwd: home, env });
+    expect(added).toMatchObject({ code: 0 });
+    const { stdout } = await run(model, ["mcp", "list"], serve.env);
+    expect(stdout).toMatch(/^ptc: .* serve .*Connected$/m);
+  });
+
+  test.for(["legacy", "auto"])(
+    "runs a program for its model when it negotiates the protocol as '%s'",
+    async (negotiation) => {
+      const model = await serveModel([
+        { tool: EXECUTE, input: { code: PROGRAM } },
+        { text: "Both are there." },
+      ]);
+      await add(model);
+      const { result, permission_denials } = await prompt(model, { MCP_PROTOCOL_NEGOTIATION: negotiation });
+      expect({ result, permission_denials }).toEqual({ result: "Both are there.", permission_denials: [] });
+      const [, second] = model.requests;
+      expect(second && toolResultOf(second)).toEqual({ text: REPLY, isError: false });
+    },
+  );
+
+  test("puts the four tools, as ptc describes them, and the instructions before its model", async () => {
+    const model = await serveModel([{ text: "I see." }]);
+    await add(model);
+    await prompt(model, { ENABLE_TOOL_SEARCH: "false" });
+    const [request] = model.requests;
+    const tools = request?.tools.filter(({ name }) => name.startsWith("mcp__"));
+    expect(tools?.map(({ name }) => name).sort()).toEqual(NAMES);
+    for (const { description } of tools ?? []) expect(description).not.toMatch(/truncated|…$/);
+    const seen = JSON.stringify(request?.messages);
+    expect(seen).toContain("## ptc");
+    expect(seen).toMatch(/my_documents \(4\)/);
+    expect(seen).not.toContain("[truncated]");
+  });
+
+  test("hands its model a failure, with which it can correct the program", async () => {
+    const model = await serveModel([
+      { tool: EXECUTE, input: { code: WRONG_PROGRAM } },
+      { tool: "mcp__ptc__inspect_tool", input: { tool_name: "mcp__my_documents__get_document" } },
+      { tool: EXECUTE, input: { code: PROGRAM } },
+      { text: "Corrected." },
+    ]);
+    await add(model);
+    expect(await prompt(model)).toMatchObject({ result: "Corrected." });
+    const [failed, inspected, corrected] = model.requests.slice(1).map(toolResultOf);
+    expect(failed).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/^\[Script execution failed\]\nTypeCheckError: .*2:.*documentId/s),
+    });
+    expect(inspected).toMatchObject({
+      isError: false,
+      text: expect.stringMatching(/getDocument\(.*documentId: ?string/),
+    });
+    expect(corrected).toEqual({ text: REPLY, isError: false });
+  });
+
+  test("has nobody to ask for an approval without a terminal, and tells its model so", async () => {
+    const code = 'await mcp__my_documents__delete_document({ documentId: "a" });';
+    const model = await serveModel([{ tool: EXECUTE, input: { code } }, { text: "Not deleted." }]);
+    await add(model);
+    await prompt(model);
+    const [, second] = model.requests;
+    expect(second && toolResultOf(second)).toMatchObject({
+      isError: true,
+      text: expect.stringContaining("ApprovalDenied"),
+    });
+  });
+});
