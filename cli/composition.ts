@@ -1,5 +1,6 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { ArchiveWriter } from "../archive/archive-writer.ts";
 import type { Approver } from "../broker/approvals.ts";
 import { AuditLog } from "../broker/audit-log.ts";
@@ -16,7 +17,7 @@ import { ArchivingRecorder } from "../execution/record-runs.ts";
 import { type RecordedRun, type Replayed, replayProgram } from "../execution/replay-program.ts";
 import { type CheckedModules, createTypeChecker } from "../execution/type-check.ts";
 import { DockerEngine } from "../sandbox/docker-engine.ts";
-import { sweepContainers, sweepProcesses } from "../sandbox/leftovers.ts";
+import { killGroups, sweepContainers, sweepProcesses } from "../sandbox/leftovers.ts";
 import { OnDemandSource } from "../sandbox/on-demand-source.ts";
 import { currentProcess, formatIdentity, type ProcessIdentity } from "../sandbox/process-identity.ts";
 import { StateDirectory } from "../sandbox/state-directory.ts";
@@ -30,7 +31,7 @@ import { buildPolicy, type ToolSet } from "./tool-set.ts";
 /** Everybody who uses ptc on this machine, on the command line or over stdio, is the one who started it. */
 const PRINCIPAL = "local";
 
-export interface ProgramOptions extends Omit<RunOptions, "limits" | "typecheck"> {
+interface ProgramOptions extends Omit<RunOptions, "limits" | "typecheck"> {
   source: "run" | "serve" | "replay";
   approver: Approver;
   /** Instead of the configured one. */
@@ -59,8 +60,12 @@ export interface Execution {
     modules: CheckedModules,
     options: Parameters<typeof replayProgram>[2],
   ): Promise<Replayed>;
-  /** Ends every server and clears what this process keeps on disk. Never throws. */
-  close(): Promise<void>;
+  /**
+   * Ends every server and clears what this process keeps on disk. Never throws.
+   *
+   * @param patienceMs after so long what has not ended by itself is ended, and containers are left to their engine.
+   */
+  close(patienceMs?: number): Promise<void>;
 }
 
 /** Wires what it takes to execute programs under a configuration. @throws SandboxError */
@@ -133,16 +138,13 @@ export function composeExecution(
       );
     },
     replay: (run, modules, replayOptions) => replayProgram(run, { ...parts, modules }, replayOptions),
-    async close() {
-      await Promise.all([
-        pool.close(),
-        validator.close(),
-        typeChecker.close(),
-        sandboxes.close(),
-        archive.close(),
-        audit.close(),
-        swept,
-      ]);
+    async close(patienceMs) {
+      const kept = Promise.all([archive.close(), audit.close()]);
+      const ended = [pool.close(), validator.close(), typeChecker.close(), sandboxes.close(), swept];
+      const late = patienceMs === undefined ? [] : [delay(patienceMs, undefined, { ref: false })];
+      await Promise.race([Promise.all(ended), ...late]);
+      await kept;
+      killGroups(state.groupsFolder);
       state.remove();
     },
   };

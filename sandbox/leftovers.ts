@@ -14,9 +14,14 @@ export const OWNER_LABEL = "dev.ptc.owner";
 export function sweepProcesses(base: string, self: ProcessIdentity): void {
   for (const name of listFolder(base).filter((folder) => isDead(folder, self))) {
     const folder = join(base, name);
-    for (const group of listFolder(join(folder, GROUPS_FOLDER))) killGroup(group);
+    killGroups(join(folder, GROUPS_FOLDER));
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Ends at once every process that a state folder notes. */
+export function killGroups(folder: string): void {
+  for (const group of listFolder(folder)) killGroup(group);
 }
 
 /** Removes the containers of ptc processes that are dead. */

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { formatIdentity, type ProcessIdentity, startTimeOf } from "./process-identity.ts";
 import { SandboxError } from "./sandbox-error.ts";
@@ -51,9 +51,14 @@ export class StateDirectory {
   /** The group is gone. */
   forgetGroup(pid: number): void {
     const folder = join(this.#path, GROUPS);
-    for (const name of readdirSync(folder)) {
+    for (const name of existsSync(folder) ? readdirSync(folder) : []) {
       if (parseGroupName(name)?.[0] === pid) rmSync(join(folder, name), { force: true });
     }
+  }
+
+  /** Where the groups are noted. */
+  get groupsFolder(): string {
+    return join(this.#path, GROUPS);
   }
 
   remove(): void {

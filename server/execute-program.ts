@@ -70,13 +70,13 @@ export class Programs {
     return this.#goOn(suspended.run, request);
   }
 
-  /** Cancels every program, and resolves when nothing of them is left. */
+  /** Cancels every program, and resolves when none can do anything any more. */
   async close(): Promise<void> {
     for (const { timer } of this.#suspended.values()) clearTimeout(timer);
     this.#suspended.clear();
     const runs = [...this.#runs];
     for (const run of runs) run.cancel();
-    await Promise.all(runs.map((run) => run.cleared()));
+    await Promise.all(runs.map((run) => run.ended()));
   }
 
   async #goOn(run: LiveRun, request: ProgramRequest): Promise<ProgramAnswer> {
@@ -97,7 +97,7 @@ export class Programs {
     const timer = setTimeout(() => {
       this.#suspended.delete(ticket);
       run.cancel();
-      void run.cleared().then(() => this.#runs.delete(run));
+      void run.ended().then(() => this.#runs.delete(run));
     }, ANSWER_TIMEOUT_MS);
     this.#suspended.set(ticket, { run, question, timer });
     return ticket;

@@ -9,7 +9,7 @@ const MAX_NAMES = 3;
 const MAX_SIGNATURES = 2;
 
 /** The names that are nearest to one that is not there, as a sentence. */
-export function didYouMean(name: string, candidates: readonly string[]): string {
+function didYouMean(name: string, candidates: readonly string[]): string {
   const names = nearestNames(name, candidates, MAX_NAMES);
   return names.length === 0 ? "" : `did you mean ${names.join(" or ")}?`;
 }

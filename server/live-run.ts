@@ -68,10 +68,9 @@ export class LiveRun {
     this.#abort.abort();
   }
 
-  /** Settles when the run is over and nothing of its sandbox is left. */
-  async cleared(): Promise<void> {
-    const executed = await this.#executed.catch(() => undefined);
-    await executed?.cleared;
+  /** Settles when the run is over. What is left of its sandbox is being cleared. */
+  async ended(): Promise<void> {
+    await this.#executed.catch(() => undefined);
   }
 }
 

@@ -15,7 +15,11 @@ export interface ToolDefinition {
     required?: string[];
   };
   annotations: { readOnlyHint: boolean; destructiveHint?: boolean; openWorldHint?: boolean };
+  _meta?: Record<string, boolean>;
 }
+
+/** Claude Code puts tools off until it has searched for them, all but those that ask not to be. */
+const ALWAYS_LOADED = { "anthropic/alwaysLoad": true };
 
 const EXECUTE_PROGRAM: ToolDefinition = {
   name: "execute_program",
@@ -41,6 +45,7 @@ const EXECUTE_PROGRAM: ToolDefinition = {
     required: ["code"],
   },
   annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
+  _meta: ALWAYS_LOADED,
 };
 
 const SEARCH_TOOLS: ToolDefinition = {
@@ -58,6 +63,7 @@ const SEARCH_TOOLS: ToolDefinition = {
     required: ["query"],
   },
   annotations: { readOnlyHint: true },
+  _meta: ALWAYS_LOADED,
 };
 
 const INSPECT_TOOL: ToolDefinition = {

@@ -16,6 +16,9 @@ import { refuseUnmatchedPatterns } from "../tool-set.ts";
 /** A server that nobody has called for so long is ended; the next call starts it again. */
 const IDLE_MS = 5 * 60_000;
 
+/** Clients give a server that they end less than a second. */
+const PATIENCE_MS = 250;
+
 /** `ptc serve` */
 export const serveCommand: DefineCommand = (program, surroundings, finish) => {
   program
@@ -65,7 +68,7 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     stdout,
     onWarning,
   });
-  await (await composed)?.close();
+  await (await composed)?.close(PATIENCE_MS);
   return EXIT.done;
 }
 

@@ -4,9 +4,8 @@ import { oneLine, type Terminal } from "../terminal.ts";
 import { formatAge, formatBytes, formatCount, formatDuration } from "./quantities.ts";
 import { type Cell, layOutTable } from "./text-table.ts";
 
-/** Long enough that two runs of one archive hardly share it. */
-const SHORT_RUN_ID_CHARS = 8;
-const SHORT_DIGEST_CHARS = 12;
+/** Enough that two runs of one archive hardly ever share it. */
+const SHORT_ID_CHARS = 8;
 const MIN_TITLE_CHARS = 12;
 
 const HEADINGS = ["RUN", "WHEN", "STATUS", "FROM", "CALLS", "KEPT OUT", "TIME", "INPUT", "PROGRAM"];
@@ -40,9 +39,9 @@ function cellsOf(run: ListedRun, { columns, style }: Terminal, nowMs: number): C
   const dim = (text: string) => style("dim", text);
   const kept = Math.max(0, run.result_bytes - run.returned_bytes);
   const calls =
-    formatCount(run.calls) + (run.failed_calls > 0 ? ` (${formatCount(run.failed_calls)} failed)` : "");
+    formatCount(run.calls) + (run.failed_calls > 0 ? ` (${formatCount(run.failed_calls)} ✖)` : "");
   return [
-    { text: run.run_id.slice(0, SHORT_RUN_ID_CHARS), style: (text) => style("cyan", text) },
+    { text: run.run_id.slice(0, SHORT_ID_CHARS), style: (text) => style("cyan", text) },
     {
       text: columns === undefined ? new Date(run.started_at).toISOString() : formatAge(run.started_at, nowMs),
     },
@@ -51,7 +50,7 @@ function cellsOf(run: ListedRun, { columns, style }: Terminal, nowMs: number): C
     { text: calls, align: "right" },
     { text: formatBytes(kept), align: "right" },
     { text: formatDuration(run.duration_ms), align: "right" },
-    { text: run.input_digest.replace(/^sha256:/, "").slice(0, SHORT_DIGEST_CHARS), style: dim },
+    { text: run.input_digest.replace(/^sha256:/, "").slice(0, SHORT_ID_CHARS), style: dim },
     { text: oneLine(run.title === "" ? run.file_name : run.title) },
   ];
 }

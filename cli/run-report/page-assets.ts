@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { packageDirectory } from "../package.ts";
 import type { PageAssets } from "./page.ts";
 
-const STYLES = ["page.css"];
+const STYLES = ["base.css", "layout.css", "text.css", "timeline.css", "calls.css", "plots.css", "print.css"];
 const SCRIPTS = ["calls.js", "timeline.js", "search.js"];
 
 /** Reads what pages are shown and driven by, from beside the sources or from what was built of them. */

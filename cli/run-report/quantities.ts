@@ -14,6 +14,11 @@ export function formatCount(count: number): string {
   return count.toLocaleString("en");
 }
 
+/** `1 call`, `12,345 calls`. */
+export function formatNumberOf(count: number, what: string): string {
+  return `${formatCount(count)} ${what}${count === 1 ? "" : "s"}`;
+}
+
 /** `999 B`, `1.2 kB`, `34 MB`. */
 export function formatBytes(bytes: number): string {
   return bytes < 1_000 ? `${Math.round(bytes)} B` : scaled(bytes, BYTE_UNITS, " ");

@@ -51,8 +51,14 @@ export function overviewOf(run: ArchivedRun): RunOverview {
     keptTokens: estimateTokens(keptBytes),
     timeline: layOutCalls(run.record.calls, result.metrics.duration_ms),
     failingPlaces: findFailingPlaces(errorMessage, run.record.file_name),
-    lines: run.code.split(/\r\n|[\n\r\u2028\u2029]/),
+    lines: splitLines(run.code),
   };
+}
+
+/** What ends the last line does not begin another. */
+function splitLines(code: string): string[] {
+  const lines = code.split(/\r\n|[\n\r\u2028\u2029]/);
+  return lines.length > 1 && lines.at(-1) === "" ? lines.slice(0, -1) : lines;
 }
 
 /** `server.tool`; for what is no tool's name, that. */

@@ -4,7 +4,7 @@ import { html, type Markup } from "./markup.ts";
 import { renderSection, renderText } from "./page-parts.ts";
 import { formatBytes, formatCount, formatDuration } from "./quantities.ts";
 import { decisionOf, shortToolName } from "./run-overview.ts";
-import { showJson } from "./shown-text.ts";
+import { showJson, showText } from "./shown-text.ts";
 
 /** A browser takes this much text in its stride; it is shared by all values of all calls. */
 const PAGE_CHARS = 6_000_000;
@@ -33,11 +33,9 @@ export function renderCalls(
 function renderCall(run: ArchivedRun, call: CallRecord, colour: string, maxChars: number): Markup {
   const args = run.argumentsOf(call);
   const outcome = run.outcomeOf(call);
-  const preview = showJson(args, PREVIEW_CHARS).text.replaceAll(/\s+/g, " ");
-  const decision = decisionOf(call);
   return html`
 <details class="call c${call.seq} ${colour}${call.ok ? "" : " failed"}" id="call-${call.seq}">
-<summary><span class="seq">${call.seq + 1}</span><span class="tool">${shortToolName(call.tool)} <span class="preview">${preview}</span></span><span class="track" aria-hidden="true"><i></i></span><span class="took">${formatDuration(call.duration_ms)}</span><span class="bytes">${formatBytes(call.result_bytes)}</span><span class="marks">${call.ok ? undefined : html`<em class="mark bad">failed</em>`}${decision === "" ? undefined : html`<em class="mark">${decision}</em>`}</span></summary>
+<summary><span class="seq">${call.seq + 1}</span><span class="tool">${shortToolName(call.tool)} ${renderMarks(call)}<span class="preview">${previewOf(args, outcome)}</span></span><span class="track" aria-hidden="true"><i class="bar-part"></i></span><span class="took">${formatDuration(call.duration_ms)}</span><span class="bytes">${formatBytes(call.result_bytes)}</span></summary>
 <div class="body">
 ${renderFacts(call)}
 ${renderText("Arguments", showJson(args, maxChars))}
@@ -46,11 +44,25 @@ ${renderOutcome(outcome, maxChars)}
 </details>`;
 }
 
+function renderMarks({ ok, decision }: CallRecord): Markup | undefined {
+  const said = decision === "allowed" ? "" : decision.replaceAll("-", " ");
+  if (!ok) return html`<em class="mark bad">${said === "" ? "failed" : said}</em>`;
+  return said === "" ? undefined : html`<em class="mark">${said}</em>`;
+}
+
+/** What tells a call from others like it. */
+function previewOf(args: unknown, outcome: ArchivedOutcome): string {
+  return outcome.ok
+    ? showText(JSON.stringify(args), PREVIEW_CHARS).text
+    : showText(outcome.error.message, PREVIEW_CHARS).text;
+}
+
 function renderFacts(call: CallRecord): Markup {
   const facts = [
     call.tool,
     `started at ${formatDuration(call.started_ms)}`,
     `ended at ${formatDuration(call.started_ms + call.duration_ms)}`,
+    decisionOf(call),
     call.redactions > 0 ? `${formatCount(call.redactions)} secrets replaced` : "",
   ].filter((fact) => fact !== "");
   return html`<p class="facts">${facts.map((fact) => html`<span>${fact}</span>`)}</p>`;

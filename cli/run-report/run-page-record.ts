@@ -2,14 +2,13 @@ import type { ArchivedRun } from "../../archive/read-run.ts";
 import { html, type Markup } from "./markup.ts";
 import { renderSection, renderText, renderTime } from "./page-parts.ts";
 import { formatCount } from "./quantities.ts";
-import type { RunOverview } from "./run-overview.ts";
 import { showJson } from "./shown-text.ts";
 
 const MAX_ENVELOPE_CHARS = 100_000;
 const MAX_ENTRIES = 200;
 
 /** What the run can be found, checked and repeated by. */
-export function renderRecord(run: ArchivedRun, { timeline }: RunOverview): Markup {
+export function renderRecord(run: ArchivedRun): Markup {
   const { record, envelope } = run;
   const { ptc, node, protocol } = record.versions;
   const facts: [string, string | Markup | undefined][] = [
@@ -22,7 +21,6 @@ export function renderRecord(run: ArchivedRun, { timeline }: RunOverview): Marku
     ["Versions", `ptc ${ptc}, Node ${node}, protocol ${protocol}`],
     ["Language", record.language],
     ["Approvals", envelope.approval_state.toLowerCase().replaceAll("_", " ")],
-    ["At the same time", timeline.lanes > 0 ? `${formatCount(timeline.lanes)} calls at most` : undefined],
     ["Secrets replaced", formatCount(record.redactions)],
     [
       "Imported",

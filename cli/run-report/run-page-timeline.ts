@@ -76,7 +76,7 @@ function describeCall(call: CallRecord): string {
 function renderLegend(calls: readonly CallRecord[], colours: ReadonlyMap<string, string>): Markup[] {
   return [...colours].map(([tool, colour]) => {
     const count = calls.filter((call) => call.tool === tool).length;
-    return html`<button type="button" class="chip ${colour}" data-find="${tool}" title="Show calls of ${tool}"><i></i>${shortToolName(tool)} <b>${formatCount(count)}</b></button>`;
+    return html`<button type="button" class="chip ${colour}" data-find="${tool}" title="Show calls of ${tool}"><i class="swatch"></i>${shortToolName(tool)} <b>${formatCount(count)}</b></button>`;
   });
 }
 

@@ -36,7 +36,7 @@ ${called ? renderCalls(run, calls, colours) : undefined}
 ${renderProgram(overview, record.file_name)}
 ${consoleText === "" ? undefined : renderSection("console", "Console", renderText("Printed", showText(consoleText, MAX_VALUE_CHARS)))}
 ${renderSection("values", "Values", html`<div class="pair">${renderText("Data given", showJson(data, MAX_VALUE_CHARS))}${result.ok ? renderText("Result", showJson(result.data, MAX_VALUE_CHARS)) : undefined}</div>`)}
-${renderRecord(run, overview)}
+${renderRecord(run)}
 ${renderHelp()}`;
   return renderPage(
     {
@@ -66,17 +66,17 @@ function renderFailure({ status, errorMessage, failingPlaces }: RunOverview, ret
 function renderOverview(overview: RunOverview, callCount: number): Markup {
   const { durationMs, programMs, failedCalls, timeline, resultBytes, returnedBytes, keptBytes, keptTokens } =
     overview;
-  const parallel = timeline.lanes > 1 ? `up to ${formatCount(timeline.lanes)} at the same time` : "";
+  const parallel = timeline.lanes > 1 ? `up to ${formatCount(timeline.lanes)} at once` : "";
   const failed = failedCalls > 0 ? `${formatCount(failedCalls)} failed` : "";
   return renderTiles([
     renderTile("Took", formatDuration(durationMs), `${formatDuration(programMs)} in the program`),
     renderTile("Calls", formatCount(callCount), [failed, parallel].filter((each) => each !== "").join(", ")),
-    renderTile("Tools answered", formatBytes(resultBytes)),
+    renderTile("Tools answered", formatBytes(resultBytes), "to the program alone"),
     renderTile("Shown to a model", formatBytes(returnedBytes), "console and result"),
     renderTile(
       "Kept out of context",
       formatBytes(keptBytes),
-      `about ${formatTokens(keptTokens)} tokens, at 4 bytes each`,
+      `about ${formatTokens(keptTokens)} tokens, estimated`,
     ),
   ]);
 }

@@ -38,7 +38,6 @@ ${tools.length === 0 ? undefined : renderTools(stats)}`,
 
 function renderTotals(total: Stats["total"]): Markup {
   return renderTiles([
-    renderTile("Runs", formatCount(total.runs)),
     renderTile("Failed", formatCount(total.failed), `${formatShare(total.failed, total.runs)} of the runs`),
     renderTile(
       "Calls",
@@ -46,7 +45,7 @@ function renderTotals(total: Stats["total"]): Markup {
       total.runs === 0 ? "" : `${formatCount(Math.round(total.calls / total.runs))} a run`,
     ),
     renderTile("Time", formatDuration(total.duration_ms), "of all runs together"),
-    renderTile("Tools answered", formatBytes(total.result_bytes)),
+    renderTile("Tools answered", formatBytes(total.result_bytes), "to programs alone"),
     renderTile(
       "Kept out of context",
       formatBytes(total.kept_bytes),

@@ -1,11 +1,12 @@
 import type { Stats } from "../../archive/stats.ts";
-import { count, oneLine, type Terminal } from "../terminal.ts";
+import { oneLine, type Terminal } from "../terminal.ts";
 import { bucketDays, type DayBucket, nameBucket } from "./day-buckets.ts";
 import {
   estimateTokens,
   formatBytes,
   formatCount,
   formatDuration,
+  formatNumberOf,
   formatShare,
   formatTokens,
 } from "./quantities.ts";
@@ -30,8 +31,8 @@ function renderTotals({ total, days }: Stats): string {
   const over = nameBucket({ from: days[0]?.day ?? "", to: days.at(-1)?.day ?? "" });
   const tokens = formatTokens(estimateTokens(total.kept_bytes));
   return [
-    `${count(total.runs, "run")} (${over}, UTC), ${formatCount(total.failed)} failed (${formatShare(total.failed, total.runs)})`,
-    `${count(total.calls, "call")}, ${formatDuration(total.duration_ms)} in all`,
+    `${formatNumberOf(total.runs, "run")} (${over}, UTC), ${formatCount(total.failed)} failed (${formatShare(total.failed, total.runs)})`,
+    `${formatNumberOf(total.calls, "call")}, ${formatDuration(total.duration_ms)} in all`,
     `tools answered ${formatBytes(total.result_bytes)}; ${formatBytes(total.kept_bytes)} of it stayed out of context, about ${tokens} tokens (an estimate: 4 bytes each)`,
   ].join("\n");
 }

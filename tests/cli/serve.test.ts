@@ -158,7 +158,7 @@ describe("ptc serve", () => {
     await begun;
     await client.close();
     await expect.poll(() => startTimeOf(pid), { timeout: 20_000 }).toBeUndefined();
-    expect(await containersOf(pid)).toEqual([]);
+    await expect.poll(() => containersOf(pid), { timeout: 20_000 }).toEqual([]);
     expect(project.state()).toEqual([]);
   });
 

@@ -104,6 +104,17 @@ describeClient("Claude Code", findClaudeCode, (claude) => {
     expect(seen).not.toContain("[truncated]");
   });
 
+  test("puts running and finding before its model even where it puts tools off", async () => {
+    const model = await serveModel([{ text: "I see." }]);
+    await add(model);
+    await prompt(model);
+    const tools = model.requests[0]?.tools.filter(({ name }) => name.startsWith("mcp__"));
+    expect(tools?.map(({ name }) => name).sort()).toEqual([
+      "mcp__ptc__execute_program",
+      "mcp__ptc__search_tools",
+    ]);
+  });
+
   test("hands its model a failure, with which it can correct the program", async () => {
     const model = await serveModel([
       { tool: EXECUTE, input: { code: WRONG_PROGRAM } },

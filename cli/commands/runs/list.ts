@@ -1,0 +1,99 @@
+import type { Database } from "../../../archive/database.ts";
+import { type ListedRun, listRuns, type RunFilter } from "../../../archive/list-runs.ts";
+import { FailureType } from "../../../protocol/failure.ts";
+import type { DefineCommand } from "../../command.ts";
+import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
+import { renderRunList } from "../../run-report/list-text.ts";
+import { type Surroundings, write } from "../../surroundings.ts";
+import { terminalOf } from "../../terminal.ts";
+import { withArchive } from "./open-archive.ts";
+import { parseWhen } from "./parse-when.ts";
+import { selectRun } from "./select-run.ts";
+
+const DEFAULT_LIMIT = 20;
+const MAX_LIMIT = 100_000;
+const STATUSES: readonly string[] = ["ok", "failed", ...FailureType.options];
+
+interface ListFlags {
+  config?: string;
+  status?: string;
+  tool?: string;
+  server?: string;
+  since?: string;
+  until?: string;
+  digest?: string;
+  limit?: string;
+  json?: boolean;
+}
+
+/** `ptc runs list` */
+export const defineList: DefineCommand = (runs, surroundings, finish) => {
+  runs
+    .command("list")
+    .description("list archived runs, the newest first")
+    .option("--config <file>", "configuration file")
+    .option("--status <status>", "ok, failed, or a type of failure such as ScriptError")
+    .option("--tool <pattern>", "runs that called a matching tool (mcp__..., * is a wildcard)")
+    .option("--server <server>", "runs that called a tool of this server")
+    .option("--since <when>", "started then or later: 90m, 24h, 7d, 4w, 2026-11-01, 2026-11-01T08:30Z")
+    .option("--until <when>", "started before then")
+    .option("--digest <ref>", "runs of this input: its digest, or the id of one of its runs")
+    .option("--limit <number>", `how many to show (default: ${DEFAULT_LIMIT})`)
+    .option("--json", "print them as JSON")
+    .addHelpText("after", "\nExample:\n  ptc runs list --status failed --tool 'mcp__github__*' --since 7d\n")
+    .action(async (flags: ListFlags) => {
+      finish(await list(flags, surroundings));
+    });
+};
+
+async function list(flags: ListFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { stdout, stderr, env } = surroundings;
+  const nowMs = Date.now();
+  const filter = parseFilter(flags, nowMs);
+  return withArchive(flags, surroundings, async (db) => {
+    const runs =
+      db === undefined ? [] : listRuns(db, { ...filter, ...inputOf(db, flags), limit: filter.limit + 1 });
+    const shown = runs.slice(0, filter.limit);
+    await write(
+      stdout,
+      flags.json
+        ? `${JSON.stringify(shown.map(describe))}\n`
+        : renderRunList(shown, terminalOf(stdout, env), nowMs),
+    );
+    if (runs.length > shown.length) {
+      await write(stderr, `ptc: the newest ${shown.length}; --limit shows more\n`);
+    } else if (db !== undefined && shown.length === 0) {
+      await write(stderr, "ptc: no archived run matches\n");
+    }
+    return EXIT.done;
+  });
+}
+
+function parseFilter({ status, tool, server, since, until, limit }: ListFlags, nowMs: number): RunFilter {
+  if (status !== undefined && !STATUSES.includes(status)) {
+    throw new UsageError(`--status: '${status.slice(0, 40)}' is not one of ${STATUSES.join(", ")}`);
+  }
+  return {
+    ...(status !== undefined && { status }),
+    ...(tool !== undefined && { tool }),
+    ...(server !== undefined && { server }),
+    ...(since !== undefined && { sinceMs: parseWhen("--since", since, nowMs) }),
+    ...(until !== undefined && { untilMs: parseWhen("--until", until, nowMs) }),
+    limit: parseLimit(limit),
+  };
+}
+
+function parseLimit(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_LIMIT;
+  const limit = Number(text);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_LIMIT) return limit;
+  throw new UsageError(`--limit: '${text.slice(0, 40)}' is not a whole number from 1 to ${MAX_LIMIT}`);
+}
+
+function inputOf(db: Database, { digest }: ListFlags): { inputDigest?: string } {
+  return digest === undefined ? {} : { inputDigest: selectRun(db, digest).run.input_digest };
+}
+
+function describe(run: ListedRun) {
+  return { ...run, kept_bytes: Math.max(0, run.result_bytes - run.returned_bytes) };
+}
