@@ -1,6 +1,6 @@
 import { encodedForms } from "./redaction-forms.ts";
 import { LiteralFinder, LiteralPrefixes } from "./redaction-literals.ts";
-import { MIN_SECRET_CHARS, secretsIn } from "./redaction-secrets.ts";
+import { MIN_CREDENTIAL_CHARS, secretsIn } from "./redaction-secrets.ts";
 import {
   MAX_TOKEN_CHARS,
   mayBeginToken,
@@ -23,10 +23,16 @@ export class SecretMatcher {
   readonly #finder: LiteralFinder;
   readonly #prefixes: LiteralPrefixes;
 
-  /** @param configured values of the configuration; which of them are secrets is decided here. */
-  constructor(configured: readonly string[]) {
-    const secrets = new Set(configured.flatMap(secretsIn));
-    const forms = [...secrets].flatMap(encodedForms).filter((form) => form.length >= MIN_SECRET_CHARS);
+  /**
+   * @param configured values of the configuration; which of them are secrets is decided here.
+   * @param credentials those that are known to be secrets by where they stand.
+   */
+  constructor(configured: readonly string[], credentials: readonly string[] = []) {
+    const secrets = new Set([
+      ...configured.flatMap((value) => secretsIn(value)),
+      ...credentials.flatMap((value) => secretsIn(value, true)),
+    ]);
+    const forms = [...secrets].flatMap(encodedForms).filter((form) => form.length >= MIN_CREDENTIAL_CHARS);
     this.#forms = new Set(forms);
     this.#finder = new LiteralFinder([...new Set([...forms, ...TOKEN_LITERALS])]);
     this.#prefixes = new LiteralPrefixes([...this.#forms]);
@@ -43,7 +49,7 @@ export class SecretMatcher {
    * @param from nothing that begins before is looked for; it only tells what stands before the rest.
    */
   find(text: string, from = 0): SecretRange[] {
-    if (text.length < MIN_SECRET_CHARS) return NONE;
+    if (text.length < MIN_CREDENTIAL_CHARS) return NONE;
     const secrets: SecretRange[] = [];
     const anchors: Anchor[] = [];
     this.#finder.find(text, (start, literal) => {

@@ -1,5 +1,7 @@
 /** Shorter texts occur by chance: to replace them would garble what a program returns. */
-export const MIN_SECRET_CHARS = 8;
+const MIN_SECRET_CHARS = 8;
+/** The same for what is known to be a credential. */
+export const MIN_CREDENTIAL_CHARS = 6;
 
 /** A letters-only word of one case that is shorter than this is a name (`production`, `inventory`), not a secret. */
 const MIN_WORD_CHARS = 12;
@@ -7,15 +9,23 @@ const MIN_NUMBER_CHARS = 12;
 /** Lines of a key are 64 characters; the short last one says nothing by itself. */
 const MIN_LINE_CHARS = 16;
 
+/** Words that are values of settings, also of those that a secret's name is given to by mistake. */
+const SETTINGS = new Set(
+  `default development disabled enabled localhost master message postgres private production public readonly release
+   sandbox sqlite staging standard testing verbose warning`.split(/\s+/),
+);
+
 /**
  * Why a configured value is not redacted, as a message goes on after its name, or `undefined` if it is. Values of
- * `env` and `headers` are secrets unless their form says otherwise: too short, a word, a number, a path, an address.
+ * `env` are secrets unless their form says otherwise: too short, a word, a number, a path, an address. Of a credential (a
+ * header, a variable, what is named like a secret) a word is one too.
  */
-export function whyNotRedacted(value: string): string | undefined {
-  if (secretsIn(value).length > 0) return undefined;
+export function whyNotRedacted(value: string, isCredential = false): string | undefined {
+  if (secretsIn(value, isCredential).length > 0) return undefined;
   const { length } = value.trim();
-  return length < MIN_SECRET_CHARS
-    ? `has ${length} characters, and values of fewer than ${MIN_SECRET_CHARS} are not redacted`
+  const least = isCredential ? MIN_CREDENTIAL_CHARS : MIN_SECRET_CHARS;
+  return length < least
+    ? `has ${length} characters, and values of fewer than ${least} are not redacted`
     : "looks like a plain setting (a word, a number, a path or an address) and is not redacted";
 }
 
@@ -23,7 +33,8 @@ export function whyNotRedacted(value: string): string | undefined {
  * The texts to look for on account of one configured value: itself, or what in it is secret by itself: the credential after
  * `Bearer`, the password of a URL, `name=value` pairs, the lines of a key, the texts in a JSON document.
  */
-export function secretsIn(value: string): string[] {
+export function secretsIn(value: string, isCredential = false): string[] {
+  const isSecret = isCredential ? isCredentialText : isSecretText;
   const whole = value.trim();
   const json = parseDocument(whole);
   const parts = [
@@ -80,12 +91,17 @@ function textsIn(json: unknown): string[] {
   return typeof json === "object" && json !== null ? Object.values(json).flatMap(textsIn) : [];
 }
 
-function isSecret(text: string): boolean {
-  return text.length >= MIN_SECRET_CHARS && !isPlainSetting(text);
+function isSecretText(text: string): boolean {
+  return text.length >= MIN_SECRET_CHARS && !WORD.test(text) && !isPlainSetting(text);
 }
 
+function isCredentialText(text: string): boolean {
+  return text.length >= MIN_CREDENTIAL_CHARS && !SETTINGS.has(text.toLowerCase()) && !isPlainSetting(text);
+}
+
+const WORD = new RegExp(`^(?=.{1,${MIN_WORD_CHARS - 1}}$)(?:[a-z]+|[A-Z]+|[A-Z][a-z]+)$`);
+
 const PLAIN: readonly RegExp[] = [
-  new RegExp(`^(?=.{1,${MIN_WORD_CHARS - 1}}$)(?:[a-z]+|[A-Z]+|[A-Z][a-z]+)$`),
   new RegExp(`^(?=.{1,${MIN_NUMBER_CHARS - 1}}$)[\\d.,:+-]+$`),
   /^\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?$/,
   /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-][\d:]+)?)?$/,

@@ -19,9 +19,12 @@ const TOO_DEEP = "[REDACTED:too-deep]";
 export class Redactor {
   readonly #matcher: SecretMatcher;
 
-  /** @param configured values of `env` and `headers` and expanded variables; `whyNotRedacted` tells which are no secrets. */
-  constructor(configured: readonly string[]) {
-    this.#matcher = new SecretMatcher(configured);
+  /**
+   * @param configured values of `env` and `headers` and expanded variables; `whyNotRedacted` tells which are no secrets.
+   * @param credentials those of them that stand where secrets stand.
+   */
+  constructor(configured: readonly string[], credentials: readonly string[] = []) {
+    this.#matcher = new SecretMatcher(configured, credentials);
   }
 
   /** Redacts a text. One without secrets is returned as it is. */

@@ -82,7 +82,7 @@ export function composeExecution(
   const servers = composeServers(configuration, pool, options.onListed);
   const validator = new IsolatingValidator(moduleUrl("broker/schema-worker"));
   const sandboxes = composeSandboxes(configuration, { engine, state, self }, options.warm ?? 0);
-  const redactor = new Redactor(configuration.secrets);
+  const redactor = new Redactor(configuration.secrets, configuration.credentials);
   const typeChecker = createTypeChecker({
     onSpawn: (pid) => state.recordGroup(pid),
     onExit: (pid) => state.forgetGroup(pid),

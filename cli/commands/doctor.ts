@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { whyNotRedacted } from "../../broker/redaction-secrets.ts";
 import { BrokerSession } from "../../broker/session.ts";
 import type { UpstreamPool } from "../../broker/upstream-pool.ts";
 import { DockerEngine } from "../../sandbox/docker-engine.ts";
@@ -61,6 +62,8 @@ async function examine(
         ? "none here; `ptc.yaml` names your servers"
         : `${file}, ${count(servers.length, "server")}`;
     await tell({ part: "configuration", ok: true, detail });
+    const plain = unredacted(configuration);
+    if (plain.length > 0) await tell({ part: "redaction", ok: true, detail: plain.join("; ") });
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
     await tell({ part: "configuration", ok: false, detail: error.message });
@@ -84,6 +87,17 @@ async function examine(
   if (flags.json)
     await write(surroundings.stdout, `${JSON.stringify({ ok: exitCode === EXIT.done, findings })}\n`);
   return exitCode;
+}
+
+/** What stands where secrets stand, and is shown all the same. Values are not told. */
+function unredacted({ servers, credentials }: Configuration): string[] {
+  return servers.flatMap((server) => {
+    const values = server.transport === "stdio" ? server.env : server.headers;
+    return Object.entries(values).flatMap(([name, value]) => {
+      const why = credentials.includes(value) ? whyNotRedacted(value, true) : undefined;
+      return why === undefined ? [] : [`${name} of server '${server.name}' ${why}`];
+    });
+  });
 }
 
 /** Docker, gVisor, image, and then a real sandbox, each only where the one before it is there. */

@@ -32,6 +32,8 @@ export interface Configuration {
   readonly archive: { readonly path: string; readonly keepDays: number };
   /** Values that must be redacted wherever text leaves ptc: expanded variables, values of `env`, values of `headers`. */
   readonly secrets: readonly string[];
+  /** Those of them that stand where secrets stand: variables, headers, and values whose name says so. */
+  readonly credentials: readonly string[];
 }
 
 interface AnyServer {

@@ -135,6 +135,7 @@ function buildConfiguration(
     },
     archive: { path: resolve(directory, archive.path), keepDays: archive.keep_days },
     secrets: distinctSecrets([...expandedSecrets, ...built.flatMap(secretsOf)], environment),
+    credentials: distinctSecrets([...expandedSecrets, ...built.flatMap(credentialsOf)], environment),
   };
 }
 
@@ -157,6 +158,13 @@ function buildServer(entry: ServerEntry, callTimeoutSeconds: number, directory: 
     env: entry.env ?? {},
     cwd: resolve(directory, entry.cwd ?? "."),
   };
+}
+
+const SECRET_NAME = /auth|cookie|cred|dsn|jwt|key|pass|pat$|private|pwd|secret|session|signature|token/i;
+
+function credentialsOf(server: ServerConfiguration): string[] {
+  if (server.transport !== "stdio") return secretsOf(server);
+  return Object.entries(server.env).flatMap(([name, value]) => (SECRET_NAME.test(name) ? [value] : []));
 }
 
 function secretsOf(server: ServerConfiguration): string[] {

@@ -34,7 +34,11 @@ export function renderCallsText(run: ArchivedRun, timeline: Timeline, terminal: 
       { text: renderAxis(timeline.endMs, barChars), style: (text) => style("dim", text) },
     ],
     ...selected.map((call) => [
-      { text: String(call.seq + 1), style: (text: string) => style("dim", text), align: "right" as const },
+      {
+        text: String(calls.indexOf(call) + 1),
+        style: (text: string) => style("dim", text),
+        align: "right" as const,
+      },
       { text: oneLine(shortToolName(call.tool), toolChars) },
       {
         text: renderBar(timeline.bars[calls.indexOf(call)], barChars),

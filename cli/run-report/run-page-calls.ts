@@ -24,18 +24,24 @@ export function renderCalls(
     "calls",
     html`Calls <span class="count">${formatCount(run.record.calls.length)}</span>`,
     html`${hidden > 0 ? html`<p class="cut">The first ${formatCount(calls.length)} of them; ${formatCount(hidden)} more are in the archive.</p>` : undefined}
-<div class="calls">${calls.map((call) => renderCall(run, call, colours.get(call.tool) ?? "", maxChars))}</div>
+<div class="calls">${calls.map((call, index) => renderCall(run, call, index, colours.get(call.tool) ?? "", maxChars))}</div>
 <p class="nothing" hidden>No call matches.</p>`,
     html`${failed > 0 ? html`<label class="toggle"><input type="checkbox" id="failed-only"><span>Failed only (${formatCount(failed)})</span></label>` : undefined}<button type="button" class="scripted" id="unfold">Unfold all</button>`,
   );
 }
 
-function renderCall(run: ArchivedRun, call: CallRecord, colour: string, maxChars: number): Markup {
+function renderCall(
+  run: ArchivedRun,
+  call: CallRecord,
+  index: number,
+  colour: string,
+  maxChars: number,
+): Markup {
   const args = run.argumentsOf(call);
   const outcome = run.outcomeOf(call);
   return html`
-<details class="call c${call.seq} ${colour}${call.ok ? "" : " failed"}" id="call-${call.seq}">
-<summary><span class="seq">${call.seq + 1}</span><span class="tool">${shortToolName(call.tool)} ${renderMarks(call)}<span class="preview">${previewOf(args, outcome)}</span></span><span class="track" aria-hidden="true"><i class="bar-part"></i></span><span class="took">${formatDuration(call.duration_ms)}</span><span class="bytes">${formatBytes(call.result_bytes)}</span></summary>
+<details class="call c${index} ${colour}${call.ok ? "" : " failed"}" id="call-${index + 1}">
+<summary><span class="seq">${index + 1}</span><span class="tool">${shortToolName(call.tool)} ${renderMarks(call)}<span class="preview">${previewOf(args, outcome)}</span></span><span class="track" aria-hidden="true"><i class="bar-part"></i></span><span class="took">${formatDuration(call.duration_ms)}</span><span class="bytes">${formatBytes(call.result_bytes)}</span></summary>
 <div class="body">
 ${renderFacts(call)}
 ${renderText("Arguments", showJson(args, maxChars))}

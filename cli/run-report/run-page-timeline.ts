@@ -18,13 +18,11 @@ export function assignColours(calls: readonly CallRecord[]): Map<string, string>
 
 /**
  * Where the bars of each call lie, as rules: the page's policy allows no style attributes. Numbers alone.
- *
- * @param seqs of the calls that the page shows, with their place in the timeline.
  */
 export function renderBarRules(calls: readonly CallRecord[], { bars, lanes }: Timeline): string {
-  const rules = calls.map(({ seq }, index) => {
+  const rules = calls.map((_, index) => {
     const { start, length, lane } = bars[index] ?? { start: 0, length: 0, lane: 0 };
-    return `.c${Number(seq)}{--x:${percent(start)};--w:${percent(length)};--lane:${lane}}`;
+    return `.c${index}{--x:${percent(start)};--w:${percent(length)};--lane:${lane}}`;
   });
   return [`\n.lanes{--lanes:${Math.max(1, lanes)}}`, ...rules].join("\n");
 }
@@ -35,9 +33,9 @@ export function renderTimeline(
   timeline: Timeline,
   colours: ReadonlyMap<string, string>,
 ): Markup {
-  const bars = calls.map((call) => {
+  const bars = calls.map((call, index) => {
     const failed = call.ok ? "" : " failed";
-    return html`<a class="bar c${call.seq} ${colours.get(call.tool)}${failed}" href="#call-${call.seq}" title="${describeCall(call)}"></a>`;
+    return html`<a class="bar c${index} ${colours.get(call.tool)}${failed}" href="#call-${index + 1}" title="${describeCall(call, index)}"></a>`;
   });
   const parallel =
     timeline.lanes > 1 ? `up to ${formatCount(timeline.lanes)} at the same time` : "one after the other";
@@ -61,9 +59,9 @@ export function renderTimeline(
 }
 
 /** What a bar stands for, in one line. */
-function describeCall(call: CallRecord): string {
+function describeCall(call: CallRecord, index: number): string {
   return [
-    `#${call.seq + 1} ${shortToolName(call.tool)}`,
+    `#${index + 1} ${shortToolName(call.tool)}`,
     call.ok ? "ok" : "failed",
     `${formatDuration(call.duration_ms)} from ${formatDuration(call.started_ms)}`,
     formatBytes(call.result_bytes),

@@ -6,6 +6,26 @@ import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 const SECRET = "s3cr3t-Token-value";
 const redact = (text: string, ...secrets: string[]) => new Redactor(secrets).redactText(text);
 
+describe("credentials", () => {
+  test.each(["hunter2", "topsecret", "Squirrel", "Bearer swordfish"])(
+    "are secrets though %s be a word",
+    (word) => {
+      const redactor = new Redactor([word], [word]);
+      const secret = word.split(" ").at(-1) ?? "";
+      expect(redactor.redactText(`x ${secret} y`)).toEqual({ value: "x [REDACTED] y", count: 1 });
+      expect(new Redactor([secret]).redactText(`x ${secret} y`).count).toBe(0);
+    },
+  );
+
+  test.each(["production", "localhost", "12345", "/usr/bin/env", "https://x.example/mcp", "abc"])(
+    "are no secrets when they are %s",
+    (value) => {
+      expect(new Redactor([value], [value]).redactText(`x ${value} y`).count).toBe(0);
+      expect(whyNotRedacted(value, true)).toBeDefined();
+    },
+  );
+});
+
 describe("configured secrets", () => {
   const hard = `pässwörd"with\\every/kind of <char> & 'more' 中`;
   const bytes = Buffer.from(hard);

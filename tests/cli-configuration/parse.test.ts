@@ -109,6 +109,7 @@ describe("a configuration that is right", () => {
       },
       sandbox: { runtime: "runsc", allowWeakerIsolation: false, image: "ptc-runner", warm: 2 },
       archive: { path: "/project/.ptc/archive.db", keepDays: 30 },
+      credentials: [],
       secrets: [],
     });
   });
@@ -194,6 +195,20 @@ describe("variables", () => {
   it("are not expanded again in what they expand to", () => {
     const { servers } = parse("servers: [{name: a, command: '${A}'}]", { A: "${B}", B: "no" });
     expect(servers[0]).toMatchObject({ command: "${B}" });
+  });
+
+  it("are credentials, as are headers and what is named like one", () => {
+    const text = `
+servers:
+  - name: a
+    command: x
+    env: { MODE: "\${MODE}", API_TOKEN: topsecret, REGION: north, HOME_DIR: "\${HOME}/x" }
+  - name: b
+    url: https://x.example/mcp
+    headers: { Authorization: Bearer swordfish }
+`;
+    const { credentials } = parse(text, { MODE: "squirrel", HOME: "/home/me" });
+    expect(credentials).toEqual(["Bearer swordfish", "swordfish", "topsecret", "squirrel"]);
   });
 
   it("are secrets, as are all values of env and headers, but for what every machine prints", () => {

@@ -4,10 +4,10 @@ import type { Database } from "../../../archive/database.ts";
 import { exportRuns } from "../../../archive/export-runs.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
+import { parseMoment } from "../../since.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
 import { count } from "../../terminal.ts";
 import { withArchive } from "./open-archive.ts";
-import { parseWhen } from "./parse-when.ts";
 import { allRuns, selectRuns } from "./select-run.ts";
 
 interface ExportFlags {
@@ -26,7 +26,7 @@ export const defineExport: DefineCommand = (runs, surroundings, finish) => {
     .argument("[refs...]", "input digests (every run of it), run ids, or the beginning of one")
     .requiredOption("--out <file>", "the file to write; it must not be there yet")
     .option("--config <file>", "configuration file")
-    .option("--since <when>", "runs that started then or later: 24h, 7d, 2026-11-01, 2026-11-01T08:30Z")
+    .option("--since <when>", "runs that started then or later: 24h, 7d, 2026-11-01 (UTC), 2026-11-01T08:30Z")
     .option("--all", "every run in the archive")
     .option("--json", "print the ids of the runs as JSON")
     .addHelpText("after", "\nExample:\n  ptc runs export 3f9a12c0 --out failing-run.ptc\n")
@@ -44,7 +44,7 @@ async function exportTo(
   const ways = [references.length > 0, flags.since !== undefined, flags.all === true];
   if (ways.filter(Boolean).length !== 1)
     throw new UsageError("say what to export: runs, or --since, or --all");
-  const sinceMs = flags.since === undefined ? 0 : parseWhen("--since", flags.since, Date.now());
+  const sinceMs = flags.since === undefined ? 0 : parseMoment("--since", flags.since, Date.now());
   const path = resolve(cwd(), flags.out);
   if (existsSync(path)) throw new UsageError(`--out: ${flags.out} is there already; give another name`);
   return withArchive(flags, surroundings, async (db) => {

@@ -4,10 +4,10 @@ import { FailureType } from "../../../protocol/failure.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
 import { renderRunList } from "../../run-report/list-text.ts";
+import { parseMoment } from "../../since.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
 import { terminalOf } from "../../terminal.ts";
 import { withArchive } from "./open-archive.ts";
-import { parseWhen } from "./parse-when.ts";
 import { selectRun } from "./select-run.ts";
 
 const DEFAULT_LIMIT = 20;
@@ -35,7 +35,7 @@ export const defineList: DefineCommand = (runs, surroundings, finish) => {
     .option("--status <status>", "ok, failed, or a type of failure such as ScriptError")
     .option("--tool <pattern>", "runs that called a matching tool (mcp__..., * is a wildcard)")
     .option("--server <server>", "runs that called a tool of this server")
-    .option("--since <when>", "started then or later: 90m, 24h, 7d, 4w, 2026-11-01, 2026-11-01T08:30Z")
+    .option("--since <when>", "started then or later: 24h, 7d, 2026-11-01 (UTC), 2026-11-01T08:30Z")
     .option("--until <when>", "started before then")
     .option("--digest <ref>", "runs of this input: its digest, or the id of one of its runs")
     .option("--limit <number>", `how many to show (default: ${DEFAULT_LIMIT})`)
@@ -77,8 +77,8 @@ function parseFilter({ status, tool, server, since, until, limit }: ListFlags, n
     ...(status !== undefined && { status }),
     ...(tool !== undefined && { tool }),
     ...(server !== undefined && { server }),
-    ...(since !== undefined && { sinceMs: parseWhen("--since", since, nowMs) }),
-    ...(until !== undefined && { untilMs: parseWhen("--until", until, nowMs) }),
+    ...(since !== undefined && { sinceMs: parseMoment("--since", since, nowMs) }),
+    ...(until !== undefined && { untilMs: parseMoment("--until", until, nowMs) }),
     limit: parseLimit(limit),
   };
 }

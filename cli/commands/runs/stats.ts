@@ -5,10 +5,10 @@ import { readPageAssets } from "../../run-report/page-assets.ts";
 import { estimateTokens } from "../../run-report/quantities.ts";
 import { renderStatsPage } from "../../run-report/stats-page.ts";
 import { renderStatsText } from "../../run-report/stats-text.ts";
+import { parseMoment } from "../../since.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
 import { terminalOf } from "../../terminal.ts";
 import { withArchive } from "./open-archive.ts";
-import { parseWhen } from "./parse-when.ts";
 import { writePage } from "./write-page.ts";
 
 interface StatsFlags {
@@ -24,7 +24,7 @@ export const defineStats: DefineCommand = (runs, surroundings, finish) => {
     .command("stats")
     .description("count runs, failures, calls, and what was kept out of context, per tool and per day")
     .option("--config <file>", "configuration file")
-    .option("--since <when>", "started then or later: 90m, 24h, 7d, 4w, 2026-11-01, 2026-11-01T08:30Z")
+    .option("--since <when>", "started then or later: 24h, 7d, 2026-11-01 (UTC), 2026-11-01T08:30Z")
     .option("--html <file>", "write them as one page that needs no network, instead of printing them")
     .option("--json", "print them as JSON")
     .addHelpText("after", "\nExample:\n  ptc runs stats --since 7d --html week.html\n")
@@ -37,7 +37,7 @@ async function stats(flags: StatsFlags, surroundings: Surroundings): Promise<Exi
   const { stdout, stderr, env } = surroundings;
   const nowMs = Date.now();
   if (flags.html !== undefined && flags.json) throw new UsageError("--html and --json: give one of them");
-  const since = flags.since === undefined ? {} : { sinceMs: parseWhen("--since", flags.since, nowMs) };
+  const since = flags.since === undefined ? {} : { sinceMs: parseMoment("--since", flags.since, nowMs) };
   return withArchive(flags, surroundings, async (db) => {
     if (db === undefined) return EXIT.done;
     const counted = readStats(db, since);
