@@ -37,6 +37,11 @@ console.log(
     `${metrics.tool_result_bytes.toLocaleString("en")} bytes of tool results stayed out of the model's context; ` +
     `the answer is ${answerBytes.toLocaleString("en")} bytes.\n`,
 );
+ptc(["measure"], "inherit");
+
+heading(`6. ptc replay ${envelope.input_digest.slice(0, 19)}: the same run again, no server started`);
+const replayed = Envelope.parse(JSON.parse(ptc(["replay", envelope.run_id], "pipe")));
+console.log(`output digest then ${envelope.output_digest}\noutput digest now  ${replayed.output_digest}`);
 
 function ptc(args: string[], stdout: "inherit" | "pipe"): string {
   const run = spawnSync(process.execPath, [join(root, "dist/cli/ptc.js"), ...args], {
