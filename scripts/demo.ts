@@ -37,7 +37,6 @@ console.log(
     `${metrics.tool_result_bytes.toLocaleString("en")} bytes of tool results stayed out of the model's context; ` +
     `the answer is ${answerBytes.toLocaleString("en")} bytes.\n`,
 );
-ptc(["measure"], "inherit");
 
 heading(`6. ptc replay ${envelope.input_digest.slice(0, 19)}: the same run again, no server started`);
 const replayed = Envelope.parse(JSON.parse(ptc(["replay", envelope.run_id], "pipe")));

@@ -15,7 +15,7 @@ export async function inspectTool(
 ): Promise<ToolReply> {
   const tool = directory.find(tool_name);
   if (tool === undefined) return errorReply(unknownTool(tool_name, directory));
-  return textReply(JSON.stringify(await describeTool(tool), null, 2));
+  return textReply(JSON.stringify(await describeTool(tool)));
 }
 
 /** A tool as models and people read about it. */
