@@ -30,7 +30,7 @@ export interface RunFilter {
   source?: string;
   /** Runs that called a tool which this pattern matches, `*` for any characters. */
   tool?: string;
-  /** Runs that called a tool of this server module. */
+  /** Runs that called a tool of this server, by its configured name. */
   server?: string;
   /** Started then or later. */
   sinceMs?: number;

@@ -49,7 +49,7 @@ export function toReplayable(archived: ArchivedRun): Replayable | undefined {
       envelope: archived.envelope,
       consoleText: archived.consoleText,
       calls: record.calls.map((call) => ({
-        seq: call.seq,
+        seq: call.seq + 1,
         tool: call.tool,
         argumentsDigest: call.arguments,
         decision: call.decision as CallDecision,

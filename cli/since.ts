@@ -19,7 +19,9 @@ export function parseMoment(option: string, text: string, nowMs: number): number
   const moment = /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d)?)?$/.test(text)
     ? Date.parse(text)
     : Number.NaN;
-  if (Number.isFinite(moment)) return moment;
+  // A day that its month does not have is read as one of the next.
+  const day = Number.isFinite(moment) ? new Date(`${text.slice(0, 10)}T00:00Z`).toISOString() : "";
+  if (day.startsWith(text.slice(0, 10)) && day !== "") return moment;
   throw new UsageError(
     `${option}: '${text.slice(0, 80)}' is not a time; give 24h, 7d, or a date like 2026-11-01`,
   );

@@ -75,7 +75,7 @@ class ArchivedRecording implements RunRecording {
     });
     await this.#recording?.addCall({
       facts: {
-        seq: call.seq,
+        seq: call.seq - 1,
         // A program can call what it likes.
         tool: text(call.tool),
         server: text(server),

@@ -2,7 +2,7 @@
  * Builds `dist/`: the command, bundled so that it starts fast, and the runner, one file that goes into the image. Types
  * are `tsc`'s to check; nothing here does.
  */
-import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type BuildOptions, build } from "esbuild";
 
@@ -54,6 +54,7 @@ await Promise.all([
   }),
 ]);
 chmodSync(join(dist, "cli/ptc.js"), 0o755);
+cpSync(join(root, "cli/run-report/page"), join(dist, "cli/run-report/page"), { recursive: true });
 writeFileSync(join(dist, "THIRD_PARTY_LICENSES"), BUNDLED.map(licenceOf).join("\n\n"));
 
 function licenceOf(name: string): string {

@@ -1,7 +1,5 @@
 import { openForReading } from "../../archive/connection.ts";
 import type { Database } from "../../archive/database.ts";
-import { findRuns } from "../../archive/find-runs.ts";
-import { listRuns } from "../../archive/list-runs.ts";
 import type { Program } from "../../execution/program.ts";
 import { renderEnvelope } from "../../execution/seal.ts";
 import type { DefineCommand } from "../command.ts";
@@ -11,7 +9,7 @@ import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
 import { readProgram } from "../program-file.ts";
 import { parseMoment } from "../since.ts";
 import { SIGNALS, type Surroundings, write } from "../surroundings.ts";
-import { count, oneLine, terminalOf } from "../terminal.ts";
+import { count, terminalOf } from "../terminal.ts";
 import { replayAll } from "./replay-all.ts";
 import {
   loadReplayable,
@@ -21,8 +19,7 @@ import {
   replayRun,
 } from "./replay-context.ts";
 import { runLive } from "./replay-live.ts";
-
-const MAX_REPLAYED = 1_000_000;
+import { allRuns, selectRun } from "./runs/select-run.ts";
 
 /** `ptc replay DIGEST` */
 export const replayCommand: DefineCommand = (program, surroundings, finish) => {
@@ -93,30 +90,15 @@ function checkFlags(reference: string | undefined, { all, live, code, since }: R
 }
 
 async function oneRun(db: Database, reference: string, { stderr }: Surroundings): Promise<string> {
-  const found = findRuns(db, reference);
-  switch (found.kind) {
-    case "one":
-      return found.run.run_id;
-    case "many": {
-      const [newest] = found.runs;
-      await write(stderr, `ptc: ${found.total} runs had this input; this is the newest, ${newest?.run_id}\n`);
-      return newest?.run_id ?? "";
-    }
-    case "none":
-      throw new UsageError(
-        `no archived run goes by '${oneLine(reference, 80)}'; \`ptc runs list\` shows them`,
-      );
-    case "ambiguous":
-      throw new UsageError(
-        `'${oneLine(reference, 80)}' is the beginning of several: ${found.candidates.join(", ")}`,
-      );
-  }
+  const { run, others } = selectRun(db, reference);
+  if (others !== undefined) await write(stderr, `ptc: ${others}\n`);
+  return run.run_id;
 }
 
 /** The oldest first. A replay is no traffic of its own. */
 function everyRun(db: Database, since: string | undefined): string[] {
   const sinceMs = since === undefined ? undefined : parseMoment("--since", since, Date.now());
-  const runs = listRuns(db, { limit: MAX_REPLAYED, ...(sinceMs === undefined ? {} : { sinceMs }) });
+  const runs = [...allRuns(db, sinceMs === undefined ? {} : { sinceMs })];
   return runs
     .filter(({ source }) => source !== "replay")
     .map(({ run_id }) => run_id)

@@ -51,7 +51,7 @@ function cellsOf(run: ListedRun, { columns, style }: Terminal, nowMs: number): C
     { text: formatBytes(kept), align: "right" },
     { text: formatDuration(run.duration_ms), align: "right" },
     { text: run.input_digest.replace(/^sha256:/, "").slice(0, SHORT_ID_CHARS), style: dim },
-    { text: oneLine(run.title === "" ? run.file_name : run.title) },
+    { text: run.title === "" ? run.file_name : run.title },
   ];
 }
 

@@ -133,7 +133,7 @@ describe("a replay", () => {
 
   it.each([
     [["nothing-like-a-digest"], /is not|goes by|4/],
-    [["0000000000"], /no archived run goes by '0000000000'/],
+    [["0000000000"], /no run or input begins with 0000000000/],
     [["../../etc/passwd"], /./],
     [["' OR 1=1 --"], /./],
     [[], /give the digest of a run, or --all/],

@@ -41,14 +41,15 @@ export function selectRuns(db: Database, reference: string): ListedRun[] {
 export function* allRuns(
   db: Database,
   filter: { sinceMs?: number; inputDigest?: string },
+  pageSize = PAGE,
 ): Generator<ListedRun> {
   let last: ListedRun | undefined;
   for (;;) {
     const before = last === undefined ? {} : { before: { startedAt: last.started_at, runId: last.run_id } };
-    const page = listRuns(db, { ...filter, ...before, limit: PAGE });
+    const page = listRuns(db, { ...filter, ...before, limit: pageSize });
     yield* page;
     last = page.at(-1);
-    if (last === undefined || page.length < PAGE) return;
+    if (last === undefined || page.length < pageSize) return;
   }
 }
 
