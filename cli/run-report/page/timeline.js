@@ -92,7 +92,7 @@
       const power = 10 ** Math.floor(Math.log10(about));
       const step = [1, 2, 5, 10].map((times) => times * power).find((each) => each >= about);
       // The last one would run into the end of the axis.
-      for (let ms = step; ms < endMs - step * 0.6; ms += step) {
+      for (let ms = step; ms <= endMs - step; ms += step) {
         const tick = document.createElement("span");
         tick.className = "tick";
         tick.style.left = `${(100 * ms) / endMs}%`;
