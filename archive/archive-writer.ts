@@ -61,6 +61,7 @@ class WritingThread {
   readonly #underWay: number[] = [];
   #charsUnderWay = 0;
   #room: { promise: Promise<void>; resolve: () => void } | undefined;
+  #closing = false;
   stopped = false;
 
   constructor(module: URL, options: WriterOptions) {
@@ -102,6 +103,7 @@ class WritingThread {
   }
 
   async close(): Promise<void> {
+    this.#closing = true;
     this.#worker?.ref();
     this.#send({ kind: "close" });
     await this.#exited;
@@ -144,7 +146,8 @@ class WritingThread {
   #settled(runId: string, result: ArchiveResult): void {
     const settle = this.#settle.get(runId);
     this.#settle.delete(runId);
-    if (this.#settle.size === 0) this.#worker?.unref();
+    // Whoever closes waits for the thread to end, which would be for ever if nothing else kept the process alive.
+    if (this.#settle.size === 0 && !this.#closing) this.#worker?.unref();
     settle?.(result);
   }
 

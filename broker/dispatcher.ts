@@ -31,6 +31,9 @@ const NOT_CONNECTED: ReadonlySet<UpstreamErrorCode> = new Set([
   "connect_timeout",
 ]);
 
+/** Who denies where there is nobody to ask. */
+export const NOBODY = "nobody";
+
 /** What a call came to. */
 export type CallAnswer = {
   /** Size of what the server answered. */
@@ -113,7 +116,8 @@ export class Dispatcher implements CallDispatcher {
       if (decision === "ask") {
         const approval = await run.approvals.approve(tool, call.arguments, run.signal);
         permission = { decision: approval.decision, approver: approval.by };
-        if (approval.decision === "denied") return { ...refuseApproval(call.tool), approver: approval.by };
+        if (approval.decision === "denied")
+          return { ...refuseApproval(call.tool, approval.by), approver: approval.by };
       }
       const raw = await server.call(tool.name, call.arguments, run.signal);
       return { ...(await this.#answer(tool, raw)), ...permission };
@@ -169,8 +173,12 @@ function refuse(name: string, decision: CallDecision, message: string): CallOutc
   return { ok: false, error: callError(name, message, false), decision, bytes: 0 };
 }
 
-function refuseApproval(name: string): CallOutcome {
-  const refused = refuse(name, "denied", `'${name}' needs an approval and did not get it`);
+function refuseApproval(name: string, by: string): CallOutcome {
+  const refused = refuse(
+    name,
+    "denied",
+    `'${name}' needs an approval and ${by === NOBODY ? "nobody can be asked here; list it under approvals.allow in ptc.yaml to allow it" : "did not get it"}`,
+  );
   return refused.ok ? refused : { ...refused, error: { ...refused.error, type: "ApprovalDenied" } };
 }
 

@@ -23,15 +23,27 @@ export class ToolDirectory {
   /** By name. */
   readonly servers: readonly DirectoryServer[];
   readonly #tools: ReadonlyMap<string, DirectoryTool>;
+  readonly #blocked: ReadonlySet<string>;
 
   constructor(
     servers: readonly CatalogServer[],
     isCallable: (tool: { namespacedName: string; destructive: boolean }) => boolean = () => true,
   ) {
-    this.servers = servers.map((server) => callableTools(server, isCallable));
+    const all = servers.map((server) => describeServer(server));
+    this.servers = all.map((server) => ({ ...server, tools: server.tools.filter(canBeCalled(isCallable)) }));
     this.#tools = new Map(
       this.servers.flatMap(({ tools }) => tools.map((tool) => [tool.namespacedName, tool])),
     );
+    this.#blocked = new Set(
+      all
+        .flatMap(({ tools }) => tools.map((tool) => tool.namespacedName))
+        .filter((name) => !this.#tools.has(name)),
+    );
+  }
+
+  /** Whether there is such a tool, which programs may not call. */
+  isBlocked(namespacedName: string): boolean {
+    return this.#blocked.has(namespacedName);
   }
 
   /** All namespaced names, sorted. */
@@ -61,26 +73,23 @@ export class ToolDirectory {
   }
 }
 
-function callableTools(
-  { name, module, description, tools }: CatalogServer,
-  isCallable: (tool: { namespacedName: string; destructive: boolean }) => boolean,
-): DirectoryServer {
-  const callable = tools
-    .map(
-      (tool): DirectoryTool => ({
-        ...tool,
-        namespacedName: namespacedName(module, tool.name),
-        server: name,
-        module,
-      }),
-    )
-    .filter((tool) =>
-      isCallable({
-        namespacedName: tool.namespacedName,
-        destructive: tool.annotations?.destructiveHint === true,
-      }),
-    );
-  return { name, module, description, tools: callable };
+function describeServer({ name, module, description, tools }: CatalogServer): DirectoryServer {
+  return {
+    name,
+    module,
+    description,
+    tools: tools.map((tool) => ({
+      ...tool,
+      namespacedName: namespacedName(module, tool.name),
+      server: name,
+      module,
+    })),
+  };
+}
+
+function canBeCalled(isCallable: (tool: { namespacedName: string; destructive: boolean }) => boolean) {
+  return ({ namespacedName, annotations }: DirectoryTool) =>
+    isCallable({ namespacedName, destructive: annotations?.destructiveHint === true });
 }
 
 function goesBy({ name, identifier, module, server }: DirectoryTool, called: string): boolean {

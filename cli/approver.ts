@@ -1,9 +1,9 @@
 import { createInterface } from "node:readline/promises";
+import { printable, renderApprovalArguments } from "../broker/approval-text.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../broker/approvals.ts";
+import { NOBODY } from "../broker/dispatcher.ts";
 import { matchesPattern } from "../protocol/tool-pattern.ts";
 import type { Surroundings } from "./surroundings.ts";
-
-const MAX_ARGUMENT_CHARS = 2_000;
 
 /**
  * The approver of the command line: `--approve` patterns first, then a question on the terminal, and where there is no
@@ -19,7 +19,7 @@ export function buildApprover(patterns: readonly string[], surroundings: Surroun
         stderr.write(
           `ptc: ${request.tool} was denied: nobody can be asked here; pass --approve '${request.tool}'\n`,
         );
-        return { decision: "denied", by: "nobody" };
+        return { decision: "denied", by: NOBODY };
       }
       return { decision: await askOnTerminal(request, surroundings, signal), by: "terminal" };
     },
@@ -32,9 +32,9 @@ async function askOnTerminal(
   signal: AbortSignal,
 ): Promise<ApprovalAnswer["decision"]> {
   const prompt = createInterface({ input: surroundings.stdin, output: surroundings.stderr });
-  const shown = printable(JSON.stringify(request.arguments, null, 2)).slice(0, MAX_ARGUMENT_CHARS);
+  const shown = renderApprovalArguments(request.arguments);
   try {
-    const question = `\nThe program wants to call ${request.tool} with\n${shown}\nAllow? [y]es, [a]lways in this run, [N]o: `;
+    const question = `\nThe program wants to call ${printable(request.tool)} with\n${shown}\nAllow? [y]es, [a]lways in this run, [N]o: `;
     const answer = (await prompt.question(question, { signal })).trim().toLowerCase();
     if (answer === "y" || answer === "yes") return "once";
     return answer === "a" || answer === "always" ? "run" : "denied";
@@ -43,9 +43,4 @@ async function askOnTerminal(
   } finally {
     prompt.close();
   }
-}
-
-/** Arguments are the program's: no control character of theirs may repaint the question. */
-function printable(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, (character) => (character === "\n" ? character : "\u{fffd}"));
 }

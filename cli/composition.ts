@@ -8,8 +8,10 @@ import { Dispatcher } from "../broker/dispatcher.ts";
 import { type ListingObserver, LiveToolServers } from "../broker/live-tool-servers.ts";
 import { Redactor } from "../broker/redaction.ts";
 import { IsolatingValidator } from "../broker/schema-validator.ts";
+import type { UpstreamConnection } from "../broker/upstream.ts";
 import { type PoolOptions, UpstreamPool, type UpstreamSource } from "../broker/upstream-pool.ts";
 import { definitionDigest } from "../codegen/parse-tool.ts";
+import type { CallObserver, CallRecord } from "../execution/call-log.ts";
 import { type ExecutedProgram, executeProgram, type RunOptions } from "../execution/execute-program.ts";
 import type { TypecheckMode } from "../execution/prepare-program.ts";
 import type { Program } from "../execution/program.ts";
@@ -107,6 +109,14 @@ export function composeExecution(
       void typeChecker.warm();
     },
     run(program, { stored, tools, modules }, { source, approver, timeoutMs, typecheck, ...rest }) {
+      const { onCall, onCallStarted } = rest;
+      // Whoever watches shows what they see to people and models.
+      const observer: CallObserver = {
+        ...(onCallStarted && {
+          onCallStarted: ({ seq, tool }) => onCallStarted({ seq, tool: redactor.redactText(tool).value }),
+        }),
+        ...(onCall && { onCall: (call) => onCall(withoutSecrets(call, redactor)) }),
+      };
       const dispatcher = new Dispatcher({
         tools,
         policy,
@@ -132,6 +142,7 @@ export function composeExecution(
         { ...parts, modules, dispatcher, approver, recorder },
         {
           ...rest,
+          ...observer,
           limits: { ...execution, timeoutMs: timeoutMs ?? execution.timeoutMs },
           typecheck: typecheck ?? execution.typecheck,
         },
@@ -147,6 +158,14 @@ export function composeExecution(
       killGroups(state.groupsFolder);
       state.remove();
     },
+  };
+}
+
+function withoutSecrets(call: CallRecord, redactor: Redactor): CallRecord {
+  return {
+    ...call,
+    tool: redactor.redactText(call.tool).value,
+    arguments: redactor.redactValue(call.arguments).value,
   };
 }
 
@@ -172,22 +191,37 @@ export function composeUpstreams(
   state: StateDirectory,
   options: PoolOptions = {},
 ): UpstreamPool {
+  const redactor = new Redactor(configuration.secrets, configuration.credentials);
   const sources = configuration.servers.map(
     (server): UpstreamSource => ({
       name: server.name,
       async connect(signal) {
         const { connectMcpServer } = await import("../broker/mcp-upstream.ts");
-        return connectMcpServer(server, {
+        const connection = await connectMcpServer(server, {
           clientVersion: version,
           secrets: configuration.secrets,
           signal,
           onSpawn: (pid) => state.recordGroup(pid),
           onExit: (pid) => state.forgetGroup(pid),
         });
+        return redactListing(connection, redactor);
       },
     }),
   );
   return new UpstreamPool(sources, clock, options);
+}
+
+/** Definitions are shown to models and written to files that are shared: a server may have put a secret of its own into them. */
+function redactListing(connection: UpstreamConnection, redactor: Redactor): UpstreamConnection {
+  return {
+    implementation: connection.implementation,
+    protocolVersion: connection.protocolVersion,
+    listTools: async (signal) => redactor.redactValue(await connection.listTools(signal)).value as unknown[],
+    callTool: (tool, args, callOptions) => connection.callTool(tool, args, callOptions),
+    onToolsChanged: (listener) => connection.onToolsChanged(listener),
+    onLost: (listener) => connection.onLost(listener),
+    close: () => connection.close(),
+  };
 }
 
 function composeServers(

@@ -4,6 +4,7 @@ import type { UpstreamListing } from "../broker/upstream.ts";
 import { searchTools } from "../catalog/search/search-tools.ts";
 import { ToolSearch } from "../catalog/search/tool-search.ts";
 import type { DirectoryServer } from "../catalog/tool-directory.ts";
+import { serverModule } from "../protocol/tool-name.ts";
 import type { CatalogView, LiveCatalog } from "../server/live-catalog.ts";
 import type { Configuration } from "./configuration/configuration.ts";
 import { generatedDirectory } from "./generated-modules.ts";
@@ -41,6 +42,7 @@ export class ServedCatalog implements LiveCatalog {
     const tools = await this.#inTurn(() => this.#load());
     return {
       ...tools,
+      configured: this.#options.configuration.servers.map(({ module }) => module),
       unlisted: this.#unlisted,
       search: async (query, scope, limit) => {
         this.#index(tools);
@@ -58,7 +60,7 @@ export class ServedCatalog implements LiveCatalog {
     const { configuration, onWarning } = this.#options;
     const server = configuration.servers.find((each) => each.name === name);
     if (server === undefined) return;
-    this.#unlisted.delete(name);
+    this.#unlisted.delete(serverModule(name));
     await this.#inTurn(async () => {
       try {
         if (await regenerate(configuration, server, listing)) await this.#load();
@@ -70,7 +72,7 @@ export class ServedCatalog implements LiveCatalog {
 
   /** Notes that the tools of a server are not known, and why. */
   miss(name: string, why: string): void {
-    this.#unlisted.set(name, why);
+    this.#unlisted.set(serverModule(name), why);
   }
 
   /** The configured servers whose tools are not in the catalog yet. */

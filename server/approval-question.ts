@@ -1,14 +1,13 @@
+import { printable, renderApprovalArguments } from "../broker/approval-text.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../broker/approvals.ts";
 
-const MAX_ARGUMENT_CHARS = 2_000;
 const BY = "elicitation";
 
 /** The form that a client shows a person, as `elicitation/create` has it. */
 export function buildApprovalForm({ tool, arguments: args }: ApprovalRequest) {
-  const shown = printable(JSON.stringify(args, null, 2) ?? "").slice(0, MAX_ARGUMENT_CHARS);
   return {
     mode: "form" as const,
-    message: `A program wants to call ${printable(tool)} with\n${shown}`,
+    message: `A program wants to call ${printable(tool)} with\n${renderApprovalArguments(args)}`,
     requestedSchema: {
       type: "object" as const,
       properties: {
@@ -36,9 +35,4 @@ export function parseApprovalAnswer(response: unknown): ApprovalAnswer {
       ? content.decision
       : undefined;
   return { decision: decision === "once" || decision === "run" ? decision : "denied", by: BY };
-}
-
-/** Arguments are the program's: no control character of theirs may repaint the question. */
-function printable(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, (character) => (character === "\n" ? character : "\u{fffd}"));
 }

@@ -1,9 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { ApprovalAnswer } from "../broker/approvals.ts";
-import type { ToolDirectory } from "../catalog/tool-directory.ts";
 import type { CallRecord } from "../execution/call-log.ts";
 import { buildFailure } from "../protocol/failure.ts";
-import { hintsFor } from "./hints.ts";
+import { hintsFor, type KnownTools } from "./hints.ts";
 import { LiveRun } from "./live-run.ts";
 import type { ProgramRunner } from "./program-runner.ts";
 import type { Question } from "./questions.ts";
@@ -25,7 +24,7 @@ export type ProgramAnswer =
 
 export interface ProgramsOptions {
   runner: ProgramRunner;
-  directory: () => Promise<ToolDirectory>;
+  known: () => Promise<KnownTools>;
   clock: { nowMs(): number };
   /** Programs that may run at the same time. */
   maxPrograms: number;
@@ -107,10 +106,10 @@ export class Programs {
     executed: Parameters<typeof buildProgramReply>[0],
     calls: readonly CallRecord[],
   ): Promise<ToolReply> {
-    const directory = await this.#options.directory();
+    const known = await this.#options.known();
     return buildProgramReply(executed, calls, {
-      isReadOnly: (tool) => directory.find(tool)?.annotations?.readOnlyHint === true,
-      hints: await hintsFor(executed.envelope, calls, directory),
+      isReadOnly: (tool) => known.directory.find(tool)?.annotations?.readOnlyHint === true,
+      hints: await hintsFor(executed.envelope, calls, known),
     });
   }
 }

@@ -1,9 +1,9 @@
 import { nearestNames } from "../catalog/search/nearest-names.ts";
-import type { ToolDirectory } from "../catalog/tool-directory.ts";
 import { toolSignature } from "../catalog/tool-signature.ts";
 import type { CallRecord } from "../execution/call-log.ts";
 import type { Envelope } from "../protocol/envelope.ts";
-import { parseNamespacedName } from "../protocol/tool-name.ts";
+import { parseNamespacedName, serverModule } from "../protocol/tool-name.ts";
+import type { CatalogView } from "./live-catalog.ts";
 
 const MAX_NAMES = 3;
 const MAX_SIGNATURES = 2;
@@ -14,8 +14,13 @@ function didYouMean(name: string, candidates: readonly string[]): string {
   return names.length === 0 ? "" : `did you mean ${names.join(" or ")}?`;
 }
 
+/** What is known of tools, and of servers of which nothing is known yet. */
+export type KnownTools = Pick<CatalogView, "directory" | "unlisted">;
+
 /** Why there is no such server, for whoever asked for one by name. */
-export function unknownServer(name: string, directory: ToolDirectory): string {
+export function unknownServer(name: string, { directory, unlisted }: KnownTools): string {
+  const why = unlisted.get(serverModule(name));
+  if (why !== undefined) return `server '${name}': ${why}`;
   const modules = directory.servers.map(({ module }) => module);
   const nearest = didYouMean(name, modules);
   const known =
@@ -24,7 +29,10 @@ export function unknownServer(name: string, directory: ToolDirectory): string {
 }
 
 /** Why there is no such tool. */
-export function unknownTool(name: string, directory: ToolDirectory): string {
+export function unknownTool(name: string, { directory, unlisted }: KnownTools): string {
+  if (directory.isBlocked(name)) return `'${name}' is blocked by the configuration of ptc`;
+  const why = unlisted.get(parseNamespacedName(name)?.module ?? "");
+  if (why !== undefined) return `there is no tool '${name.slice(0, 160)}' yet: ${why}`;
   const nearest = didYouMean(name, directory.names());
   return `there is no tool '${name.slice(0, 160)}'; ${nearest === "" ? "find one with search_tools" : nearest}`;
 }
@@ -33,14 +41,15 @@ export function unknownTool(name: string, directory: ToolDirectory): string {
 export async function hintsFor(
   { result }: Envelope,
   calls: readonly CallRecord[],
-  directory: ToolDirectory,
+  known: KnownTools,
 ): Promise<string[]> {
+  const { directory } = known;
   if (result.ok) return [];
   const hints = new Set<string>();
   const wrong = new Set<string>();
   for (const { tool, outcome } of calls) {
     if (outcome.decision === "unavailable" && directory.find(tool) === undefined) {
-      if (result.error.message.includes(tool)) hints.add(sentence(unknownTool(tool, directory)));
+      if (result.error.message.includes(tool)) hints.add(sentence(unknownTool(tool, known)));
     }
     if (outcome.decision === "invalid" && result.error.message.includes(tool)) wrong.add(tool);
     if (outcome.decision === "drifted") {
@@ -54,10 +63,10 @@ export async function hintsFor(
     if (tool !== undefined) hints.add(`Its signature: ${await toolSignature(tool, "compact")}`);
   }
   const module = /there is no server module '([^']+)'/.exec(result.error.message)?.[1];
-  if (module !== undefined) hints.add(sentence(unknownServer(module, directory)));
+  if (module !== undefined) hints.add(sentence(unknownServer(module, known)));
   if (/mcp__\w+ is not defined/.test(result.error.message)) {
     const name = /mcp__\w+/.exec(result.error.message)?.[0] ?? "";
-    if (parseNamespacedName(name) !== undefined) hints.add(sentence(unknownTool(name, directory)));
+    if (parseNamespacedName(name) !== undefined) hints.add(sentence(unknownTool(name, known)));
   }
   return [...hints];
 }

@@ -11,10 +11,10 @@ const NO_OUTPUT_SCHEMA =
 /** Answers `inspect_tool`, as JSON. */
 export async function inspectTool(
   { tool_name }: InspectToolArguments,
-  { directory }: CatalogView,
+  view: CatalogView,
 ): Promise<ToolReply> {
-  const tool = directory.find(tool_name);
-  if (tool === undefined) return errorReply(unknownTool(tool_name, directory));
+  const tool = view.directory.find(tool_name);
+  if (tool === undefined) return errorReply(unknownTool(tool_name, view));
   return textReply(JSON.stringify(await describeTool(tool)));
 }
 

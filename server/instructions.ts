@@ -1,7 +1,6 @@
-import type { DirectoryServer } from "../catalog/tool-directory.ts";
 import { listUpTo } from "./tool-definitions.ts";
 
-const MAX_SERVERS_CHARS = 400;
+const MAX_SERVERS_CHARS = 170;
 
 const BEFORE = `ptc runs one short program that calls many MCP tools, and returns only what the program prints.
 
@@ -17,9 +16,12 @@ console.log(details.filter((d) => d.comments > 10).map((d) => d.title));
 
 Functions are the tools' names in camelCase. A failed call throws ToolError. Types are checked first: a message names the wrong argument. Tools without an output schema return any: print a small sample before relying on its shape.`;
 
-/** What a client puts before its model once: at most 2,000 characters, whatever servers there are. */
-export function buildInstructions(servers: readonly DirectoryServer[]): string {
-  const lines = servers.map(({ module, tools }) => `${module} (${tools.length})`);
-  if (lines.length === 0) return `${BEFORE}\n\nNo servers are known yet.`;
-  return `${BEFORE}\n\nServers (tools): ${listUpTo(lines, MAX_SERVERS_CHARS)}`;
+/**
+ * What a client puts before its model once: at most 2,000 characters, whatever servers there are.
+ *
+ * @param servers modules of all servers in the configuration.
+ */
+export function buildInstructions(servers: readonly string[]): string {
+  if (servers.length === 0) return `${BEFORE}\n\nNo servers are configured.`;
+  return `${BEFORE}\n\nServers: ${listUpTo(servers, MAX_SERVERS_CHARS)}`;
 }

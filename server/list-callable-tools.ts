@@ -4,15 +4,10 @@ import { errorReply, type ToolReply, textReply } from "./reply.ts";
 import type { ListCallableToolsArguments } from "./tool-arguments.ts";
 
 /** Answers `list_callable_tools`: a JSON array of namespaced names, sorted. */
-export function listCallableTools(
-  { server }: ListCallableToolsArguments,
-  { directory, unlisted }: CatalogView,
-): ToolReply {
+export function listCallableTools({ server }: ListCallableToolsArguments, view: CatalogView): ToolReply {
+  const { directory } = view;
   if (server === undefined) return textReply(JSON.stringify(directory.names()));
   const scope = directory.server(server);
-  if (scope === undefined) {
-    const why = unlisted.get(server);
-    return errorReply(why === undefined ? unknownServer(server, directory) : `server '${server}': ${why}`);
-  }
+  if (scope === undefined) return errorReply(unknownServer(server, view));
   return textReply(JSON.stringify(scope.tools.map(({ namespacedName }) => namespacedName).sort()));
 }

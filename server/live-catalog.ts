@@ -6,7 +6,9 @@ export interface CatalogView {
   readonly directory: ToolDirectory;
   /** @param scope server module that the search is kept to. */
   search(query: string, scope: string | undefined, limit: number): Promise<SearchHits>;
-  /** Configured servers whose tools are not known, with the reason. */
+  /** Modules of all servers in the configuration, whether their tools are known or not. */
+  readonly configured: readonly string[];
+  /** Configured servers whose tools are not known, by module, with the reason. */
   readonly unlisted: ReadonlyMap<string, string>;
 }
 

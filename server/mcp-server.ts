@@ -35,7 +35,7 @@ const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 const MAX_QUESTIONS = 10_000;
 const QUESTION = "approval";
 
-export interface ServeOptions extends Omit<ProgramsOptions, "directory"> {
+export interface ServeOptions extends Omit<ProgramsOptions, "known"> {
   version: string;
   catalog: LiveCatalog;
   stdin: Readable;
@@ -54,10 +54,10 @@ export async function serveMcp(options: ServeOptions): Promise<void> {
   const { catalog, stdin, stdout, onWarning } = options;
   const programs = new Programs({
     ...options,
-    directory: async () => (await catalog.current()).directory,
+    known: () => catalog.current(),
   });
   const view = await catalog.current();
-  const instructions = buildInstructions(view.directory.servers);
+  const instructions = buildInstructions(view.configured);
   const servers = new Set<Server>();
   catalog.onServersChanged(() => {
     for (const server of servers) void server.sendToolListChanged().catch(() => {});
@@ -95,9 +95,9 @@ function buildServer(
     },
   );
   server.setRequestHandler("tools/list", async () => {
-    const { directory } = await catalog.current();
+    const { configured } = await catalog.current();
     setImmediate(onReady);
-    return { tools: buildToolDefinitions(directory.servers.map(({ module }) => module)) };
+    return { tools: buildToolDefinitions(configured) };
   });
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     setImmediate(onReady);

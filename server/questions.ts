@@ -1,4 +1,5 @@
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../broker/approvals.ts";
+import { NOBODY } from "../broker/dispatcher.ts";
 
 /** A question that waits for a person's answer. */
 export interface Question {
@@ -6,7 +7,7 @@ export interface Question {
   answer(answer: ApprovalAnswer): void;
 }
 
-const DENIED: ApprovalAnswer = { decision: "denied", by: "nobody" };
+const DENIED: ApprovalAnswer = { decision: "denied", by: NOBODY };
 
 /**
  * The questions of one run, handed over to whoever speaks with the client: an approver on one side, and on the other a

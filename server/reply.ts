@@ -53,13 +53,14 @@ function renderSuccess({ consoleText, resultFrom, typeWarning }: ExecutedProgram
 }
 
 function renderFailure(
-  { consoleText }: ExecutedProgram,
+  { consoleText, typeWarning }: ExecutedProgram,
   error: Failure,
   calls: readonly CallRecord[],
   { isReadOnly, hints }: { isReadOnly: (tool: string) => boolean; hints: readonly string[] },
 ): string {
   const parts = [`${FAILED}\n${headline(error)}`];
   if (hints.length > 0) parts.push(hints.join("\n"));
+  if (typeWarning !== undefined) parts.push(`Type warnings:\n${typeWarning}`);
   if (consoleText.trim() !== "") {
     const shown =
       consoleText.length <= MAX_CONSOLE_CHARS ? consoleText : consoleText.slice(-MAX_CONSOLE_CHARS);

@@ -16,14 +16,14 @@ export async function searchTools(
   const { directory } = view;
   const scope = server === undefined ? undefined : directory.server(server);
   if (server !== undefined && scope === undefined) {
-    const why = view.unlisted.get(server);
-    return errorReply(why === undefined ? unknownServer(server, directory) : `server '${server}': ${why}`);
+    return errorReply(unknownServer(server, view));
   }
   const { results, total } = await view.search(query, scope?.module, limit);
   const tools = results.flatMap(({ tool }) => directory.find(tool.namespacedName) ?? []);
   if (tools.length === 0) return textReply(nothingFound(view, scope?.module));
   const shown = await Promise.all(tools.map((tool) => render(tool, detail)));
-  return textReply([completeness(tools, total, scope?.module), ...shown].join("\n"));
+  const lines = [completeness(tools, total, scope?.module), ...shown];
+  return textReply([...lines, ...(scope === undefined ? notSearched(view) : [])].join("\n"));
 }
 
 function completeness(tools: readonly DirectoryTool[], total: number, scope: string | undefined): string {
@@ -38,8 +38,16 @@ function nothingFound({ directory, unlisted }: CatalogView, scope: string | unde
   const servers = directory.servers.map(({ module }) => module);
   const known =
     servers.length === 0 ? "no servers are known yet" : `servers are ${servers.slice(0, 50).join(", ")}`;
-  const missing = [...unlisted].map(([name, why]) => `\nserver '${name}' is not searched: ${why}`);
-  return `COMPLETE: nothing matches${where}; try other words. ${known}${missing.join("")}`;
+  return [`COMPLETE: nothing matches${where}; try other words. ${known}`, ...notSearched({ unlisted })].join(
+    "\n",
+  );
+}
+
+/** One line for each of the first servers whose tools are not known. */
+function notSearched({ unlisted }: Pick<CatalogView, "unlisted">): string[] {
+  return [...unlisted]
+    .slice(0, MAX_NARROWING_SERVERS)
+    .map(([name, why]) => `server '${name}' is not searched: ${why}`);
 }
 
 async function render(tool: DirectoryTool, detail: SearchToolsArguments["detail"]): Promise<string> {

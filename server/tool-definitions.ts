@@ -3,7 +3,7 @@
  * together with the instructions it stays under 1,000 tokens.
  */
 
-const MAX_SERVER_LIST_CHARS = 160;
+const MAX_SERVER_LIST_CHARS = 100;
 
 export interface ToolDefinition {
   name: string;

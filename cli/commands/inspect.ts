@@ -31,7 +31,7 @@ async function inspect(
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
   const { directory } = await loadToolSet(configuration);
   const tool = directory.find(name);
-  if (tool === undefined) throw new UsageError(unknownTool(name, directory));
+  if (tool === undefined) throw new UsageError(unknownTool(name, { directory, unlisted: new Map() }));
   if (flags.json) {
     await write(stdout, `${JSON.stringify(await describeTool(tool))}\n`);
     return EXIT.done;

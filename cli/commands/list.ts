@@ -50,7 +50,7 @@ async function list(
 function selectServers(name: string | undefined, directory: ToolDirectory): readonly DirectoryServer[] {
   if (name === undefined) return directory.servers;
   const server = directory.server(name);
-  if (server === undefined) throw new UsageError(unknownServer(name, directory));
+  if (server === undefined) throw new UsageError(unknownServer(name, { directory, unlisted: new Map() }));
   return [server];
 }
 

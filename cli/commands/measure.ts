@@ -61,7 +61,7 @@ async function count(directory: ToolDirectory): Promise<Measurement> {
   const definitions = tokensOf(
     JSON.stringify(buildToolDefinitions(directory.servers.map(({ module }) => module))),
   );
-  const instructions = tokensOf(buildInstructions(directory.servers));
+  const instructions = tokensOf(buildInstructions(directory.servers.map(({ module }) => module)));
   const session = await countSession(directory);
   return {
     upFront: { total: servers.reduce((sum, { tokens }) => sum + tokens, 0), servers },
@@ -85,6 +85,7 @@ async function countSession(directory: ToolDirectory): Promise<Omit<Measurement[
   for (const { module, tools } of directory.servers) index.setServer(module, tools);
   const view = {
     directory,
+    configured: directory.servers.map(({ module }) => module),
     unlisted: new Map<string, string>(),
     search: async (query: string, scope: string | undefined, limit: number) =>
       index.search(query, { limit, server: scope }),

@@ -43,7 +43,7 @@ async function search(query: string, flags: SearchFlags, surroundings: Surroundi
   const { directory } = await loadToolSet(configuration);
   const scope = flags.server === undefined ? undefined : directory.server(flags.server);
   if (flags.server !== undefined && scope === undefined)
-    throw new UsageError(unknownServer(flags.server, directory));
+    throw new UsageError(unknownServer(flags.server, { directory, unlisted: new Map() }));
 
   const index = new ToolSearch();
   for (const { module, tools } of directory.servers) index.setServer(module, tools);

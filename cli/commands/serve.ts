@@ -16,6 +16,8 @@ import { refuseUnmatchedPatterns } from "../tool-set.ts";
 /** A server that nobody has called for so long is ended; the next call starts it again. */
 const IDLE_MS = 5 * 60_000;
 
+const MAX_WARNINGS = 10_000;
+
 /** Clients give a server that they end less than a second. */
 const PATIENCE_MS = 250;
 
@@ -37,7 +39,7 @@ export const serveCommand: DefineCommand = (program, surroundings, finish) => {
 async function serve(flags: { config?: string }, surroundings: Surroundings): Promise<ExitCode> {
   const { env, stdin, stdout, stderr } = surroundings;
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  const onWarning = (message: string) => void stderr.write(`ptc: warning: ${message}\n`);
+  const onWarning = warnOnce(stderr);
   const catalog = new ServedCatalog({ configuration, onWarning });
   refuseUnmatchedPatterns(configuration, await catalog.current());
 
@@ -70,6 +72,16 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
   });
   await (await composed)?.close(PATIENCE_MS);
   return EXIT.done;
+}
+
+/** Says each thing once, however often it happens. */
+function warnOnce(stderr: Surroundings["stderr"]): (message: string) => void {
+  const said = new Set<string>();
+  return (message) => {
+    if (said.has(message) || said.size >= MAX_WARNINGS) return;
+    said.add(message);
+    stderr.write(`ptc: warning: ${message}\n`);
+  };
 }
 
 async function composeServing(

@@ -162,6 +162,43 @@ describe("ptc serve", () => {
     expect(project.state()).toEqual([]);
   });
 
+  it("shows no configured secret: not in definitions, nor in progress, replies or what had been done", async () => {
+    const secret = "correct-horse-battery-staple";
+    const project = newProject({
+      "tools.json": [{ name: "go", description: `Uses ${secret}`, inputSchema: { type: "object" } }],
+    });
+    const server = fixtureServer("leaky", "tools-from-file.mjs", [join(project.directory, "tools.json")]);
+    project.write("ptc.yaml", { servers: [{ ...server, env: { API_KEY: secret } }] });
+    await project.generate();
+    const { client, stderr } = await project.serve();
+    const progress: string[] = [];
+    const reply = await client.callTool(
+      {
+        name: "execute_program",
+        arguments: {
+          code: `const parts = ["correct-horse", "-battery-staple"];
+            await mcp__leaky__go({ key: parts.join("") });
+            await callTool("mcp__leaky__" + parts.join(""), {});`,
+        },
+      },
+      undefined,
+      { onprogress: ({ message }) => progress.push(message ?? "") },
+    );
+    const inspected = await call(client, "inspect_tool", { tool_name: "mcp__leaky__go" });
+    await client.close();
+    const everything = [
+      JSON.stringify(reply),
+      inspected.text,
+      ...progress,
+      stderr(),
+      project.read("generated/catalog.json"),
+      project.read("generated/servers/leaky/index.ts"),
+    ].join("\n");
+    expect(everything).toContain('mcp__leaky__go({\\"key\\":\\"[REDACTED]\\"})');
+    expect(inspected.text).toContain("Uses [REDACTED]");
+    expect(everything).not.toContain(secret);
+  });
+
   it("starts with nothing configured", async () => {
     const { client } = await newProject().serve();
     expect((await run(client, "result = 1 + 1")).text).toBe("[Script executed successfully]\n2");

@@ -100,7 +100,7 @@ describeClient("Claude Code", findClaudeCode, (claude) => {
     for (const { description } of tools ?? []) expect(description).not.toMatch(/truncated|…$/);
     const seen = JSON.stringify(request?.messages);
     expect(seen).toContain("## ptc");
-    expect(seen).toMatch(/my_documents \(4\)/);
+    expect(seen).toMatch(/Servers: my_documents/);
     expect(seen).not.toContain("[truncated]");
   });
 

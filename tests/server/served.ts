@@ -55,6 +55,7 @@ export function viewOf(
   const directory = new ToolDirectory(servers);
   return {
     directory,
+    configured: directory.servers.map(({ module }) => module),
     unlisted,
     search: async (query, scope, limit) => {
       const found = directory.servers
