@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -87,6 +87,13 @@ describe("a process that is killed while it archives", { timeout: TIMEOUT_MS }, 
 });
 
 describe("several processes that share an archive", { timeout: TIMEOUT_MS }, () => {
+  test("closes with its last run on the way, and the process lives until it has", () => {
+    const fixture = join(import.meta.dirname, "fixtures/close-while-settling.ts");
+    const path = join(folder.path, "closed/archive.db");
+    const { status, stdout } = spawnSync(process.execPath, [fixture, path], { encoding: "utf8" });
+    expect({ status, stdout }).toEqual({ status: 0, stdout: "closed\n" });
+  });
+
   test("can all make it, at the same moment", async () => {
     const fixture = join(import.meta.dirname, "fixtures/open-new-archives.ts");
     const startAt = Date.now() + 2_000;
