@@ -7,9 +7,13 @@ import { type Question, Questions } from "./questions.ts";
 import { type ProgressSink, RunProgress } from "./run-progress.ts";
 import type { ExecuteProgramArguments } from "./tool-arguments.ts";
 
-export type NextEvent =
-  | { kind: "question"; question: Question }
-  | { kind: "ended"; executed: ExecutedProgram; calls: readonly CallRecord[] };
+export interface EndedRun {
+  kind: "ended";
+  executed: ExecutedProgram;
+  calls: readonly CallRecord[];
+}
+
+export type NextEvent = { kind: "question"; question: Question } | EndedRun;
 
 /** A program under way, across as many requests of the client as its questions take. */
 export class LiveRun {
@@ -43,29 +47,34 @@ export class LiveRun {
           this.#ended.push(withoutData(call));
         },
       })
-      .finally(() => this.#progress.stop());
+      .finally(() => {
+        this.#progress.stop();
+        this.#questions.close();
+      });
     this.#executed.catch(() => {});
   }
 
-  /** Waits for what comes next. While the signal of the request that waits is aborted, so is the run. */
-  async next(request: { signal: AbortSignal; progress: ProgressSink | undefined }): Promise<NextEvent> {
-    const cancel = () => this.cancel();
-    this.#progress.attach(request.progress);
-    if (request.signal.aborted) cancel();
-    request.signal.addEventListener("abort", cancel, { once: true });
-    try {
-      return await Promise.race([
-        this.#questions.next().then((question): NextEvent => ({ kind: "question", question })),
-        this.#executed.then((executed): NextEvent => ({ kind: "ended", executed, calls: this.#ended })),
-      ]);
-    } finally {
-      request.signal.removeEventListener("abort", cancel);
-    }
+  /** Waits for what comes next. How the run gets on is told to the request that waits, until another does. */
+  async next(progress: ProgressSink | undefined): Promise<NextEvent> {
+    this.#progress.attach(progress);
+    return Promise.race([
+      this.result(),
+      this.#questions.next().then((question): NextEvent => ({ kind: "question", question })),
+    ]);
+  }
+
+  /** No request waits any more: there is nobody to tell how the run gets on. */
+  detach(): void {
+    this.#progress.attach(undefined);
   }
 
   /** Kills the sandbox and the calls in flight. */
   cancel(): void {
     this.#abort.abort();
+  }
+
+  async result(): Promise<EndedRun> {
+    return { kind: "ended", executed: await this.#executed, calls: this.#ended };
   }
 
   /** Settles when the run is over. What is left of its sandbox is being cleared. */

@@ -2,12 +2,16 @@ import type { Readable, Writable } from "node:stream";
 import {
   CLIENT_CAPABILITIES_META_KEY,
   inputRequired,
+  isJSONRPCNotification,
+  isJSONRPCRequest,
+  isJSONRPCResponse,
   ProtocolError,
   Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { buildApprovalForm, parseApprovalAnswer } from "./approval-question.ts";
+import { boundWarnings } from "./bounded-warnings.ts";
 import {
   type ProgramAnswer,
   type ProgramRequest,
@@ -21,6 +25,7 @@ import type { LiveCatalog } from "./live-catalog.ts";
 import { errorReply, type ToolReply } from "./reply.ts";
 import type { ProgressSink } from "./run-progress.ts";
 import { searchTools } from "./search-tools.ts";
+import { StdioTransport } from "./stdio-transport.ts";
 import {
   ExecuteProgramArguments,
   InspectToolArguments,
@@ -32,7 +37,8 @@ import { buildToolDefinitions } from "./tool-definitions.ts";
 
 const INVALID_PARAMS = -32602;
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
-const MAX_QUESTIONS = 10_000;
+/** How long a person has to answer a question, where the request waits for it. */
+const ANSWER_TIMEOUT_MS = 10 * 60_000;
 const QUESTION = "approval";
 
 export interface ServeOptions extends Omit<ProgramsOptions, "known"> {
@@ -62,36 +68,40 @@ export async function serveMcp(options: ServeOptions): Promise<void> {
   catalog.onServersChanged(() => {
     for (const server of servers) void server.sendToolListChanged().catch(() => {});
   });
-  const transport = new StdioServerTransport(stdin, stdout, { maxBufferSize: MAX_MESSAGE_BYTES });
-  await new Promise<void>((resolve) => {
-    const handle = serveStdio(
-      () => {
-        const server = buildServer(options, instructions, programs);
-        servers.add(server);
-        return server;
-      },
-      { transport, onerror: (error) => onWarning(error.message) },
-    );
-    const end = () => void handle.close().finally(resolve);
-    stdin.once("end", end);
-    stdin.once("close", end);
-    stdout.once("error", end);
-    stdout.once("close", end);
+  const warn = boundWarnings(onWarning);
+  const transport = new StdioTransport({
+    stdin,
+    stdout,
+    maxMessageBytes: MAX_MESSAGE_BYTES,
+    isMessage: (value) => isJSONRPCRequest(value) || isJSONRPCNotification(value) || isJSONRPCResponse(value),
+    onInputEnd: () => void programs.close(),
   });
+  const handle = serveStdio(
+    ({ era }) => {
+      const server = buildServer(options, instructions, programs, era);
+      servers.add(server);
+      return server;
+    },
+    { transport, onerror: (error) => warn(error.message) },
+  );
+  await transport.closed;
+  await handle.close();
   await programs.close();
 }
+
+type Era = "legacy" | "modern";
 
 function buildServer(
   { version, catalog, onReady = () => {} }: ServeOptions,
   instructions: string,
   programs: Programs,
+  era: Era,
 ): Server {
   const server = new Server(
     { name: "ptc", version, title: "ptc" },
     {
       capabilities: { tools: { listChanged: true } },
       instructions,
-      inputRequired: { maxRounds: MAX_QUESTIONS },
     },
   );
   server.setRequestHandler("tools/list", async () => {
@@ -104,7 +114,7 @@ function buildServer(
     const { name, arguments: args } = params;
     switch (name) {
       case "execute_program":
-        return executeProgram(args, server, context, programs);
+        return executeProgram(args, context, programs, askingThrough(server, context, era));
       case "search_tools":
         return answer(SearchToolsArguments, args, async (parsed) =>
           searchTools(parsed, await catalog.current()),
@@ -126,15 +136,15 @@ function buildServer(
 
 async function executeProgram(
   args: unknown,
-  server: Server,
   context: ServerContext,
   programs: Programs,
+  asking: Pick<ProgramRequest, "canAsk" | "ask">,
 ): Promise<ReturnType<typeof inputRequired> | ToolReply> {
   const { mcpReq } = context;
   const request: ProgramRequest = {
     signal: mcpReq.signal,
     progress: progressSink(context),
-    canAsk: canElicit(server, context),
+    ...asking,
   };
   const ticket = mcpReq.requestState<string>();
   if (typeof ticket === "string") {
@@ -175,9 +185,30 @@ function progressSink({ mcpReq }: ServerContext): ProgressSink | undefined {
   };
 }
 
-/** Clients of the newer era say with each request what they can do, older ones once. */
-function canElicit(server: Server, { mcpReq }: ServerContext): boolean {
-  const envelope: Record<string, unknown> | undefined = mcpReq.envelope;
-  const capabilities = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
-  return typeof capabilities === "object" && capabilities !== null && "elicitation" in capabilities;
+/** Clients of the newer era are handed a question as the answer to their request, older ones are asked meanwhile. */
+function askingThrough(
+  server: Server,
+  { mcpReq }: ServerContext,
+  era: Era,
+): Pick<ProgramRequest, "canAsk" | "ask"> {
+  if (era === "modern") {
+    const envelope: Record<string, unknown> | undefined = mcpReq.envelope;
+    return { canAsk: canShowForm(envelope?.[CLIENT_CAPABILITIES_META_KEY]) };
+  }
+  return {
+    canAsk: canShowForm(server.getClientCapabilities()),
+    ask: async (question, signal) => {
+      const params = buildApprovalForm(question);
+      const options = { signal, timeout: ANSWER_TIMEOUT_MS };
+      return parseApprovalAnswer(await mcpReq.send({ method: "elicitation/create", params }, options));
+    },
+  };
+}
+
+/** A client that names no mode of asking has the oldest, forms (MCP 2025-11-25, Elicitation: Capabilities). */
+function canShowForm(capabilities: unknown): boolean {
+  if (typeof capabilities !== "object" || capabilities === null) return false;
+  const { elicitation } = capabilities as { elicitation?: unknown };
+  if (typeof elicitation !== "object" || elicitation === null) return false;
+  return "form" in elicitation || !("url" in elicitation);
 }

@@ -1,13 +1,14 @@
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../broker/approvals.ts";
-import { NOBODY } from "../broker/dispatcher.ts";
 
 /** A question that waits for a person's answer. */
 export interface Question {
   request: ApprovalRequest;
+  /** Aborted when no answer is wanted any more, because the call or its whole program is over. */
+  withdrawn: AbortSignal;
   answer(answer: ApprovalAnswer): void;
 }
 
-const DENIED: ApprovalAnswer = { decision: "denied", by: NOBODY };
+const DENIED: ApprovalAnswer = { decision: "denied", by: "nobody" };
 
 /**
  * The questions of one run, handed over to whoever speaks with the client: an approver on one side, and on the other a
@@ -15,6 +16,7 @@ const DENIED: ApprovalAnswer = { decision: "denied", by: NOBODY };
  */
 export class Questions implements Approver {
   readonly #canAsk: () => boolean;
+  readonly #closed = new AbortController();
   #waiting: Question | undefined;
   #announce: () => void = () => {};
 
@@ -24,14 +26,16 @@ export class Questions implements Approver {
   }
 
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
-    if (!this.#canAsk() || signal.aborted) return Promise.resolve(DENIED);
+    const withdrawn = AbortSignal.any([signal, this.#closed.signal]);
+    if (!this.#canAsk() || withdrawn.aborted) return Promise.resolve(DENIED);
     return new Promise((resolve) => {
       const answer = (given: ApprovalAnswer) => {
-        this.#waiting = undefined;
+        if (this.#waiting === question) this.#waiting = undefined;
         resolve(given);
       };
-      signal.addEventListener("abort", () => answer(DENIED), { once: true });
-      this.#waiting = { request, answer };
+      const question: Question = { request, withdrawn, answer };
+      withdrawn.addEventListener("abort", () => answer(DENIED), { once: true });
+      this.#waiting = question;
       this.#announce();
     });
   }
@@ -45,5 +49,10 @@ export class Questions implements Approver {
       this.#announce = take;
       take();
     });
+  }
+
+  /** Withdraws what waits, and answers no to all that comes. */
+  close(): void {
+    this.#closed.abort();
   }
 }

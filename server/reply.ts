@@ -1,6 +1,7 @@
 import type { CallRecord } from "../execution/call-log.ts";
 import type { ExecutedProgram } from "../execution/execute-program.ts";
 import type { Failure } from "../protocol/failure.ts";
+import { TRUNCATION_MARK } from "../protocol/text-cap.ts";
 
 /** What a tool call of the model's gets back: text for the model, and the envelope beside it for programs. */
 export type ToolReply = {
@@ -46,7 +47,9 @@ export function buildProgramReply(
 function renderSuccess({ consoleText, resultFrom, typeWarning }: ExecutedProgram, data: unknown): string {
   const lines = [SUCCEEDED];
   if (consoleText.trim() !== "") lines.push(withoutLastLineFeed(consoleText));
-  if (resultFrom === "result") lines.push(JSON.stringify(data));
+  if (resultFrom === "result" || (resultFrom === "line" && isCut(consoleText))) {
+    lines.push(JSON.stringify(data));
+  }
   if (lines.length === 1) lines.push("(no output)");
   if (typeWarning !== undefined) lines.push(`Type warnings:\n${typeWarning}`);
   return lines.join("\n");
@@ -130,6 +133,11 @@ function brief(args: unknown): string {
 
 function count(number: number, what: string): string {
   return `${number} ${what}${number === 1 ? "" : "s"}`;
+}
+
+/** The console text ends before the last line that was printed. */
+function isCut(consoleText: string): boolean {
+  return consoleText.endsWith(`${TRUNCATION_MARK}\n`);
 }
 
 function withoutLastLineFeed(text: string): string {

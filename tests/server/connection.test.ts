@@ -1,11 +1,9 @@
 import { once } from "node:events";
-import type { PassThrough } from "node:stream";
-import { Client as ModernClient } from "@modelcontextprotocol/client";
-import { Client as LegacyClient } from "@modelcontextprotocol/sdk/client/index.js";
-import { ElicitRequestSchema, ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it } from "vitest";
 import type { ApprovalAnswer } from "../../broker/approvals.ts";
 import { buildFailure } from "../../protocol/failure.ts";
+import { CONNECT, connectLegacy, ERAS, progressOptions, RawClient, signalOptions } from "./clients.ts";
 import { CANCELLED, catalogOf, executed, FakeCatalog, serve } from "./served.ts";
 
 const REQUEST = {
@@ -16,75 +14,6 @@ const REQUEST = {
   argumentsDigest: "e",
 };
 
-interface Message {
-  id?: number;
-  method?: string;
-  result?: Record<string, unknown>;
-  error?: unknown;
-}
-
-/** The client's end of a connection, as both clients take it. */
-class StreamTransport {
-  onmessage?: (message: never) => void;
-  onclose?: () => void;
-  onerror?: (error: Error) => void;
-  readonly #toServer: PassThrough;
-  readonly #toClient: PassThrough;
-
-  constructor({ toServer, toClient }: { toServer: PassThrough; toClient: PassThrough }) {
-    this.#toServer = toServer;
-    this.#toClient = toClient;
-  }
-
-  async start(): Promise<void> {
-    let rest = "";
-    this.#toClient.setEncoding("utf8").on("data", (chunk: string) => {
-      const lines = (rest + chunk).split("\n");
-      rest = lines.pop() ?? "";
-      for (const line of lines) this.onmessage?.(JSON.parse(line) as never);
-    });
-  }
-
-  async send(message: unknown): Promise<void> {
-    this.#toServer.write(`${JSON.stringify(message)}\n`);
-  }
-
-  async close(): Promise<void> {
-    this.#toServer.end();
-    this.onclose?.();
-  }
-}
-
-async function connectLegacy(served: ReturnType<typeof serve>, answer?: (message: string) => object) {
-  const client = new LegacyClient(
-    { name: "test", version: "1" },
-    { capabilities: answer === undefined ? {} : { elicitation: {} } },
-  );
-  if (answer !== undefined) {
-    client.setRequestHandler(ElicitRequestSchema, ({ params }) => answer(params.message) as never);
-  }
-  await client.connect(new StreamTransport(served) as never);
-  return client;
-}
-
-async function connectModern(served: ReturnType<typeof serve>, answer?: (message: string) => object) {
-  const client = new ModernClient(
-    { name: "test", version: "1" },
-    {
-      capabilities: answer === undefined ? {} : { elicitation: { form: {} } },
-      versionNegotiation: { mode: "auto" },
-    },
-  );
-  if (answer !== undefined) {
-    client.setRequestHandler("elicitation/create", async ({ params }) => answer(params.message) as never);
-  }
-  await client.connect(new StreamTransport(served) as never);
-  return client;
-}
-
-const CONNECT = { "2025-11-25": connectLegacy, "2026-07-28": connectModern };
-type Era = keyof typeof CONNECT;
-const ERAS: Era[] = ["2025-11-25", "2026-07-28"];
 const EXECUTE = { name: "execute_program", arguments: { code: "1" } };
 
 describe.each(ERAS)("a client of %s", (era) => {
@@ -201,16 +130,6 @@ describe.each(ERAS)("a client of %s", (era) => {
   });
 });
 
-function progressOptions(era: Era, onprogress: (progress: never) => void): [never?, never?] {
-  const options = { onprogress } as never;
-  return era === "2025-11-25" ? [undefined as never, options] : [options];
-}
-
-function signalOptions(era: Era, signal: AbortSignal): [never?, never?] {
-  const options = { signal } as never;
-  return era === "2025-11-25" ? [undefined as never, options] : [options];
-}
-
 describe("a connection", () => {
   it("announces when the set of servers has changed", async () => {
     const catalog = new FakeCatalog([]);
@@ -307,37 +226,24 @@ describe("a connection", () => {
         ? executed(buildFailure("ToolError", "denied"))
         : executed({ data: decision });
     });
-    const transport = new StreamTransport(served);
-    const messages: Message[] = [];
-    transport.onmessage = (message) => messages.push(message as Message);
-    await transport.start();
-    const send = async (id: number, params: object) => {
-      const _meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { name: "raw", version: "1" },
-        "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {} } },
-      };
-      const request = { jsonrpc: "2.0", id, method: "tools/call", params: { ...EXECUTE, ...params, _meta } };
-      await transport.send(request);
-      return expect.poll(() => messages.find((message) => message.id === id)?.result).toBeDefined();
-    };
+    const client = new RawClient(served);
+    const send = (id: number, params: object) => client.callModern(id, { ...EXECUTE, ...params });
     const answers = { inputResponses: { approval: { action: "accept", content: { decision: "once" } } } };
-    await send(1, {});
-    const question = messages.find(({ id }) => id === 1)?.result;
-    expect(question).toMatchObject({ resultType: "input_required", requestState: expect.any(String) });
-    await send(2, { ...answers, requestState: "guessed" });
-    expect(messages.find(({ id }) => id === 2)?.result).toMatchObject({
-      isError: true,
-      content: [{ text: "the program that asked is over; run it again" }],
+    const question = await send(1, {});
+    expect(question.result).toMatchObject({ resultType: "input_required", requestState: expect.any(String) });
+    const requestState = question.result?.requestState;
+    expect(await send(2, { ...answers, requestState: "guessed" })).toMatchObject({
+      result: {
+        isError: true,
+        content: [{ text: "the program that asked is over; run it again" }],
+      },
     });
-    await send(3, { ...answers, requestState: question?.requestState });
-    expect(messages.find(({ id }) => id === 3)?.result).toMatchObject({
-      content: [{ text: '[Script executed successfully]\n"once"' }],
+    expect(await send(3, { ...answers, requestState })).toMatchObject({
+      result: { content: [{ text: '[Script executed successfully]\n"once"' }] },
     });
-    await send(4, { ...answers, requestState: question?.requestState });
-    expect(messages.find(({ id }) => id === 4)?.result).toMatchObject({ isError: true });
+    expect(await send(4, { ...answers, requestState })).toMatchObject({ result: { isError: true } });
     expect(asked).toBe(1);
-    await transport.close();
+    client.end();
     await served.ended;
   });
 });

@@ -35,6 +35,13 @@ describe("the reply to a program that ran", () => {
     ["printed", { data: "hi" }, { consoleText: "hi\n", resultFrom: "console" as const }, "hi"],
     ["printed nothing", { data: "" }, { resultFrom: "console" as const }, "(no output)"],
     ["printed spaces", { data: "" }, { consoleText: " \n", resultFrom: "console" as const }, "(no output)"],
+    ["printed JSON last", { data: 42 }, { consoleText: "a\n42\n", resultFrom: "line" as const }, "a\n42"],
+    [
+      "printed JSON last, past what is shown",
+      { data: 42 },
+      { consoleText: "aa\n... (truncated)\n", resultFrom: "line" as const },
+      "aa\n... (truncated)\n42",
+    ],
     ["set a result", { data: { a: [1] } }, {}, '{"a":[1]}'],
     ["set null", { data: null }, {}, "null"],
     ["printed and set a result", { data: 1 }, { consoleText: "a\nb\n" }, "a\nb\n1"],
