@@ -4,7 +4,7 @@ import type { RunApprovals } from "./approvals.ts";
 import { normalizeResult, resultBytes } from "./normalize-result.ts";
 import { decide, type Policy } from "./policy.ts";
 import type { SchemaValidator } from "./schema-validator.ts";
-import type { ToolServers } from "./tool-servers.ts";
+import type { ToolServer, ToolServers } from "./tool-servers.ts";
 import type { KnownTool, ToolTable } from "./tool-table.ts";
 import { UpstreamError, type UpstreamErrorCode } from "./upstream-error.ts";
 
@@ -29,6 +29,7 @@ const NOT_CONNECTED: ReadonlySet<UpstreamErrorCode> = new Set([
   "start_failed",
   "handshake_failed",
   "connect_timeout",
+  "backing_off",
 ]);
 
 /** Who denies where there is nobody to ask. */
@@ -90,24 +91,38 @@ export class Dispatcher implements CallDispatcher {
     return { ...outcome, error: { ...outcome.error, message: redact(outcome.error.message) } };
   }
 
+  /** The tool's server as it is now, or why the tool is not what it was. */
+  async #connect(
+    tool: KnownTool,
+    signal: AbortSignal,
+  ): Promise<{ server: ToolServer; drift?: undefined } | { drift: string }> {
+    const { servers } = this.#options;
+    let server = await servers.connect(tool.server, signal);
+    if (server.definitionDigest(tool.name) === tool.definitionDigest) return { server };
+    server = await servers.connect(tool.server, signal, { hasDrifted: true });
+    const digest = server.definitionDigest(tool.name);
+    if (digest === tool.definitionDigest) return { server };
+    const what = digest === undefined ? "is no longer listed" : "has changed";
+    return {
+      drift: `'${tool.namespacedName}' ${what} by its server since its types were generated; run \`ptc generate\``,
+    };
+  }
+
   async #decide(
     call: RequestedCall,
     run: { approvals: RunApprovals; signal: AbortSignal },
   ): Promise<CallOutcome> {
-    const { tools, policy, servers, validator } = this.#options;
+    const { tools, policy, validator } = this.#options;
     const tool = tools.get(call.tool);
     const decision = tool === undefined ? "unavailable" : decide(policy, tool);
     if (tool === undefined || decision === "unavailable") {
       return refuse(call.tool, "unavailable", `'${call.tool}' is not available in execute_program`);
     }
     let permission: Decided = { decision: "allowed" };
+    let sent = false;
     try {
-      const server = await servers.connect(tool.server, run.signal);
-      if (server.definitionDigest(tool.name) !== tool.definitionDigest) {
-        const what = server.definitionDigest(tool.name) === undefined ? "is no longer listed" : "has changed";
-        const message = `'${call.tool}' ${what} by its server since its types were generated; run \`ptc generate\``;
-        return refuse(call.tool, "drifted", message);
-      }
+      let found = await this.#connect(tool, run.signal);
+      if (found.drift !== undefined) return refuse(call.tool, "drifted", found.drift);
       const problem = await validator.check(tool.inputSchema, call.arguments);
       if (problem !== undefined) {
         const message = `'${call.tool}' was not called: ${describeProblem("arguments", problem)}`;
@@ -118,14 +133,19 @@ export class Dispatcher implements CallDispatcher {
         permission = { decision: approval.decision, approver: approval.by };
         if (approval.decision === "denied")
           return { ...refuseApproval(call.tool, approval.by), approver: approval.by };
+        // Answering may have taken minutes, and what was approved is the tool as it was.
+        found = await this.#connect(tool, run.signal);
+        if (found.drift !== undefined)
+          return { ...refuse(call.tool, "drifted", found.drift), approver: approval.by };
       }
-      const raw = await server.call(tool.name, call.arguments, run.signal);
+      sent = true;
+      const raw = await found.server.call(tool.name, call.arguments, run.signal);
       return { ...(await this.#answer(tool, raw)), ...permission };
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
       return {
         ...permission,
-        ...(NOT_CONNECTED.has(error.code) ? { decision: "unreachable" } : {}),
+        ...(isUnreachable(error, sent) ? { decision: "unreachable" } : {}),
         ok: false,
         error: callError(call.tool, `'${call.tool}' failed: ${error.message}`, error.retryable),
         bytes: 0,
@@ -154,6 +174,11 @@ export class Dispatcher implements CallDispatcher {
     }
     return { ok: true, data: normalized.data, raw, bytes };
   }
+}
+
+/** Whether the server never got the call. A call that is cancelled says nothing of the server. */
+function isUnreachable({ code }: UpstreamError, sent: boolean): boolean {
+  return NOT_CONNECTED.has(code) || (!sent && code !== "cancelled");
 }
 
 function describeProblem(subject: string, problem: string): string {

@@ -1,9 +1,7 @@
-import type { ToolServer, ToolServers } from "./tool-servers.ts";
-import type { Upstream, UpstreamListing } from "./upstream.ts";
+import { ListedTools, type ListingObserver } from "./listed-tools.ts";
+import type { ConnectToolsOptions, ToolServer, ToolServers } from "./tool-servers.ts";
+import type { Upstream } from "./upstream.ts";
 import { UpstreamError } from "./upstream-error.ts";
-
-/** Is told what a server lists, each time it is asked. */
-export type ListingObserver = (server: string, listing: UpstreamListing) => void;
 
 export interface LiveServer {
   upstream: Upstream;
@@ -15,30 +13,36 @@ export interface LiveServer {
  * it says that its list has changed, so that a tool that is not what it was is noticed before it is called.
  */
 export class LiveToolServers implements ToolServers {
-  readonly #servers: ReadonlyMap<string, LiveServer>;
+  readonly #servers: ReadonlyMap<string, LiveServer & { tools: ListedTools }>;
   readonly #digest: (definition: unknown) => string;
-  readonly #onListed: ListingObserver;
-  readonly #listings = new Map<string, Promise<ReadonlyMap<string, unknown>>>();
 
   /** @param digest the digest that `ptc generate` recorded of a definition. */
   constructor(
     servers: ReadonlyMap<string, LiveServer>,
     digest: (definition: unknown) => string,
-    onListed: ListingObserver = () => {},
+    observer?: ListingObserver,
   ) {
-    this.#servers = servers;
+    this.#servers = new Map(
+      [...servers].map(([name, server]) => [
+        name,
+        { ...server, tools: new ListedTools(server.upstream, observer) },
+      ]),
+    );
     this.#digest = digest;
-    this.#onListed = onListed;
-    for (const [name, { upstream }] of servers) upstream.onToolsChanged(() => this.#listings.delete(name));
   }
 
-  async connect(name: string, signal: AbortSignal): Promise<ToolServer> {
+  async connect(
+    name: string,
+    signal: AbortSignal,
+    { hasDrifted = false }: ConnectToolsOptions = {},
+  ): Promise<ToolServer> {
     const server = this.#servers.get(name);
     if (server === undefined) {
       throw new UpstreamError("start_failed", `server '${name}' is not in the configuration`);
     }
-    const definitions = await unlessAborted(this.#definitions(name, server.upstream), signal);
-    const { upstream, callTimeoutMs } = server;
+    const { upstream, callTimeoutMs, tools } = server;
+    const listing = hasDrifted ? tools.reconsider() : tools.definitions();
+    const definitions = await unlessAborted(listing, signal);
     return {
       definitionDigest: (tool) => {
         const definition = definitions.get(tool);
@@ -55,35 +59,8 @@ export class LiveToolServers implements ToolServers {
 
   /** Asks a server what it lists, unless that is known. @throws UpstreamError */
   async list(name: string): Promise<void> {
-    const server = this.#servers.get(name);
-    if (server !== undefined) await this.#definitions(name, server.upstream);
+    await this.#servers.get(name)?.tools.definitions();
   }
-
-  /** One listing serves all that wait for it; one that failed is asked again by the next. */
-  #definitions(name: string, upstream: Upstream): Promise<ReadonlyMap<string, unknown>> {
-    const known = this.#listings.get(name);
-    if (known !== undefined) return known;
-    const listing = upstream.list().then((listed) => {
-      this.#onListed(name, listed);
-      return byName(listed.tools);
-    });
-    this.#listings.set(name, listing);
-    listing.catch(() => {
-      if (this.#listings.get(name) === listing) this.#listings.delete(name);
-    });
-    return listing;
-  }
-}
-
-/** Tools by protocol name; of two with one name the first counts, as in the generated modules. */
-function byName(tools: readonly unknown[]): ReadonlyMap<string, unknown> {
-  const definitions = new Map<string, unknown>();
-  for (const tool of tools) {
-    if (typeof tool !== "object" || tool === null || !("name" in tool) || typeof tool.name !== "string")
-      continue;
-    if (!definitions.has(tool.name)) definitions.set(tool.name, tool);
-  }
-  return definitions;
 }
 
 /** The run may end while it waits; what it waited for goes on, for others. */

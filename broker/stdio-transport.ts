@@ -22,6 +22,8 @@ export interface StdioDiagnosis {
   spawnError: Error | undefined;
   /** Set when it ended of its own accord. */
   exit: { code: number | null; signal: NodeJS.Signals | null } | undefined;
+  /** It was ended because a message of it went on beyond all bounds. */
+  overflowed: boolean;
   /** The first line of output that was no message. */
   firstGarbage: string | undefined;
   /** The end of what it wrote to stderr. */
@@ -50,6 +52,7 @@ export class StdioTransport implements MessageTransport {
   readonly #diagnosis: StdioDiagnosis = {
     spawnError: undefined,
     exit: undefined,
+    overflowed: false,
     firstGarbage: undefined,
     stderrTail: "",
   };
@@ -152,6 +155,7 @@ export class StdioTransport implements MessageTransport {
     try {
       lines = this.#splitter.push(chunk);
     } catch (error) {
+      this.#diagnosis.overflowed = true;
       this.#child?.stdout.destroy();
       if (this.#child?.pid !== undefined) signalGroup(this.#child.pid, "SIGKILL");
       this.onerror?.(error as Error);

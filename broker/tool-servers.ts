@@ -10,8 +10,16 @@ export interface ToolServer {
   call(tool: string, args: unknown, signal: AbortSignal): Promise<unknown>;
 }
 
+export interface ConnectToolsOptions {
+  /**
+   * A definition is not the one that programs were made for. What the server lists is asked again where that may be out
+   * of date, and has been passed on to whoever makes programs' types from it when `connect` resolves.
+   */
+  hasDrifted?: boolean;
+}
+
 /** Connects to servers on first use. */
 export interface ToolServers {
   /** @throws UpstreamError when the server cannot be reached. */
-  connect(server: string, signal: AbortSignal): Promise<ToolServer>;
+  connect(server: string, signal: AbortSignal, options?: ConnectToolsOptions): Promise<ToolServer>;
 }

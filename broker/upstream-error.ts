@@ -2,6 +2,8 @@ export type UpstreamErrorCode =
   | "start_failed"
   | "handshake_failed"
   | "connect_timeout"
+  /** It failed a short while ago, so it was not tried. */
+  | "backing_off"
   | "call_timeout"
   | "disconnected"
   | "protocol_error"

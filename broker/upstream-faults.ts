@@ -166,6 +166,9 @@ export class UpstreamFaults {
 }
 
 function describeEnd(diagnosis: Diagnosis): string {
+  if (diagnosis?.overflowed === true) {
+    return "answered with a message too large to read, and was ended; ask it for less at a time";
+  }
   if (diagnosis?.exit === undefined) return "closed the connection";
   const { code, signal } = diagnosis.exit;
   return `${signal === null ? `exited with code ${code}` : `was killed by ${signal}`}${describeOutput(diagnosis)}`;

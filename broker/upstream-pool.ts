@@ -68,6 +68,10 @@ class PooledUpstream implements Upstream {
   readonly #backoff: Backoff;
   readonly #idleMs: number | undefined;
   readonly #listeners = new Set<(change: ToolsChange) => void>();
+  /** How many uses of each connection are under way. */
+  readonly #uses = new Map<UpstreamConnection, number>();
+  /** Connections that end with their last use. */
+  readonly #retired = new Set<UpstreamConnection>();
   #active = 0;
   #idleTimer: NodeJS.Timeout | undefined;
   #connecting: { promise: Promise<UpstreamConnection>; abort: AbortController } | undefined;
@@ -87,8 +91,7 @@ class PooledUpstream implements Upstream {
   }
 
   async list(signal?: AbortSignal): Promise<UpstreamListing> {
-    return this.#use(async () => {
-      const connection = await this.#connect(signal);
+    return this.#use(signal, async (connection) => {
       const tools = await connection.listTools(signal);
       const { implementation, protocolVersion } = connection;
       return { implementation, protocolVersion, tools };
@@ -96,10 +99,7 @@ class PooledUpstream implements Upstream {
   }
 
   async call(tool: string, args: unknown, options: UpstreamCallOptions): Promise<unknown> {
-    return this.#use(async () => {
-      const connection = await this.#connect(options.signal);
-      return connection.callTool(tool, args, options);
-    });
+    return this.#use(options.signal, (connection) => connection.callTool(tool, args, options));
   }
 
   onToolsChanged(listener: (change: ToolsChange) => void): () => void {
@@ -112,15 +112,24 @@ class PooledUpstream implements Upstream {
     };
   }
 
+  renew(): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    if (connection === undefined) return;
+    if (this.#uses.has(connection)) this.#retired.add(connection);
+    else void connection.close();
+  }
+
   async close(): Promise<void> {
     clearTimeout(this.#idleTimer);
     const { promise, abort } = this.#connecting ?? {};
-    const connection = this.#connection;
+    const connections = [this.#connection, ...this.#retired];
     this.#connecting = undefined;
     this.#connection = undefined;
+    this.#retired.clear();
     abort?.abort();
     // Whoever started it takes care of one that is done too late to be aborted.
-    await Promise.allSettled([promise, connection?.close()]);
+    await Promise.allSettled([promise, ...connections.map((connection) => connection?.close())]);
   }
 
   async shutDown(): Promise<void> {
@@ -129,17 +138,34 @@ class PooledUpstream implements Upstream {
   }
 
   /** Keeps the connection from being ended as idle while it is in use. */
-  async #use<T>(work: () => Promise<T>): Promise<T> {
+  async #use<T>(
+    signal: AbortSignal | undefined,
+    work: (connection: UpstreamConnection) => Promise<T>,
+  ): Promise<T> {
     clearTimeout(this.#idleTimer);
     this.#active++;
+    let connection: UpstreamConnection | undefined;
     try {
-      return await work();
+      connection = await this.#connect(signal);
+      this.#uses.set(connection, (this.#uses.get(connection) ?? 0) + 1);
+      return await work(connection);
     } finally {
+      if (connection !== undefined) this.#release(connection);
       this.#active--;
       if (this.#active === 0 && this.#idleMs !== undefined) {
         this.#idleTimer = setTimeout(() => this.#endIdle(), this.#idleMs).unref();
       }
     }
+  }
+
+  #release(connection: UpstreamConnection): void {
+    const others = (this.#uses.get(connection) ?? 1) - 1;
+    if (others > 0) {
+      this.#uses.set(connection, others);
+      return;
+    }
+    this.#uses.delete(connection);
+    if (this.#retired.delete(connection)) void connection.close();
   }
 
   #endIdle(): void {
@@ -189,7 +215,9 @@ class PooledUpstream implements Upstream {
   }
 
   #follow(connection: UpstreamConnection): void {
-    connection.onToolsChanged(() => this.#announce("announced"));
+    connection.onToolsChanged(() => {
+      if (this.#connection === connection) this.#announce("announced");
+    });
   }
 
   #onLost(connection: UpstreamConnection, reason: UpstreamError): void {
@@ -215,14 +243,10 @@ class PooledUpstream implements Upstream {
     const last = this.#lastFailure;
     const seconds = Math.ceil(waitMs / 1_000);
     const reason = last === undefined ? `server '${this.name}' failed` : last.message;
-    throw new UpstreamError(
-      last?.code ?? "disconnected",
-      `${reason}; it will be tried again in ${seconds} s`,
-      {
-        cause: last,
-        retryable: true,
-      },
-    );
+    throw new UpstreamError("backing_off", `${reason}; it will be tried again in ${seconds} s`, {
+      cause: last,
+      retryable: true,
+    });
   }
 
   /** Waits for a start that others may be waiting for as well, and which goes on without this caller. */

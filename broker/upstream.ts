@@ -41,6 +41,8 @@ export interface Upstream {
   call(tool: string, args: unknown, options: UpstreamCallOptions): Promise<unknown>;
   /** The listener is told when what was listed may no longer be so. Returns a function that removes it. */
   onToolsChanged(listener: (change: ToolsChange) => void): () => void;
+  /** Has its next use start the server anew. The connection is ended as soon as nothing is under way on it. */
+  renew(): void;
   /** Ends the connection. The server is started again when it is next used. */
   close(): Promise<void>;
 }

@@ -5,7 +5,8 @@ import { ArchiveWriter } from "../archive/archive-writer.ts";
 import type { Approver } from "../broker/approvals.ts";
 import { AuditLog } from "../broker/audit-log.ts";
 import { Dispatcher } from "../broker/dispatcher.ts";
-import { type ListingObserver, LiveToolServers } from "../broker/live-tool-servers.ts";
+import type { ListingObserver } from "../broker/listed-tools.ts";
+import { LiveToolServers } from "../broker/live-tool-servers.ts";
 import { Redactor } from "../broker/redaction.ts";
 import { IsolatingValidator } from "../broker/schema-validator.ts";
 import type { UpstreamConnection } from "../broker/upstream.ts";
@@ -45,12 +46,11 @@ interface ProgramOptions extends Omit<RunOptions, "limits" | "typecheck"> {
 export interface CompositionOptions extends PoolOptions {
   /** Sandboxes that are kept started; none without it. */
   warm?: number;
-  onListed?: ListingObserver;
+  listingObserver?: ListingObserver;
   onWarning: (message: string) => void;
 }
 
 export interface Execution {
-  upstreams: UpstreamPool;
   servers: LiveToolServers;
   /** Starts ahead what the first program would have to wait for. */
   warm(): void;
@@ -81,7 +81,7 @@ export function composeExecution(
   const engine = new DockerEngine();
   const swept = sweepContainers(engine, self).catch(() => {});
   const pool = composeUpstreams(configuration, state, options);
-  const servers = composeServers(configuration, pool, options.onListed);
+  const servers = composeServers(configuration, pool, options.listingObserver);
   const validator = new IsolatingValidator(moduleUrl("broker/schema-worker"));
   const sandboxes = composeSandboxes(configuration, { engine, state, self }, options.warm ?? 0);
   const redactor = new Redactor(configuration.secrets, configuration.credentials);
@@ -102,7 +102,6 @@ export function composeExecution(
   const policy = buildPolicy(configuration);
   const parts = { sandboxes, redactor, typeChecker, clock, toolVersion: version };
   return {
-    upstreams: pool,
     servers,
     warm() {
       sandboxes.prime();
@@ -227,13 +226,13 @@ function redactListing(connection: UpstreamConnection, redactor: Redactor): Upst
 function composeServers(
   configuration: Configuration,
   pool: UpstreamPool,
-  onListed: ListingObserver | undefined,
+  listingObserver: ListingObserver | undefined,
 ): LiveToolServers {
   const servers = configuration.servers.flatMap(({ name, callTimeoutMs }) => {
     const upstream = pool.get(name);
     return upstream === undefined ? [] : [[name, { upstream, callTimeoutMs }] as const];
   });
-  return new LiveToolServers(new Map(servers), definitionDigest, onListed);
+  return new LiveToolServers(new Map(servers), definitionDigest, listingObserver);
 }
 
 /** This process's place on disk, after what dead ptc processes left in theirs has been cleared away. */

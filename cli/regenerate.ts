@@ -10,8 +10,7 @@ import type { Configuration, ServerConfiguration } from "./configuration/configu
 import { generatedDirectory } from "./generated-modules.ts";
 
 /**
- * Writes modules, catalog and lock for what one server has just listed; the other servers stay as they were. Returns whether
- * that changed anything on disk.
+ * Writes modules, catalog and lock for what one server has just listed; the other servers stay as they were.
  *
  * @throws CatalogError
  */
@@ -19,13 +18,30 @@ export async function regenerate(
   configuration: Configuration,
   server: ServerConfiguration,
   listing: UpstreamListing,
+): Promise<void> {
+  await writeAgain(configuration, [describeListing(server, listing)]);
+}
+
+/**
+ * Writes again whatever is missing of the generated files, or was edited, from what the servers listed last. Returns whether
+ * there was anything.
+ *
+ * @throws CatalogError
+ */
+export async function repairGenerated(configuration: Configuration): Promise<boolean> {
+  return writeAgain(configuration, []);
+}
+
+async function writeAgain(
+  configuration: Configuration,
+  listings: readonly ServerListing[],
 ): Promise<boolean> {
   const directory = generatedDirectory(configuration);
   const previous = await readCatalog(directory);
   const plan = await planGeneration({
-    listings: [describeListing(server, listing)],
+    listings,
     previous,
-    keep: configuration.servers.map(({ name }) => name).filter((name) => name !== server.name),
+    keep: configuration.servers.map(({ name }) => name),
     modules: readModules(directory, previous),
   });
   const { written, removed } = await writeGenerated(directory, plan.files);

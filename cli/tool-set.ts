@@ -40,15 +40,14 @@ export async function loadToolSet(configuration: Configuration): Promise<ToolSet
       });
     }
   }
-  return {
-    stored,
-    tools,
-    modules: new GeneratedModules(
-      folder,
-      servers.map(({ module }) => module),
-    ),
-    directory: new ToolDirectory(servers, (tool) => decide(policy, tool) !== "unavailable"),
-  };
+  const directory = new ToolDirectory(servers, (tool) => decide(policy, tool) !== "unavailable");
+  const callable = new Set(directory.names());
+  const modules = new GeneratedModules(
+    folder,
+    servers.map(({ module }) => module),
+    (name) => callable.has(name),
+  );
+  return { stored, tools, modules, directory };
 }
 
 export function buildPolicy({ tools, approvals }: Configuration): Policy {

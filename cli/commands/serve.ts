@@ -52,7 +52,10 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
   const runner: ProgramRunner = {
     async run(program, options) {
       const execution = await compose();
-      const executed = await execution.run(program, await catalog.current(), { ...options, source: "serve" });
+      const executed = await execution.run(program, await catalog.forProgram(), {
+        ...options,
+        source: "serve",
+      });
       void executed.recorded.then((problem) => problem === undefined || onWarning(problem));
       return executed;
     },
@@ -95,24 +98,14 @@ async function composeServing(
     idleMs: IDLE_MS,
     warm: configuration.sandbox.warm,
     onWarning,
-    onListed: (server, listing) => void catalog.absorb(server, listing),
+    listingObserver: {
+      listed: (server, listing) => catalog.absorb(server, listing),
+      failed: (server, { message }) => miss(server, message, catalog, onWarning),
+      isSuperseded: (server) => catalog.isSuperseded(server),
+    },
   });
-  followChanges(execution, catalog, onWarning);
   void listUnknownServers(execution, catalog, onWarning);
   return execution;
-}
-
-/** A server that says that its tools have changed is asked for them at once. */
-function followChanges(
-  { upstreams, servers }: Execution,
-  catalog: ServedCatalog,
-  onWarning: (message: string) => void,
-): void {
-  for (const upstream of upstreams.all()) {
-    upstream.onToolsChanged((change) => {
-      if (change === "announced") void list(upstream.name, servers, catalog, onWarning);
-    });
-  }
 }
 
 /** Servers that were never listed are, in the background, so that ptc is useful before anybody ran `ptc generate`. */
@@ -136,7 +129,11 @@ async function list(
     await servers.list(name);
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error;
-    catalog.miss(name, error.message);
-    onWarning(error.message);
+    miss(name, error.message, catalog, onWarning);
   }
+}
+
+function miss(name: string, why: string, catalog: ServedCatalog, onWarning: (message: string) => void): void {
+  catalog.miss(name, why);
+  onWarning(why);
 }

@@ -4,7 +4,7 @@ import { Dispatcher } from "../../broker/dispatcher.ts";
 import type { Policy } from "../../broker/policy.ts";
 import { IsolatingValidator } from "../../broker/schema-validator.ts";
 import type { KnownTool } from "../../broker/tool-table.ts";
-import { UpstreamError } from "../../broker/upstream-error.ts";
+import { UpstreamError, type UpstreamErrorCode } from "../../broker/upstream-error.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 
 const NAME = "mcp__my_files__get.file";
@@ -14,6 +14,11 @@ interface Scene {
   policy?: Partial<Policy>;
   listedDigest?: string | undefined;
   answer?: () => unknown;
+  /** What the server turns out to list when it is asked about a drift. */
+  listedAfterDrift?: string;
+  /** What the server lists once somebody has answered. */
+  listedAfterAsking?: string;
+  connectError?: UpstreamError;
   approve?: ApprovalAnswer["decision"][];
   calls?: { tool: string; arguments: unknown }[];
 }
@@ -31,8 +36,9 @@ async function play({ tool, policy, answer, approve = [], calls, ...rest }: Scen
     destructive: false,
     ...tool,
   };
+  let listed = "listedDigest" in rest ? rest.listedDigest : "d1";
   const server = {
-    definitionDigest: () => ("listedDigest" in rest ? rest.listedDigest : "d1"),
+    definitionDigest: () => listed,
     async call(...args: unknown[]) {
       called.push(args.slice(0, 2));
       return (answer ?? (() => ({ content: [{ type: "text", text: "hi" }] })))();
@@ -43,9 +49,17 @@ async function play({ tool, policy, answer, approve = [], calls, ...rest }: Scen
     tools: new Map([[NAME, known]]),
     policy: { allow: undefined, block: [], ask: [], neverAsk: [], ...policy },
     servers: {
-      async connect(name) {
-        connected.push(name);
-        return server;
+      async connect(name, _signal, { hasDrifted = false } = {}) {
+        if (rest.connectError !== undefined) throw rest.connectError;
+        connected.push(hasDrifted ? `${name}, drifted` : name);
+        if (hasDrifted) listed = rest.listedAfterDrift ?? listed;
+        return {
+          ...server,
+          definitionDigest: (
+            (digest) => () =>
+              digest
+          )(listed),
+        };
       },
     },
     validator: new IsolatingValidator(),
@@ -53,6 +67,7 @@ async function play({ tool, policy, answer, approve = [], calls, ...rest }: Scen
   const approvals = new RunApprovals("run-1", {
     async ask(request) {
       asked.push(request);
+      listed = rest.listedAfterAsking ?? listed;
       return { decision: approve.shift() ?? "denied", by: "somebody" };
     },
   });
@@ -62,6 +77,14 @@ async function play({ tool, policy, answer, approve = [], calls, ...rest }: Scen
     outcomes.push(await dispatcher.dispatch(call, run));
   }
   return { outcomes, outcome: outcomes[0], called, asked, connected, state: approvals.state };
+}
+
+function failure(code: UpstreamErrorCode): UpstreamError {
+  return new UpstreamError(code, "server 'my-files' failed");
+}
+
+function raise(code: UpstreamErrorCode): never {
+  throw failure(code);
 }
 
 describe("dispatching a call", () => {
@@ -96,6 +119,21 @@ describe("dispatching a call", () => {
       error: { message: expect.stringContaining(`${what} by its server`) },
     });
     expect(called).toEqual([]);
+  });
+
+  it("goes on when the server, asked again, has the tool that programs were made for", async () => {
+    const { outcome, connected } = await play({ listedDigest: "d0", listedAfterDrift: "d1" });
+    expect(outcome).toMatchObject({ ok: true });
+    expect(connected).toEqual(["my-files", "my-files, drifted"]);
+  });
+
+  it.each<[string, string, Scene]>([
+    ["in its pause after a failure", "unreachable", { answer: () => raise("backing_off") }],
+    ["not to be started", "unreachable", { answer: () => raise("start_failed") }],
+    ["lost while it lists", "unreachable", { connectError: failure("disconnected") }],
+    ["lost while it works", "allowed", { answer: () => raise("disconnected") }],
+  ])("knows whether a server that is %s may have had the call", async (_what, decision, scene) => {
+    expect((await play(scene)).outcome).toMatchObject({ ok: false, decision });
   });
 
   it("refuses bad arguments before the server sees them, naming the property", async () => {
@@ -173,6 +211,22 @@ describe("approvals", () => {
     const { asked, outcomes } = await play({ tool: { destructive: true }, approve: ["run"], calls: twice });
     expect(asked).toHaveLength(1);
     expect(outcomes.map(({ ok }) => ok)).toEqual([true, true]);
+  });
+
+  it("are for the tool as it was: one that has changed meanwhile is not called", async () => {
+    const { outcome, called, asked } = await play({
+      tool: { destructive: true },
+      approve: ["once"],
+      listedAfterAsking: "d2",
+    });
+    expect(asked).toHaveLength(1);
+    expect(outcome).toMatchObject({
+      ok: false,
+      decision: "drifted",
+      approver: "somebody",
+      error: { message: expect.stringContaining("has changed by its server") },
+    });
+    expect(called).toEqual([]);
   });
 
   it("that are denied keep the call from the server", async () => {

@@ -131,7 +131,7 @@ describe("a server in the pool", () => {
       const before = connect.mock.calls.length;
       clock.time += pauseMs - 1;
       expect(await upstreamErrorOf(go(upstream))).toMatchObject({
-        code: "disconnected",
+        code: "backing_off",
         message: "server 'x' exited with code 1; it will be tried again in 1 s",
         retryable: true,
       });
@@ -162,7 +162,7 @@ describe("a server in the pool", () => {
       "server 'x' did not start",
     ]);
     expect(await upstreamErrorOf(upstream.list())).toMatchObject({
-      code: "start_failed",
+      code: "backing_off",
       message: "server 'x' did not start; it will be tried again in 1 s",
       retryable: true,
     });
@@ -198,6 +198,45 @@ describe("a server in the pool", () => {
     remove();
     connections[1]?.changeTools();
     expect(early).toHaveBeenCalledTimes(3);
+  });
+
+  it("is started anew when it is to be, while calls on the connection before end as they would have", async () => {
+    const { connections, upstream } = setUp();
+    await go(upstream);
+    let answer = (_: { tool: string; args: unknown }) => {};
+    const [first] = connections;
+    if (first !== undefined) {
+      first.callTool = () =>
+        new Promise((resolve) => {
+          answer = resolve;
+        });
+    }
+    const changed = vi.fn();
+    upstream.onToolsChanged(changed);
+    const calls = [go(upstream), go(upstream)];
+    await vi.waitFor(() => expect(answer).not.toHaveLength(0));
+    upstream.renew();
+    await go(upstream);
+    expect(connections.map(({ closed }) => closed)).toEqual([false, false]);
+    first?.changeTools();
+    expect(changed).not.toHaveBeenCalled();
+    answer({ tool: "late", args: {} });
+    expect(await calls[1]).toEqual({ tool: "late", args: {} });
+    expect(first?.closed).toBe(false);
+    await upstream.close();
+    expect(connections.map(({ closed }) => closed)).toEqual([true, true]);
+  });
+
+  it("has an old connection ended with the last call on it, or at once", async () => {
+    const { connections, upstream } = setUp();
+    const call = go(upstream);
+    await vi.waitFor(() => expect(connections).toHaveLength(1));
+    upstream.renew();
+    await call;
+    await vi.waitFor(() => expect(connections[0]?.closed).toBe(true));
+    await go(upstream);
+    upstream.renew();
+    expect(connections[1]?.closed).toBe(true);
   });
 
   it("can be closed and used again", async () => {

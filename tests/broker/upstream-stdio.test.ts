@@ -198,7 +198,8 @@ describe("a call", () => {
     });
     expect(await upstreamErrorOf(connection.callTool("go", {}, callOptions()))).toMatchObject({
       code: "disconnected",
-      message: "server 'x' was killed by SIGKILL",
+      message:
+        "server 'x' answered with a message too large to read, and was ended; ask it for less at a time",
     });
     expect(pids.filter(isAlive)).toEqual([]);
   });

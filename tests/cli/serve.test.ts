@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
@@ -92,6 +93,63 @@ describe("ptc serve", () => {
     await project.ptc(["generate"]);
     expect((await call(client, "list_callable_tools")).text).toBe("[]");
     expect(announced).toBe(1);
+    await client.close();
+  });
+
+  it("is not held up by a server that announces changes without end", async () => {
+    const project = newProject({
+      "ptc.yaml": {
+        servers: [
+          fixtureServer("restless", "announces-without-end.mjs"),
+          fixtureServer("docs", "documents.mjs"),
+        ],
+      },
+    });
+    await project.generate();
+    const { client, pid } = await project.serve();
+    expect((await run(client, "await mcp__restless__go({}).catch(() => {}); result = 1")).isError).toBe(
+      false,
+    );
+    for (let i = 0; i < 3; i++) {
+      const { text } = await run(
+        client,
+        'result = (await mcp__docs__get_document({ documentId: "a" })).title',
+      );
+      expect(text).toBe('[Script executed successfully]\n"Document a"');
+      expect((await call(client, "search_tools", { query: "document" })).text).toContain("mcp__docs__");
+    }
+    await client.close();
+    await expect.poll(() => startTimeOf(pid), { timeout: 20_000 }).toBeUndefined();
+  });
+
+  it("starts a server anew whose tools another process has generated since", async () => {
+    const project = newProject({ "ptc.yaml": "" });
+    const tool = (description: string) => [{ name: "go", description, inputSchema: { type: "object" } }];
+    project.write("tools.json", tool("old"));
+    const file = join(project.directory, "tools.json");
+    project.write("ptc.yaml", { servers: [fixtureServer("upgraded", "tools-from-file.mjs", [file])] });
+    await project.generate();
+    const { client } = await project.serve();
+    const program = "await mcp__upgraded__go({}); result = 1";
+    expect((await run(client, program)).isError).toBe(false);
+    project.write("tools.json", tool("new"));
+    await project.generate();
+    expect(await run(client, program)).toEqual({
+      isError: false,
+      text: "[Script executed successfully]\n1",
+    });
+    await client.close();
+  });
+
+  it("writes modules again that somebody has deleted", async () => {
+    const project = documents();
+    await project.generate();
+    const { client, stderr } = await project.serve();
+    rmSync(join(project.directory, "generated/servers"), { recursive: true });
+    const program = `import { getDocument } from "./servers/my_documents/index.js";
+      result = (await getDocument({ documentId: "a" })).title`;
+    expect((await run(client, program)).text).toBe('[Script executed successfully]\n"Document a"');
+    expect(stderr()).toContain("the module of server 'my-documents' was missing");
     await client.close();
   });
 

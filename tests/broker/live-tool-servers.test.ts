@@ -1,0 +1,213 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { ListingObserver } from "../../broker/listed-tools.ts";
+import { LiveToolServers } from "../../broker/live-tool-servers.ts";
+import type { ToolsChange, Upstream, UpstreamListing } from "../../broker/upstream.ts";
+import { UpstreamError } from "../../broker/upstream-error.ts";
+
+/** A server whose one tool has the version that it is given, and which keeps count. */
+class FakeUpstream implements Upstream {
+  readonly name = "x";
+  version = 1;
+  /** What the process that runs lists, when it was started before. */
+  running: number | undefined;
+  listings = 0;
+  renewals = 0;
+  answering: Promise<unknown> = Promise.resolve();
+  announce: (change: ToolsChange) => void = () => {};
+
+  async list(): Promise<UpstreamListing> {
+    this.listings++;
+    this.running ??= this.version;
+    const tools = [{ name: "go", version: this.running }];
+    await this.answering;
+    return { implementation: { name: "x", version: "1" }, protocolVersion: "2025-11-25", tools };
+  }
+
+  async call(): Promise<unknown> {
+    return {};
+  }
+
+  onToolsChanged(listener: (change: ToolsChange) => void): () => void {
+    this.announce = listener;
+    return () => {};
+  }
+
+  renew(): void {
+    this.renewals++;
+    this.running = undefined;
+  }
+
+  async close(): Promise<void> {}
+}
+
+function setUp(overrides: Partial<ListingObserver> = {}) {
+  const upstream = new FakeUpstream();
+  const observer = {
+    listed: vi.fn(async (_server: string, _listing: UpstreamListing) => {}),
+    failed: vi.fn(),
+    isSuperseded: vi.fn(() => false),
+    ...overrides,
+  };
+  const servers = new LiveToolServers(
+    new Map([["x", { upstream, callTimeoutMs: 1_000 }]]),
+    (definition) => `v${(definition as { version: number }).version}`,
+    observer,
+  );
+  const signal = new AbortController().signal;
+  const digest = async (hasDrifted = false) =>
+    (await servers.connect("x", signal, { hasDrifted })).definitionDigest("go");
+  return { upstream, observer, servers, digest };
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("a server that announces changes", () => {
+  it("is listed again at once, and calls wait for what it lists", async () => {
+    const { upstream, observer, digest } = setUp();
+    expect(await digest()).toBe("v1");
+    await vi.advanceTimersByTimeAsync(1_000);
+    upstream.running = 2;
+    upstream.announce("announced");
+    expect(await digest()).toBe("v2");
+    expect(observer.listed).toHaveBeenCalledTimes(2);
+  });
+
+  it("without end is listed with growing pauses, in which its last listing holds", async () => {
+    const { upstream, digest } = setUp();
+    await digest();
+    const flood = setInterval(() => {
+      upstream.running = (upstream.running ?? 0) + 1;
+      for (let i = 0; i < 50; i++) upstream.announce("announced");
+    }, 10);
+    const seen: number[] = [];
+    for (let second = 0; second < 120; second++) {
+      await vi.advanceTimersByTimeAsync(1_000);
+      seen.push(upstream.listings);
+      await digest();
+    }
+    clearInterval(flood);
+    expect(seen.slice(0, 8)).toEqual([2, 2, 3, 3, 3, 3, 4, 4]);
+    expect(seen.at(-1)).toBe(8);
+  });
+
+  it("is listed once more after a listing that it interrupted, not for each announcement", async () => {
+    const { upstream, digest } = setUp();
+    await digest();
+    await vi.advanceTimersByTimeAsync(5_000);
+    let answer = () => {};
+    upstream.answering = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    for (let i = 0; i < 100; i++) upstream.announce("announced");
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(upstream.listings).toBe(2);
+    answer();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(upstream.listings).toBe(3);
+  });
+
+  it("is not listed again before its last listing has been taken in", async () => {
+    let done = () => {};
+    const listed = vi.fn(
+      () =>
+        new Promise<void>((resolve) => {
+          done = resolve;
+        }),
+    );
+    const { upstream, digest } = setUp({ listed });
+    await digest();
+    upstream.announce("announced");
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(upstream.listings).toBe(1);
+    done();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(upstream.listings).toBe(2);
+  });
+
+  it("is as quick to be listed as ever after it was quiet", async () => {
+    const { upstream, digest } = setUp();
+    await digest();
+    for (let second = 0; second < 20; second++) {
+      upstream.announce("announced");
+      await vi.advanceTimersByTimeAsync(1_000);
+    }
+    await vi.advanceTimersByTimeAsync(120_000);
+    const before = upstream.listings;
+    upstream.announce("announced");
+    await vi.advanceTimersByTimeAsync(10);
+    upstream.announce("announced");
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(upstream.listings).toBe(before + 2);
+  });
+
+  it("and cannot be listed is told of, and asked again by the next call", async () => {
+    const { upstream, observer, digest } = setUp();
+    await digest();
+    await vi.advanceTimersByTimeAsync(1_000);
+    const error = new UpstreamError("protocol_error", "server 'x' lists too much");
+    upstream.answering = Promise.reject(error);
+    upstream.announce("announced");
+    await vi.advanceTimersByTimeAsync(0);
+    expect(observer.failed).toHaveBeenCalledExactlyOnceWith("x", error);
+    upstream.answering = Promise.resolve();
+    expect(await digest()).toBe("v1");
+  });
+
+  it("and is then lost is not started for it", async () => {
+    const { upstream, digest } = setUp();
+    await digest();
+    upstream.announce("announced");
+    upstream.announce("disconnected");
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(upstream.listings).toBe(1);
+    await digest();
+    expect(upstream.listings).toBe(2);
+  });
+});
+
+describe("a definition that is not what programs were made for", () => {
+  it("has the server started anew when another process knows of a newer one", async () => {
+    const superseded = { value: false };
+    const { upstream, digest } = setUp({ isSuperseded: () => superseded.value });
+    expect(await digest()).toBe("v1");
+    upstream.version = 2;
+    superseded.value = true;
+    expect(await digest()).toBe("v1");
+    const found = await Promise.all([digest(true), digest(true), digest(true)]);
+    expect(found[0]).toBe("v2");
+    expect(await digest()).toBe("v2");
+    expect(upstream).toMatchObject({ renewals: 1, listings: 2 });
+  });
+
+  it("is told when programs have been told of it, without asking the server again", async () => {
+    let done = () => {};
+    const taken = new Promise<void>((resolve) => {
+      done = resolve;
+    });
+    const { upstream, digest } = setUp({ listed: () => taken });
+    await digest();
+    const told = vi.fn();
+    const found = digest(true).then(told);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(told).not.toHaveBeenCalled();
+    done();
+    await found;
+    expect(told).toHaveBeenCalledExactlyOnceWith("v1");
+    expect(upstream).toMatchObject({ renewals: 0, listings: 1 });
+  });
+
+  it("does not have two processes start their servers for ever", async () => {
+    const { upstream, digest } = setUp({ isSuperseded: () => true });
+    await digest();
+    for (let second = 0; second < 600; second++) {
+      await digest(true);
+      await vi.advanceTimersByTimeAsync(1_000);
+    }
+    expect(upstream.renewals).toBeLessThan(30);
+  });
+});
