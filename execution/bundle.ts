@@ -1,30 +1,27 @@
 import { isBuiltin } from "node:module";
 import { MAX_CODE_BYTES } from "../protocol/limits.ts";
 import { PROGRAM_SCHEME } from "../protocol/paths.ts";
+import { areMissingExports, GENERATED, renderErrors } from "./bundle-errors.ts";
 import { BundlerOverwhelmed, bundle, type Message, type Plugin } from "./bundler.ts";
 import { findComputedImports } from "./computed-imports.ts";
+import { explainAmbiguous, loadMentioned, mentionedToolNames, toolNamesOf } from "./mentioned-tools.ts";
+import { adviseGlobals } from "./missing-export.ts";
+import type { ModuleSource } from "./module-source.ts";
 import type { Program } from "./program.ts";
 
-/** The generated modules that a program may import, by server module. */
-export interface ModuleSource {
-  /** Server modules that exist, sorted. */
-  modules(): readonly string[];
-  /** Source of `servers/<module>/index.ts`; `undefined` when there is none. */
-  load(module: string): Promise<string | undefined>;
-}
-
-export type BundleOutcome = { ok: true; bundle: string } | { ok: false; message: string };
+/** `reason`: what the program imports or takes from imports cannot be had, or its text cannot be bundled at all. */
+type BundleOutcome =
+  | { ok: true; bundle: string }
+  | { ok: false; message: string; reason: "text" | "imports" | "exports" };
 
 /** Deeper nesting overflows the bundler's stack, and it dies noisily. */
 const MAX_BRACKET_DEPTH = 2_000;
-const MAX_GLOBAL_TOOLS = 2_000;
-const MAX_ERRORS_SHOWN = 5;
-const MAX_LINE_CHARS = 200;
+const MAX_SHOWN_CHARS = 200;
 
 /** The bundler writes sources as `<namespace>:<path>`, so this namespace is the scheme that the runner looks for. */
 const PROGRAM = PROGRAM_SCHEME.slice(0, -1);
-const GENERATED = "generated";
 const RUNTIME = "runtime";
+const RESOLVER = "closed-resolver";
 
 /** Where generated modules and global tool names reach the runner, which put the function there. */
 const RUNTIME_SOURCE =
@@ -37,49 +34,56 @@ const RUNTIME_SOURCE =
  */
 export async function bundleProgram(program: Program, source: ModuleSource): Promise<BundleOutcome> {
   const bytes = Buffer.byteLength(program.code);
-  if (bytes > MAX_CODE_BYTES) {
-    return {
-      ok: false,
-      message: `the program is ${bytes} bytes and at most ${MAX_CODE_BYTES} are taken; pass data as data`,
-    };
-  }
-  if (bracketDepth(program.code) > MAX_BRACKET_DEPTH) {
-    return { ok: false, message: `the program nests brackets deeper than ${MAX_BRACKET_DEPTH} levels` };
-  }
+  if (bytes > MAX_CODE_BYTES)
+    return refuseText(
+      `the program is ${bytes} bytes and at most ${MAX_CODE_BYTES} are taken; pass data as data`,
+    );
+  if (bracketDepth(program.code) > MAX_BRACKET_DEPTH)
+    return refuseText(`the program nests brackets deeper than ${MAX_BRACKET_DEPTH} levels`);
   try {
     const [computed] = await findComputedImports(program);
     if (computed !== undefined) {
-      const shown = computed.slice(0, MAX_LINE_CHARS);
-      return { ok: false, message: `${shown}: an import cannot be computed; name the module in a string` };
+      const shown = computed.slice(0, MAX_SHOWN_CHARS);
+      return refuseText(`${shown}: an import cannot be computed; name the module in a string`);
     }
-    const result = await bundle({
-      entryPoints: [PROGRAM],
-      inject: [RUNTIME],
-      plugins: [closedResolver(program, source)],
-      bundle: true,
-      write: false,
-      format: "esm",
-      platform: "node",
-      target: "node22",
-      sourcemap: "inline",
-      sourcesContent: false,
-      legalComments: "none",
-      charset: "utf8",
-      logLevel: "silent",
-      absWorkingDir: "/",
-      tsconfigRaw: { compilerOptions: {} },
-      // The bundler resolves calls of `require`, also of patterns. The runner has one that knows Node's own modules.
-      define: { require: "globalThis.require" },
-    });
-    return { ok: true, bundle: result.outputFiles[0]?.text ?? "" };
+    return { ok: true, bundle: await build(program, source) };
   } catch (error) {
-    if (error instanceof RangeError) return { ok: false, message: "the program nests too deeply" };
-    if (error instanceof BundlerOverwhelmed || error instanceof SyntaxError)
-      return { ok: false, message: error.message };
+    if (error instanceof RangeError) return refuseText("the program nests too deeply");
+    if (error instanceof BundlerOverwhelmed || error instanceof SyntaxError) return refuseText(error.message);
     const messages = error instanceof Error && "errors" in error ? (error.errors as Message[]) : undefined;
     if (messages === undefined) throw error;
-    return { ok: false, message: renderErrors(messages) };
+    const message = await renderErrors(messages, program.code, source);
+    if (areMissingExports(messages)) return { ok: false, message, reason: "exports" };
+    const isRefused = messages.every(({ pluginName }) => pluginName === RESOLVER);
+    return { ok: false, message, reason: isRefused ? "imports" : "text" };
   }
+}
+
+function refuseText(message: string): BundleOutcome {
+  return { ok: false, message, reason: "text" };
+}
+
+async function build(program: Program, source: ModuleSource): Promise<string> {
+  const result = await bundle({
+    entryPoints: [PROGRAM],
+    inject: [RUNTIME],
+    plugins: [closedResolver(program, source)],
+    bundle: true,
+    write: false,
+    format: "esm",
+    platform: "node",
+    target: "node22",
+    sourcemap: "inline",
+    sourcesContent: false,
+    legalComments: "none",
+    charset: "utf8",
+    logLevel: "silent",
+    absWorkingDir: "/",
+    tsconfigRaw: { compilerOptions: {} },
+    // The bundler resolves calls of `require`, also of patterns. The runner has one that knows Node's own modules.
+    define: { require: "globalThis.require" },
+  });
+  return result.outputFiles[0]?.text ?? "";
 }
 
 /** How deep brackets nest, strings and comments not told apart: a bound that no program comes near. */
@@ -95,7 +99,7 @@ function bracketDepth(code: string): number {
 
 function closedResolver(program: Program, source: ModuleSource): Plugin {
   return {
-    name: "closed-resolver",
+    name: RESOLVER,
     setup(builder) {
       builder.onResolve({ filter: /.*/ }, ({ path, kind, namespace }) => {
         if (kind === "entry-point") {
@@ -106,10 +110,10 @@ function closedResolver(program: Program, source: ModuleSource): Plugin {
         if (namespace === GENERATED && path === "../../runtime.js")
           return { path: "tool", namespace: RUNTIME };
         if (namespace === RUNTIME) return { path: "tool", namespace: RUNTIME };
-        if (namespace !== PROGRAM) return refuse(path, source);
+        if (namespace !== PROGRAM) return refuse(path, program, source);
         if (isBuiltin(path)) return { path, external: true };
         const module = /^(?:\.\/)?servers\/([a-z0-9_]+)(?:\/index(?:\.[jt]s)?)?$/.exec(path)?.[1];
-        if (module === undefined) return refuse(path, source);
+        if (module === undefined) return refuse(path, program, source);
         if (!source.modules().includes(module)) return unknownServer(module, source);
         return { path: module, namespace: GENERATED };
       });
@@ -127,24 +131,45 @@ function closedResolver(program: Program, source: ModuleSource): Plugin {
           return { errors: [{ text: `servers/${path}/index.ts is missing; run \`ptc generate\`` }] };
         return { contents, loader: "ts" };
       });
-      builder.onLoad({ filter: /.*/, namespace: RUNTIME }, ({ path }) => ({
-        contents: path === "tool" ? RUNTIME_SOURCE : globalTools(program.code),
+      builder.onLoad({ filter: /.*/, namespace: RUNTIME }, async ({ path }) => ({
+        contents: path === "tool" ? RUNTIME_SOURCE : await globalTools(program.code, source),
         loader: "js",
       }));
     },
   };
 }
 
-/** Exports one function for each `mcp__<server>__<tool>` in the text; the bundler uses those that are free variables. */
-function globalTools(code: string): string {
-  const names = [...new Set(code.match(/\bmcp__[A-Za-z0-9_$]+/g))].slice(0, MAX_GLOBAL_TOOLS);
-  const exports = names.map((name) => `export const ${name} = tool(${JSON.stringify(name)});`);
-  return names.length === 0 ? "" : ['import { tool } from "tool";', ...exports].join("\n");
+/**
+ * Exports one function for each `mcp__<server>__<tool>` in the text, aliases under the tool's own name; the bundler uses
+ * those that are free variables. Names of no tool are left to the broker, and one of several tools fails when called.
+ */
+async function globalTools(code: string, source: ModuleSource): Promise<string> {
+  const mentioned = mentionedToolNames(code);
+  if (mentioned.length === 0) return "";
+  const names = toolNamesOf(await loadMentioned(code, source));
+  const exports = mentioned.map((name) => {
+    const meant = names.resolve(name);
+    const [first, another] = meant;
+    if (another === undefined)
+      return `export const ${name} = tool(${JSON.stringify(first?.namespacedName ?? name)});`;
+    const message = JSON.stringify(explainAmbiguous(name, meant, names));
+    return `export const ${name} = () => { throw new ReferenceError(${message}); };`;
+  });
+  return ['import { tool } from "tool";', ...exports].join("\n");
 }
 
-function refuse(path: string, source: ModuleSource) {
-  const text = `'${path}' cannot be imported: a program can import Node's built-in modules and ${listServers(source)}`;
+function refuse(path: string, { code }: Program, source: ModuleSource) {
+  const known = `a program can import Node's built-in modules and ${listServers(source)}`;
+  const advice = adviseGlobals(namesImportedFrom(path, code));
+  const text = `'${path}' cannot be imported: ${advice === undefined ? known : `${advice}; ${known}`}`;
   return { errors: [{ text }] };
+}
+
+function namesImportedFrom(path: string, code: string): string[] {
+  const clauses = code.matchAll(/\bimport\s([^"';]{1,400}?)\bfrom\s{0,9}(["'])(.*?)\2/g);
+  return [...clauses].flatMap(([, clause = "", , from]) =>
+    from === path ? (clause.match(/\w+/g) ?? []) : [],
+  );
 }
 
 function unknownServer(module: string, source: ModuleSource) {
@@ -162,16 +187,4 @@ function listServers(source: ModuleSource): string {
   const modules = source.modules();
   if (modules.length === 0) return "no server modules yet (run `ptc generate`)";
   return modules.map((module) => `./servers/${module}/index.js`).join(", ");
-}
-
-function renderErrors(messages: readonly Message[]): string {
-  const shown = messages.slice(0, MAX_ERRORS_SHOWN).map(({ text, location }) => {
-    if (location === null) return text;
-    const scheme = location.file.lastIndexOf(PROGRAM_SCHEME);
-    const file = scheme === -1 ? location.file : location.file.slice(scheme + PROGRAM_SCHEME.length);
-    const line = location.lineText.trim().slice(0, MAX_LINE_CHARS);
-    return `${file}:${location.line}:${location.column + 1}: ${text}\n    ${line}`;
-  });
-  if (messages.length > shown.length) shown.push(`and ${messages.length - shown.length} more`);
-  return shown.join("\n");
 }

@@ -1,6 +1,6 @@
 import { type BuildOptions, type BuildResult, build, stop, type TransformOptions, transform } from "esbuild";
 
-export type { Message, Plugin } from "esbuild";
+export type { Message, Plugin, TransformOptions } from "esbuild";
 
 const TIME_LIMIT_MS = 20_000;
 

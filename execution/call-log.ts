@@ -35,6 +35,7 @@ export class CallLog {
   readonly #startedAt: number;
   readonly #open = new Map<number, OpenCall>();
   #count = 0;
+  #denied = false;
 
   /** Times are counted from now. */
   constructor(observers: readonly CallObserver[], clock: { nowMs(): number }) {
@@ -43,14 +44,25 @@ export class CallLog {
     this.#startedAt = clock.nowMs();
   }
 
-  async watch(requested: RequestedCall, answer: () => Promise<CallOutcome>): Promise<CallOutcome> {
+  /** An approval that a call needed was denied. */
+  get denied(): boolean {
+    return this.#denied;
+  }
+
+  /** `signal` is aborted when the program is over: what a call comes to after that is no answer. */
+  async watch(
+    requested: RequestedCall,
+    signal: AbortSignal,
+    answer: () => Promise<CallOutcome>,
+  ): Promise<CallOutcome> {
     const { tool, arguments: args, raw = false } = requested;
     const seq = ++this.#count;
     const call: OpenCall = { seq, tool, arguments: args, raw, startedMs: this.#elapsedMs() };
     this.#open.set(seq, call);
     for (const observer of this.#observers) observer.onCallStarted?.({ seq, tool });
     const outcome = await answer();
-    if (this.#open.delete(seq)) await this.#tell(call, outcome);
+    if (outcome.decision === "denied") this.#denied = true;
+    if (!signal.aborted && this.#open.delete(seq)) await this.#tell(call, outcome);
     return outcome;
   }
 

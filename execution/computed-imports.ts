@@ -1,5 +1,5 @@
 import { type Node, parse } from "acorn";
-import { reduceToJavaScript } from "./bundler.ts";
+import { reduceToJavaScript, type TransformOptions } from "./bundler.ts";
 import type { Program } from "./program.ts";
 
 /**
@@ -12,15 +12,15 @@ import type { Program } from "./program.ts";
  * @throws an error of the bundler's when the program is not syntactically valid.
  */
 export async function findComputedImports(program: Program): Promise<string[]> {
-  const code = await reduceToJavaScript(program.code, {
+  const options: TransformOptions = {
     loader: program.language === "typescript" ? "ts" : "js",
-    format: "esm",
     target: "es2022",
     charset: "utf8",
     sourcefile: program.fileName,
     logLevel: "silent",
     tsconfigRaw: { compilerOptions: {} },
-  });
+  };
+  const code = await reduceToJavaScript(program.code, options);
   const found: string[] = [];
   const visit = (value: unknown): void => {
     if (Array.isArray(value)) value.forEach(visit);
@@ -29,7 +29,13 @@ export async function findComputedImports(program: Program): Promise<string[]> {
       found.push(code.slice(value.start, value.end));
     for (const [key, child] of Object.entries(value)) if (key !== "type") visit(child);
   };
-  visit(parse(code, { ecmaVersion: "latest", sourceType: "module" }));
+  try {
+    visit(parse(code, { ecmaVersion: "latest", sourceType: "module" }));
+  } catch (error) {
+    // What only a module may not have, such as a return at its top level: the bundler knows the place in the program.
+    if (error instanceof SyntaxError) await reduceToJavaScript(`${program.code}\nexport {};`, options);
+    throw error;
+  }
   return found;
 }
 

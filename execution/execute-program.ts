@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { type Approver, RunApprovals } from "../broker/approvals.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
 import type { Redactor } from "../broker/redaction.ts";
+import type { ValueSource } from "../protocol/claim.ts";
 import type { ConsoleEntry } from "../protocol/console-stream.ts";
 import type { Envelope } from "../protocol/envelope.ts";
 import { MAX_CLAIM_FAILURE_BYTES } from "../protocol/limits.ts";
@@ -55,8 +56,8 @@ export interface ExecutedProgram {
   envelope: Envelope;
   /** What `console.log` printed, cut at its cap. */
   consoleText: string;
-  /** Whether the value was set as `globalThis.result`, or taken from the console. */
-  resultFrom: "result" | "console" | undefined;
+  /** Where the value comes from: `globalThis.result`, a last console line that is JSON, or all console text. */
+  resultFrom: ValueSource | undefined;
   /** What the type check found, where that does not stop a program. */
   typeWarning: string | undefined;
   /** Resolves when the run is kept, or with what stood in the way. Off the path of the answer; never rejects. */

@@ -1,4 +1,4 @@
-import { parseClaim } from "../protocol/claim.ts";
+import { parseClaim, type ValueSource } from "../protocol/claim.ts";
 import { buildFailure, type Failure } from "../protocol/failure.ts";
 import { FrameError, parsePayload } from "../protocol/frames.ts";
 import { MAX_NESTING_DEPTH } from "../protocol/limits.ts";
@@ -14,7 +14,7 @@ export type Ending =
   | { kind: "violation"; message: string }
   | { kind: "overflow"; stream: "stdout" | "stderr" };
 
-export type Verdict = { ok: true; data: unknown; from: "result" | "console" } | { ok: false; error: Failure };
+export type Verdict = { ok: true; data: unknown; from: ValueSource } | { ok: false; error: Failure };
 
 const SIGKILLED = 137;
 const ABORTED = 134;

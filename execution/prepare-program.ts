@@ -2,6 +2,7 @@ import type { Redactor } from "../broker/redaction.ts";
 import { buildFailure, type Failure } from "../protocol/failure.ts";
 import { bundleProgram } from "./bundle.ts";
 import type { Program } from "./program.ts";
+import { withoutFences } from "./program-text.ts";
 import type { CheckedModules, TypeChecker } from "./type-check.ts";
 
 export type TypecheckMode = "error" | "warn" | "off";
@@ -15,8 +16,8 @@ interface PreparationParts {
 }
 
 /**
- * Bundles a program and checks its types at the same time. A program that cannot be bundled is told so; whether its types
- * are right is then no longer the question.
+ * Bundles a program and checks its types at the same time. Of a program that cannot be bundled for what it imports, both
+ * are told what they found; of one whose text is wrong, the types are no longer the question.
  */
 export async function prepareProgram(
   program: Program,
@@ -24,16 +25,26 @@ export async function prepareProgram(
   mode: TypecheckMode,
 ): Promise<Prepared> {
   const { modules, typeChecker, redactor } = parts;
+  const read = { ...program, code: withoutFences(program.code) };
   // Messages quote the program, and are cut to size when they become failures.
   const redact = (text: string) => redactor.redactText(text).value;
-  const checking = mode === "off" ? undefined : typeChecker?.check(program, modules);
+  const checking = mode === "off" ? undefined : typeChecker?.check(read, modules);
   checking?.catch(() => {});
-  const bundled = await bundleProgram(program, modules);
-  if (!bundled.ok) return { ok: false, error: buildFailure("BundleError", redact(bundled.message)) };
+  const bundled = await bundleProgram(read, modules);
+  if (!bundled.ok && bundled.reason === "text") return fail("BundleError", redact(bundled.message));
   const checked = await checking;
+  const mistakes = checked?.kind === "errors" ? redact(checked.message) : undefined;
+  if (!bundled.ok) {
+    // The check finds the same exports missing, and whatever else is wrong.
+    const own = bundled.reason === "exports" && mistakes !== undefined ? [] : [redact(bundled.message)];
+    return fail("BundleError", [...own, ...(mistakes === undefined ? [] : [mistakes])].join("\n"));
+  }
   const { bundle } = bundled;
-  if (checked?.kind !== "errors") return { ok: true, bundle };
-  const message = redact(checked.message);
-  if (mode === "warn") return { ok: true, bundle, warning: message };
-  return { ok: false, error: buildFailure("TypeCheckError", message) };
+  if (mistakes === undefined) return { ok: true, bundle };
+  if (mode === "warn") return { ok: true, bundle, warning: mistakes };
+  return fail("TypeCheckError", mistakes);
+}
+
+function fail(type: "BundleError" | "TypeCheckError", message: string): Prepared {
+  return { ok: false, error: buildFailure(type, message) };
 }

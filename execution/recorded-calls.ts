@@ -1,5 +1,6 @@
 import type { CallDispatcher, CallOutcome, RequestedCall } from "../broker/dispatcher.ts";
 import { digestOf } from "../protocol/canonical-json.ts";
+import type { ApprovalState } from "../protocol/envelope.ts";
 import type { CallError } from "../protocol/messages.ts";
 import { parseNamespacedName } from "../protocol/tool-name.ts";
 
@@ -25,10 +26,11 @@ export class RecordedCalls implements CallDispatcher {
   readonly #waiting = new Map<string, RecordedCall[]>();
   readonly #redact: (value: unknown) => unknown;
   readonly #onUnknown: (message: string) => void;
+  #approvalState: ApprovalState = "NOT_REQUIRED";
 
   /**
    * @param redact what was done to arguments before they were archived.
-   * @param onUnknown hears of the first call, and of every other, that was not recorded.
+   * @param onUnknown hears of the first call, and of every other, that was not recorded. They are not answered.
    */
   constructor(
     calls: readonly RecordedCall[],
@@ -47,10 +49,17 @@ export class RecordedCalls implements CallDispatcher {
     const args = this.#redact(call.arguments);
     const tool = String(this.#redact(call.tool));
     const recorded = this.#waiting.get(keyOf(tool, digestOf(args)))?.shift();
-    if (recorded === undefined) return this.#refuse(tool, args);
+    if (recorded === undefined) {
+      const refused = this.#refuse(tool, args);
+      await aborted(signal);
+      return refused;
+    }
     const { decision, bytes } = recorded;
     // The program did not wait for it then, and its answer would be new to it.
-    if (decision === "unanswered") await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    if (decision === "unanswered") await aborted(signal);
+    if (decision === "denied") this.#approvalState = "DENIED";
+    else if (decision.startsWith("approved") && this.#approvalState === "NOT_REQUIRED")
+      this.#approvalState = "APPROVED";
     const outcome = recorded.outcome();
     return outcome.ok ? { ...outcome, raw: outcome.raw, decision, bytes } : { ...outcome, decision, bytes };
   }
@@ -58,6 +67,11 @@ export class RecordedCalls implements CallDispatcher {
   /** Recorded calls that were not made, in the order in which they were. */
   get missing(): RecordedCall[] {
     return [...this.#waiting.values()].flat().sort((a, b) => a.seq - b.seq);
+  }
+
+  /** What was approved or denied of the calls that were answered. */
+  get approvalState(): ApprovalState {
+    return this.#approvalState;
   }
 
   #refuse(tool: string, args: unknown): CallOutcome {
@@ -73,6 +87,13 @@ export class RecordedCalls implements CallDispatcher {
     const error = { type: "ToolError", server, tool: name, message, retryable: false } as const;
     return { ok: false, error, decision: "unavailable", bytes: 0 };
   }
+}
+
+function aborted(signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    signal.addEventListener("abort", resolve);
+  });
 }
 
 function keyOf(tool: string, argumentsDigest: string): string {

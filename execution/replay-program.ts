@@ -1,5 +1,5 @@
 import type { Envelope } from "../protocol/envelope.ts";
-import { buildFailure, type FailureType } from "../protocol/failure.ts";
+import { buildFailure, type Failure, type FailureType } from "../protocol/failure.ts";
 import type { ProgramEnvironment } from "../protocol/messages.ts";
 import {
   type ExecutedProgram,
@@ -31,12 +31,24 @@ export interface Replayed extends ExecutedProgram {
   divergence: string | undefined;
 }
 
-/** Ends that come from outside: what a program had not done yet by then is no difference. */
-const CUT_SHORT: ReadonlySet<FailureType> = new Set(["Timeout", "Cancelled", "OutOfMemory"]);
+/** How runs ended of which no program became anything, so that there is nothing to replay. */
+export const NEVER_RAN: ReadonlySet<string> = new Set<FailureType>([
+  "SandboxUnavailable",
+  "Busy",
+  "InternalError",
+]);
+
+/** Ends that came with time. How far a program gets in a time is not its own doing. */
+const CUT_BY_TIME: ReadonlySet<FailureType> = new Set(["Timeout", "Cancelled"]);
+
+/** A cancelled run is given the time that it had then, and more where a machine is busy. */
+const CANCELLED_TIMES = 2;
+const CANCELLED_MORE_MS = 1_000;
 
 /**
  * Runs a recorded program again in a sandbox, with its calls answered from the record and the clock, the time zone and the
- * randomness it had then. What does not come out as it did is `ReplayDiverged`, naming the first call or value.
+ * randomness it had then. What does not come out as it did is `ReplayDiverged`, naming the first call or value. A run that
+ * was cut by time is compared up to the cut: its program may get further, and then ends as it did.
  */
 export async function replayProgram(
   run: RecordedRun,
@@ -44,32 +56,41 @@ export async function replayProgram(
   options: ReplayOptions,
 ): Promise<Replayed> {
   const stop = new AbortController();
+  const { edited } = options;
+  const cut = edited === undefined ? cutOf(run.envelope) : undefined;
   let unknown: string | undefined;
   const calls = new RecordedCalls(
     run.calls,
     (value) => parts.redactor.redactValue(value).value,
     (message) => {
       unknown ??= message;
-      stop.abort();
+      if (cut === undefined || answered(calls.missing).length === 0) stop.abort();
     },
   );
-  const { edited } = options;
   const executed = await executeProgram(
     edited ?? run.program,
     { ...parts, dispatcher: calls, approver: NOBODY },
     {
-      limits: options.limits,
+      limits: { ...options.limits, timeoutMs: limitOf(run.envelope, options.limits.timeoutMs, cut) },
       typecheck: options.typecheck,
       ...(options.onConsole === undefined ? {} : { onConsole: options.onConsole }),
       environment: edited === undefined ? run.environment : withoutOrder(run.environment),
       signal: AbortSignal.any([options.signal, stop.signal]),
     },
   );
+  // A call that was approved and then not answered is recorded as the latter.
+  const approval_state = edited === undefined ? run.envelope.approval_state : calls.approvalState;
+  const envelope = { ...executed.envelope, approval_state };
   const divergence =
-    unknown ?? (edited === undefined ? compare(run, executed.envelope, calls.missing) : undefined);
-  if (divergence === undefined) return { ...executed, divergence };
-  const envelope = replaceResult(executed.envelope, buildFailure("ReplayDiverged", divergence));
-  return { ...executed, envelope, divergence };
+    cut !== undefined && !options.signal.aborted && !neverRan(envelope)
+      ? compareUpToCut(envelope, answered(calls.missing), unknown)
+      : (unknown ?? (edited === undefined ? compare(run, envelope, answered(calls.missing)) : undefined));
+  const failure = divergence === undefined ? cut : buildFailure("ReplayDiverged", divergence);
+  return {
+    ...executed,
+    envelope: failure === undefined ? envelope : replaceResult(envelope, failure),
+    divergence,
+  };
 }
 
 /** Approvals are part of the record. */
@@ -83,7 +104,7 @@ function withoutOrder({ replay, ...environment }: ProgramEnvironment): ProgramEn
 function compare(
   run: RecordedRun,
   { output_digest, result }: Envelope,
-  missing: readonly RecordedCall[],
+  [missing]: readonly RecordedCall[],
 ): string | undefined {
   const recorded = run.envelope.result;
   if (output_digest !== run.envelope.output_digest) {
@@ -93,9 +114,41 @@ function compare(
     const { path, expected, got } = difference;
     return `the result differs at ${path}: expected ${expected}; got ${got}`;
   }
-  const [first] = missing.filter(({ decision }) => decision !== "unanswered");
-  if (first === undefined || (!recorded.ok && CUT_SHORT.has(recorded.error.type))) return undefined;
-  return `the program did not make call ${first.seq}: expected ${describeCall(first.tool, first.arguments())}; got no such call`;
+  // Memory is not counted so closely that it is full at the same call.
+  if (missing === undefined || (!recorded.ok && recorded.error.type === "OutOfMemory")) return undefined;
+  return describeMissing(missing);
+}
+
+/** Of a program that time cut again, or that came to a further call, calls may be missing that it was not given time for. */
+function compareUpToCut(
+  replayed: Envelope,
+  [missing]: readonly RecordedCall[],
+  unknown: string | undefined,
+): string | undefined {
+  if (missing === undefined) return undefined;
+  return unknown ?? (cutOf(replayed) === undefined ? describeMissing(missing) : undefined);
+}
+
+function describeMissing({ seq, tool, arguments: args }: RecordedCall): string {
+  return `the program did not make call ${seq}: expected ${describeCall(tool, args())}; got no such call`;
+}
+
+/** Calls that the program got its answer to. */
+function answered(calls: readonly RecordedCall[]): RecordedCall[] {
+  return calls.filter(({ decision }) => decision !== "unanswered");
+}
+
+function cutOf({ result }: Envelope): Failure | undefined {
+  return !result.ok && CUT_BY_TIME.has(result.error.type) ? result.error : undefined;
+}
+
+function neverRan({ result }: Envelope): boolean {
+  return !result.ok && NEVER_RAN.has(result.error.type);
+}
+
+function limitOf({ result }: Envelope, timeoutMs: number, cut: Failure | undefined): number {
+  if (cut?.type !== "Cancelled") return timeoutMs;
+  return Math.min(timeoutMs, CANCELLED_TIMES * result.metrics.duration_ms + CANCELLED_MORE_MS);
 }
 
 /** What the output digest covers. */

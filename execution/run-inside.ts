@@ -44,7 +44,7 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
   const { limits, output, approvals, clock } = run;
   const log = new CallLog(run.observers, clock);
   const session = new BrokerSession(sandbox.channel, limits, (call, signal) =>
-    log.watch(call, () => run.dispatcher.dispatch(call, { approvals, signal })),
+    log.watch(call, signal, () => run.dispatcher.dispatch(call, { approvals, signal })),
   );
   const greeted = await greeting(session, sandbox, run.signal);
   if (greeted !== undefined) return greeted;
@@ -66,12 +66,16 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
 
   const ending = await firstEnding(sandbox, session, run);
   const durationMs = clock.nowMs() - sentAt;
+  // What comes while the sandbox dies comes after the end.
+  session.finish();
+  const logged = log.end();
+  if (ending.kind !== "exited" && ending.kind !== "done") await sandbox.kill();
   session.close();
-  await log.end();
+  await logged;
   if (ending.kind === "exited") output.end();
   else output.flush();
   return {
-    verdict: judge(ending, output.stdout, output.stderrTail, approvals.state === "DENIED"),
+    verdict: judge(ending, output.stdout, output.stderrTail, log.denied),
     metrics: {
       duration_ms: Math.round(durationMs),
       tool_calls: session.metrics.toolCalls,
@@ -107,7 +111,7 @@ async function greeting(
   }
 }
 
-/** Waits for whatever ends the program first, and kills its sandbox unless that is already over. */
+/** Waits for whatever ends the program first. */
 async function firstEnding(sandbox: Sandbox, session: BrokerSession, run: InsideRun): Promise<Ending> {
   const { timeoutMs } = run.limits;
   const exited = sandbox.exited.then(({ code }): Ending => ({ kind: "exited", code }));
@@ -134,6 +138,5 @@ async function firstEnding(sandbox: Sandbox, session: BrokerSession, run: Inside
   ]);
   stop.abort();
   run.timeLimit.clear();
-  if (ending.kind !== "exited" && ending.kind !== "done") await sandbox.kill();
   return ending;
 }

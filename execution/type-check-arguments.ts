@@ -1,8 +1,8 @@
+import type { DeclaredTool } from "./declared-tools.ts";
+import { didYouMean, nearestNames } from "./nearest-names.ts";
 import { type Misfit, readMisfit } from "./type-check-assignability.ts";
 import type { GeneratedTypes } from "./type-check-generated.ts";
-import { didYouMean, nearestNames } from "./type-check-nearest.ts";
 import { isSettled } from "./type-check-properties.ts";
-import type { DeclaredTool } from "./type-check-tools.ts";
 import {
   type Checker,
   type Diagnostic,

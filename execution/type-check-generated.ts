@@ -1,5 +1,6 @@
+import { ToolNames } from "../protocol/tool-alias.ts";
+import { type DeclaredTool, declaredTools, signatureOf } from "./declared-tools.ts";
 import { MODULE_PATH, RUNTIME_PATH } from "./type-check-files.ts";
-import { type DeclaredTool, declaredTools, signatureOf } from "./type-check-tools.ts";
 import {
   type Checker,
   isArrayLiteralExpression,
@@ -32,16 +33,30 @@ export class GeneratedTypes {
   readonly #checker: Checker;
   readonly #texts: ReadonlyMap<string, string>;
   readonly #tools: readonly DeclaredTool[];
+  readonly #names: ToolNames<DeclaredTool>;
 
   /** @param texts the generated modules that the program sees, by name */
   constructor(checker: Checker, texts: ReadonlyMap<string, string>) {
     this.#checker = checker;
     this.#texts = texts;
     this.#tools = [...texts].flatMap(([module, text]) => declaredTools(module, text));
+    this.#names = new ToolNames(this.#tools);
   }
 
   get tools(): readonly DeclaredTool[] {
     return this.#tools;
+  }
+
+  /** What the tools can be called. */
+  get names(): ToolNames<DeclaredTool> {
+    return this.#names;
+  }
+
+  /** The tool of a module's function that programs may not call. */
+  unavailable(module: string | undefined, identifier: string): DeclaredTool | undefined {
+    return this.#tools.find(
+      (tool) => tool.module === module && tool.identifier === identifier && !tool.isAvailable,
+    );
   }
 
   signature(tool: DeclaredTool): string {
@@ -125,7 +140,7 @@ export class GeneratedTypes {
     );
     const candidates = byInput.length > 0 ? byInput : this.#tools;
     return (
-      candidates.find((tool) => tool.identifier === name || tool.namespacedName === name) ??
+      candidates.find((tool) => tool.identifier === name || this.#names.resolve(name).includes(tool)) ??
       (byInput.length === 1 ? byInput[0] : undefined)
     );
   }

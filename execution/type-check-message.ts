@@ -1,6 +1,6 @@
 import { MAX_ERROR_MESSAGE_CHARS } from "../protocol/limits.ts";
+import type { DeclaredTool } from "./declared-tools.ts";
 import type { Finding } from "./type-check-rules.ts";
-import type { DeclaredTool } from "./type-check-tools.ts";
 
 const MAX_ERRORS_SHOWN = 5;
 const MAX_LINE_CHARS = 200;

@@ -1,5 +1,9 @@
+import { isWritableName } from "../protocol/tool-alias.ts";
+import { type DeclaredTool, explainUnavailable } from "./declared-tools.ts";
+import { explainAmbiguous } from "./mentioned-tools.ts";
+import { explainMissingExport } from "./missing-export.ts";
+import { didYouMean, nearestNames } from "./nearest-names.ts";
 import type { GeneratedTypes } from "./type-check-generated.ts";
-import { didYouMean, nearestNames } from "./type-check-nearest.ts";
 import {
   type Diagnostic,
   isIdentifier,
@@ -28,16 +32,40 @@ export function judgeName(
     /^'(.+?)' only refers to a type/.exec(diagnostic.text) ??
     [];
   if (name === undefined || isInType(node) || isMadeAtRunTime(name, file)) return undefined;
-  if (!name.startsWith("mcp__"))
-    return `'${name}' is not defined${didYouMean(suggestion === undefined ? [] : [suggestion])}`;
-  const nearest = nearestNames(
-    name,
-    generated.tools.map((tool) => tool.namespacedName),
-  );
+  const misread = misreadTool(diagnostic.pos, file.text, generated.tools);
+  if (misread !== undefined) {
+    const callable = generated.names.callable(misread);
+    return `'${misread.namespacedName}' is no name that code can have; write ${callable}(...)`;
+  }
+  if (name.startsWith("mcp__")) return explainUnknownTool(name, generated, modules);
+  return `'${name}' is not defined${didYouMean(suggestion === undefined ? [] : [suggestion])}`;
+}
+
+function explainUnknownTool(
+  name: string,
+  { tools, names }: GeneratedTypes,
+  modules: readonly string[],
+): string {
+  const meant = names.resolve(name);
+  const [first, another] = meant;
+  if (another !== undefined) return explainAmbiguous(name, meant, names);
+  if (first !== undefined) return explainUnavailable(first);
+  const callable = tools.filter(({ isAvailable }) => isAvailable).map((tool) => names.callable(tool));
+  const nearest = nearestNames(name, callable);
   if (nearest.length > 0) return `there is no tool '${name}'${didYouMean(nearest)}`;
   const [, server = "", tool = ""] = /^mcp__(.+?)__(.*)$/.exec(name) ?? [];
   const servers = nearestNames(server, modules).map((module) => `mcp__${module}__${tool}`);
   return `there is no tool '${name}'${didYouMean(servers)}`;
+}
+
+/** The tool whose exact name, with characters that mean something else in code, a place in the text is part of. */
+function misreadTool(place: number, text: string, tools: readonly DeclaredTool[]): DeclaredTool | undefined {
+  const around = tools.filter(({ namespacedName }) => {
+    if (isWritableName(namespacedName)) return false;
+    const { length } = namespacedName;
+    return text.slice(Math.max(0, place - length + 1), place + length).includes(namespacedName);
+  });
+  return around.sort((a, b) => b.namespacedName.length - a.namespacedName.length)[0];
 }
 
 /** Says that a module has no such export, when the program uses it for a value; the bundler drops the others. */
@@ -54,11 +82,8 @@ export function judgeImport(node: Node, file: SourceFile, generated: GeneratedTy
   const isDefault = specifier === undefined;
   const local = isDefault ? clause?.name : isImportSpecifier(specifier) ? specifier.name : undefined;
   if (module === undefined || local === undefined || !isUsedAsValue(local.text, file)) return undefined;
-  if (isDefault && clause !== undefined && isImportClause(clause))
-    return `servers/${module} has no default export; write import * as ${local.text} from "./servers/${module}/index.js"`;
-  const imported = node.getText();
-  const names = generated.tools.filter((tool) => tool.module === module).map((tool) => tool.identifier);
-  return `servers/${module} has no function '${imported}'${didYouMean(nearestNames(imported, names))}`;
+  const isWhole = isDefault && clause !== undefined && isImportClause(clause);
+  return explainMissingExport(module, isWhole ? "default" : node.getText(), local.text, generated.tools);
 }
 
 function isInType(node: Node): boolean {

@@ -1,5 +1,6 @@
+import { explainUnavailable } from "./declared-tools.ts";
+import { didYouMean, nearestNames } from "./nearest-names.ts";
 import type { GeneratedTypes } from "./type-check-generated.ts";
-import { didYouMean, nearestNames } from "./type-check-nearest.ts";
 import {
   type Checker,
   isAsExpression,
@@ -85,7 +86,11 @@ export async function judgeProperty(
   const nearest = didYouMean(nearestNames(name, names));
   if (origin.name === "ToolFunction")
     return `'${name}' is not a property of a tool's function; call it first`;
-  if (isModule(origin.name)) return `servers/${origin.module} has no function '${name}'${nearest}`;
+  if (isModule(origin.name)) {
+    const blocked = generated.unavailable(origin.module, name);
+    if (blocked !== undefined) return explainUnavailable(blocked);
+    return `servers/${origin.module} has no function '${name}'${nearest}`;
+  }
   const known = nearest === "" && names.length > 0 ? `; it has ${names.slice(0, 12).join(", ")}` : nearest;
   return `'${name}' is not a property of ${receiver.getText().slice(0, 60)}${known}`;
 }

@@ -1,8 +1,8 @@
+import type { DeclaredTool } from "./declared-tools.ts";
 import { judgeArgument, judgeCount } from "./type-check-arguments.ts";
 import type { GeneratedTypes } from "./type-check-generated.ts";
 import { judgeImport, judgeName } from "./type-check-names.ts";
 import { isTriedOrMade, judgeProperty, judgeUse } from "./type-check-properties.ts";
-import type { DeclaredTool } from "./type-check-tools.ts";
 import { type Checker, type Diagnostic, type Node, nodeAt, type SourceFile } from "./typescript-api.ts";
 
 /** One mistake in a program. */

@@ -1,13 +1,12 @@
-import type { ModuleSource } from "./bundle.ts";
+import { withoutUnavailable } from "./declared-tools.ts";
+import { loadMentioned, mentionedToolNames, toolNamesOf } from "./mentioned-tools.ts";
+import type { ModuleSource } from "./module-source.ts";
 import type { Program } from "./program.ts";
 import { CheckedFiles, CONFIG_PATH, PROGRAM_PATH, ROOT } from "./type-check-files.ts";
 import { GeneratedTypes } from "./type-check-generated.ts";
 import { renderFindings } from "./type-check-message.ts";
 import { findMistakes } from "./type-check-rules.ts";
-import { declaredTools } from "./type-check-tools.ts";
 import { type OpenedProgram, type ProcessObserver, TypeScriptProcess } from "./typescript-api.ts";
-
-const MAX_TOOL_NAMES = 2_000;
 
 /** What is wrong with a program, for a model to read. */
 interface Mistakes {
@@ -56,22 +55,18 @@ export class TypeCheckSession {
 
   /** Finds what is wrong with a program; `undefined` when nothing is. @param declarations text of `runtime.d.ts` */
   async check(program: Program, modules: ModuleSource, declarations: string): Promise<Mistakes | undefined> {
-    const texts = await loadMentioned(program.code, modules);
-    const known = new Map(
-      [...texts].flatMap(([module, text]) =>
-        declaredTools(module, text).map((tool) => [tool.namespacedName, tool] as const),
-      ),
-    );
+    const texts = await loadMentioned(program.code, modules, { imported: true });
+    const names = toolNamesOf(texts);
     const toolNames = new Map(
       mentionedToolNames(program.code).flatMap((name) => {
-        const tool = known.get(name);
-        return tool === undefined ? [] : [[name, tool] as const];
+        const [tool, another] = names.resolve(name);
+        return tool?.isAvailable && another === undefined ? [[name, tool] as const] : [];
       }),
     );
     const changes = this.#files.replace({
       code: program.code,
       declarations,
-      modules: texts,
+      modules: new Map([...texts].map(([module, text]) => [module, withoutUnavailable(text)])),
       toolNames,
     });
     const opened = await this.#process.open(changes);
@@ -100,22 +95,4 @@ export class TypeCheckSession {
     );
     return { message, count: findings.length };
   }
-}
-
-/** Loads the generated modules that a program imports or whose tools it names. */
-async function loadMentioned(code: string, modules: ModuleSource): Promise<Map<string, string>> {
-  const mentioned = new Set([...code.matchAll(/\bservers\/([a-z0-9_]+)/g)].map(([, module]) => module));
-  const names = mentionedToolNames(code);
-  const wanted = modules
-    .modules()
-    .filter((module) => mentioned.has(module) || names.some((name) => name.startsWith(`mcp__${module}__`)));
-  const loaded = await Promise.all(
-    wanted.map(async (module) => [module, await modules.load(module)] as const),
-  );
-  return new Map(loaded.flatMap(([module, text]) => (text === undefined ? [] : [[module, text] as const])));
-}
-
-/** As the bundler finds them. */
-function mentionedToolNames(code: string): string[] {
-  return [...new Set(code.match(/\bmcp__[A-Za-z0-9_$]+/g))].slice(0, MAX_TOOL_NAMES);
 }

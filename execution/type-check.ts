@@ -1,4 +1,4 @@
-import type { ModuleSource } from "./bundle.ts";
+import type { ModuleSource } from "./module-source.ts";
 import type { Program } from "./program.ts";
 import type { TypeCheckSession } from "./type-check-session.ts";
 import type { ProcessObserver } from "./typescript-api.ts";

@@ -11,13 +11,14 @@ const CLAIMABLE: ReadonlySet<FailureType> = new Set([
 ]);
 
 /**
- * The one line on a container's stdout: what the runner says became of the program. `from` tells a value that the
- * program set from its console text, which may be cut.
+ * The one line on a container's stdout: what the runner says became of the program. `from` tells where its value comes
+ * from: the program set it, its last console line is JSON, or it is its console text, which may be cut.
  */
 export const Claim = z.discriminatedUnion("ok", [
-  z.strictObject({ ok: z.literal(true), data: z.unknown(), from: z.enum(["result", "console"]) }),
+  z.strictObject({ ok: z.literal(true), data: z.unknown(), from: z.enum(["result", "line", "console"]) }),
   z.strictObject({ ok: z.literal(false), error: Failure }),
 ]);
+export type ValueSource = Extract<Claim, { ok: true }>["from"];
 export type Claim = z.infer<typeof Claim>;
 
 /** Reads a runner's line; `undefined` when it is not one. */

@@ -12,23 +12,26 @@ import { SANDBOX_SOCKET_DIRECTORY, SOCKET_FILE_NAME, WORKSPACE } from "../protoc
 import { Channel } from "./channel.ts";
 import { Environment } from "./environment.ts";
 import { ProgramRun } from "./program-run.ts";
+import { installStackTraces } from "./stack-trace.ts";
 import { warmUp } from "./warm-up.ts";
 
 const environment = new Environment();
 const socketPath = join(SANDBOX_SOCKET_DIRECTORY, SOCKET_FILE_NAME);
+const bundlePath = join(WORKSPACE, ".program.mjs");
+const bundleUrl = pathToFileURL(bundlePath).href;
 const channel = await Channel.connect(socketPath, environment.order, start);
 await warmUp();
 environment.install();
+installStackTraces(bundleUrl);
 channel.send({ type: "hello", protocol: PROTOCOL_VERSION, language: "javascript", runtime: process.version });
 
 function start(program: ProgramMessage): void {
   const run = new ProgramRun(program, channel, environment);
-  const path = join(WORKSPACE, ".program.mjs");
   try {
-    writeFileSync(path, program.bundle);
+    writeFileSync(bundlePath, program.bundle);
   } catch (error) {
     run.fail(buildFailure("ScriptError", `the program does not fit into the sandbox: ${String(error)}`));
     return;
   }
-  run.evaluate(pathToFileURL(path).href);
+  run.evaluate(bundleUrl);
 }

@@ -1,3 +1,4 @@
+import type { ValueSource } from "../protocol/claim.ts";
 import { buildFailure, type Failure } from "../protocol/failure.ts";
 import { nestingDepth } from "../protocol/frames.ts";
 import { ENVELOPE_OVERHEAD_BYTES, MAX_NESTING_DEPTH } from "../protocol/limits.ts";
@@ -6,7 +7,7 @@ import { cutToJsonBytes } from "../protocol/text-cap.ts";
 // The program shares this realm and may replace globals: keep what the last line depends on.
 const { stringify, parse } = JSON;
 
-export type DataJson = { ok: true; json: string; from: "result" | "console" } | { ok: false; error: Failure };
+export type DataJson = { ok: true; json: string; from: ValueSource } | { ok: false; error: Failure };
 
 /** Serialises the value that a program set as `globalThis.result`. */
 export function serializeResult(value: unknown, maxOutputBytes: number): DataJson {
@@ -33,7 +34,7 @@ export function serializeConsole(
   if (lastLine !== undefined && Buffer.byteLength(lastLine) <= room) {
     try {
       const json = stringify(parse(lastLine));
-      if (nestingDepth(Buffer.from(json)) <= MAX_NESTING_DEPTH) return { ok: true, json, from: "result" };
+      if (nestingDepth(Buffer.from(json)) <= MAX_NESTING_DEPTH) return { ok: true, json, from: "line" };
     } catch {
       // Plain text.
     }

@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
 import { buildFailure, type Failure } from "../protocol/failure.ts";
 import { PROGRAM_SCHEME } from "../protocol/paths.ts";
+import { printedFrames } from "./stack-trace.ts";
 import { ToolError, wireTypeOf } from "./tool-error.ts";
 
 const MAX_FRAMES = 8;
@@ -25,11 +26,12 @@ export function describeThrown(thrown: unknown): Failure {
 }
 
 function withFrames(headline: string, error: Error): string {
-  const frames = userFrames(typeof error.stack === "string" ? error.stack : "");
+  const { stack } = error;
+  const frames = printedFrames(error) ?? userFrames(typeof stack === "string" ? stack : "");
   return [headline, ...frames.slice(0, MAX_FRAMES).map((frame) => `    at ${frame}`)].join("\n");
 }
 
-/** The frames of a stack that lie in the user's file, as `name (file:line:column)`. */
+/** The frames in the user's file of a stack that Node.js has printed, as `name (file:line:column)`. */
 export function userFrames(stack: string): string[] {
   return stack.split("\n").flatMap((line) => {
     const [before, after] = line.split(PROGRAM_SCHEME, 2);

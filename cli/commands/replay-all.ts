@@ -1,13 +1,20 @@
+import type { ListedRun } from "../../archive/list-runs.ts";
+import { NEVER_RAN } from "../../execution/replay-program.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { write } from "../surroundings.ts";
 import { count, oneLine, terminalOf } from "../terminal.ts";
 import { loadReplayable, outcomeCode, type ReplayContext, replayRun } from "./replay-context.ts";
 
-/** Replays many runs, one after the other, and sums up: a regression suite out of real traffic. */
-export async function replayAll(runIds: readonly string[], context: ReplayContext): Promise<ExitCode> {
+/**
+ * Replays many runs, one after the other, and sums up: a regression suite out of real traffic. Runs in which no program ran
+ * are skipped.
+ */
+export async function replayAll(runs: readonly ListedRun[], context: ReplayContext): Promise<ExitCode> {
   const { stdout, stderr, env } = context.surroundings;
   const { style } = terminalOf(stdout, env);
   const diverged: { run_id: string; input_digest: string; divergence: string }[] = [];
+  const runIds = runs.filter(({ status }) => !NEVER_RAN.has(status)).map(({ run_id }) => run_id);
+  const skipped = runs.length - runIds.length;
   context.execution.warm();
   for (const [index, runId] of runIds.entries()) {
     if (context.signal.aborted) break;
@@ -27,10 +34,14 @@ export async function replayAll(runIds: readonly string[], context: ReplayContex
   }
   if (stderr.isTTY === true) stderr.write("\r\u001b[K");
   const same = runIds.length - diverged.length;
-  const summary = `${count(runIds.length, "run")} replayed: ${same} the same, ${diverged.length} diverged`;
+  const summary =
+    `${count(runIds.length, "run")} replayed: ${same} the same, ${diverged.length} diverged` +
+    (skipped === 0 ? "" : `; ${skipped} skipped, in which no program ran`);
   await write(
     stdout,
-    context.flags.json ? `${JSON.stringify({ replayed: runIds.length, same, diverged })}\n` : `${summary}\n`,
+    context.flags.json
+      ? `${JSON.stringify({ replayed: runIds.length, same, diverged, skipped })}\n`
+      : `${summary}\n`,
   );
   return diverged.length === 0 && !context.signal.aborted ? EXIT.done : EXIT.failed;
 }

@@ -1,5 +1,6 @@
 import { openForReading } from "../../archive/connection.ts";
 import type { Database } from "../../archive/database.ts";
+import type { ListedRun } from "../../archive/list-runs.ts";
 import type { Program } from "../../execution/program.ts";
 import { renderEnvelope } from "../../execution/seal.ts";
 import type { DefineCommand } from "../command.ts";
@@ -53,7 +54,7 @@ async function replay(
     flags.code === undefined ? undefined : await readProgram(flags.code, undefined, surroundings);
   const db = openForReading(configuration.archive.path);
   try {
-    const runIds =
+    const runs =
       reference === undefined ? everyRun(db, flags.since) : [await oneRun(db, reference, surroundings)];
     const execution = composeExecution(configuration, env, {
       warm: flags.all ? configuration.sandbox.warm : 0,
@@ -70,8 +71,8 @@ async function replay(
       signal: cancel.signal,
     };
     try {
-      if (flags.all) return await replayAll(runIds, context);
-      const [runId = ""] = runIds;
+      if (flags.all) return await replayAll(runs, context);
+      const [{ run_id: runId } = { run_id: "" }] = runs;
       return flags.live ? await runLive(runId, context) : await replayOne(runId, edited, context);
     } finally {
       await execution.close();
@@ -89,20 +90,17 @@ function checkFlags(reference: string | undefined, { all, live, code, since }: R
     throw new UsageError("--all, --live and --code do not go together");
 }
 
-async function oneRun(db: Database, reference: string, { stderr }: Surroundings): Promise<string> {
+async function oneRun(db: Database, reference: string, { stderr }: Surroundings): Promise<ListedRun> {
   const { run, others } = selectRun(db, reference);
   if (others !== undefined) await write(stderr, `ptc: ${others}\n`);
-  return run.run_id;
+  return run;
 }
 
 /** The oldest first. A replay is no traffic of its own. */
-function everyRun(db: Database, since: string | undefined): string[] {
+function everyRun(db: Database, since: string | undefined): ListedRun[] {
   const sinceMs = since === undefined ? undefined : parseMoment("--since", since, Date.now());
   const runs = [...allRuns(db, sinceMs === undefined ? {} : { sinceMs })];
-  return runs
-    .filter(({ source }) => source !== "replay")
-    .map(({ run_id }) => run_id)
-    .reverse();
+  return runs.filter(({ source }) => source !== "replay").reverse();
 }
 
 async function replayOne(

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { fixtureServer, type Project, usePtc } from "./ptc-process.ts";
+import { envelopeOf, fixtureServer, type Project, usePtc } from "./ptc-process.ts";
 
 const newProject = usePtc();
 
@@ -13,6 +13,7 @@ function project(extra: object = {}): Project {
   made.write("ptc.yaml", {
     servers: [
       fixtureServer("my-documents", "documents.mjs"),
+      fixtureServer("slow", "slow-tool.mjs"),
       { ...fixtureServer("env", "env-dump.mjs"), env: { API_KEY: SECRET } },
     ],
     ...extra,
@@ -129,6 +130,87 @@ describe("a replay", () => {
     expect((await made.ptc(["replay", "--all", "--since", "2099-01-01"])).stdout).toBe(
       "0 runs replayed: 0 the same, 0 diverged\n",
     );
+  });
+
+  it.each([
+    ["a call that was denied", [], "DENIED", { ok: false, error: { type: "ApprovalDenied" } }],
+    ["a call that was approved", ["--approve", "*"], "APPROVED", { ok: true, data: "deleted a" }],
+  ])("knows of %s", async (_, flags, approval_state, result) => {
+    const made = project();
+    await made.generate();
+    const code = 'result = await mcp__my_documents__delete_document({ documentId: "a" });';
+    const { envelope: live } = await made.run(code, flags);
+    expect(live).toMatchObject({ approval_state, result });
+    const { code: exit, envelope } = await replay(made, [live.input_digest]);
+    expect(exit).toBe(0);
+    expect(envelope).toMatchObject({ approval_state, result, output_digest: live.output_digest });
+    made.write("edited.ts", `${code}\n`);
+    expect(await replay(made, [live.input_digest, "--code", "edited.ts"])).toMatchObject({
+      envelope: { approval_state, result },
+    });
+  });
+
+  it.each([
+    ["in a call", ""],
+    ["between calls", "await new Promise((resolve) => setTimeout(resolve, 60_000));"],
+    [
+      "in one of many calls",
+      "for (let id = 1; ; id++) await Promise.all([get({ id }), new Promise((resolve) => setTimeout(resolve, 20))]);",
+    ],
+  ])("is the same up to where a run was cut %s, by its time limit or by hand", async (_, rest) => {
+    const made = project();
+    await made.generate();
+    const code = `
+      const get = ({ id }) => mcp__my_documents__get_document({ documentId: String(id) });
+      const { title } = await get({ id: 0 });
+      console.log("first", title);
+      ${rest}
+      await mcp__slow__go({});`;
+    const { envelope: late } = await made.run(code, ["--timeout", "2"]);
+    expect(late.result).toMatchObject({ ok: false, error: { type: "Timeout" } });
+    const running = made.start(["run", "program.ts"]);
+    await running.printed(/first/);
+    running.kill("SIGINT");
+    const stopped = envelopeOf(await running.exited);
+    expect(stopped.result).toMatchObject({ ok: false, error: { type: "Cancelled" } });
+    for (const { run_id, output_digest } of [late, stopped]) {
+      const { code: exit, envelope, stderr } = await replay(made, [run_id]);
+      expect({ exit, stderr }).toMatchObject({ exit: 0 });
+      expect(envelope.output_digest).toBe(output_digest);
+    }
+  });
+
+  it("of a run that was cut tells when its program does not come as far", async () => {
+    const made = project();
+    await made.generate();
+    const { envelope } = await made.run(
+      `await mcp__my_documents__get_document({ documentId: String(process.memoryUsage().rss) });
+       await mcp__slow__go({});`,
+      ["--timeout", "2"],
+    );
+    expect(envelope.result).toMatchObject({ ok: false, error: { type: "Timeout" } });
+    const { code, stderr } = await replay(made, [envelope.run_id]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/diverged: the program made a call that is not in the record: expected call 1: /);
+  });
+
+  it("of every run skips those in which no program ran", async () => {
+    const made = project();
+    await recorded(made, "result = 1");
+    const configuration = JSON.parse(made.read("ptc.yaml"));
+    const sandbox = { runtime: "no-such-runtime", allow_weaker_isolation: true };
+    made.write("ptc.yaml", { ...configuration, sandbox });
+    expect((await made.run("result = 2")).envelope.result).toMatchObject({
+      ok: false,
+      error: { type: "SandboxUnavailable" },
+    });
+    made.write("ptc.yaml", configuration);
+    expect(await made.ptc(["replay", "--all"])).toMatchObject({
+      code: 0,
+      stdout: "1 run replayed: 1 the same, 0 diverged; 1 skipped, in which no program ran\n",
+    });
+    const { stdout } = await made.ptc(["replay", "--all", "--json"]);
+    expect(JSON.parse(stdout)).toEqual({ replayed: 1, same: 1, diverged: [], skipped: 1 });
   });
 
   it.each([

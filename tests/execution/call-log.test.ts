@@ -4,6 +4,8 @@ import { CallLog, type CallRecord } from "../../execution/call-log.ts";
 
 const OK: CallOutcome = { ok: true, data: 1, raw: {}, bytes: 1, decision: "allowed" };
 
+const { signal } = new AbortController();
+
 function open() {
   let now = 0;
   const started: number[] = [];
@@ -29,7 +31,7 @@ describe("the calls of a run", () => {
   it("are told when they start and when they end, with their times", async () => {
     const { log, started, ended, pass } = open();
     pass(5);
-    await log.watch({ tool: "mcp__a__x", arguments: { p: 1 }, raw: true }, async () => {
+    await log.watch({ tool: "mcp__a__x", arguments: { p: 1 }, raw: true }, signal, async () => {
       pass(10);
       return OK;
     });
@@ -52,6 +54,7 @@ describe("the calls of a run", () => {
     let answer = (_: CallOutcome) => {};
     const watched = log.watch(
       { tool: "mcp__a__x", arguments: {} },
+      signal,
       () => new Promise((resolve) => (answer = resolve)),
     );
     await log.end();
@@ -62,13 +65,51 @@ describe("the calls of a run", () => {
     expect(ended).toHaveLength(1);
   });
 
+  it("that are aborted with their run were not answered, whatever they came to", async () => {
+    const { log, ended } = open();
+    const stop = new AbortController();
+    const error = {
+      type: "ToolError",
+      server: "a",
+      tool: "x",
+      message: "is cancelled",
+      retryable: false,
+    } as const;
+    await log.watch({ tool: "mcp__a__x", arguments: {} }, stop.signal, async () => {
+      stop.abort();
+      return { ok: false, error, bytes: 0, decision: "allowed" };
+    });
+    expect(ended).toEqual([]);
+    await log.end();
+    expect(ended.map(({ seq, outcome }) => [seq, outcome.decision])).toEqual([[1, "unanswered"]]);
+  });
+
+  it("know of a denial as soon as the program does", async () => {
+    const { log } = open();
+    await log.watch({ tool: "mcp__a__x", arguments: {} }, signal, async () => OK);
+    expect(log.denied).toBe(false);
+    const error = {
+      type: "ApprovalDenied",
+      server: "a",
+      tool: "x",
+      message: "no",
+      retryable: false,
+    } as const;
+    await log.watch({ tool: "mcp__a__x", arguments: {} }, signal, async () => {
+      return { ok: false, error, bytes: 0, decision: "denied" };
+    });
+    expect(log.denied).toBe(true);
+  });
+
   it("are answered when their observer is done", async () => {
     let release = () => {};
     const log = new CallLog([{ onCall: () => new Promise((resolve) => (release = resolve)) }], {
       nowMs: () => 0,
     });
     let answered = false;
-    const watched = log.watch({ tool: "x", arguments: {} }, async () => OK).then(() => (answered = true));
+    const watched = log
+      .watch({ tool: "x", arguments: {} }, signal, async () => OK)
+      .then(() => (answered = true));
     await new Promise((resolve) => setImmediate(resolve));
     expect(answered).toBe(false);
     release();

@@ -58,15 +58,15 @@ describe("calls answered from a record", () => {
       recorded(1, "mcp__a__x", { p: 1 }, 1),
       recorded(2, "mcp__a__y", {}, 1),
     ]);
-    await call("mcp__a__y", { p: 3 });
-    await call("mcp__a__z", {});
+    void call("mcp__a__y", { p: 3 });
+    void call("mcp__a__z", {});
     const prefix = "the program made a call that is not in the record: expected";
     expect(unknown).toEqual([
       `${prefix} call 2: mcp__a__y({}); got mcp__a__y({"p":3})`,
       `${prefix} call 1: mcp__a__x({"p":1}); got mcp__a__z({})`,
     ]);
     const { call: callNothing, unknown: told } = replay([]);
-    await callNothing("mcp__a__z", {});
+    void callNothing("mcp__a__z", {});
     expect(told).toEqual([`${prefix} no further call; got mcp__a__z({})`]);
   });
 
@@ -83,17 +83,35 @@ describe("calls answered from a record", () => {
     expect(unknown).toEqual([]);
   });
 
-  it("that were never answered are not answered before the run ends", async () => {
+  it.each([
+    ["were never answered", "mcp__a__x", /^late$/],
+    ["are not in the record", "mcp__a__y", /is not in the record/],
+  ])("that %s are not answered before the run ends", async (_, tool, message) => {
     const error = { type: "ToolError" as const, server: "a", tool: "x", message: "late", retryable: false };
     const { call, stop } = replay([
       recorded(1, "mcp__a__x", {}, 1, { decision: "unanswered", outcome: () => ({ ok: false, error }) }),
     ]);
-    const answer = call("mcp__a__x", {});
+    const answer = call(tool, {});
     expect(await Promise.race([answer, new Promise((resolve) => setTimeout(resolve, 30, "silence"))])).toBe(
       "silence",
     );
     stop.abort();
-    expect(await answer).toBe("late");
+    expect(await answer).toMatch(message);
+  });
+
+  it("say what was approved and denied of them", async () => {
+    const { call, dispatcher } = replay([
+      recorded(1, "mcp__a__x", {}, 1),
+      recorded(2, "mcp__a__y", {}, 1, { decision: "approved-for-run" }),
+      recorded(3, "mcp__a__z", {}, 1, { decision: "denied" }),
+      recorded(4, "mcp__a__y", {}, 1, { decision: "approved-once" }),
+    ]);
+    const states = [];
+    for (const tool of ["mcp__a__x", "mcp__a__y", "mcp__a__z", "mcp__a__y"]) {
+      await call(tool, {});
+      states.push(dispatcher.approvalState);
+    }
+    expect(states).toEqual(["NOT_REQUIRED", "APPROVED", "DENIED", "DENIED"]);
   });
 });
 

@@ -36,7 +36,9 @@ describe("sealing an envelope", () => {
     );
     const verdict: fc.Arbitrary<Verdict> = fc.oneof(
       text.map((data): Verdict => ({ ok: true, data, from: "console" })),
-      fc.oneof(text, fc.jsonValue()).map((data): Verdict => ({ ok: true, data, from: "result" })),
+      fc
+        .tuple(fc.oneof(text, fc.jsonValue()), fc.constantFrom("result" as const, "line" as const))
+        .map(([data, from]): Verdict => ({ ok: true, data, from })),
       text.map((message): Verdict => ({ ok: false, error: buildFailure("ScriptError", message) })),
     );
     fc.assert(
@@ -55,11 +57,17 @@ describe("sealing an envelope", () => {
     expect(result.data).toMatch(/^line\nline[\s\S]*\n\.\.\. \(truncated\)$/);
   });
 
-  it("refuses a value that does not fit, saying how large it is, and never cuts it", () => {
-    const { result } = JSON.parse(seal({ ok: true, data: ["x".repeat(9_996)], from: "result" }));
-    expect(result).toMatchObject({
-      ok: false,
-      error: { type: "OutputLimit", message: expect.stringContaining("10000 bytes") },
-    });
-  });
+  it.each([
+    ["result", ["x".repeat(9_996)]],
+    ["line", "x".repeat(9_998)],
+  ] as const)(
+    "refuses a value (%s) that does not fit, saying how large it is, and never cuts it",
+    (from, data) => {
+      const { result } = JSON.parse(seal({ ok: true, data, from }));
+      expect(result).toMatchObject({
+        ok: false,
+        error: { type: "OutputLimit", message: expect.stringContaining("10000 bytes") },
+      });
+    },
+  );
 });

@@ -265,6 +265,14 @@ const FINE: readonly (readonly [string, string])[] = [
     'import { whoami as me } from "./servers/github";\nimport * as a from "servers/github/index.js";\nimport * as b from "./servers/github/index.ts";\nconst { whoami } = await import("./servers/github/index.js");\nresult = [await me(), await a.whoami({}), await b.whoami({ anything: 1 }), await whoami()];',
   ],
   [
+    "tools whose names are no identifiers",
+    'result = [await mcp__odd__run_job_now({ id: "x" }), await mcp__odd__runJobNow.result({ id: "x" }), await mcp__my_notes__add_note({ notes: [] }), await mcp__github__whoami(), await mcp__github__getIssue({ owner: "a", repo: "b", issue_number: 1 })];',
+  ],
+  [
+    "types of a tool that is not available, and trying whether it is",
+    `${GITHUB}import type { DropRepoOutput } from "./servers/github/index.js";\nconst none: DropRepoOutput[] = [];\nresult = typeof mcp__github__drop_repo === "function" ? none : null;`,
+  ],
+  [
     "windows line ends, tabs and other scripts",
     `${GITHUB}\r\n\tconst größe = "😀"; // 数据\r\n\tresult = await github.createIssue({ title: größe });\r\n`,
   ],

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { RUNTIME_DECLARATIONS } from "../../codegen/print-runtime.ts";
+import { markUnavailable } from "../../execution/declared-tools.ts";
 import type { Language } from "../../execution/program.ts";
 import type { CheckedModules, TypeChecker } from "../../execution/type-check.ts";
 import { generateModule } from "../codegen/list-tools.ts";
@@ -48,6 +49,11 @@ const GITHUB = [
   { name: "create_issue", inputSchema: { type: "object", properties: { title: text }, required: ["title"] } },
   { name: "search_code", inputSchema: { type: "object", properties: { q: text, page: { type: "number" } } } },
   { name: "whoami", inputSchema: { type: "object" } },
+  {
+    name: "drop_repo",
+    inputSchema: { type: "object", properties: { repo: text } },
+    outputSchema: { type: "object", properties: { dropped: text } },
+  },
 ];
 
 const NOTES = [
@@ -79,14 +85,26 @@ const NOTES = [
   },
 ];
 
-/** Modules as codegen makes them: two of small servers, and this repository's `filesystem`. */
+/** Names that are no identifiers, two of which read alike. */
+const ODD = ["run.job-now", "a-b", "a.b", "drop-all"].map((name) => ({
+  name,
+  inputSchema: { type: "object", properties: { id: text }, required: ["id"] },
+}));
+
+/** Modules as codegen makes them: of small servers, with tools that are not available, and this repository's `filesystem`. */
 export async function checkedModules(): Promise<CheckedModules & { loaded: string[] }> {
   const filesystem = join(import.meta.dirname, "../../generated/servers/filesystem/index.ts");
   const modules = new Map([
     ["filesystem", readFileSync(filesystem, "utf8")],
     ["github", (await generateModule(GITHUB, "github", "github")).text],
     ["my_notes", (await generateModule(NOTES, "my-notes", "my_notes")).text],
+    ["odd", (await generateModule(ODD, "odd", "odd")).text],
   ]);
+  for (const [module, source] of modules)
+    modules.set(
+      module,
+      markUnavailable(source, (name) => !/__drop/.test(name)),
+    );
   const loaded: string[] = [];
   return {
     declarations: RUNTIME_DECLARATIONS,

@@ -44,12 +44,12 @@ describe("the value that a program sets", () => {
 });
 
 describe("a program without a result", () => {
-  it.each<[string, string, string | undefined, string]>([
-    ["its last line when that is JSON", 'loading\n{"a": 1}\n', '{"a": 1}', '{"a":1}'],
-    ["its text when the last line is not JSON", "a\nb\n", "b", '"a\\nb"'],
-    ["empty text when it printed nothing", "", undefined, '""'],
-  ])("returns %s", (_name, text, lastLine, json) => {
-    expect(serializeConsole(text, lastLine, MAX)).toMatchObject({ ok: true, json });
+  it.each<[string, string, string | undefined, object]>([
+    ["its last line when that is JSON", 'loading\n{"a": 1}\n', '{"a": 1}', { json: '{"a":1}', from: "line" }],
+    ["its text when the last line is not JSON", "a\nb\n", "b", { json: '"a\\nb"', from: "console" }],
+    ["empty text when it printed nothing", "", undefined, { json: '""', from: "console" }],
+  ])("returns %s", (_name, text, lastLine, value) => {
+    expect(serializeConsole(text, lastLine, MAX)).toEqual({ ok: true, ...value });
   });
 
   it("returns its text cut to what fits, escapes counted", () => {

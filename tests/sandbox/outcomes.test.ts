@@ -46,6 +46,14 @@ describeSandboxed("the value of a program", () => {
   });
 
   test.each([
+    ["result", "console.log(1); globalThis.result = 2;"],
+    ["line", "console.log(JSON.stringify({ a: 1 }));"],
+    ["console", "console.log('text');"],
+  ])("is told with where it comes from: %s", async (from, code) => {
+    expect((await run(code)).resultFrom).toBe(from);
+  });
+
+  test.each([
     ["a BigInt", "1n", /^result is a BigInt/],
     ["a BigInt deep inside", "{ rows: [{ id: 1n }] }", /^result\.rows\[0\]\.id is a BigInt/],
     ["a cycle", "(() => { const a = {}; a.b = { a }; return a; })()", /^result\.b\.a refers back/],
@@ -158,6 +166,86 @@ describeSandboxed("the failure of a program", () => {
     expect(errorOf(ran)).toMatchObject({
       type: "ScriptError",
       message: "TypeError: bad 1\n    at inner (program.js:3:9)\n    at program.js:5:1",
+    });
+  });
+
+  const CALL = `import { fail } from "./servers/desk/index.js";
+function tool() { throw new TypeError("inner"); }
+async function call(make: () => unknown) {
+  await null;
+  try { await make(); } catch (error) { return error; }
+}
+class Own extends Error { override name = "Own"; }
+`;
+
+  test.each([
+    ["an error of its own", "tool", "TypeError: inner\n    at tool (program.js:2:25)"],
+    ["an error of a class of its own", "() => { throw new Own('x'); }", "Own: x\n    at program.js:9:20"],
+    [
+      "the error of a tool",
+      "async () => { await fail({}); }",
+      "ToolError: 'mcp__desk__fail' failed inside ptc: out of order\n    at program.js:9:26",
+    ],
+    [
+      "an error of Node's",
+      "() => Buffer.alloc('x' as any)",
+      "TypeError [ERR_INVALID_ARG_TYPE]: The \"size\" argument must be of type number. Received type string ('x')\n    at program.js:9:19",
+    ],
+    [
+      "an error that came from outside",
+      "() => require('node:fs/promises').readFile('/nowhere')",
+      "Error: ENOENT: no such file or directory, open '/nowhere'",
+    ],
+    [
+      "an error with a cause",
+      "() => { throw new Error('outer', { cause: new Own('y') }); }",
+      "Error: outer\n    at program.js:9:20",
+    ],
+    [
+      "what ptc's own functions throw",
+      "() => parallel([1 as any])",
+      "TypeError: parallel: item 0 is not a function; pass () => getX(args), not getX(args)\n    at program.js:9:12",
+    ],
+    [
+      "an abort",
+      "() => AbortSignal.abort().throwIfAborted()",
+      "AbortError: This operation was aborted\n    at program.js:9:24",
+    ],
+    [
+      "what captures a stack",
+      "() => { const o = {}; Error.captureStackTrace(o); throw o; }",
+      "Error\n    at program.js:9:34",
+    ],
+  ])("shows the program only its own frames of %s", async (_, make, head) => {
+    const code = `${CALL}const error: any = await call(
+     ${make},
+);
+console.log(error, error.cause);
+globalThis.result = error.stack;`;
+    const { result, console: printed } = await run(code, { language: "typescript" });
+    const frames = ["", "call (program.js:5:15)", "program.js:8:20"].join("\n    at ");
+    const stack = make.includes("nowhere") ? frames.replace("5:15", "5:9") : frames;
+    expect(result).toMatchObject({ ok: true, data: `${head}${stack}` });
+    expect(printed.out).not.toMatch(/runner\.mjs|node:|program:|file:|generated:/);
+  });
+
+  test("leaves stacks to a program that prints its own", async () => {
+    const code = `
+const before = Error.prepareStackTrace;
+Error.prepareStackTrace = (error, sites) => sites.map((site) => typeof site.getLineNumber());
+const own = new Error("x").stack;
+Error.prepareStackTrace = before;
+const { stack } = new Error("y");
+Error.prepareStackTrace = undefined;
+const node = new Error("z").stack;
+globalThis.result = { own: own[0], stack, node };`;
+    expect((await run(code)).result).toMatchObject({
+      ok: true,
+      data: {
+        own: "number",
+        stack: "Error: y\n    at program.js:6:19",
+        node: expect.stringMatching(/^Error: z\n {4}at .*program\.js:8:14/),
+      },
     });
   });
 

@@ -1,27 +1,50 @@
+import type { NamedTool } from "../protocol/tool-alias.ts";
+
 /** A tool as its generated module declares it. */
-export interface DeclaredTool {
-  module: string;
-  /** Name of its function in the module. */
-  identifier: string;
-  namespacedName: string;
+export interface DeclaredTool extends NamedTool {
   input: string;
   output: string;
+  /** Whether programs may call it. */
+  isAvailable: boolean;
 }
 
 const MAX_SIGNATURE_CHARS = 600;
-const FUNCTION = /^export const (\w+) = tool<([^<>]*?), ([^<>]*?)>\("(mcp__[^"\\]+)"\);$/gm;
+const FUNCTION =
+  /^export const (\w+) = tool<([^<>]*?), ([^<>]*?)>\("(mcp__[^"\\]+)"\);( \/\/ not available)?$/gm;
+/** Part of the text, so that a program is judged by it now and whenever it runs again. */
+const UNAVAILABLE = " // not available";
 
 /** The tools of a generated module's text, in its order. */
 export function declaredTools(module: string, text: string): DeclaredTool[] {
   return [...text.matchAll(FUNCTION)].map(
-    ([, identifier = "", input = "", output = "", namespacedName = ""]) => ({
+    ([, identifier = "", input = "", output = "", namespacedName = "", mark]) => ({
       module,
       identifier,
       namespacedName,
       input,
       output,
+      isAvailable: mark === undefined,
     }),
   );
+}
+
+/** A generated module's text with a mark at each tool that programs may not call. */
+export function markUnavailable(text: string, isAvailable: (namespacedName: string) => boolean): string {
+  return text.replace(FUNCTION, (line, _identifier, _input, _output, name: string, mark?: string) =>
+    mark !== undefined || isAvailable(name) ? line : line + UNAVAILABLE,
+  );
+}
+
+/** A generated module's text with only the functions that programs may call. */
+export function withoutUnavailable(text: string): string {
+  return text.replace(FUNCTION, (line, _identifier, _input, _output, _name, mark?: string) =>
+    mark === undefined ? line : "",
+  );
+}
+
+/** What is said of a tool that the configuration keeps from programs. */
+export function explainUnavailable(tool: DeclaredTool): string {
+  return `'${tool.namespacedName}' is not available in execute_program: the configuration does not allow it`;
 }
 
 /** `name(arguments): Promise<output>` of a tool on one line, without comments, cut where it is very long. */
