@@ -96,7 +96,11 @@ export class StdioTransport implements MessageTransport {
     const stdin = this.#child?.stdin;
     if (stdin === undefined || !stdin.writable) throw new Error("the server's input is closed");
     await new Promise<void>((resolve, reject) => {
-      stdin.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()));
+      stdin.write(`${JSON.stringify(message)}\n`, (error) => {
+        // It is ending: that is told when it has ended, with what there is to say about it.
+        if (error && !("code" in error && error.code === "EPIPE")) reject(error);
+        else resolve();
+      });
     });
   }
 

@@ -1,5 +1,17 @@
 /** Every tool by its namespaced name. Written by `ptc generate`: edits are lost. */
 declare const mcp__everything__echo: typeof import("./servers/everything/index.js").echo;
+declare const mcp__everything__get_annotated_message: typeof import("./servers/everything/index.js").getAnnotatedMessage;
+declare const mcp__everything__get_env: typeof import("./servers/everything/index.js").getEnv;
+declare const mcp__everything__get_resource_links: typeof import("./servers/everything/index.js").getResourceLinks;
+declare const mcp__everything__get_resource_reference: typeof import("./servers/everything/index.js").getResourceReference;
+declare const mcp__everything__get_structured_content: typeof import("./servers/everything/index.js").getStructuredContent;
+declare const mcp__everything__get_sum: typeof import("./servers/everything/index.js").getSum;
+declare const mcp__everything__get_tiny_image: typeof import("./servers/everything/index.js").getTinyImage;
+declare const mcp__everything__gzip_file_as_resource: typeof import("./servers/everything/index.js").gzipFileAsResource;
+declare const mcp__everything__simulate_research_query: typeof import("./servers/everything/index.js").simulateResearchQuery;
+declare const mcp__everything__toggle_simulated_logging: typeof import("./servers/everything/index.js").toggleSimulatedLogging;
+declare const mcp__everything__toggle_subscriber_updates: typeof import("./servers/everything/index.js").toggleSubscriberUpdates;
+declare const mcp__everything__trigger_long_running_operation: typeof import("./servers/everything/index.js").triggerLongRunningOperation;
 declare const mcp__filesystem__create_directory: typeof import("./servers/filesystem/index.js").createDirectory;
 declare const mcp__filesystem__directory_tree: typeof import("./servers/filesystem/index.js").directoryTree;
 declare const mcp__filesystem__edit_file: typeof import("./servers/filesystem/index.js").editFile;
