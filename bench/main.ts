@@ -48,7 +48,10 @@ const searchSets = readSearchSets(
   process.env.PTC_SEARCH_SETS ?? join(import.meta.dirname, "../../shared/data/search"),
 );
 if (searchSets.length === 0) console.log("skipped: search, for want of sets of queries (PTC_SEARCH_SETS)");
-const figures = searchSets.length === 0 ? [] : measureSearch(searchSets);
+const figures =
+  searchSets.length === 0
+    ? []
+    : measureSearch(searchSets, existsSync(toolLists) ? readToolLists(toolLists) : []);
 const holds = [
   ...comparisons.map(report),
   ...shares.map(reportTokens),

@@ -14,39 +14,39 @@ interface Entry {
  * separators do not matter: `create_issue`, `createIssue` and `Create issue` are one name.
  */
 export class NameLookup {
-  private readonly entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, Entry>();
 
   add(slot: number, tool: SearchableTool): void {
     for (const name of namesOf(tool)) {
-      const entry = this.entries.get(name);
-      if (entry === undefined) this.entries.set(name, { slots: [slot], letters: letterSet(name) });
+      const entry = this.#entries.get(name);
+      if (entry === undefined) this.#entries.set(name, { slots: [slot], letters: letterSet(name) });
       else entry.slots.push(slot);
     }
   }
 
   remove(slot: number, tool: SearchableTool): void {
     for (const name of namesOf(tool)) {
-      const entry = this.entries.get(name);
+      const entry = this.#entries.get(name);
       if (entry === undefined) continue;
       entry.slots = entry.slots.filter((each) => each !== slot);
-      if (entry.slots.length === 0) this.entries.delete(name);
+      if (entry.slots.length === 0) this.#entries.delete(name);
     }
   }
 
   find(query: string): readonly number[] {
-    return this.entries.get(compactName(query))?.slots ?? [];
+    return this.#entries.get(compactName(query))?.slots ?? [];
   }
 
   /** As `find`, or else the slots of the names that are one or two typing errors away. */
   findNearest(query: string): readonly number[] {
     const wanted = compactName(query);
-    const exact = this.entries.get(wanted);
+    const exact = this.#entries.get(wanted);
     if (exact !== undefined) return exact.slots;
     let limit = wanted.length >= 8 ? 2 : wanted.length >= 5 ? 1 : 0;
     let nearest: number[] = [];
     if (limit === 0) return nearest;
     const letters = letterSet(wanted);
-    for (const [name, entry] of this.entries) {
+    for (const [name, entry] of this.#entries) {
       if (Math.abs(name.length - wanted.length) > limit || !mayBeWithin(limit, letters, entry.letters))
         continue;
       const distance = editDistance(wanted, name, limit);
@@ -60,7 +60,8 @@ export class NameLookup {
 
 function compactName(name: string): string {
   if (name.length > MAX_NAME_CHARS) return "";
-  return name.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "");
+  const isAscii = !/[^\p{ASCII}]/u.test(name);
+  return name.toLowerCase().replace(isAscii ? /[^a-z0-9]+/g : /[^\p{L}\p{N}]+/gu, "");
 }
 
 function namesOf({ server, name, namespacedName }: SearchableTool): Set<string> {

@@ -40,14 +40,22 @@ export function fieldTexts(tool: SearchableTool): FieldTexts {
       unknown
     >;
     if (depth > 0 && typeof description === "string") descriptions.add(description);
-    const below = (subschema: unknown) => queue.push({ schema: subschema, depth: depth + 1 });
-    for (const [name, property] of entries(properties)) {
+    const below = (subschema: unknown) => {
+      if (typeof subschema === "object" && subschema !== null)
+        queue.push({ schema: subschema, depth: depth + 1 });
+    };
+    const [names, values] = entries(properties);
+    for (const name of names) {
       parameters.add(name);
-      below(property);
+      below(values[name]);
     }
     below(items);
     below(additionalProperties);
-    for (const [, definition] of [...entries($defs), ...entries(definitions)]) below(definition);
+    for (const members of [$defs, definitions]) {
+      if (members === undefined) continue;
+      const [defined, schemas] = entries(members);
+      for (const name of defined) below(schemas[name]);
+    }
     for (const keyword of SUBSCHEMA_LISTS) {
       const list = (schema as Record<string, unknown>)[keyword];
       if (Array.isArray(list)) for (const each of list.slice(0, MAX_SCHEMA_NODES)) below(each);
@@ -63,15 +71,13 @@ export function fieldTexts(tool: SearchableTool): FieldTexts {
   ];
 }
 
-function entries(members: unknown): [string, unknown][] {
-  if (typeof members !== "object" || members === null || Array.isArray(members)) return [];
-  const found: [string, unknown][] = [];
-  for (const name in members) {
-    if (found.length === MAX_SCHEMA_NODES) break;
-    if (Object.hasOwn(members, name)) found.push([name, (members as Record<string, unknown>)[name]]);
-  }
-  return found;
+/** The values by name, if these are members of an object. */
+function entries(members: unknown): [names: string[], values: Record<string, unknown>] {
+  if (typeof members !== "object" || members === null || Array.isArray(members)) return NO_ENTRIES;
+  return [Object.keys(members).slice(0, MAX_SCHEMA_NODES), members as Record<string, unknown>];
 }
+
+const NO_ENTRIES: [string[], Record<string, unknown>] = [[], {}];
 
 class BoundedText {
   text = "";

@@ -35,9 +35,24 @@ const ONE_CASE = /^[A-Za-z]?[a-z]*$/;
  * text's length; cap that before.
  */
 export function tokenize(text: string): Word[] {
-  return NOT_ASCII.test(text)
-    ? wordsOf(fold(text), ANY_WORD, ANY_PART)
-    : wordsOf(text, ASCII_WORD, ASCII_PART);
+  return rawWords(text).map((raw) => {
+    const known = remembered.get(raw);
+    if (known !== undefined) return known;
+    const word = takeApart(raw);
+    if (raw.length <= MAX_REMEMBERED_CHARS) remember(raw, word);
+    return word;
+  });
+}
+
+/** The words of a text as they stand in it, but for accents and compatibility forms. */
+export function rawWords(text: string): readonly string[] {
+  return (NOT_ASCII.test(text) ? fold(text).match(ANY_WORD) : text.match(ASCII_WORD)) ?? [];
+}
+
+/** One word, as `rawWords` has it. */
+export function takeApart(raw: string): Word {
+  if (ONE_CASE.test(raw)) return wordOf([tokenOf(raw)]);
+  return compound(raw.match(NOT_ASCII.test(raw) ? ANY_PART : ASCII_PART) ?? []);
 }
 
 /** Compatibility forms made one, and Latin, Greek and Cyrillic letters without their accents. */
@@ -46,16 +61,6 @@ function fold(text: string): string {
     .normalize("NFKD")
     .replace(/[\u0300-\u036f]/g, "")
     .normalize("NFC");
-}
-
-function wordsOf(text: string, wordPattern: RegExp, partPattern: RegExp): Word[] {
-  return (text.match(wordPattern) ?? []).map((raw) => {
-    const known = remembered.get(raw);
-    if (known !== undefined) return known;
-    const word = ONE_CASE.test(raw) ? wordOf([tokenOf(raw)]) : compound(raw.match(partPattern) ?? []);
-    if (raw.length <= MAX_REMEMBERED_CHARS) remember(raw, word);
-    return word;
-  });
 }
 
 function compound(rawParts: readonly string[]): Word {
@@ -68,7 +73,7 @@ function compound(rawParts: readonly string[]): Word {
 function wordOf(parts: readonly Token[], whole?: Token): Word {
   const tokens = whole === undefined ? parts : [...parts, whole];
   const content = tokens.filter(({ text }) => !isFunctionWord(text));
-  return { parts, tokens, content, ...(whole !== undefined && { whole }) };
+  return whole === undefined ? { parts, tokens, content } : { parts, whole, tokens, content };
 }
 
 function pairs(characters: readonly string[]): string[] {

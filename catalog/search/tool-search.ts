@@ -1,11 +1,11 @@
-import { documentTerms } from "./document-terms.ts";
-import { InvertedIndex, type Posting } from "./inverted-index.ts";
+import { DocumentTerms } from "./document-terms.ts";
+import { type Batch, InvertedIndex } from "./inverted-index.ts";
 import { NameLookup } from "./name-lookup.ts";
 import { nearestNames } from "./nearest-names.ts";
+import type { Posting } from "./posting-lists.ts";
 import { parseQuery } from "./query-terms.ts";
 import { ClauseScores } from "./scores.ts";
 import { fieldTexts, type SearchableTool } from "./searchable-text.ts";
-import { SimilarTerms } from "./similar-terms.ts";
 
 export interface SearchHit {
   tool: SearchableTool;
@@ -38,57 +38,53 @@ const RARITY_EXPONENT = 0.7;
  * tools give the same results whatever the order in which they came.
  */
 export class ToolSearch {
-  private readonly index = new InvertedIndex();
-  private readonly names = new NameLookup();
-  private readonly tools: (SearchableTool | undefined)[] = [];
-  private readonly slotsByServer = new Map<string, number[]>();
-  private similar: SimilarTerms | undefined;
-  /** Made anew when the index changes: making it for each search would cost more than the search. */
-  private scores: ClauseScores | undefined;
-
-  private indexed = 0;
+  readonly #index = new InvertedIndex();
+  readonly #documents = new DocumentTerms(this.#index);
+  readonly #names = new NameLookup();
+  readonly #tools: (SearchableTool | undefined)[] = [];
+  readonly #batches = new Map<string, Batch>();
+  /** Kept from search to search: making it would cost more than the search. */
+  #scores = new ClauseScores(0);
+  #size = 0;
 
   /** Tools in the index. */
   get size(): number {
-    return this.indexed;
+    return this.#size;
   }
 
   /** Makes these the tools of a server, in place of those it had. Other servers' tools are not indexed again. */
   setServer(server: string, tools: readonly SearchableTool[]): void {
     this.removeServer(server);
-    const terms = documentTerms(tools.map(fieldTexts));
-    const slots = tools.map((tool, position) => {
-      const slot = this.index.add(terms[position] ?? { terms: [], impacts: [] });
-      this.tools[slot] = tool;
-      this.names.add(slot, tool);
-      return slot;
-    });
-    this.indexed += slots.length;
-    if (slots.length > 0) this.slotsByServer.set(server, slots);
+    if (tools.length === 0) return;
+    const batch = this.#documents.add(tools.map(fieldTexts));
+    for (const [position, tool] of tools.entries()) {
+      const slot = batch.slots[position] as number;
+      this.#tools[slot] = tool;
+      this.#names.add(slot, tool);
+    }
+    this.#size += tools.length;
+    this.#batches.set(server, batch);
   }
 
   removeServer(server: string): void {
-    const slots = this.slotsByServer.get(server);
-    this.similar = undefined;
-    this.scores = undefined;
-    if (slots === undefined) return;
-    this.slotsByServer.delete(server);
-    this.indexed -= slots.length;
-    this.index.remove(slots);
-    for (const slot of slots) {
-      const tool = this.tools[slot];
-      if (tool !== undefined) this.names.remove(slot, tool);
-      this.tools[slot] = undefined;
+    const batch = this.#batches.get(server);
+    if (batch === undefined) return;
+    this.#batches.delete(server);
+    this.#documents.remove(batch);
+    this.#size -= batch.slots.length;
+    for (const slot of batch.slots) {
+      const tool = this.#tools[slot];
+      if (tool !== undefined) this.#names.remove(slot, tool);
+      this.#tools[slot] = undefined;
     }
   }
 
   /** The tools of a server, or of all, in no particular order. */
   *list(server?: string): Generator<SearchableTool> {
-    for (const slots of server === undefined
-      ? this.slotsByServer.values()
-      : [this.slotsByServer.get(server) ?? []]) {
-      for (const slot of slots) {
-        const tool = this.tools[slot];
+    const batches = server === undefined ? this.#batches.values() : [this.#batches.get(server)];
+    for (const batch of batches) {
+      for (const slot of batch?.slots ?? []) {
+        const tool = this.#tools[slot];
         if (tool !== undefined) yield tool;
       }
     }
@@ -96,45 +92,44 @@ export class ToolSearch {
 
   /** The tools that fit a query best. Those that go by just that name come first. Bounded in time for any text. */
   search(query: string, { server, limit }: SearchOptions): SearchHits {
-    const inScope = server === undefined ? undefined : new Set(this.slotsByServer.get(server) ?? []);
-    const { scores, hasUnknownWord } = this.scoresOf(query, inScope);
+    const inScope = server === undefined ? undefined : new Set(this.#batches.get(server)?.slots);
+    const { scores, hasUnknownWord } = this.#scoresOf(query, inScope);
     const best = scores.best();
-    const named = (hasUnknownWord ? this.names.findNearest(query) : this.names.find(query)).filter(
+    const named = (hasUnknownWord ? this.#names.findNearest(query) : this.#names.find(query)).filter(
       (slot) => inScope?.has(slot) ?? true,
     );
     for (const slot of named) scores.add(slot, best + 1);
-    const { slots, total } = scores.top(limit, best * MIN_SHARE_OF_BEST, (a, b) => this.comesBefore(a, b));
-    if (total === 0) return this.misspeltNames(query, server, limit);
+    const { slots, total } = scores.top(limit, best * MIN_SHARE_OF_BEST, (a, b) => this.#comesBefore(a, b));
+    if (total === 0) return this.#misspeltNames(query, server, limit);
     const results = slots.flatMap((slot) => {
-      const tool = this.tools[slot];
+      const tool = this.#tools[slot];
       return tool === undefined ? [] : [{ tool, score: scores.of(slot) }];
     });
     return { results, total };
   }
 
-  private comesBefore(a: number, b: number): boolean {
-    return (this.tools[a]?.namespacedName ?? "") < (this.tools[b]?.namespacedName ?? "");
+  #comesBefore(a: number, b: number): boolean {
+    return (this.#tools[a]?.namespacedName ?? "") < (this.#tools[b]?.namespacedName ?? "");
   }
 
-  private scoresOf(query: string, inScope: ReadonlySet<number> | undefined) {
+  #scoresOf(query: string, inScope: ReadonlySet<number> | undefined) {
     let hasUnknownWord = false;
     const clauses = parseQuery(query, {
-      has: (term) => this.index.posting(term) !== undefined,
+      has: (term) => this.#index.posting(term) !== undefined,
       similarTo: (word) => {
         hasUnknownWord = true;
-        this.similar ??= new SimilarTerms(this.index.terms());
-        return this.similar.to(word);
+        return this.#index.similar.to(word);
       },
     });
-    this.scores ??= new ClauseScores(this.index.slotCount);
-    const scores = this.scores;
+    if (this.#scores.capacity < this.#index.slotCount) this.#scores = new ClauseScores(this.#index.slotCount);
+    const scores = this.#scores;
     scores.clear();
     const counted = new Set<string>();
     for (const clause of clauses) {
       for (const [term, weight] of clause) {
-        const matches = this.matches(term, inScope);
+        const matches = this.#matches(term, inScope);
         if (matches !== undefined)
-          scores.add(matches, weight * this.rarity(matches, inScope), counted.has(term));
+          scores.add(matches, weight * this.#rarity(matches, inScope), counted.has(term));
         counted.add(term);
       }
       scores.endClause();
@@ -142,17 +137,17 @@ export class ToolSearch {
     return { scores: scores.combined(), hasUnknownWord };
   }
 
-  private matches(term: string, inScope: ReadonlySet<number> | undefined): Posting | undefined {
-    const posting = this.index.posting(term);
+  #matches(term: string, inScope: ReadonlySet<number> | undefined): Posting | undefined {
+    const posting = this.#index.posting(term);
     return posting === undefined || inScope === undefined ? posting : restrict(posting, inScope);
   }
 
-  private rarity({ slots }: Posting, inScope: ReadonlySet<number> | undefined): number {
+  #rarity({ slots }: Posting, inScope: ReadonlySet<number> | undefined): number {
     const documents = inScope?.size ?? this.size;
     return Math.log(1 + (documents - slots.length + 0.5) / (slots.length + 0.5)) ** RARITY_EXPONENT;
   }
 
-  private misspeltNames(query: string, server: string | undefined, limit: number): SearchHits {
+  #misspeltNames(query: string, server: string | undefined, limit: number): SearchHits {
     const byName = new Map<string, SearchableTool[]>();
     for (const tool of this.list(server)) {
       const sameName = byName.get(tool.name);
@@ -169,11 +164,13 @@ export class ToolSearch {
 }
 
 function restrict({ slots, impacts }: Posting, inScope: ReadonlySet<number>): Posting {
-  const restricted: Posting = { slots: [], impacts: [] };
-  slots.forEach((slot, index) => {
-    if (!inScope.has(slot)) return;
-    restricted.slots.push(slot);
-    restricted.impacts.push(impacts[index] ?? 0);
-  });
-  return restricted;
+  const restricted = { slots: new Int32Array(inScope.size), impacts: new Float64Array(inScope.size) };
+  let kept = 0;
+  for (let index = 0; index < slots.length; index++) {
+    const slot = slots[index] as number;
+    if (!inScope.has(slot)) continue;
+    restricted.slots[kept] = slot;
+    restricted.impacts[kept++] = impacts[index] as number;
+  }
+  return { slots: restricted.slots.subarray(0, kept), impacts: restricted.impacts.subarray(0, kept) };
 }
