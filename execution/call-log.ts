@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { CallOutcome, RequestedCall } from "../broker/dispatcher.ts";
 import { parseNamespacedName } from "../protocol/tool-name.ts";
 
@@ -20,13 +21,16 @@ export interface CallObserver {
   /** A call is under way, as the `seq`th of its run. */
   onCallStarted?(call: { seq: number; tool: string }): void;
   /**
-   * A call is over. Calls come in the order in which they ended, and at the end those that the program did not wait for. The
-   * program gets its answer when the observer is done.
+   * A call is over. Calls come in the order in which they ended, and at the end those that the program did not wait for. A
+   * program gets no further answers while observers are many calls behind.
    */
   onCall?(call: CallRecord): void | Promise<void>;
 }
 
 type OpenCall = Omit<CallRecord, "durationMs" | "outcome">;
+
+/** Results are kept in memory until observers are done with them. */
+const MAX_BEHIND = 16;
 
 /** Watches the calls of one run as they go by. */
 export class CallLog {
@@ -35,6 +39,9 @@ export class CallLog {
   readonly #startedAt: number;
   readonly #open = new Map<number, OpenCall>();
   #count = 0;
+  /** Calls that observers have not been told of, or are not done with. */
+  #behind = 0;
+  #noted: Promise<void> = Promise.resolve();
   #denied = false;
 
   /** Times are counted from now. */
@@ -62,7 +69,8 @@ export class CallLog {
     for (const observer of this.#observers) observer.onCallStarted?.({ seq, tool });
     const outcome = await answer();
     if (outcome.decision === "denied") this.#denied = true;
-    if (!signal.aborted && this.#open.delete(seq)) await this.#tell(call, outcome);
+    if (!signal.aborted && this.#open.delete(seq)) this.#note(call, outcome);
+    if (this.#behind > MAX_BEHIND) await this.#noted;
     return outcome;
   }
 
@@ -70,12 +78,19 @@ export class CallLog {
   async end(): Promise<void> {
     const open = [...this.#open.values()];
     this.#open.clear();
-    for (const call of open) await this.#tell(call, unanswered(call.tool));
+    for (const call of open) this.#note(call, unanswered(call.tool));
+    await this.#noted;
   }
 
-  async #tell(call: OpenCall, outcome: CallOutcome): Promise<void> {
-    const durationMs = this.#elapsedMs() - call.startedMs;
-    for (const observer of this.#observers) await observer.onCall?.({ ...call, durationMs, outcome });
+  /** Observers are told when the answer is on its way: what they do with a call keeps no program waiting. */
+  #note(call: OpenCall, outcome: CallOutcome): void {
+    const record: CallRecord = { ...call, durationMs: this.#elapsedMs() - call.startedMs, outcome };
+    this.#behind++;
+    this.#noted = this.#noted.then(async () => {
+      await setImmediate();
+      for (const observer of this.#observers) await observer.onCall?.(record);
+      this.#behind--;
+    });
   }
 
   #elapsedMs(): number {

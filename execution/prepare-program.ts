@@ -28,7 +28,9 @@ export async function prepareProgram(
   const read = { ...program, code: withoutFences(program.code) };
   // Messages quote the program, and are cut to size when they become failures.
   const redact = (text: string) => redactor.redactText(text).value;
-  const checking = mode === "off" ? undefined : typeChecker?.check(read, modules);
+  // Without a tool there is nothing that a mistake could do, or that generated types could say of it.
+  const checks = mode !== "off" && mentionsTools(read.code);
+  const checking = checks ? typeChecker?.check(read, modules) : undefined;
   checking?.catch(() => {});
   const bundled = await bundleProgram(read, modules);
   if (!bundled.ok && bundled.reason === "text") return fail("BundleError", redact(bundled.message));
@@ -43,6 +45,10 @@ export async function prepareProgram(
   if (mistakes === undefined) return { ok: true, bundle };
   if (mode === "warn") return { ok: true, bundle, warning: mistakes };
   return fail("TypeCheckError", mistakes);
+}
+
+function mentionsTools(code: string): boolean {
+  return /servers\/|mcp__|callTool/.test(code);
 }
 
 function fail(type: "BundleError" | "TypeCheckError", message: string): Prepared {
