@@ -13,6 +13,9 @@ if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
 // json-schema-to-typescript prints to stdout, which is ours, when this is set.
 delete process.env.VERBOSE;
 
+// What a library should no longer use is nothing that a user of ptc could change; stderr is their program's.
+process.noDeprecation = true;
+
 module.enableCompileCache?.();
 const { main } = await import("./main.ts");
 process.exit(await main(process));
