@@ -12,18 +12,20 @@ import { UpstreamError, type UpstreamErrorCode } from "./upstream-error.ts";
  * What was decided about a call: let through without a question or by an approval, or stopped by one of the checks in front of
  * the server. Of a call that was let through, the server may have failed.
  */
-export type CallDecision =
-  | "allowed"
-  | "approved-once"
-  | "approved-for-run"
-  | "denied"
-  | "unavailable"
-  | "drifted"
-  | "invalid"
+export const CALL_DECISIONS = [
+  "allowed",
+  "approved-once",
+  "approved-for-run",
+  "denied",
+  "unavailable",
+  "drifted",
+  "invalid",
   /** Its server could not be started or reached. */
-  | "unreachable"
+  "unreachable",
   /** Its program ended before it was answered. */
-  | "unanswered";
+  "unanswered",
+] as const;
+export type CallDecision = (typeof CALL_DECISIONS)[number];
 
 const NOT_CONNECTED: ReadonlySet<UpstreamErrorCode> = new Set([
   "start_failed",

@@ -1,20 +1,22 @@
 import * as z from "zod";
 import type { ArchivedRun } from "../archive/read-run.ts";
-import type { CallDecision } from "../broker/dispatcher.ts";
+import { CALL_DECISIONS } from "../broker/dispatcher.ts";
 import { RUNTIME_DECLARATIONS } from "../codegen/print-runtime.ts";
-import type { Language } from "../execution/program.ts";
 import type { RecordedRun } from "../execution/replay-program.ts";
 import type { InsideLimits } from "../execution/run-inside.ts";
 import type { CheckedModules } from "../execution/type-check.ts";
-import type { CallError, ProgramEnvironment } from "../protocol/messages.ts";
+import type { ProgramEnvironment } from "../protocol/messages.ts";
 import { Trace } from "../protocol/messages.ts";
 
+const count = (most: number) => z.int().min(1).max(most);
+
+/** A record may come from a file that somebody sent: it asks for no more than a configuration could. */
 const Options = z.object({
-  timeout_ms: z.int().min(1),
-  max_output_bytes: z.int().min(1),
-  max_stderr_bytes: z.int().min(1),
-  max_parallel_calls: z.int().min(1),
-  max_tool_calls: z.int().min(1),
+  timeout_ms: count(86_400_000),
+  max_output_bytes: count(33_554_432),
+  max_stderr_bytes: count(33_554_432),
+  max_parallel_calls: count(1_000),
+  max_tool_calls: count(1_000_000),
   typecheck: z.enum(["error", "warn", "off"]),
 });
 
@@ -23,6 +25,10 @@ const Environment = z.object({
   time_zone: z.string().max(128).optional(),
   trace: z.optional(Trace),
 });
+
+const Language = z.enum(["typescript", "javascript"]);
+const Decision = z.enum(CALL_DECISIONS);
+const ErrorType = z.enum(["ToolError", "ApprovalDenied"]);
 
 export interface Replayable {
   run: RecordedRun;
@@ -37,27 +43,31 @@ export function toReplayable(archived: ArchivedRun): Replayable | undefined {
   const { record } = archived;
   const options = Options.safeParse(record.options).data;
   const environment = Environment.safeParse(archived.environment).data;
-  if (options === undefined || environment === undefined) return undefined;
+  const language = Language.safeParse(record.language).data;
+  const decisions = z.array(Decision).safeParse(record.calls.map(({ decision }) => decision)).data;
+  if (!options || !environment || !language || !decisions) return undefined;
   return {
     run: {
       program: {
         code: archived.code,
         data: archived.data,
-        language: record.language as Language,
+        language,
         fileName: record.file_name,
       },
       envelope: archived.envelope,
       consoleText: archived.consoleText,
-      calls: record.calls.map((call) => ({
+      calls: record.calls.map((call, index) => ({
         seq: call.seq + 1,
         tool: call.tool,
         argumentsDigest: call.arguments,
-        decision: call.decision as CallDecision,
+        decision: decisions[index] ?? "unanswered",
         bytes: call.result_bytes,
         arguments: () => archived.argumentsOf(call),
         outcome: () => {
           const outcome = archived.outcomeOf(call);
-          return outcome.ok ? outcome : { ...outcome, error: outcome.error as CallError };
+          if (outcome.ok) return outcome;
+          const type = ErrorType.catch("ToolError").parse(outcome.error.type);
+          return { ...outcome, error: { ...outcome.error, type } };
         },
       })),
       environment: replayedEnvironment(environment, record.started_at),

@@ -69,7 +69,8 @@ const SEARCH_TOOLS: ToolDefinition = {
 const INSPECT_TOOL: ToolDefinition = {
   name: "inspect_tool",
   title: "Inspect a tool",
-  description: "One tool's TypeScript signature, description and JSON schemas.",
+  description:
+    "One tool's TypeScript signature, description and JSON schemas. In a signature a property's description stands behind its type.",
   inputSchema: {
     type: "object",
     properties: { tool_name: { type: "string", description: "mcp__<server>__<tool>" } },
