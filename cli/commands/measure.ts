@@ -1,4 +1,3 @@
-import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { ToolSearch } from "../../catalog/search/tool-search.ts";
 import type { DirectoryTool, ToolDirectory } from "../../catalog/tool-directory.ts";
 import { inspectTool } from "../../server/inspect-tool.ts";
@@ -53,6 +52,9 @@ async function measure(
 }
 
 async function count(directory: ToolDirectory): Promise<Measurement> {
+  // Two megabytes of vocabulary, which a help text need not wait for.
+  const { countTokens } = await import("gpt-tokenizer/encoding/o200k_base");
+  const tokensOf = (text: string) => countTokens(text);
   const servers = directory.servers.map(({ name, tools }) => ({
     server: name,
     tools: tools.length,
@@ -62,7 +64,7 @@ async function count(directory: ToolDirectory): Promise<Measurement> {
     JSON.stringify(buildToolDefinitions(directory.servers.map(({ module }) => module))),
   );
   const instructions = tokensOf(buildInstructions(directory.servers.map(({ module }) => module)));
-  const session = await countSession(directory);
+  const session = await countSession(directory, tokensOf);
   return {
     upFront: { total: servers.reduce((sum, { tokens }) => sum + tokens, 0), servers },
     ptc: { total: definitions + instructions, definitions, instructions },
@@ -71,7 +73,10 @@ async function count(directory: ToolDirectory): Promise<Measurement> {
 }
 
 /** One search and a look at the tools of median size that it is for. */
-async function countSession(directory: ToolDirectory): Promise<Omit<Measurement["session"], "total">> {
+async function countSession(
+  directory: ToolDirectory,
+  tokensOf: (text: string) => number,
+): Promise<Omit<Measurement["session"], "total">> {
   const bySize = directory.servers
     .flatMap(({ tools }) => tools)
     .map((tool) => ({ tool, size: JSON.stringify(asDefinition(tool)).length }))
@@ -110,10 +115,6 @@ function asDefinition({ namespacedName, description, inputSchema }: DirectoryToo
 
 function textOf({ content }: ToolReply): string {
   return content.map(({ text }) => text).join("\n");
-}
-
-function tokensOf(text: string): number {
-  return countTokens(text);
 }
 
 function render(
