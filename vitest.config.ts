@@ -1,12 +1,22 @@
 import { defineConfig } from "vitest/config";
 
-// "fast" runs anywhere in seconds. "real" starts real MCP servers, Docker and gVisor.
-const real = ["tests/sandbox/**/*.test.ts", "tests/cli/**/*.test.ts", "tests/clients/**/*.test.ts"];
+const real = ["tests/**/*.real.test.ts"];
 
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: "fast", include: ["tests/**/*.test.ts"], exclude: real, testTimeout: 30_000 } },
+      {
+        test: {
+          name: "fast",
+          include: ["tests/**/*.test.ts"],
+          exclude: real,
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+          // Many of these tests wait for a process or a timer.
+          maxWorkers: "100%",
+          sequence: { groupOrder: 0 },
+        },
+      },
       {
         test: {
           name: "real",
@@ -14,6 +24,7 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 120_000,
           fileParallelism: false,
+          sequence: { groupOrder: 1 },
           globalSetup: ["tests/sandbox/require-sandbox.ts"],
         },
       },

@@ -3,24 +3,26 @@ export type ArchiveErrorCode =
   | "unavailable"
   /** There is no archive yet. */
   | "missing"
-  /** The file is some other program's database. */
+  /** The file is another program's database. */
   | "foreign"
   /** A newer ptc has written it. */
   | "newer"
-  /** Its file or folder could be in somebody else's hands. */
+  /** Its file or folder may be under another user's control. */
   | "unsafe"
   | "unwritable"
   | "busy"
   | "full"
   | "corrupt"
-  /** A record is not what was archived. */
+  /** A record differs from what was archived. */
   | "tampered"
-  /** What was given to find a run by is neither a digest nor a run id. */
+  /** A reference to a run is neither a digest nor a run id. */
   | "bad-reference"
   /** A file to import is not a whole, unchanged export. */
   | "bad-file"
-  /** An imported run has the id of another one. */
+  /** The archive has another run with the id of an imported one. */
   | "conflict"
+  /** A value is larger or deeper than readers of an archive accept. */
+  | "unkeepable"
   | "failed";
 
 /** Why the archive cannot be read or written: one line that names what, and what to do. */
@@ -32,4 +34,9 @@ export class ArchiveError extends Error {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
   }
+}
+
+/** Whether an error concerns only one run, so that others can still be read. */
+export function isAboutOneRun(error: unknown): error is ArchiveError {
+  return error instanceof ArchiveError && (error.code === "tampered" || error.code === "corrupt");
 }

@@ -1,10 +1,12 @@
 import * as z from "zod/mini";
+import { visibleLine } from "../base/text/visible-text.ts";
 import { canonicalJson } from "../protocol/canonical-json.ts";
 import { Envelope } from "../protocol/envelope.ts";
-import { parseJson } from "./parse-json.ts";
+import { parseJson } from "./archived-json.ts";
+import { Count, Sum, WholeDuration } from "./bounds.ts";
 import { ArchivedOutcome, type CallRecord, findMisplaced, type RunPart, RunRecord } from "./run-record.ts";
 
-/** Gives the JSON text that a digest stands for, having checked it; or what is wrong with it. */
+/** Returns the JSON text with a digest after checking it, or what is wrong with it. */
 export type ReadText = (digest: string) => { ok: true; json: string } | { ok: false; problem: string };
 
 export interface RunContents {
@@ -17,27 +19,37 @@ export interface RunContents {
   modules: Map<string, string>;
 }
 
-/** What is wrong with a record, in words that follow "its" or name a call. */
+/** A problem of a record. The message is a clause that follows the name of the run. */
 export class RecordProblem extends Error {
   override readonly name = "RecordProblem";
 }
 
 /** @throws RecordProblem */
 export function parseRecord(json: string): RunRecord {
-  const record = parseJson(RunRecord, json);
-  if (record === undefined || canonicalJson(record) !== json) {
-    throw new RecordProblem("the record is not one that ptc writes");
-  }
+  const value = parseJson(z.unknown(), json);
+  const parsed = RunRecord.safeParse(value);
+  if (!parsed.success) throw new RecordProblem(describeIssue(value, parsed.error.issues[0]?.path));
+  const record = parsed.data;
+  if (canonicalJson(record) !== json) throw new RecordProblem(NO_RECORD);
   const misplaced = findMisplaced(record.calls);
   if (misplaced !== undefined) throw new RecordProblem(`${nameCall(misplaced)} is out of order`);
   return record;
 }
 
+const NO_RECORD = "the record is not one that ptc writes";
+
+function describeIssue(value: unknown, path: readonly PropertyKey[] | undefined): string {
+  if (typeof value !== "object" || value === null || path === undefined || path.length === 0)
+    return NO_RECORD;
+  return `${NO_RECORD}: a wrong ${visibleLine(path.join(".")).slice(0, MAX_PATH_CHARS)}`;
+}
+
+const MAX_PATH_CHARS = 100;
+
 /**
- * Reads everything a record names, so that nothing of it need be doubted afterwards. Returns all but the values of calls,
- * which may be large.
+ * Reads and checks everything that a record names. Returns all but the values of calls, which may be large.
  *
- * @throws RecordProblem for the first text that is missing, changed or not what it should be.
+ * @throws RecordProblem for the first text that is missing, changed or invalid.
  */
 export function readContents(record: RunRecord, read: ReadText): RunContents {
   const part = <T>(name: RunPart, schema: z.ZodMiniType<T>): T =>
@@ -59,11 +71,26 @@ export function readContents(record: RunRecord, read: ReadText): RunContents {
   if (run_id !== record.run_id || input_digest !== record.input_digest) {
     throw new RecordProblem("the envelope is another run's");
   }
+  const [wrong] = wrongNumbers(contents.envelope);
+  if (wrong !== undefined) throw new RecordProblem(`the envelope holds a wrong ${wrong}`);
   for (const call of record.calls) {
     readArguments(call, read);
     readOutcome(call, read);
   }
   return contents;
+}
+
+const EnvelopeNumbers = z.object({
+  duration_ms: WholeDuration,
+  result: z.object({
+    metrics: z.object({ duration_ms: WholeDuration, tool_calls: Count, tool_result_bytes: Sum }),
+  }),
+});
+
+/** The members of an envelope whose numbers are outside of the bounds for runs (`bounds.ts`). */
+export function wrongNumbers(envelope: Envelope): string[] {
+  const issues = EnvelopeNumbers.safeParse(envelope).error?.issues ?? [];
+  return issues.map(({ path }) => path.join("."));
 }
 
 /** @throws RecordProblem */
@@ -76,6 +103,13 @@ export function readArguments(call: CallRecord, read: ReadText): unknown {
   return value;
 }
 
+/** A text that a record names. @throws RecordProblem */
+export function textUnder(digest: string, read: ReadText): string {
+  const text = read(digest);
+  if (!text.ok) throw new RecordProblem(`the blob ${digest} ${text.problem}`);
+  return text.json;
+}
+
 /** @throws RecordProblem */
 export function readOutcome(call: CallRecord, read: ReadText): ArchivedOutcome {
   const subject = `${nameCall(call)}: the outcome blob`;
@@ -84,9 +118,9 @@ export function readOutcome(call: CallRecord, read: ReadText): ArchivedOutcome {
   return outcome;
 }
 
-/** As a person counts: the first call is call 1. */
+/** Names a call for people, who count from 1. */
 function nameCall(call: CallRecord): string {
-  return `call ${call.seq + 1} (${call.tool})`;
+  return `call ${call.seq + 1} (${visibleLine(call.tool)})`;
 }
 
 function parsePart<T>(schema: z.ZodMiniType<T>, text: ReturnType<ReadText>, subject: string): T {

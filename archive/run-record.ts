@@ -1,37 +1,39 @@
 import * as z from "zod/mini";
+import { Digest } from "../protocol/digest.ts";
+import { RUN_SOURCES } from "../protocol/run-context.ts";
+import { Count, Duration, Instant, MAX_CALLS } from "./bounds.ts";
 
 /**
- * What is kept of a run, as JSON on disk and in exports. Values that may be large or repeat are blobs, named here by the
- * digest of their JSON text, so that the digest of this record covers all of it.
+ * The record of a run, as JSON on disk and in exports. Values that may be large or repeated are blobs, which the record
+ * names by the digest of their JSON text. So the digest of the record covers everything.
  */
 
-export const Digest = z.string().check(z.regex(/^sha256:[0-9a-f]{64}$/));
-const RunId = z.string().check(z.regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/));
+export const RunId = z
+  .string()
+  .check(z.regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/));
 
 const text = (maxChars: number) => z.string().check(z.maxLength(maxChars));
-const count = z.int().check(z.gte(0));
-/** Milliseconds since 1970 that a `Date` can hold. */
-const instant = z.int().check(z.gte(0), z.lte(8.64e15));
-const milliseconds = z.number().check(z.gte(0));
 const list = <T extends z.ZodMiniType>(item: T) => z.array(item).check(z.maxLength(100_000));
 
 const callFacts = {
-  /** Place among the calls of its run, by when it was made, from 0. */
-  seq: count,
-  /** Namespaced name, `mcp__<server_module>__<tool>`; what a program called it, where there is no such tool. */
+  /** The number of the call within its run, from 0, in the order in which calls began. */
+  seq: Count,
+  /** Namespaced name, `mcp__<server_module>__<tool>`; or the program's own text if there is no such tool. */
   tool: text(512),
   server: text(512),
-  /** Since the program was sent to its sandbox. */
-  started_ms: milliseconds,
-  duration_ms: milliseconds,
-  /** What the broker decided about it, in the broker's words. */
+  /** Milliseconds since the program was sent to its sandbox. */
+  started_ms: Duration,
+  duration_ms: Duration,
+  /** The broker's decision about the call. */
   decision: text(64),
-  /** Who approved or denied it, where anybody was asked. */
+  /** Who approved or denied the call, if anybody was asked. */
   approver: z.optional(text(256)),
   ok: z.boolean(),
-  /** Size of what the server answered. */
-  result_bytes: count,
-  redactions: count,
+  /** Size of what the server answered, in bytes. */
+  result_bytes: Count,
+  redactions: Count,
+  /** Why the values of the call could not be archived. `null`, or an error that says so, stands for them. */
+  unkept: z.optional(text(512)),
 };
 
 /** What is known of a call besides its values. */
@@ -44,10 +46,10 @@ export type CallRecord = z.infer<typeof CallRecord>;
 const runFacts = {
   run_id: RunId,
   trace_id: text(64),
-  /** Whose run it was: `local` on stdio and the command line. */
+  /** For whom the program ran: `local` on stdio and the command line. */
   principal: text(256),
-  source: z.enum(["run", "serve", "replay"]),
-  started_at: instant,
+  source: z.enum(RUN_SOURCES),
+  started_at: Instant,
   language: text(64),
   file_name: text(4096),
   input_digest: Digest,
@@ -55,12 +57,12 @@ const runFacts = {
   sandbox_image: z.nullable(Digest),
   /** Definitions of the tools that it called. */
   tools: list(z.strictObject({ tool: text(512), digest: Digest })),
-  versions: z.strictObject({ ptc: text(64), node: text(64), protocol: count }),
+  versions: z.strictObject({ ptc: text(64), node: text(64), protocol: Count }),
   servers: list(z.strictObject({ server: text(512), name: text(512), version: text(512) })),
   /** Limits and modes that it ran under. */
   options: z.json(),
-  /** In everything that is kept of it. */
-  redactions: count,
+  /** How many secrets were replaced in everything that is archived of the run. */
+  redactions: Count,
 };
 
 /** What is known of a run besides its values and its calls. */
@@ -78,7 +80,7 @@ export const RunRecord = z.strictObject({
   environment: Digest,
   /** Texts of the generated modules that the program imported. */
   modules: list(z.strictObject({ module: text(512), digest: Digest })),
-  calls: list(CallRecord),
+  calls: z.array(CallRecord).check(z.maxLength(MAX_CALLS)),
 });
 export type RunRecord = z.infer<typeof RunRecord>;
 
@@ -86,12 +88,12 @@ export type RunRecord = z.infer<typeof RunRecord>;
 const RUN_PARTS = ["code", "data", "console", "envelope", "environment"] as const;
 export type RunPart = (typeof RUN_PARTS)[number];
 
-/** The first call that does not come after the one before it, of calls that must be in order. */
+/** The first call whose number is not greater than that of the previous call. */
 export function findMisplaced(calls: readonly CallRecord[]): CallRecord | undefined {
   return calls.find(({ seq }, index) => seq <= (calls[index - 1]?.seq ?? -1));
 }
 
-/** Everything a record names, once each. */
+/** The distinct digests of everything that a record names. */
 export function digestsIn(record: RunRecord): Set<string> {
   return new Set([
     ...RUN_PARTS.map((part) => record[part]),
@@ -108,7 +110,7 @@ const ArchivedError = z.strictObject({
   retryable: z.boolean(),
 });
 
-/** What became of a call: what the program was given, with the MCP result where it is kept. */
+/** The outcome of a call: what the program was given, with the raw MCP result if that was kept. */
 export const ArchivedOutcome = z.discriminatedUnion("ok", [
   z.strictObject({ ok: z.literal(true), data: z.unknown(), raw: z.optional(z.unknown()) }),
   z.strictObject({ ok: z.literal(false), error: ArchivedError, raw: z.optional(z.unknown()) }),

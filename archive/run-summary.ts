@@ -4,8 +4,8 @@ import type { CallRecord, RunRecord } from "./run-record.ts";
 const MAX_TITLE_CHARS = 120;
 
 /**
- * The columns that runs are found and counted by. All of it follows from the record and what it names, and readers check
- * that: whoever changes what follows here adds a migration that brings the columns of older runs along.
+ * The columns by which runs are found and counted. All follow from the record and what it names, and readers check that. A
+ * change to how they follow needs a migration that updates the columns of older runs.
  */
 export interface RunSummary {
   run_id: string;
@@ -24,7 +24,7 @@ export interface RunSummary {
   returned_bytes: number;
   redactions: number;
   file_name: string;
-  /** The first line of the program that says something. */
+  /** The first line of the program that has any content. */
   title: string;
 }
 
@@ -47,7 +47,7 @@ export function summarizeRun(
     input_digest: record.input_digest,
     started_at: record.started_at,
     source: record.source,
-    principal: record.principal,
+    principal: asStored(record.principal),
     status: result.ok ? "ok" : result.error.type,
     duration_ms,
     calls: record.calls.length,
@@ -55,15 +55,17 @@ export function summarizeRun(
     result_bytes: sum(record.calls, (call) => call.result_bytes),
     returned_bytes: returnedBytes(contents.consoleText, contents.envelope),
     redactions: record.redactions,
-    file_name: record.file_name,
-    title: titleOf(contents.code),
+    file_name: asStored(record.file_name),
+    title: asStored(titleOf(contents.code)),
   };
 }
 
-/** One entry for each tool, in the order in which they were first called. */
+/** One entry for each tool, in the order of first calls. Names are in the form in which a database stores them. */
 export function summarizeTools(calls: readonly CallRecord[]): ToolSummary[] {
   const summaries = new Map<string, ToolSummary>();
-  for (const { tool, server, ok, duration_ms, result_bytes } of calls) {
+  for (const { tool: called, server: configured, ok, duration_ms, result_bytes } of calls) {
+    const tool = asStored(called);
+    const server = asStored(configured);
     const key = JSON.stringify([tool, server]);
     let summary = summaries.get(key);
     if (summary === undefined) {
@@ -81,9 +83,14 @@ export function summarizeTools(calls: readonly CallRecord[]): ToolSummary[] {
 function returnedBytes(consoleText: string, { result }: Envelope): number {
   const consoleBytes = Buffer.byteLength(consoleText);
   if (!result.ok) return consoleBytes + Buffer.byteLength(result.error.message);
-  // Without a result of its own, a program's value is its console text.
+  // A program without a result returns its console text, which must not be counted twice.
   if (typeof result.data === "string" && result.data.trim() === consoleText.trim()) return consoleBytes;
   return consoleBytes + Buffer.byteLength(JSON.stringify(result.data) ?? "");
+}
+
+/** A text as a database holds it: in UTF-8, where halves of surrogate pairs become U+FFFD. Programs and cuts produce them. */
+function asStored(text: string): string {
+  return text.replaceAll(/\p{Cs}/gu, "\ufffd");
 }
 
 function titleOf(code: string): string {

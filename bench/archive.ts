@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { ArchiveWriter } from "../archive/archive-writer.ts";
-import { openForReading, openForWriting } from "../archive/connection.ts";
-import { findRuns } from "../archive/find-runs.ts";
-import type { HandedRun } from "../archive/handed-run.ts";
-import { listRuns } from "../archive/list-runs.ts";
 import type { CallFacts } from "../archive/run-record.ts";
-import { readStats } from "../archive/stats.ts";
+import type { RunToArchive } from "../archive/run-to-archive.ts";
+import { openForReading, openForWriting } from "../archive/sqlite/file/connection.ts";
+import { findRuns } from "../archive/sqlite/queries/find-runs.ts";
+import { listRunPage } from "../archive/sqlite/queries/list-runs.ts";
+import { readStats } from "../archive/sqlite/queries/stats.ts";
+import { ArchiveWriter } from "../archive/sqlite/writer/archive-writer.ts";
 import { digestOf } from "../protocol/canonical-json.ts";
 import { encodeFrame } from "../protocol/frames.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../protocol/limits.ts";
@@ -16,11 +16,11 @@ const ROUNDS = 30;
 const CALLS = 100;
 const RUNS = 100_000;
 const TOOLS = 50;
-/** Of the first tools; the others are numbered. */
+/** Names of the first tools; the others are numbered. */
 const TOOL_NAMES = ["rare", "never"];
 const MAX_LOOKUP_MS = 50;
 
-/** What the archive costs: handing over a run, and finding one among many. `folder` is for archives to measure with. */
+/** Measures the archive: handing over a run, and finding one among many. `folder` is for temporary archives. */
 export async function measureArchive(folder: string): Promise<Comparison[]> {
   return [
     ...(await measureRecording(join(folder, "recording.db"))),
@@ -28,7 +28,7 @@ export async function measureArchive(folder: string): Promise<Comparison[]> {
   ];
 }
 
-/** On the thread that answers calls, against making the frames of their replies, which it does anyway. */
+/** Time on the thread that answers calls, compared with making the frames of the replies, which that thread does anyway. */
 async function measureRecording(path: string): Promise<Comparison[]> {
   const writer = new ArchiveWriter({ path, keepDays: 30 });
   const baselineMs: number[] = [];
@@ -82,14 +82,14 @@ function measureLookups(path: string): Comparison[] {
   const found = findRuns(db, digestOfRound(0));
   if (found.kind === "none") throw new Error("the archive to measure with is not filled");
   const comparisons = [
-    lookup("the newest 50 runs", () => listRuns(db, { limit: 50 })),
-    lookup("the newest 50 that failed", () => listRuns(db, { limit: 50, status: "failed" })),
-    lookup("the newest 50 of a rare failure", () => listRuns(db, { limit: 50, status: "OutOfMemory" })),
-    lookup("the newest 50 that called a tool", () => listRuns(db, { limit: 50, tool: "mcp__bench__*7" })),
+    lookup("the newest 50 runs", () => listRunPage(db, { limit: 50 })),
+    lookup("the newest 50 that failed", () => listRunPage(db, { limit: 50, status: "failed" })),
+    lookup("the newest 50 of a rare failure", () => listRunPage(db, { limit: 50, status: "OutOfMemory" })),
+    lookup("the newest 50 that called a tool", () => listRunPage(db, { limit: 50, tool: "mcp__bench__*7" })),
     lookup("a rare failure that called a tool", () =>
-      listRuns(db, { limit: 50, status: "OutOfMemory", tool: "mcp__bench__7" }),
+      listRunPage(db, { limit: 50, status: "OutOfMemory", tool: "mcp__bench__7" }),
     ),
-    lookup("a tool that was hardly called", () => listRuns(db, { limit: 50, tool: "mcp__bench__rare" })),
+    lookup("a tool that was hardly called", () => listRunPage(db, { limit: 50, tool: "mcp__bench__rare" })),
     lookup("runs of one digest", (round) => findRuns(db, digestOfRound(round))),
     lookup("runs of a digest's first 12 digits", (round) => findRuns(db, digestOfRound(round).slice(0, 19))),
   ];
@@ -99,7 +99,7 @@ function measureLookups(path: string): Comparison[] {
   return comparisons;
 }
 
-/** Rows alone: lists and lookups read nothing else. Returns the input digests, each of ten runs. */
+/** Inserts rows only, because lists and lookups read nothing else. Returns the input digests, each of ten runs. */
 function fill(path: string): string[] {
   const inputDigests = Array.from({ length: RUNS / 10 }, (_, i) => digestOf({ i }));
   const db = openForWriting(path);
@@ -145,7 +145,7 @@ function callFacts(seq: number): CallFacts {
   return { seq, tool: "mcp__bench__page", server, ...timing, ...facts };
 }
 
-function endedRun(round: number): HandedRun {
+function endedRun(round: number): RunToArchive {
   const runId = randomUUID();
   const input = { code: "globalThis.result = 1", data: { round }, language: "typescript" };
   const inputDigest = digestOf(input);

@@ -1,15 +1,15 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { ArchiveWriter } from "../archive/archive-writer.ts";
-import type { CallRecord } from "../execution/call-log.ts";
+import { ArchiveWriter } from "../archive/sqlite/writer/archive-writer.ts";
+import type { ObservedCall } from "../execution/call-log.ts";
 import { type ExecutedProgram, type ExecutionParts, executeProgram } from "../execution/execute-program.ts";
-import { ArchivingRecorder } from "../execution/record-runs.ts";
-import type { RecordedCall } from "../execution/recorded-calls.ts";
-import { replayProgram } from "../execution/replay-program.ts";
-import type { RunReport } from "../execution/run-recorder.ts";
+import { ArchivingRecorder } from "../execution/record/record-runs.ts";
+import type { RunReport } from "../execution/record/run-recorder.ts";
+import type { RecordedCall } from "../execution/replay/recorded-calls.ts";
+import { replayProgram } from "../execution/replay/replay-program.ts";
 import { digestOf } from "../protocol/canonical-json.ts";
-import { WarmPool } from "../sandbox/warm-pool.ts";
-import { benchProgram, LIMITS, openBench, TOOLS } from "./bench-execution.ts";
+import { WarmPool } from "../sandbox/pool/warm-pool.ts";
+import { BENCH_TOOLS, benchProgram, LIMITS, openBench } from "./bench-execution.ts";
 import type { SandboxedBench } from "./brokered-call.ts";
 import type { Comparison } from "./report.ts";
 
@@ -34,12 +34,11 @@ export async function measureArchivedRun(bench: SandboxedBench, folder: string):
     archive,
     audit: { call() {}, run() {} },
     redactor: parts.redactor,
-    tools: TOOLS,
+    tools: BENCH_TOOLS,
     servers: new Map(),
-    principal: "local",
-    source: "run",
+    context: { principal: "local", source: "run" },
     versions: { ptc: "bench", node: process.version },
-    now: Date.now,
+    clock: { wallMs: Date.now },
   });
   const plain = { ...parts, sandboxes: pool };
   const recorded = await recordOnce(plain);
@@ -83,13 +82,13 @@ async function run(parts: ExecutionParts): Promise<{ tookMs: number; executed: E
   return { tookMs, executed };
 }
 
-type Recorded = { calls: CallRecord[]; report: RunReport };
+type Recorded = { calls: ObservedCall[]; report: RunReport };
 
 async function recordOnce(parts: ExecutionParts): Promise<Recorded> {
-  const calls: CallRecord[] = [];
+  const calls: ObservedCall[] = [];
   let report: RunReport | undefined;
   const recording = {
-    onCall: (call: CallRecord) => void calls.push(call),
+    onCall: (call: ObservedCall) => void calls.push(call),
     end: async (ended: RunReport) => {
       report = ended;
       return undefined;
@@ -118,15 +117,15 @@ async function replay(parts: ExecutionParts, { calls, report }: Recorded): Promi
   return replayed.envelope.result.metrics.duration_ms;
 }
 
-function toRecordedCall({ seq, tool, arguments: args, outcome }: CallRecord): RecordedCall {
+function toRecordedCall({ seq, tool, arguments: args, outcome }: ObservedCall): RecordedCall {
   return {
     seq,
     tool,
     argumentsDigest: digestOf(args),
     decision: outcome.decision,
     bytes: outcome.bytes,
-    arguments: () => args,
-    outcome: () => outcome,
+    arguments: async () => args,
+    outcome: async () => outcome,
   };
 }
 

@@ -1,10 +1,13 @@
 import { Dispatcher } from "../broker/dispatcher.ts";
-import { Redactor } from "../broker/redaction.ts";
-import { IsolatingValidator } from "../broker/schema-validator.ts";
-import type { KnownTool, ToolTable } from "../broker/tool-table.ts";
+import { PolicyAuthorizer } from "../broker/policy/authorizer.ts";
+import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
+import type { Tool } from "../catalog/tool.ts";
 import type { ExecutionLimits, ExecutionParts } from "../execution/execute-program.ts";
 import type { Program } from "../execution/program.ts";
+import { createTypeScript } from "../execution/typescript/typescript.ts";
 import { OnDemandSource } from "../sandbox/on-demand-source.ts";
+import { Redactor } from "../secrets/redaction.ts";
+import { toolOf } from "../tests/catalog/tool-of.ts";
 import type { SandboxedBench } from "./brokered-call.ts";
 
 export const LIMITS: ExecutionLimits = {
@@ -15,22 +18,17 @@ export const LIMITS: ExecutionLimits = {
   maxToolCalls: 1_000,
 };
 
-const TOOL: KnownTool = {
-  namespacedName: "mcp__bench__page",
-  server: "bench",
-  name: "page",
+const TOOL = toolOf("bench", "page", {
   definitionDigest: `sha256:${"0".repeat(64)}`,
   inputSchema: { type: "object", properties: { page: { type: "number" } }, required: ["page"] },
-  outputSchema: undefined,
-  destructive: false,
-};
+});
 
-export const TOOLS: ToolTable = new Map([[TOOL.namespacedName, TOOL]]);
+export const BENCH_TOOLS: ReadonlyMap<string, Tool> = new Map([[TOOL.namespacedName, TOOL]]);
 
-/** What programs of a benchmark run with: real sandboxes, and one server that answers at once, a kilobyte a call. */
-export function openBench({ engine, state, image }: SandboxedBench) {
+/** Opens what programs of a benchmark need: real sandboxes, and a server that answers at once with a kilobyte. */
+export function openBench({ engine, image }: SandboxedBench) {
   const limits = { memoryMb: 512, cpus: 1, pids: 256 };
-  const source = new OnDemandSource({ engine, state, owner: "bench", image, runtime: "runsc", limits });
+  const source = new OnDemandSource({ engine, owner: "bench", image, runtime: "runsc", limits });
   const validator = new IsolatingValidator();
   const call = async (_tool: string, args: unknown) => ({
     content: [
@@ -39,16 +37,24 @@ export function openBench({ engine, state, image }: SandboxedBench) {
   });
   const server = { definitionDigest: () => TOOL.definitionDigest, call };
   const parts: Omit<ExecutionParts, "sandboxes"> = {
-    modules: { declarations: "", modules: () => [], load: async () => undefined },
+    languages: [createTypeScript({ declarations: "" })],
+    modules: { modules: () => [], load: async () => undefined },
     dispatcher: new Dispatcher({
-      tools: TOOLS,
-      policy: { allow: undefined, block: [], ask: [], neverAsk: [] },
+      context: { principal: "local", source: "run" },
+      tools: BENCH_TOOLS,
+      authorizer: new PolicyAuthorizer({
+        allow: undefined,
+        block: [],
+        ask: [],
+        neverAsk: [],
+        byDefault: "annotated",
+      }),
       servers: { connect: async () => server },
       validator,
     }),
     approver: { ask: async () => ({ decision: "denied", by: "nobody" }) },
     redactor: new Redactor([]),
-    clock: { nowMs: () => performance.now() },
+    clock: { monotonicMs: () => performance.now() },
     toolVersion: "bench",
   };
   return { source, parts, close: () => validator.close() };

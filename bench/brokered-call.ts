@@ -1,16 +1,18 @@
 import { RunApprovals } from "../broker/approvals.ts";
 import { Dispatcher } from "../broker/dispatcher.ts";
-import { IsolatingValidator } from "../broker/schema-validator.ts";
-import { BrokerSession } from "../broker/session.ts";
-import type { KnownTool } from "../broker/tool-table.ts";
-import { bundleProgram } from "../execution/bundle.ts";
+import { PolicyAuthorizer } from "../broker/policy/authorizer.ts";
+import { SandboxConnection } from "../broker/sandbox-connection.ts";
+import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
 import { RunnerOutput } from "../execution/runner-output.ts";
+import { bundleProgram } from "../execution/typescript/bundle.ts";
 import { SANDBOX_SOCKET_DIRECTORY, SOCKET_FILE_NAME } from "../protocol/paths.ts";
-import { buildContainerRequest, type SandboxLimits } from "../sandbox/container-profile.ts";
-import type { DockerEngine } from "../sandbox/docker-engine.ts";
+import { buildContainerRequest } from "../sandbox/docker/container-profile.ts";
+import type { DockerEngine } from "../sandbox/docker/docker-engine.ts";
+import type { SocketFolder } from "../sandbox/docker/socket-folder.ts";
+import { SocketListener } from "../sandbox/docker/socket-listener.ts";
 import { OnDemandSource } from "../sandbox/on-demand-source.ts";
-import { SocketListener } from "../sandbox/socket-listener.ts";
-import type { StateDirectory } from "../sandbox/state-directory.ts";
+import type { SandboxEngine, SandboxLimits } from "../sandbox/sandbox-engine.ts";
+import { toolOf } from "../tests/catalog/tool-of.ts";
 import type { Comparison } from "./report.ts";
 
 const WARM_UP = 300;
@@ -19,8 +21,11 @@ const LIMITS: SandboxLimits = { memoryMb: 512, cpus: 1, pids: 256 };
 const OUTPUT = { maxOutputBytes: 1_000_000, maxStderrBytes: 100_000 };
 
 export interface SandboxedBench {
-  engine: DockerEngine;
-  state: StateDirectory;
+  engine: SandboxEngine;
+  /** What the engine starts sandboxes with. */
+  containers: DockerEngine;
+  /** Where sockets for a bare container go. */
+  sockets: SocketFolder;
   image: string;
 }
 
@@ -46,17 +51,17 @@ const TIME = (call: string) => `
     if (i >= ${WARM_UP}) times.push(Math.round((performance.now() - startedAt) * 1e6) / 1e6);
   }`;
 
-async function timeEcho({ engine, state, image }: SandboxedBench): Promise<number[]> {
-  const socketDirectory = state.makeSocketDirectory();
+async function timeEcho({ containers, sockets, image }: SandboxedBench): Promise<number[]> {
+  const socketDirectory = sockets.makeSocketDirectory();
   const listener = await SocketListener.listen(socketDirectory);
   void listener.connection.then((socket) => socket.pipe(socket));
-  const digest = (await engine.findImage(image))?.digest ?? image;
+  const digest = (await containers.findImage(image))?.digest ?? image;
   const request = buildContainerRequest({
     image: digest,
     runtime: "runsc",
     limits: LIMITS,
     socketDirectory,
-    emptyFile: state.emptyFile,
+    emptyFile: sockets.emptyFile,
     labels: {},
   });
   const script = `
@@ -68,16 +73,13 @@ async function timeEcho({ engine, state, image }: SandboxedBench): Promise<numbe
     })();`;
   const chunks: Buffer[] = [];
   const output = { onStdout: (chunk: Buffer) => void chunks.push(Buffer.from(chunk)), onStderr() {} };
-  const container = await engine.start({ ...request, Cmd: ["-e", script] }, output);
+  const container = await containers.start({ ...request, Cmd: ["node", "-e", script] }, output);
   await container.exited;
   return JSON.parse(Buffer.concat(chunks).toString()) as number[];
 }
 
-async function timeCalls({ engine, state, image }: SandboxedBench): Promise<number[]> {
-  const tool: KnownTool = {
-    namespacedName: "mcp__bench__add",
-    server: "bench",
-    name: "add",
+async function timeCalls({ engine, image }: SandboxedBench): Promise<number[]> {
+  const tool = toolOf("bench", "add", {
     definitionDigest: "same",
     inputSchema: {
       type: "object",
@@ -85,14 +87,19 @@ async function timeCalls({ engine, state, image }: SandboxedBench): Promise<numb
       required: ["a"],
       additionalProperties: false,
     },
-    outputSchema: undefined,
-    destructive: false,
-  };
+  });
   const answer = { content: [{ type: "text", text: '{"sum":2}' }] };
   const server = { definitionDigest: () => "same", call: async () => answer };
   const dispatcher = new Dispatcher({
+    context: { principal: "local", source: "run" },
     tools: new Map([[tool.namespacedName, tool]]),
-    policy: { allow: undefined, block: [], ask: [], neverAsk: [] },
+    authorizer: new PolicyAuthorizer({
+      allow: undefined,
+      block: [],
+      ask: [],
+      neverAsk: [],
+      byDefault: "annotated",
+    }),
     servers: { connect: async () => server },
     validator: new IsolatingValidator(),
   });
@@ -100,7 +107,6 @@ async function timeCalls({ engine, state, image }: SandboxedBench): Promise<numb
   const code = `${TIME("await mcp__bench__add({ a: 1 });")}\nglobalThis.result = times;`;
   const source = new OnDemandSource({
     engine,
-    state,
     owner: "bench",
     image,
     runtime: "runsc",
@@ -115,20 +121,20 @@ async function timeCalls({ engine, state, image }: SandboxedBench): Promise<numb
   ]);
   if (!bundled.ok) throw new Error(bundled.message);
   const approvals = new RunApprovals("bench", { ask: async () => ({ decision: "denied", by: "nobody" }) });
-  const session = new BrokerSession(
+  const connection = new SandboxConnection(
     sandbox.channel,
     { maxParallelCalls: 10, maxToolCalls: 100_000 },
     (call, signal) => dispatcher.dispatch(call, { approvals, signal }),
   );
-  await session.ready;
-  session.sendProgram({
+  await connection.ready;
+  connection.sendProgram({
     type: "program",
     bundle: bundled.bundle,
     data: {},
     max_output_bytes: OUTPUT.maxOutputBytes,
     max_stderr_bytes: OUTPUT.maxStderrBytes,
   });
-  const end = await session.ended;
+  const end = await connection.ended;
   if (end.kind !== "done") throw new Error(`the benchmark's program ended as ${JSON.stringify(end)}`);
   await output.reached(end);
   await sandbox.dispose();

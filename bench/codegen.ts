@@ -1,21 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { compile } from "json-schema-to-typescript";
-import { planGeneration } from "../catalog/generate-plan.ts";
-import type { ServerListing } from "../codegen/server-listing.ts";
+import type { ServerListing } from "../catalog/server-listing.ts";
+import { planGeneration } from "../host/generation/generate-plan.ts";
 import type { Comparison } from "./report.ts";
 
 const ROUNDS = 5;
-
-/** The lists in a folder, one file each: `{server, serverInfo, protocolVersion, tools}`. */
-export function readToolLists(folder: string): ServerListing[] {
-  const files = readdirSync(folder).filter((name) => name.endsWith(".json"));
-  return files.map((file) => {
-    const list = JSON.parse(readFileSync(join(folder, file), "utf8"));
-    const { server: name, serverInfo: implementation, protocolVersion, tools } = list;
-    return { name, implementation, protocolVersion, tools };
-  });
-}
 
 /** Generating from tool lists, the first time and again, against json-schema-to-typescript alone on the same schemas. */
 export async function measureGeneration(listings: readonly ServerListing[]): Promise<Comparison[]> {

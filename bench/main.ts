@@ -1,28 +1,36 @@
 /** `npm run bench`: prints ratios measured in this one run, and fails when one is too large. */
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
-import { DockerEngine } from "../sandbox/docker-engine.ts";
-import { currentProcess } from "../sandbox/process-identity.ts";
-import { StateDirectory } from "../sandbox/state-directory.ts";
+import { DockerEngine } from "../sandbox/docker/docker-engine.ts";
+import { DockerSandboxEngine } from "../sandbox/docker/docker-sandbox-engine.ts";
+import { SocketFolder } from "../sandbox/docker/socket-folder.ts";
+import { readSearchSets, searchSetsFolder } from "../tests/catalog/search/search-sets.ts";
+import { type Agreement, measureAgreement } from "../tests/codegen/agreement.ts";
+import { toolLists, toolListsFolder, toolListsPresent } from "../tests/codegen/tool-lists.ts";
 import { measureArchive } from "./archive.ts";
 import { measureArchivedRun } from "./archived-run.ts";
 import { measureBrokeredCall } from "./brokered-call.ts";
-import { measureGeneration, readToolLists } from "./codegen.ts";
+import { measureGeneration } from "./codegen.ts";
 import { measureColdRun } from "./cold-run.ts";
-import { type Agreement, measureAgreement, reportAgreement } from "./fidelity.ts";
 import { type Comparison, report } from "./report.ts";
-import { measureSearch, readSearchSets, reportFigure } from "./search.ts";
+import { reportAgreement } from "./report-agreement.ts";
+import { measureSearch, reportFigure } from "./search.ts";
 import { measureTokens, reportTokens, type TokenShare } from "./tokens.ts";
 import { measureTypeCheck } from "./type-check.ts";
 import { measureWarmRun } from "./warm-run.ts";
 
 const image = "ptc-runner";
 const base = mkdtempSync(join(tmpdir(), "ptc-b-"));
-const state = new StateDirectory(base, currentProcess());
+const containers = new DockerEngine();
 
-const sandboxed = { engine: new DockerEngine(), state, image };
+const sandboxed = {
+  engine: new DockerSandboxEngine(containers, base),
+  containers,
+  sockets: new SocketFolder(base),
+  image,
+};
 const comparisons: Comparison[] = [
   measureColdRun(image),
   await measureBrokeredCall(sandboxed),
@@ -30,28 +38,21 @@ const comparisons: Comparison[] = [
   ...(await measureArchivedRun(sandboxed, join(base, "archived-run"))),
   ...(await measureArchive(join(base, "archive"))),
 ];
-const toolLists = process.env.PTC_TOOL_LISTS ?? join(import.meta.dirname, "../../shared/data/tools");
 const shares: TokenShare[] = [];
 const agreements: Agreement[] = [];
-if (existsSync(toolLists)) {
-  const listings = readToolLists(toolLists);
-  comparisons.push(...(await measureGeneration(listings)));
-  comparisons.push(await measureTypeCheck(listings));
-  shares.push(...(await measureTokens(listings, countTokens)));
-  agreements.push(await measureAgreement(listings, 2));
+if (toolListsPresent) {
+  comparisons.push(...(await measureGeneration(toolLists)));
+  comparisons.push(await measureTypeCheck(toolLists));
+  shares.push(...(await measureTokens(toolLists, countTokens)));
+  agreements.push(await measureAgreement(toolLists, 2));
 } else {
   console.log(
-    `skipped: generation, tokens and fidelity, for want of tool lists at ${toolLists} (PTC_TOOL_LISTS)`,
+    `skipped: generation, tokens and fidelity, for want of tool lists at ${toolListsFolder} (PTC_TOOL_LISTS)`,
   );
 }
-const searchSets = readSearchSets(
-  process.env.PTC_SEARCH_SETS ?? join(import.meta.dirname, "../../shared/data/search"),
-);
+const searchSets = readSearchSets(searchSetsFolder);
 if (searchSets.length === 0) console.log("skipped: search, for want of sets of queries (PTC_SEARCH_SETS)");
-const figures =
-  searchSets.length === 0
-    ? []
-    : measureSearch(searchSets, existsSync(toolLists) ? readToolLists(toolLists) : []);
+const figures = searchSets.length === 0 ? [] : measureSearch(searchSets, toolLists);
 const holds = [
   ...comparisons.map(report),
   ...shares.map(reportTokens),

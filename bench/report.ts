@@ -1,4 +1,4 @@
-/** One comparison: what was measured, against what, and how far apart the two may be. */
+/** One comparison: a measured time, a baseline, and the largest allowed ratio. */
 export interface Comparison {
   name: string;
   measuredMs: readonly number[];

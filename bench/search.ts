@@ -1,19 +1,8 @@
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { SearchableTool } from "../catalog/search/searchable-text.ts";
-import { ToolSearch } from "../catalog/search/tool-search.ts";
-import type { ServerListing } from "../codegen/server-listing.ts";
+import type { ServerListing } from "../catalog/server-listing.ts";
+import { buildIndex, meanNdcg, type SearchSet } from "../tests/catalog/search/search-sets.ts";
 
-/** One set of queries with the tools that answer each. */
-interface SearchSet {
-  name: string;
-  /** Least nDCG@10 that is still good. */
-  target: number;
-  tools: readonly SearchableTool[];
-  queries: readonly { query: string; gold: readonly string[] }[];
-}
-
-/** A number that was measured, and the bound that it must keep. */
+/** A measured number and its bound. */
 interface Figure {
   name: string;
   value: number;
@@ -21,60 +10,8 @@ interface Figure {
   bound: { atLeast: number } | { atMost: number };
 }
 
-const TARGETS = { metatool: 0.57, "metatool-multi": 0.66, sealtools: 0.89 };
 const TOOLS = 10_000;
 const ROUNDS = 5;
-
-/** The sets in a folder, a folder each: `tools.jsonl` and `queries.jsonl`. Those that are not there are left out. */
-export function readSearchSets(folder: string): SearchSet[] {
-  return Object.entries(TARGETS)
-    .filter(([name]) => existsSync(join(folder, name)))
-    .map(([name, target]) => ({
-      name,
-      target,
-      tools: readLines(join(folder, name, "tools.jsonl")).map((tool) => ({
-        ...tool,
-        namespacedName: tool.id,
-      })),
-      queries: readLines(join(folder, name, "queries.jsonl")),
-    }));
-}
-
-function readLines(file: string) {
-  return readFileSync(file, "utf8")
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line));
-}
-
-/** An index of tools, server by server. */
-function buildIndex(tools: readonly SearchableTool[]): ToolSearch {
-  const byServer = new Map<string, SearchableTool[]>();
-  for (const tool of tools) {
-    const ofServer = byServer.get(tool.server);
-    if (ofServer === undefined) byServer.set(tool.server, [tool]);
-    else ofServer.push(tool);
-  }
-  const search = new ToolSearch();
-  for (const [server, ofServer] of byServer) search.setServer(server, ofServer);
-  return search;
-}
-
-/** Mean nDCG@10 over a set's queries: 1 when the tools that answer a query are its first results. */
-export function meanNdcg({ tools, queries }: SearchSet): number {
-  const search = buildIndex(tools);
-  let sum = 0;
-  for (const { query, gold } of queries) {
-    const found = search.search(query, { limit: 10 }).results.map(({ tool }) => tool.namespacedName);
-    const gain = discounted(found.map((name) => gold.includes(name)));
-    sum += gain / discounted(gold.slice(0, 10).map(() => true));
-  }
-  return sum / queries.length;
-}
-
-function discounted(relevant: readonly boolean[]): number {
-  return relevant.reduce((sum, isRelevant, rank) => sum + (isRelevant ? 1 / Math.log2(rank + 2) : 0), 0);
-}
 
 /** Quality on every set, and speed with 10,000 tools made of real ones, or of all sets' where there are no real ones. */
 export function measureSearch(sets: readonly SearchSet[], listings: readonly ServerListing[] = []): Figure[] {
@@ -136,7 +73,7 @@ function listedTools({ name: server, tools }: ServerListing): SearchableTool[] {
   }));
 }
 
-/** As many tools as asked for: those given, as often as needed, the copies on servers of their own. */
+/** Repeats the given tools until there are as many as asked for, the copies on servers of their own. */
 function grow(
   tools: readonly SearchableTool[],
   count: number,
@@ -170,20 +107,20 @@ function rewordedSchema(schema: unknown, reword: (text: string) => string): unkn
   return Object.fromEntries(members);
 }
 
-/** Three in ten words of a copy made into ones that no other copy has. */
+/** Replaces three in ten words of a copy by words that no other copy has. */
 function inWordsOfItsOwn(text: string, copy: number): string {
   const syllable = ["", "ba", "de", "ki", "lo", "mu", "ra", "ne", "vi", "so"][copy % 10] ?? "";
   return text.replace(/[A-Za-z]{3,}/g, (word) => (lot(word, copy) < 3 ? word + syllable : word));
 }
 
-/** A number from 0 to 9 that is always the same for a word. */
+/** A number from 0 to 9 that depends only on word and copy. */
 function lot(word: string, copy: number): number {
   let sum = copy * 7;
   for (const character of word.toLowerCase()) sum = (sum * 31 + (character.codePointAt(0) ?? 0)) % 1_000_003;
   return sum % 10;
 }
 
-/** The least processor time of a few rounds, in milliseconds: what else the machine does is not counted. */
+/** The least processor time of several rounds, in milliseconds, which excludes other work of the machine. */
 function bestProcessorTime(work: () => unknown): number {
   const times = Array.from({ length: ROUNDS }, () => {
     const before = process.cpuUsage();

@@ -1,6 +1,6 @@
-import { printCompactSignature, printToolSignature } from "../codegen/print-signature.ts";
-import type { ServerListing } from "../codegen/server-listing.ts";
-import { buildServerModel } from "../codegen/tool-model.ts";
+import type { ServerListing } from "../catalog/server-listing.ts";
+import { buildServerModel } from "../catalog/tool-model.ts";
+import { printCompactSignature, printToolSignature } from "../codegen/typescript/print-signature.ts";
 
 /** Tokens of all tools in one form, against their definitions as JSON (name, description and schemas). */
 export interface TokenShare {

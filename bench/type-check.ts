@@ -1,10 +1,12 @@
-import { RUNTIME_DECLARATIONS } from "../codegen/print-runtime.ts";
-import { printServerModule } from "../codegen/print-typescript.ts";
-import type { ServerListing } from "../codegen/server-listing.ts";
-import { buildServerModel } from "../codegen/tool-model.ts";
-import { bundleProgram } from "../execution/bundle.ts";
+import type { ServerListing } from "../catalog/server-listing.ts";
+import { buildServerModel } from "../catalog/tool-model.ts";
+import { RUNTIME_DECLARATIONS } from "../codegen/typescript/print-runtime.ts";
+import { printServerModule } from "../codegen/typescript/print-typescript.ts";
+import { readModule } from "../codegen/typescript/read-module.ts";
+import type { ModuleSource } from "../execution/prepare/module-source.ts";
 import type { Program } from "../execution/program.ts";
-import { type CheckedModules, createTypeChecker } from "../execution/type-check.ts";
+import { bundleProgram } from "../execution/typescript/bundle.ts";
+import { createTypeChecker } from "../execution/typescript/type-check/type-check.ts";
 import type { Comparison } from "./report.ts";
 
 const WARM_UP = 10;
@@ -14,7 +16,7 @@ const LINES = 30;
 /** Checking a program of 30 lines against many modules of which it uses two, warm, against bundling the same program. */
 export async function measureTypeCheck(listings: readonly ServerListing[]): Promise<Comparison> {
   const modules = await printModules(listings);
-  const checker = createTypeChecker();
+  const checker = createTypeChecker({ declarations: RUNTIME_DECLARATIONS });
   const baselineMs: number[] = [];
   const measuredMs: number[] = [];
   for (let round = 0; round < WARM_UP + ROUNDS; round++) {
@@ -29,7 +31,7 @@ export async function measureTypeCheck(listings: readonly ServerListing[]): Prom
   return { name: "type check", measuredMs, against: "bundling", baselineMs, maxRatio: 1.5 };
 }
 
-async function printModules(listings: readonly ServerListing[]): Promise<CheckedModules> {
+async function printModules(listings: readonly ServerListing[]): Promise<ModuleSource> {
   const texts = new Map<string, string>();
   for (const listing of listings) {
     const module = listing.name.toLowerCase().replace(/[^a-z0-9]+/g, "_");
@@ -37,13 +39,12 @@ async function printModules(listings: readonly ServerListing[]): Promise<Checked
     texts.set(module, text);
   }
   return {
-    declarations: RUNTIME_DECLARATIONS,
     modules: () => [...texts.keys()],
-    load: async (module) => texts.get(module),
+    load: async (module) => readModule(module, texts.get(module) ?? ""),
   };
 }
 
-/** No two rounds have the same text. */
+/** A program with another text in each round. */
 function programOf(modules: readonly string[], round: number): Program {
   const lines = modules.map((module) => `import * as ${module} from "./servers/${module}/index.js";`);
   while (lines.length < LINES - 1)

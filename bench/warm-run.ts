@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type ExecutionParts, executeProgram } from "../execution/execute-program.ts";
-import { WarmPool } from "../sandbox/warm-pool.ts";
+import { WarmPool } from "../sandbox/pool/warm-pool.ts";
 import { benchProgram, LIMITS, openBench } from "./bench-execution.ts";
 import type { SandboxedBench } from "./brokered-call.ts";
 import type { Comparison } from "./report.ts";

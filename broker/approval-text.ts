@@ -1,38 +1,49 @@
+import { visibleLine } from "../base/text/visible-text.ts";
+
 const MAX_TEXT_CHARS = 300;
 const MAX_ENTRIES = 20;
 const MAX_DEPTH = 6;
+/** The most characters of all arguments together. The entries of a list or an object share them evenly. */
 const MAX_CHARS = 6_000;
+/** When an entry of a list or an object would get fewer characters than this, entries are only counted. */
+const MIN_ENTRY_CHARS = 40;
 
 /**
- * The arguments of a call for the person who decides about it. Whatever is left out leaves a mark where it was, with how much
- * there is of it: no long value hides another. No control character of theirs can repaint the question.
+ * Renders the arguments of a call as indented JSON, for the person who decides about it. A mark outside all quotes says how
+ * much is left out. A long value cannot hide another one. No value can imitate a mark or another line, or move the cursor.
  */
 export function renderApprovalArguments(args: unknown): string {
-  const text = printable(JSON.stringify(shorten(args, 0), null, 2) ?? "nothing");
-  if (text.length <= MAX_CHARS) return text;
-  return `${text.slice(0, MAX_CHARS)}\n... (${text.length - MAX_CHARS} more characters are not shown)`;
+  return args === undefined ? "nothing" : render(args, 0, MAX_CHARS);
 }
 
-/** Text of a program or a server as it can be shown in a question. */
-export function printable(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, (character) => (character === "\n" ? character : "\u{fffd}"));
+function render(value: unknown, depth: number, room: number): string {
+  if (typeof value === "string") return renderText(value, room);
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "nothing";
+  const isList = Array.isArray(value);
+  const names = Object.keys(value);
+  const [open, close] = isList ? ["[", "]"] : ["{", "}"];
+  if (names.length === 0) return open + close;
+  const each = Math.floor(room / Math.min(names.length, MAX_ENTRIES));
+  if (depth >= MAX_DEPTH || each < MIN_ENTRY_CHARS)
+    return `${open} ... (${names.length} ${noun(isList, names.length)}) ${close}`;
+  const indent = "  ".repeat(depth + 1);
+  const entries = names.slice(0, MAX_ENTRIES).map((name) => {
+    const entry = render((value as Record<string, unknown>)[name], depth + 1, each);
+    return `${indent}${isList ? "" : `${renderText(name, each)}: `}${entry}`;
+  });
+  const rest = names.length - entries.length;
+  const more = rest === 0 ? "" : `\n${indent}... (${rest} more ${noun(isList, rest)})`;
+  return `${open}\n${entries.join(",\n")}${more}\n${"  ".repeat(depth)}${close}`;
 }
 
-function shorten(value: unknown, depth: number): unknown {
-  if (typeof value === "string") {
-    const rest = value.length - MAX_TEXT_CHARS;
-    return rest <= 0 ? value : `${value.slice(0, MAX_TEXT_CHARS)}... (${rest} more characters)`;
-  }
-  if (typeof value !== "object" || value === null) return value;
-  const size = Object.keys(value).length;
-  if (depth >= MAX_DEPTH) return `... (${size} entries)`;
-  if (Array.isArray(value)) {
-    const shown = value.slice(0, MAX_ENTRIES).map((each) => shorten(each, depth + 1));
-    return size <= MAX_ENTRIES ? shown : [...shown, `... (${size - MAX_ENTRIES} more entries)`];
-  }
-  const members = Object.entries(value).slice(0, MAX_ENTRIES);
-  const shown = members.map(([name, each]) => [shorten(name, depth), shorten(each, depth + 1)]);
-  return Object.fromEntries(
-    size <= MAX_ENTRIES ? shown : [...shown, ["...", `${size - MAX_ENTRIES} more members`]],
-  );
+function noun(isList: boolean, count: number): string {
+  if (count === 1) return isList ? "entry" : "member";
+  return isList ? "entries" : "members";
+}
+
+function renderText(text: string, room: number): string {
+  const most = Math.min(MAX_TEXT_CHARS, room);
+  const rest = text.length - most;
+  const shown = visibleLine(JSON.stringify(rest <= 0 ? text : text.slice(0, most)));
+  return rest <= 0 ? shown : `${shown} ... (${rest} more characters)`;
 }

@@ -1,8 +1,8 @@
+import type { Tool } from "../catalog/tool.ts";
 import { digestOf } from "../protocol/canonical-json.ts";
 import type { ApprovalState } from "../protocol/envelope.ts";
-import type { KnownTool } from "./tool-table.ts";
 
-/** What a person is asked. Bound to this run, this tool as it was defined, and these arguments. */
+/** A question for a person. The answer holds for this run, this definition of the tool, and these arguments. */
 export interface ApprovalRequest {
   runId: string;
   tool: string;
@@ -12,21 +12,29 @@ export interface ApprovalRequest {
 }
 
 export interface ApprovalAnswer {
-  /** `once` approves this very call, `run` every further call of the tool in this run. */
+  /** `once` approves this call, `run` also every further call of the tool in this run. */
   decision: "once" | "run" | "denied";
-  /** Who or what answered, for the audit. */
+  /** Who or what answered, for the audit log. */
   by: string;
+  /** Whether it was denied because nobody could be asked. */
+  isUnasked?: boolean;
 }
 
-/** Puts a request to a person. No way to ask is an approver that denies. */
+/** The answer when nobody can be asked. */
+export const UNASKED: ApprovalAnswer = { decision: "denied", by: "nobody", isUnasked: true };
+
+/** Puts a request to a person. An approver that has no way to ask answers `UNASKED`. */
 export interface Approver {
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer>;
 }
 
-/** What came of asking. */
+/** The decision on a call that needs an approval. */
 export interface Approval {
   decision: "approved-once" | "approved-for-run" | "denied";
+  /** Who or what answered this time, or approved the tool for the run earlier. */
   by: string;
+  /** Whether it was denied because nobody could be asked. */
+  isUnasked?: boolean | undefined;
 }
 
 const APPROVALS = { once: "approved-once", run: "approved-for-run", denied: "denied" } as const;
@@ -35,7 +43,7 @@ const APPROVALS = { once: "approved-once", run: "approved-for-run", denied: "den
 export class RunApprovals {
   readonly #runId: string;
   readonly #approver: Approver;
-  /** Who granted what for the run, by tool and definition. */
+  /** Who approved a tool for the run, by tool and definition. */
   readonly #granted = new Map<string, string>();
   #state: ApprovalState = "NOT_REQUIRED";
   #turn: Promise<unknown> = Promise.resolve();
@@ -45,22 +53,23 @@ export class RunApprovals {
     this.#approver = approver;
   }
 
-  /** `DENIED` once anything was denied, else `APPROVED` once anything was asked. */
+  /** `DENIED` after any denial, else `APPROVED` after any approval. */
   get state(): ApprovalState {
     return this.#state;
   }
 
-  async approve(tool: KnownTool, args: unknown, signal: AbortSignal): Promise<Approval> {
+  /** Asks about one call, unless its tool was approved for the run. Waits for earlier questions first. */
+  async approve(tool: Tool, args: unknown, signal: AbortSignal): Promise<Approval> {
     const answer = this.#turn.then(() => this.#ask(tool, args, signal));
     this.#turn = answer.catch(() => {});
     return answer;
   }
 
-  async #ask(tool: KnownTool, args: unknown, signal: AbortSignal): Promise<Approval> {
+  async #ask(tool: Tool, args: unknown, signal: AbortSignal): Promise<Approval> {
     const key = `${tool.namespacedName} ${tool.definitionDigest}`;
     const granter = this.#granted.get(key);
     if (granter !== undefined) return { decision: "approved-for-run", by: granter };
-    const { decision, by } = await this.#approver.ask(
+    const { decision, by, isUnasked } = await this.#approver.ask(
       {
         runId: this.#runId,
         tool: tool.namespacedName,
@@ -73,6 +82,6 @@ export class RunApprovals {
     if (decision === "run") this.#granted.set(key, by);
     if (decision === "denied") this.#state = "DENIED";
     else if (this.#state === "NOT_REQUIRED") this.#state = "APPROVED";
-    return { decision: APPROVALS[decision], by };
+    return { decision: APPROVALS[decision], by, isUnasked };
   }
 }

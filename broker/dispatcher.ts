@@ -1,31 +1,20 @@
+import { messageOf } from "../base/error-message.ts";
+import { oneLine } from "../base/text/one-line.ts";
+import type { Tool } from "../catalog/tool.ts";
+import type { ToolCatalog } from "../catalog/tool-catalog.ts";
+import type { CallDecision } from "../protocol/call-decision.ts";
 import type { CallError } from "../protocol/messages.ts";
-import { parseNamespacedName } from "../protocol/tool-name.ts";
-import type { RunApprovals } from "./approvals.ts";
-import { normalizeResult, resultBytes } from "./normalize-result.ts";
-import { decide, type Policy } from "./policy.ts";
-import type { SchemaValidator } from "./schema-validator.ts";
-import type { ToolServer, ToolServers } from "./tool-servers.ts";
-import type { KnownTool, ToolTable } from "./tool-table.ts";
-import { UpstreamError, type UpstreamErrorCode } from "./upstream-error.ts";
-
-/**
- * What was decided about a call: let through without a question or by an approval, or stopped by one of the checks in front of
- * the server. Of a call that was let through, the server may have failed.
- */
-export const CALL_DECISIONS = [
-  "allowed",
-  "approved-once",
-  "approved-for-run",
-  "denied",
-  "unavailable",
-  "drifted",
-  "invalid",
-  /** Its server could not be started or reached. */
-  "unreachable",
-  /** Its program ended before it was answered. */
-  "unanswered",
-] as const;
-export type CallDecision = (typeof CALL_DECISIONS)[number];
+import type { RunContext } from "../protocol/run-context.ts";
+import { parseNamespacedName } from "../protocol/tools/tool-name.ts";
+import { CallBudget } from "../upstream/call-budget.ts";
+import type { ToolServer, ToolServers } from "../upstream/tool-servers.ts";
+import { UpstreamError, type UpstreamErrorCode } from "../upstream/upstream-error.ts";
+import type { Approval, RunApprovals } from "./approvals.ts";
+import { normalizeResult } from "./normalize-result.ts";
+import type { Authorizer, Decision } from "./policy/authorizer.ts";
+import { resultBytes } from "./result-bytes.ts";
+import { describeProblem } from "./schemas/schema-problem.ts";
+import type { SchemaValidator } from "./schemas/schema-validator.ts";
 
 const NOT_CONNECTED: ReadonlySet<UpstreamErrorCode> = new Set([
   "start_failed",
@@ -34,18 +23,17 @@ const NOT_CONNECTED: ReadonlySet<UpstreamErrorCode> = new Set([
   "backing_off",
 ]);
 
-/** Who denies where there is nobody to ask. */
-export const NOBODY = "nobody";
+const UNAVAILABLE: Decision = { kind: "unavailable" };
 
-/** What a call came to. */
+/** The outcome of a call. */
 export type CallAnswer = {
-  /** Size of what the server answered. */
+  /** The size of the server's result. */
   bytes: number;
 } & ({ ok: true; data: unknown; raw: unknown } | { ok: false; error: CallError; raw?: unknown });
 
 interface Decided {
   decision: CallDecision;
-  /** Who approved or denied it, where anybody was asked. */
+  /** Who approved or denied the call, if anybody was asked. */
   approver?: string;
 }
 
@@ -54,27 +42,30 @@ export type CallOutcome = CallAnswer & Decided;
 export interface RequestedCall {
   tool: string;
   arguments: unknown;
-  /** The program wants the MCP result too. */
+  /** Whether the program asked for the raw MCP result too. */
   raw?: boolean | undefined;
 }
 
-/** Answers the calls of programs. Every way to fail is an outcome. */
+/** Answers the calls of programs. Every failure is an outcome. */
 export interface CallDispatcher {
   dispatch(call: RequestedCall, run: { approvals: RunApprovals; signal: AbortSignal }): Promise<CallOutcome>;
 }
 
 export interface DispatcherOptions {
-  tools: ToolTable;
-  policy: Policy;
+  /** Every tool, including those that the policy forbids to programs. */
+  tools: Pick<ToolCatalog, "get">;
+  /** The context of the run whose calls it answers. */
+  context: RunContext;
+  authorizer: Authorizer;
   servers: ToolServers;
   validator: SchemaValidator;
-  /** Takes secrets out of messages: servers quote their environment and their headers. */
+  /** Redacts messages, because servers quote their environment and headers in them. */
   redact?: (message: string) => string;
 }
 
 /**
- * Takes one call from name to outcome: known, allowed, unchanged since its types were generated, arguments valid,
- * approved, called, answer valid. Every way to fail is an outcome; nothing is retried.
+ * Takes one call through all checks: known, allowed, unchanged since its types were generated, arguments valid, approved.
+ * Then calls the tool and checks its answer. Every failure is an outcome; nothing is retried.
  */
 export class Dispatcher implements CallDispatcher {
   readonly #options: DispatcherOptions;
@@ -93,18 +84,30 @@ export class Dispatcher implements CallDispatcher {
     return { ...outcome, error: { ...outcome.error, message: redact(outcome.error.message) } };
   }
 
-  /** The tool's server as it is now, or why the tool is not what it was. */
+  /** Asks the authorizer. An error counts as a denial. */
+  async #authorize(tool: Tool, args: unknown): Promise<Decision> {
+    const { authorizer, context } = this.#options;
+    try {
+      return await authorizer.authorize(context, tool, args);
+    } catch (error) {
+      return { kind: "deny", reason: `whether it may be could not be decided (${messageOf(error)})` };
+    }
+  }
+
+  /** Connects to the tool's server. Returns a failure if the tool is not the one that its types were generated from. */
   async #connect(
-    tool: KnownTool,
+    tool: Tool,
+    budget: CallBudget,
     signal: AbortSignal,
   ): Promise<{ server: ToolServer; drift?: undefined } | { drift: string }> {
-    const { servers } = this.#options;
-    let server = await servers.connect(tool.server, signal);
+    const { servers, context } = this.#options;
+    const { principal } = context;
+    let server = await servers.connect(tool.server, signal, { principal, budget });
     if (server.definitionDigest(tool.name) === tool.definitionDigest) return { server };
-    server = await servers.connect(tool.server, signal, { hasDrifted: true });
+    server = await servers.connect(tool.server, signal, { principal, budget, hasDrifted: true });
     const digest = server.definitionDigest(tool.name);
     if (digest === tool.definitionDigest) return { server };
-    const what = digest === undefined ? "is no longer listed" : "has changed";
+    const what = digest === undefined ? "is no longer listed" : "was changed";
     return {
       drift: `'${tool.namespacedName}' ${what} by its server since its types were generated; run \`ptc generate\``,
     };
@@ -114,29 +117,33 @@ export class Dispatcher implements CallDispatcher {
     call: RequestedCall,
     run: { approvals: RunApprovals; signal: AbortSignal },
   ): Promise<CallOutcome> {
-    const { tools, policy, validator } = this.#options;
+    const { tools, validator } = this.#options;
     const tool = tools.get(call.tool);
-    const decision = tool === undefined ? "unavailable" : decide(policy, tool);
-    if (tool === undefined || decision === "unavailable") {
+    const decision = tool === undefined ? UNAVAILABLE : await this.#authorize(tool, call.arguments);
+    if (tool === undefined || decision.kind === "unavailable") {
       return refuse(call.tool, "unavailable", `'${call.tool}' is not available in execute_program`);
     }
+    if (decision.kind === "deny") {
+      return refuse(call.tool, "unavailable", `'${call.tool}' was not called: ${oneLine(decision.reason)}`);
+    }
     let permission: Decided = { decision: "allowed" };
+    const budget = new CallBudget();
     let sent = false;
     try {
-      let found = await this.#connect(tool, run.signal);
+      let found = await this.#connect(tool, budget, run.signal);
       if (found.drift !== undefined) return refuse(call.tool, "drifted", found.drift);
-      const problem = await validator.check(tool.inputSchema, call.arguments);
+      const problem = await validator.check(tool.inputSchema, call.arguments, tool.server);
       if (problem !== undefined) {
         const message = `'${call.tool}' was not called: ${describeProblem("arguments", problem)}`;
         return refuse(call.tool, "invalid", message);
       }
-      if (decision === "ask") {
+      if (decision.kind === "ask") {
         const approval = await run.approvals.approve(tool, call.arguments, run.signal);
         permission = { decision: approval.decision, approver: approval.by };
         if (approval.decision === "denied")
-          return { ...refuseApproval(call.tool, approval.by), approver: approval.by };
-        // Answering may have taken minutes, and what was approved is the tool as it was.
-        found = await this.#connect(tool, run.signal);
+          return { ...refuseApproval(call.tool, approval), approver: approval.by };
+        // A person may have taken minutes to answer, and the approval is only for the tool as it was then.
+        found = await this.#connect(tool, budget, run.signal);
         if (found.drift !== undefined)
           return { ...refuse(call.tool, "drifted", found.drift), approver: approval.by };
       }
@@ -155,7 +162,7 @@ export class Dispatcher implements CallDispatcher {
     }
   }
 
-  async #answer(tool: KnownTool, raw: unknown): Promise<CallAnswer> {
+  async #answer(tool: Tool, raw: unknown): Promise<CallAnswer> {
     const name = tool.namespacedName;
     const bytes = resultBytes(raw);
     const normalized = normalizeResult(raw);
@@ -167,8 +174,12 @@ export class Dispatcher implements CallDispatcher {
         bytes,
       };
     }
-    if (tool.outputSchema !== undefined && isStructured(raw)) {
-      const problem = await this.#options.validator.check(tool.outputSchema, normalized.data);
+    if (tool.outputSchema !== undefined) {
+      if (!isStructured(raw)) {
+        const message = `'${name}' answered without the structuredContent that its outputSchema promises; its server is to blame`;
+        return { ok: false, error: callError(name, message, false), raw, bytes };
+      }
+      const problem = await this.#options.validator.check(tool.outputSchema, normalized.data, tool.server);
       if (problem !== undefined) {
         const message = `'${name}' answered against its own outputSchema: ${describeProblem("structuredContent", problem)}`;
         return { ok: false, error: callError(name, message, false), raw, bytes };
@@ -178,13 +189,9 @@ export class Dispatcher implements CallDispatcher {
   }
 }
 
-/** Whether the server never got the call. A call that is cancelled says nothing of the server. */
+/** Whether the call never reached the server. A cancelled call proves nothing about the server. */
 function isUnreachable({ code }: UpstreamError, sent: boolean): boolean {
   return NOT_CONNECTED.has(code) || (!sent && code !== "cancelled");
-}
-
-function describeProblem(subject: string, problem: string): string {
-  return `${subject}${problem.startsWith(".") || problem.startsWith("[") ? "" : " "}${problem}`;
 }
 
 function isStructured(raw: unknown): boolean {
@@ -200,12 +207,12 @@ function refuse(name: string, decision: CallDecision, message: string): CallOutc
   return { ok: false, error: callError(name, message, false), decision, bytes: 0 };
 }
 
-function refuseApproval(name: string, by: string): CallOutcome {
-  const refused = refuse(
-    name,
-    "denied",
-    `'${name}' needs an approval and ${by === NOBODY ? "nobody can be asked here; list it under approvals.allow in ptc.yaml to allow it" : "did not get it"}`,
-  );
+function refuseApproval(name: string, { isUnasked }: Approval): CallOutcome {
+  const why =
+    isUnasked === true
+      ? "nobody can be asked here; list it under approvals.allow in ptc.yaml to allow it"
+      : "did not get it";
+  const refused = refuse(name, "denied", `'${name}' needs an approval and ${why}`);
   return refused.ok ? refused : { ...refused, error: { ...refused.error, type: "ApprovalDenied" } };
 }
 

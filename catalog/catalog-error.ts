@@ -3,6 +3,8 @@ export type CatalogErrorCode =
   | "unreadable"
   /** A file is not what `ptc generate` writes. */
   | "broken"
+  /** An entry is not what `ptc generate` wrote. */
+  | "edited"
   | "too-large"
   /** Two configured servers would share a module. */
   | "module-collision"
@@ -10,13 +12,21 @@ export type CatalogErrorCode =
   | "unsafe-path"
   | "write-failed";
 
-/** Why generated files cannot be read or written: one line that names the file and what to do. */
+/** Why generated files cannot be read or written: one line that names the file, and says what to do about it. */
 export class CatalogError extends Error {
   override readonly name = "CatalogError";
   readonly code: CatalogErrorCode;
+  /** The message without `remedy`, for whoever is about to do that. */
+  readonly problem: string;
 
-  constructor(code: CatalogErrorCode, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
+  /** @param more `remedy` is put behind the problem: what a person should do. */
+  constructor(
+    code: CatalogErrorCode,
+    problem: string,
+    { remedy, cause }: { remedy?: string; cause?: unknown } = {},
+  ) {
+    super(remedy === undefined ? problem : `${problem}: ${remedy}`, cause === undefined ? {} : { cause });
     this.code = code;
+    this.problem = problem;
   }
 }

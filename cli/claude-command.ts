@@ -3,8 +3,8 @@ import { delimiter, join } from "node:path";
 import type { Surroundings } from "./surroundings.ts";
 
 /**
- * The line that adds ptc to Claude Code, as it works on this machine: `ptc` where that is what the shell would find, else
- * this Node.js and this file.
+ * The command that adds ptc to Claude Code on this machine: with `ptc` if the shell would find this file by that name, else
+ * with the paths of this Node.js and this file.
  */
 export function claudeCommand(
   { argv, env }: Pick<Surroundings, "argv" | "env">,
@@ -25,7 +25,7 @@ function isOnPath(script: string, path: string | undefined): boolean {
   return found !== undefined && existsSync(script) && realpathSync(found) === realpathSync(script);
 }
 
-/** As a POSIX shell takes it. */
+/** Quotes a word for a POSIX shell. */
 function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,14 +1,16 @@
 import { Command, CommanderError } from "commander";
 import { ArchiveError, type ArchiveErrorCode } from "../archive/archive-error.ts";
+import { oneLine } from "../base/text/one-line.ts";
+import { visibleLines } from "../base/text/visible-text.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
+import { ConfigurationError } from "../host/configuration/configuration-error.ts";
+import { version } from "../host/package.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import type { DefineCommand } from "./command.ts";
-import { ConfigurationError } from "./configuration/configuration-error.ts";
 import { EXIT, type ExitCode, UsageError } from "./exit-code.ts";
-import { version } from "./package.ts";
 import { type Surroundings, write } from "./surroundings.ts";
 
-/** One file per command. Only the one that is called is loaded; help loads them all. */
+/** One file for each command. Only the file of the called command is loaded; help loads them all. */
 const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
   init: async () => (await import("./commands/init.ts")).initCommand,
   generate: async () => (await import("./commands/generate.ts")).generateCommand,
@@ -24,10 +26,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
   image: async () => (await import("./commands/image.ts")).imageCommand,
 };
 
-/** What the archive refuses because of how it was asked. Everything else is a fault of the archive or of a file. */
+/** Errors of the archive that are the user's mistakes. All others are faults of the archive or of a file. */
 const ASKED_FOR_WRONG: ReadonlySet<ArchiveErrorCode> = new Set(["bad-reference", "missing"]);
 
-/** Runs one command and returns its exit code. Only for faults of ptc itself does a stack trace reach the user. */
+/** Runs one command and returns its exit code. Prints a stack trace only for faults of ptc itself. */
 export async function main(surroundings: Surroundings): Promise<ExitCode> {
   let exitCode: ExitCode = EXIT.done;
   const finish = (code: ExitCode) => {
@@ -52,19 +54,32 @@ export async function main(surroundings: Surroundings): Promise<ExitCode> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     if (error instanceof UsageError || error instanceof ConfigurationError || error instanceof CatalogError) {
-      await write(surroundings.stderr, `ptc: ${error.message}\n`);
+      await write(surroundings.stderr, `ptc: ${oneLine(error.message)}\n`);
       return EXIT.usage;
     }
     if (error instanceof ArchiveError) {
-      await write(surroundings.stderr, `ptc: ${error.message}\n`);
+      await write(surroundings.stderr, `ptc: ${oneLine(error.message)}\n`);
       return ASKED_FOR_WRONG.has(error.code) ? EXIT.usage : EXIT.failed;
     }
     if (error instanceof SandboxError) {
-      await write(surroundings.stderr, `ptc: ${error.message}\n`);
+      await write(surroundings.stderr, `ptc: ${oneLine(error.message)}\n`);
       return EXIT.noSandbox;
     }
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    await write(surroundings.stderr, `ptc: internal error, please report it: ${text}\n`);
+    await write(surroundings.stderr, renderFault(error));
     return EXIT.failed;
   }
+}
+
+/** Commands that continue after a fault that belongs to none of their runs and servers. */
+const GO_ON: ReadonlySet<string | undefined> = new Set(["run", "serve", "replay"]);
+
+/** Reports an uncaught fault that belongs to no run and no server. Most commands end with it. */
+export function reportStray(fault: unknown, surroundings: Surroundings): void {
+  surroundings.stderr.write(renderFault(fault));
+  if (!GO_ON.has(surroundings.argv[2])) surroundings.exit(EXIT.failed);
+}
+
+function renderFault(fault: unknown): string {
+  const text = fault instanceof Error ? (fault.stack ?? fault.message) : String(fault);
+  return `ptc: internal error, please report it: ${visibleLines(text)}\n`;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The `ptc` command: refuses a Node.js that is too old before it loads anything that would fail in it, then runs. */
+/** The `ptc` command. Refuses a Node.js that is too old before it loads anything that such a version cannot run. */
 import module from "node:module";
 
 const OLDEST = [20, 19] as const;
@@ -10,12 +10,14 @@ if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
   process.exit(2);
 }
 
-// json-schema-to-typescript prints to stdout, which is ours, when this is set.
+// json-schema-to-typescript prints to stdout, which must hold only the command's output, when this is set.
 delete process.env.VERBOSE;
 
-// What a library should no longer use is nothing that a user of ptc could change; stderr is their program's.
+// Users of ptc can do nothing about deprecations in its libraries, and stderr belongs to their program.
 process.noDeprecation = true;
 
 module.enableCompileCache?.();
-const { main } = await import("./main.ts");
+const { main, reportStray } = await import("./main.ts");
+const { installLastResort } = await import("../base/fault-boundary.ts");
+installLastResort(process, (fault) => reportStray(fault, process));
 process.exit(await main(process));

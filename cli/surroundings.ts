@@ -1,10 +1,10 @@
 import type { Readable, Writable } from "node:stream";
 
-/** What a command may touch of the process it runs in. */
+/** The parts of the process that a command may use. */
 export interface Surroundings {
   argv: string[];
   env: Record<string, string | undefined>;
-  stdin: Readable & { isTTY?: boolean };
+  stdin: Readable & { isTTY?: boolean; setRawMode?: (isRaw: boolean) => unknown };
   stdout: Writable & { isTTY?: boolean };
   stderr: Writable & { isTTY?: boolean };
   cwd(): string;
@@ -17,12 +17,12 @@ export const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 const INTERRUPTED = 130;
 
-/** For a command that has nothing to tell when it is interrupted: ends it, and with it the servers that it started. */
+/** Makes signals end the process and the servers that it started, for a command with no output when interrupted. */
 export function exitOnSignals(surroundings: Surroundings): void {
   for (const signal of SIGNALS) surroundings.on(signal, () => surroundings.exit(INTERRUPTED));
 }
 
-/** Writes all of a text, whether a file, a terminal or a pipe takes it. A reader that has gone away is not an error. */
+/** Writes a complete text to a file, a terminal or a pipe. A reader that has disconnected is not an error. */
 export function write(stream: Writable, text: string): Promise<void> {
   return new Promise((resolve) => {
     stream.once("error", () => resolve());

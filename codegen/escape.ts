@@ -1,12 +1,12 @@
 /**
- * The only place where text of a server becomes source text. Whatever goes into a generated file passes one of these
- * functions, so that it cannot end the comment or the literal that holds it, nor hide from a person who reads it.
+ * The only place where text of a server becomes source text. All such text passes through these functions, so that it cannot
+ * end its comment or literal, nor be invisible to a reader.
  */
 
 /** Control characters, format characters (bidi, zero width, tags), line separators and lone surrogates. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
-/** As above, but without what text of several lines and joined emoji or scripts need. */
+/** Like `INVISIBLE`, without the characters that multi-line text, joined emoji and some scripts need. */
 const INVISIBLE_IN_TEXT = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
 const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
@@ -37,12 +37,7 @@ export function commentLines(text: string): string[] {
     .map((line) => line.trimEnd());
 }
 
-/** One line of text as a terminal may show it: nothing in it moves the cursor, changes direction or hides. */
-export function visibleLine(text: string): string {
-  return text.replace(INVISIBLE, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
-}
-
-/** A block comment, without indentation; nothing when there is nothing to say. `facts` are our own lines, as they are. */
+/** A block comment, without indentation; empty when there is no text. `facts` are lines of our own, used unchanged. */
 export function blockComment(text: string, facts: readonly string[] = []): string[] {
   const lines = commentLines(text);
   while (lines[0] === "") lines.shift();

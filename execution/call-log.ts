@@ -1,62 +1,63 @@
 import { setImmediate } from "node:timers/promises";
+import type { Clock } from "../base/clock.ts";
 import type { CallOutcome, RequestedCall } from "../broker/dispatcher.ts";
-import { parseNamespacedName } from "../protocol/tool-name.ts";
+import { parseNamespacedName } from "../protocol/tools/tool-name.ts";
 
-/** One call that a program made, as it went. */
-export interface CallRecord {
-  /** 1 for the first call that was taken up. */
+/** One call of a program that has ended. */
+export interface ObservedCall {
+  /** The number of the call within its run, from 1, in the order in which calls began. */
   seq: number;
-  /** `mcp__<server_module>__<tool>`, as the program said it. */
+  /** `mcp__<server_module>__<tool>`, as the program wrote it. */
   tool: string;
   arguments: unknown;
-  /** The program asked for the MCP result too. */
+  /** Whether the program asked for the raw MCP result too. */
   raw: boolean;
-  /** Milliseconds after the program was sent in. */
+  /** Milliseconds since the program was sent to the sandbox. */
   startedMs: number;
   durationMs: number;
   outcome: CallOutcome;
 }
 
 export interface CallObserver {
-  /** A call is under way, as the `seq`th of its run. */
+  /** A call has begun; `seq` is its number within the run. */
   onCallStarted?(call: { seq: number; tool: string }): void;
   /**
-   * A call is over. Calls come in the order in which they ended, and at the end those that the program did not wait for. A
-   * program gets no further answers while observers are many calls behind.
+   * A call has ended. Calls come in the order of their ends; those that were unanswered when the program ended come last.
+   * While observers are many calls behind, the program waits for its answers.
    */
-  onCall?(call: CallRecord): void | Promise<void>;
+  onCall?(call: ObservedCall): void | Promise<void>;
 }
 
-type OpenCall = Omit<CallRecord, "durationMs" | "outcome">;
+type OpenCall = Omit<ObservedCall, "durationMs" | "outcome">;
 
-/** Results are kept in memory until observers are done with them. */
+/** The most ended calls that wait for observers. Above this, the program waits too, because results take memory. */
 const MAX_BEHIND = 16;
 
-/** Watches the calls of one run as they go by. */
+/** Observes the calls of one run. */
 export class CallLog {
   readonly #observers: readonly CallObserver[];
-  readonly #clock: { nowMs(): number };
+  readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #startedAt: number;
   readonly #open = new Map<number, OpenCall>();
   #count = 0;
-  /** Calls that observers have not been told of, or are not done with. */
+  /** Ended calls that observers have not finished with. */
   #behind = 0;
   #noted: Promise<void> = Promise.resolve();
   #denied = false;
 
   /** Times are counted from now. */
-  constructor(observers: readonly CallObserver[], clock: { nowMs(): number }) {
+  constructor(observers: readonly CallObserver[], clock: Pick<Clock, "monotonicMs">) {
     this.#observers = observers;
     this.#clock = clock;
-    this.#startedAt = clock.nowMs();
+    this.#startedAt = clock.monotonicMs();
   }
 
-  /** An approval that a call needed was denied. */
+  /** Whether an approval was denied to any call. */
   get denied(): boolean {
     return this.#denied;
   }
 
-  /** `signal` is aborted when the program is over: what a call comes to after that is no answer. */
+  /** Notes a call around `answer`. An outcome after `signal` is aborted, when the program is over, is not an answer. */
   async watch(
     requested: RequestedCall,
     signal: AbortSignal,
@@ -74,7 +75,7 @@ export class CallLog {
     return outcome;
   }
 
-  /** The run is over: calls that were not answered by now never will be. */
+  /** Notes every open call as unanswered. Resolves when observers are done. */
   async end(): Promise<void> {
     const open = [...this.#open.values()];
     this.#open.clear();
@@ -82,19 +83,24 @@ export class CallLog {
     await this.#noted;
   }
 
-  /** Observers are told when the answer is on its way: what they do with a call keeps no program waiting. */
+  /** Tells observers after the answer has been sent, so that they do not delay the program. */
   #note(call: OpenCall, outcome: CallOutcome): void {
-    const record: CallRecord = { ...call, durationMs: this.#elapsedMs() - call.startedMs, outcome };
+    const record: ObservedCall = { ...call, durationMs: this.#elapsedMs() - call.startedMs, outcome };
     this.#behind++;
     this.#noted = this.#noted.then(async () => {
       await setImmediate();
-      for (const observer of this.#observers) await observer.onCall?.(record);
+      for (const observer of this.#observers) {
+        // A failing observer must not keep this call or a later one from the others.
+        await Promise.resolve(record)
+          .then((each) => observer.onCall?.(each))
+          .catch(() => {});
+      }
       this.#behind--;
     });
   }
 
   #elapsedMs(): number {
-    return this.#clock.nowMs() - this.#startedAt;
+    return this.#clock.monotonicMs() - this.#startedAt;
   }
 }
 

@@ -1,29 +1,51 @@
 import { parseClaim, type ValueSource } from "../protocol/claim.ts";
 import { buildFailure, type Failure } from "../protocol/failure.ts";
 import { FrameError, parsePayload } from "../protocol/frames.ts";
+import { GUARD_EXITS } from "../protocol/guard.ts";
 import { MAX_NESTING_DEPTH } from "../protocol/limits.ts";
 
 /** What ended a program, as the host saw it. */
 export type Ending =
-  /** The runner said done, and its line has this many bytes. */
+  /** The runner reported the end; its line has this many bytes. */
   | { kind: "done"; lineBytes: number }
-  /** The container ended without the runner saying so. */
+  /** The container ended without a report of the runner. */
   | { kind: "exited"; code: number }
   | { kind: "timeout"; timeoutMs: number }
   | { kind: "cancelled" }
   | { kind: "violation"; message: string }
+  /** A fault of the host. */
+  | { kind: "failed"; message: string }
   | { kind: "overflow"; stream: "stdout" | "stderr" };
 
 export type Verdict = { ok: true; data: unknown; from: ValueSource } | { ok: false; error: Failure };
 
 const SIGKILLED = 137;
 const ABORTED = 134;
+/** Failures by the exit code with which the guard ends a sandbox. */
+const GUARDED: ReadonlyMap<number, [type: Failure["type"], message: string]> = new Map([
+  [
+    GUARD_EXITS.unattended,
+    ["InternalError", "the sandbox was ended because the engine closed its connection to ptc"],
+  ],
+  [GUARD_EXITS.overdue, ["Timeout", "the sandbox has reached the longest time that one may live"]],
+  [
+    GUARD_EXITS.unheld,
+    ["ContractViolation", "the program kept starting processes while it was to wait for an answer"],
+  ],
+  [
+    GUARD_EXITS.selfKilled,
+    [
+      "ContractViolation",
+      "the program ended its own process (by SIGKILL) before its result could be reported; let it run to its end and set globalThis.result",
+    ],
+  ],
+]);
 const STDOUT_ADVICE =
   "use console.log for output and globalThis.result for the value; stdout itself is the runner's";
 
 /**
- * Decides what became of a program. Nothing that came out of the container is taken for more than a claim; that an approval
- * was denied is for the host to know.
+ * Decides how a program ended. Everything that came out of the container counts as a claim. Whether an approval was denied
+ * is the host's own knowledge.
  */
 export function judge(ending: Ending, stdout: Buffer, stderrTail: string, approvalDenied = false): Verdict {
   const verdict = judgeEnding(ending, stdout, stderrTail);
@@ -39,6 +61,8 @@ function judgeEnding(ending: Ending, stdout: Buffer, stderrTail: string): Verdic
       return failed("Cancelled", "the run was cancelled");
     case "violation":
       return failed("ContractViolation", ending.message);
+    case "failed":
+      return failed("InternalError", ending.message);
     case "overflow":
       return ending.stream === "stdout"
         ? failed("ContractViolation", `the program flooded stdout; ${STDOUT_ADVICE}`)
@@ -55,6 +79,8 @@ function judgeExit(code: number, stdout: Buffer, stderrTail: string): Verdict {
   if (code === ABORTED && /heap out of memory|Allocation failed/.test(stderrTail)) {
     return failed("OutOfMemory", outOfMemory("its heap was full"));
   }
+  const guarded = GUARDED.get(code);
+  if (guarded !== undefined) return failed(...guarded);
   if (code === 0 && stdout.length > 0) return readClaim(stdout, stdout.length);
   const message = `the program ended its own process (exit code ${code}) before its result could be reported`;
   return failed("ContractViolation", `${message}; let it run to its end and set globalThis.result`);

@@ -1,22 +1,26 @@
+import type { Clock } from "../base/clock.ts";
+import { messageOf } from "../base/error-message.ts";
+import { oneLine } from "../base/text/one-line.ts";
 import type { RunApprovals } from "../broker/approvals.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
-import { BrokerSession, type SessionLimits } from "../broker/session.ts";
-import type { Metrics } from "../protocol/envelope.ts";
-import { buildFailure, type FailureType } from "../protocol/failure.ts";
+import { type CallLimits, SandboxConnection } from "../broker/sandbox-connection.ts";
 import { FrameError } from "../protocol/frames.ts";
-import type { ProgramEnvironment, Trace } from "../protocol/messages.ts";
+import type { ProgramEnvironment } from "../protocol/messages.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { CallLog, type CallObserver } from "./call-log.ts";
-import { type Ending, judge, type Verdict } from "./judge.ts";
+import { type Ending, judge } from "./judge.ts";
+import { fail, type Outcome } from "./outcome.ts";
 import type { OutputLimits, RunnerOutput } from "./runner-output.ts";
 import type { TimeLimit } from "./time-limit.ts";
 
-export interface InsideLimits extends SessionLimits, OutputLimits {
+export interface InsideLimits extends CallLimits, OutputLimits {
   timeoutMs: number;
 }
 
 export interface InsideRun {
   bundle: string;
+  /** The runner that the bundle is for, as a sandbox's hello names it. */
+  runner: string;
   data: unknown;
   environment: ProgramEnvironment;
   limits: InsideLimits;
@@ -25,32 +29,22 @@ export interface InsideRun {
   approvals: RunApprovals;
   observers: readonly CallObserver[];
   output: RunnerOutput;
-  clock: { nowMs(): number };
+  clock: Pick<Clock, "monotonicMs">;
   signal: AbortSignal;
-}
-
-export interface Outcome {
-  verdict: Verdict;
-  metrics?: Metrics;
-  trace?: Trace | undefined;
-}
-
-export function fail(type: FailureType, message: string): Outcome {
-  return { verdict: { ok: false, error: buildFailure(type, message) } };
 }
 
 /** Sends a program into a sandbox, answers its calls, and judges how it ended. The sandbox is left for its owner to clear. */
 export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outcome> {
   const { limits, output, approvals, clock } = run;
   const log = new CallLog(run.observers, clock);
-  const session = new BrokerSession(sandbox.channel, limits, (call, signal) =>
+  const connection = new SandboxConnection(sandbox.channel, limits, (call, signal) =>
     log.watch(call, signal, () => run.dispatcher.dispatch(call, { approvals, signal })),
   );
-  const greeted = await greeting(session, sandbox, run.signal);
+  const greeted = await greeting(connection, sandbox, run);
   if (greeted !== undefined) return greeted;
-  const sentAt = clock.nowMs();
+  const sentAt = clock.monotonicMs();
   try {
-    session.sendProgram({
+    connection.sendProgram({
       type: "program",
       bundle: run.bundle,
       data: run.data,
@@ -62,15 +56,15 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
     if (!(error instanceof FrameError)) throw error;
     return fail("BundleError", `the program and its data are too large to send: ${error.message}`);
   }
-  void output.firstLine.then(() => session.finish());
+  void output.firstLine.then(() => connection.finish());
 
-  const ending = await firstEnding(sandbox, session, run);
-  const durationMs = clock.nowMs() - sentAt;
-  // What comes while the sandbox dies comes after the end.
-  session.finish();
+  const ending = await firstEnding(sandbox, connection, run);
+  const durationMs = clock.monotonicMs() - sentAt;
+  // Calls that arrive while the sandbox dies are none of the program's any more.
+  connection.finish();
   const logged = log.end();
   if (ending.kind !== "exited" && ending.kind !== "done") await sandbox.kill();
-  session.close();
+  connection.close();
   await logged;
   if (ending.kind === "exited") output.end();
   else output.flush();
@@ -78,23 +72,27 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
     verdict: judge(ending, output.stdout, output.stderrTail, log.denied),
     metrics: {
       duration_ms: Math.round(durationMs),
-      tool_calls: session.metrics.toolCalls,
-      tool_result_bytes: session.metrics.toolResultBytes,
+      tool_calls: connection.metrics.toolCalls,
+      tool_result_bytes: connection.metrics.toolResultBytes,
     },
-    trace: session.trace,
+    trace: connection.trace,
   };
 }
 
-/** Waits until the runner has said hello. Returns what came instead. */
+/** Waits for the runner's hello. Resolves with `undefined` for a valid one, else with the outcome of the run. */
 async function greeting(
-  session: BrokerSession,
+  connection: SandboxConnection,
   sandbox: Sandbox,
-  signal: AbortSignal,
+  { runner, signal }: Pick<InsideRun, "runner" | "signal">,
 ): Promise<Outcome | undefined> {
   const stop = new AbortController();
   try {
     return await Promise.race([
-      session.ready.then(() => undefined),
+      connection.ready.then(({ language }) =>
+        language === runner
+          ? undefined
+          : fail("SandboxUnavailable", `the sandbox runs '${oneLine(language)}' and not '${runner}'`),
+      ),
       sandbox.exited.then(({ code }) =>
         fail("SandboxUnavailable", `the sandbox ended with exit code ${code} before it took a program`),
       ),
@@ -105,23 +103,23 @@ async function greeting(
       }),
     ]);
   } catch (error) {
-    return fail("SandboxUnavailable", error instanceof Error ? error.message : String(error));
+    return fail("SandboxUnavailable", messageOf(error));
   } finally {
     stop.abort();
   }
 }
 
 /** Waits for whatever ends the program first. */
-async function firstEnding(sandbox: Sandbox, session: BrokerSession, run: InsideRun): Promise<Ending> {
+async function firstEnding(sandbox: Sandbox, connection: SandboxConnection, run: InsideRun): Promise<Ending> {
   const { timeoutMs } = run.limits;
   const exited = sandbox.exited.then(({ code }): Ending => ({ kind: "exited", code }));
   const stop = new AbortController();
-  run.timeLimit.start();
+  run.timeLimit.start(sandbox);
   const ending = await Promise.race([
     exited,
-    session.ended.then(async (end): Promise<Ending> => {
-      if (end.kind === "violation") return end;
-      // The stream closes a moment before the container has ended.
+    connection.ended.then(async (end): Promise<Ending> => {
+      if (end.kind === "violation" || end.kind === "failed") return end;
+      // The stream closes shortly before the container ends, so its exit is awaited.
       if (end.kind === "closed") return exited;
       return Promise.race([
         run.output.reached(end).then(() => ({ kind: "done", lineBytes: end.lineBytes }) as const),

@@ -1,30 +1,32 @@
-import { Redactor } from "../broker/redaction.ts";
-import type { StreamRedactor } from "../broker/redaction-stream.ts";
 import { ConsoleDecoder, type ConsoleEntry } from "../protocol/console-stream.ts";
 import { MAX_RAW_STREAM_BYTES } from "../protocol/limits.ts";
-import { TextCap } from "../protocol/text-cap.ts";
+import { TextCap, TRUNCATION_MARK } from "../protocol/text-cap.ts";
 import type { SandboxOutput } from "../sandbox/sandbox.ts";
+import { Redactor } from "../secrets/redaction.ts";
+import type { StreamRedactor } from "../secrets/redaction-stream.ts";
 
 const LINE_FEED = 0x0a;
 const TAIL_CHARS = 8_192;
-/** JSON takes at most six bytes for one, and a record a little more than its text. */
+/** The most bytes of a console record for each byte of its text: JSON escapes take up to six, its frame a little more. */
 const ESCAPED = 8;
+/** How a text ends that the runner has cut. The mark is on a line of its own; the second form is for an empty text. */
+const CUT_ENDS = [`\n${TRUNCATION_MARK}\n`, `${TRUNCATION_MARK}\n`];
 
 export interface OutputLimits {
   maxOutputBytes: number;
   maxStderrBytes: number;
 }
 
-/** Takes what a container writes, bounded: its stdout up to one line's worth, its stderr as console entries. */
+/** Takes what a container writes, within bounds: the first line of stdout, and console entries on stderr. */
 export class RunnerOutput implements SandboxOutput {
-  /** Resolves when the container has written more to stdout than any line of the runner's. */
+  /** Resolves with the stream on which the container has written more than any runner does. */
   readonly overflow: Promise<"stdout" | "stderr">;
   /** Resolves with the first line feed on stdout. */
   readonly firstLine: Promise<void>;
 
   readonly #maxStdoutBytes: number;
   readonly #decoder: ConsoleDecoder;
-  /** Secrets go before anything is cut. */
+  /** Redact text before it is cut. */
   readonly #redactors: Record<ConsoleEntry["stream"], StreamRedactor>;
   readonly #caps: Record<ConsoleEntry["stream"], TextCap>;
   readonly #onConsole: (entry: ConsoleEntry) => void;
@@ -33,6 +35,7 @@ export class RunnerOutput implements SandboxOutput {
   #stdoutBytes = 0;
   #stderrBytes = 0;
   #tail = "";
+  #isRunnersCut = false;
   #settleOverflow: (stream: "stdout" | "stderr") => void = () => {};
   #settleFirstLine: () => void = () => {};
   #settleReached: () => void = () => {};
@@ -77,18 +80,18 @@ export class RunnerOutput implements SandboxOutput {
     this.#settleReached();
   }
 
-  /** The container has ended: what it wrote last is the end of what it said. */
+  /** The container has ended, so the last text is complete. */
   end(): void {
     for (const entry of this.#decoder.end()) this.#show(entry);
     this.flush();
   }
 
-  /** No more is shown: what could have been the beginning of a secret is not one. */
+  /** Shows the text that was held back because a secret could have begun in it. Nothing more follows. */
   flush(): void {
     for (const stream of ["out", "err"] as const) this.#print(stream, this.#redactors[stream].end());
   }
 
-  /** Secrets that were replaced in what was printed. */
+  /** How many secrets were replaced in console text. */
   get redactions(): number {
     return this.#redactors.out.count + this.#redactors.err.count;
   }
@@ -107,7 +110,7 @@ export class RunnerOutput implements SandboxOutput {
     return Buffer.concat(this.#stdout);
   }
 
-  /** The last that was written to stderr past the console, such as the words of a dying V8. */
+  /** The last text on stderr that was no console entry, such as the last words of a dying V8. */
   get stderrTail(): string {
     return this.#tail;
   }
@@ -117,14 +120,20 @@ export class RunnerOutput implements SandboxOutput {
     return this.#consoleText.join("");
   }
 
+  /** Whether `consoleText` lacks the end of what was printed. */
+  get isConsoleCut(): boolean {
+    return this.#isRunnersCut || this.#caps.out.truncated;
+  }
+
   #show(entry: ConsoleEntry): void {
     if (entry.stream === "err") this.#tail = (this.#tail + entry.text).slice(-TAIL_CHARS);
-    // Past the cap nothing is shown any more, so a flood costs nothing more either.
+    // Text past the cap is not shown, so it is not redacted either: a flood costs nothing more.
     if (this.#caps[entry.stream].truncated) return;
     const redactor = this.#redactors[entry.stream];
-    const cut = /\n?\.\.\. \(truncated\)\n$/.exec(entry.text)?.[0];
+    const cut = CUT_ENDS.find((end) => entry.text.endsWith(end));
+    if (entry.stream === "out") this.#isRunnersCut = cut !== undefined;
     if (cut === undefined) this.#print(entry.stream, redactor.push(entry.text));
-    // What was cut off may have been the rest of a secret: nothing is shown that could be its beginning.
+    // The rest of a secret may have been cut off, so a tail that could begin one is not shown.
     else this.#print(entry.stream, redactor.push(entry.text.slice(0, -cut.length)) + cut);
   }
 

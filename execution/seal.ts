@@ -1,3 +1,4 @@
+import { jsonLine } from "../base/json/json-line.ts";
 import { digestOf } from "../protocol/canonical-json.ts";
 import type { ApprovalState, Envelope, Metrics, RunResult } from "../protocol/envelope.ts";
 import { boundMessage, buildFailure, type Failure } from "../protocol/failure.ts";
@@ -5,8 +6,8 @@ import { ENVELOPE_OVERHEAD_BYTES } from "../protocol/limits.ts";
 import { cutToJsonBytes } from "../protocol/text-cap.ts";
 import type { Verdict } from "./judge.ts";
 
-/** What the host itself knows of a run. */
-export interface RunFacts {
+/** What the host itself knows about a run. */
+export interface EnvelopeFacts {
   runId: string;
   traceId: string;
   toolVersion: string;
@@ -18,10 +19,10 @@ export interface RunFacts {
 }
 
 /**
- * Builds the envelope of a run, whose line is at most `maxBytes` long: console text is cut, a message is cut, and a value
- * that does not fit is an `OutputLimit`. JSON is never cut.
+ * Builds the envelope of a run, whose line is at most `maxBytes` long. Console text and messages are cut. A value that does
+ * not fit becomes an `OutputLimit` failure, because JSON is never cut.
  */
-export function sealEnvelope(facts: RunFacts, verdict: Verdict, maxBytes: number): Envelope {
+export function sealEnvelope(facts: EnvelopeFacts, verdict: Verdict, maxBytes: number): Envelope {
   const room = maxBytes - ENVELOPE_OVERHEAD_BYTES;
   return {
     run_id: facts.runId,
@@ -36,13 +37,13 @@ export function sealEnvelope(facts: RunFacts, verdict: Verdict, maxBytes: number
   };
 }
 
-/** The envelope as the one line it travels as, without its line feed. */
+/** Renders the envelope as one line, without a line feed. */
 export function renderEnvelope(envelope: Envelope): string {
   const { output_digest, sandbox_image, duration_ms, approval_state, result, ...head } = envelope;
-  return JSON.stringify({ ...head, output_digest, sandbox_image, duration_ms, approval_state, result });
+  return jsonLine({ ...head, output_digest, sandbox_image, duration_ms, approval_state, result });
 }
 
-/** The same envelope with another outcome, digest and all. */
+/** The same envelope with a failure as its result, and the output digest of that. */
 export function replaceResult(envelope: Envelope, failure: Failure): Envelope {
   return { ...envelope, ...sealResult({ ok: false, error: failure }, envelope.result.metrics) };
 }
@@ -65,12 +66,20 @@ function fitVerdict(verdict: Verdict, room: number): Verdict {
   const bytes = jsonBytes(verdict.data);
   if (bytes <= room) return verdict;
   if (verdict.from === "console" && typeof verdict.data === "string") {
-    return { ...verdict, data: cutToJsonBytes(verdict.data, room) };
+    return { ...verdict, data: cutConsole(verdict.data, room) };
   }
   const message = `the result is ${bytes} bytes of JSON and at most ${room} fit; return less`;
   return { ok: false, error: buildFailure("OutputLimit", message) };
 }
 
+/** The longest beginning of the text that fits into `room` bytes of JSON, escapes included. */
+function cutConsole(text: string, room: number): string {
+  for (let most = room; ; most = Math.floor((most * 9) / 10)) {
+    const cut = cutToJsonBytes(text, most);
+    if (jsonBytes(cut) <= room) return cut;
+  }
+}
+
 function jsonBytes(value: unknown): number {
-  return Buffer.byteLength(JSON.stringify(value));
+  return Buffer.byteLength(jsonLine(value));
 }

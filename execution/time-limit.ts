@@ -1,17 +1,33 @@
-/** A time limit that stands still while a person is asked something. */
+import type { Clock } from "../base/clock.ts";
+
+/** A program is paused once a question has been open for so long. Until then its time runs on. */
+const SHORT_QUESTION_MS = 50;
+
+/** A program. It can be paused if it has both methods. */
+export interface Pausable {
+  pause?(): void;
+  resume?(): void;
+}
+
+/**
+ * The time limit of a program. It stops while the program is paused, which it is while a person is asked something. A
+ * program that cannot be paused has no such stop.
+ */
 export class TimeLimit {
   /** Settles when the time is up; never if the limit is cleared first. */
   readonly reached: Promise<void>;
 
-  readonly #clock: { nowMs(): number };
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  #program: Pausable = {};
   #remainingMs: number;
   #runningSince = 0;
   #timer: NodeJS.Timeout | undefined;
-  #pauses = 0;
-  #started = false;
+  #questions = 0;
+  #pausing: NodeJS.Timeout | undefined;
+  #paused = false;
   #expire = () => {};
 
-  constructor(limitMs: number, clock: { nowMs(): number }) {
+  constructor(limitMs: number, clock: Pick<Clock, "monotonicMs">) {
     this.#remainingMs = limitMs;
     this.#clock = clock;
     this.reached = new Promise((resolve) => {
@@ -19,25 +35,45 @@ export class TimeLimit {
     });
   }
 
-  start(): void {
-    this.#started = true;
-    if (this.#pauses === 0) this.#run();
+  /** Starts the limit. The program has begun. */
+  start(program: Pausable): void {
+    this.#program = program;
+    this.#run();
+    if (this.#questions > 0) this.#pauseSoon();
   }
 
-  pause(): void {
-    if (this.#pauses++ > 0 || this.#timer === undefined) return;
-    this.#stop();
-    this.#remainingMs -= this.#clock.nowMs() - this.#runningSince;
+  /** A question is put to a person. Several may be open at once. */
+  open(): void {
+    if (this.#questions++ === 0 && this.#timer !== undefined) this.#pauseSoon();
   }
 
-  resume(): void {
-    if (--this.#pauses === 0 && this.#started) this.#run();
+  /** A question was answered or withdrawn. */
+  close(): void {
+    if (--this.#questions > 0) return;
+    clearTimeout(this.#pausing);
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#program.resume?.();
+    this.#run();
   }
 
-  /** Nothing is limited any more, whoever may still be asked something. */
+  /** Ends the limit, even while a question is open. */
   clear(): void {
-    this.#started = false;
+    this.#program = {};
+    this.#paused = false;
+    clearTimeout(this.#pausing);
     this.#stop();
+  }
+
+  #pauseSoon(): void {
+    const { pause, resume } = this.#program;
+    if (pause === undefined || resume === undefined) return;
+    this.#pausing = setTimeout(() => {
+      this.#paused = true;
+      this.#program.pause?.();
+      this.#stop();
+      this.#remainingMs -= this.#clock.monotonicMs() - this.#runningSince;
+    }, SHORT_QUESTION_MS);
   }
 
   #stop(): void {
@@ -46,7 +82,7 @@ export class TimeLimit {
   }
 
   #run(): void {
-    this.#runningSince = this.#clock.nowMs();
+    this.#runningSince = this.#clock.monotonicMs();
     this.#timer = setTimeout(this.#expire, Math.max(0, this.#remainingMs));
   }
 }

@@ -13,12 +13,25 @@ export class CanonicalJsonError extends Error {
  * @throws CanonicalJsonError for NaN, infinities, functions, symbols, BigInts and `undefined` at the top.
  */
 export function canonicalJson(value: unknown): string {
+  return render(value, new Map());
+}
+
+/** `sha256:<hex>` over the canonical JSON of a value. */
+export function digestOf(value: unknown): string {
+  return `sha256:${createHash("sha256").update(canonicalJson(value)).digest("hex")}`;
+}
+
+/** How many member names are kept in their quoted form: the rows of a table all have the same names. */
+const MAX_QUOTED_NAMES = 1_000;
+
+/** Values may have hundreds of thousands of members, so nothing is allocated for a member but its text. */
+function render(value: unknown, quotedNames: Map<string, string>): string {
   switch (typeof value) {
     case "string":
       return JSON.stringify(value);
     case "number":
       if (!Number.isFinite(value)) throw new CanonicalJsonError(`${value} is not a JSON number`);
-      return JSON.stringify(value);
+      return `${value}`;
     case "boolean":
       return value ? "true" : "false";
     case "object":
@@ -27,15 +40,42 @@ export function canonicalJson(value: unknown): string {
       throw new CanonicalJsonError(`a ${typeof value} is not a JSON value`);
   }
   if (value === null) return "null";
-  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item)).join(",")}]`;
-  const members = Object.entries(value)
-    .filter(([, member]) => member !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-    .map(([name, member]) => `${canonicalJson(name)}:${canonicalJson(member)}`);
-  return `{${members.join(",")}}`;
+  return Array.isArray(value)
+    ? renderArray(value, quotedNames)
+    : renderObject(value as Record<string, unknown>, quotedNames);
 }
 
-/** `sha256:<hex>` over the canonical JSON of a value. */
-export function digestOf(value: unknown): string {
-  return `sha256:${createHash("sha256").update(canonicalJson(value)).digest("hex")}`;
+function renderArray(items: readonly unknown[], quotedNames: Map<string, string>): string {
+  let text = "[";
+  for (let i = 0; i < items.length; i++) {
+    if (i > 0) text += ",";
+    text += render(items[i], quotedNames);
+  }
+  return `${text}]`;
+}
+
+function renderObject(object: Readonly<Record<string, unknown>>, quotedNames: Map<string, string>): string {
+  let text = "";
+  for (const name of sortedNames(object)) {
+    const member = object[name];
+    if (member === undefined) continue;
+    let quoted = quotedNames.get(name);
+    if (quoted === undefined) {
+      quoted = `${JSON.stringify(name)}:`;
+      if (quotedNames.size < MAX_QUOTED_NAMES) quotedNames.set(name, quoted);
+    }
+    if (text !== "") text += ",";
+    text += quoted;
+    text += render(member, quotedNames);
+  }
+  return `{${text}}`;
+}
+
+/** By UTF-16 code units, as `<` and the default order of `sort` compare. */
+function sortedNames(object: object): string[] {
+  const names = Object.keys(object);
+  for (let i = 1; i < names.length; i++) {
+    if ((names[i] as string) < (names[i - 1] as string)) return names.sort();
+  }
+  return names;
 }

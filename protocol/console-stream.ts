@@ -3,6 +3,8 @@
  * `[stream, text]`, LF. Bytes outside a record were written past the console and count as stderr text.
  */
 
+import { ForeignJsonError, parseForeignJson } from "../base/json/parse-json.ts";
+
 export type ConsoleStream = "out" | "err";
 
 export interface ConsoleEntry {
@@ -10,6 +12,8 @@ export interface ConsoleEntry {
   text: string;
 }
 
+/** The array and its two texts. */
+const MAX_ENTRY_VALUES = 3;
 const RECORD_SEPARATOR = 0x1e;
 const LINE_FEED = 0x0a;
 
@@ -58,14 +62,20 @@ export class ConsoleDecoder {
 
 function parseRecord(record: Buffer): ConsoleEntry {
   const text = record.toString("utf8");
-  try {
-    const value: unknown = JSON.parse(text);
-    if (Array.isArray(value) && value.length === 2) {
-      const [stream, body] = value as unknown[];
-      if ((stream === "out" || stream === "err") && typeof body === "string") return { stream, text: body };
-    }
-  } catch {
-    // Not one of the runner's records: the program wrote it.
+  const value = parseEntry(text);
+  if (Array.isArray(value) && value.length === 2) {
+    const [stream, body] = value as unknown[];
+    if ((stream === "out" || stream === "err") && typeof body === "string") return { stream, text: body };
   }
+  // The program wrote this itself: it is no record of the runner's.
   return { stream: "err", text };
+}
+
+function parseEntry(text: string): unknown {
+  try {
+    return parseForeignJson(text, { maxBytes: text.length, maxDepth: 1, maxValues: MAX_ENTRY_VALUES });
+  } catch (error) {
+    if (error instanceof ForeignJsonError) return undefined;
+    throw error;
+  }
 }

@@ -1,7 +1,6 @@
 import * as z from "zod/mini";
+import { Digest } from "./digest.ts";
 import { Failure } from "./failure.ts";
-
-const Digest = z.string().check(z.regex(/^sha256:[0-9a-f]{64}$/));
 
 /** What the host counted while the program ran. */
 export const Metrics = z.strictObject({

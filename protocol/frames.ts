@@ -3,6 +3,9 @@
  * Everything is bounded before it is buffered or parsed.
  */
 
+import { countJsonValues, ForeignJsonError, parseForeignJson } from "../base/json/parse-json.ts";
+import { MAX_VALUES } from "./limits.ts";
+
 const HEADER_BYTES = 4;
 
 export class FrameError extends Error {
@@ -12,13 +15,21 @@ export class FrameError extends Error {
 /**
  * Encodes one message.
  *
- * @throws FrameError when the message is larger than `maxBytes`.
+ * @param maxValues how many values the reader takes, those in arrays and objects included.
+ * @throws FrameError when the message is larger.
  */
-export function encodeFrame(message: unknown, maxBytes: number): Buffer {
+export function encodeFrame(
+  message: unknown,
+  maxBytes: number,
+  maxValues = Number.POSITIVE_INFINITY,
+): Buffer {
   const json = JSON.stringify(message);
   const length = Buffer.byteLength(json);
   if (length > maxBytes)
     throw new FrameError(`a message of ${length} bytes exceeds the limit of ${maxBytes}`);
+  // A value takes two characters, so that nearly every message is known to hold few.
+  if (json.length > 2 * maxValues && countJsonValues(json) > maxValues)
+    throw new FrameError(`a message holds more than ${maxValues} values`);
   const frame = Buffer.allocUnsafe(HEADER_BYTES + length);
   frame.writeUInt32BE(length, 0);
   frame.write(json, HEADER_BYTES, "utf8");
@@ -73,43 +84,13 @@ export class FrameDecoder {
 /**
  * Parses a payload that came out of a sandbox.
  *
- * @throws FrameError when it nests deeper than `maxDepth` or is not JSON in UTF-8.
+ * @throws FrameError for what `parseForeignJson` refuses, which is the `cause`.
  */
-export function parsePayload(payload: Buffer, maxDepth: number): unknown {
-  if (nestingDepth(payload) > maxDepth)
-    throw new FrameError(`a message nests deeper than ${maxDepth} levels`);
+export function parsePayload(payload: Uint8Array, maxDepth: number): unknown {
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(payload));
+    return parseForeignJson(payload, { maxBytes: payload.length, maxDepth, maxValues: MAX_VALUES });
   } catch (cause) {
-    throw new FrameError("a message is not JSON in UTF-8", { cause });
+    if (!(cause instanceof ForeignJsonError)) throw cause;
+    throw new FrameError(`a message ${cause.message}`, { cause });
   }
-}
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-
-/** The deepest nesting of arrays and objects in JSON text, found without parsing it. */
-export function nestingDepth(json: Uint8Array): number {
-  let depth = 0;
-  let deepest = 0;
-  let inString = false;
-  for (let i = 0; i < json.length; i++) {
-    const byte = json[i];
-    if (inString) {
-      if (byte === BACKSLASH) i++;
-      else if (byte === QUOTE) inString = false;
-    } else if (byte === QUOTE) {
-      inString = true;
-    } else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) {
-      depth++;
-      if (depth > deepest) deepest = depth;
-    } else if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) {
-      depth--;
-    }
-  }
-  return deepest;
 }

@@ -15,13 +15,16 @@ export const MAX_REPLY_FRAME_BYTES = 64 * 1024 * 1024;
 /** Deepest nesting of arrays and objects in anything that leaves the sandbox. */
 export const MAX_NESTING_DEPTH = 128;
 
+/** Values, those in arrays and objects included, in anything that leaves the sandbox. */
+export const MAX_VALUES = 250_000;
+
 /** Connections one sandbox may have open to its socket. */
 export const MAX_CONNECTIONS = 1;
 
-/** Calls of one sandbox that the host holds while others are in flight; with more, it stops reading. */
+/** Calls of one sandbox that wait on the host while others are in flight. When as many wait, the host stops reading. */
 export const MAX_QUEUED_CALLS = 1_000;
 
-/** Bytes of such calls. */
+/** Bytes of all calls that wait on the host. When as many wait, the host stops reading. */
 export const MAX_QUEUED_CALL_BYTES = 32 * 1024 * 1024;
 
 /** Largest program, in bytes of UTF-8. */
@@ -41,6 +44,9 @@ export const MAX_CLAIM_FAILURE_BYTES = 32 * 1024;
 
 /** Characters of each of the two series in a trace. */
 export const MAX_TRACE_SERIES_CHARS = 256 * 1024;
+
+/** Longest namespaced name of a tool that a program can call, in UTF-16 code units. */
+export const MAX_TOOL_NAME_CHARS = 512;
 
 /** Traces that one sandbox may send; the host keeps the last. */
 export const MAX_TRACES = 256;

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { MAX_TRACE_SERIES_CHARS } from "./limits.ts";
+import { MAX_TOOL_NAME_CHARS, MAX_TRACE_SERIES_CHARS } from "./limits.ts";
 
 /**
  * The messages on the socket. The sandbox says hello, waits for its one program, makes calls, sends what it takes to
@@ -19,7 +19,7 @@ const Call = z.strictObject({
   type: z.literal("call"),
   id: z.int().check(z.gte(0)),
   /** Namespaced name, `mcp__<server_module>__<tool>`. */
-  tool: z.string().check(z.maxLength(512)),
+  tool: z.string().check(z.maxLength(MAX_TOOL_NAME_CHARS)),
   arguments: z.unknown(),
   /** Send the MCP result along with the normalised data. */
   raw: z.optional(z.boolean()),
@@ -27,8 +27,8 @@ const Call = z.strictObject({
 export type Call = z.infer<typeof Call>;
 
 /**
- * Written to stdout: the runner's line, of this many bytes with its line feed. Written to stderr: this many bytes of console
- * records. Nothing of the program is left to run.
+ * The program has ended, and nothing of it is left to run. Says how many bytes the runner wrote: to stdout its one line with
+ * the line feed, to stderr its console records.
  */
 const Done = z.strictObject({
   type: z.literal("done"),

@@ -2,6 +2,7 @@
 
 export const SANDBOX_SOCKET_DIRECTORY = "/run/ptc";
 export const SOCKET_FILE_NAME = "broker.sock";
+export const GUARD_PATH = "/opt/ptc/guard.pl";
 export const RUNNER_PATH = "/opt/ptc/runner.mjs";
 export const WORKSPACE = "/workspace";
 

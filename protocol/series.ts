@@ -28,7 +28,7 @@ export class SeriesWriter {
     this.#last = value;
   }
 
-  /** Bytes before base64 of what is certain to stay as it is. */
+  /** Bytes, before base64, of the pairs that no further integer changes. */
   get byteLength(): number {
     return this.#length;
   }
@@ -80,7 +80,7 @@ export class SeriesReader {
       const zigzag = this.#number();
       this.#difference = zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2;
       this.#count = this.#number();
-      if (!(this.#count > 0)) {
+      if (!(this.#count > 0) || Number.isNaN(zigzag)) {
         this.#at = this.#bytes.length;
         this.#count = 0;
         return undefined;

@@ -1,28 +1,25 @@
-import { rmSync } from "node:fs";
-import type { ContainerEngine, StartedContainer } from "./container-engine.ts";
-import { buildContainerRequest, type SandboxLimits } from "./container-profile.ts";
-import { DockerSandbox, endContainer } from "./docker-sandbox.ts";
-import { OWNER_LABEL } from "./leftovers.ts";
 import { orCancelled, refuseCancelled } from "./or-cancelled.ts";
+import { endSandbox, RunningSandbox } from "./running-sandbox.ts";
 import type { Sandbox, SandboxOutput, SandboxStarter } from "./sandbox.ts";
+import type { SandboxEngine, SandboxLimits, StartedSandbox } from "./sandbox-engine.ts";
 import { SandboxError } from "./sandbox-error.ts";
-import { SocketListener } from "./socket-listener.ts";
-import type { StateDirectory } from "./state-directory.ts";
+import type { KnownWalls } from "./walls/known-walls.ts";
 
 const CONNECT_TIMEOUT_MS = 30_000;
 
 export interface OnDemandOptions {
-  engine: ContainerEngine;
-  state: StateDirectory;
-  /** Identity of this process, for the owner label. */
+  engine: SandboxEngine;
+  /** The identity of this process, with which the engine labels each sandbox. */
   owner: string;
   /** Name of the runner image. */
   image: string;
   runtime: string;
   limits: SandboxLimits;
+  /** The walls that are known to be broken; without it, none is. */
+  walls?: KnownWalls;
 }
 
-/** Starts a container for each sandbox that is asked for. */
+/** Starts a new sandbox for each request. */
 export class OnDemandSource implements SandboxStarter {
   readonly #options: OnDemandOptions;
 
@@ -30,38 +27,31 @@ export class OnDemandSource implements SandboxStarter {
     this.#options = options;
   }
 
-  /** Rejects, also when it was given up, only when nothing of the sandbox is left. */
+  /** When it rejects, also after being cancelled, the sandbox has been removed. */
   async acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox> {
-    const { engine, state, owner, runtime, limits } = this.#options;
+    const { engine, owner, runtime, limits, walls } = this.#options;
     refuseCancelled(signal);
     const image = await orCancelled(this.findImage(), signal);
-    const socketDirectory = state.makeSocketDirectory();
-    let listener: SocketListener | undefined;
-    let container: StartedContainer | undefined;
-    const release = () => {
-      listener?.close();
-      rmSync(socketDirectory, { recursive: true, force: true });
-    };
+    if (walls !== undefined) await orCancelled(walls.refuseBroken({ engine, runtime, image }), signal);
+    const started = await engine.start({ image, runtime, limits, owner }, output);
     try {
-      listener = await SocketListener.listen(socketDirectory);
-      container = await engine.start(
-        buildContainerRequest({
-          image,
-          runtime,
-          limits,
-          socketDirectory,
-          emptyFile: state.emptyFile,
-          labels: { [OWNER_LABEL]: owner },
-        }),
-        output,
-      );
-      const channel = orCancelled(connected(listener, container), signal);
-      return new DockerSandbox(container, image, await channel, release);
+      return new RunningSandbox(started, image, await orCancelled(connected(started), signal));
     } catch (error) {
-      if (container !== undefined) await endContainer(container);
-      release();
-      throw error;
+      await endSandbox(started);
+      started.release();
+      throw await this.#explain(error);
     }
+  }
+
+  /** A sandbox that did not connect may have been kept from it by how its runtime is set up. */
+  async #explain(error: unknown): Promise<unknown> {
+    if (!(error instanceof SandboxError) || error.code !== "start_failed") return error;
+    const { engine, runtime } = this.#options;
+    const described = await engine.describe().catch(() => undefined);
+    const problem = described?.runtimes.get(runtime)?.problem;
+    return problem === undefined
+      ? error
+      : new SandboxError("start_failed", `runtime '${runtime}' ${problem}`, { cause: error });
   }
 
   /** @throws SandboxError `image_missing`, `engine_unreachable` */
@@ -73,11 +63,15 @@ export class OnDemandSource implements SandboxStarter {
   }
 }
 
-async function connected(listener: SocketListener, container: StartedContainer): Promise<Sandbox["channel"]> {
+/** Waits for the runner to connect. @throws SandboxError `start_failed` when the sandbox ends first or takes too long. */
+async function connected(started: StartedSandbox): Promise<Sandbox["channel"]> {
   const settled = new AbortController();
   const failures = [
-    container.exited.then(({ code }) => {
-      throw new SandboxError("start_failed", `the sandbox ended with exit code ${code} before it connected`);
+    started.exited.then(({ code }) => {
+      throw new SandboxError(
+        "start_failed",
+        `the sandbox ended with exit code ${code} before it connected; if that does not pass, run \`ptc image build\``,
+      );
     }),
     new Promise<never>((_, reject) => {
       const late = `the sandbox did not connect within ${CONNECT_TIMEOUT_MS / 1000} s`;
@@ -86,7 +80,7 @@ async function connected(listener: SocketListener, container: StartedContainer):
     }),
   ];
   try {
-    return await Promise.race([listener.connection, ...failures]);
+    return await Promise.race([started.connected, ...failures]);
   } finally {
     settled.abort();
   }

@@ -4,11 +4,12 @@ export type SandboxErrorCode =
   | "image_missing"
   | "state_directory"
   | "start_failed"
+  | "wall_broken"
   | "cancelled"
   | "base_unavailable"
   | "build_failed";
 
-/** The sandbox cannot do its work on this host. The message says what to do about it. */
+/** A sandbox cannot be started or used on this host. The message says what to do about it. */
 export class SandboxError extends Error {
   override readonly name = "SandboxError";
   readonly code: SandboxErrorCode;

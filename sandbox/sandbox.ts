@@ -1,47 +1,53 @@
 import type { Duplex } from "node:stream";
 
-/** How a sandbox came to its end, as the host saw it. */
+/** How a sandbox ended. */
 export interface SandboxExit {
-  /** Exit code of the container's first process; 128 + signal where a signal ended it. */
+  /** Exit code of the container's first process, or 128 + the number of the signal that ended it. */
   code: number;
 }
 
-/** What a container writes. Bytes arrive in order and are not kept: the listener bounds them. */
+/** Receives what a container writes, in order. The receiver bounds it. */
 export interface SandboxOutput {
   onStdout(chunk: Buffer): void;
   onStderr(chunk: Buffer): void;
 }
 
 /**
- * A started, connected sandbox that runs one program. The broker gets `channel`, a duplex byte stream; nothing but the
- * sandbox knows what carries it.
+ * A started, connected sandbox that runs one program. `channel` is a duplex byte stream for the broker; its transport is
+ * private to the sandbox.
  */
 export interface Sandbox {
   readonly id: string;
   /** Digest of the image, `sha256:<hex>`. */
   readonly image: string;
   readonly channel: Duplex;
-  /** Settles when the container has ended and all its output has been delivered. */
+  /** Resolves when the container has ended and all its output has been delivered. */
   readonly exited: Promise<SandboxExit>;
+  /**
+   * Stops every process of the program until `resume`. It can still be killed meanwhile, and ends when ptc does. Sandboxes
+   * without this method cannot be paused.
+   */
+  pause?(): void;
+  resume?(): void;
   /** Ends the container at once, whatever the program is doing. Safe to call twice. */
   kill(): Promise<void>;
-  /** Kills if need be, waits until nothing of the sandbox is left, and never throws. */
+  /** Kills the container if it still runs, and resolves when the sandbox is removed. Never rejects. */
   dispose(): Promise<void>;
 }
 
-/** Hands out sandboxes. Starting one on demand is a pool of size zero. */
+/** Provides sandboxes, from a pool or by starting them on demand. */
 export interface SandboxSource {
-  /** Whether one can be had at once; without it, starting one takes a while. */
+  /** Whether a sandbox is available at once. Otherwise one must be started, which takes time. */
   readonly ready?: boolean;
   /**
    * @param output receives what the container writes, from its first byte.
-   * @param signal gives the sandbox up; one that is being started is nobody's then, and does not stay behind.
-   * @throws SandboxError when no sandbox can be had; with the code `cancelled` when it was given up.
+   * @param signal cancels the request. A sandbox that is being started is then pooled or removed.
+   * @throws SandboxError when there is no sandbox; `cancelled` when the request was cancelled.
    */
   acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox>;
 }
 
-/** Starts sandboxes of one image, which may be built anew meanwhile. */
+/** Starts sandboxes of one image, which may be rebuilt meanwhile. */
 export interface SandboxStarter extends SandboxSource {
   /** Digest of the image that a sandbox started now would have. @throws SandboxError */
   findImage(): Promise<string>;

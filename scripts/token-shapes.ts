@@ -1,5 +1,5 @@
 /**
- * Writes broker/token-shapes-secretlint.ts from the rules of the secretlint preset that is installed as a dev dependency:
+ * Writes secrets/token-shapes-secretlint.ts from the rules of the secretlint preset that is installed as a dev dependency:
  * `node scripts/token-shapes.ts`. With `--check` it writes nothing and exits 1 when the file is not what the rules say.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -109,7 +109,7 @@ function rowsOf(rule: (typeof rules)[number]): Row[] {
 }
 
 const root = join(import.meta.dirname, "..");
-const file = join(root, "broker", "token-shapes-secretlint.ts");
+const file = join(root, "secrets", "token-shapes-secretlint.ts");
 const { version } = createRequire(import.meta.url)(
   "@secretlint/secretlint-rule-preset-recommend/package.json",
 ) as {
@@ -146,7 +146,7 @@ ${rules
 if (process.argv.includes("--check")) {
   if (readFileSync(file, "utf8") !== text) {
     process.stderr.write(
-      "broker/token-shapes-secretlint.ts is not current; run `node scripts/token-shapes.ts`\n",
+      "secrets/token-shapes-secretlint.ts is not current; run `node scripts/token-shapes.ts`\n",
     );
     process.exitCode = 1;
   }

@@ -1,7 +1,7 @@
 import type { Batch, InvertedIndex } from "./inverted-index.ts";
 import { enlarged } from "./posting-lists.ts";
 import type { FieldTexts } from "./searchable-text.ts";
-import { Seams, WordTerms } from "./word-terms.ts";
+import { Seams, WordTerms } from "./words/word-terms.ts";
 
 /**
  * BM25F's fields, in the order of `FieldTexts`. `pivot` is the length, in words, at which a field counts as it is, and
@@ -20,7 +20,7 @@ const FIELDS = [
 /** How slowly a repeated word stops to count: BM25's k1. */
 const SATURATION = 3;
 
-/** More words than any real catalog has. A hostile one's are forgotten. */
+/** More words than any real catalog has. With more, the remembered words are dropped. */
 const MAX_WORDS = 100_000;
 
 /** Adds tools to an index: their stems and words as they are written, each with its impact on the tool's score. */

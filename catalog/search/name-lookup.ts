@@ -37,7 +37,7 @@ export class NameLookup {
     return this.#entries.get(compactName(query))?.slots ?? [];
   }
 
-  /** As `find`, or else the slots of the names that are one or two typing errors away. */
+  /** The slots that `find` returns; if there are none, those of the names that are one or two typing errors away. */
   findNearest(query: string): readonly number[] {
     const wanted = compactName(query);
     const exact = this.#entries.get(wanted);

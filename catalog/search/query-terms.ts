@@ -1,7 +1,7 @@
-import { queryWeight } from "./common-words.ts";
 import type { SimilarTerm } from "./similar-terms.ts";
-import { exactTerm, type Token, tokenOf } from "./token.ts";
-import { tokenize, type Word } from "./tokenize.ts";
+import { queryWeight } from "./words/common-words.ts";
+import { exactTerm, type Token, tokenOf } from "./words/token.ts";
+import { tokenize, type Word } from "./words/tokenize.ts";
 
 /** Terms of one clause of a query, each with how much it counts. */
 type WeightedTerms = ReadonlyMap<string, number>;

@@ -1,15 +1,10 @@
-/** What search knows of a tool. `inputSchema` is whatever its server sent. */
-export interface SearchableTool {
-  /** The server's module or its configured name: what `search` is scoped by. */
-  server: string;
-  /** Protocol name. */
-  name: string;
-  /** `mcp__<server>__<tool>`: unique in the index. */
-  namespacedName: string;
-  title?: string | undefined;
-  description?: string | undefined;
-  inputSchema?: unknown;
-}
+import type { Tool } from "../tool.ts";
+
+/** What search reads of a tool. `inputSchema` is whatever its server sent. */
+export type SearchableTool = Pick<
+  Tool,
+  "server" | "name" | "namespacedName" | "title" | "description" | "inputSchema"
+>;
 
 /** The fields that are searched, in the order in which they are weighed. */
 export type FieldTexts = readonly [

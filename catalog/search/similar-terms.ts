@@ -1,6 +1,6 @@
 import { editDistance, letterSet, mayBeWithin } from "./edit-distance.ts";
-import { splitRunTogether } from "./split-run-together.ts";
-import { tokenOf } from "./token.ts";
+import { splitRunTogether } from "./words/split-run-together.ts";
+import { tokenOf } from "./words/token.ts";
 
 /** A term, and how much of a word's weight it gets. */
 export interface SimilarTerm {
@@ -30,7 +30,7 @@ export class SimilarTerms {
     const first = word.slice(0, 1);
     const byLength = this.#words.get(first) ?? [];
     if (byLength.length === 0) this.#words.set(first, byLength);
-    // No holes: they make a list slow.
+    // An array with holes would be slow to read.
     while (byLength.length <= word.length) byLength.push(new Map());
     byLength[word.length]?.set(word, letterSet(word));
   }

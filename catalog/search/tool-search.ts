@@ -1,11 +1,11 @@
 import { DocumentTerms } from "./document-terms.ts";
 import { type Batch, InvertedIndex } from "./inverted-index.ts";
 import { NameLookup } from "./name-lookup.ts";
-import { nearestNames } from "./nearest-names.ts";
 import type { Posting } from "./posting-lists.ts";
 import { parseQuery } from "./query-terms.ts";
 import { ClauseScores } from "./scores.ts";
 import { fieldTexts, type SearchableTool } from "./searchable-text.ts";
+import { similarNames } from "./similar-names.ts";
 
 export interface SearchHit {
   tool: SearchableTool;
@@ -30,7 +30,7 @@ export interface SearchOptions {
 /** Tools that score less than this share of the best one are not counted as matches. */
 const MIN_SHARE_OF_BEST = 0.2;
 
-/** Below 1: what makes a word rare in one catalog is as much the catalog as the word. */
+/** Below 1, so that rarity counts for less: how rare a word is depends on the catalog as much as on the word. */
 const RARITY_EXPONENT = 0.7;
 
 /**
@@ -154,7 +154,7 @@ export class ToolSearch {
       if (sameName === undefined) byName.set(tool.name, [tool]);
       else sameName.push(tool);
     }
-    const names = nearestNames(query, [...byName.keys()], limit);
+    const names = similarNames(query, [...byName.keys()], limit);
     const hits = names.flatMap((name, rank) => {
       const tools = (byName.get(name) ?? []).sort((a, b) => (a.namespacedName < b.namespacedName ? -1 : 1));
       return tools.map((tool) => ({ tool, score: 1 / (rank + 1) }));

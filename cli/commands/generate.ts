@@ -1,24 +1,19 @@
-import { existsSync, readFileSync } from "node:fs";
-import { join, relative, resolve } from "node:path";
-import { UpstreamError } from "../../broker/upstream-error.ts";
-import type { UpstreamPool } from "../../broker/upstream-pool.ts";
-import { readCatalog } from "../../catalog/catalog-file.ts";
-import { compareCatalogs, renderDrift, type ServerDrift } from "../../catalog/drift.ts";
-import { type GenerationPlan, planGeneration } from "../../catalog/generate-plan.ts";
-import type { StoredCatalog } from "../../catalog/stored-catalog.ts";
-import { writeGenerated } from "../../catalog/write-generated.ts";
-import type { ServerListing } from "../../codegen/server-listing.ts";
-import { namespacedName } from "../../protocol/tool-name.ts";
+import { relative, resolve } from "node:path";
+import { jsonLine } from "../../base/json/json-line.ts";
+import { visibleLine } from "../../base/text/visible-text.ts";
+import { modulePath } from "../../catalog/store/lockfile.ts";
+import type { Configuration, ServerConfiguration } from "../../host/configuration/configuration.ts";
+import { loadConfiguration } from "../../host/configuration/load.ts";
+import { type Generation, ModuleGenerator } from "../../host/generation/generate.ts";
+import { GeneratedFolder } from "../../host/generation/generated-folder.ts";
+import { generatedDirectory } from "../../host/generation/generated-modules.ts";
+import { ToolChanges, watchTools } from "../../host/generation/watch-tools.ts";
+import { openHost } from "../../host/open-host.ts";
 import type { DefineCommand } from "../command.ts";
-import { composeUpstreams, openState } from "../composition.ts";
-import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
-import { loadConfiguration } from "../configuration/load.ts";
-import { unmatchedPatterns } from "../configuration/unmatched-patterns.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
-import { generatedDirectory } from "../generated-modules.ts";
-import { describeListing, readModules } from "../regenerate.ts";
+import { LOCAL_USER } from "../local-user.ts";
 import { exitOnSignals, SIGNALS, type Surroundings, write } from "../surroundings.ts";
-import { ToolChanges, watchTools } from "./generate-watch.ts";
+import { proposalWarnings, renderCheck, renderWritten, writeWarnings } from "./generate-text.ts";
 
 interface GenerateFlags {
   config?: string;
@@ -26,11 +21,6 @@ interface GenerateFlags {
   check?: boolean;
   watch?: boolean;
   json?: boolean;
-}
-
-interface Listed {
-  listings: ServerListing[];
-  failures: { server: string; message: string }[];
 }
 
 /** `ptc generate [SERVER...]` */
@@ -60,60 +50,47 @@ async function generate(
   if (flags.check && flags.watch)
     throw new UsageError("--check writes nothing, so it does not go with --watch");
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd });
-  const selected = selectServers(configuration, names);
+  const servers = selectServers(configuration, names);
   const directory = flags.out === undefined ? generatedDirectory(configuration) : resolve(cwd, flags.out);
-  const { state } = openState(env);
   const stop = new AbortController();
   if (!flags.watch) exitOnSignals(surroundings);
   else for (const signal of SIGNALS) surroundings.on(signal, () => stop.abort());
-  const pool = composeUpstreams(configuration, state);
+  const host = openHost({
+    configuration,
+    env,
+    onWarning: (message) => void tellWarnings(surroundings, [message]),
+  });
+  const upstreams = await host.servers(LOCAL_USER.principal);
   // Before anything is listed: what changes while the modules are written must not be missed.
-  const changes = flags.watch ? new ToolChanges(pool, selected) : undefined;
-  const onceMore = async () => {
-    const round = await list(selected, pool, stop.signal);
-    const previous = await readCatalog(directory);
-    const plan = await planGeneration({
-      listings: round.listings,
-      previous,
-      keep: keptServers(configuration, round),
-      modules: readModules(directory, previous),
-    });
-    return { round, previous, plan, drift: await compareCatalogs(previous?.catalog, plan.catalog) };
-  };
+  const changes = flags.watch ? new ToolChanges(upstreams, servers) : undefined;
+  const folder = new GeneratedFolder(configuration, directory);
+  const generator = new ModuleGenerator({ configuration, servers, upstreams, folder });
+  const context = { generator, directory, flags, surroundings };
   try {
-    const { round, previous, plan, drift } = await onceMore();
+    const first = await generator.propose(stop.signal);
     if (stop.signal.aborted) return EXIT.done;
-    const context = { configuration, directory, flags, surroundings };
-    await warn(context, round.failures, plan, previous);
-    refuseUnmatchedPatterns(context, plan);
-    if (flags.check) return await check(context, round, plan, drift);
-    await writePlan(context, plan, drift);
-    if (changes !== undefined) {
-      await write(surroundings.stderr, "ptc: watching for changed tools; stop with Ctrl-C\n");
-      let failing = round.failures;
-      await watchTools(changes, stop.signal, failing.length === 0, async () => {
-        const next = await onceMore();
-        if (stop.signal.aborted) return true;
-        const fresh = next.round.failures.filter(
-          ({ server }) => !failing.some((each) => each.server === server),
-        );
-        failing = next.round.failures;
-        await warn(context, fresh, next.plan, next.previous);
-        if (next.drift.length > 0) await writePlan(context, next.plan, next.drift);
-        return failing.length === 0;
-      });
-      return EXIT.done;
-    }
-    const missing = round.failures.some(({ server }) => !plan.lock.servers.has(server));
-    return missing ? EXIT.failed : EXIT.done;
+    await tellWarnings(surroundings, proposalWarnings(first, flags.check === true));
+    const unmatched = generator.findUnmatchedPattern(first);
+    if (unmatched !== undefined) throw new UsageError(unmatched.message);
+    if (flags.check) return await check(context, first);
+    await writeAndTell(context, first);
+    if (changes === undefined) return first.failures.every(({ isKept }) => isKept) ? EXIT.done : EXIT.failed;
+    await write(surroundings.stderr, "ptc: watching for changed tools; stop with Ctrl-C\n");
+    await watchTools(changes, stop.signal, first.failures.length === 0, async () => {
+      const next = await generator.propose(stop.signal);
+      if (stop.signal.aborted) return true;
+      await tellWarnings(surroundings, proposalWarnings(next, false));
+      if (next.drift.length + next.damage.length > 0) await writeAndTell(context, next);
+      return next.failures.length === 0;
+    });
+    return EXIT.done;
   } finally {
-    await pool.close();
-    state.remove();
+    await host.close();
   }
 }
 
 interface Context {
-  configuration: Configuration;
+  generator: ModuleGenerator;
   directory: string;
   flags: GenerateFlags;
   surroundings: Surroundings;
@@ -132,108 +109,47 @@ function selectServers(
   return configuration.servers.filter((server) => names.includes(server.name));
 }
 
-/** Asks all servers at once. One that cannot be listed takes none of the others down. */
-async function list(
-  servers: readonly ServerConfiguration[],
-  pool: UpstreamPool,
-  signal: AbortSignal,
-): Promise<Listed> {
-  const listed: Listed = { listings: [], failures: [] };
-  await Promise.all(
-    servers.map(async (server) => {
-      try {
-        const listing = await pool.get(server.name)?.list(signal);
-        if (listing === undefined) return;
-        listed.listings.push(describeListing(server, listing));
-      } catch (error) {
-        if (!(error instanceof UpstreamError)) throw error;
-        listed.failures.push({ server: server.name, message: error.message });
-      }
-    }),
-  );
-  return listed;
-}
-
-/** Configured servers that were not listed now: not asked for, or out of reach. */
-function keptServers(configuration: Configuration, { listings }: Listed): string[] {
-  const listed = new Set(listings.map((listing) => listing.name));
-  return configuration.servers.map((server) => server.name).filter((name) => !listed.has(name));
-}
-
-async function warn(
-  { surroundings }: Context,
-  failures: Listed["failures"],
-  plan: GenerationPlan,
-  previous: StoredCatalog | undefined,
-): Promise<void> {
-  const lines = failures.map(({ server, message }) => {
-    const kept = previous?.lock.servers.has(server) ? "; its last modules are kept" : "";
-    return `ptc: warning: ${message}${kept}`;
-  });
-  for (const { server, tool, message } of plan.warnings) {
-    const where = tool === undefined ? `server '${server}'` : `server '${server}', tool '${tool}'`;
-    lines.push(`ptc: warning: ${where}: ${message}`);
-  }
-  if (lines.length > 0) await write(surroundings.stderr, `${lines.join("\n")}\n`);
-}
-
-/** An entry that guards nothing is most often a slip, so nothing is written until it is mended. */
-function refuseUnmatchedPatterns({ configuration }: Context, plan: GenerationPlan): void {
-  const names = plan.catalog.servers.flatMap((server) =>
-    server.tools.map((tool) => namespacedName(server.module, tool.name)),
-  );
-  const unlisted = configuration.servers
-    .filter((server) => !plan.lock.servers.has(server.name))
-    .map((server) => server.module);
-  const [first] = unmatchedPatterns(configuration, names, unlisted);
-  if (first !== undefined) throw new UsageError(first.message);
-}
-
-async function check(
-  { directory, flags, surroundings }: Context,
-  { failures }: Listed,
-  plan: GenerationPlan,
-  drift: ServerDrift[],
-): Promise<ExitCode> {
-  const stale = [...plan.files]
-    .filter(([path, text]) => !holds(join(directory, path), text))
-    .map(([path]) => path);
-  if (flags.json) {
-    await write(surroundings.stdout, `${JSON.stringify({ drift, stale, failures })}\n`);
-  } else if (drift.length > 0) {
-    await write(surroundings.stdout, renderDrift(drift));
-  } else if (stale.length > 0) {
-    await write(surroundings.stdout, `out of date, run \`ptc generate\`: ${stale.join(", ")}\n`);
-  }
-  if (drift.length > 0 || stale.length > 0) return EXIT.drift;
+async function check({ generator, flags, surroundings }: Context, generation: Generation): Promise<ExitCode> {
+  const { drift, damage, failures } = generation;
+  const stale = await generator.findStale(generation);
+  const text = flags.json
+    ? `${jsonLine({
+        drift,
+        stale,
+        edits: damage.map(({ problem }) => problem),
+        failures: failures.map(({ server, message }) => ({ server, message })),
+      })}\n`
+    : renderCheck(generation, stale);
+  await write(surroundings.stdout, text);
+  if (drift.length + stale.length + damage.length > 0) return EXIT.drift;
   return failures.length > 0 ? EXIT.failed : EXIT.done;
 }
 
-function holds(path: string, text: string): boolean {
-  return existsSync(path) && readFileSync(path, "utf8") === text;
-}
-
-async function writePlan(
-  { directory, flags, surroundings }: Context,
-  plan: GenerationPlan,
-  drift: ServerDrift[],
+async function writeAndTell(
+  { generator, directory, flags, surroundings }: Context,
+  generation: Generation,
 ): Promise<void> {
-  const { written, removed } = await writeGenerated(directory, plan.files);
+  const outcome = await generator.write(generation);
+  const shown = relative(surroundings.cwd(), directory) || ".";
+  await tellWarnings(surroundings, writeWarnings(outcome, generation, shown));
+  if (!flags.json) {
+    await write(surroundings.stdout, renderWritten(generation, outcome, shown));
+    return;
+  }
+  const { written, removed, edited, left } = outcome;
+  const { plan, drift } = generation;
   const servers = plan.catalog.servers.map(({ name, module, tools }) => ({
     name,
     tools: tools.length,
-    module: `servers/${module}/index.ts`,
+    module: modulePath(module),
   }));
-  if (flags.json) {
-    await write(surroundings.stdout, `${JSON.stringify({ directory, servers, written, removed, drift })}\n`);
-    return;
-  }
-  const shown = relative(surroundings.cwd(), directory) || ".";
-  const width = Math.max(...servers.map(({ name }) => name.length), 0);
-  const lines = servers.map(({ name, tools, module }) => {
-    const count = `${tools} ${tools === 1 ? "tool" : "tools"}`.padStart(10);
-    return `${name.padEnd(width)} ${count}  ${join(shown, module)}${written.includes(module) ? "" : "  (unchanged)"}`;
-  });
-  if (servers.length === 0) lines.push("no servers are configured, so there is nothing to generate");
-  await write(surroundings.stdout, `${lines.join("\n")}\n`);
+  await write(
+    surroundings.stdout,
+    `${jsonLine({ directory, servers, written, removed, edited, left, drift })}\n`,
+  );
+}
+
+async function tellWarnings({ stderr }: Surroundings, lines: readonly string[]): Promise<void> {
+  const text = lines.map((line) => `ptc: warning: ${visibleLine(line)}\n`).join("");
+  if (text !== "") await write(stderr, text);
 }

@@ -1,11 +1,8 @@
-import { join } from "node:path";
-import { DockerEngine } from "../../sandbox/docker-engine.ts";
-import { DockerImageStore } from "../../sandbox/docker-image-store.ts";
-import { buildRunnerImage } from "../../sandbox/runner-image.ts";
+import { jsonLine } from "../../base/json/json-line.ts";
+import { loadConfiguration } from "../../host/configuration/load.ts";
+import { buildImage } from "../../host/image.ts";
 import type { DefineCommand } from "../command.ts";
-import { loadConfiguration } from "../configuration/load.ts";
 import { EXIT } from "../exit-code.ts";
-import { packageDirectory } from "../package.ts";
 import { write } from "../surroundings.ts";
 
 /** `ptc image build` */
@@ -20,23 +17,15 @@ export const imageCommand: DefineCommand = (program, surroundings, finish) => {
     .option("--json", "print the image's name and digest as JSON")
     .addHelpText("after", "\nExample:\n  ptc image build --base node:24-slim\n")
     .action(async (options: { config?: string; base?: string; json?: boolean }) => {
-      const configuration = await loadConfiguration({
-        flag: options.config,
-        env: surroundings.env,
-        cwd: surroundings.cwd(),
+      const { env, stdout, stderr } = surroundings;
+      const cwd = surroundings.cwd();
+      const configuration = await loadConfiguration({ flag: options.config, env, cwd });
+      const { digest, built } = await buildImage(configuration, {
+        base: options.base,
+        onProgress: (line) => stderr.write(`${line}\n`),
       });
-      const image = await buildRunnerImage({
-        store: new DockerImageStore(new DockerEngine().docker),
-        runnerPath: join(packageDirectory, "dist/image/runner.mjs"),
-        dockerfilePath: join(packageDirectory, "Dockerfile.runner"),
-        ...(options.base === undefined ? {} : { base: options.base }),
-        reference: configuration.sandbox.image,
-        onProgress: (line) => surroundings.stderr.write(`${line}\n`),
-      });
-      const text = options.json
-        ? JSON.stringify({ image: configuration.sandbox.image, digest: image.digest, built: image.built })
-        : `${configuration.sandbox.image} ${image.digest}`;
-      await write(surroundings.stdout, `${text}\n`);
+      const { image } = configuration.sandbox;
+      await write(stdout, `${options.json ? jsonLine({ image, digest, built }) : `${image} ${digest}`}\n`);
       finish(EXIT.done);
     });
 };

@@ -1,12 +1,15 @@
-import { toolSignature } from "../../catalog/tool-signature.ts";
-import { unknownTool } from "../../server/hints.ts";
-import { describeTool } from "../../server/inspect-tool.ts";
+import { jsonLine } from "../../base/json/json-line.ts";
+import { visibleLine, visibleLines } from "../../base/text/visible-text.ts";
+import { unknownTool } from "../../catalog/unknown-names.ts";
+import { describeTool } from "../../codegen/describe-tool.ts";
+import { loadConfiguration } from "../../host/configuration/load.ts";
+import { PRINTER } from "../../host/languages.ts";
+import { loadProgramTools } from "../../host/tools/program-tools.ts";
 import type { DefineCommand } from "../command.ts";
-import { loadConfiguration } from "../configuration/load.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import { LOCAL_USER } from "../local-user.ts";
 import { type Surroundings, write } from "../surroundings.ts";
-import { printable, terminalOf } from "../terminal.ts";
-import { loadToolSet } from "../tool-set.ts";
+import { terminalOf } from "../terminal/terminal.ts";
 
 /** `ptc inspect TOOL` */
 export const inspectCommand: DefineCommand = (program, surroundings, finish) => {
@@ -29,11 +32,11 @@ async function inspect(
 ): Promise<ExitCode> {
   const { stdout, env } = surroundings;
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  const { directory } = await loadToolSet(configuration);
-  const tool = directory.find(name);
-  if (tool === undefined) throw new UsageError(unknownTool(name, { directory, unlisted: new Map() }));
+  const catalog = (await loadProgramTools(configuration)).callableFor(LOCAL_USER);
+  const tool = catalog.find(name);
+  if (tool === undefined) throw new UsageError(unknownTool(name, catalog));
   if (flags.json) {
-    await write(stdout, `${JSON.stringify(await describeTool(tool))}\n`);
+    await write(stdout, `${jsonLine(await describeTool(tool, PRINTER))}\n`);
     return EXIT.done;
   }
   const { style } = terminalOf(stdout, env);
@@ -41,10 +44,10 @@ async function inspect(
     (hint) => tool.annotations?.[hint] === true,
   );
   const parts = [
-    `${style("bold", tool.namespacedName)}${hints.length === 0 ? "" : `  ${style("dim", hints.join(", "))}`}`,
-    style("dim", `import * as ${tool.module} from "./servers/${tool.module}/index.js";`),
+    `${style("bold", visibleLine(tool.namespacedName))}${hints.length === 0 ? "" : `  ${style("dim", hints.join(", "))}`}`,
+    style("dim", PRINTER.importLine(tool.module)),
     "",
-    printable(await toolSignature(tool, "full")),
+    visibleLines(await PRINTER.signature(tool, "full")),
     ...(tool.outputSchema === undefined
       ? ["", style("dim", "It declares no output: look at what it returns before relying on its shape.")]
       : []),

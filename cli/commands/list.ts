@@ -1,13 +1,18 @@
-import type { DirectoryServer, ToolDirectory } from "../../catalog/tool-directory.ts";
-import { unknownServer } from "../../server/hints.ts";
+import { jsonLine } from "../../base/json/json-line.ts";
+import { countNoun } from "../../base/text/count-noun.ts";
+import { oneLine } from "../../base/text/one-line.ts";
+import type { ServerTools } from "../../catalog/tool.ts";
+import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
+import { unknownServer } from "../../catalog/unknown-names.ts";
+import { loadConfiguration } from "../../host/configuration/load.ts";
+import { loadProgramTools } from "../../host/tools/program-tools.ts";
 import type { DefineCommand } from "../command.ts";
-import { loadConfiguration } from "../configuration/load.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import { LOCAL_USER } from "../local-user.ts";
 import { type Surroundings, write } from "../surroundings.ts";
-import { count, oneLine, type Terminal, terminalOf } from "../terminal.ts";
-import { loadToolSet } from "../tool-set.ts";
+import { type Terminal, terminalOf } from "../terminal/terminal.ts";
 
-/** Said where tools could be shown and none are known. */
+/** Printed instead of tools when none are known. */
 export const NOTHING_GENERATED = "ptc: no tools are known yet; run `ptc generate`\n";
 
 interface ListFlags {
@@ -36,25 +41,25 @@ async function list(
 ): Promise<ExitCode> {
   const { stdout, stderr, env } = surroundings;
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  const { directory } = await loadToolSet(configuration);
-  const servers = selectServers(name, directory);
+  const catalog = (await loadProgramTools(configuration)).callableFor(LOCAL_USER);
+  const servers = selectServers(name, catalog);
   if (servers.length === 0) await write(stderr, NOTHING_GENERATED);
   const terminal = terminalOf(stdout, env);
   const text = flags.json
-    ? `${JSON.stringify(servers.map(describe))}\n`
+    ? `${jsonLine(servers.map(describe))}\n`
     : servers.map((server) => render(server, terminal)).join("\n");
   await write(stdout, text);
   return EXIT.done;
 }
 
-function selectServers(name: string | undefined, directory: ToolDirectory): readonly DirectoryServer[] {
-  if (name === undefined) return directory.servers;
-  const server = directory.server(name);
-  if (server === undefined) throw new UsageError(unknownServer(name, { directory, unlisted: new Map() }));
+function selectServers(name: string | undefined, catalog: ToolCatalog): readonly ServerTools[] {
+  if (name === undefined) return catalog.servers;
+  const server = catalog.server(name);
+  if (server === undefined) throw new UsageError(unknownServer(name, catalog));
   return [server];
 }
 
-function describe({ name, module, description, tools }: DirectoryServer) {
+function describe({ name, module, description, tools }: ServerTools) {
   return {
     server: name,
     module,
@@ -67,10 +72,10 @@ function describe({ name, module, description, tools }: DirectoryServer) {
   };
 }
 
-function render({ name, module, description, tools }: DirectoryServer, terminal: Terminal): string {
+function render({ name, module, description, tools }: ServerTools, terminal: Terminal): string {
   const about = [
     `servers/${module}`,
-    count(tools.length, "tool"),
+    countNoun(tools.length, "tool"),
     ...(description ? [oneLine(description)] : []),
   ];
   const width = Math.max(0, ...tools.map(({ identifier }) => identifier.length));

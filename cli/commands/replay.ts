@@ -1,26 +1,31 @@
-import { openForReading } from "../../archive/connection.ts";
-import type { Database } from "../../archive/database.ts";
-import type { ListedRun } from "../../archive/list-runs.ts";
+import type { ArchiveStore } from "../../archive/archive-store.ts";
+import type { DamagedRun } from "../../archive/reading/damaged-run.ts";
+import { jsonLine } from "../../base/json/json-line.ts";
+import { countNoun } from "../../base/text/count-noun.ts";
+import { oneLine } from "../../base/text/one-line.ts";
 import type { Program } from "../../execution/program.ts";
 import { renderEnvelope } from "../../execution/seal.ts";
+import { loadConfiguration } from "../../host/configuration/load.ts";
+import { openArchive } from "../../host/open-archive.ts";
+import { openHost } from "../../host/open-host.ts";
+import { selectReplayable } from "../../host/replay/select-replayable.ts";
+import { readProgram } from "../arguments/program-file.ts";
+import { parseMoment } from "../arguments/since.ts";
 import type { DefineCommand } from "../command.ts";
-import { composeExecution } from "../composition.ts";
-import { loadConfiguration } from "../configuration/load.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
-import { readProgram } from "../program-file.ts";
-import { parseMoment } from "../since.ts";
 import { SIGNALS, type Surroundings, write } from "../surroundings.ts";
-import { count, terminalOf } from "../terminal.ts";
-import { replayAll } from "./replay-all.ts";
+import { terminalOf } from "../terminal/terminal.ts";
+import { replayAll } from "./replay/all.ts";
 import {
-  loadReplayable,
   outcomeCode,
   type ReplayContext,
   type ReplayFlags,
   replayRun,
-} from "./replay-context.ts";
-import { runLive } from "./replay-live.ts";
-import { allRuns, selectRun } from "./runs/select-run.ts";
+  requireReplayable,
+} from "./replay/context.ts";
+import { runLive } from "./replay/live.ts";
+import { selectRun } from "./runs/select-run.ts";
+import { tellDamaged } from "./runs/tell-damaged.ts";
 
 /** `ptc replay DIGEST` */
 export const replayCommand: DefineCommand = (program, surroundings, finish) => {
@@ -52,33 +57,43 @@ async function replay(
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd });
   const edited =
     flags.code === undefined ? undefined : await readProgram(flags.code, undefined, surroundings);
-  const db = openForReading(configuration.archive.path);
+  const archive = openArchive(configuration);
   try {
+    const unlisted: DamagedRun[] = [];
     const runs =
-      reference === undefined ? everyRun(db, flags.since) : [await oneRun(db, reference, surroundings)];
-    const execution = composeExecution(configuration, env, {
+      reference === undefined
+        ? await everyRun(archive, flags.since, (run) => void unlisted.push(run))
+        : { runIds: [await oneRun(archive, reference, surroundings)], skipped: 0 };
+    const host = openHost({
+      configuration,
+      env,
       warm: flags.all ? configuration.sandbox.warm : 0,
-      onWarning: (message) => void stderr.write(`ptc: warning: ${message}\n`),
+      onWarning: (message) => void stderr.write(`ptc: warning: ${oneLine(message)}\n`),
     });
     const cancel = new AbortController();
     for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
     const context: ReplayContext = {
       configuration,
-      db,
-      execution,
+      archive,
+      host,
       flags,
       surroundings,
       signal: cancel.signal,
+      cancel: () => cancel.abort(),
     };
     try {
-      if (flags.all) return await replayAll(runs, context);
-      const [{ run_id: runId } = { run_id: "" }] = runs;
+      if (flags.all) {
+        const code = await replayAll(runs, context);
+        await tellDamaged(unlisted, surroundings);
+        return code === EXIT.done && unlisted.length > 0 ? EXIT.failed : code;
+      }
+      const [runId = ""] = runs.runIds;
       return flags.live ? await runLive(runId, context) : await replayOne(runId, edited, context);
     } finally {
-      await execution.close();
+      await host.close();
     }
   } finally {
-    db.close();
+    await archive.close();
   }
 }
 
@@ -90,17 +105,19 @@ function checkFlags(reference: string | undefined, { all, live, code, since }: R
     throw new UsageError("--all, --live and --code do not go together");
 }
 
-async function oneRun(db: Database, reference: string, { stderr }: Surroundings): Promise<ListedRun> {
-  const { run, others } = selectRun(db, reference);
+async function oneRun(archive: ArchiveStore, reference: string, { stderr }: Surroundings): Promise<string> {
+  const { run, others } = await selectRun(archive, reference);
   if (others !== undefined) await write(stderr, `ptc: ${others}\n`);
-  return run;
+  return run.run_id;
 }
 
-/** The oldest first. A replay is no traffic of its own. */
-function everyRun(db: Database, since: string | undefined): ListedRun[] {
-  const sinceMs = since === undefined ? undefined : parseMoment("--since", since, Date.now());
-  const runs = [...allRuns(db, sinceMs === undefined ? {} : { sinceMs })];
-  return runs.filter(({ source }) => source !== "replay").reverse();
+function everyRun(
+  archive: ArchiveStore,
+  since: string | undefined,
+  onDamaged: (run: DamagedRun) => void,
+): ReturnType<typeof selectReplayable> {
+  const filter = since === undefined ? {} : { sinceMs: parseMoment("--since", since, Date.now()) };
+  return selectReplayable(archive, filter, onDamaged);
 }
 
 async function replayOne(
@@ -109,22 +126,23 @@ async function replayOne(
   context: ReplayContext,
 ): Promise<ExitCode> {
   const { stdout, stderr, env } = context.surroundings;
-  const replayable = loadReplayable(runId, context);
+  const replayable = await requireReplayable(runId, context);
   const program = edited === undefined ? undefined : { ...edited, data: replayable.run.program.data };
   const replayed = await replayRun(replayable, context, program);
   const { envelope, divergence } = replayed;
   await write(
     stdout,
     context.flags.json
-      ? `${JSON.stringify({ run_id: runId, same: divergence === undefined, divergence: divergence ?? null, envelope })}\n`
+      ? `${jsonLine({ run_id: runId, same: divergence === undefined, divergence: divergence ?? null, envelope })}\n`
       : `${renderEnvelope(envelope)}\n`,
   );
   const { style } = terminalOf(stderr, env);
-  if (divergence !== undefined) await write(stderr, `ptc: ${style("red", "diverged")}: ${divergence}\n`);
+  if (divergence !== undefined)
+    await write(stderr, `ptc: ${style("red", "diverged")}: ${oneLine(divergence)}\n`);
   else if (edited === undefined)
     await write(
       stderr,
-      `ptc: ${style("green", "same")}: ${count(envelope.result.metrics.tool_calls, "call")}, ${envelope.output_digest}\n`,
+      `ptc: ${style("green", "same")}: ${countNoun(envelope.result.metrics.tool_calls, "call")}, ${envelope.output_digest}\n`,
     );
   if (edited !== undefined) return envelope.result.ok ? EXIT.done : EXIT.failed;
   return outcomeCode(replayed);

@@ -1,15 +1,20 @@
-import type { TypecheckMode } from "../../execution/prepare-program.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import { oneLine } from "../../base/text/one-line.ts";
+import type { TypecheckMode } from "../../execution/prepare/language.ts";
 import { renderEnvelope } from "../../execution/seal.ts";
-import { buildApprover } from "../approver.ts";
+import { loadConfiguration } from "../../host/configuration/load.ts";
+import { refuseUnmatchedPatterns } from "../../host/configured-policy.ts";
+import { openHost } from "../../host/open-host.ts";
+import { readProgram } from "../arguments/program-file.ts";
 import type { DefineCommand } from "../command.ts";
-import { composeExecution } from "../composition.ts";
-import { loadConfiguration } from "../configuration/load.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
-import { readProgram } from "../program-file.ts";
+import { LOCAL_USER } from "../local-user.ts";
 import { SIGNALS, type Surroundings, write } from "../surroundings.ts";
-import { loadToolSet, refuseUnmatchedPatterns } from "../tool-set.ts";
+import { buildApprover } from "../terminal/approver.ts";
+import { ProgramConsole } from "../terminal/program-console.ts";
 
 const MAX_TIMEOUT_SECONDS = 86_400;
+const RECORD_PATIENCE_MS = 2_000;
 
 interface RunFlags {
   config?: string;
@@ -50,29 +55,39 @@ async function run(file: string, flags: RunFlags, surroundings: Surroundings): P
   const program = await readProgram(file, flags.data, surroundings);
   const timeoutMs = flags.timeout === undefined ? undefined : parseTimeout(flags.timeout);
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd });
-  const tools = await loadToolSet(configuration);
-  refuseUnmatchedPatterns(configuration, tools);
-  const onWarning = (message: string) => void surroundings.stderr.write(`ptc: warning: ${message}\n`);
-  const execution = composeExecution(configuration, env, { onWarning });
+  const console = new ProgramConsole(surroundings, configuration.execution.maxStderrBytes);
+  const onWarning = (message: string) => console.tell(`ptc: warning: ${oneLine(message)}`);
+  const host = openHost({ configuration, env, onWarning });
+  refuseUnmatchedPatterns(configuration, (await host.currentTools()).all);
 
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
-  const { envelope, typeWarning, recorded, cleared } = await execution.run(program, tools, {
-    source: "run",
-    approver: buildApprover(flags.approve, surroundings),
+  const { envelope, typeWarning, recorded, cleared } = await host.run(program, {
+    context: { ...LOCAL_USER, source: "run" },
+    approver: buildApprover(flags.approve, {
+      console,
+      surroundings,
+      onInterrupt: () => cancel.abort(),
+    }),
     timeoutMs,
     typecheck: parseTypecheck(flags.typecheck),
-    onConsole: ({ text }) => surroundings.stderr.write(text),
+    onConsole: ({ text }) => console.print(text),
     signal: cancel.signal,
   });
-  if (typeWarning !== undefined) surroundings.stderr.write(`ptc: type warnings:\n${typeWarning}\n`);
+  console.end();
+  if (typeWarning !== undefined) {
+    console.tell("ptc: type warnings:");
+    console.print(`${typeWarning}\n`);
+  }
+  // A caller that has the envelope may end ptc, and expects the run in the archive. A slow archive delays it only so long.
+  await Promise.race([recorded, delay(RECORD_PATIENCE_MS, undefined, { ref: false })]);
   await write(surroundings.stdout, `${renderEnvelope(envelope)}\n`);
   const unrecorded = await recorded;
   if (unrecorded !== undefined) onWarning(unrecorded);
-  await Promise.all([cleared, execution.close()]);
+  await Promise.all([cleared, host.close()]);
   if (envelope.result.ok) return EXIT.done;
   if (envelope.result.error.type !== "SandboxUnavailable") return EXIT.failed;
-  await write(surroundings.stderr, `ptc: ${envelope.result.error.message}\n`);
+  await write(surroundings.stderr, `ptc: ${oneLine(envelope.result.error.message)}\n`);
   return EXIT.noSandbox;
 }
 

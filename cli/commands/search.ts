@@ -1,13 +1,14 @@
-import { searchTools } from "../../catalog/search/search-tools.ts";
-import { ToolSearch } from "../../catalog/search/tool-search.ts";
-import type { DirectoryTool } from "../../catalog/tool-directory.ts";
-import { unknownServer } from "../../server/hints.ts";
+import { jsonLine } from "../../base/json/json-line.ts";
+import { oneLine } from "../../base/text/one-line.ts";
+import type { Tool } from "../../catalog/tool.ts";
+import { unknownServer } from "../../catalog/unknown-names.ts";
+import { loadConfiguration } from "../../host/configuration/load.ts";
+import { loadProgramTools } from "../../host/tools/program-tools.ts";
 import type { DefineCommand } from "../command.ts";
-import { loadConfiguration } from "../configuration/load.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import { LOCAL_USER } from "../local-user.ts";
 import { type Surroundings, write } from "../surroundings.ts";
-import { oneLine, type Terminal, terminalOf } from "../terminal.ts";
-import { loadToolSet } from "../tool-set.ts";
+import { type Terminal, terminalOf } from "../terminal/terminal.ts";
 import { NOTHING_GENERATED } from "./list.ts";
 
 const DEFAULT_LIMIT = 10;
@@ -40,15 +41,11 @@ async function search(query: string, flags: SearchFlags, surroundings: Surroundi
   const { stdout, stderr, env } = surroundings;
   const limit = parseLimit(flags.limit);
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  const { directory } = await loadToolSet(configuration);
-  const scope = flags.server === undefined ? undefined : directory.server(flags.server);
+  const catalog = (await loadProgramTools(configuration)).callableFor(LOCAL_USER);
+  const scope = flags.server === undefined ? undefined : catalog.server(flags.server);
   if (flags.server !== undefined && scope === undefined)
-    throw new UsageError(unknownServer(flags.server, { directory, unlisted: new Map() }));
-
-  const index = new ToolSearch();
-  for (const { module, tools } of directory.servers) index.setServer(module, tools);
-  const hits = await searchTools(index, query, { limit, server: scope?.module });
-  const tools = hits.results.flatMap(({ tool }) => directory.find(tool.namespacedName) ?? []);
+    throw new UsageError(unknownServer(flags.server, catalog));
+  const { tools, total } = await catalog.search(query, { limit, server: scope?.module });
 
   if (flags.json) {
     const found = tools.map(({ namespacedName, server, description }) => ({
@@ -56,20 +53,20 @@ async function search(query: string, flags: SearchFlags, surroundings: Surroundi
       server,
       description: description ?? null,
     }));
-    await write(stdout, `${JSON.stringify({ query, total: hits.total, tools: found })}\n`);
+    await write(stdout, `${jsonLine({ query, total, tools: found })}\n`);
     return EXIT.done;
   }
   await write(stdout, render(tools, terminalOf(stdout, env)));
-  if (directory.servers.length === 0) await write(stderr, NOTHING_GENERATED);
+  if (catalog.servers.length === 0) await write(stderr, NOTHING_GENERATED);
   else if (tools.length === 0) await write(stderr, "ptc: nothing matches; try other words\n");
-  else if (hits.total > tools.length)
-    await write(stderr, `ptc: the best ${tools.length} of ${hits.total} matches; --limit shows more\n`);
+  else if (total > tools.length)
+    await write(stderr, `ptc: the best ${tools.length} of ${total} matches; --limit shows more\n`);
   return EXIT.done;
 }
 
-/** Grouped by server, the server of the best match first. */
-function render(tools: readonly DirectoryTool[], terminal: Terminal): string {
-  const groups = new Map<string, DirectoryTool[]>();
+/** Groups tools by server; the server of the best match comes first. */
+function render(tools: readonly Tool[], terminal: Terminal): string {
+  const groups = new Map<string, Tool[]>();
   for (const tool of tools) groups.set(tool.server, [...(groups.get(tool.server) ?? []), tool]);
   const width = Math.max(0, ...tools.map(({ identifier }) => identifier.length));
   const room = terminal.columns === undefined ? undefined : terminal.columns - width - 4;

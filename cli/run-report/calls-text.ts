@@ -1,23 +1,32 @@
-import type { ArchivedRun } from "../../archive/read-run.ts";
+import type { ArchivedRun } from "../../archive/reading/archived-run.ts";
 import type { CallRecord } from "../../archive/run-record.ts";
-import { oneLine, type Terminal } from "../terminal.ts";
-import { formatBytes, formatDuration } from "./quantities.ts";
-import { decisionOf, errorOf, shortToolName } from "./run-overview.ts";
+import { oneLine } from "../../base/text/one-line.ts";
+import { formatBytes, formatDuration } from "../../host/run-report/quantities.ts";
+import { decisionOf, errorOf, shortToolName } from "../../host/run-report/run-overview.ts";
+import type { Timeline, TimelineBar } from "../../host/run-report/timeline.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { layOutTable } from "./text-table.ts";
-import type { Timeline, TimelineBar } from "./timeline.ts";
 
 const MAX_CALLS = 200;
-/** Of those that failed beyond the first calls. */
+/** The most failed calls that are shown after the first `MAX_CALLS`. */
 const MAX_FAILED = 50;
 const MAX_TOOL_CHARS = 40;
 const MIN_BAR_CHARS = 16;
 const MAX_BAR_CHARS = 60;
 const PIPE_COLUMNS = 120;
-/** What a line holds besides tool and bar. */
+/** The characters of a line besides tool and bar. */
 const OTHER_CHARS = 34;
 
-/** Calls as a waterfall: a line each, with a bar for when it ran, and below it what it came to where that matters. */
-export function renderCallsText(run: ArchivedRun, timeline: Timeline, terminal: Terminal): string {
+/**
+ * Renders calls as a waterfall: one line each, with a bar for its time, and below it the error or decision if there is one.
+ *
+ * @throws ArchiveError
+ */
+export async function renderCallsText(
+  run: ArchivedRun,
+  timeline: Timeline,
+  terminal: Terminal,
+): Promise<string> {
   const { calls } = run.record;
   const { style } = terminal;
   const selected = selectCalls(calls);
@@ -49,10 +58,10 @@ export function renderCallsText(run: ArchivedRun, timeline: Timeline, terminal: 
     ]),
   ]);
   const [axis = "", ...lines] = table;
-  const rendered = selected.flatMap((call, index) => [
-    lines[index] ?? "",
-    ...renderNotes(run, call, terminal),
-  ]);
+  const rendered: string[] = [];
+  for (const [index, call] of selected.entries()) {
+    rendered.push(lines[index] ?? "", ...(await renderNotes(run, call, terminal)));
+  }
   const hidden = calls.length - selected.length;
   const more =
     hidden === 0
@@ -76,7 +85,7 @@ function renderAxis(endMs: number, chars: number): string {
   return `0${" ".repeat(Math.max(1, chars - end.length - 1))}${end}`;
 }
 
-/** Drawn in halves of a character, and never shorter than one. */
+/** Renders a bar in steps of half a character, at least one character long. */
 function renderBar(bar: TimelineBar | undefined, chars: number): string {
   const { start, length } = bar ?? { start: 0, length: 0 };
   const from = Math.min(Math.floor(start * 2 * chars), 2 * chars - 1);
@@ -88,9 +97,13 @@ function renderBar(bar: TimelineBar | undefined, chars: number): string {
   }).join("");
 }
 
-function renderNotes(run: ArchivedRun, call: CallRecord, { style, columns }: Terminal): string[] {
+async function renderNotes(
+  run: ArchivedRun,
+  call: CallRecord,
+  { style, columns }: Terminal,
+): Promise<string[]> {
   const room = columns === undefined ? undefined : columns - 6;
-  const error = errorOf(run, call);
+  const error = await errorOf(run, call);
   const decision = decisionOf(call);
   return [
     ...(decision === "" ? [] : [style("yellow", oneLine(decision, room))]),

@@ -1,17 +1,18 @@
 import { stripVTControlCharacters } from "node:util";
-import type { ListedRun } from "../../archive/list-runs.ts";
-import { oneLine, type Terminal } from "../terminal.ts";
-import { formatAge, formatBytes, formatCount, formatDuration } from "./quantities.ts";
+import type { ListedRun } from "../../archive/reading/listed-run.ts";
+import { oneLine } from "../../base/text/one-line.ts";
+import { formatAge, formatBytes, formatCount, formatDuration } from "../../host/run-report/quantities.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { type Cell, layOutTable } from "./text-table.ts";
 
-/** Enough that two runs of one archive hardly ever share it. */
+/** Characters of an id that are shown: enough that two runs of one archive hardly ever share them. */
 const SHORT_ID_CHARS = 8;
 const MIN_TITLE_CHARS = 12;
 
 const HEADINGS = ["RUN", "WHEN", "STATUS", "FROM", "CALLS", "KEPT OUT", "TIME", "INPUT", "PROGRAM"];
 const RIGHT = new Set(["CALLS", "KEPT OUT", "TIME"]);
 
-/** Runs as a table with a heading; nothing where there are none. On a terminal no line is longer than it is wide. */
+/** Renders runs as a table with a heading; empty for no runs. On a terminal no line is wider than the terminal. */
 export function renderRunList(runs: readonly ListedRun[], terminal: Terminal, nowMs: number): string {
   if (runs.length === 0) return "";
   const dim = (text: string) => terminal.style("dim", text);
@@ -29,7 +30,7 @@ export function renderRunList(runs: readonly ListedRun[], terminal: Terminal, no
   return `${layOutTable([heading, ...fitted]).join("\n")}\n`;
 }
 
-/** The colour that says how a run ended. */
+/** The colour for the way in which a run ended. */
 export function statusStyle(status: string): "green" | "yellow" | "red" {
   if (status === "ok") return "green";
   return status === "Cancelled" || status === "ApprovalDenied" ? "yellow" : "red";

@@ -1,12 +1,13 @@
-import { printable, type Terminal } from "../terminal.ts";
-import type { RunOverview } from "./run-overview.ts";
+import { visibleLines } from "../../base/text/visible-text.ts";
+import type { RunOverview } from "../../host/run-report/run-overview.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 const MAX_LINES = 400;
-/** Lines shown around a failing one in a program that is longer. */
+/** Lines shown before and after a failing line when the program is too long to be shown whole. */
 const CONTEXT_LINES = 10;
 const MAX_LINE_CHARS = 500;
 
-/** A program with line numbers. The failing line has an arrow and a caret, the lines that had called it a bar. */
+/** Renders a program with line numbers. Failing lines have an arrow and a caret, lines that called them a bar. */
 export function renderProgramText({ lines, failingPlaces }: RunOverview, { style }: Terminal): string {
   const width = String(lines.length).length;
   const places = new Map(failingPlaces.map((place) => [place.line, place]));
@@ -41,7 +42,7 @@ export function renderProgramText({ lines, failingPlaces }: RunOverview, { style
   return rendered.join("\n");
 }
 
-/** All lines, or the first and those around failing ones. From 1. */
+/** The numbers of the lines to show, from 1: all, or the first ones and those around failing lines. */
 function selectLines(total: number, failing: readonly number[]): number[] {
   return Array.from({ length: total }, (_, index) => index + 1).filter(
     (number) => number <= MAX_LINES || failing.some((line) => Math.abs(line - number) <= CONTEXT_LINES),
@@ -49,5 +50,5 @@ function selectLines(total: number, failing: readonly number[]): number[] {
 }
 
 function showLine(line: string): string {
-  return printable(line.length <= MAX_LINE_CHARS ? line : `${line.slice(0, MAX_LINE_CHARS)} ...`);
+  return visibleLines(line.length <= MAX_LINE_CHARS ? line : `${line.slice(0, MAX_LINE_CHARS)} ...`);
 }

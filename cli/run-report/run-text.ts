@@ -1,29 +1,49 @@
-import type { ArchivedRun } from "../../archive/read-run.ts";
-import { count, oneLine, printable, type Terminal } from "../terminal.ts";
+import type { ArchivedRun } from "../../archive/reading/archived-run.ts";
+import { countNoun } from "../../base/text/count-noun.ts";
+import { oneLine } from "../../base/text/one-line.ts";
+import { visibleLines } from "../../base/text/visible-text.ts";
+import {
+  formatAge,
+  formatBytes,
+  formatDuration,
+  formatInstant,
+  formatTokens,
+} from "../../host/run-report/quantities.ts";
+import { overviewOf, type RunOverview } from "../../host/run-report/run-overview.ts";
+import { type ShownText, showJson, showText } from "../../host/run-report/shown-text.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { renderCallsText } from "./calls-text.ts";
 import { statusStyle } from "./list-text.ts";
 import { renderProgramText } from "./program-text.ts";
-import { formatAge, formatBytes, formatDuration, formatInstant, formatTokens } from "./quantities.ts";
-import { overviewOf, type RunOverview } from "./run-overview.ts";
-import { type ShownText, showJson, showText } from "./shown-text.ts";
 import { layOutTable } from "./text-table.ts";
 
 const MAX_CONSOLE_CHARS = 20_000;
 const MAX_VALUE_CHARS = 4_000;
 
-/** One run for a terminal or a pipe. Nothing in it moves the cursor but line feeds and what `terminal` styles. */
-export function renderRunText(run: ArchivedRun, terminal: Terminal, nowMs: number): string {
+/**
+ * Renders one run for a terminal or a pipe. Apart from line feeds and styles of `terminal`, nothing moves the cursor.
+ *
+ * @param nowMs milliseconds since 1970.
+ * @throws ArchiveError when the run was changed since it was read.
+ */
+export async function renderRunText(run: ArchivedRun, terminal: Terminal, nowMs: number): Promise<string> {
   const overview = overviewOf(run);
   const { result } = run.envelope;
   const sections = [
     renderHeader(run, overview, terminal, nowMs),
     ...(result.ok
       ? []
-      : [section("Error", terminal, terminal.style("red", printable(result.error.message)))]),
+      : [section("Error", terminal, terminal.style("red", visibleLines(result.error.message)))]),
     section("Program", terminal, renderProgramText(overview, terminal)),
     ...(run.record.calls.length === 0
       ? []
-      : [section(callsHeading(run, overview), terminal, renderCallsText(run, overview.timeline, terminal))]),
+      : [
+          section(
+            callsHeading(run, overview),
+            terminal,
+            await renderCallsText(run, overview.timeline, terminal),
+          ),
+        ]),
     section("Sizes", terminal, renderSizes(overview)),
     ...(run.consoleText === ""
       ? []
@@ -66,7 +86,7 @@ function renderHeader(run: ArchivedRun, overview: RunOverview, terminal: Termina
     ]),
     ...record.modules.map(({ module, digest }): [string, string] => ["module", `${module} ${digest}`]),
     ...(record.redactions > 0
-      ? [["secrets", `${count(record.redactions, "value")} replaced`] as [string, string]]
+      ? [["secrets", `${countNoun(record.redactions, "value")} replaced`] as [string, string]]
       : []),
     ...(run.origin === null
       ? []
@@ -93,7 +113,7 @@ function renderSizes({ resultBytes, returnedBytes, keptBytes, keptTokens }: RunO
   ].join("\n");
 }
 
-/** The data has a section of its own. */
+/** The envelope without its data, which has a section of its own. */
 function withoutData({ envelope }: ArchivedRun): object {
   const { result } = envelope;
   return result.ok
@@ -103,7 +123,7 @@ function withoutData({ envelope }: ArchivedRun): object {
 
 function shown(title: string, { text, cut }: ShownText, terminal: Terminal): string {
   const end = cut === "" ? "" : `\n${terminal.style("dim", `(${cut}; --json has all of it)`)}`;
-  return section(title, terminal, printable(text.replaceAll("\r\n", "\n")).trimEnd() + end);
+  return section(title, terminal, visibleLines(text.replaceAll("\r\n", "\n")).trimEnd() + end);
 }
 
 function section(title: string, { style }: Terminal, text: string): string {

@@ -1,6 +1,6 @@
-import type { Stats } from "../../archive/stats.ts";
-import { oneLine, type Terminal } from "../terminal.ts";
-import { bucketDays, type DayBucket, nameBucket } from "./day-buckets.ts";
+import type { Stats } from "../../archive/reading/run-stats.ts";
+import { oneLine } from "../../base/text/one-line.ts";
+import { bucketDays, type DayBucket, nameBucket } from "../../host/run-report/day-buckets.ts";
 import {
   estimateTokens,
   formatBytes,
@@ -9,8 +9,9 @@ import {
   formatNumberOf,
   formatShare,
   formatTokens,
-} from "./quantities.ts";
-import { shortToolName } from "./run-overview.ts";
+} from "../../host/run-report/quantities.ts";
+import { shortToolName } from "../../host/run-report/run-overview.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { type Cell, layOutTable } from "./text-table.ts";
 
 const PIPE_COLUMNS = 80;
@@ -19,7 +20,7 @@ const BAR_CHARS = 16;
 const MAX_TOOLS = 30;
 const LEVELS = "▁▂▃▄▅▆▇█";
 
-/** Counts over many runs, with a small plot of each over the days. */
+/** Renders counts over many runs, each with a small plot over the days. */
 export function renderStatsText(stats: Stats, terminal: Terminal): string {
   const sections = [renderTotals(stats), renderDays(stats, terminal)];
   if (stats.failures.length > 0) sections.push(renderFailures(stats, terminal));
@@ -102,7 +103,7 @@ function renderTools({ tools }: Stats, { style }: Terminal): string {
   return [style("bold", "Tools"), ...layOutTable([heading, ...rows]), ...more].join("\n");
 }
 
-/** Nothing is a space: the lowest bar is something. */
+/** Renders a plot of one character for each value. Zero is a space, because the lowest bar stands for more than zero. */
 function sparkline(values: readonly number[], most: number): string {
   return values
     .map((value) => (value <= 0 ? " " : (LEVELS[Math.ceil((value / most) * LEVELS.length) - 1] ?? "")))

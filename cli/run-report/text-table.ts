@@ -1,11 +1,11 @@
-/** A cell of a table: its text, and what is printed instead of it, in colour, which is as wide. */
+/** A cell of a table: its text, and a function that adds colour to it without changing its width. */
 export interface Cell {
   text: string;
   style?: (text: string) => string;
   align?: "right";
 }
 
-/** Lines of cells, each column as wide as its widest cell. Nothing follows the last one. */
+/** Lays out lines of cells. Each column is as wide as its widest cell, except the last, which is not padded. */
 export function layOutTable(rows: readonly (readonly Cell[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) {

@@ -1,16 +1,16 @@
 import { expect } from "vitest";
 import { ArchiveError } from "../../archive/archive-error.ts";
-import type { ArchiveWriter } from "../../archive/archive-writer.ts";
-import { openForWriting } from "../../archive/connection.ts";
-import type { HandedCall, HandedRun } from "../../archive/handed-run.ts";
-import { storeRun } from "../../archive/store-run.ts";
-import type { ArchiveResult } from "../../archive/writer-messages.ts";
+import type { ArchiveResult } from "../../archive/archive-store.ts";
+import type { CallToArchive, RunToArchive } from "../../archive/run-to-archive.ts";
+import { storeRun } from "../../archive/sqlite/changes/store-run.ts";
+import { openForWriting } from "../../archive/sqlite/file/connection.ts";
+import type { ArchiveWriter } from "../../archive/sqlite/writer/archive-writer.ts";
 import { sampleRun } from "./sample-runs.ts";
 
 /** Hands a whole run to a writer. */
 export async function archiveRun(
   writer: ArchiveWriter,
-  { run, calls }: { run: HandedRun; calls: HandedCall[] },
+  { run, calls }: { run: RunToArchive; calls: CallToArchive[] },
 ): Promise<ArchiveResult> {
   const recording = writer.begin(run.facts.run_id);
   for (const call of calls) await recording.addCall(call);

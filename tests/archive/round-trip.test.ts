@@ -2,12 +2,15 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { ArchiveWriter } from "../../archive/archive-writer.ts";
-import { openForReading } from "../../archive/connection.ts";
-import type { Database } from "../../archive/database.ts";
-import { readRun } from "../../archive/read-run.ts";
-import { storeRun } from "../../archive/store-run.ts";
-import { verifyArchive } from "../../archive/verify.ts";
+import type { CallRecord } from "../../archive/run-record.ts";
+import type { CallToArchive } from "../../archive/run-to-archive.ts";
+import { storeRun } from "../../archive/sqlite/changes/store-run.ts";
+import { openForReading } from "../../archive/sqlite/file/connection.ts";
+import type { Database } from "../../archive/sqlite/file/database.ts";
+import { readRun } from "../../archive/sqlite/queries/read-run.ts";
+import { readStats } from "../../archive/sqlite/queries/stats.ts";
+import { verifyArchive } from "../../archive/sqlite/queries/verify.ts";
+import { ArchiveWriter } from "../../archive/sqlite/writer/archive-writer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { openQuickly, sampleCall, sampleRun, temporaryFolder } from "./sample-runs.ts";
 
@@ -111,10 +114,36 @@ describe("a record", () => {
     const wrong = { ...call, facts: { ...call.facts, duration_ms: -1 } };
     expect(() => storeRun(db, run, [wrong])).toThrow(/calls\.0\.duration_ms: it was not archived/);
     expect(() => storeRun(db, run, [call, call])).toThrow(/two calls 0: it was not archived/);
-    const deep = { ...call, outcomeJson: `{"ok":true,"data":${"[".repeat(1_000)}${"]".repeat(1_000)}}` };
-    expect(() => storeRun(db, run, [deep])).toThrow(/nests deeper than 1000 levels/);
+    const endless = { ...run.envelope, duration_ms: 2 ** 53 - 1 };
+    expect(() => storeRun(db, { ...run, envelope: endless }, calls)).toThrow(/duration_ms: it was not/);
     expect(() => readRun(db, run.facts.run_id)).toThrow(/not in the archive/);
     expect(verifyArchive(db).problems).toEqual([]);
+  });
+
+  test.each([
+    ["an outcome that nests", { outcomeJson: `{"ok":true,"data":${"[".repeat(1_000)}${"]".repeat(1_000)}}` }],
+    ["an outcome that is no JSON", { outcomeJson: "Infinity" }],
+    ["arguments without a canonical form", { argumentsJson: '{"n":1e999}' }],
+    ["arguments twice in one", { argumentsJson: '{"n":1,"n":2}' }],
+  ])("of a run with a call that has %s says so, and keeps the rest", (_, change) => {
+    const { run, calls } = sampleRun({ calls: 3 });
+    const [first, second, third] = calls as [CallToArchive, CallToArchive, CallToArchive];
+    storeRun(db, run, [first, { ...second, ...change }, third]);
+    const read = readRun(db, run.facts.run_id);
+    expect(read.record.calls.map(({ unkept }) => unkept === undefined)).toEqual([true, false, true]);
+    expect(read.outcomeOf(read.record.calls[2] as CallRecord)).toEqual(JSON.parse(third.outcomeJson));
+    expect(verifyArchive(db).problems).toEqual([]);
+  });
+
+  test("is found whatever its program named tools, and wherever its first line was cut", () => {
+    const half = ["mcp__math__\ud800", "mcp__math__\ud801", "mcp__math__\u0000", "__proto__"];
+    const code = `${"x".repeat(119)}\u{1f600} and more`;
+    const { run } = sampleRun({ code, calls: 0 });
+    const calls = half.map((tool, seq) => sampleCall(seq, "fine", tool));
+    storeRun(db, { ...run, facts: { ...run.facts, file_name: "a\udc00.ts" } }, calls);
+    expect(readRun(db, run.facts.run_id).record.calls.map(({ tool }) => tool)).toEqual(half);
+    expect(verifyArchive(db).problems).toEqual([]);
+    expect(readStats(db).tools.map(({ calls: count }) => count)).toContain(2);
   });
 });
 
@@ -194,6 +223,7 @@ describe("the writer", () => {
     for (const call of second.calls) await again.addCall(call);
     expect(await again.finish(second.run)).toMatchObject({ ok: true });
     await writer.close();
-    expect(await again.finish(second.run)).toMatchObject({ ok: false });
+    // It is there already.
+    expect(await again.finish(second.run)).toMatchObject({ ok: true });
   });
 });

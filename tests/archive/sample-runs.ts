@@ -2,9 +2,9 @@ import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openForWriting } from "../../archive/connection.ts";
-import type { Database } from "../../archive/database.ts";
-import type { HandedCall, HandedRun } from "../../archive/handed-run.ts";
+import type { CallToArchive, RunToArchive } from "../../archive/run-to-archive.ts";
+import { openForWriting } from "../../archive/sqlite/file/connection.ts";
+import type { Database } from "../../archive/sqlite/file/database.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import type { RunResult } from "../../protocol/envelope.ts";
 
@@ -25,7 +25,7 @@ export interface SampleOptions {
 }
 
 /** A run as the rest of ptc would hand it over, with calls that answer something small. */
-export function sampleRun(options: SampleOptions = {}): { run: HandedRun; calls: HandedCall[] } {
+export function sampleRun(options: SampleOptions = {}): { run: RunToArchive; calls: CallToArchive[] } {
   const runId = options.runId ?? randomUUID();
   const code = options.code ?? "console.log('hello')";
   const data = options.data ?? { b: 1, a: 2 };
@@ -76,7 +76,7 @@ export function sampleRun(options: SampleOptions = {}): { run: HandedRun; calls:
   };
 }
 
-export function sampleCall(seq: number, data: unknown, tool = "mcp__math__add"): HandedCall {
+export function sampleCall(seq: number, data: unknown, tool = "mcp__math__add"): CallToArchive {
   const outcomeJson = JSON.stringify({ ok: true, data });
   return {
     facts: {

@@ -21,11 +21,34 @@ describe("the arguments that a person decides about", () => {
     const wide = renderApprovalArguments(
       Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`k${i}`, i])),
     );
-    expect(wide).toContain('"...": "30 more members"');
+    expect(wide).toContain("\n  ... (30 more members)\n");
     const deep = renderApprovalArguments(JSON.parse(`${'{"a":'.repeat(50)}1${"}".repeat(50)}`));
-    expect(deep).toContain("... (1 entries)");
+    expect(deep).toContain("{ ... (1 member) }");
     const many = Array.from({ length: 20 }, () => Array.from({ length: 20 }, () => "y".repeat(300)));
-    expect(renderApprovalArguments(many)).toMatch(/\n\.\.\. \(\d+ more characters are not shown\)$/);
+    expect(renderApprovalArguments(many)).toContain("[ ... (20 entries) ]");
+  });
+
+  it("are all named, however much the first of them holds", () => {
+    const rows = Array.from({ length: 20 }, () => "y".repeat(300));
+    const text = renderApprovalArguments({ rows: [rows, rows, rows], zzz: "DROP" });
+    expect(text).toContain('"zzz": "DROP"');
+    expect(text.length).toBeLessThan(12_000);
+  });
+
+  it("cannot hide one behind another of nearly the same name, nor imitate what is said of what is left out", () => {
+    const long = "n".repeat(300);
+    const text = renderApprovalArguments({ [`${long}a`]: "first", [`${long}b`]: "second" });
+    expect(text).toContain('"first"');
+    expect(text).toContain('"second"');
+    const marks = renderApprovalArguments({ "...": "30 more members", a: "x... (9 more characters)" });
+    expect(marks).toContain('"...": "30 more members"');
+    expect(marks).not.toMatch(/" \.\.\. \(/);
+  });
+
+  it.each(["\n", "\r", "\u0085", "\u2028", "\u2029", "\v", "\f"])("keep to their line: %j", (end) => {
+    const forged = `a",${end}  "id": "harmless`;
+    const text = renderApprovalArguments({ [forged]: 1, id: forged });
+    expect(text.split(/[\n\r\u0085\u2028\u2029\v\f]/)).toHaveLength(4);
   });
 
   it("cannot repaint the question", () => {

@@ -1,16 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { type ApprovalAnswer, type ApprovalRequest, RunApprovals } from "../../broker/approvals.ts";
 import { Dispatcher } from "../../broker/dispatcher.ts";
-import type { Policy } from "../../broker/policy.ts";
-import { IsolatingValidator } from "../../broker/schema-validator.ts";
-import type { KnownTool } from "../../broker/tool-table.ts";
-import { UpstreamError, type UpstreamErrorCode } from "../../broker/upstream-error.ts";
+import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
+import type { Policy } from "../../broker/policy/policy.ts";
+import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
+import type { Tool } from "../../catalog/tool.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
+import { UpstreamError, type UpstreamErrorCode } from "../../upstream/upstream-error.ts";
+import { toolOf } from "../catalog/tool-of.ts";
 
 const NAME = "mcp__my_files__get.file";
 
 interface Scene {
-  tool?: Partial<KnownTool>;
+  tool?: Partial<Tool>;
   policy?: Partial<Policy>;
   listedDigest?: string | undefined;
   answer?: () => unknown;
@@ -26,16 +28,11 @@ interface Scene {
 async function play({ tool, policy, answer, approve = [], calls, ...rest }: Scene) {
   const called: unknown[][] = [];
   const asked: ApprovalRequest[] = [];
-  const known: KnownTool = {
-    namespacedName: NAME,
-    server: "my-files",
-    name: "get.file",
+  const known = toolOf("my-files", "get.file", {
     definitionDigest: "d1",
     inputSchema: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
-    outputSchema: undefined,
-    destructive: false,
     ...tool,
-  };
+  });
   let listed = "listedDigest" in rest ? rest.listedDigest : "d1";
   const server = {
     definitionDigest: () => listed,
@@ -46,10 +43,18 @@ async function play({ tool, policy, answer, approve = [], calls, ...rest }: Scen
   };
   const connected: string[] = [];
   const dispatcher = new Dispatcher({
+    context: { principal: "local", source: "run" },
     tools: new Map([[NAME, known]]),
-    policy: { allow: undefined, block: [], ask: [], neverAsk: [], ...policy },
+    authorizer: new PolicyAuthorizer({
+      allow: undefined,
+      block: [],
+      ask: [],
+      neverAsk: [],
+      byDefault: "annotated",
+      ...policy,
+    }),
     servers: {
-      async connect(name, _signal, { hasDrifted = false } = {}) {
+      async connect(name, _signal, { hasDrifted = false }) {
         if (rest.connectError !== undefined) throw rest.connectError;
         connected.push(hasDrifted ? `${name}, drifted` : name);
         if (hasDrifted) listed = rest.listedAfterDrift ?? listed;
@@ -110,7 +115,7 @@ describe("dispatching a call", () => {
   });
 
   it.each([
-    ["has changed", "d2"],
+    ["was changed", "d2"],
     ["is no longer listed", undefined],
   ])("refuses a tool whose definition %s since it was generated", async (what, listedDigest) => {
     const { outcome, called } = await play({ listedDigest });
@@ -175,6 +180,22 @@ describe("dispatching a call", () => {
   });
 });
 
+describe("a result of a tool with an output schema", () => {
+  const tool = { outputSchema: { type: "object" } };
+  const content = [{ type: "text", text: '{"n":1}' }];
+
+  it("must have structured content", async () => {
+    const { outcome } = await play({ tool, answer: () => ({ content }) });
+    const message = `'${NAME}' answered without the structuredContent that its outputSchema promises; its server is to blame`;
+    expect(outcome).toMatchObject({ ok: false, error: { type: "ToolError", message, retryable: false } });
+  });
+
+  it("need not when it is an error", async () => {
+    const { outcome } = await play({ tool, answer: () => ({ isError: true, content }) });
+    expect(outcome).toMatchObject({ ok: false, error: { message: `'${NAME}' failed: {"n":1}` } });
+  });
+});
+
 describe("approvals", () => {
   const twice = [
     { tool: NAME, arguments: { path: "a" } },
@@ -182,7 +203,10 @@ describe("approvals", () => {
   ];
 
   it("are asked for a destructive tool, bound to run, definition and arguments", async () => {
-    const { asked, state, called } = await play({ tool: { destructive: true }, approve: ["once"] });
+    const { asked, state, called } = await play({
+      tool: { annotations: { destructiveHint: true } },
+      approve: ["once"],
+    });
     expect(asked).toEqual([
       {
         runId: "run-1",
@@ -198,7 +222,7 @@ describe("approvals", () => {
 
   it("given once are used once", async () => {
     const { asked, outcomes, state } = await play({
-      tool: { destructive: true },
+      tool: { annotations: { destructiveHint: true } },
       approve: ["once", "denied"],
       calls: twice,
     });
@@ -208,14 +232,18 @@ describe("approvals", () => {
   });
 
   it("given for the run are not asked for again", async () => {
-    const { asked, outcomes } = await play({ tool: { destructive: true }, approve: ["run"], calls: twice });
+    const { asked, outcomes } = await play({
+      tool: { annotations: { destructiveHint: true } },
+      approve: ["run"],
+      calls: twice,
+    });
     expect(asked).toHaveLength(1);
     expect(outcomes.map(({ ok }) => ok)).toEqual([true, true]);
   });
 
   it("are for the tool as it was: one that has changed meanwhile is not called", async () => {
     const { outcome, called, asked } = await play({
-      tool: { destructive: true },
+      tool: { annotations: { destructiveHint: true } },
       approve: ["once"],
       listedAfterAsking: "d2",
     });
@@ -224,7 +252,7 @@ describe("approvals", () => {
       ok: false,
       decision: "drifted",
       approver: "somebody",
-      error: { message: expect.stringContaining("has changed by its server") },
+      error: { message: expect.stringContaining("was changed by its server") },
     });
     expect(called).toEqual([]);
   });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { normalizeResult, resultBytes } from "../../broker/normalize-result.ts";
+import { normalizeResult } from "../../broker/normalize-result.ts";
+import { resultBytes } from "../../broker/result-bytes.ts";
 
 const text = (value: string) => ({ type: "text", text: value });
 const image = { type: "image", data: "AAAA", mimeType: "image/png" };
@@ -34,6 +35,24 @@ describe("a tool's result", () => {
     ["no content as no blocks", { content: [] }, []],
   ])("gives %s", (_name, result, data) => {
     expect(normalizeResult(result)).toEqual({ ok: true, data });
+  });
+
+  it.each([
+    "1e400",
+    '{"price":-1e999}',
+    '{"a":1,"a":2}',
+    `${"[".repeat(200)}${"]".repeat(200)}`,
+    `[${"0,".repeat(1_000_001)}0]`,
+  ])("gives text as it is that is JSON which cannot be written again", (value) => {
+    expect(normalizeResult({ content: [text(value)] })).toEqual({ ok: true, data: value });
+  });
+
+  it.each(["true", "false", 1, 0, "", {}])("with isError %j is a failure", (isError) => {
+    expect(normalizeResult({ isError, content: [text("no")] })).toEqual({ ok: false, message: "no" });
+  });
+
+  it.each([false, null, undefined])("with isError %j is none", (isError) => {
+    expect(normalizeResult({ isError, content: [text("yes")] })).toEqual({ ok: true, data: "yes" });
   });
 
   it.each<[string, unknown, string]>([

@@ -82,6 +82,11 @@ export class Project {
     return readFileSync(join(this.directory, name), "utf8");
   }
 
+  /** A command line that is ptc with these arguments. */
+  command(args: readonly string[]): string[] {
+    return [process.execPath, this.#command, ...args];
+  }
+
   start(args: readonly string[], { stdin = "", env = {} }: StartOptions = {}): PtcProcess {
     const child = spawn(process.execPath, [this.#command, ...args], {
       cwd: this.directory,
@@ -99,7 +104,11 @@ export class Project {
       command: process.execPath,
       args: [this.#command, "serve"],
       cwd: this.directory,
-      env: { PATH: process.env.PATH ?? "", XDG_RUNTIME_DIR: join(this.directory, "run") },
+      env: {
+        PATH: process.env.PATH ?? "",
+        XDG_RUNTIME_DIR: join(this.directory, "run"),
+        ...(process.env.DOCKER_HOST === undefined ? {} : { DOCKER_HOST: process.env.DOCKER_HOST }),
+      },
       stderr: "pipe",
     });
     let stderr = "";
@@ -166,6 +175,12 @@ export class PtcProcess {
 
   kill(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
+  }
+
+  /** Waits for the first line on stdout. */
+  async line(): Promise<string> {
+    while (!this.#stdout.includes("\n")) await once(this.#child.stdout, "data");
+    return this.#stdout.slice(0, this.#stdout.indexOf("\n"));
   }
 
   /** Waits until stderr matches, and returns the match. */

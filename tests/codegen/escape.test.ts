@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { blockComment, propertyName, quoteString } from "../../codegen/escape.ts";
-import { tokenize } from "./parse-module.ts";
+import { tokenizeModule } from "./parse-module.ts";
 
 const text = fc.string({ unit: "binary", maxLength: 60 });
 
@@ -10,7 +10,7 @@ test("any string, quoted, is one literal on one line with that value", () => {
     fc.property(text, (value) => {
       const literal = quoteString(value);
       expect(JSON.parse(literal)).toBe(value);
-      expect(tokenize(literal)).toEqual([{ kind: "string", text: literal }]);
+      expect(tokenizeModule(literal)).toEqual([{ kind: "string", text: literal }]);
       expect(literal).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u);
     }),
   );
@@ -20,7 +20,7 @@ test("any text, commented, is one comment", () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(text, fc.constantFrom("*/", "*", "/", "@", "\n"))), (parts) => {
       const comment = blockComment(parts.join("")).join("\n");
-      expect(tokenize(comment).map((token) => token.kind)).toEqual(comment === "" ? [] : ["comment"]);
+      expect(tokenizeModule(comment).map((token) => token.kind)).toEqual(comment === "" ? [] : ["comment"]);
     }),
   );
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Agreement, type Judged, measureAgreement } from "../../bench/fidelity.ts";
+import { type Agreement, type Judged, measureAgreement } from "./agreement.ts";
 import { listingOf } from "./list-tools.ts";
 import { toolLists, toolListsPresent, whyToolListsAreSkipped } from "./tool-lists.ts";
 

@@ -1,12 +1,12 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
-import { compileGenerated } from "../../bench/compile-generated.ts";
-import { GENERATOR } from "../../codegen/generator-version.ts";
-import { RUNTIME_DECLARATIONS } from "../../codegen/print-runtime.ts";
-import { printCompactSignature, printToolSignature } from "../../codegen/print-signature.ts";
+import { GENERATOR } from "../../codegen/typescript/generator-version.ts";
+import { RUNTIME_DECLARATIONS } from "../../codegen/typescript/print-runtime.ts";
+import { printCompactSignature, printToolSignature } from "../../codegen/typescript/print-signature.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
-import { serverModule } from "../../protocol/tool-name.ts";
+import { serverModule } from "../../protocol/tools/tool-name.ts";
+import { compileGenerated } from "./compile-generated.ts";
 import { generateModule } from "./list-tools.ts";
 
 const folder = resolve(import.meta.dirname, "../golden");

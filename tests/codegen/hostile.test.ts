@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compileGenerated } from "../../bench/compile-generated.ts";
-import { RUNTIME_DECLARATIONS } from "../../codegen/print-runtime.ts";
+import { RUNTIME_DECLARATIONS } from "../../codegen/typescript/print-runtime.ts";
+import { compileGenerated } from "./compile-generated.ts";
 import { generateModule } from "./list-tools.ts";
-import { parseModule, tokenize } from "./parse-module.ts";
+import { parseModule, tokenizeModule } from "./parse-module.ts";
 
 const INJECTIONS = [
   "*/ evil(); /*",
@@ -99,7 +99,7 @@ function wellFormed(value: string): string {
 function expectPlain(source: string): void {
   expect(source).not.toMatch(/(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u);
   expect(source).not.toContain("</");
-  for (const token of tokenize(source)) {
+  for (const token of tokenizeModule(source)) {
     if (token.kind === "comment") expect(token.text).not.toMatch(/^[\s*/]*@ts-/m);
   }
 }

@@ -1,6 +1,6 @@
-import { printServerModule } from "../../codegen/print-typescript.ts";
-import type { ServerListing } from "../../codegen/server-listing.ts";
-import { buildServerModel } from "../../codegen/tool-model.ts";
+import type { ServerListing } from "../../catalog/server-listing.ts";
+import { buildServerModel } from "../../catalog/tool-model.ts";
+import { printServerModule } from "../../codegen/typescript/print-typescript.ts";
 
 /** A listing as a server would give it. */
 export function listingOf(tools: unknown[], name = "demo"): ServerListing {

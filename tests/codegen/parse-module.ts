@@ -3,13 +3,13 @@
  * break out of. Independent of the code under test.
  */
 
-export interface Token {
+export interface ModuleToken {
   kind: "word" | "string" | "comment" | "mark";
   text: string;
 }
 
-export function tokenize(source: string): Token[] {
-  const tokens: Token[] = [];
+export function tokenizeModule(source: string): ModuleToken[] {
+  const tokens: ModuleToken[] = [];
   const pattern =
     /\/\*(?<comment>[\s\S]*?)\*\/|(?<string>"(?:[^"\\\r\n\u2028\u2029]|\\[^\r\n\u2028\u2029])*")|(?<word>[A-Za-z_$0-9][\w$.+-]*)|(?<mark>\.\.\.|=>|[{}()[\]<>:;,|&=?*-])|\s+/gy;
   let at = 0;
@@ -46,10 +46,10 @@ const SCALARS = new Set([
 
 /** Reads a module as nothing but imports of the runtime, types, and constants that are tools. Throws at anything else. */
 export function parseModule(source: string): Statement[] {
-  const tokens = tokenize(source).filter((token) => token.kind !== "comment");
+  const tokens = tokenizeModule(source).filter((token) => token.kind !== "comment");
   const statements: Statement[] = [];
   let at = 0;
-  const next = (): Token => {
+  const next = (): ModuleToken => {
     const token = tokens[at++];
     if (token === undefined) throw new Error("the module ends early");
     return token;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { compileGenerated } from "../../bench/compile-generated.ts";
-import { type GenerationPlan, planGeneration } from "../../catalog/generate-plan.ts";
-import { namespacedName, serverModule } from "../../protocol/tool-name.ts";
+import { type GenerationPlan, planGeneration } from "../../host/generation/generate-plan.ts";
+import { namespacedName, serverModule } from "../../protocol/tools/tool-name.ts";
+import { compileGenerated } from "./compile-generated.ts";
 import { parseModule } from "./parse-module.ts";
 import { toolLists, toolListsPresent, whyToolListsAreSkipped } from "./tool-lists.ts";
 

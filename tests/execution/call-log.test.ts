@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CallOutcome } from "../../broker/dispatcher.ts";
-import { CallLog, type CallRecord } from "../../execution/call-log.ts";
+import { CallLog, type ObservedCall } from "../../execution/call-log.ts";
 
 const OK: CallOutcome = { ok: true, data: 1, raw: {}, bytes: 1, decision: "allowed" };
 
@@ -9,7 +9,7 @@ const { signal } = new AbortController();
 function open() {
   let now = 0;
   const started: number[] = [];
-  const ended: CallRecord[] = [];
+  const ended: ObservedCall[] = [];
   const log = new CallLog(
     [
       {
@@ -19,7 +19,7 @@ function open() {
         },
       },
     ],
-    { nowMs: () => now },
+    { monotonicMs: () => now },
   );
   const pass = (ms: number) => {
     now += ms;
@@ -28,6 +28,25 @@ function open() {
 }
 
 describe("the calls of a run", () => {
+  it("are told to every observer, whatever another makes of them", async () => {
+    const told: number[] = [];
+    const observers = [
+      {
+        onCall: () => {
+          throw new Error("thrown");
+        },
+      },
+      { onCall: () => Promise.reject(new Error("rejected")) },
+      { onCall: ({ seq }: ObservedCall) => void told.push(seq) },
+    ];
+    const log = new CallLog(observers, { monotonicMs: () => 0 });
+    for (let i = 0; i < 3; i++) {
+      await log.watch({ tool: "mcp__a__x", arguments: {} }, signal, async () => OK);
+    }
+    await log.end();
+    expect(told).toEqual([1, 2, 3]);
+  });
+
   it("are told when they start and when they end, with their times", async () => {
     const { log, started, ended, pass } = open();
     pass(5);
@@ -105,7 +124,7 @@ describe("the calls of a run", () => {
   it("are answered before their observer is done, until it is many calls behind", async () => {
     const waiting: (() => void)[] = [];
     const onCall = () => new Promise<void>((resolve) => waiting.push(resolve));
-    const log = new CallLog([{ onCall }], { nowMs: () => 0 });
+    const log = new CallLog([{ onCall }], { monotonicMs: () => 0 });
     const { signal } = new AbortController();
     let answered = 0;
     for (let i = 0; i < 30; i++) {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Ending, judge } from "../../execution/judge.ts";
+import { GUARD_EXITS } from "../../protocol/guard.ts";
 
 const line = (value: unknown) =>
   Buffer.from(`${typeof value === "string" ? value : JSON.stringify(value)}\n`);
@@ -33,6 +34,8 @@ describe("judging how a program ended", () => {
     ["an exit code", exited(3), Buffer.alloc(0)],
     ["an exit code in spite of a line", exited(3), claim],
     ["an abort that is not V8's", exited(134), Buffer.alloc(0)],
+    ["a process that killed itself", exited(GUARD_EXITS.selfKilled), Buffer.alloc(0)],
+    ["a program that could not be paused", exited(GUARD_EXITS.unheld), Buffer.alloc(0)],
     ["a flood of stdout", { kind: "overflow", stream: "stdout" }, Buffer.alloc(0)],
     ["a broken wire protocol", { kind: "violation", message: "x" }, Buffer.alloc(0)],
   ])("calls %s a violation of the contract", (_name, ending, stdout) => {
@@ -58,6 +61,8 @@ describe("judging how a program ended", () => {
     ["Timeout", { kind: "timeout", timeoutMs: 120_000 }, "", "Execution exceeded 120s limit"],
     ["Timeout", { kind: "timeout", timeoutMs: 1_500 }, "", "Execution exceeded 1.5s limit"],
     ["Cancelled", { kind: "cancelled" }, "", "cancelled"],
+    ["Timeout", exited(GUARD_EXITS.overdue), "", "longest"],
+    ["InternalError", exited(GUARD_EXITS.unattended), "", "connection"],
     ["OutOfMemory", exited(137), "", "killed"],
     ["OutOfMemory", exited(134), "FATAL ERROR: JavaScript heap out of memory", "heap"],
     ["OutputLimit", { kind: "overflow", stream: "stderr" }, "", "stderr"],

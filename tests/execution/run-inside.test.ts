@@ -1,8 +1,8 @@
 import { duplexPair } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { RunApprovals } from "../../broker/approvals.ts";
+import { RunApprovals, UNASKED } from "../../broker/approvals.ts";
 import type { CallOutcome } from "../../broker/dispatcher.ts";
-import type { CallRecord } from "../../execution/call-log.ts";
+import type { ObservedCall } from "../../execution/call-log.ts";
 import { runInside } from "../../execution/run-inside.ts";
 import { RunnerOutput } from "../../execution/runner-output.ts";
 import { TimeLimit } from "../../execution/time-limit.ts";
@@ -46,16 +46,17 @@ describe("a program inside", () => {
     ["aborted because its sandbox died", true],
   ])("had a call under way when it was cut, even if that is %s", async (_, closes) => {
     const cancel = new AbortController();
-    const calls: CallRecord[] = [];
+    const calls: ObservedCall[] = [];
     let answer = (_: CallOutcome) => {};
     const sandbox = sandboxWithOneCall(async () => {
       if (closes) sandbox.channel.destroy();
       else answer(OK);
       await new Promise((resolve) => setImmediate(resolve));
     });
-    const clock = { nowMs: () => 0 };
+    const clock = { monotonicMs: () => 0 };
     const { verdict } = await runInside(sandbox, {
       bundle: "",
+      runner: "javascript",
       data: {},
       environment: { seed: "" },
       limits: LIMITS,
@@ -68,7 +69,7 @@ describe("a program inside", () => {
             cancel.abort();
           }),
       },
-      approvals: new RunApprovals("run", { ask: async () => ({ decision: "denied", by: "nobody" }) }),
+      approvals: new RunApprovals("run", { ask: async () => UNASKED }),
       observers: [{ onCall: (call) => void calls.push(call) }],
       output: new RunnerOutput(LIMITS, 4_096, () => {}),
       clock,

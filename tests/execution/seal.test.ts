@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Verdict } from "../../execution/judge.ts";
-import { type RunFacts, renderEnvelope, sealEnvelope } from "../../execution/seal.ts";
+import { type EnvelopeFacts, renderEnvelope, sealEnvelope } from "../../execution/seal.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { Envelope } from "../../protocol/envelope.ts";
 import { buildFailure } from "../../protocol/failure.ts";
 
 const MAX = 4_096;
 
-const facts: RunFacts = {
+const facts: EnvelopeFacts = {
   runId: "4b8e7c0e-3b7a-4b0e-9c0a-111111111111",
   traceId: "0".repeat(32),
   toolVersion: "10.20.30",
@@ -28,11 +28,26 @@ describe("sealing an envelope", () => {
     expect(envelope.result).toEqual({ ok: true, data: { a: "\n" }, metrics: facts.metrics });
   });
 
+  it("is one line however lines are told apart, and digested as if nothing were escaped", () => {
+    const data = { "k\u2028": "\u2029\u0085\u007f\u009b\u202e\u{e0041}", emoji: "\u{1f468}\u200d\u{1f469}" };
+    const line = seal({ ok: true, data, from: "result" });
+    expect(line).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}\u202e\u{e0041}]/u);
+    expect(line).toContain(data.emoji);
+    const envelope = Envelope.parse(JSON.parse(line));
+    expect(envelope.result).toMatchObject({ data });
+    expect(envelope.output_digest).toBe(digestOf({ ok: true, data }));
+  });
+
   it("never exceeds its limit, whatever the verdict holds, and stays one line of valid JSON", () => {
     const text = fc.oneof(
       fc.string({ unit: "binary", maxLength: 3_000 }),
       fc.string({ maxLength: 30 }).map((part) => part.repeat(400)),
-      fc.constantFrom("\u0000".repeat(5_000), "\u{1f600}".repeat(3_000), "\ud800".repeat(3_000)),
+      fc.constantFrom(
+        "\u0000".repeat(5_000),
+        "\u{1f600}".repeat(3_000),
+        "\ud800".repeat(3_000),
+        "\u2028".repeat(1_200),
+      ),
     );
     const verdict: fc.Arbitrary<Verdict> = fc.oneof(
       text.map((data): Verdict => ({ ok: true, data, from: "console" })),

@@ -1,7 +1,13 @@
-import { existsSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { forbidden } from "../../scripts/import-rules.ts";
+import { FOLDERS, forbidden } from "../../scripts/import-rules.ts";
+
+/** Folders that are not in the repository. */
+const GENERATED = new Set(["dist/"]);
+
+/** Names that stand for a user's files, or for generated ones. */
+const EXAMPLES = new Set(["index.ts", "program.ts", "report.ts", "runtime.d.ts", "globals.d.ts"]);
 
 const root = join(import.meta.dirname, "../..");
 const read = (file: string) => readFileSync(join(root, file), "utf8");
@@ -13,7 +19,7 @@ function links(file: string): string[] {
 }
 
 describe("the documents", () => {
-  it.each(["README.md", "ARCHITECTURE.md"])("%s links to files that exist", (file) => {
+  it.each(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])("%s links to files that exist", (file) => {
     const broken = links(file).filter((target) => !existsSync(join(root, dirname(file), target)));
     expect(links(file).length).toBeGreaterThan(0);
     expect(broken).toEqual([]);
@@ -34,11 +40,38 @@ describe("the documents", () => {
       expect(read("ARCHITECTURE.md")).toContain(`\`${name.replace("-imports", "")}/\``);
   });
 
+  it("name in CONTRIBUTING.md files and folders that exist", () => {
+    const named = [...read("CONTRIBUTING.md").matchAll(/`((?:[\w.-]+\/)+[\w.-]*)`/g)].map(
+      ([, path = ""]) => path,
+    );
+    expect(named.length).toBeGreaterThan(10);
+    expect(named.filter((path) => !GENERATED.has(path) && !existsSync(join(root, path)))).toEqual([]);
+  });
+
   it("show in README.md the program that is in examples/words.ts", () => {
     const code = (text: string) => text.replaceAll(/\s+/g, "").replaceAll(",)", ")");
     const [, shown = ""] =
       /## What a program looks like\n\n```ts\n([\s\S]*?)```/.exec(read("README.md")) ?? [];
     const [, rest = ""] = /\*\/\n([\s\S]*)$/.exec(read("examples/words.ts")) ?? [];
     expect(code(shown)).toBe(code(rest));
+  });
+
+  it("and comments name no source file that is not there", () => {
+    const files = globSync(`{${[...FOLDERS, "tests", "bench", "scripts"].join(",")}}/**/*.{ts,mjs,pl,sh}`, {
+      cwd: root,
+    });
+    const isThere = (named: string) => files.some((file) => `/${file}`.endsWith(`/${named}`));
+    const stale = files
+      .filter((file) => file.endsWith(".ts") && !file.startsWith("tests/golden/"))
+      .flatMap((file) =>
+        [...read(file).matchAll(/^\s*(?:\/\*\*|\*|\/\/) .*$/gm)].flatMap(([comment]) =>
+          [...comment.matchAll(/(?<![\w/.-])((?:[\w-]+\/)*[a-z][\w-]+\.ts)\b/g)]
+            .map(([, named = ""]) => named)
+            .filter((named) => !EXAMPLES.has(basename(named)) && !isThere(named))
+            .map((named) => `${file}: ${named}`),
+        ),
+      );
+    expect(files.length).toBeGreaterThan(400);
+    expect(stale).toEqual([]);
   });
 });

@@ -4,9 +4,18 @@ import { dirname, join } from "node:path";
 import { cruise, type ICruiseResult } from "dependency-cruiser";
 import { afterAll, describe, expect, it } from "vitest";
 import { forbidden, options } from "../../scripts/import-rules.ts";
+import { OWNED_PACKAGES, PLANTED } from "./planted-violations.ts";
 
 const root = mkdtempSync(join(tmpdir(), "ptc-house-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+/** The files of a package that can be imported. */
+function packageFiles(name: string): [path: string, text: string][] {
+  return [
+    [`node_modules/${name}/package.json`, JSON.stringify({ name, version: "1.0.0", main: "index.js" })],
+    [`node_modules/${name}/index.js`, "module.exports = 1;"],
+  ];
+}
 
 /** Applies the rules to one file of the given text, in a tree of its own with something to import. */
 async function brokenRules(file: string, text: string): Promise<string[]> {
@@ -14,11 +23,29 @@ async function brokenRules(file: string, text: string): Promise<string[]> {
   const files: Record<string, string> = {
     "broker/session.ts": "export const session = 1;",
     "protocol/limits.ts": "export const limit = 1;",
+    "secrets/redaction.ts": "export const redact = 1;",
     "cli/main.ts": "export const main = 1;",
+    "codegen/typescript/print.ts": "export const printed = 1;",
+    "sandbox/sandbox-error.ts": "export const error = 1;",
+    "sandbox/docker/docker-engine.ts": "export const engine = 1;",
+    "sandbox/on-demand-source.ts": "export const source = 1;",
+    "upstream/upstream-error.ts": "export const error = 1;",
+    "upstream/mcp/mcp-upstream.ts": "export const upstream = 1;",
+    "execution/typescript/bundle.ts": "export const bundle = 1;",
+    "host/composition/execution.ts": "export const execution = 1;",
+    "archive/sqlite/sqlite-archive-store.ts": "export const store = 1;",
+    "archive/portable/export-runs.ts": "export const lines = 1;",
     "tests/fake.ts": "export const fake = 1;",
-    "node_modules/dockerode/package.json": '{"name":"dockerode","version":"1.0.0","main":"index.js"}',
-    "node_modules/dockerode/index.js": "module.exports = 1;",
-    "package.json": '{"name":"tree","type":"module","dependencies":{"dockerode":"*"}}',
+    "bench/fake.ts": "export const fake = 1;",
+    ...Object.fromEntries(OWNED_PACKAGES.flatMap(packageFiles)),
+    "package.json": JSON.stringify({
+      name: "tree",
+      type: "module",
+      dependencies: Object.fromEntries(OWNED_PACKAGES.map((name) => [name, "*"])),
+    }),
+    "execution/run.ts": "export const run = 1;",
+    "host/host.ts": "export const host = 1;",
+    "server/mcp.ts": "export const mcp = 1;",
     [file]: text,
   };
   for (const [path, content] of Object.entries(files)) {
@@ -35,53 +62,36 @@ async function brokenRules(file: string, text: string): Promise<string[]> {
 }
 
 describe("the import rules", () => {
-  it.each([
-    [
-      "a folder above",
-      "protocol/x.ts",
-      'import { session } from "../broker/session.ts";\nsession;',
-      "protocol-imports",
-    ],
-    [
-      "a folder above, as a type",
-      "sandbox/x.ts",
-      'import type { session } from "../broker/session.ts";\nexport type X = typeof session;',
-      "sandbox-imports",
-    ],
-    [
-      "a folder above, lazily",
-      "catalog/x.ts",
-      'export const x = () => import("../cli/main.ts");',
-      "catalog-imports",
-    ],
-    [
-      "anything but protocol into the image",
-      "runner-image/x.ts",
-      'export * from "../broker/session.ts";',
-      "runner-image-imports",
-    ],
-    ["tests", "cli/x.ts", 'import { fake } from "../tests/fake.ts";\nfake;', "cli-imports"],
-    [
-      "a package that another file owns",
-      "broker/x.ts",
-      'import docker from "dockerode";\ndocker;',
-      "one-importer-of-dockerode",
-    ],
-    [
-      "the file system into codegen",
-      "codegen/x.ts",
-      'import { readFileSync } from "node:fs";\nreadFileSync;',
-      "codegen-is-pure",
-    ],
-    ["itself in a circle", "broker/x.ts", 'import { x } from "./x.ts";\nexport const y = x;', "no-cycles"],
-    ["what is not there", "broker/x.ts", 'import "./nowhere.ts";', "resolvable"],
-  ])("refuse to import %s", async (_name, file, text, rule) => {
+  it.each(PLANTED)("refuse to import %s", async (_what, file, text, rule) => {
     expect(await brokenRules(file, text)).toContain(rule);
+  });
+
+  it("are each broken by an import that is planted", () => {
+    const planted = new Set(PLANTED.map(([, , , rule]) => rule));
+    expect(forbidden.map(({ name }) => name ?? "").filter((name) => !planted.has(name))).toEqual([]);
   });
 
   it("let the owner of a package import it, and a folder what lies below it", async () => {
     const text =
-      'import docker from "dockerode";\nimport { limit } from "../protocol/limits.ts";\ndocker, limit;';
-    expect(await brokenRules("sandbox/docker-engine.ts", text)).toEqual([]);
+      'import docker from "dockerode";\nimport { limit } from "../../protocol/limits.ts";\ndocker, limit;';
+    expect(await brokenRules("sandbox/docker/docker-engine.ts", text)).toEqual([]);
+    const redacting = 'import { redact } from "../../secrets/redaction.ts";\nredact;';
+    expect(await brokenRules("upstream/listing/redact-listing.ts", redacting)).toEqual([]);
+    const client = 'import client from "@modelcontextprotocol/client";\nclient;';
+    expect(await brokenRules("upstream/mcp/client/x.ts", client)).toEqual([]);
+  });
+
+  it("let the host import what knows a language", async () => {
+    const text = 'import "../codegen/typescript/print.ts";\nimport "../execution/typescript/bundle.ts";';
+    expect(await brokenRules("host/x.ts", text)).toEqual([]);
+  });
+
+  it("let host/composition/ choose an engine, and commands tell its errors", async () => {
+    const chooses = 'export { engine } from "../../sandbox/docker/docker-engine.ts";';
+    expect(await brokenRules("host/composition/x.ts", chooses)).toEqual([]);
+    expect(await brokenRules("host/doctor/x.ts", chooses)).toEqual(["docker-is-one-engine"]);
+    const tells =
+      'export { error } from "../sandbox/sandbox-error.ts";\nexport { error as other } from "../upstream/upstream-error.ts";';
+    expect(await brokenRules("cli/x.ts", tells)).toEqual([]);
   });
 });

@@ -79,6 +79,11 @@ describe("a series", () => {
     );
   });
 
+  it("ends before a difference that is no number", () => {
+    const [one, endless] = ["0201", "ffffffffffffffff01" + "01"];
+    expect(read(Buffer.from(one + endless + one, "hex").toString("base64"))).toEqual([1]);
+  });
+
   it.each([
     ["nothing", [], ""],
     ["zero", [0], "AAE="],

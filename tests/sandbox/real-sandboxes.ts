@@ -2,31 +2,34 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { type Approver, UNASKED } from "../../broker/approvals.ts";
 import { Dispatcher } from "../../broker/dispatcher.ts";
-import { Redactor } from "../../broker/redaction.ts";
-import type { KnownTool } from "../../broker/tool-table.ts";
+import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import {
   type ExecutedProgram,
   type ExecutionLimits,
   type ExecutionParts,
   executeProgram,
 } from "../../execution/execute-program.ts";
-import type { Language } from "../../execution/program.ts";
+import type { RunRecorder } from "../../execution/record/run-recorder.ts";
+import { createTypeScript } from "../../execution/typescript/typescript.ts";
+import { currentProcess, formatIdentity } from "../../host/processes/process-identity.ts";
 import type { ConsoleEntry } from "../../protocol/console-stream.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
-import { DockerEngine } from "../../sandbox/docker-engine.ts";
-import { OWNER_LABEL } from "../../sandbox/leftovers.ts";
+import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
+import { DockerSandboxEngine, OWNER_LABEL } from "../../sandbox/docker/docker-sandbox-engine.ts";
 import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
-import { currentProcess, formatIdentity } from "../../sandbox/process-identity.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";
-import { StateDirectory } from "../../sandbox/state-directory.ts";
+import { Redactor } from "../../secrets/redaction.ts";
+import { toolOf } from "../catalog/tool-of.ts";
+import { modulesOf } from "../execution/prepare/module-texts.ts";
 
 /** Answers a call of the in-memory server `desk`. */
 export type DeskTool = (args: Record<string, unknown>) => unknown;
 
 interface RunInput {
   data?: unknown;
-  language?: Language;
+  language?: string;
   limits?: Partial<ExecutionLimits>;
   signal?: AbortSignal;
 }
@@ -45,13 +48,24 @@ const LIMITS: ExecutionLimits = {
   maxToolCalls: 1_000,
 };
 
+interface RealSandboxesOptions {
+  image?: string;
+  pids?: number;
+  /** Put over the source that starts each sandbox when it is asked for. */
+  over?: (source: OnDemandSource) => SandboxSource;
+  /** Patterns of tools that need an approval, and who is asked. */
+  ask?: string[];
+  approver?: Approver;
+  recorder?: RunRecorder;
+}
+
 /**
  * Opens real sandboxes for the tests of this `describe`, and has each test prove that it left nothing of them behind.
  * Returns the function that runs a program in one.
  */
 export function useRealSandboxes(
   tools: Record<string, DeskTool> = {},
-  options: { pids?: number } = {},
+  options: RealSandboxesOptions = {},
 ): RealSandboxes["run"] {
   let sandboxes: RealSandboxes;
   beforeAll(() => {
@@ -71,14 +85,17 @@ export class RealSandboxes {
   readonly #owner = formatIdentity(currentProcess());
   readonly #parts: ExecutionParts;
 
-  /** @param over what is put over the source that starts each sandbox when it is asked for. */
-  constructor(
-    tools: Record<string, DeskTool> = {},
-    { image = "ptc-runner", pids = 256, over = (source: OnDemandSource): SandboxSource => source } = {},
-  ) {
+  constructor(tools: Record<string, DeskTool> = {}, options: RealSandboxesOptions = {}) {
+    const {
+      image = "ptc-runner",
+      pids = 256,
+      over = (source) => source,
+      ask = [],
+      approver,
+      recorder,
+    } = options;
     const source = new OnDemandSource({
-      engine: this.#engine,
-      state: new StateDirectory(this.#base, currentProcess()),
+      engine: new DockerSandboxEngine(this.#engine, this.#base),
       owner: this.#owner,
       image,
       runtime: "runsc",
@@ -86,11 +103,13 @@ export class RealSandboxes {
     });
     this.#parts = {
       sandboxes: over(source),
+      languages: [createTypeScript({ declarations: "" })],
       modules: deskModule(Object.keys(tools)),
-      dispatcher: deskDispatcher(tools),
-      approver: { ask: async () => ({ decision: "denied", by: "nobody" }) },
+      dispatcher: deskDispatcher(tools, ask),
+      approver: approver ?? { ask: async () => UNASKED },
       redactor: new Redactor([]),
-      clock: { nowMs: () => performance.now() },
+      recorder,
+      clock: { monotonicMs: () => performance.now() },
       toolVersion: "0.0.0",
     };
   }
@@ -121,8 +140,8 @@ export class RealSandboxes {
 
   /** Containers of this process, and folders of sandboxes on its disk. */
   async leftovers(): Promise<string[]> {
-    const folders = readdirSync(join(this.#base, this.#owner));
-    return [...(await this.containers()), ...folders.filter((name) => name !== "empty" && name !== "groups")];
+    const folders = readdirSync(this.#base);
+    return [...(await this.containers()), ...folders.filter((name) => name !== "empty")];
   }
 
   close(): void {
@@ -133,23 +152,21 @@ export class RealSandboxes {
 function deskModule(tools: string[]): ExecutionParts["modules"] {
   const exports = tools.map((name) => `export const ${name} = tool<any, any>("mcp__desk__${name}");`);
   const text = ['import { tool } from "../../runtime.js";', ...exports].join("\n");
-  return {
-    declarations: "",
-    modules: () => ["desk"],
-    load: async (module) => (module === "desk" ? text : undefined),
-  };
+  return modulesOf({ desk: text });
 }
 
-function deskDispatcher(tools: Record<string, DeskTool>): Dispatcher {
-  const known = Object.keys(tools).map((name): [string, KnownTool] => {
-    const namespacedName = `mcp__desk__${name}`;
-    const schema = { inputSchema: { type: "object" }, outputSchema: undefined };
-    const rest = { server: "desk", name, definitionDigest: name, destructive: false };
-    return [namespacedName, { namespacedName, ...rest, ...schema }];
-  });
+function deskDispatcher(tools: Record<string, DeskTool>, ask: string[]): Dispatcher {
+  const known = Object.keys(tools).map((name) => toolOf("desk", name));
   return new Dispatcher({
-    tools: new Map(known),
-    policy: { allow: undefined, block: [], ask: [], neverAsk: [] },
+    context: { principal: "local", source: "run" },
+    tools: new Map(known.map((tool) => [tool.namespacedName, tool])),
+    authorizer: new PolicyAuthorizer({
+      allow: undefined,
+      block: [],
+      ask,
+      neverAsk: [],
+      byDefault: "annotated",
+    }),
     validator: { check: async () => undefined, close: async () => {} },
     servers: {
       connect: async () => ({

@@ -1,5 +1,5 @@
 import type { TestProject } from "vitest/node";
-import { DockerEngine } from "../../sandbox/docker-engine.ts";
+import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
 
 const OLDEST_NODE = 22;

@@ -1,14 +1,18 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Database } from "../../../archive/database.ts";
-import { exportRuns } from "../../../archive/export-runs.ts";
+import type { ArchiveStore } from "../../../archive/archive-store.ts";
+import { allRuns } from "../../../archive/reading/all-runs.ts";
+import type { DamagedRun } from "../../../archive/reading/damaged-run.ts";
+import { jsonLine } from "../../../base/json/json-line.ts";
+import { countNoun } from "../../../base/text/count-noun.ts";
+import { writeRunFile } from "../../../host/run-files.ts";
+import { parseMoment } from "../../arguments/since.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
-import { parseMoment } from "../../since.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
-import { count } from "../../terminal.ts";
-import { withArchive } from "./open-archive.ts";
-import { allRuns, selectRuns } from "./select-run.ts";
+import { selectRunIds } from "./select-run.ts";
+import { tellDamaged } from "./tell-damaged.ts";
+import { withArchive } from "./with-archive.ts";
 
 interface ExportFlags {
   config?: string;
@@ -44,25 +48,37 @@ async function exportTo(
   const ways = [references.length > 0, flags.since !== undefined, flags.all === true];
   if (ways.filter(Boolean).length !== 1)
     throw new UsageError("say what to export: runs, or --since, or --all");
-  const sinceMs = flags.since === undefined ? 0 : parseMoment("--since", flags.since, Date.now());
+  const filter =
+    flags.since === undefined ? {} : { sinceMs: parseMoment("--since", flags.since, Date.now()) };
   const path = resolve(cwd(), flags.out);
   if (existsSync(path)) throw new UsageError(`--out: ${flags.out} is there already; give another name`);
-  return withArchive(flags, surroundings, async (db) => {
-    if (db === undefined) return EXIT.usage;
-    const runIds = selectIds(db, references, sinceMs);
-    if (runIds.length === 0) throw new UsageError("no archived run matches: nothing was written");
-    await exportRuns(db, runIds, path);
-    if (flags.json) await write(stdout, `${JSON.stringify({ file: flags.out, exported: runIds })}\n`);
-    await write(stderr, `ptc: wrote ${count(runIds.length, "run")} to ${flags.out}\n`);
-    return EXIT.done;
+  return withArchive(flags, surroundings, async (archive) => {
+    if (archive === undefined) return EXIT.usage;
+    const unlisted: DamagedRun[] = [];
+    const runIds = await selectIds(archive, references, filter, (run) => void unlisted.push(run));
+    if (runIds.length === 0 && unlisted.length === 0)
+      throw new UsageError("no archived run matches: nothing was written");
+    const { exported, damaged } = await writeRunFile(archive, runIds, path);
+    const leftOut = [...unlisted, ...damaged];
+    if (flags.json)
+      await write(
+        stdout,
+        `${jsonLine({ file: flags.out, exported, ...(leftOut.length > 0 && { damaged: leftOut }) })}\n`,
+      );
+    await write(stderr, `ptc: wrote ${countNoun(exported.length, "run")} to ${flags.out}\n`);
+    await tellDamaged(leftOut, surroundings);
+    return leftOut.length === 0 ? EXIT.done : EXIT.failed;
   });
 }
 
-/** Each once, however it was named. */
-function selectIds(db: Database, references: readonly string[], sinceMs: number): string[] {
-  const runs =
-    references.length > 0
-      ? references.flatMap((reference) => selectRuns(db, reference))
-      : [...allRuns(db, { sinceMs })];
-  return [...new Set(runs.map(({ run_id }) => run_id))];
+async function selectIds(
+  archive: ArchiveStore,
+  references: readonly string[],
+  filter: { sinceMs?: number },
+  onDamaged: (run: DamagedRun) => void,
+): Promise<string[]> {
+  if (references.length > 0) return selectRunIds(archive, references);
+  const runIds: string[] = [];
+  for await (const { run_id: runId } of allRuns(archive, filter, onDamaged)) runIds.push(runId);
+  return runIds;
 }

@@ -1,14 +1,16 @@
-import type { Database } from "../../../archive/database.ts";
-import { type ListedRun, listRuns, type RunFilter } from "../../../archive/list-runs.ts";
+import type { ArchiveStore } from "../../../archive/archive-store.ts";
+import type { ListedRun, PageFilter, RunPage } from "../../../archive/reading/listed-run.ts";
+import { jsonLine } from "../../../base/json/json-line.ts";
 import { FailureType } from "../../../protocol/failure.ts";
+import { parseMoment } from "../../arguments/since.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
 import { renderRunList } from "../../run-report/list-text.ts";
-import { parseMoment } from "../../since.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
-import { terminalOf } from "../../terminal.ts";
-import { withArchive } from "./open-archive.ts";
+import { terminalOf } from "../../terminal/terminal.ts";
 import { selectRun } from "./select-run.ts";
+import { tellDamaged } from "./tell-damaged.ts";
+import { withArchive } from "./with-archive.ts";
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100_000;
@@ -47,29 +49,44 @@ export const defineList: DefineCommand = (runs, surroundings, finish) => {
 };
 
 async function list(flags: ListFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const { stdout, stderr, env } = surroundings;
   const nowMs = Date.now();
   const filter = parseFilter(flags, nowMs);
-  return withArchive(flags, surroundings, async (db) => {
-    const runs =
-      db === undefined ? [] : listRuns(db, { ...filter, ...inputOf(db, flags), limit: filter.limit + 1 });
-    const shown = runs.slice(0, filter.limit);
-    await write(
-      stdout,
-      flags.json
-        ? `${JSON.stringify(shown.map(describe))}\n`
-        : renderRunList(shown, terminalOf(stdout, env), nowMs),
-    );
-    if (runs.length > shown.length) {
-      await write(stderr, `ptc: the newest ${shown.length}; --limit shows more\n`);
-    } else if (db !== undefined && shown.length === 0) {
-      await write(stderr, "ptc: no archived run matches\n");
-    }
-    return EXIT.done;
-  });
+  return withArchive(flags, surroundings, (archive) =>
+    listRuns(archive, { ...flags, filter, nowMs }, surroundings),
+  );
 }
 
-function parseFilter({ status, tool, server, since, until, limit }: ListFlags, nowMs: number): RunFilter {
+/**
+ * Prints the archived runs that match `filter`; none when there is no archive. `digest` is a reference to an input, of which
+ * the runs must be.
+ *
+ * @throws UsageError, ArchiveError
+ */
+export async function listRuns(
+  archive: Pick<ArchiveStore, "find" | "list"> | undefined,
+  { digest, json, filter, nowMs }: Pick<ListFlags, "digest" | "json"> & { filter: PageFilter; nowMs: number },
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { stdout, stderr, env } = surroundings;
+  const matching = archive === undefined ? filter : { ...filter, ...(await inputOf(archive, digest)) };
+  const { runs: shown, damaged, next } = (await archive?.list(matching)) ?? NOTHING;
+  const after = next === undefined ? undefined : await archive?.list({ ...matching, before: next, limit: 1 });
+  await write(
+    stdout,
+    json ? `${jsonLine(shown.map(describe))}\n` : renderRunList(shown, terminalOf(stdout, env), nowMs),
+  );
+  await tellDamaged(damaged, surroundings);
+  if (after?.next !== undefined) {
+    await write(stderr, `ptc: the newest ${shown.length}; --limit shows more\n`);
+  } else if (archive !== undefined && shown.length + damaged.length === 0) {
+    await write(stderr, "ptc: no archived run matches\n");
+  }
+  return damaged.length === 0 ? EXIT.done : EXIT.failed;
+}
+
+const NOTHING: RunPage = { runs: [], damaged: [], next: undefined };
+
+function parseFilter({ status, tool, server, since, until, limit }: ListFlags, nowMs: number): PageFilter {
   if (status !== undefined && !STATUSES.includes(status)) {
     throw new UsageError(`--status: '${status.slice(0, 40)}' is not one of ${STATUSES.join(", ")}`);
   }
@@ -90,8 +107,11 @@ function parseLimit(text: string | undefined): number {
   throw new UsageError(`--limit: '${text.slice(0, 40)}' is not a whole number from 1 to ${MAX_LIMIT}`);
 }
 
-function inputOf(db: Database, { digest }: ListFlags): { inputDigest?: string } {
-  return digest === undefined ? {} : { inputDigest: selectRun(db, digest).run.input_digest };
+async function inputOf(
+  archive: Pick<ArchiveStore, "find">,
+  digest: string | undefined,
+): Promise<{ inputDigest?: string }> {
+  return digest === undefined ? {} : { inputDigest: (await selectRun(archive, digest)).run.input_digest };
 }
 
 function describe(run: ListedRun) {

@@ -1,10 +1,12 @@
-import { type Pruned, pruneRuns } from "../../../archive/prune.ts";
+import type { ArchiveStore, Pruned } from "../../../archive/archive-store.ts";
+import { jsonLine } from "../../../base/json/json-line.ts";
+import { countNoun } from "../../../base/text/count-noun.ts";
+import { formatBytes } from "../../../host/run-report/quantities.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
-import { formatBytes } from "../../run-report/quantities.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
-import { count } from "../../terminal.ts";
-import { withArchiveToChange } from "./open-archive.ts";
+import { selectRunIds } from "./select-run.ts";
+import { withArchive } from "./with-archive.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const MAX_DAYS = 36_500;
@@ -19,7 +21,8 @@ interface PruneFlags {
 export const definePrune: DefineCommand = (runs, surroundings, finish) => {
   runs
     .command("prune")
-    .description("delete old runs, and whatever only they hold")
+    .description("delete old runs, or those that are named, and whatever only they hold")
+    .argument("[refs...]", "input digests (every run of it), run ids, or the beginning of one")
     .option("--config <file>", "configuration file")
     .option(
       "--keep-days <number>",
@@ -27,31 +30,39 @@ export const definePrune: DefineCommand = (runs, surroundings, finish) => {
     )
     .option("--json", "print what was deleted as JSON")
     .addHelpText("after", "\nExample:\n  ptc runs prune --keep-days 7\n")
-    .action(async (flags: PruneFlags) => {
-      finish(await prune(flags, surroundings));
+    .action(async (refs: string[], flags: PruneFlags) => {
+      finish(await prune(refs, flags, surroundings));
     });
 };
 
-async function prune(flags: PruneFlags, surroundings: Surroundings): Promise<ExitCode> {
+async function prune(
+  references: readonly string[],
+  flags: PruneFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
   const nowMs = Date.now();
   const chosenDays = parseDays(flags.keepDays);
-  return withArchiveToChange(flags, surroundings, async (db, configuration) => {
-    const keepDays = chosenDays ?? configuration.archive.keepDays;
-    const beforeMs = Math.max(0, nowMs - keepDays * DAY_MS);
-    const pruned: Pruned =
-      db === undefined ? { runs: 0, blobs: 0, bytes: 0 } : pruneRuns(db, { beforeMs, nowMs });
+  const named = references.length > 0;
+  if (named && chosenDays !== undefined) throw new UsageError("--keep-days: give runs or days, not both");
+  return withArchive(flags, surroundings, async (archive, configuration) => {
+    const keepDays = named ? 0 : (chosenDays ?? configuration.archive.keepDays);
+    // When no days are kept, everything is deleted, including runs whose dates lie in the future.
+    const beforeMs = keepDays === 0 ? Number.POSITIVE_INFINITY : Math.max(0, nowMs - keepDays * DAY_MS);
+    const prunedFrom = async (there: ArchiveStore): Promise<Pruned> =>
+      named ? there.delete(await selectRunIds(there, references), nowMs) : there.prune({ beforeMs, nowMs });
+    const pruned = archive === undefined ? { runs: 0, blobs: 0, bytes: 0 } : await prunedFrom(archive);
     await write(
       surroundings.stdout,
-      flags.json ? `${JSON.stringify(pruned)}\n` : `${describe(pruned, keepDays)}\n`,
+      flags.json ? `${jsonLine(pruned)}\n` : `${describe(pruned, keepDays)}\n`,
     );
     return EXIT.done;
   });
 }
 
 function describe({ runs, blobs, bytes }: Pruned, keepDays: number): string {
-  const older = keepDays === 0 ? "" : ` older than ${count(keepDays, "day")}`;
+  const older = keepDays === 0 ? "" : ` older than ${countNoun(keepDays, "day")}`;
   if (runs === 0) return `no run${older} to delete`;
-  return `deleted ${count(runs, "run")}${older} and ${count(blobs, "value")} of theirs, ${formatBytes(bytes)} on disk`;
+  return `deleted ${countNoun(runs, "run")}${older} and ${countNoun(blobs, "value")} of theirs, ${formatBytes(bytes)} on disk`;
 }
 
 function parseDays(text: string | undefined): number | undefined {

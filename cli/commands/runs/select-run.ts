@@ -1,18 +1,20 @@
-import type { Database } from "../../../archive/database.ts";
-import { findRuns } from "../../../archive/find-runs.ts";
-import { type ListedRun, listRuns } from "../../../archive/list-runs.ts";
+import type { ArchiveStore } from "../../../archive/archive-store.ts";
+import type { ListedRun } from "../../../archive/reading/listed-run.ts";
+import type { FoundRuns } from "../../../archive/reading/run-reference.ts";
 import { UsageError } from "../../exit-code.ts";
 
-const PAGE = 1_000;
 const MAX_NAMED = 5;
 
 /**
- * The run that a person means: of several runs of one input the newest. `others` tells of the rest, in one line.
+ * Finds the run that a reference means: of several runs of one input the newest. `others` mentions the rest in one line.
  *
- * @throws UsageError when there is none, or it could be several; ArchiveError `bad-reference`.
+ * @throws UsageError when there is none or the reference is ambiguous; ArchiveError `bad-reference`.
  */
-export function selectRun(db: Database, reference: string): { run: ListedRun; others?: string } {
-  const found = findRuns(db, reference);
+export async function selectRun(
+  archive: Pick<ArchiveStore, "find">,
+  reference: string,
+): Promise<{ run: ListedRun; others?: string }> {
+  const found = await archive.find(reference);
   if (found.kind === "one") return { run: found.run };
   const [run, ...rest] = found.kind === "many" ? found.runs : [];
   if (found.kind !== "many" || run === undefined) throw notOne(reference, found);
@@ -26,35 +28,25 @@ export function selectRun(db: Database, reference: string): { run: ListedRun; ot
 }
 
 /**
- * All runs that a person means: of an input digest every run of it, the newest first.
+ * Finds the distinct ids of all runs that references mean, including damaged runs. An input digest means every run of it.
  *
- * @throws UsageError when there is none, or it could be several inputs or runs; ArchiveError `bad-reference`.
+ * @throws UsageError when a reference matches none; ArchiveError `bad-reference`, also for an ambiguous one.
  */
-export function selectRuns(db: Database, reference: string): ListedRun[] {
-  const found = findRuns(db, reference);
-  if (found.kind === "one") return [found.run];
-  if (found.kind === "many") return [...allRuns(db, { inputDigest: found.inputDigest })];
-  throw notOne(reference, found);
-}
-
-/** Every run that matches, the newest first, a page at a time. */
-export function* allRuns(
-  db: Database,
-  filter: { sinceMs?: number; inputDigest?: string },
-  pageSize = PAGE,
-): Generator<ListedRun> {
-  let last: ListedRun | undefined;
-  for (;;) {
-    const before = last === undefined ? {} : { before: { startedAt: last.started_at, runId: last.run_id } };
-    const page = listRuns(db, { ...filter, ...before, limit: pageSize });
-    yield* page;
-    last = page.at(-1);
-    if (last === undefined || page.length < pageSize) return;
+export async function selectRunIds(
+  archive: Pick<ArchiveStore, "findIds">,
+  references: readonly string[],
+): Promise<string[]> {
+  const selected = new Set<string>();
+  for (const reference of references) {
+    const runIds = await archive.findIds(reference);
+    if (runIds.length === 0) throw notOne(reference, { kind: "none" });
+    for (const runId of runIds) selected.add(runId);
   }
+  return [...selected];
 }
 
-/** The reference has been checked: it holds nothing but digits and letters. */
-function notOne(reference: string, found: ReturnType<typeof findRuns>): UsageError {
+/** The reference needs no escaping: one that was looked up has only digits, letters, dashes and a colon. */
+function notOne(reference: string, found: FoundRuns): UsageError {
   if (found.kind !== "ambiguous") {
     return new UsageError(
       `no run or input begins with ${reference}; \`ptc runs list\` shows what is archived`,

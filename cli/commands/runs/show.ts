@@ -1,14 +1,16 @@
 import type { Writable } from "node:stream";
-import { type ArchivedRun, readRun } from "../../../archive/read-run.ts";
+import type { ArchiveStore } from "../../../archive/archive-store.ts";
+import type { ArchivedRun } from "../../../archive/reading/archived-run.ts";
+import { jsonLine } from "../../../base/json/json-line.ts";
+import { readPageAssets } from "../../../server/pages/page-assets.ts";
+import { renderRunPage } from "../../../server/pages/run-page.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
-import { readPageAssets } from "../../run-report/page-assets.ts";
-import { renderRunPage } from "../../run-report/run-page.ts";
 import { renderRunText } from "../../run-report/run-text.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
-import { terminalOf } from "../../terminal.ts";
-import { withArchive } from "./open-archive.ts";
+import { terminalOf } from "../../terminal/terminal.ts";
 import { selectRun } from "./select-run.ts";
+import { withArchive } from "./with-archive.ts";
 import { writePage } from "./write-page.ts";
 
 interface ShowFlags {
@@ -33,22 +35,32 @@ export const defineShow: DefineCommand = (runs, surroundings, finish) => {
 };
 
 async function show(reference: string, flags: ShowFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const { stdout, stderr, env } = surroundings;
   if (flags.html !== undefined && flags.json) throw new UsageError("--html and --json: give one of them");
-  return withArchive(flags, surroundings, async (db) => {
-    if (db === undefined) return EXIT.usage;
-    const { run: listed, others } = selectRun(db, reference);
-    const run = readRun(db, listed.run_id);
-    if (flags.html !== undefined)
-      await writePage(flags.html, renderRunPage(run, readPageAssets()), surroundings);
-    else if (flags.json) await writeJson(run, stdout);
-    else await write(stdout, renderRunText(run, terminalOf(stdout, env), Date.now()));
-    if (others !== undefined) await write(stderr, `ptc: ${others}\n`);
+  return withArchive(flags, surroundings, async (archive) => {
+    if (archive === undefined) return EXIT.usage;
+    await showRun(archive, reference, flags, surroundings);
     return EXIT.done;
   });
 }
 
-/** Call by call: all results of a run together may be more than a string can hold. */
+/** Prints the run that a reference means, in the requested form. @throws UsageError, ArchiveError */
+export async function showRun(
+  archive: Pick<ArchiveStore, "find" | "read">,
+  reference: string,
+  flags: ShowFlags,
+  surroundings: Surroundings,
+): Promise<void> {
+  const { stdout, stderr, env } = surroundings;
+  const { run: listed, others } = await selectRun(archive, reference);
+  const run = await archive.read(listed.run_id);
+  if (flags.html !== undefined)
+    await writePage(flags.html, await renderRunPage(run, readPageAssets()), surroundings);
+  else if (flags.json) await writeJson(run, stdout);
+  else await write(stdout, await renderRunText(run, terminalOf(stdout, env), Date.now()));
+  if (others !== undefined) await write(stderr, `ptc: ${others}\n`);
+}
+
+/** Writes the JSON call by call, because all results together may be longer than a string can be. */
 async function writeJson(run: ArchivedRun, stdout: Writable): Promise<void> {
   const { record, recordDigest, importedAt, origin, code, data, consoleText, envelope, environment } = run;
   const { calls, ...facts } = record;
@@ -63,17 +75,17 @@ async function writeJson(run: ArchivedRun, stdout: Writable): Promise<void> {
     envelope,
     environment,
   };
-  await write(stdout, `${JSON.stringify(head).slice(0, -1)},"calls":[`);
+  await write(stdout, `${jsonLine(head).slice(0, -1)},"calls":[`);
   for (const [index, call] of calls.entries()) {
     const { arguments: argumentsDigest, outcome: outcomeDigest, ...callFacts } = call;
     const values = {
       ...callFacts,
       arguments_digest: argumentsDigest,
       outcome_digest: outcomeDigest,
-      arguments: run.argumentsOf(call),
-      outcome: run.outcomeOf(call),
+      arguments: await run.argumentsOf(call),
+      outcome: await run.outcomeOf(call),
     };
-    await write(stdout, `${index === 0 ? "" : ","}${JSON.stringify(values)}`);
+    await write(stdout, `${index === 0 ? "" : ","}${jsonLine(values)}`);
   }
   await write(stdout, "]}\n");
 }

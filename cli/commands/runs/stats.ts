@@ -1,14 +1,16 @@
-import { readStats, type Stats } from "../../../archive/stats.ts";
+import type { Stats } from "../../../archive/reading/run-stats.ts";
+import { jsonLine } from "../../../base/json/json-line.ts";
+import { countNoun } from "../../../base/text/count-noun.ts";
+import { estimateTokens } from "../../../host/run-report/quantities.ts";
+import { readPageAssets } from "../../../server/pages/page-assets.ts";
+import { renderStatsPage } from "../../../server/pages/stats-page.ts";
+import { parseMoment } from "../../arguments/since.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
-import { readPageAssets } from "../../run-report/page-assets.ts";
-import { estimateTokens } from "../../run-report/quantities.ts";
-import { renderStatsPage } from "../../run-report/stats-page.ts";
 import { renderStatsText } from "../../run-report/stats-text.ts";
-import { parseMoment } from "../../since.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
-import { terminalOf } from "../../terminal.ts";
-import { withArchive } from "./open-archive.ts";
+import { terminalOf } from "../../terminal/terminal.ts";
+import { withArchive } from "./with-archive.ts";
 import { writePage } from "./write-page.ts";
 
 interface StatsFlags {
@@ -38,15 +40,21 @@ async function stats(flags: StatsFlags, surroundings: Surroundings): Promise<Exi
   const nowMs = Date.now();
   if (flags.html !== undefined && flags.json) throw new UsageError("--html and --json: give one of them");
   const since = flags.since === undefined ? {} : { sinceMs: parseMoment("--since", flags.since, nowMs) };
-  return withArchive(flags, surroundings, async (db) => {
-    if (db === undefined) return EXIT.done;
-    const counted = readStats(db, since);
-    if (flags.json) await write(stdout, `${JSON.stringify(describe(counted))}\n`);
+  return withArchive(flags, surroundings, async (archive) => {
+    if (archive === undefined) return EXIT.done;
+    const counted = await archive.stats(since);
+    if (flags.json) await write(stdout, `${jsonLine(describe(counted))}\n`);
     else if (counted.runs === 0) await write(stderr, "ptc: no archived run matches\n");
     else if (flags.html !== undefined)
       await writePage(flags.html, renderStatsPage(counted, readPageAssets(), nowMs), surroundings);
     else await write(stdout, renderStatsText(counted, terminalOf(stdout, env)));
-    return EXIT.done;
+    if (counted.undated === 0) return EXIT.done;
+    const runs = countNoun(counted.undated, "run");
+    await write(
+      stderr,
+      `ptc: ${runs} left out that started at no date; \`ptc runs verify\` names what is damaged\n`,
+    );
+    return EXIT.failed;
   });
 }
 

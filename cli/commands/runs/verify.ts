@@ -1,9 +1,10 @@
-import { verifyArchive } from "../../../archive/verify.ts";
+import { jsonLine } from "../../../base/json/json-line.ts";
+import { countNoun } from "../../../base/text/count-noun.ts";
+import { oneLine } from "../../../base/text/one-line.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode } from "../../exit-code.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
-import { count, oneLine } from "../../terminal.ts";
-import { withArchive } from "./open-archive.ts";
+import { withArchive } from "./with-archive.ts";
 
 interface VerifyFlags {
   config?: string;
@@ -27,20 +28,20 @@ export const defineVerify: DefineCommand = (runs, surroundings, finish) => {
 
 async function verify(flags: VerifyFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
-  return withArchive(flags, surroundings, async (db) => {
-    if (db === undefined) return EXIT.done;
-    const verification = verifyArchive(db);
+  return withArchive(flags, surroundings, async (archive) => {
+    if (archive === undefined) return EXIT.done;
+    const verification = await archive.verify();
     const { runs, blobs, problems, head } = verification;
-    const checked = `${count(runs, "run")} and ${count(blobs, "value")}`;
+    const checked = `${countNoun(runs, "run")} and ${countNoun(blobs, "value")}`;
     if (flags.json) {
-      await write(stdout, `${JSON.stringify(verification)}\n`);
+      await write(stdout, `${jsonLine(verification)}\n`);
     } else if (problems.length === 0) {
       await write(stdout, `${checked} are as they were archived; the newest record's link is ${head}\n`);
     } else {
       await write(stdout, problems.map((problem) => `${oneLine(problem)}\n`).join(""));
       await write(
         stderr,
-        `ptc: of ${checked}, ${count(problems.length, "thing")} not as archived: do not trust them\n`,
+        `ptc: of ${checked}, ${countNoun(problems.length, "thing")} not as archived: do not trust them\n`,
       );
     }
     return problems.length === 0 ? EXIT.done : EXIT.failed;

@@ -1,15 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { formatBytes } from "../../../host/run-report/quantities.ts";
 import { UsageError } from "../../exit-code.ts";
-import { formatBytes } from "../../run-report/quantities.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
 
 /**
- * Writes a page, for its owner alone: it holds what servers answered. All of it or nothing; a page that was there is
- * replaced.
+ * Writes a page that only its owner can read, because it contains what servers answered. An existing page is replaced; when
+ * writing fails, it is left as it was.
  *
- * @throws UsageError when it cannot be written there.
+ * @throws UsageError when the page cannot be written.
  */
 export async function writePage(file: string, page: string, { stderr, cwd }: Surroundings): Promise<void> {
   const path = resolve(cwd(), file);

@@ -1,10 +1,7 @@
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { meanNdcg, readSearchSets } from "../../../bench/search.ts";
+import { searchSetsFolder as folder, meanNdcg, readSearchSets } from "./search-sets.ts";
 
-/** A folder for each set of queries and the tools that answer them. */
-const folder = process.env.PTC_SEARCH_SETS ?? resolve(import.meta.dirname, "../../../../shared/data/search");
 const present = existsSync(folder);
 
 describe.skipIf(!present)(`search quality${present ? "" : ` (skipped: no folder ${folder})`}`, () => {

@@ -1,0 +1,103 @@
+import type { ArchivedRun } from "./reading/archived-run.ts";
+import type { PageFilter, RunPage } from "./reading/listed-run.ts";
+import type { FoundRuns } from "./reading/run-reference.ts";
+import type { Stats } from "./reading/run-stats.ts";
+import type { RunIntake, RunOrigin } from "./run-intake.ts";
+import type { CallToArchive, RunToArchive } from "./run-to-archive.ts";
+
+/**
+ * Archived runs, independent of where they are stored. Runs are a chain of records (`chain`), each of which names everything
+ * else by its digest (`run-record`).
+ *
+ * Every method that returns a promise may reject with an `ArchiveError`. Its code says what is wrong: with the archive
+ * (`unavailable`, `foreign`, `newer`, `unsafe`, `unwritable`, `busy`, `full`, `corrupt`, `failed`), or with the request, as
+ * documented below. Methods that read or delete reject with `missing` while nothing was ever archived; the first run that is
+ * archived creates the archive.
+ */
+export interface ArchiveStore extends RunArchiver {
+  /** Whether anything was ever archived here. Rejects if the archive exists and cannot be read. */
+  exists(): Promise<boolean>;
+  /** A page of the matching runs, newest first, and those among them that cannot be listed. */
+  list(filter: PageFilter): Promise<RunPage>;
+  /**
+   * Finds runs by input digest (`sha256:<hex>`), by run id, or by a prefix of either of at least four characters. Rejects
+   * with `bad-reference` for anything else, and with `tampered` when none of the runs found can be listed.
+   */
+  find(reference: string): Promise<FoundRuns>;
+  /**
+   * The ids of all runs that a reference means, including damaged runs: for an input digest every run of it. Empty when
+   * there are none. Rejects with `bad-reference`, also for an ambiguous reference.
+   */
+  findIds(reference: string): Promise<string[]>;
+  /**
+   * Reads one run and checks all of it. Rejects with `tampered` or `corrupt`, naming what differs from what was archived,
+   * and with `missing` for an unknown run id.
+   */
+  read(runId: string): Promise<ArchivedRun>;
+  /** Counts over the runs that started at `sinceMs` or later, in milliseconds since 1970. */
+  stats(filter: { sinceMs?: number }): Promise<Stats>;
+  /**
+   * Checks every record and all that it names, that no record is missing from the chain, and that there is nothing else.
+   * Problems are part of the result.
+   */
+  verify(): Promise<Verification>;
+  /** Deletes old runs and the values that only they used. Each run leaves its entry in the chain. */
+  prune(options: PruneOptions): Promise<Pruned>;
+  /** Deletes runs by their ids in the same way, including damaged runs. */
+  delete(runIds: readonly string[], nowMs: number): Promise<Pruned>;
+  /** Begins to import runs of another archive. Creates this archive if necessary. */
+  takeIn(origin: RunOrigin): Promise<RunIntake>;
+}
+
+/** Archives runs while they go on. Failures of the archive are reported only at the end of a run. */
+export interface RunArchiver {
+  /** Begins to archive a run. Never throws. */
+  begin(runId: string): PendingRun;
+  /** Resolves when every finished run is archived or has failed to be. Unfinished runs are not archived. */
+  close(): Promise<void>;
+}
+
+/** One run that is being archived. */
+export interface PendingRun {
+  /**
+   * Adds a completed call. Resolves when there is room for more. Awaiting it bounds the memory of a run whose results arrive
+   * faster than they are stored. Never rejects.
+   */
+  addCall(call: CallToArchive): Promise<void>;
+  /** Archives the run completely or not at all. Never rejects: a failure is one line for a person. */
+  finish(run: RunToArchive): Promise<ArchiveResult>;
+  /** Ends the run without archiving it. */
+  discard(): void;
+}
+
+export type ArchiveResult = { ok: true; recordDigest: string } | { ok: false; message: string };
+
+export interface PruneOptions {
+  /**
+   * Runs older than this, in milliseconds since 1970, are deleted; `Infinity` deletes all runs, whatever their dates. The
+   * age of a run counts from its start, that of an imported run from its import.
+   */
+  beforeMs: number;
+  nowMs: number;
+}
+
+/** What went with runs that were deleted. */
+export interface Pruned {
+  runs: number;
+  /** The number of values that only the deleted runs used. */
+  blobs: number;
+  /** The size of those values as they were stored. */
+  bytes: number;
+}
+
+/** What was found when everything in an archive was checked. */
+export interface Verification {
+  runs: number;
+  blobs: number;
+  /** Entries of pruned runs in the chain, except those at its beginning. */
+  pruned: number;
+  /** One line for each difference from what was archived. */
+  problems: string[];
+  /** The link of the newest record. A copy kept elsewhere proves later that nothing before it was rewritten. */
+  head: string;
+}

@@ -1,0 +1,60 @@
+import { visibleLine } from "../../base/text/visible-text.ts";
+import type { CallDecision } from "../../protocol/call-decision.ts";
+import type { FailureType } from "../../protocol/failure.ts";
+
+/** The facts of a run that every line contains. */
+export interface AuditedRun {
+  runId: string;
+  traceId: string;
+  principal: string;
+  /** The run's input digest. */
+  codeDigest: string;
+}
+
+export interface AuditedCall {
+  server: string;
+  tool: string;
+  /** Whether the tool exists. If not, the program invented its name. */
+  known: boolean;
+  argumentsDigest: string;
+  resultBytes: number;
+  durationMs: number;
+  decision: CallDecision;
+  /** Who or what answered the question, if one was asked. */
+  approver?: string | undefined;
+  redactions: number;
+}
+
+export interface AuditedEnding {
+  outcome: "ok" | FailureType;
+  calls: number;
+  durationMs: number;
+  redactions: number;
+}
+
+export type AuditMembers = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** The longest text in a line, because names come from servers. */
+const MAX_TEXT_CHARS = 256;
+
+/** The longest name that a program invented. */
+const MAX_MADE_UP_CHARS = 128;
+
+/** Renders one line with its line feed. It is bounded, and has only visible characters, also after its JSON is decoded. */
+export function renderAuditLine(members: AuditMembers): string {
+  const bounded = Object.entries(members).map(([name, value]) => [name, boundText(value, MAX_TEXT_CHARS)]);
+  return `${JSON.stringify(Object.fromEntries(bounded))}\n`;
+}
+
+/** A name that a program invented, already redacted, in the form of a line. */
+export function boundMadeUpName(name: string): string {
+  return boundText(name, MAX_MADE_UP_CHARS);
+}
+
+function boundText<T extends AuditMembers[string]>(value: T, maxChars: number): T | string {
+  if (typeof value !== "string") return value;
+  // One invisible character becomes up to ten visible ones.
+  const shown = visibleLine(value.slice(0, maxChars));
+  if (value.length <= maxChars && shown.length <= maxChars) return shown;
+  return `${shown.slice(0, maxChars)}... (${value.length} characters)`;
+}

@@ -1,0 +1,96 @@
+import { messageOf } from "../base/error-message.ts";
+import { canonicalJson } from "../protocol/canonical-json.ts";
+import type { Envelope } from "../protocol/envelope.ts";
+import { ArchiveError } from "./archive-error.ts";
+import { parseArchived, parseJson } from "./archived-json.ts";
+import { wrongNumbers } from "./run-contents.ts";
+import { ArchivedOutcome, type CallFacts, type CallRecord, findMisplaced, RunRecord } from "./run-record.ts";
+import {
+  boundWhy,
+  type CallToArchive,
+  NO_ARGUMENTS,
+  type RunToArchive,
+  unkeptOutcome,
+} from "./run-to-archive.ts";
+
+/**
+ * Builds the record of a run.
+ *
+ * @param put stores a JSON text and returns its digest.
+ * @throws ArchiveError `failed` for a run that readers would reject as tampered with.
+ */
+export function buildRecord(
+  run: RunToArchive,
+  calls: readonly CallRecord[],
+  put: (json: string) => string,
+): RunRecord {
+  const { facts, envelope } = run;
+  if (envelope.run_id !== facts.run_id || envelope.input_digest !== facts.input_digest) {
+    throw new ArchiveError("failed", `the envelope handed over for run ${facts.run_id} is another run's`);
+  }
+  const record: RunRecord = {
+    format: 1,
+    ...facts,
+    code: put(JSON.stringify(run.code)),
+    data: put(run.dataJson),
+    console: put(JSON.stringify(run.consoleText)),
+    envelope: put(JSON.stringify(envelope)),
+    environment: put(run.environmentJson),
+    modules: run.modules.map(({ module, text }) => ({ module, digest: put(JSON.stringify(text)) })),
+    calls: calls.toSorted((a, b) => a.seq - b.seq),
+  };
+  checkRecord(record, envelope);
+  return record;
+}
+
+/**
+ * Stores the values of a call. When a value cannot be stored, the rest of the run still is, and the facts say why the value
+ * is missing.
+ *
+ * @param put stores a JSON text. Its error `unkeepable` concerns only that text.
+ * @throws ArchiveError of any other code, from `put`.
+ */
+export function keepValues<Kept>(
+  { facts, argumentsJson, outcomeJson }: CallToArchive,
+  put: (json: string) => Kept,
+): { facts: CallFacts; arguments: Kept; outcome: Kept } {
+  // Arguments are stored in canonical form, so that their digest is the one by which a replay finds them.
+  const args = putOr(put, () => canonicalJson(parseArchived(argumentsJson)), NO_ARGUMENTS);
+  const outcome = putOr(put, () => checkOutcome(outcomeJson, facts.ok), unkeptOutcome(facts.ok));
+  const unkept = facts.unkept ?? args.why ?? outcome.why;
+  return {
+    facts: unkept === undefined ? facts : { ...facts, unkept: boundWhy(unkept) },
+    arguments: args.kept,
+    outcome: outcome.kept,
+  };
+}
+
+function putOr<Kept>(
+  put: (json: string) => Kept,
+  json: () => string,
+  otherwise: string,
+): { kept: Kept; why?: string } {
+  try {
+    return { kept: put(json()) };
+  } catch (error) {
+    // A failure of the archive itself concerns the whole run.
+    if (error instanceof ArchiveError && error.code !== "unkeepable") throw error;
+    return { kept: put(otherwise), why: messageOf(error) };
+  }
+}
+
+/** Checks a failed outcome, whose parts come from programs and servers. It is small. */
+function checkOutcome(json: string, ok: boolean): string {
+  if (ok || parseJson(ArchivedOutcome, json)?.ok === false) return json;
+  throw new ArchiveError("unkeepable", "a failure of another form cannot be archived");
+}
+
+function checkRecord(record: RunRecord, envelope: Envelope): void {
+  const [issue] = RunRecord.safeParse(record).error?.issues ?? [];
+  const twice = findMisplaced(record.calls);
+  const [wrong] = issue === undefined ? wrongNumbers(envelope) : [issue.path.join(".")];
+  if (wrong === undefined && twice === undefined) return;
+  const what = wrong === undefined ? `two calls ${twice?.seq}` : `a wrong ${wrong}`;
+  const message = `run ${record.run_id} was handed over with ${what}: it was not archived`;
+  throw new ArchiveError("failed", message);
+}

@@ -1,0 +1,57 @@
+import * as z from "zod/mini";
+
+const count = z.int();
+
+export const ToolStats = z.object({
+  tool: z.string(),
+  server: z.string(),
+  /** Runs that called it. */
+  runs: count,
+  calls: count,
+  failed_calls: count,
+  duration_ms: z.number(),
+  result_bytes: count,
+});
+export type ToolStats = z.infer<typeof ToolStats>;
+
+export const DayStats = z.object({
+  /** `YYYY-MM-DD`, in UTC. */
+  day: z.string(),
+  runs: count,
+  failed: count,
+  calls: count,
+  duration_ms: count,
+  result_bytes: count,
+  /** Bytes that tools returned and no model was shown. */
+  kept_bytes: count,
+});
+export type DayStats = z.infer<typeof DayStats>;
+
+/** Counts over many runs, without replays, because these call no server. */
+export interface Stats {
+  runs: number;
+  /** By type, the most frequent first. */
+  failures: { type: string; runs: number }[];
+  /** The most called first. */
+  tools: ToolStats[];
+  /** Days on which there were runs, the oldest first. */
+  days: DayStats[];
+  /** Over all days. */
+  total: Omit<DayStats, "day">;
+  /** Runs without a date, which are not counted. */
+  undated: number;
+}
+
+/** The sums over all days, each no more than the largest safe integer. */
+export function totalOf(days: readonly DayStats[]): Omit<DayStats, "day"> {
+  const sum = (key: Exclude<keyof DayStats, "day">) =>
+    days.reduce((total, day) => Math.min(total + day[key], Number.MAX_SAFE_INTEGER), 0);
+  return {
+    runs: sum("runs"),
+    failed: sum("failed"),
+    calls: sum("calls"),
+    duration_ms: sum("duration_ms"),
+    result_bytes: sum("result_bytes"),
+    kept_bytes: sum("kept_bytes"),
+  };
+}

@@ -1,0 +1,86 @@
+import { brotliCompressSync, brotliDecompressSync, constants } from "node:zlib";
+import * as z from "zod/mini";
+import { textDigest } from "../../base/text-digest.ts";
+import { checkReadable, checkSize, MAX_BLOB_BYTES } from "../archived-text.ts";
+import type { Database } from "./file/database.ts";
+
+/** Compressing shorter texts costs more time than the space is worth. */
+const MIN_COMPRESSED_BYTES = 512;
+
+/** How content is stored. Brotli at its fastest is in every Node, and starts faster than zstd, which counts for small values. */
+const CODEC = { plain: 0, brotli: 1 } as const;
+const FASTEST = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
+
+/** What is wrong with a blob, in words that follow its name. */
+export type BlobProblem = "is missing" | "does not match its digest" | "is too large";
+
+const BlobRow = z.object({
+  id: z.int(),
+  codec: z.int(),
+  size: z.int(),
+  content: z.instanceof(Uint8Array),
+});
+
+const BlobId = z.object({ id: z.int() });
+
+/**
+ * Stores a JSON text, unless it is stored already. Returns its digest and its id in this database.
+ *
+ * @throws ArchiveError `unkeepable` for a text that readers would reject.
+ */
+export function putBlob(db: Database, json: string): { digest: string; id: number } {
+  const bytes = Buffer.from(json, "utf8");
+  checkSize(bytes.length);
+  const digest = textDigest(bytes);
+  const known = blobIdOf(db, digest);
+  if (known !== undefined) return { digest, id: known };
+  checkReadable(json);
+  const { codec, content } = encode(bytes);
+  const insert = "INSERT INTO blobs (digest, codec, size, content) VALUES (?, ?, ?, ?)";
+  return { digest, id: db.insert(insert, digestBytes(digest), codec, bytes.length, content) };
+}
+
+/** The id of a blob in this database; `undefined` if there is no such blob. */
+export function blobIdOf(db: Database, digest: string): number | undefined {
+  return db.get(BlobId, "SELECT id FROM blobs WHERE digest = ?", digestBytes(digest))?.id;
+}
+
+/** Reads a JSON text and checks it against its digest. A problem is returned, for the caller to report. */
+export function readBlob(
+  db: Database,
+  digest: string,
+): { ok: true; json: string; id: number } | { ok: false; problem: BlobProblem } {
+  const select = "SELECT id, codec, size, content FROM blobs WHERE digest = ?";
+  const row = db.get(BlobRow, select, digestBytes(digest));
+  if (row === undefined) return { ok: false, problem: "is missing" };
+  if (row.size > MAX_BLOB_BYTES) return { ok: false, problem: "is too large" };
+  const bytes = decode(row);
+  if (bytes?.length !== row.size || textDigest(bytes) !== digest) {
+    return { ok: false, problem: "does not match its digest" };
+  }
+  return { ok: true, json: bytes.toString("utf8"), id: row.id };
+}
+
+function digestBytes(digest: string): Uint8Array {
+  return Buffer.from(digest.slice("sha256:".length), "hex");
+}
+
+function encode(bytes: Buffer): { codec: number; content: Uint8Array } {
+  if (bytes.length >= MIN_COMPRESSED_BYTES) {
+    const content = brotliCompressSync(bytes, FASTEST);
+    if (content.length < bytes.length) return { codec: CODEC.brotli, content };
+  }
+  return { codec: CODEC.plain, content: bytes };
+}
+
+/** Decodes content; `undefined` if `encode` did not write it. Never makes more bytes than the row's `size`. */
+function decode({ codec, size, content }: z.infer<typeof BlobRow>): Buffer | undefined {
+  if (codec === CODEC.plain) return Buffer.from(content.buffer, content.byteOffset, content.byteLength);
+  if (codec !== CODEC.brotli) return undefined;
+  try {
+    return brotliDecompressSync(content, { maxOutputLength: Math.max(size, 1) });
+  } catch {
+    // No compressor wrote this, so its digest could not match either.
+    return undefined;
+  }
+}

@@ -1,0 +1,101 @@
+import * as z from "zod/mini";
+import { digestOf } from "../../../protocol/canonical-json.ts";
+import { ArchiveError } from "../../archive-error.ts";
+import { buildRecord, keepValues } from "../../build-record.ts";
+import type { CallFacts, CallRecord } from "../../run-record.ts";
+import { summarizeRun } from "../../run-summary.ts";
+import type { CallToArchive, RunToArchive } from "../../run-to-archive.ts";
+import { blobIdOf, putBlob } from "../blobs.ts";
+import type { Database } from "../file/database.ts";
+import { appendRun } from "./append-run.ts";
+import { holdBlob, holdOn } from "./sweep.ts";
+
+const Known = z.object({ record_digest: z.string() });
+
+/** A call that waits for the end of its run: with its texts, or with the blobs in which they are stored already. */
+export type PendingCall = CallToArchive | HeldCall;
+
+interface HeldCall {
+  facts: CallFacts;
+  held: { arguments: Blob; outcome: Blob };
+}
+
+interface Blob {
+  digest: string;
+  id: number;
+}
+
+/**
+ * Stores a finished run in one transaction, completely or not at all. Returns the digest of its record.
+ *
+ * @throws ArchiveError
+ */
+export function storeRun(db: Database, run: RunToArchive, calls: readonly PendingCall[]): string {
+  const { run_id: runId } = run.facts;
+  return db.transaction(() => {
+    const blobIds = new Set<number>();
+    const put = (json: string): string => {
+      const { digest, id } = putBlob(db, json);
+      blobIds.add(id);
+      return digest;
+    };
+    const stored = calls.map((call) => storeCall(db, call, blobIds));
+    const record = buildRecord(run, stored, put);
+    const known = recordDigestOf(db, runId);
+    // An earlier thread stored the run and stopped before it could report that.
+    if (known !== undefined && known === digestOf(record)) return known;
+    const digest = appendRun(db, record, summarizeRun(record, run), blobIds);
+    db.run("DELETE FROM held_blobs WHERE run_id = ?", runId);
+    return digest;
+  });
+}
+
+/** The digest of the record of a run; `undefined` for an unknown run. @throws ArchiveError */
+export function recordDigestOf(db: Database, runId: string): string | undefined {
+  return db.get(Known, "SELECT record_digest FROM runs WHERE run_id = ?", runId)?.record_digest;
+}
+
+/**
+ * Stores the values of calls of an unfinished run, so that they need not stay in memory. They are held for that run, and
+ * swept if it never ends.
+ *
+ * @throws ArchiveError
+ */
+export function holdCalls(
+  db: Database,
+  runId: string,
+  calls: readonly PendingCall[],
+  nowMs: number,
+): PendingCall[] {
+  return db.transaction(() => {
+    const held = calls.map((call): HeldCall => {
+      if ("held" in call) return call;
+      const put = putValues(db, call);
+      for (const { id } of Object.values(put.held)) holdBlob(db, runId, id, nowMs);
+      return put;
+    });
+    holdOn(db, runId, nowMs);
+    return held;
+  });
+}
+
+function storeCall(db: Database, call: PendingCall, blobIds: Set<number>): CallRecord {
+  const { facts, held } = "held" in call ? checkHeld(db, call) : putValues(db, call);
+  blobIds.add(held.arguments.id).add(held.outcome.id);
+  return { ...facts, arguments: held.arguments.digest, outcome: held.outcome.digest };
+}
+
+/** Checks that the blobs of a call are still here, because the archive may have been replaced. @throws ArchiveError */
+function checkHeld(db: Database, call: HeldCall): HeldCall {
+  for (const { digest, id } of Object.values(call.held)) {
+    if (blobIdOf(db, digest) === id) continue;
+    const message = `the archive ${db.path} was moved away or deleted while a run was under way: the run was not archived`;
+    throw new ArchiveError("failed", message);
+  }
+  return call;
+}
+
+function putValues(db: Database, call: CallToArchive): HeldCall {
+  const { facts, ...held } = keepValues(call, (json) => putBlob(db, json));
+  return { facts, held };
+}

@@ -1,0 +1,52 @@
+import { ArchiveError, type ArchiveErrorCode } from "../../archive-error.ts";
+
+export type SqliteModule = typeof import("node:sqlite");
+
+/**
+ * Loads Node's own SQLite. Suppresses the warning of some versions that it is experimental, because users cannot act on it.
+ *
+ * @throws ArchiveError `unavailable` on a Node that is too old.
+ */
+export function loadSqlite(
+  load: (name: string) => unknown = (name) => process.getBuiltinModule?.(name),
+): SqliteModule {
+  const emitWarning = process.emitWarning;
+  process.emitWarning = ((...warning: Parameters<typeof emitWarning>) => {
+    if (!String(warning[0]).startsWith("SQLite is an experimental feature")) emitWarning(...warning);
+  }) as typeof emitWarning;
+  try {
+    const sqlite = load("node:sqlite");
+    if (sqlite !== undefined) return sqlite as SqliteModule;
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+  const message = `the archive needs Node 22.13 or newer, and this is ${process.version}: update Node`;
+  throw new ArchiveError("unavailable", message);
+}
+
+/** Primary result codes of SQLite (https://www.sqlite.org/rescode.html) on which a user can act. */
+const CAUSES: Readonly<Record<number, readonly [ArchiveErrorCode, string]>> = {
+  3: ["unwritable", "may not be opened: check its permissions"],
+  5: ["busy", "is in use by another process for too long: try again"],
+  6: ["busy", "is in use by another process for too long: try again"],
+  8: ["unwritable", "cannot be written: check the permissions of the file and its folder"],
+  10: ["failed", "cannot be read or written: check its disk"],
+  11: ["corrupt", "is damaged: move it away, and the next run starts a new one"],
+  13: ["full", "cannot grow, its disk is full: free some space, or run `ptc runs prune`"],
+  14: ["unwritable", "cannot be opened: check the permissions of the file and its folder"],
+  15: ["busy", "is opened and closed by other processes too often: try again"],
+  18: ["unkeepable", "cannot hold a value so large"],
+  19: ["unkeepable", "holds something already that keeps it out"],
+  26: ["corrupt", "is damaged or no database: move it away, and the next run starts a new one"],
+};
+
+/** Turns an error of SQLite into one line about the file. An `ArchiveError` is returned unchanged. */
+export function archiveErrorFrom(error: unknown, path: string): ArchiveError {
+  if (error instanceof ArchiveError) return error;
+  const { errcode, message } = error as { errcode?: unknown; message?: string };
+  const [code, what] = (typeof errcode === "number" ? CAUSES[errcode & 0xff] : undefined) ?? [
+    "failed" as const,
+    "cannot be used",
+  ];
+  return new ArchiveError(code, `the archive ${path} ${what} (${message ?? String(error)})`, error);
+}

@@ -1,0 +1,28 @@
+/** The writing thread. It hashes, compresses and stores runs, so that the thread that answers calls need not. */
+import { parentPort, workerData } from "node:worker_threads";
+import { RunWriter } from "./run-writer.ts";
+import type { WriterOptions, WriterRequest } from "./writer-messages.ts";
+
+const runs = new RunWriter(workerData as WriterOptions, (reply) => parentPort?.postMessage(reply));
+let untidy = false;
+
+parentPort?.on("message", (request: WriterRequest) => {
+  if (request.kind === "close") {
+    tidy();
+    runs.close();
+    parentPort?.close();
+    return;
+  }
+  runs.handle(request);
+  if (request.kind === "finish") {
+    untidy = true;
+    // After the answer, so that nobody waits for tidying up.
+    setImmediate(tidy);
+  }
+});
+runs.warmUp();
+
+function tidy(): void {
+  if (untidy) runs.tidy();
+  untidy = false;
+}

@@ -1,0 +1,7 @@
+/** The two clocks of a process. Whoever needs one of them takes that one alone. */
+export interface Clock {
+  /** Milliseconds from any fixed point. Never runs backwards: for how long something takes. */
+  monotonicMs(): number;
+  /** Milliseconds since 1970, as the machine has it. May be set back or forth: for when something happened. */
+  wallMs(): number;
+}

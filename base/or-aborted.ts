@@ -1,0 +1,42 @@
+/**
+ * Settles as the work does, unless the signal comes first or has come already. The work itself goes on.
+ *
+ * @param abortion builds what is thrown when the signal comes.
+ */
+export async function orAborted<T>(
+  work: Promise<T>,
+  signal: AbortSignal | undefined,
+  abortion: () => Error,
+): Promise<T> {
+  if (signal === undefined) return work;
+  const settled = new AbortController();
+  const aborted = new Promise<never>((_, reject) => {
+    const abort = () => reject(abortion());
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { signal: settled.signal });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    settled.abort();
+  }
+}
+
+/**
+ * What the work comes to, or `undefined` when the signal comes first or has come already. The work itself goes on.
+ *
+ * @throws what the work throws before the signal comes.
+ */
+export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  if (signal.aborted) {
+    work.catch(() => {});
+    return undefined;
+  }
+  const abortion = new Error("aborted");
+  try {
+    return await orAborted(work, signal, () => abortion);
+  } catch (error) {
+    if (error === abortion) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,251 @@
+import { once } from "node:events";
+import type { Duplex } from "node:stream";
+import { messageOf } from "../base/error-message.ts";
+import { inBoundary } from "../base/fault-boundary.ts";
+import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../protocol/frames.ts";
+import {
+  MAX_CALL_FRAME_BYTES,
+  MAX_NESTING_DEPTH,
+  MAX_QUEUED_CALL_BYTES,
+  MAX_QUEUED_CALLS,
+  MAX_REPLY_FRAME_BYTES,
+  MAX_TRACES,
+  PROTOCOL_VERSION,
+} from "../protocol/limits.ts";
+import {
+  type Call,
+  type Hello,
+  type ProgramMessage,
+  type ReplyMessage,
+  SandboxMessage,
+  type Trace,
+} from "../protocol/messages.ts";
+import type { CallAnswer } from "./dispatcher.ts";
+
+/** Limits on the calls of a run. */
+export interface CallLimits {
+  /** The most calls in progress at the same time. Further calls wait. */
+  maxParallelCalls: number;
+  /** The most calls in all. */
+  maxToolCalls: number;
+}
+
+/** How a connection ended. */
+export type ConnectionEnd =
+  /** The runner reported the end of the program, and how many bytes it has written. */
+  | { kind: "done"; lineBytes: number; consoleBytes: number }
+  /** The sandbox broke the wire protocol. */
+  | { kind: "violation"; message: string }
+  /** A fault of the host. */
+  | { kind: "failed"; message: string }
+  /** The stream closed before the runner reported the end of the program. */
+  | { kind: "closed" };
+
+/**
+ * The host's end of the connection to one sandbox, over any duplex byte stream. The stream identifies the sandbox, not the
+ * content of a frame. Reading pauses while too much is queued, so that a flood stays in the sandbox.
+ */
+export class SandboxConnection {
+  /** Resolves with the runner's hello. Rejects if anything else comes first. */
+  readonly ready: Promise<Hello>;
+  /** Resolves when the connection has ended. */
+  readonly ended: Promise<ConnectionEnd>;
+  /** The number of calls that were started, and the bytes of their results. */
+  readonly metrics = { toolCalls: 0, toolResultBytes: 0 };
+
+  readonly #channel: Duplex;
+  readonly #limits: CallLimits;
+  readonly #dispatch: (call: Call, signal: AbortSignal) => Promise<CallAnswer>;
+  readonly #decoder = new FrameDecoder(MAX_CALL_FRAME_BYTES);
+  readonly #abort = new AbortController();
+  readonly #queue: { call: Call; bytes: number }[] = [];
+  #trace: Trace | undefined;
+  #traces = 0;
+  #queuedBytes = 0;
+  #active = 0;
+  #greeted = false;
+  #finishing = false;
+  #over = false;
+  #settleReady: { resolve(hello: Hello): void; reject(error: Error): void } = { resolve() {}, reject() {} };
+  #settleEnd: (end: ConnectionEnd) => void = () => {};
+
+  constructor(
+    channel: Duplex,
+    limits: CallLimits,
+    dispatch: (call: Call, signal: AbortSignal) => Promise<CallAnswer>,
+  ) {
+    this.#channel = channel;
+    this.#limits = limits;
+    this.#dispatch = dispatch;
+    this.ready = new Promise((resolve, reject) => {
+      this.#settleReady = { resolve, reject };
+    });
+    this.ready.catch(() => {});
+    this.ended = new Promise((resolve) => {
+      this.#settleEnd = resolve;
+    });
+    channel.on(
+      "data",
+      inBoundary((chunk: Buffer) => this.#receive(chunk)),
+    );
+    channel.on("error", () => this.#end({ kind: "closed" }));
+    channel.on("close", () => this.#end({ kind: "closed" }));
+    channel.on("end", () => this.#end({ kind: "closed" }));
+    if (channel.destroyed || channel.readableEnded) queueMicrotask(() => this.#end({ kind: "closed" }));
+  }
+
+  /** The trace for a replay, as the runner last sent it. It is a claim, which is stored and sent back unchecked. */
+  get trace(): Trace | undefined {
+    return this.#trace;
+  }
+
+  /** Sends the one program. @throws FrameError when it is too large for the wire. */
+  sendProgram(program: ProgramMessage): void {
+    this.#channel.write(encodeFrame(program, MAX_REPLY_FRAME_BYTES));
+  }
+
+  /** The program has ended: drops waiting calls, and goes on reading what the runner sends. */
+  finish(): void {
+    this.#finishing = true;
+    this.#queue.length = 0;
+    this.#queuedBytes = 0;
+    this.#channel.resume();
+  }
+
+  /** Cancels every call in flight. The stream stays open, for its opener to close. */
+  close(): void {
+    this.finish();
+    this.#abort.abort();
+  }
+
+  #end(end: ConnectionEnd): void {
+    this.#settleReady.reject(new Error("message" in end ? end.message : "the sandbox closed its connection"));
+    this.#settleEnd(end);
+    this.close();
+  }
+
+  #receive(chunk: Buffer): void {
+    if (this.#over) return;
+    try {
+      for (const payload of this.#decoder.push(chunk)) this.#handle(payload);
+    } catch (error) {
+      this.#over = true;
+      this.#end(
+        error instanceof FrameError
+          ? { kind: "violation", message: `the sandbox broke the wire protocol: ${error.message}` }
+          : { kind: "failed", message: `a message of the sandbox could not be handled: ${messageOf(error)}` },
+      );
+    }
+  }
+
+  #handle(payload: Buffer): void {
+    const parsed = SandboxMessage.safeParse(parsePayload(payload, MAX_NESTING_DEPTH));
+    if (!parsed.success) throw new FrameError("a message does not have the form of any that is known");
+    const message = parsed.data;
+    switch (message.type) {
+      case "hello":
+        if (this.#greeted) throw new FrameError("hello was said twice");
+        if (message.protocol !== PROTOCOL_VERSION) {
+          const advice = "run `ptc image build`";
+          throw new FrameError(
+            `the image speaks version ${message.protocol}, not ${PROTOCOL_VERSION}; ${advice}`,
+          );
+        }
+        this.#greeted = true;
+        this.#settleReady.resolve(message);
+        return;
+      case "call":
+        if (!this.#greeted) throw new FrameError("a call came before hello");
+        this.#enqueue(message, payload.length);
+        return;
+      case "trace":
+        if (!this.#greeted) throw new FrameError("a trace came before hello");
+        if (++this.#traces > MAX_TRACES) throw new FrameError(`more than ${MAX_TRACES} traces came`);
+        this.#trace = message.trace;
+        return;
+      case "done":
+        this.#settleEnd({ kind: "done", lineBytes: message.bytes, consoleBytes: message.console_bytes });
+        this.close();
+        return;
+    }
+  }
+
+  #enqueue(call: Call, bytes: number): void {
+    if (this.#finishing) return;
+    this.#queue.push({ call, bytes });
+    this.#queuedBytes += bytes;
+    this.#pump();
+    if (this.#full()) this.#channel.pause();
+  }
+
+  #full(): boolean {
+    return this.#queue.length >= MAX_QUEUED_CALLS || this.#queuedBytes >= MAX_QUEUED_CALL_BYTES;
+  }
+
+  #pump(): void {
+    while (this.#active < this.#limits.maxParallelCalls) {
+      const next = this.#queue.shift();
+      if (next === undefined) break;
+      this.#queuedBytes -= next.bytes;
+      this.#active++;
+      this.#answer(next.call)
+        .catch((error: unknown) => this.#end({ kind: "failed", message: messageOf(error) }))
+        .finally(() => {
+          this.#active--;
+          this.#pump();
+        });
+    }
+    if (this.#channel.isPaused() && !this.#full()) this.#channel.resume();
+  }
+
+  async #answer(call: Call): Promise<void> {
+    const outcome = await this.#run(call);
+    this.metrics.toolResultBytes += outcome.bytes;
+    const raw = call.raw === true && outcome.raw !== undefined ? { raw: outcome.raw } : {};
+    const reply: ReplyMessage = outcome.ok
+      ? { type: "reply", id: call.id, ok: true, data: outcome.data, ...raw }
+      : { type: "reply", id: call.id, ok: false, error: outcome.error, ...raw };
+    await this.#write(encodeReply(call, reply));
+  }
+
+  /** Resolves when the stream can take more, so that a sandbox that does not read its replies gets no further ones. */
+  async #write(frame: Buffer): Promise<void> {
+    if (!this.#channel.writable || this.#channel.write(frame)) return;
+    await once(this.#channel, "drain", { signal: this.#abort.signal }).catch(() => {});
+  }
+
+  async #run(call: Call): Promise<CallAnswer> {
+    const { maxToolCalls } = this.#limits;
+    if (this.metrics.toolCalls >= maxToolCalls) {
+      return failed(
+        call,
+        `'${call.tool}' was not called: a program may make ${maxToolCalls} calls (max_tool_calls)`,
+      );
+    }
+    this.metrics.toolCalls++;
+    try {
+      return await this.#dispatch(call, this.#abort.signal);
+    } catch (error) {
+      return failed(call, `'${call.tool}' failed inside ptc: ${messageOf(error)}`);
+    }
+  }
+}
+
+function encodeReply(call: Call, reply: ReplyMessage): Buffer {
+  try {
+    return encodeFrame(reply, MAX_REPLY_FRAME_BYTES);
+  } catch (error) {
+    if (!(error instanceof FrameError)) throw error;
+    const message = `'${call.tool}' answered with too much: ${error.message}; ask it for less`;
+    const refused = { type: "ToolError", server: "", tool: call.tool, message, retryable: false } as const;
+    return encodeFrame({ type: "reply", id: call.id, ok: false, error: refused }, MAX_REPLY_FRAME_BYTES);
+  }
+}
+
+function failed(call: Call, message: string): CallAnswer {
+  return {
+    ok: false,
+    error: { type: "ToolError", server: "", tool: call.tool, message, retryable: false },
+    bytes: 0,
+  };
+}

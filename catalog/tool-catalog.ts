@@ -1,0 +1,120 @@
+import { visibleLine } from "../base/text/visible-text.ts";
+import { parseNamespacedName } from "../protocol/tools/tool-name.ts";
+import { ToolIndex } from "./search/tool-index.ts";
+import type { ServerTools, Tool } from "./tool.ts";
+
+/** What is known of servers beyond those whose tools are in the catalog. */
+export interface CatalogContext {
+  /** Modules of all servers in the configuration; without it, of those in the catalog. */
+  configured?: readonly string[] | undefined;
+  /** Configured servers whose tools are not known, by module, with the reason. */
+  unlisted?: ReadonlyMap<string, string> | undefined;
+  /** The index of the catalog that this one follows, so that only what has changed is indexed. */
+  index?: ToolIndex | undefined;
+}
+
+/** What a search of a catalog found. */
+export interface FoundTools {
+  /** Best first. */
+  readonly tools: readonly Tool[];
+  /** How many tools match: more than `tools.length` means that some are left out. */
+  readonly total: number;
+}
+
+/**
+ * The tools of the servers in use at one moment, or those of them that somebody may see: a view has the same queries, and
+ * answers as if it held nothing else. When servers list something else there is a new catalog: one that somebody holds
+ * keeps its tools, so that no answer mixes two states.
+ */
+export class ToolCatalog {
+  readonly servers: readonly ServerTools[];
+  /** Modules of all servers in the configuration, whether their tools are known or not. */
+  readonly configured: readonly string[];
+  /** Configured servers whose tools are not known, by module, with the reason as it is just now. */
+  readonly unlisted: ReadonlyMap<string, string>;
+  readonly #context: CatalogContext;
+  readonly #tools: ReadonlyMap<string, Tool>;
+  readonly #index: ToolIndex;
+  /** The names that are in the catalog that this is a view of, and not here. */
+  readonly #hidden: ReadonlySet<string>;
+
+  constructor(
+    servers: readonly ServerTools[],
+    context: CatalogContext = {},
+    hidden: ReadonlySet<string> = new Set(),
+  ) {
+    this.servers = servers;
+    this.configured = context.configured ?? servers.map(({ module }) => module);
+    this.unlisted = context.unlisted ?? new Map();
+    this.#context = context;
+    this.#tools = new Map(servers.flatMap(({ tools }) => tools.map((tool) => [tool.namespacedName, tool])));
+    this.#index = context.index ?? new ToolIndex();
+    this.#hidden = hidden;
+  }
+
+  /**
+   * A view of this catalog with the tools that somebody may see. It does not share the index: what is rare, and so what
+   * ranks first, differs from view to view.
+   *
+   * @param index of the view that this one follows.
+   */
+  visibleTo(isVisible: (tool: Tool) => boolean, index?: ToolIndex): ToolCatalog {
+    const hidden = new Set(this.#hidden);
+    const servers = this.servers.map((server) => ({
+      ...server,
+      tools: server.tools.filter((tool) => {
+        if (isVisible(tool)) return true;
+        hidden.add(tool.namespacedName);
+        return false;
+      }),
+    }));
+    return new ToolCatalog(servers, { ...this.#context, index }, hidden);
+  }
+
+  /** The tool of exactly this namespaced name. */
+  get(namespacedName: string): Tool | undefined {
+    return this.#tools.get(namespacedName);
+  }
+
+  /**
+   * Finds a tool by its namespaced name, or by what else a program calls it (`<module>.<function>`, `<module>.<tool>`) or its
+   * server calls it, where only one tool is called so. A name with characters that cannot be seen is also found as it is shown.
+   */
+  find(name: string): Tool | undefined {
+    const exact = this.#tools.get(name);
+    if (exact !== undefined) return exact;
+    const { module, tool: own = name } = parseNamespacedName(name) ?? {};
+    const isMeant = (tool: Tool) =>
+      module === undefined
+        ? goesBy(tool, own)
+        : [tool.module, tool.server].includes(module) && [tool.name, tool.identifier].includes(own);
+    const tools = [...this.#tools.values()];
+    const alike = tools.filter((tool) => isMeant(tool) || visibleLine(tool.namespacedName) === name);
+    return alike.length === 1 ? alike[0] : undefined;
+  }
+
+  /** Whether there is a tool of this namespaced name, which is not in this view. */
+  isBlocked(namespacedName: string): boolean {
+    return this.#hidden.has(namespacedName);
+  }
+
+  /** All namespaced names, sorted. */
+  names(): string[] {
+    return [...this.#tools.keys()].sort();
+  }
+
+  /** Finds a server by its configured name or its module. */
+  server(name: string): ServerTools | undefined {
+    return this.servers.find((server) => server.name === name || server.module === name);
+  }
+
+  /** The tools that fit a query best. @param options `server` is the module that the search is kept to. */
+  async search(query: string, options: { server?: string | undefined; limit: number }): Promise<FoundTools> {
+    const { results, total } = await this.#index.search(this.servers, query, options);
+    return { tools: results.flatMap(({ tool }) => this.#tools.get(tool.namespacedName) ?? []), total };
+  }
+}
+
+function goesBy({ name, identifier, module, server }: Tool, called: string): boolean {
+  return [name, identifier].some((own) => [own, `${module}.${own}`, `${server}.${own}`].includes(called));
+}

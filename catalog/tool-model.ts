@@ -1,0 +1,140 @@
+import { byCodeUnit } from "../base/by-code-unit.ts";
+import { isObject } from "../base/json/is-object.ts";
+import { MAX_TOOL_NAME_CHARS } from "../protocol/limits.ts";
+import { namespacedName } from "../protocol/tools/tool-name.ts";
+import { assignIdentifiers } from "./identifiers.ts";
+import { cutDescription } from "./model/documentation.ts";
+import { MAX_DESCRIPTION_CHARS } from "./model/limits.ts";
+import { normalizeSchema } from "./model/normalize-schema.ts";
+import { ANY, type TypeModel } from "./model/type-model.ts";
+import { parseTool, type ToolDefinition } from "./parse-tool.ts";
+import type { ServerListing, Warning } from "./server-listing.ts";
+
+/**
+ * A listed tool as printers need it: its names, the types of its schemas, and its documentation, in no language's terms. It
+ * comes before `Tool`, which is the same tool once its module was written from this and its definition was recorded.
+ */
+export interface ToolModel {
+  definition: ToolDefinition;
+  /** `mcp__<server_module>__<tool>`, the tool's protocol name as it is. */
+  namespacedName: string;
+  /** Name of its function in the language of programs, distinct within the server. */
+  identifier: string;
+  description?: string;
+  input: TypeModel;
+  output?: TypeModel;
+}
+
+export interface ServerModel {
+  /** The name in the configuration. */
+  name: string;
+  module: string;
+  description?: string;
+  /** By protocol name. */
+  tools: ToolModel[];
+}
+
+/**
+ * Builds the model of a server from what it listed. What cannot be typed is wider, with a warning. Of two tools of one
+ * name the first counts, as it does for the server that answers calls. Only a tool that no program could call, because its
+ * name is too long, is left out, with a warning.
+ *
+ * @param nameFunctions how a language names the functions of a server's tools, by their protocol names.
+ */
+export function buildServerModel(
+  listing: ServerListing,
+  module: string,
+  previousIdentifiers?: ReadonlyMap<string, string>,
+  nameFunctions = assignIdentifiers,
+): { server: ServerModel; warnings: Warning[] } {
+  const warnings: Warning[] = [];
+  const definitions = new Map<string, ToolDefinition>();
+  let dropped = 0;
+  for (const entry of listing.tools) {
+    const problems: string[] = [];
+    const definition = parseTool(entry, (message) => problems.push(message));
+    if (definition === undefined) dropped++;
+    else if (namespacedName(module, definition.name).length > MAX_TOOL_NAME_CHARS) {
+      const message = `is left out: with its server, its name has more than ${MAX_TOOL_NAME_CHARS} characters`;
+      warnings.push({ server: listing.name, tool: definition.name, message });
+    } else if (definitions.has(definition.name)) {
+      warnings.push({
+        server: listing.name,
+        tool: definition.name,
+        message: "is listed twice; the first one counts",
+      });
+    } else {
+      definitions.set(definition.name, definition);
+      for (const message of problems) warnings.push({ server: listing.name, tool: definition.name, message });
+    }
+  }
+  if (dropped > 0) {
+    const message = `${dropped} ${dropped === 1 ? "entry" : "entries"} without a name left out of the list of tools`;
+    warnings.push({ server: listing.name, message });
+  }
+  const identifiers = nameFunctions([...definitions.keys()], previousIdentifiers);
+  const tools = [...definitions.values()]
+    .sort((a, b) => byCodeUnit(a.name, b.name))
+    .map((definition) => {
+      const identifier = identifiers.get(definition.name) ?? "";
+      const warn = (message: string): void => {
+        warnings.push({ server: listing.name, tool: definition.name, message });
+      };
+      return buildToolModel(definition, module, identifier, warn);
+    });
+  const server: ServerModel = { name: listing.name, module, tools };
+  if (listing.description !== undefined) server.description = listing.description;
+  return { server, warnings };
+}
+
+/**
+ * Builds the model of one tool, of its definition alone. What cannot be typed is any, and a description that is too long is cut.
+ *
+ * @param identifier name of its function, distinct within the server.
+ * @param warn is told of each thing that is wider or shorter than it was listed, in words that follow the tool's name.
+ */
+export function buildToolModel(
+  definition: ToolDefinition,
+  module: string,
+  identifier: string,
+  warn: (message: string) => void = () => {},
+): ToolModel {
+  const tool: ToolModel = {
+    definition,
+    namespacedName: namespacedName(module, definition.name),
+    identifier,
+    input: buildType(asArguments(definition.inputSchema, warn), "input", warn),
+  };
+  const description = definition.description ?? definition.title;
+  if (description !== undefined && description.trim() !== "") {
+    tool.description = cutDescription(description.trim());
+    if (tool.description !== description.trim())
+      warn(`its description is cut after ${MAX_DESCRIPTION_CHARS} characters`);
+  }
+  if (definition.outputSchema !== undefined) {
+    tool.output = buildType(definition.outputSchema, "output", warn);
+  }
+  return tool;
+}
+
+/** Arguments are always an object, whatever a schema forgets to say. */
+function asArguments(schema: unknown, warn: (message: string) => void): unknown {
+  if (isObject(schema)) return schema.type === undefined ? { ...schema, type: "object" } : schema;
+  if (schema !== true) warn("input: a schema that is no object allows any arguments");
+  return { type: "object" };
+}
+
+/** The same tool when nothing can be said of its types. */
+export function withoutTypes(tool: ToolModel): ToolModel {
+  const untyped: TypeModel = { root: ANY, documentation: {}, definitions: new Map() };
+  return { ...tool, input: untyped, ...(tool.output === undefined ? {} : { output: untyped }) };
+}
+
+function buildType(schema: unknown, of: "input" | "output", warn: (message: string) => void): TypeModel {
+  try {
+    return normalizeSchema(schema, (message) => warn(`${of}: ${message}`));
+  } catch {
+    warn(`${of}: a schema that cannot be read is any`);
+    return { root: ANY, documentation: {}, definitions: new Map() };
+  }
+}

@@ -1,0 +1,95 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { Readable } from "node:stream";
+import { visibleLine } from "../../base/text/visible-text.ts";
+import { UsageError } from "../exit-code.ts";
+
+const CHUNK_BYTES = 64 * 1024;
+
+/**
+ * Reads a file that the user named, which may be a pipe or a device.
+ *
+ * @throws UsageError in one line that names the file and, if it is not UTF-8, the position of the first wrong byte.
+ */
+export async function readTextFile(file: string, cwd: string, maxBytes: number): Promise<string> {
+  let bytes: Buffer;
+  try {
+    const handle = await open(resolve(cwd, file));
+    try {
+      bytes = await readAtMost(handle, maxBytes + 1);
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "ENOENT") throw new UsageError(`${visibleLine(file)}: there is no such file`);
+    throw new UsageError(`${visibleLine(file)}: cannot be read (${String(code)})`);
+  }
+  return decode(bytes, visibleLine(file), maxBytes);
+}
+
+/** Reads a stream to its end. @param name is used in errors. @throws UsageError as `readTextFile` does. */
+export async function readTextStream(stream: Readable, name: string, maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stream) {
+    const bytes = Buffer.from(chunk);
+    chunks.push(bytes);
+    length += bytes.length;
+    if (length > maxBytes) break;
+  }
+  return decode(Buffer.concat(chunks), name, maxBytes);
+}
+
+async function readAtMost(handle: FileHandle, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  while (length < maxBytes) {
+    const room = Math.min(CHUNK_BYTES, maxBytes - length);
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(room), 0, room);
+    if (bytesRead === 0) break;
+    chunks.push(buffer.subarray(0, bytesRead));
+    length += bytesRead;
+  }
+  return Buffer.concat(chunks);
+}
+
+function decode(bytes: Buffer, name: string, maxBytes: number): string {
+  if (bytes.length > maxBytes) throw new UsageError(`${name}: is larger than ${maxBytes} bytes`);
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    const at = firstWrongByte(bytes);
+    throw new UsageError(`${name}: is not UTF-8: byte ${at} begins no character; save it as UTF-8`);
+  }
+}
+
+/** Index of the first byte that is not UTF-8, from 0. */
+function firstWrongByte(bytes: Buffer): number {
+  let right = 0;
+  let wrong = bytes.length + 1;
+  while (wrong - right > 1) {
+    const middle = Math.floor((right + wrong) / 2);
+    try {
+      new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(0, middle), { stream: true });
+      right = middle;
+    } catch {
+      wrong = middle;
+    }
+  }
+  // The decoder notices a broken character only after its first bytes, so step back to where that character begins.
+  let start = right;
+  while (start > 0 && right - start < 3 && ((bytes[start - 1] as number) & 0xc0) === 0x80) start--;
+  return start > 0 && (bytes[start - 1] as number) >= 0xc0 && !isWhole(bytes.subarray(start - 1, right))
+    ? start - 1
+    : right;
+}
+
+function isWhole(bytes: Buffer): boolean {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,61 @@
+import { jsonLine } from "../../../base/json/json-line.ts";
+import { oneLine } from "../../../base/text/one-line.ts";
+import type { ObservedCall } from "../../../execution/call-log.ts";
+import { type CallDifference, compareToRecord } from "../../../execution/replay/compare-calls.ts";
+import { renderEnvelope } from "../../../execution/seal.ts";
+import { EXIT, type ExitCode } from "../../exit-code.ts";
+import { LOCAL_USER } from "../../local-user.ts";
+import { type Surroundings, write } from "../../surroundings.ts";
+import { buildApprover } from "../../terminal/approver.ts";
+import { ProgramConsole } from "../../terminal/program-console.ts";
+import { terminalOf } from "../../terminal/terminal.ts";
+import { type ReplayContext, requireReplayable } from "./context.ts";
+
+/** Runs a recorded program against the real servers, and prints how its calls and its result differ from the record. */
+export async function runLive(runId: string, context: ReplayContext): Promise<ExitCode> {
+  const { host, flags, surroundings, signal } = context;
+  const { stdout, stderr } = surroundings;
+  const { run, limits, typecheck } = await requireReplayable(runId, context);
+  const console = new ProgramConsole(surroundings, limits.maxStderrBytes);
+  const calls: ObservedCall[] = [];
+  const executed = await host.run(run.program, {
+    context: { ...LOCAL_USER, source: "replay" },
+    approver: buildApprover(flags.approve, { console, surroundings, onInterrupt: context.cancel }),
+    timeoutMs: limits.timeoutMs,
+    typecheck,
+    onConsole: ({ text }) => console.print(text),
+    onCall: (call) => void calls.push(call),
+    signal,
+  });
+  console.end();
+  const { envelope } = executed;
+  const { differences, sameResult } = await compareToRecord(run, calls, envelope);
+  const same = differences.length === 0 && sameResult;
+  await write(
+    stdout,
+    flags.json
+      ? `${jsonLine({ run_id: runId, same, calls: differences, envelope })}\n`
+      : `${renderEnvelope(envelope)}\n`,
+  );
+  await write(stderr, renderDifferences(differences, sameResult, surroundings));
+  const problem = await executed.recorded;
+  if (problem !== undefined) await write(stderr, `ptc: warning: ${oneLine(problem)}\n`);
+  await executed.cleared;
+  return same ? EXIT.done : EXIT.failed;
+}
+
+function renderDifferences(
+  differences: readonly CallDifference[],
+  sameResult: boolean,
+  { stderr, env }: Surroundings,
+): string {
+  const { style } = terminalOf(stderr, env);
+  const lines = differences.map(({ kind, call, detail }) => {
+    const mark = { missing: style("red", "-"), added: style("green", "+"), changed: style("yellow", "~") }[
+      kind
+    ];
+    return `${mark} ${oneLine(call)}${detail === undefined ? "" : `\n    ${oneLine(detail)}`}`;
+  });
+  lines.push(sameResult ? "ptc: the result is the recorded one" : "ptc: the result is not the recorded one");
+  return `${lines.join("\n")}\n`;
+}

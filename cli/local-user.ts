@@ -1,0 +1,4 @@
+import { LOCAL_PRINCIPAL } from "../protocol/run-context.ts";
+
+/** On whose behalf every command works: whoever starts ptc on this machine. */
+export const LOCAL_USER = { principal: LOCAL_PRINCIPAL } as const;

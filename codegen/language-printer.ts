@@ -1,0 +1,60 @@
+import type { Warning } from "../catalog/server-listing.ts";
+import type { Tool } from "../catalog/tool.ts";
+import type { ServerModel } from "../catalog/tool-model.ts";
+import type { NamedTool } from "../protocol/tools/tool-alias.ts";
+import type { GeneratedModule } from "./generated-module.ts";
+
+/** What a printer shows of a tool. */
+export type ShownTool = Omit<Tool, "namespacedName" | "server" | "definitionDigest">;
+
+/** What a model is told of programs in a language, before it writes one. */
+export interface ProgramGuide {
+  /** The language that signatures are in. */
+  readonly signatures: string;
+  /** The languages that programs may be in, before "program". */
+  readonly programs: string;
+  /** How a program gives something back, after "what it". */
+  readonly givesBack: string;
+  /** What a program can do besides, as the beginning of a sentence. */
+  readonly abilities: string;
+  /** Every way to call a tool, in Markdown, on one line. */
+  readonly calls: string;
+  /** A whole program, which calls tools of a server `github`. */
+  readonly example: string;
+  /** Sentences about functions, failures and types. */
+  readonly rules: string;
+}
+
+/** How a tool is shown to a model or a person who writes programs in a language. */
+export interface ToolPrinter {
+  readonly guide: ProgramGuide;
+  /** The signature of a tool's function: with every description, or compact, with the first sentence of its own. */
+  signature(tool: ShownTool, form: "full" | "compact"): Promise<string>;
+  /** The line with which a program imports a server's module. */
+  importLine(module: string): string;
+}
+
+/** Prints the modules of a language, and reads them back. */
+export interface LanguagePrinter extends ToolPrinter {
+  /** The version of the printer. It changes whenever the same definitions would give another module. */
+  readonly generator: string;
+  /**
+   * Names the functions of a server's tools, by protocol name. The names are distinct and do not depend on the order of
+   * tools.
+   *
+   * @param previous names that were given before, which are kept.
+   */
+  nameFunctions(tools: readonly string[], previous?: ReadonlyMap<string, string>): Map<string, string>;
+  /** The path of a server's module in the output folder. */
+  modulePath(module: string): string;
+  /** The text of a server's module. What cannot be typed is `any`, with a warning. */
+  printModule(server: ServerModel): Promise<{ text: string; warnings: Warning[] }>;
+  /** The files that all modules share, by path in the output folder. */
+  printShared(tools: readonly NamedTool[]): ReadonlyMap<string, string>;
+  /**
+   * Reads a module that was printed or archived.
+   *
+   * @param callable namespaced names of the tools that programs may call; by default as marked in the text.
+   */
+  readModule(module: string, text: string, callable?: ReadonlySet<string>): GeneratedModule;
+}

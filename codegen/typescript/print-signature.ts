@@ -1,0 +1,88 @@
+import type { Documentation, TypeNode } from "../../catalog/model/type-model.ts";
+import { type ToolModel, withoutTypes } from "../../catalog/tool-model.ts";
+import { type PrintRequest, printTypes } from "./print-types.ts";
+import { BRIEF, briefLines, COMPACT, type TypeLayout, trailingComment } from "./type-layout.ts";
+import { definitionNames, nameTypesBriefly } from "./type-names.ts";
+
+/** Longest sentence that the compact form quotes of a description. */
+const MAX_SENTENCE_CHARS = 300;
+
+/** How to read a signature, for whoever is shown one. */
+export const SIGNATURE_FORM =
+  "Signatures are TypeScript, `name({arguments}):Promise<result>`, without a result where the tool declares none; " +
+  "behind a property's type stand, after a space, its default (`= value`), (format) and description.";
+
+/**
+ * The shortest faithful declaration of one tool, with every description, for a model to read: `SIGNATURE_FORM`, a
+ * property to a line. After it come the types that it names.
+ */
+export async function printToolSignature(tool: ToolModel): Promise<string> {
+  const { call, types } = await printWith(BRIEF, tool);
+  const comment = trailingComment(briefLines(tool.description ?? ""));
+  return [...(comment === "" ? [] : [comment]), call, ...types].join("\n");
+}
+
+/** One line of TypeScript for one tool, and one for each type that it names: types, and the first sentence of its description. */
+export async function printCompactSignature(tool: ToolModel): Promise<string> {
+  const { call, types } = await printWith(COMPACT, tool);
+  const sentence = firstSentence(tool.description ?? "");
+  return [call + trailingComment(briefLines(sentence)), ...types].join("\n");
+}
+
+/** Up to the first full stop or line end, without the full stop. */
+function firstSentence(text: string): string {
+  const [sentence = ""] = text.trim().split(/(?<=[.!?])\s|(?<=[。！？])|\n/);
+  const cut =
+    sentence.length <= MAX_SENTENCE_CHARS
+      ? sentence
+      : `${sentence.slice(0, MAX_SENTENCE_CHARS).replace(/\s+\S*$/, "")}...`;
+  return cut.replace(/(?<!\.)[.。]$/, "");
+}
+
+async function printWith(layout: TypeLayout, tool: ToolModel): Promise<{ call: string; types: string[] }> {
+  return print(layout, tool).catch(() => print(layout, withoutTypes(tool)));
+}
+
+async function print(layout: TypeLayout, tool: ToolModel): Promise<{ call: string; types: string[] }> {
+  const names = nameTypesBriefly(tool);
+  const declared: { name: string; documentation: Documentation }[] = [];
+  const requests: PrintRequest[] = [];
+  for (const role of ["input", "output"] as const) {
+    const model = tool[role];
+    if (model === undefined) continue;
+    const own = definitionNames(model, role, names);
+    const request = (type: TypeNode): PrintRequest => ({
+      type,
+      names: own,
+      any: role === "input" ? "unknown" : "any",
+    });
+    requests.push(request(model.root));
+    declared.push({ name: role, documentation: model.documentation });
+    for (const [name, { type, documentation }] of model.definitions) {
+      requests.push(request(type));
+      declared.push({ name: own.get(name) ?? "never", documentation });
+    }
+  }
+  const texts = await printTypes(requests, layout);
+  let input = "unknown";
+  let output = "any";
+  const types: string[] = [];
+  texts.forEach((text, i) => {
+    const { name, documentation } = declared[i] ?? { name: "never", documentation: {} };
+    const described = behindFirstLine(text, layout.describe(documentation));
+    if (name === "input") input = described;
+    else if (name === "output") output = described;
+    else types.push(`type ${name}=${described}`);
+  });
+  const args = input.startsWith("{") ? input : input === "object" ? "" : `args:${input}`;
+  const returns = tool.output === undefined ? "" : `:Promise<${output}>`;
+  return { call: `${tool.identifier}(${args})${returns}`, types };
+}
+
+/** Puts a comment behind the first line of a type, where it hides nothing of the type. */
+function behindFirstLine(text: string, comment: readonly string[]): string {
+  if (comment.length === 0) return text;
+  const [first = "", ...rest] = text.split("\n");
+  if (rest.length === 0) return `${first} /* ${comment.join("\n")}*/`;
+  return [first + trailingComment(comment), ...rest].join("\n");
+}

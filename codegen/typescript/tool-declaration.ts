@@ -1,0 +1,49 @@
+import { quoteString } from "../escape.ts";
+
+/** The line with which a module declares one tool. */
+export interface ToolDeclaration {
+  identifier: string;
+  /** Names of types. */
+  input: string;
+  output: string;
+  namespacedName: string;
+}
+
+/** A declaration that was found in a module's text. */
+export interface FoundDeclaration extends ToolDeclaration {
+  /** Whether it bears the mark of a tool that programs may not call. */
+  isMarked: boolean;
+  /** Where the line is in the text, with its mark, in UTF-16 code units. */
+  start: number;
+  end: number;
+}
+
+/** Follows the declaration of a tool that programs may not call, in an archived module. */
+export const UNAVAILABLE_MARK = " // not available";
+
+const DECLARATION =
+  /^export const ([\w$]+) = tool<([^<>,\n]+), ([^<>,\n]+)>\(("(?:[^"\\\n]|\\.)*")\);( \/\/ not available)?$/gm;
+
+export function printToolDeclaration({ identifier, input, output, namespacedName }: ToolDeclaration): string {
+  return `export const ${identifier} = tool<${input}, ${output}>(${quoteString(namespacedName)});`;
+}
+
+/** The declarations in a module's text, in order. Takes time linear in the text. */
+export function readToolDeclarations(text: string): FoundDeclaration[] {
+  return [...text.matchAll(DECLARATION)].flatMap((match) => {
+    const [line, identifier = "", input = "", output = "", literal = "", mark] = match;
+    const namespacedName = readString(literal);
+    if (!namespacedName?.startsWith("mcp__")) return [];
+    const place = { start: match.index, end: match.index + line.length };
+    return [{ identifier, input, output, namespacedName, isMarked: mark !== undefined, ...place }];
+  });
+}
+
+/** The value of a literal that `quoteString` wrote, which is JSON; `undefined` for any other. */
+function readString(literal: string): string | undefined {
+  try {
+    return String(JSON.parse(literal));
+  } catch {
+    return undefined;
+  }
+}

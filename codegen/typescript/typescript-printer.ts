@@ -1,0 +1,27 @@
+import { assignIdentifiers } from "../../catalog/identifiers.ts";
+import { modulePath } from "../../catalog/store/lockfile.ts";
+import type { LanguagePrinter } from "../language-printer.ts";
+import { GENERATOR } from "./generator-version.ts";
+import { printGlobals } from "./print-globals.ts";
+import { RUNTIME_DECLARATIONS } from "./print-runtime.ts";
+import { printServerModule } from "./print-typescript.ts";
+import { TYPESCRIPT_GUIDE } from "./program-guide.ts";
+import { readModule } from "./read-module.ts";
+import { toolSignature } from "./tool-signature.ts";
+
+/** Prints modules in TypeScript, which programs in JavaScript import as well. */
+export const TYPESCRIPT_PRINTER: LanguagePrinter = {
+  generator: GENERATOR,
+  guide: TYPESCRIPT_GUIDE,
+  nameFunctions: assignIdentifiers,
+  modulePath,
+  printModule: printServerModule,
+  printShared: (tools) =>
+    new Map([
+      ["runtime.d.ts", RUNTIME_DECLARATIONS],
+      ["globals.d.ts", printGlobals(tools)],
+    ]),
+  signature: toolSignature,
+  importLine: (module) => `import * as ${module} from "./servers/${module}/index.js";`,
+  readModule,
+};

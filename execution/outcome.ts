@@ -1,0 +1,16 @@
+import type { Metrics } from "../protocol/envelope.ts";
+import { buildFailure, type FailureType } from "../protocol/failure.ts";
+import type { Trace } from "../protocol/messages.ts";
+import type { Verdict } from "./judge.ts";
+
+/** What a run came to. */
+export interface Outcome {
+  verdict: Verdict;
+  metrics?: Metrics;
+  trace?: Trace | undefined;
+}
+
+/** The outcome of a run that failed before anything of it could be judged. */
+export function fail(type: FailureType, message: string): Outcome {
+  return { verdict: { ok: false, error: buildFailure(type, message) } };
+}

@@ -1,0 +1,48 @@
+import type { Program } from "../program.ts";
+import type { FailureReason } from "./failure-reason.ts";
+import type { ModuleSource } from "./module-source.ts";
+
+/** The effect of type mistakes: the program does not run, or runs with a warning, or its types are not checked. */
+export type TypecheckMode = "error" | "warn" | "off";
+
+/** The facts of a language that are available without loading its bundler and type checker. */
+export interface LanguageFacts {
+  /** The names by which a program may choose this language. */
+  readonly names: readonly string[];
+  /** Language names by the suffix of a program file, such as `.ts`. */
+  readonly suffixes: Readonly<Record<string, string>>;
+  /** Language and file name of a program that is handed in without a file. */
+  readonly unnamed: { readonly language: string; readonly fileName: string };
+  /** The name of the runner for its programs, as a sandbox's hello gives it. */
+  readonly runner: string;
+}
+
+/** The result of preparing a program. Messages and reasons quote the program and may hold secrets. */
+export type Preparation =
+  /** `bundle` is sent to the runner. `warning` describes type mistakes that do not stop the program. */
+  | { ok: true; bundle: string; warning?: string }
+  | {
+      ok: false;
+      type: "BundleError" | "TypeCheckError";
+      message: string;
+      /** Why the program cannot be bundled, as data. */
+      reasons: readonly FailureReason[];
+    };
+
+/** A language that programs are written in. */
+export interface Language extends LanguageFacts {
+  /** Bundles and checks a program. Reads nothing of the host but `modules`. */
+  prepare(program: Program, modules: ModuleSource, mode: TypecheckMode): Promise<Preparation>;
+  /** Starts in advance what the first program would otherwise wait for. Never rejects. */
+  warm(): Promise<void>;
+  /** Ends the processes of the language, even while they work. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** The language with this name. */
+export function findLanguage<Known extends LanguageFacts>(
+  languages: readonly Known[],
+  name: string,
+): Known | undefined {
+  return languages.find(({ names }) => names.includes(name));
+}

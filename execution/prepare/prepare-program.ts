@@ -1,0 +1,51 @@
+import { buildFailure, type Failure } from "../../protocol/failure.ts";
+import type { Redactor } from "../../secrets/redaction.ts";
+import type { Program } from "../program.ts";
+import type { FailureReason } from "./failure-reason.ts";
+import { findLanguage, type Language, type TypecheckMode } from "./language.ts";
+import type { ModuleSource } from "./module-source.ts";
+import { withoutFences } from "./without-fences.ts";
+
+export type Prepared =
+  /** `bundle` is for the runner that is named `runner`. */
+  | { ok: true; bundle: string; runner: string; warning?: string }
+  | { ok: false; error: Failure; reasons: readonly FailureReason[] };
+
+interface PreparationParts {
+  languages: readonly Language[];
+  modules: ModuleSource;
+  redactor: Redactor;
+}
+
+/** Prepares a program in its language. Messages and reasons are redacted. */
+export async function prepareProgram(
+  program: Program,
+  { languages, modules, redactor }: PreparationParts,
+  mode: TypecheckMode,
+): Promise<Prepared> {
+  const language = findLanguage(languages, program.language);
+  if (language === undefined) {
+    const known = languages.flatMap(({ names }) => names).join(", ");
+    const message = `there is no language '${program.language}'; programs are in ${known}`;
+    return { ok: false, error: buildFailure("BundleError", message), reasons: [] };
+  }
+  const read = { ...program, code: withoutFences(program.code) };
+  const prepared = await language.prepare(read, modules, mode);
+  // Messages quote the program. They must be redacted before they are cut to the size of a failure's message.
+  const redact = (text: string) => redactor.redactText(text).value;
+  if (!prepared.ok) {
+    const { type, message, reasons } = prepared;
+    return {
+      ok: false,
+      error: buildFailure(type, redact(message)),
+      reasons: reasons.map((reason) => redactor.redactValue(reason).value as FailureReason),
+    };
+  }
+  const { bundle, warning } = prepared;
+  return {
+    ok: true,
+    bundle,
+    runner: language.runner,
+    ...(warning === undefined ? {} : { warning: redact(warning) }),
+  };
+}

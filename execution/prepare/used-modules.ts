@@ -1,0 +1,29 @@
+import type { GeneratedModule } from "../../codegen/generated-module.ts";
+import type { ModuleSource } from "./module-source.ts";
+
+/** Passes modules on, and remembers the text of each that was loaded. */
+export class UsedModules implements ModuleSource {
+  readonly #used = new Map<string, GeneratedModule>();
+  readonly #source: ModuleSource;
+
+  constructor(source: ModuleSource) {
+    this.#source = source;
+  }
+
+  modules(): readonly string[] {
+    return this.#source.modules();
+  }
+
+  async load(module: string): Promise<GeneratedModule | undefined> {
+    const known = this.#used.get(module);
+    if (known !== undefined) return known;
+    const loaded = await this.#source.load(module);
+    if (loaded !== undefined) this.#used.set(module, loaded);
+    return loaded;
+  }
+
+  /** The texts of the loaded modules by server module, for the archive. */
+  archived(): Map<string, string> {
+    return new Map([...this.#used].map(([module, { archived }]) => [module, archived]));
+  }
+}

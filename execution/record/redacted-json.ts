@@ -1,0 +1,171 @@
+/**
+ * Writes a value as JSON without its secrets. Values of servers can be very large, so they are written in slices, and the
+ * event loop runs between them.
+ */
+import { setImmediate } from "node:timers/promises";
+import { canonicalJson } from "../../protocol/canonical-json.ts";
+import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
+import { TOO_DEEP } from "../../secrets/marks.ts";
+import { type Redactor, withDistinctNames } from "../../secrets/redaction.ts";
+
+export interface RedactedJson {
+  json: string;
+  redactions: number;
+}
+
+/** `canonical`: by RFC 8785. `as it is`: members keep their order, on which a program may depend. */
+export type JsonForm = "canonical" | "as it is";
+
+/** The most values that are written in one go. `CHARS_PER_VALUE` characters of text count as one value. */
+const BUDGET = 5_000;
+const CHARS_PER_VALUE = 64;
+const PIECE_CHARS = 256 * 1024;
+/** How long to write before the event loop gets a turn. */
+const SLICE_MS = 20;
+
+/**
+ * Redacts a JSON value as `Redactor.redactValue` does, and renders it.
+ *
+ * @throws CanonicalJsonError when `canonical` is asked for and the value has no canonical form.
+ */
+export async function renderRedactedJson(
+  value: unknown,
+  redactor: Redactor,
+  form: JsonForm,
+): Promise<RedactedJson> {
+  const writer = new RedactedWriter(redactor, form);
+  let sliceEndsAt = performance.now() + SLICE_MS;
+  for (const _ of writer.write(value)) {
+    if (performance.now() < sliceEndsAt) continue;
+    await setImmediate();
+    sliceEndsAt = performance.now() + SLICE_MS;
+  }
+  return { json: writer.pieces.join(""), redactions: writer.redactions };
+}
+
+class RedactedWriter {
+  readonly pieces: string[] = [];
+  redactions = 0;
+  readonly #redactor: Redactor;
+  readonly #form: JsonForm;
+
+  constructor(redactor: Redactor, form: JsonForm) {
+    this.#redactor = redactor;
+    this.#form = form;
+  }
+
+  /** Writes a value. Yields at points where the caller may pause. */
+  *write(value: unknown, depth = 0): Generator<void> {
+    if (weigh(value, BUDGET) >= 0) this.pieces.push(this.#render(value));
+    else if (typeof value === "string") yield* this.#writeText(value);
+    else if (depth >= MAX_NESTING_DEPTH) {
+      this.redactions++;
+      this.pieces.push(JSON.stringify(TOO_DEEP));
+    } else if (Array.isArray(value)) yield* this.#writeArray(value, depth);
+    else yield* this.#writeObject(value as object, depth);
+    yield;
+  }
+
+  #render(value: unknown): string {
+    const { value: redacted, count } = this.#redactor.redactValue(value);
+    this.redactions += count;
+    return this.#form === "canonical" ? canonicalJson(redacted) : (JSON.stringify(redacted) ?? "null");
+  }
+
+  *#writeText(text: string): Generator<void> {
+    const stream = this.#redactor.stream();
+    let half = "";
+    const push = (released: string) => {
+      const whole = half + released;
+      // JSON.stringify would escape half a surrogate pair, so the first half waits for the second.
+      half = /[\ud800-\udbff]$/.test(whole) ? whole.slice(-1) : "";
+      this.pieces.push(JSON.stringify(whole.slice(0, whole.length - half.length)).slice(1, -1));
+    };
+    this.pieces.push('"');
+    for (let start = 0; start < text.length; start += PIECE_CHARS) {
+      push(stream.push(text.slice(start, start + PIECE_CHARS)));
+      yield;
+    }
+    push(stream.end());
+    if (half !== "") this.pieces.push(JSON.stringify(half).slice(1, -1));
+    this.pieces.push('"');
+    this.redactions += stream.count;
+  }
+
+  /** Writes an array. Consecutive small items are written together. */
+  *#writeArray(items: readonly unknown[], depth: number): Generator<void> {
+    let start = 0;
+    let room = BUDGET;
+    const flush = (end: number) => {
+      if (end > start)
+        this.pieces.push(`${start === 0 ? "" : ","}${this.#render(items.slice(start, end)).slice(1, -1)}`);
+      start = end;
+      room = BUDGET;
+    };
+    this.pieces.push("[");
+    for (const [index, item] of items.entries()) {
+      const left = weigh(item, room);
+      if (left >= 0) {
+        room = left;
+        continue;
+      }
+      flush(index);
+      yield;
+      room = weigh(item, BUDGET);
+      if (room >= 0) continue;
+      if (index > 0) this.pieces.push(",");
+      yield* this.write(item, depth + 1);
+      start = index + 1;
+      room = BUDGET;
+    }
+    flush(items.length);
+    this.pieces.push("]");
+  }
+
+  *#writeObject(object: object, depth: number): Generator<void> {
+    const members: [string, unknown][] = [];
+    let changed = false;
+    for (const [index, name] of Object.keys(object).entries()) {
+      const member = (object as Record<string, unknown>)[name];
+      if (member === undefined) continue;
+      const { value, count } = this.#redactor.redactText(name);
+      this.redactions += count;
+      changed ||= count > 0;
+      members.push([value, member]);
+      if (index % BUDGET === 0) yield;
+    }
+    const named = changed ? withDistinctNames(members) : members;
+    if (this.#form === "canonical") named.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+    this.pieces.push("{");
+    let room = BUDGET;
+    for (const [index, [name, value]] of named.entries()) {
+      this.pieces.push(`${index === 0 ? "" : ","}${JSON.stringify(name)}:`);
+      const left = weigh(value, room);
+      if (left >= 0) {
+        this.pieces.push(this.#render(value));
+        room = left;
+        continue;
+      }
+      yield;
+      yield* this.write(value, depth + 1);
+      room = BUDGET;
+    }
+    this.pieces.push("}");
+  }
+}
+
+/** Subtracts the weight of a value from a budget. The result is negative when the budget does not suffice. */
+function weigh(value: unknown, budget: number): number {
+  if (typeof value === "string") return budget - 1 - value.length / CHARS_PER_VALUE;
+  let left = budget - 1;
+  if (typeof value !== "object" || value === null) return left;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length && left >= 0; i++) left = weigh(value[i], left);
+    return left;
+  }
+  for (const name in value) {
+    left = weigh((value as Record<string, unknown>)[name], left - 1 - name.length / CHARS_PER_VALUE);
+    if (left < 0) break;
+  }
+  return left;
+}

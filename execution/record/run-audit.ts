@@ -1,0 +1,58 @@
+import type { AuditLog } from "../../archive/audit/audit-log.ts";
+import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
+import { parseNamespacedName } from "../../protocol/tools/tool-name.ts";
+import type { ObservedCall } from "../call-log.ts";
+import type { BegunRun, RunReport } from "./run-recorder.ts";
+
+export interface RunAuditOptions {
+  audit: Pick<AuditLog, "call" | "run">;
+  tools: Pick<ToolCatalog, "get">;
+  context: RunContext;
+}
+
+/** Writes what the audit log has of one run. Throws what the log throws. */
+export class RunAudit {
+  readonly #run: BegunRun;
+  readonly #options: RunAuditOptions;
+
+  constructor(run: BegunRun, options: RunAuditOptions) {
+    this.#run = run;
+    this.#options = options;
+  }
+
+  call(call: ObservedCall, values: { argumentsDigest: string; redactions: number }): void {
+    const { audit, tools } = this.#options;
+    const { decision, approver, bytes } = call.outcome;
+    audit.call(this.#named(), {
+      server: calledServer(call, tools),
+      tool: call.tool,
+      known: tools.get(call.tool) !== undefined,
+      argumentsDigest: values.argumentsDigest,
+      resultBytes: bytes,
+      durationMs: Math.round(call.durationMs),
+      decision,
+      approver,
+      redactions: values.redactions,
+    });
+  }
+
+  end({ envelope }: RunReport, { calls, redactions }: { calls: number; redactions: number }): void {
+    this.#options.audit.run(this.#named(), {
+      outcome: envelope.result.ok ? "ok" : envelope.result.error.type,
+      calls,
+      durationMs: envelope.duration_ms,
+      redactions,
+    });
+  }
+
+  #named() {
+    const { runId, traceId, inputDigest } = this.#run;
+    return { runId, traceId, principal: this.#options.context.principal, codeDigest: inputDigest };
+  }
+}
+
+/** The server that a call names, whether there is one or not. */
+export function calledServer({ tool }: ObservedCall, tools: Pick<ToolCatalog, "get">): string {
+  return tools.get(tool)?.server ?? parseNamespacedName(tool)?.module ?? "";
+}

@@ -1,0 +1,44 @@
+import type { Envelope } from "../../protocol/envelope.ts";
+import type { ProgramEnvironment, Trace } from "../../protocol/messages.ts";
+import type { CallObserver } from "../call-log.ts";
+import type { TypecheckMode } from "../prepare/language.ts";
+
+import type { Program } from "../program.ts";
+import type { InsideLimits } from "../run-inside.ts";
+
+/** The identity of a run that has begun. */
+export interface BegunRun {
+  runId: string;
+  traceId: string;
+  inputDigest: string;
+}
+
+/** Everything that is recorded of a run at its end, besides its calls. */
+export interface RunReport {
+  program: Program;
+  envelope: Envelope;
+  consoleText: string;
+  /** How many secrets were replaced in console text, value and error. */
+  redactions: number;
+  /** `undefined` where the program could not be bundled. */
+  bundle: string | undefined;
+  /** Text of the generated modules that the program imported, by server module. */
+  modules: ReadonlyMap<string, string>;
+  environment: ProgramEnvironment;
+  /** `undefined` when the program ended before it could send one. */
+  trace: Trace | undefined;
+  limits: InsideLimits;
+  typecheck: TypecheckMode;
+}
+
+/** Records one run while it goes on. None of its methods throws or rejects. */
+export interface RunRecording extends CallObserver {
+  /** Resolves when the run is recorded: with `undefined`, or with the first problem in one line. Never rejects. */
+  end(report: RunReport): Promise<string | undefined>;
+}
+
+/** Records runs. Its failures do not affect them. */
+export interface RunRecorder {
+  /** Begins to record a run. Never throws. */
+  begin(run: BegunRun): RunRecording;
+}

@@ -1,0 +1,65 @@
+import { digestOf } from "../../protocol/canonical-json.ts";
+import type { Envelope } from "../../protocol/envelope.ts";
+import type { ObservedCall } from "../call-log.ts";
+import { firstDifference } from "./first-difference.ts";
+import { describeCall, type RecordedCall } from "./recorded-calls.ts";
+import type { RecordedRun } from "./replay-program.ts";
+
+export interface CallDifference {
+  /** `missing`: recorded and not made. `added`: made and not recorded. `changed`: made with another outcome. */
+  kind: "missing" | "added" | "changed";
+  call: string;
+  detail?: string;
+}
+
+/**
+ * Compares a run of a recorded program with the record: which calls differ, and whether the result is the same.
+ *
+ * @throws what reading the values of a recorded call throws.
+ */
+export async function compareToRecord(
+  recorded: Pick<RecordedRun, "calls" | "envelope">,
+  calls: readonly ObservedCall[],
+  envelope: Envelope,
+): Promise<{ differences: CallDifference[]; sameResult: boolean }> {
+  return {
+    differences: await compareCalls(recorded.calls, calls),
+    sameResult: envelope.output_digest === recorded.envelope.output_digest,
+  };
+}
+
+/** Compares recorded calls with those of another run. Calls match by tool and arguments, equal calls by their order. */
+async function compareCalls(
+  recorded: readonly RecordedCall[],
+  made: readonly ObservedCall[],
+): Promise<CallDifference[]> {
+  const waiting = new Map<string, ObservedCall[]>();
+  for (const call of [...made].sort((a, b) => a.seq - b.seq)) {
+    const key = `${digestOf(call.arguments)} ${call.tool}`;
+    waiting.set(key, [...(waiting.get(key) ?? []), call]);
+  }
+  const differences: CallDifference[] = [];
+  for (const call of recorded) {
+    const match = waiting.get(`${call.argumentsDigest} ${call.tool}`)?.shift();
+    const shown = describeCall(call.tool, await call.arguments());
+    if (match === undefined) {
+      differences.push({ kind: "missing", call: shown });
+      continue;
+    }
+    const difference = firstDifference(comparable(await call.outcome()), comparable(match.outcome));
+    if (difference === undefined) continue;
+    const { path, expected, got } = difference;
+    differences.push({ kind: "changed", call: shown, detail: `${path}: recorded ${expected}, now ${got}` });
+  }
+  const added = [...waiting.values()].flat().sort((a, b) => a.seq - b.seq);
+  for (const call of added)
+    differences.push({ kind: "added", call: describeCall(call.tool, call.arguments) });
+  return differences;
+}
+
+/** The part of an outcome that is compared: the data, or the message of the error. */
+function comparable(
+  outcome: { ok: true; data: unknown } | { ok: false; error: { message: string } },
+): object {
+  return outcome.ok ? { data: outcome.data ?? null } : { error: outcome.error.message };
+}

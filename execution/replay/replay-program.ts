@@ -1,0 +1,158 @@
+import type { Envelope } from "../../protocol/envelope.ts";
+import { buildFailure, type Failure, type FailureType } from "../../protocol/failure.ts";
+import type { ProgramEnvironment } from "../../protocol/messages.ts";
+import {
+  type ExecutedProgram,
+  type ExecutionParts,
+  executeProgram,
+  type RunOptions,
+} from "../execute-program.ts";
+import type { Program } from "../program.ts";
+import { replaceResult } from "../seal.ts";
+import { firstDifference } from "./first-difference.ts";
+import { describeCall, type RecordedCall, RecordedCalls } from "./recorded-calls.ts";
+
+/** The parts of a run that a replay needs. */
+export interface RecordedRun {
+  program: Program;
+  envelope: Envelope;
+  consoleText: string;
+  calls: readonly RecordedCall[];
+  environment: ProgramEnvironment;
+}
+
+export interface ReplayOptions extends Pick<RunOptions, "limits" | "typecheck" | "onConsole" | "signal"> {
+  /** A program to run instead of the recorded one, with the recorded answers. Then nothing is compared. */
+  edited?: Program | undefined;
+}
+
+export interface Replayed extends ExecutedProgram {
+  /** How the replay differs from the record, as one message; `undefined` when it does not. */
+  divergence: string | undefined;
+}
+
+/** Failures of runs in which no program ran, so that there is nothing to replay. */
+export const NEVER_RAN: ReadonlySet<string> = new Set<FailureType>([
+  "SandboxUnavailable",
+  "Busy",
+  "InternalError",
+]);
+
+/** Failures by which a run was ended from outside. How far the program got by then depends on the machine. */
+const CUT_BY_TIME: ReadonlySet<FailureType> = new Set(["Timeout", "Cancelled"]);
+
+/** The replay of a cancelled run may take this many times as long, because the machine may be busy. */
+const CANCELLED_TIMES = 2;
+const CANCELLED_MORE_MS = 1_000;
+
+/**
+ * Runs a recorded program again in a sandbox, with the recorded answers, clock, time zone and randomness. A difference is a
+ * `ReplayDiverged` that names the first call or value. A run that was cut off by time is compared up to the cut: the replay
+ * may get further, and is then reported as ended in the same way.
+ */
+export async function replayProgram(
+  run: RecordedRun,
+  parts: Omit<ExecutionParts, "dispatcher" | "approver" | "recorder">,
+  options: ReplayOptions,
+): Promise<Replayed> {
+  const stop = new AbortController();
+  const { edited } = options;
+  const cut = edited === undefined ? cutOf(run.envelope) : undefined;
+  let unknown: string | undefined;
+  const calls = new RecordedCalls(
+    run.calls,
+    (value) => parts.redactor.redactValue(value).value,
+    (message) => {
+      unknown ??= message;
+      if (cut === undefined || answered(calls.missing).length === 0) stop.abort();
+    },
+  );
+  const executed = await executeProgram(
+    edited ?? run.program,
+    { ...parts, dispatcher: calls, approver: NOBODY },
+    {
+      limits: { ...options.limits, timeoutMs: limitOf(run.envelope, options.limits.timeoutMs, cut) },
+      typecheck: options.typecheck,
+      ...(options.onConsole === undefined ? {} : { onConsole: options.onConsole }),
+      environment: edited === undefined ? run.environment : withoutOrder(run.environment),
+      signal: AbortSignal.any([options.signal, stop.signal]),
+    },
+  );
+  // An approved call without an answer is recorded as unanswered, so the state cannot be derived from the calls.
+  const approval_state = edited === undefined ? run.envelope.approval_state : calls.approvalState;
+  const envelope = { ...executed.envelope, approval_state };
+  const divergence =
+    cut !== undefined && !options.signal.aborted && !neverRan(envelope)
+      ? await compareUpToCut(envelope, answered(calls.missing), unknown)
+      : (unknown ??
+        (edited === undefined ? await compare(run, envelope, answered(calls.missing)) : undefined));
+  const failure = divergence === undefined ? cut : buildFailure("ReplayDiverged", divergence);
+  return {
+    ...executed,
+    envelope: failure === undefined ? envelope : replaceResult(envelope, failure),
+    divergence,
+  };
+}
+
+/** Denies everything. A replay asks nobody, because the approvals are in the record. */
+const NOBODY = { ask: async () => ({ decision: "denied" as const, by: "replay" }) };
+
+/** Drops the recorded order of events, which an edited program need not follow. */
+function withoutOrder({ replay, ...environment }: ProgramEnvironment): ProgramEnvironment {
+  return replay === undefined ? environment : { ...environment, replay: { ...replay, events: "" } };
+}
+
+async function compare(
+  run: RecordedRun,
+  { output_digest, result }: Envelope,
+  [missing]: readonly RecordedCall[],
+): Promise<string | undefined> {
+  const recorded = run.envelope.result;
+  if (output_digest !== run.envelope.output_digest) {
+    const difference = firstDifference(bare(recorded), bare(result));
+    if (difference === undefined)
+      return "the output digest differs, and the result does not: the record is broken";
+    const { path, expected, got } = difference;
+    return `the result differs at ${path}: expected ${expected}; got ${got}`;
+  }
+  // A program that runs out of memory may do so at another call each time.
+  if (missing === undefined || (!recorded.ok && recorded.error.type === "OutOfMemory")) return undefined;
+  return describeMissing(missing);
+}
+
+/** Compares up to the cut. When time also cut the replay, calls may be missing that it had no time to make. */
+async function compareUpToCut(
+  replayed: Envelope,
+  [missing]: readonly RecordedCall[],
+  unknown: string | undefined,
+): Promise<string | undefined> {
+  if (missing === undefined) return undefined;
+  return unknown ?? (cutOf(replayed) === undefined ? describeMissing(missing) : undefined);
+}
+
+async function describeMissing({ seq, tool, arguments: args }: RecordedCall): Promise<string> {
+  return `the program did not make call ${seq}: expected ${describeCall(tool, await args())}; got no such call`;
+}
+
+/** The recorded calls that were answered. */
+function answered(calls: readonly RecordedCall[]): RecordedCall[] {
+  return calls.filter(({ decision }) => decision !== "unanswered");
+}
+
+function cutOf({ result }: Envelope): Failure | undefined {
+  return !result.ok && CUT_BY_TIME.has(result.error.type) ? result.error : undefined;
+}
+
+function neverRan({ result }: Envelope): boolean {
+  return !result.ok && NEVER_RAN.has(result.error.type);
+}
+
+function limitOf({ result }: Envelope, timeoutMs: number, cut: Failure | undefined): number {
+  if (cut?.type !== "Cancelled") return timeoutMs;
+  return Math.min(timeoutMs, CANCELLED_TIMES * result.metrics.duration_ms + CANCELLED_MORE_MS);
+}
+
+/** What the output digest covers. */
+function bare(result: Envelope["result"]): object {
+  return result.ok ? { ok: true, data: result.data } : { ok: false, error: result.error };
+}

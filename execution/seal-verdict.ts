@@ -1,0 +1,57 @@
+import { messageOf } from "../base/error-message.ts";
+import type { Envelope } from "../protocol/envelope.ts";
+import { TRUNCATION_MARK } from "../protocol/text-cap.ts";
+import type { Redactor } from "../secrets/redaction.ts";
+import type { Verdict } from "./judge.ts";
+import { fail } from "./outcome.ts";
+import { type EnvelopeFacts, sealEnvelope } from "./seal.ts";
+
+export interface SealedVerdict {
+  /** The verdict as the envelope shows it. */
+  verdict: Verdict;
+  /** How many secrets were replaced. */
+  redactions: number;
+  envelope: Envelope;
+}
+
+/** The envelope of a verdict without its secrets. When redacting or sealing fails, nothing of the verdict is shown. */
+export function sealVerdict(
+  facts: EnvelopeFacts,
+  verdict: Verdict,
+  redactor: Redactor,
+  maxBytes: number,
+): SealedVerdict {
+  try {
+    const redacted = redactVerdict(verdict, redactor);
+    return { ...redacted, envelope: sealEnvelope(facts, redacted.verdict, maxBytes) };
+  } catch (error) {
+    const failure = fail("InternalError", `what came of the run cannot be reported: ${messageOf(error)}`);
+    return {
+      verdict: failure.verdict,
+      redactions: 0,
+      envelope: sealEnvelope(facts, failure.verdict, maxBytes),
+    };
+  }
+}
+
+/** Redacts a verdict before it is cut to size. */
+function redactVerdict(verdict: Verdict, redactor: Redactor): { verdict: Verdict; redactions: number } {
+  if (verdict.ok && verdict.from === "console" && typeof verdict.data === "string") {
+    const { text, count } = redactCutText(verdict.data, redactor);
+    return { verdict: { ...verdict, data: text }, redactions: count };
+  }
+  if (verdict.ok) {
+    const { value, count } = redactor.redactValue(verdict.data);
+    return { verdict: { ...verdict, data: value }, redactions: count };
+  }
+  const { text, count } = redactCutText(verdict.error.message, redactor);
+  return { verdict: { ok: false, error: { ...verdict.error, message: text } }, redactions: count };
+}
+
+/** Redacts a text that may have been cut inside a secret. A tail that could begin one is not shown. */
+function redactCutText(text: string, redactor: Redactor): { text: string; count: number } {
+  const stream = redactor.stream();
+  const mark = text.endsWith(TRUNCATION_MARK) ? TRUNCATION_MARK : "";
+  const shown = stream.push(text.slice(0, text.length - mark.length));
+  return { text: mark === "" ? shown + stream.end() : shown + mark, count: stream.count };
+}

@@ -1,0 +1,89 @@
+import { PROGRAM_SCHEME } from "../../protocol/paths.ts";
+import type { FailureReason } from "../prepare/failure-reason.ts";
+import type { ModuleSource } from "../prepare/module-source.ts";
+import type { Message } from "./bundler.ts";
+import { generatedModule, reasonOf } from "./bundler-messages.ts";
+import { explainMissingExport } from "./missing-export.ts";
+
+const MAX_ERRORS_SHOWN = 5;
+const MAX_LINE_CHARS = 200;
+
+/** Syntax of Python that is no valid JavaScript. Programs can be long, so none of these patterns may backtrack. */
+const PYTHON = [
+  /^[ \t]*(?:async )?def \w+\(/m,
+  /^[ \t]*(?:if|elif|else|for|while|try|except|with|class)\b[^{}\n]{0,200}:[ \t]{0,9}(?:#.*)?$/m,
+  /^(?:import [\w.]+(?: as \w+)?|from [\w.]+ import [\w*,() ]+)$/m,
+  /[(=,+][ \t]*f["']/,
+];
+
+/** A description of why a program cannot be bundled. */
+export interface DescribedErrors {
+  /** Each error with its place in the program, and what to do. */
+  message: string;
+  /** The reasons of the errors in the message, in the same order. */
+  reasons: FailureReason[];
+}
+
+/** Describes the first of the bundler's errors, and counts the others. */
+export async function describeErrors(
+  messages: readonly Message[],
+  code: string,
+  source: ModuleSource,
+): Promise<DescribedErrors> {
+  const shown = messages.slice(0, MAX_ERRORS_SHOWN);
+  const lines = await Promise.all(shown.map((message) => describe(message, source)));
+  if (messages.length > shown.length) lines.push(`and ${messages.length - shown.length} more`);
+  if (messages.every(isSyntax) && PYTHON.some((sign) => sign.test(code)))
+    lines.push("this looks like Python: programs are TypeScript or JavaScript");
+  return { message: lines.join("\n"), reasons: shown.map(reasonOf) };
+}
+
+async function describe(message: Message, source: ModuleSource): Promise<string> {
+  const text = await explain(message, source);
+  const { location } = message;
+  if (location === null) return text;
+  const place = `${showFile(location.file)}:${location.line}:${location.column + 1}: ${text}`;
+  // The author of the program does not know the lines of a generated module.
+  if (generatedModule(location.file) !== undefined) return place;
+  return `${place}\n    ${location.lineText.trim().slice(0, MAX_LINE_CHARS)}`;
+}
+
+/** Whether an error is about how the program is written. */
+function isSyntax(message: Message): boolean {
+  const { code } = reasonOf(message);
+  return message.location !== null && (code === "invalid_text" || code === "top_level_return");
+}
+
+async function explain(message: Message, source: ModuleSource): Promise<string> {
+  const reason = reasonOf(message);
+  switch (reason.code) {
+    case "unknown_export": {
+      const { module, name } = reason;
+      const tools = (await source.load(module))?.tools ?? [];
+      return explainMissingExport(module, name, localName(message.location) ?? module, tools);
+    }
+    case "top_level_return":
+      return "a program cannot return at its top level; set globalThis.result instead";
+    case "broken_module":
+      return "this generated module is broken, run `ptc generate`";
+    default:
+      return message.text;
+  }
+}
+
+/** The program's name for an import. The bundler's columns and lengths are in bytes. */
+function localName(location: Message["location"]): string | undefined {
+  if (location === null) return undefined;
+  const { lineText, column, length } = location;
+  const name = Buffer.from(lineText)
+    .subarray(column, column + length)
+    .toString();
+  return /^[\w$]+$/.test(name) && name !== "default" ? name : undefined;
+}
+
+function showFile(file: string): string {
+  const module = generatedModule(file);
+  if (module !== undefined) return `servers/${module}/index.ts`;
+  const scheme = file.lastIndexOf(PROGRAM_SCHEME);
+  return scheme === -1 ? file : file.slice(scheme + PROGRAM_SCHEME.length);
+}

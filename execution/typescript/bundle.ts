@@ -1,0 +1,188 @@
+import { isBuiltin } from "node:module";
+import { MAX_CODE_BYTES } from "../../protocol/limits.ts";
+import { PROGRAM_SCHEME } from "../../protocol/paths.ts";
+import type { FailureReason } from "../prepare/failure-reason.ts";
+import type { ModuleSource } from "../prepare/module-source.ts";
+import type { Program } from "../program.ts";
+import { describeErrors } from "./bundle-errors.ts";
+import { BundlerOverwhelmed, bundle, type Message, type Plugin } from "./bundler.ts";
+import { GENERATED, reasonOf } from "./bundler-messages.ts";
+import { findComputedImports } from "./computed-imports.ts";
+import { renderGlobalTools } from "./global-tools.ts";
+import { adviseGlobals } from "./missing-export.ts";
+
+type BundleOutcome =
+  | { ok: true; bundle: string }
+  | {
+      ok: false;
+      message: string;
+      /** What is wrong: only imported modules, only imported names, or the text itself. */
+      subject: "text" | "imports" | "exports";
+      /** The reasons of the errors in the message. */
+      reasons: readonly FailureReason[];
+    };
+
+/** Deeper nesting overflows the bundler's stack and ends its process. */
+const MAX_BRACKET_DEPTH = 2_000;
+const MAX_SHOWN_CHARS = 200;
+
+/** The esbuild namespace of the program. Source paths are `<namespace>:<path>`, so it is the scheme the runner expects. */
+const PROGRAM = PROGRAM_SCHEME.slice(0, -1);
+const RUNTIME = "runtime";
+const RESOLVER = "closed-resolver";
+
+/** The module through which generated modules and global tool names reach the function that the runner provides. */
+const RUNTIME_SOURCE =
+  'const make = globalThis[Symbol.for("ptc.tool")];\n' +
+  "export const tool = /* @__NO_SIDE_EFFECTS__ */ (name) => make(name);\n";
+
+/**
+ * Bundles a program into one ES module. The resolver is closed: whatever the program imports, nothing is read but its text
+ * and the generated modules. Errors give places in the program's own lines.
+ */
+export async function bundleProgram(program: Program, source: ModuleSource): Promise<BundleOutcome> {
+  const bytes = Buffer.byteLength(program.code);
+  if (bytes > MAX_CODE_BYTES)
+    return refuseText(
+      `the program is ${bytes} bytes and at most ${MAX_CODE_BYTES} are taken; pass data as data`,
+    );
+  if (bracketDepth(program.code) > MAX_BRACKET_DEPTH)
+    return refuseText(`the program nests brackets deeper than ${MAX_BRACKET_DEPTH} levels`);
+  try {
+    const [computed] = await findComputedImports(program);
+    if (computed !== undefined) {
+      const shown = computed.slice(0, MAX_SHOWN_CHARS);
+      return refuseText(`${shown}: an import cannot be computed; name the module in a string`);
+    }
+    return { ok: true, bundle: await build(program, source) };
+  } catch (error) {
+    if (error instanceof RangeError) return refuseText("the program nests too deeply");
+    if (error instanceof BundlerOverwhelmed || error instanceof SyntaxError) return refuseText(error.message);
+    const messages = error instanceof Error && "errors" in error ? (error.errors as Message[]) : undefined;
+    if (messages === undefined) throw error;
+    return {
+      ok: false,
+      ...(await describeErrors(messages, program.code, source)),
+      subject: subjectOf(messages),
+    };
+  }
+}
+
+function subjectOf(messages: readonly Message[]): "text" | "imports" | "exports" {
+  if (messages.every((message) => reasonOf(message).code === "unknown_export")) return "exports";
+  return messages.every(({ pluginName }) => pluginName === RESOLVER) ? "imports" : "text";
+}
+
+function refuseText(message: string): BundleOutcome {
+  return { ok: false, message, subject: "text", reasons: [{ code: "invalid_text" }] };
+}
+
+async function build(program: Program, source: ModuleSource): Promise<string> {
+  const result = await bundle({
+    entryPoints: [PROGRAM],
+    inject: [RUNTIME],
+    plugins: [closedResolver(program, source)],
+    bundle: true,
+    write: false,
+    format: "esm",
+    platform: "node",
+    target: "node22",
+    sourcemap: "inline",
+    sourcesContent: false,
+    legalComments: "none",
+    charset: "utf8",
+    logLevel: "silent",
+    absWorkingDir: "/",
+    tsconfigRaw: { compilerOptions: {} },
+    // The bundler would resolve calls of `require`, also with patterns. The runner's own knows only Node's modules.
+    define: { require: "globalThis.require" },
+  });
+  return result.outputFiles[0]?.text ?? "";
+}
+
+/** The depth of nested brackets, counting those in strings and comments too. No real program comes near the bound. */
+function bracketDepth(code: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (const character of code) {
+    if ("([{".includes(character)) deepest = Math.max(deepest, ++depth);
+    else if (")]}".includes(character)) depth--;
+  }
+  return deepest;
+}
+
+function closedResolver(program: Program, source: ModuleSource): Plugin {
+  return {
+    name: RESOLVER,
+    setup(builder) {
+      builder.onResolve({ filter: /.*/ }, ({ path, kind, namespace }) => {
+        if (kind === "entry-point") {
+          return path === PROGRAM
+            ? { path: program.fileName, namespace: PROGRAM }
+            : { path: "globals", namespace: RUNTIME };
+        }
+        if (namespace === GENERATED && path === "../../runtime.js")
+          return { path: "tool", namespace: RUNTIME };
+        if (namespace === RUNTIME) return { path: "tool", namespace: RUNTIME };
+        if (namespace !== PROGRAM) return refuseImport(path, program, source);
+        if (isBuiltin(path)) return { path, external: true };
+        const module = /^(?:\.\/)?servers\/([a-z0-9_]+)(?:\/index(?:\.[jt]s)?)?$/.exec(path)?.[1];
+        if (module === undefined) return refuseImport(path, program, source);
+        if (!source.modules().includes(module)) return refuseServer(module, source);
+        return { path: module, namespace: GENERATED };
+      });
+      // Never reached. Should the bundler find a way around the resolver, this keeps it from reading a file.
+      builder.onLoad({ filter: /.*/, namespace: "file" }, ({ path }) =>
+        failWith("cannot be imported", { code: "unknown_import", path }),
+      );
+      builder.onLoad({ filter: /.*/, namespace: PROGRAM }, () => ({
+        contents: program.code,
+        loader: program.language === "typescript" ? "ts" : "js",
+      }));
+      builder.onLoad({ filter: /.*/, namespace: GENERATED }, async ({ path }) => {
+        const module = await source.load(path);
+        if (module === undefined)
+          return failWith(`servers/${path}/index.ts is missing or was edited; run \`ptc generate\``, {
+            code: "missing_module",
+            module: path,
+          });
+        return { contents: module.text, loader: "ts" };
+      });
+      builder.onLoad({ filter: /.*/, namespace: RUNTIME }, async ({ path }) => ({
+        contents: path === "tool" ? RUNTIME_SOURCE : await renderGlobalTools(program.code, source),
+        loader: "js",
+      }));
+    },
+  };
+}
+
+function refuseImport(path: string, { code }: Program, source: ModuleSource) {
+  const known = `a program can import Node's built-in modules and ${listServers(source)}`;
+  const advice = adviseGlobals(namesImportedFrom(path, code));
+  const text = `'${path}' cannot be imported: ${advice === undefined ? known : `${advice}; ${known}`}`;
+  return failWith(text, { code: "unknown_import", path });
+}
+
+function namesImportedFrom(path: string, code: string): string[] {
+  const clauses = code.matchAll(/\bimport\s([^"';]{1,400}?)\bfrom\s{0,9}(["'])(.*?)\2/g);
+  return [...clauses].flatMap(([, clause = "", , from]) =>
+    from === path ? (clause.match(/\w+/g) ?? []) : [],
+  );
+}
+
+function refuseServer(module: string, source: ModuleSource) {
+  const advice = "run `ptc generate` when a server was added";
+  const text = `there is no server module '${module}': a program can import ${listServers(source)}; ${advice}`;
+  return failWith(text, { code: "unknown_server", module });
+}
+
+/** An error of the resolver, in the form that the bundler passes through. */
+function failWith(text: string, detail: FailureReason) {
+  return { errors: [{ text, detail }] };
+}
+
+function listServers(source: ModuleSource): string {
+  const modules = source.modules();
+  if (modules.length === 0) return "no server modules yet (run `ptc generate`)";
+  return modules.map((module) => `./servers/${module}/index.js`).join(", ");
+}

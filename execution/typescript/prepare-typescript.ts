@@ -1,0 +1,51 @@
+import type { FailureReason } from "../prepare/failure-reason.ts";
+import type { Preparation, TypecheckMode } from "../prepare/language.ts";
+import type { ModuleSource } from "../prepare/module-source.ts";
+import type { Program } from "../program.ts";
+import { bundleProgram } from "./bundle.ts";
+import type { TypeChecker } from "./type-check/type-check.ts";
+
+/**
+ * Bundles a program and checks its types at the same time. When only its imports are wrong, the failure has the messages of
+ * both. When its text is wrong, the type check is ignored.
+ */
+export async function prepareTypeScript(
+  program: Program,
+  modules: ModuleSource,
+  typeChecker: TypeChecker,
+  mode: TypecheckMode,
+): Promise<Preparation> {
+  // The check is about tools, so a program that mentions none is not checked.
+  const checks = mode !== "off" && mentionsTools(program.code);
+  const checking = checks ? typeChecker.check(program, modules) : undefined;
+  checking?.catch(() => {});
+  const bundled = await bundleProgram(program, modules);
+  if (!bundled.ok && bundled.subject === "text") return fail("BundleError", bundled.message, bundled.reasons);
+  const checked = await checking;
+  const mistakes = checked?.kind === "errors" ? checked.message : undefined;
+  if (!bundled.ok) {
+    // The type check also reports missing exports, so the bundler's message would repeat them.
+    const own = bundled.subject === "exports" && mistakes !== undefined ? [] : [bundled.message];
+    return fail(
+      "BundleError",
+      [...own, ...(mistakes === undefined ? [] : [mistakes])].join("\n"),
+      bundled.reasons,
+    );
+  }
+  const { bundle } = bundled;
+  if (mistakes === undefined) return { ok: true, bundle };
+  if (mode === "warn") return { ok: true, bundle, warning: mistakes };
+  return fail("TypeCheckError", mistakes);
+}
+
+function mentionsTools(code: string): boolean {
+  return /servers\/|mcp__|callTool/.test(code);
+}
+
+function fail(
+  type: "BundleError" | "TypeCheckError",
+  message: string,
+  reasons: readonly FailureReason[] = [],
+): Preparation {
+  return { ok: false, type, message, reasons };
+}

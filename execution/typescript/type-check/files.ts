@@ -1,0 +1,64 @@
+import type { FileChanges, VirtualFiles } from "../typescript-api.ts";
+import { NODE_DECLARATIONS } from "./node-declarations.ts";
+import {
+  CONFIG,
+  CONFIG_PATH,
+  checkedPath,
+  PROGRAM_PATH,
+  RUNTIME_PATH,
+  SURROUNDINGS_PATH,
+  TOOL_NAMES_PATH,
+} from "./project.ts";
+
+/** The texts that one check sees besides TypeScript's own library. */
+export interface CheckedTexts {
+  code: string;
+  /** Text of `runtime.d.ts`. */
+  declarations: string;
+  /** Text of each generated module in use, by name. */
+  modules: ReadonlyMap<string, string>;
+  /** Namespaced names that the program uses as globals, and the function that each stands for. */
+  toolNames: ReadonlyMap<string, { module: string; identifier: string }>;
+}
+
+/** The virtual files of the type checker. Generated modules stay between checks; only imported ones are read. */
+export class CheckedFiles implements VirtualFiles {
+  readonly #files = new Map<string, string>([
+    [CONFIG_PATH, JSON.stringify(CONFIG)],
+    [SURROUNDINGS_PATH, NODE_DECLARATIONS],
+  ]);
+
+  read(path: string): string | undefined {
+    return this.#files.get(path);
+  }
+
+  hasDirectory(path: string): boolean {
+    const inside = path.endsWith("/") ? path : `${path}/`;
+    for (const file of this.#files.keys()) if (file.startsWith(inside)) return true;
+    return false;
+  }
+
+  /** Puts the files of a check in place and returns how they differ from the previous ones. */
+  replace(texts: CheckedTexts): FileChanges {
+    const changes: FileChanges = { changed: [], created: [], deleted: [] };
+    const put = (path: string, text: string): void => {
+      const before = this.#files.get(path);
+      if (before === text) return;
+      (before === undefined ? changes.created : changes.changed).push(path);
+      this.#files.set(path, text);
+    };
+    put(PROGRAM_PATH, texts.code);
+    put(RUNTIME_PATH, texts.declarations);
+    put(TOOL_NAMES_PATH, declareToolNames(texts.toolNames));
+    for (const [module, text] of texts.modules) put(checkedPath(module), text);
+    return changes;
+  }
+}
+
+function declareToolNames(names: CheckedTexts["toolNames"]): string {
+  const lines = [...names].map(
+    ([name, { module, identifier }]) =>
+      `declare const ${name}: typeof import("./servers/${module}/index.js").${identifier};`,
+  );
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,102 @@
+import type { GeneratedModule } from "../../../codegen/generated-module.ts";
+import type { ModuleSource } from "../../prepare/module-source.ts";
+import type { Program } from "../../program.ts";
+import { loadMentioned, mentionedToolNames, toolNamesOf } from "../mentioned-tools.ts";
+import { type OpenedProgram, type ProcessObserver, TypeScriptProcess } from "../typescript-api.ts";
+import { withoutUnavailable } from "../unavailable-tools.ts";
+import { CheckedFiles } from "./files.ts";
+import { GeneratedTypes } from "./generated-types.ts";
+import { renderFindings } from "./message.ts";
+import { CONFIG_PATH, PROGRAM_PATH, ROOT } from "./project.ts";
+import { findMistakes } from "./rules.ts";
+
+/** The mistakes in a program, as text for a model. */
+interface Mistakes {
+  message: string;
+  count: number;
+}
+
+/** One process of TypeScript and the files it has been shown. It checks one program at a time. */
+export class TypeCheckProcess {
+  readonly #files = new CheckedFiles();
+  readonly #process: TypeScriptProcess;
+
+  readonly #declarations: string;
+
+  /** @param declarations the text of `runtime.d.ts`, which all generated modules share */
+  constructor(declarations: string, observer: ProcessObserver) {
+    this.#declarations = declarations;
+    this.#process = new TypeScriptProcess(ROOT, CONFIG_PATH, this.#files, observer);
+  }
+
+  /**
+   * Starts the process and checks that it works.
+   *
+   * @throws when it does not, such as when TypeScript has no build for this platform.
+   */
+  async start(): Promise<void> {
+    await this.#process.start();
+    this.#files.replace({
+      code: "export const works: number[] = [new Map<string, number>().size];",
+      declarations: "export {};",
+      modules: new Map(),
+      toolNames: new Map(),
+    });
+    const { program } = await this.#process.open();
+    const problems = [
+      ...(await program.getProgramDiagnostics()),
+      ...(await program.getSemanticDiagnostics(PROGRAM_PATH)),
+    ];
+    const [first] = problems;
+    if (first !== undefined) throw new Error(`TypeScript does not work here: ${first.text}`);
+  }
+
+  get ended(): Promise<void> {
+    return this.#process.ended;
+  }
+
+  kill(): void {
+    this.#process.kill();
+  }
+
+  /** Finds the mistakes in a program; `undefined` when there are none. */
+  async check(program: Program, modules: ModuleSource): Promise<Mistakes | undefined> {
+    const seen = await loadMentioned(program.code, modules, { imported: true });
+    const names = toolNamesOf(seen);
+    const toolNames = new Map(
+      mentionedToolNames(program.code).flatMap((name) => {
+        const [tool, another] = names.resolve(name);
+        return tool?.isAvailable && another === undefined ? [[name, tool] as const] : [];
+      }),
+    );
+    const changes = this.#files.replace({
+      code: program.code,
+      declarations: this.#declarations,
+      modules: new Map([...seen].map(([name, module]) => [name, withoutUnavailable(module)])),
+      toolNames,
+    });
+    const opened = await this.#process.open(changes);
+    const [syntax, semantics] = await Promise.all([
+      opened.program.getSyntacticDiagnostics(PROGRAM_PATH),
+      opened.program.getSemanticDiagnostics(PROGRAM_PATH),
+    ]);
+    if (syntax.length > 0 || semantics.length === 0) return undefined;
+    return this.#judge(program, opened, semantics, [...seen.values()], modules.modules());
+  }
+
+  async #judge(
+    program: Program,
+    { program: checked, checker }: OpenedProgram,
+    diagnostics: Awaited<ReturnType<OpenedProgram["program"]["getSemanticDiagnostics"]>>,
+    seen: readonly GeneratedModule[],
+    modules: readonly string[],
+  ): Promise<Mistakes | undefined> {
+    const file = await checked.getSourceFile(PROGRAM_PATH);
+    if (file === undefined) throw new Error("TypeScript lost the program");
+    const generated = new GeneratedTypes(checker, seen);
+    const findings = await findMistakes(diagnostics, { checker, file, generated, modules });
+    if (findings.length === 0) return undefined;
+    const message = renderFindings(findings, program.code, program.fileName);
+    return { message, count: findings.length };
+  }
+}

@@ -1,0 +1,9 @@
+import type { LanguageFacts } from "../prepare/language.ts";
+
+/** JavaScript counts as TypeScript without types, with the same bundler and runner. */
+export const TYPESCRIPT_FACTS: LanguageFacts = {
+  names: ["typescript", "javascript"],
+  suffixes: { ".ts": "typescript", ".mts": "typescript", ".js": "javascript", ".mjs": "javascript" },
+  unnamed: { language: "typescript", fileName: "program.ts" },
+  runner: "javascript",
+};

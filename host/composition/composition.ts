@@ -1,0 +1,10 @@
+import { composeExecution } from "./execution.ts";
+import { composeUpstreams } from "./upstreams.ts";
+
+/** What a `Host` needs to build its parts. */
+export interface Composition {
+  composeExecution: typeof composeExecution;
+  composeUpstreams: typeof composeUpstreams;
+}
+
+export const composition: Composition = { composeExecution, composeUpstreams };

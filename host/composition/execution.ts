@@ -1,0 +1,131 @@
+import { randomUUID } from "node:crypto";
+import type { RunArchiver } from "../../archive/archive-store.ts";
+import { Dispatcher } from "../../broker/dispatcher.ts";
+import type { Authorizer } from "../../broker/policy/authorizer.ts";
+import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
+import { RUNTIME_DECLARATIONS } from "../../codegen/typescript/print-runtime.ts";
+import { type ExecutedProgram, executeProgram, type RunOptions } from "../../execution/execute-program.ts";
+import type { ModuleSource } from "../../execution/prepare/module-source.ts";
+import type { Program } from "../../execution/program.ts";
+import { redactObserver } from "../../execution/redact-observer.ts";
+import { type RecordedRun, type Replayed, replayProgram } from "../../execution/replay/replay-program.ts";
+import { createTypeScript } from "../../execution/typescript/typescript.ts";
+import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
+import type { Redactor } from "../../secrets/redaction.ts";
+import type { FollowedListings, LiveToolServers } from "../../upstream/live-tool-servers.ts";
+import type { UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import type { EnvironmentVariables } from "../environment-variables.ts";
+import { moduleUrl, version } from "../package.ts";
+import { clock } from "../process-clock.ts";
+import type { OwnProcess } from "../processes/state-directory.ts";
+import type { ProgramOptions } from "../program-runner.ts";
+import { reportRun } from "../runs/report-run.ts";
+import type { RunFeed } from "../runs/run-feed.ts";
+import type { ProgramTools } from "../tools/program-tools.ts";
+import { composeRecords } from "./records.ts";
+import { composeSandboxes } from "./sandboxes.ts";
+import { composeServers } from "./upstreams.ts";
+
+export interface ExecutionOptions extends ProgramOptions, Pick<RunOptions, "onConsole"> {}
+
+export interface CompositionOptions {
+  env: EnvironmentVariables;
+  own: OwnProcess;
+  pool: UpstreamPool;
+  /** Decides who may call what. */
+  authorizer: Authorizer;
+  /** Docker's without it. */
+  engine?: OpenEngine | undefined;
+  /** Opens what keeps runs; the configured archive without it. */
+  archive?: (() => RunArchiver) | undefined;
+  redactor: Redactor;
+  /** Receives the events of runs. */
+  runs: RunFeed;
+  /** How many sandboxes are kept started; defaults to none. */
+  warm?: number | undefined;
+  listings?: FollowedListings | undefined;
+  onWarning: (message: string) => void;
+}
+
+export interface Execution {
+  servers: LiveToolServers;
+  /** Starts in advance what the first program would otherwise wait for. */
+  warm(): void;
+  /** Runs a program with the given tools, also if the catalog changes meanwhile. */
+  run(program: Program, tools: ProgramTools, options: ExecutionOptions): Promise<ExecutedProgram>;
+  /** Runs a recorded program again, without any server. */
+  replay(
+    run: RecordedRun,
+    modules: ModuleSource,
+    options: Parameters<typeof replayProgram>[2],
+  ): Promise<Replayed>;
+  /**
+   * Begins to end everything here but the servers. Neither promise rejects. `kept` resolves when every run is written to
+   * the archive and the audit log, `ended` when everything else has ended.
+   */
+  end(): { kept: Promise<void>; ended: Promise<void> };
+}
+
+/** Wires what it takes to execute programs under a configuration. */
+export function composeExecution(configuration: Configuration, options: CompositionOptions): Execution {
+  const { execution } = configuration;
+  const { own, pool, authorizer, redactor, runs, listings } = options;
+  const { groups } = own.state;
+  const { sandboxes, swept } = composeSandboxes(configuration, own, options);
+  const servers = composeServers(configuration, pool, listings);
+  const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
+  const language = createTypeScript({
+    declarations: RUNTIME_DECLARATIONS,
+    onSpawn: (pid) => groups.record(pid),
+    onExit: (pid) => groups.forget(pid),
+  });
+  const records = composeRecords(configuration, options);
+  const parts = { sandboxes, redactor, languages: [language], clock, toolVersion: version };
+  return {
+    servers,
+    warm() {
+      sandboxes.prime();
+      void language.warm();
+    },
+    async run(program, programTools, { context, approver, timeoutMs, typecheck, onEvent, onCall, ...rest }) {
+      const { all: tools } = programTools;
+      const modules = programTools.modulesFor(context);
+      const runId = randomUUID();
+      if (onEvent !== undefined) runs.subscribe(onEvent, runId);
+      const report = reportRun((event) => runs.publish(event), { runId, context }, redactor);
+      const watched = redactObserver(onCall === undefined ? {} : { onCall }, redactor);
+      const dispatcher = new Dispatcher({
+        context,
+        tools,
+        authorizer,
+        servers,
+        validator,
+        redact: (message) => redactor.redactText(message).value,
+      });
+      const recorder = records.recorder(context, programTools);
+      const executed = await executeProgram(
+        program,
+        { ...parts, modules, dispatcher, approver: report.over(approver), recorder },
+        {
+          ...rest,
+          onCallStarted: report.onCallStarted,
+          onCall(call) {
+            report.onCall(call);
+            return watched.onCall?.(call);
+          },
+          runId,
+          limits: { ...execution, timeoutMs: timeoutMs ?? execution.timeoutMs },
+          typecheck: typecheck ?? execution.typecheck,
+        },
+      );
+      report.end(executed.envelope);
+      return executed;
+    },
+    replay: (run, modules, replayOptions) => replayProgram(run, { ...parts, modules }, replayOptions),
+    end() {
+      const ended = Promise.all([validator.close(), language.close(), sandboxes.close(), swept]);
+      return { kept: records.close(), ended: ended.then(() => {}) };
+    },
+  };
+}

@@ -1,0 +1,76 @@
+/** What a `ptc.yaml` says, checked, with every default filled in, as plain data for the other folders. */
+export interface Configuration {
+  /** The file as messages name it; `undefined` when there is none. */
+  readonly file: string | undefined;
+  /** Absolute. Relative paths in the file were resolved against it. */
+  readonly directory: string;
+  readonly servers: readonly ServerConfiguration[];
+  readonly tools: { readonly allow: readonly string[] | undefined; readonly block: readonly string[] };
+  readonly approvals: {
+    /** Which tools need an approval: those annotated as destructive, or also those without that annotation. */
+    readonly default: "annotated" | "destructive";
+    readonly ask: readonly string[];
+    readonly allow: readonly string[];
+  };
+  /** Every entry of `tools` and `approvals`, with its place in the file. */
+  readonly toolPatterns: readonly ToolPattern[];
+  readonly execution: {
+    readonly timeoutMs: number;
+    readonly maxOutputBytes: number;
+    readonly maxStderrBytes: number;
+    readonly toolCallTimeoutMs: number;
+    readonly maxParallelCalls: number;
+    readonly maxToolCalls: number;
+    /** Programs that `ptc serve` runs at the same time. */
+    readonly maxParallelPrograms: number;
+    readonly memoryMb: number;
+    readonly cpus: number;
+    readonly pids: number;
+    readonly typecheck: "error" | "warn" | "off";
+  };
+  readonly sandbox: {
+    readonly runtime: string;
+    readonly allowWeakerIsolation: boolean;
+    readonly image: string;
+    readonly warm: number;
+  };
+  readonly archive: { readonly path: string; readonly keepDays: number };
+  /** Values that must be redacted wherever text leaves ptc: expanded variables, values of `env`, values of `headers`. */
+  readonly secrets: readonly string[];
+  /** The `secrets` that are most likely credentials: variables, headers, and values whose name says so. */
+  readonly credentials: readonly string[];
+}
+
+interface AnyServer {
+  readonly name: string;
+  /** The name in snake_case, as in `servers/<module>/index.ts` and `mcp__<module>__<tool>`. */
+  readonly module: string;
+  readonly description: string | undefined;
+  /** The time limit of one call. Starting and listing the server count; waiting for a person does not. */
+  readonly callTimeoutMs: number;
+  /** The time limit for starting or reaching the server and initializing the MCP session. */
+  readonly connectTimeoutMs: number;
+}
+
+interface StdioServerConfiguration extends AnyServer {
+  readonly transport: "stdio";
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Absolute. */
+  readonly cwd: string;
+}
+
+interface RemoteServerConfiguration extends AnyServer {
+  readonly transport: "http" | "sse";
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export type ServerConfiguration = StdioServerConfiguration | RemoteServerConfiguration;
+
+export interface ToolPattern {
+  readonly key: string;
+  readonly pattern: string;
+  readonly line: number;
+}

@@ -1,0 +1,181 @@
+import * as z from "zod";
+import { isObject } from "../../../base/json/is-object.ts";
+import { oneLine } from "../../../base/text/one-line.ts";
+import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
+import { serverModule } from "../../../protocol/tools/tool-name.ts";
+import type { ServerEntry } from "../schema.ts";
+import { translateReferences, variable } from "./client-variables.ts";
+
+/** The most characters of a reference that a message quotes. */
+const MAX_REFERENCE_CHARS = 60;
+
+/** One server, as the configuration files of Claude Code, Cursor, VS Code, Codex and other clients define it. */
+const ForeignServer = z.looseObject({
+  type: z.string().optional(),
+  command: z.string().optional(),
+  args: z.array(z.coerce.string()).optional(),
+  env: z.record(z.string(), z.coerce.string()).optional(),
+  cwd: z.string().optional(),
+  url: z.string().optional(),
+  headers: z.record(z.string(), z.coerce.string()).optional(),
+  disabled: z.boolean().optional(),
+  /** Codex: `false` disables the server. */
+  enabled: z.boolean().optional(),
+  /** Codex: names of variables that the server inherits. */
+  env_vars: z.array(z.string()).optional(),
+  /** Codex: `http_headers` maps names to values, `env_http_headers` maps names to the variables that hold the values. */
+  http_headers: z.record(z.string(), z.string()).optional(),
+  env_http_headers: z.record(z.string(), z.string()).optional(),
+  bearer_token_env_var: z.string().optional(),
+});
+type ForeignServer = z.infer<typeof ForeignServer>;
+
+export interface ImportedServers {
+  servers: ServerEntry[];
+  /** Entries that were left out, each with the reason. */
+  skipped: { name: string; why: string }[];
+  /** Servers whose `env` or `headers` hold values, rather than names of variables. */
+  withValues: string[];
+}
+
+/** The keys under which clients keep their servers: Claude Code and most others, Codex, VS Code, Zed. */
+const PLACES = [
+  ["mcpServers"],
+  ["mcp_servers"],
+  ["servers"],
+  ["mcp", "servers"],
+  ["context_servers"],
+] as const;
+
+/**
+ * Translates the servers in a client's configuration file to servers of ptc. `undefined` when the file has no key for
+ * servers. In `~/.claude.json`, the servers of the project in `directory` come first and hide the user's of the same name.
+ *
+ * @param file the parsed file.
+ */
+export function importServers(file: unknown, directory: string): ImportedServers | undefined {
+  const found = new Map<string, unknown>();
+  let hasPlace = isObject(memberOf(file, "projects")) || isObject(memberOf(file, "mcpServers"));
+  for (const source of [projectOf(file, directory), file]) {
+    for (const place of PLACES) {
+      const servers = place.reduce(memberOf, source);
+      if (!isObject(servers)) continue;
+      const entries = Object.entries(servers);
+      hasPlace ||= entries.length > 0;
+      for (const [name, entry] of entries) if (!found.has(name)) found.set(name, entry);
+    }
+  }
+  if (!hasPlace) return undefined;
+  const imported: ImportedServers = { servers: [], skipped: [], withValues: [] };
+  const modules = new Set<string>();
+  for (const [name, entry] of found) {
+    const server = readServer(name, entry, directory);
+    if (typeof server === "string") imported.skipped.push({ name, why: server });
+    else if (modules.has(serverModule(server.name)))
+      imported.skipped.push({ name, why: "another server has the same name in code" });
+    else {
+      modules.add(serverModule(server.name));
+      imported.servers.push(server);
+      const values = [...Object.values(server.env ?? {}), ...Object.values(server.headers ?? {})];
+      if (values.some((value) => !value.includes("${"))) imported.withValues.push(server.name);
+    }
+  }
+  return imported;
+}
+
+/** Translates one entry. A string says why the entry cannot be used. */
+function readServer(name: string, entry: unknown, directory: string): ServerEntry | string {
+  const parsed = ForeignServer.safeParse(entry);
+  if (!parsed.success) return "its entry is not one that ptc can read";
+  if (parsed.data.disabled === true || parsed.data.enabled === false) return "it is disabled there";
+  const server = translateServer(parsed.data, directory);
+  if (typeof server === "string") return server;
+  if (isPtc(server)) return "it is ptc itself";
+  const hidden = findHidden(server);
+  if (hidden !== undefined) return `its ${hidden} holds a character that cannot be seen; write it without`;
+  const ownName = name.replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 64);
+  const type = server.type ?? (server.url === undefined ? "stdio" : "http");
+  switch (type) {
+    case "stdio": {
+      if (server.command === undefined) return "it has no command";
+      const { command, args, env, cwd } = server;
+      return { name: ownName, transport: "stdio", command, ...defined({ args, env, cwd }) };
+    }
+    case "http":
+    case "streamable-http":
+    case "streamableHttp":
+    case "sse": {
+      if (server.url === undefined) return "it has no url";
+      const transport = type === "sse" ? "sse" : "http";
+      return { name: ownName, transport, url: server.url, ...defined({ headers: server.headers }) };
+    }
+    default:
+      return `ptc does not know servers of type '${type}'`;
+  }
+}
+
+/** Translates references, and Codex's keys to `env` and `headers`. A string says why the entry cannot be used. */
+function translateServer(server: ForeignServer, directory: string): ForeignServer | string {
+  let unknown: string | undefined;
+  const translate = (text: string): string => {
+    const translated = translateReferences(text, directory);
+    if (translated.ok) return translated.text;
+    unknown ??= translated.reference;
+    return text;
+  };
+  const { command, args, env, cwd, url, headers, env_vars, http_headers, env_http_headers } = server;
+  const { bearer_token_env_var: bearer } = server;
+  const values = (record: Record<string, string>, change: (value: string) => string) =>
+    Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]));
+  const allEnv = {
+    ...Object.fromEntries((env_vars ?? []).map((name) => [name, variable(name)])),
+    ...values(env ?? {}, translate),
+  };
+  const allHeaders = {
+    ...values({ ...headers, ...http_headers }, translate),
+    ...values(env_http_headers ?? {}, variable),
+    ...(bearer === undefined ? {} : { Authorization: `Bearer ${variable(bearer)}` }),
+  };
+  const translated: ForeignServer = {
+    type: server.type,
+    command: command === undefined ? undefined : translate(command),
+    args: args?.map(translate),
+    env: env === undefined && env_vars === undefined ? undefined : allEnv,
+    cwd: cwd === undefined ? undefined : translate(cwd),
+    url: url === undefined ? undefined : translate(url),
+    headers: Object.keys(allHeaders).length > 0 || headers !== undefined ? allHeaders : undefined,
+  };
+  if (unknown === undefined) return translated;
+  return `it holds ${oneLine(unknown, MAX_REFERENCE_CHARS)}, which ptc cannot resolve; write \${NAME} for a variable instead`;
+}
+
+/** The part of an entry that contains an invisible or misleading character, which a reader of the new file would miss. */
+function findHidden(server: ForeignServer): string | undefined {
+  const { type, command, args = [], env = {}, cwd, url, headers = {} } = server;
+  const names = [...Object.keys(env), ...Object.keys(headers)];
+  if (names.some((name) => visibleLine(name) !== name)) return "name of a variable or a header";
+  const parts = { type, command, args, env: Object.values(env), cwd, url, headers: Object.values(headers) };
+  return Object.entries(parts).find(([, value]) =>
+    [value].flat().some((text) => text !== undefined && visibleLines(text) !== text),
+  )?.[0];
+}
+
+/** Whether the server is ptc itself, which is not imported: a program would then run programs. */
+function isPtc({ command, args = [] }: ForeignServer): boolean {
+  const words = [command ?? "", ...args];
+  return words.some((word) => /(?:^|[/\\])ptc(?:\.js)?$/.test(word)) && words.includes("serve");
+}
+
+function projectOf(file: unknown, directory: string): unknown {
+  return memberOf(memberOf(file, "projects"), directory);
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
+function defined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}

@@ -1,0 +1,109 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import type { EnvironmentVariables } from "../environment-variables.ts";
+import type { Configuration } from "./configuration.ts";
+import { ConfigurationError } from "./configuration-error.ts";
+import { parseConfiguration } from "./parse.ts";
+import { MAX_CONFIGURATION_BYTES } from "./yaml-source.ts";
+
+export interface FindOptions {
+  /** The value of `--config`. */
+  flag?: string | undefined;
+  env: EnvironmentVariables;
+  /** Absolute. */
+  cwd: string;
+}
+
+export interface FoundConfiguration {
+  /** As the user wrote it, for messages. */
+  file: string;
+  /** Absolute. */
+  path: string;
+  text: string;
+}
+
+/**
+ * Finds and reads the configuration: `--config`, else `PTC_CONFIG`, else `PTC_MCP_CONFIG`, else `ptc.yaml`, else
+ * `config.yaml` in the working directory. `undefined` when nothing is named and neither file is there.
+ *
+ * @throws ConfigurationError when a named file is missing, or one that is there cannot be read.
+ */
+export async function findConfiguration({
+  flag,
+  env,
+  cwd,
+}: FindOptions): Promise<FoundConfiguration | undefined> {
+  const named = [
+    { by: "--config", file: flag },
+    { by: "PTC_CONFIG", file: env.PTC_CONFIG || undefined },
+    { by: "PTC_MCP_CONFIG", file: env.PTC_MCP_CONFIG || undefined },
+  ].find(({ file }) => file !== undefined);
+  if (named?.file !== undefined) {
+    const found = await readConfiguration(named.file, cwd);
+    if (found !== undefined) return found;
+    throw new ConfigurationError(
+      "not_found",
+      `${named.file || "(empty)"}:1: the file named by ${named.by} does not exist; check its path`,
+    );
+  }
+  return (await readConfiguration("ptc.yaml", cwd)) ?? (await readConfiguration("config.yaml", cwd));
+}
+
+/**
+ * Finds, reads and checks the configuration. Without a file it has no servers, and `directory` is the working directory.
+ *
+ * @throws ConfigurationError
+ */
+export async function loadConfiguration(options: FindOptions): Promise<Configuration> {
+  const found = await findConfiguration(options);
+  return parseConfiguration(found?.text ?? "", {
+    file: found?.file,
+    directory: found === undefined ? options.cwd : dirname(found.path),
+    environment: options.env,
+  });
+}
+
+async function readConfiguration(file: string, cwd: string): Promise<FoundConfiguration | undefined> {
+  const path = resolve(cwd, file);
+  if (file === "") return undefined;
+  let bytes: Buffer;
+  try {
+    const handle = await open(path);
+    try {
+      bytes = await readAtMost(handle, MAX_CONFIGURATION_BYTES + 1);
+    } finally {
+      await handle.close();
+    }
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    const reason =
+      code === "EISDIR"
+        ? "is a folder; name the file in it"
+        : `cannot be read (${code}); check its permissions`;
+    throw new ConfigurationError("unreadable", `${file}:1: ${reason}`, { cause });
+  }
+  if (bytes.length > MAX_CONFIGURATION_BYTES) {
+    throw new ConfigurationError(
+      "invalid",
+      `${file}:1: larger than ${MAX_CONFIGURATION_BYTES} bytes; is this the right file?`,
+    );
+  }
+  try {
+    return { file, path, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
+  } catch (cause) {
+    throw new ConfigurationError("invalid", `${file}:1: is not text in UTF-8; save it as UTF-8`, { cause });
+  }
+}
+
+/** Reads at most `maxBytes` of a file whose size is not known in advance, such as a pipe or a device. */
+async function readAtMost(handle: FileHandle, maxBytes: number): Promise<Buffer> {
+  const buffer = Buffer.alloc(maxBytes);
+  let length = 0;
+  while (length < maxBytes) {
+    const { bytesRead } = await handle.read(buffer, length, maxBytes - length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return buffer.subarray(0, length);
+}

@@ -1,0 +1,201 @@
+import { resolve } from "node:path";
+import type * as z from "zod";
+import { similarNames } from "../../catalog/search/similar-names.ts";
+import { serverModule } from "../../protocol/tools/tool-name.ts";
+import { urlCredentialsIn } from "../../secrets/redaction-secrets.ts";
+import type { EnvironmentVariables } from "../environment-variables.ts";
+import type { Configuration, ServerConfiguration, ToolPattern } from "./configuration.ts";
+import { ConfigurationError, type Problem } from "./configuration-error.ts";
+import { distinctSecrets } from "./expand-environment.ts";
+import { ConfigurationFile, knownKeys, type ServerEntry } from "./schema.ts";
+import { expandServers, findServerProblems, transportOf } from "./server-entries.ts";
+import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
+
+const DEFAULT_CONNECT_TIMEOUT_SECONDS = 30;
+
+/** The most problems that are collected. Only the first in the file is reported. */
+const MAX_PROBLEMS = 50;
+
+export interface ParseOptions {
+  /** How messages name the file; `undefined` when there is none. */
+  file: string | undefined;
+  /** The absolute path against which relative paths are resolved. */
+  directory: string;
+  environment: EnvironmentVariables;
+}
+
+/**
+ * Reads the text of a ptc.yaml.
+ *
+ * @throws ConfigurationError naming the first line that is wrong.
+ */
+export function parseConfiguration(text: string, options: ParseOptions): Configuration {
+  const file = options.file ?? "configuration";
+  if (Buffer.byteLength(text) > MAX_CONFIGURATION_BYTES) {
+    throw new ConfigurationError(
+      "invalid",
+      `${file}:1: larger than ${MAX_CONFIGURATION_BYTES} bytes; is this the right file?`,
+    );
+  }
+  const source = YamlSource.parse(text);
+  if (!(source instanceof YamlSource)) {
+    throw new ConfigurationError("invalid", `${file}:${source.line}: ${source.message}`);
+  }
+  const expanded = expandServers(source, options.environment);
+  const parsed = ConfigurationFile.safeParse(expanded.value);
+  const problems = [...expanded.problems];
+  if (parsed.success)
+    problems.push(...findServerProblems(parsed.data.servers), ...findPolicyProblems(parsed.data));
+  else problems.push(...parsed.error.issues.slice(0, MAX_PROBLEMS).flatMap(problemsOf));
+  if (problems.length > 0) throw firstProblem(problems, source, file);
+  if (!parsed.success) throw new ConfigurationError("invalid", `${file}:1: cannot be read`);
+  return buildConfiguration(parsed.data, expanded.secrets, source, options);
+}
+
+function findPolicyProblems({ tools, sandbox }: ConfigurationFile): Problem[] {
+  const problems: Problem[] = [];
+  if (tools.allow !== undefined && tools.block.length > 0) {
+    problems.push({ path: ["tools", "block"], message: "cannot stand beside `allow`; keep one of the two" });
+  }
+  if (sandbox.runtime !== "runsc" && !sandbox.allow_weaker_isolation) {
+    problems.push({
+      path: ["sandbox", "runtime"],
+      message: "isolates less than runsc; use runsc, or set allow_weaker_isolation: true",
+    });
+  }
+  return problems;
+}
+
+function problemsOf(issue: z.core.$ZodIssue): Problem[] {
+  if (issue.code !== "unrecognized_keys") return [{ path: issue.path, message: issue.message }];
+  const known = knownKeys(issue.path);
+  return issue.keys.slice(0, MAX_PROBLEMS).map((key) => {
+    const [nearest] = similarNames(key, known, 1);
+    const advice = nearest === undefined ? `known here: ${known.join(", ")}` : `did you mean '${nearest}'?`;
+    return { path: [...issue.path, key], message: `is not a known key; ${advice}` };
+  });
+}
+
+function firstProblem(problems: readonly Problem[], source: YamlSource, file: string): ConfigurationError {
+  const located = problems
+    .slice(0, MAX_PROBLEMS)
+    .map((problem) => ({ ...problem, line: source.lineOf(problem.path) }));
+  const first = located.reduce((a, b) => (b.line < a.line ? b : a));
+  const path = renderPath(first.path);
+  return new ConfigurationError(
+    "invalid",
+    `${file}:${first.line}: ${path === "" ? "the file" : path}: ${first.message}`,
+  );
+}
+
+/** Renders a path as `servers[0].env.API_KEY`. */
+function renderPath(path: readonly PropertyKey[]): string {
+  return path
+    .map((step, index) => {
+      if (typeof step === "number") return `[${step}]`;
+      const name = String(step).slice(0, 64);
+      return index === 0 ? name : `.${name}`;
+    })
+    .join("");
+}
+
+function buildConfiguration(
+  { servers, tools, approvals, execution, sandbox, archive }: ConfigurationFile,
+  expandedSecrets: readonly string[],
+  source: YamlSource,
+  { file, directory, environment }: ParseOptions,
+): Configuration {
+  const built = servers.map((entry) => buildServer(entry, execution.tool_call_timeout_seconds, directory));
+  return {
+    file,
+    directory,
+    servers: built,
+    tools: { allow: tools.allow, block: tools.block },
+    approvals,
+    toolPatterns: [
+      ...locatePatterns(["tools", "allow"], tools.allow ?? [], source),
+      ...locatePatterns(["tools", "block"], tools.block, source),
+      ...locatePatterns(["approvals", "ask"], approvals.ask, source),
+      ...locatePatterns(["approvals", "allow"], approvals.allow, source),
+    ],
+    execution: {
+      timeoutMs: execution.timeout_seconds * 1_000,
+      maxOutputBytes: execution.max_output_bytes,
+      maxStderrBytes: execution.max_stderr_bytes,
+      toolCallTimeoutMs: execution.tool_call_timeout_seconds * 1_000,
+      maxParallelCalls: execution.max_parallel_calls,
+      maxToolCalls: execution.max_tool_calls,
+      maxParallelPrograms: execution.max_parallel_programs,
+      memoryMb: execution.memory_mb,
+      cpus: execution.cpus,
+      pids: execution.pids,
+      typecheck: execution.typecheck,
+    },
+    sandbox: {
+      runtime: sandbox.runtime,
+      allowWeakerIsolation: sandbox.allow_weaker_isolation,
+      image: sandbox.image,
+      warm: sandbox.warm,
+    },
+    archive: { path: resolve(directory, archive.path), keepDays: archive.keep_days },
+    secrets: distinctSecrets([...expandedSecrets, ...built.flatMap(secretsOf)], environment),
+    credentials: distinctSecrets([...expandedSecrets, ...built.flatMap(credentialsOf)], environment),
+  };
+}
+
+function buildServer(entry: ServerEntry, callTimeoutSeconds: number, directory: string): ServerConfiguration {
+  const server = {
+    name: entry.name,
+    module: serverModule(entry.name),
+    description: entry.description,
+    callTimeoutMs: (entry.call_timeout_seconds ?? callTimeoutSeconds) * 1_000,
+    connectTimeoutMs: (entry.connect_timeout_seconds ?? DEFAULT_CONNECT_TIMEOUT_SECONDS) * 1_000,
+  };
+  const transport = transportOf(entry);
+  if (transport !== "stdio") {
+    return { ...server, transport, url: entry.url ?? "", headers: entry.headers ?? {} };
+  }
+  return {
+    ...server,
+    transport,
+    command: entry.command ?? "",
+    args: entry.args ?? [],
+    env: entry.env ?? {},
+    cwd: resolve(directory, entry.cwd ?? "."),
+  };
+}
+
+const SECRET_NAME = /auth|cookie|cred|dsn|jwt|key|pass|pat$|private|pwd|secret|session|signature|token/i;
+
+function credentialsOf(server: ServerConfiguration): string[] {
+  if (server.transport !== "stdio") return secretsOf(server);
+  const named = Object.entries(server.env).flatMap(([name, value]) =>
+    SECRET_NAME.test(name) ? [value] : [],
+  );
+  return [...named, ...argumentsWithPasswords(server)];
+}
+
+function secretsOf(server: ServerConfiguration): string[] {
+  if (server.transport === "stdio") return [...Object.values(server.env), ...argumentsWithPasswords(server)];
+  const headers = Object.values(server.headers);
+  // In `Bearer <token>` the token alone is a secret too, because it may appear without its scheme.
+  const tokens = headers.flatMap((value) => /^[A-Za-z]+ +(\S.*)$/.exec(value)?.[1] ?? []);
+  return [...headers, ...tokens, ...(urlCredentialsIn(server.url).length > 0 ? [server.url] : [])];
+}
+
+/** The arguments that are URLs with credentials. Others count as public: they name packages, folders and modes. */
+function argumentsWithPasswords({ args }: { args: readonly string[] }): string[] {
+  return args.filter((argument) => urlCredentialsIn(argument).length > 0);
+}
+
+function locatePatterns(
+  path: readonly string[],
+  patterns: readonly string[],
+  source: YamlSource,
+): ToolPattern[] {
+  return patterns.map((pattern, index) => ({
+    key: renderPath([...path, index]),
+    pattern,
+    line: source.lineOf([...path, index]),
+  }));
+}

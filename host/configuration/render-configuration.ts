@@ -1,0 +1,53 @@
+import { stringify } from "yaml";
+import type { ServerEntry } from "./schema.ts";
+
+const HEAD = `# The MCP servers whose tools programs can call, and what programs may do. \`ptc generate\` follows every change here.
+`;
+
+const EXAMPLE = `# servers:
+#   - name: github                  # servers/github/index.ts, mcp__github__<tool>
+#     transport: stdio              # stdio | http | sse
+#     command: npx
+#     args: ["-y", "@modelcontextprotocol/server-github"]
+#     env: { GITHUB_TOKEN: "\${GITHUB_TOKEN}" }   # taken from your environment
+#   - name: internal-apis
+#     transport: http
+#     url: "https://apis.example.com/mcp"
+#     headers: { Authorization: "Bearer \${TOKEN}" }
+`;
+
+const REST = `
+# Tools by namespaced name; \`*\` is a wildcard. Either block or allow.
+# tools:
+#   block: ["mcp__internal_apis__delete_*"]
+
+# Asked for before they are called, besides tools that say that they are destructive; \`allow\` is never asked for.
+# approvals:
+#   ask: ["mcp__*__delete_*"]
+#   allow: []
+
+# What one program may use.
+# execution:
+#   timeout_seconds: 120
+#   max_output_bytes: 65536
+#   tool_call_timeout_seconds: 30
+#   max_parallel_calls: 10
+#   max_tool_calls: 1000
+#   max_parallel_programs: 4        # of \`ptc serve\`
+#   memory_mb: 512
+#   typecheck: error                # error | warn | off
+
+# sandbox:
+#   warm: 2                         # sandboxes kept started by \`ptc serve\`; 0 turns the pool off
+
+# Every run is kept, so that it can be looked at and replayed.
+# archive:
+#   path: .ptc/archive.db
+#   keep_days: 30
+`;
+
+/** The text of a new ptc.yaml: the servers, and every other key commented out with its default. */
+export function renderConfiguration(servers: readonly ServerEntry[]): string {
+  const list = servers.length === 0 ? EXAMPLE : stringify({ servers }, { lineWidth: 0, blockQuote: false });
+  return `${HEAD}${list}${REST}`;
+}

@@ -1,0 +1,138 @@
+import * as z from "zod";
+
+/** Every key of ptc.yaml, its type, its bounds and its default. Zero never means unlimited. */
+
+function wholeNumber(from: number, to: number): z.ZodInt {
+  const error = `must be a whole number from ${from} to ${to}`;
+  return z.int({ error }).min(from, { error }).max(to, { error });
+}
+
+function numberBetween(from: number, to: number): z.ZodNumber {
+  const error = `must be a number from ${from} to ${to}`;
+  return z.number({ error }).min(from, { error }).max(to, { error });
+}
+
+function text(maxLength: number): z.ZodString {
+  const error = `must be a text of 1 to ${maxLength} characters`;
+  const noNul = "must not contain a NUL character";
+  return z
+    .string({ error })
+    .min(1, { error })
+    .max(maxLength, { error })
+    .refine((value) => !value.includes("\0"), { error: noNul });
+}
+
+function oneOf<const T extends readonly string[]>(values: T) {
+  return z.enum(values, { error: `must be one of ${values.join(", ")}` });
+}
+
+/** A mapping with known keys. An empty one, as when every key below it is commented out, gets the defaults. */
+function section<T extends z.ZodRawShape>(shape: T) {
+  return z.preprocess((value) => value ?? {}, z.strictObject(shape, { error: notAMapping }));
+}
+
+/** The message for a value that is no mapping. Unknown keys are issues of their own and get no message here. */
+function notAMapping(issue: { code?: string | undefined }): string | undefined {
+  return issue.code === "invalid_type" ? "must be a mapping of keys to values" : undefined;
+}
+
+const list = { error: "must be a list, one `- ` entry a line" };
+
+const ToolPatterns = z.array(
+  text(512).regex(/^[!-~]+$/, {
+    error: "must be a tool's name without spaces; `*` stands for any characters",
+  }),
+  list,
+);
+
+/** A list of patterns. A key without a value counts as an empty list. */
+const OptionalToolPatterns = z.preprocess((value) => value ?? [], ToolPatterns);
+
+const Server = z.strictObject(
+  {
+    name: z.string({ error: "must be a text; give the server a name" }).regex(/^[A-Za-z0-9._-]{1,64}$/, {
+      error: "must be 1 to 64 letters, digits, `.`, `_` or `-`",
+    }),
+    description: text(4_096).optional(),
+    transport: oneOf(["stdio", "http", "sse"]).optional(),
+    command: text(4_096).optional(),
+    args: z.array(z.string({ error: "must be a text; put it in quotes" }), list).optional(),
+    env: z
+      .record(
+        z.string().regex(/^[^=\0]+$/, { error: "is not a name for an environment variable" }),
+        z.string({ error: "must be a text; put it in quotes" }),
+        { error: "must be a mapping of names to values" },
+      )
+      .optional(),
+    cwd: text(4_096).optional(),
+    url: text(8_192).optional(),
+    headers: z
+      .record(
+        z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, {
+          error: "is not a name for an HTTP header",
+        }),
+        z.string({ error: "must be a text; put it in quotes" }).regex(/^[\t\x20-\x7e\x80-\xff]*$/, {
+          error: "holds a character that no HTTP header may; remove it",
+        }),
+        { error: "must be a mapping of names to values" },
+      )
+      .optional(),
+    call_timeout_seconds: wholeNumber(1, 86_400).optional(),
+    connect_timeout_seconds: wholeNumber(1, 86_400).optional(),
+  },
+  { error: notAMapping },
+);
+
+export const ConfigurationFile = section({
+  servers: z.preprocess((value) => value ?? [], z.array(Server, list)),
+  tools: section({ allow: ToolPatterns.optional(), block: OptionalToolPatterns }),
+  approvals: section({
+    default: oneOf(["annotated", "destructive"]).default("annotated"),
+    ask: OptionalToolPatterns,
+    allow: OptionalToolPatterns,
+  }),
+  execution: section({
+    timeout_seconds: wholeNumber(1, 86_400).default(120),
+    max_output_bytes: wholeNumber(2_048, 33_554_432).default(65_536),
+    max_stderr_bytes: wholeNumber(1_024, 33_554_432).default(262_144),
+    tool_call_timeout_seconds: wholeNumber(1, 86_400).default(30),
+    max_parallel_calls: wholeNumber(1, 1_000).default(10),
+    max_tool_calls: wholeNumber(1, 1_000_000).default(1_000),
+    max_parallel_programs: wholeNumber(1, 64).default(4),
+    memory_mb: wholeNumber(128, 1_048_576).default(512),
+    cpus: numberBetween(0.1, 256).default(1),
+    pids: wholeNumber(64, 32_768).default(256),
+    typecheck: oneOf(["error", "warn", "off"]).default("error"),
+  }),
+  sandbox: section({
+    runtime: text(128).default("runsc"),
+    image: text(512).default("ptc-runner"),
+    warm: wholeNumber(0, 64).default(2),
+    allow_weaker_isolation: z.boolean({ error: "must be true or false" }).default(false),
+  }),
+  archive: section({
+    path: text(4_096).default(".ptc/archive.db"),
+    keep_days: wholeNumber(1, 36_500).default(30),
+  }),
+});
+export type ConfigurationFile = z.infer<typeof ConfigurationFile>;
+export type ServerEntry = z.infer<typeof Server>;
+
+/** The keys that are allowed at a path of the file, for suggestions. Empty where any key is allowed. */
+export function knownKeys(path: readonly PropertyKey[]): string[] {
+  let schema: unknown = ConfigurationFile;
+  for (const step of path) {
+    schema = unwrap(schema);
+    if (schema instanceof z.ZodArray) schema = schema.element;
+    else if (schema instanceof z.ZodObject) schema = schema.shape[String(step)];
+    else return [];
+  }
+  schema = unwrap(schema);
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+}
+
+function unwrap(schema: unknown): unknown {
+  if (schema instanceof z.ZodPipe) return unwrap(schema.out);
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) return unwrap(schema.unwrap());
+  return schema;
+}

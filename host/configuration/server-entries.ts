@@ -1,0 +1,131 @@
+import { isObject } from "../../base/json/is-object.ts";
+import { serverModule } from "../../protocol/tools/tool-name.ts";
+import type { EnvironmentVariables } from "../environment-variables.ts";
+import type { Problem } from "./configuration-error.ts";
+import { expandEnvironment } from "./expand-environment.ts";
+import type { ServerEntry } from "./schema.ts";
+import type { YamlSource } from "./yaml-source.ts";
+
+/** The keys of a server in which variables are expanded, and in which numbers and booleans are read as text. */
+const EXPANDED_KEYS = ["command", "args", "env", "cwd", "url", "headers"];
+
+interface Expanded {
+  value: unknown;
+  problems: Problem[];
+  /** Values that came from environment variables. */
+  secrets: string[];
+}
+
+/** Expands variables in the servers of a parsed file that has not been checked yet. */
+export function expandServers(source: YamlSource, environment: EnvironmentVariables): Expanded {
+  const problems: Problem[] = [];
+  const secrets: string[] = [];
+
+  const expand = (value: unknown, path: readonly PropertyKey[]): unknown => {
+    if (typeof value === "number" || typeof value === "boolean") return source.writtenAt(path) ?? value;
+    if (typeof value === "string") {
+      const expansion = expandEnvironment(value, environment);
+      if (!expansion.ok) {
+        problems.push({ path, message: expansion.problem });
+        return value;
+      }
+      secrets.push(...expansion.values);
+      return expansion.text;
+    }
+    // Values are at most one list or mapping deep; the schema refuses deeper ones.
+    if (path.length > 3) return value;
+    if (Array.isArray(value)) return value.map((item, index) => expand(item, [...path, index]));
+    if (isObject(value) && Object.hasOwn(value, "__proto__")) {
+      problems.push({ path, message: "has a key `__proto__`, which cannot be passed on; remove it" });
+      return {};
+    }
+    return isObject(value) ? mapValues(value, (item, key) => expand(item, [...path, key])) : value;
+  };
+
+  const { value } = source;
+  if (!isObject(value) || !Array.isArray(value.servers)) return { value, problems, secrets };
+  const servers = value.servers.map((server: unknown, index) => {
+    if (!isObject(server)) return server;
+    return mapValues(server, (item, key) =>
+      EXPANDED_KEYS.includes(key) ? expand(item, ["servers", index, key]) : item,
+    );
+  });
+  return { value: { ...value, servers }, problems, secrets };
+}
+
+/** Problems of servers whose keys and types are valid by the schema. */
+export function findServerProblems(servers: readonly ServerEntry[]): Problem[] {
+  return [...findTransportProblems(servers), ...findNameProblems(servers)];
+}
+
+/** The transport of a server. The default is stdio for a command and Streamable HTTP for a URL. */
+export function transportOf(server: ServerEntry): "stdio" | "http" | "sse" {
+  return server.transport ?? (server.url === undefined ? "stdio" : "http");
+}
+
+function findTransportProblems(servers: readonly ServerEntry[]): Problem[] {
+  return servers.flatMap((server, index): Problem[] => {
+    const path = ["servers", index];
+    if (server.transport === undefined && server.command === undefined && server.url === undefined) {
+      return [{ path, message: "has neither `command` nor `url`; say how to reach the server" }];
+    }
+    const transport = transportOf(server);
+    const stdio = transport === "stdio";
+    const foreign = stdio ? (["url", "headers"] as const) : (["command", "args", "env", "cwd"] as const);
+    for (const key of foreign) {
+      if (server[key] === undefined) continue;
+      return [
+        {
+          path: [...path, key],
+          message: `does not go with transport ${transport}; remove it, or change the transport`,
+        },
+      ];
+    }
+    if (stdio) {
+      return server.command === undefined
+        ? [{ path, message: "has no `command`, which transport stdio needs; add one" }]
+        : [];
+    }
+    if (server.url === undefined) {
+      return [{ path, message: `has no \`url\`, which transport ${transport} needs; add one` }];
+    }
+    return isHttpUrl(server.url)
+      ? []
+      : [
+          {
+            path: [...path, "url"],
+            message: "is not a URL; write http://host:port/path or https://host/path",
+          },
+        ];
+  });
+}
+
+function findNameProblems(servers: readonly ServerEntry[]): Problem[] {
+  const seen = new Map<string, { name: string; index: number }>();
+  return servers.flatMap(({ name }, index): Problem[] => {
+    const module = serverModule(name);
+    const earlier = seen.get(module);
+    if (earlier === undefined) {
+      seen.set(module, { name, index });
+      return [];
+    }
+    const reason =
+      earlier.name === name
+        ? `'${name}' is also the name of servers[${earlier.index}]`
+        : `'${name}' becomes '${module}' in code, as does '${earlier.name}' of servers[${earlier.index}]`;
+    return [{ path: ["servers", index, "name"], message: `${reason}; rename one` }];
+  });
+}
+
+function isHttpUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return (protocol === "http:" || protocol === "https:") && hostname !== "";
+}
+
+function mapValues(
+  mapping: Record<string, unknown>,
+  change: (value: unknown, key: string) => unknown,
+): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(mapping).map(([key, value]) => [key, change(value, key)]));
+}

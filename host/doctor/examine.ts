@@ -1,0 +1,193 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { messageOf } from "../../base/error-message.ts";
+import { oneLine } from "../../base/text/one-line.ts";
+import { SandboxConnection } from "../../broker/sandbox-connection.ts";
+import { type OnDemandOptions, OnDemandSource } from "../../sandbox/on-demand-source.ts";
+import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
+import { REGISTER_GVISOR } from "../../sandbox/setup-advice.ts";
+import { Redactor } from "../../secrets/redaction.ts";
+import { whyNotRedacted } from "../../secrets/redaction-secrets.ts";
+import type { UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
+import { sandboxOptions, USUAL_SANDBOX } from "../composition/sandboxes.ts";
+import { composeUpstreams } from "../composition/upstreams.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import { ConfigurationError } from "../configuration/configuration-error.ts";
+import { type FindOptions, loadConfiguration } from "../configuration/load.ts";
+import { version } from "../package.ts";
+import { openState } from "../processes/state-directory.ts";
+
+/** The longest name or version of a server that is shown. */
+const MAX_NAME_CHARS = 100;
+const RUNTIME_PATIENCE_MS = 5_000;
+
+/** The result of trying one part that ptc needs. */
+export interface Finding {
+  area: "ptc" | "configuration" | "sandbox" | "servers";
+  part: string;
+  ok: boolean;
+  /** What was found. For a failure it says what to do. */
+  detail: string;
+}
+
+export interface ExamineOptions extends FindOptions {
+  /** On whose behalf servers are tried. */
+  principal: string;
+  /** What starts sandboxes; Docker's without it. */
+  engine?: OpenEngine;
+}
+
+/**
+ * Tries every part that ptc needs: the configuration, the engine and a real sandbox, and every server. A part is tried only
+ * when the parts that it needs work. Without a configuration file the default sandbox is tried, and no server.
+ *
+ * @throws SandboxError when the folder for this process's files cannot be made. Every other failure is a finding.
+ */
+export async function* examine(options: ExamineOptions): AsyncGenerator<Finding> {
+  yield {
+    area: "ptc",
+    part: "ptc",
+    ok: true,
+    detail: `${version}, Node.js ${process.versions.node}`,
+  };
+  const configuration = yield* examineConfiguration(options);
+  const own = openState(options.env);
+  try {
+    yield* examineSandbox(sandboxOptions(configuration ?? USUAL_SANDBOX, own, options.engine));
+    if (configuration === undefined) return;
+    const redactor = new Redactor(configuration.secrets, configuration.credentials);
+    const pool = composeUpstreams(configuration, own.state.groups, { redactor });
+    yield* await examineServers(configuration, options.principal, pool);
+    await pool.close();
+  } finally {
+    own.state.remove();
+  }
+}
+
+async function* examineConfiguration(
+  options: FindOptions,
+): AsyncGenerator<Finding, Configuration | undefined> {
+  const area = "configuration";
+  try {
+    const configuration = await loadConfiguration(options);
+    const { file, servers } = configuration;
+    const detail =
+      file === undefined
+        ? "none here; `ptc.yaml` names your servers"
+        : `${file}, ${count(servers.length, "server")}`;
+    yield { area, part: "configuration", ok: true, detail };
+    const plain = unredacted(configuration);
+    if (plain.length > 0) yield { area, part: "redaction", ok: true, detail: plain.join("; ") };
+    return configuration;
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    yield { area, part: "configuration", ok: false, detail: error.message };
+    return undefined;
+  }
+}
+
+/** Credentials that are not redacted: the name and the reason of each, never the value. */
+function unredacted({ servers, credentials }: Configuration): string[] {
+  return servers.flatMap((server) => {
+    const values = server.transport === "stdio" ? server.env : server.headers;
+    return Object.entries(values).flatMap(([name, value]) => {
+      const why = credentials.includes(value) ? whyNotRedacted(value, true) : undefined;
+      return why === undefined ? [] : [`${name} of server '${server.name}' ${why}`];
+    });
+  });
+}
+
+/** Tries Docker, gVisor, the image and a real sandbox in this order, up to the first that fails. */
+async function* examineSandbox(options: OnDemandOptions): AsyncGenerator<Finding> {
+  const { engine, runtime, image } = options;
+  const checks: [part: string, check: () => Promise<string>][] = [
+    [
+      "docker",
+      async () => {
+        const { version: engineVersion, endpoint } = await engine.describe();
+        return `${engineVersion}, ${endpoint}`;
+      },
+    ],
+    [
+      "gvisor",
+      async () => {
+        const { runtimes } = await engine.describe();
+        const known = runtimes.get(runtime);
+        if (known === undefined) throw new Error(`Docker has no runtime '${runtime}'; ${REGISTER_GVISOR}`);
+        if (known.problem !== undefined) throw new Error(`runtime '${runtime}' ${known.problem}`);
+        return `runtime '${runtime}', ${await runtimeVersion(known.path)}`;
+      },
+    ],
+    [
+      "image",
+      async () => {
+        const found = await engine.findImage(image);
+        if (found === undefined) throw new Error(`there is no image '${image}'; run \`ptc image build\``);
+        return `${image}, ${found.digest.slice(0, 19)}`;
+      },
+    ],
+    ["sandbox", () => trySandbox(options)],
+  ];
+  for (const [part, check] of checks) {
+    const finding = await check().then(
+      (detail) => ({ ok: true, detail }),
+      (error: unknown) => ({ ok: false, detail: messageOf(error) }),
+    );
+    yield { area: "sandbox", part, ...finding };
+    if (!finding.ok) return;
+  }
+}
+
+async function trySandbox(options: OnDemandOptions): Promise<string> {
+  const sandbox = await new OnDemandSource(options).acquire({ onStdout() {}, onStderr() {} });
+  try {
+    const connection = new SandboxConnection(
+      sandbox.channel,
+      { maxParallelCalls: 1, maxToolCalls: 1 },
+      () => {
+        throw new Error("nothing is called here");
+      },
+    );
+    const { language, runtime } = await connection.ready;
+    return `starts and answers, ${language} on Node.js ${runtime.replace(/^v/, "")}`;
+  } finally {
+    await sandbox.dispose();
+  }
+}
+
+/** Lists every server, all at once. */
+function examineServers(
+  { servers }: Configuration,
+  principal: string,
+  pool: UpstreamPool,
+): Promise<Finding[]> {
+  return Promise.all(
+    servers.map(async ({ name }): Promise<Finding> => {
+      const about = { area: "servers", part: `server ${name}` } as const;
+      try {
+        const listing = await pool.get(principal, name)?.list();
+        if (listing === undefined) return { ...about, ok: false, detail: "is not configured" };
+        const { implementation, protocolVersion, tools } = listing;
+        const own = oneLine(`${implementation.name} ${implementation.version}`, MAX_NAME_CHARS);
+        const detail = `${own}, ${count(tools.length, "tool")}, MCP ${protocolVersion}`;
+        return { ...about, ok: true, detail };
+      } catch (error) {
+        return { ...about, ok: false, detail: messageOf(error) };
+      }
+    }),
+  );
+}
+
+async function runtimeVersion(path: string | undefined): Promise<string> {
+  try {
+    const options = { timeout: RUNTIME_PATIENCE_MS };
+    const { stdout } = await promisify(execFile)(path || "runsc", ["--version"], options);
+    return stdout.split("\n")[0]?.trim() ?? "";
+  } catch {
+    return "version unknown";
+  }
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}

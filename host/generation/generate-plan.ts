@@ -1,0 +1,195 @@
+import { byCodeUnit } from "../../base/by-code-unit.ts";
+import { textDigest } from "../../base/text-digest.ts";
+import { CatalogError } from "../../catalog/catalog-error.ts";
+import { definitionDigest, parseTool } from "../../catalog/parse-tool.ts";
+import type { ServerListing, Warning } from "../../catalog/server-listing.ts";
+import {
+  type Catalog,
+  type CatalogServer,
+  type CatalogTool,
+  renderCatalog,
+} from "../../catalog/store/catalog.ts";
+import { type LockedServer, type Lockfile, renderLockfile } from "../../catalog/store/lockfile.ts";
+import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
+import { buildServerModel, type ServerModel } from "../../catalog/tool-model.ts";
+import type { LanguagePrinter } from "../../codegen/language-printer.ts";
+import { namespacedName, serverModule } from "../../protocol/tools/tool-name.ts";
+import { PRINTER } from "../languages.ts";
+import { toolsBeyondLimits } from "./fit-tools.ts";
+import { reuseModule, type WrittenServer } from "./reuse-module.ts";
+
+export interface GenerationRequest {
+  /** The servers that were listed for this generation. */
+  listings: readonly ServerListing[];
+  /** The verified state on disk, from `readCatalog` or `findCatalog`. */
+  previous?: StoredCatalog | undefined;
+  /** Configured servers that were not listed this time (not requested, or unreachable) and keep their modules. */
+  keep?: readonly string[];
+  /**
+   * Module texts by path, reused instead of printing an unchanged module again. A text is trusted when its digest is in the
+   * lock. Without these texts every module is printed, which also undoes an edit made to both the module and the lock.
+   */
+  modules?: ReadonlyMap<string, string>;
+  /** Prints the modules; defaults to the printer of the language of programs. */
+  printer?: LanguagePrinter;
+}
+
+export interface GenerationPlan extends StoredCatalog {
+  /** Text by path, relative to the output folder, with `/`. */
+  files: Map<string, string>;
+  warnings: Warning[];
+}
+
+/**
+ * Decides what `ptc generate` writes. The same listings and the same previous state give the same bytes. The modules of a
+ * server that is neither listed nor kept are removed.
+ *
+ * @throws CatalogError when two servers would share a module.
+ */
+export async function planGeneration({
+  listings,
+  previous,
+  keep = [],
+  modules: onDisk = new Map(),
+  printer = PRINTER,
+}: GenerationRequest): Promise<GenerationPlan> {
+  const listed = new Set(listings.map((listing) => listing.name));
+  const kept = keep.filter((name) => !listed.has(name)).flatMap((name) => listAgain(name, previous) ?? []);
+  const all = [...listings, ...kept].sort((a, b) => byCodeUnit(a.name, b.name));
+  const modules = assignModules(all);
+  const warnings: Warning[] = [];
+  const files = new Map<string, string>();
+  const catalog: Catalog = { version: 1, servers: [] };
+  const lock: Lockfile = { version: 1, generator: printer.generator, files: new Map(), servers: new Map() };
+  const entries = new Map<string, CatalogServer>();
+  const write = ({ entry, locked, text }: WrittenServer): void => {
+    files.set(printer.modulePath(entry.module), text);
+    entries.set(entry.name, entry);
+    lock.servers.set(entry.name, locked);
+  };
+  for (const listing of all) {
+    const module = modules.get(listing.name) ?? "";
+    const reused = reuseModule(listing, module, previous, onDisk.get(printer.modulePath(module)), printer);
+    const written = reused ?? (await printServer(listing, module, previous, printer));
+    if (listed.has(listing.name)) warnings.push(...written.warnings);
+    write(written);
+  }
+  for (const [name, tooMany] of toolsBeyondLimits([...entries.values()])) {
+    const listing = all.find((each) => each.name === name);
+    if (listing === undefined) continue;
+    const tools = listing.tools.filter((tool) => !tooMany.has(parseTool(tool)?.name ?? ""));
+    write(await printServer({ ...listing, tools }, modules.get(name) ?? "", previous, printer));
+    const message = "is left out: the definitions of all tools together are larger than ptc keeps";
+    warnings.push(...[...tooMany].map((tool) => ({ server: name, tool, message })));
+  }
+  catalog.servers.push(...entries.values());
+  const places = catalog.servers.flatMap(({ module, tools }) =>
+    tools.map(({ name, identifier }) => ({
+      module,
+      identifier,
+      namespacedName: namespacedName(module, name),
+    })),
+  );
+  const shared = printer.printShared(places);
+  for (const [path, text] of shared) files.set(path, text);
+  files.set("catalog.json", renderCatalog(catalog));
+  for (const path of ["catalog.json", ...shared.keys()].sort())
+    lock.files?.set(path, textDigest(files.get(path) ?? ""));
+  files.set("ptc.lock.json", renderLockfile(lock));
+  return { files, catalog, lock, warnings };
+}
+
+async function printServer(
+  listing: ServerListing,
+  module: string,
+  previous: StoredCatalog | undefined,
+  printer: LanguagePrinter,
+): Promise<WrittenServer> {
+  const before = previous?.lock.servers.get(listing.name);
+  const identifiers = new Map([...(before?.tools ?? [])].map(([name, tool]) => [name, tool.identifier]));
+  const { server, warnings } = buildServerModel(listing, module, identifiers, printer.nameFunctions);
+  const printed = await printer.printModule(server);
+  warnings.push(...printed.warnings);
+  const entry = catalogServer(server);
+  const locked = lockServer(listing, entry, printed.text);
+  return { entry: carryOver(entry, locked, previous), locked, text: printed.text, warnings };
+}
+
+function assignModules(listings: readonly ServerListing[]): Map<string, string> {
+  const owners = new Map<string, string>();
+  const modules = new Map<string, string>();
+  for (const { name } of listings) {
+    const module = serverModule(name);
+    const owner = owners.get(module);
+    if (owner !== undefined || !/^[a-z0-9_]+$/.test(module)) {
+      const why = owner === undefined ? "cannot name a module" : `is '${module}' in code, as is '${owner}'`;
+      throw new CatalogError("module-collision", `server '${name}' ${why}: rename it in ptc.yaml`);
+    }
+    owners.set(module, name);
+    modules.set(name, module);
+  }
+  return modules;
+}
+
+/** Rebuilds the last listing of a server from the stored catalog; `undefined` when it is not stored. */
+function listAgain(name: string, previous: StoredCatalog | undefined): ServerListing | undefined {
+  const server = previous?.catalog.servers.find((each) => each.name === name);
+  const locked = previous?.lock.servers.get(name);
+  if (server === undefined || locked === undefined) return undefined;
+  const { implementation, protocolVersion } = locked;
+  const listing: ServerListing = { name, implementation, protocolVersion, tools: server.tools };
+  if (server.description !== undefined) listing.description = server.description;
+  return listing;
+}
+
+function catalogServer(server: ServerModel): CatalogServer {
+  const entry: CatalogServer = {
+    name: server.name,
+    module: server.module,
+    ...(server.description === undefined ? {} : { description: server.description }),
+    tools: server.tools.map(({ definition: { name, ...rest }, identifier }) => ({
+      name,
+      identifier,
+      ...rest,
+    })),
+  };
+  return entry;
+}
+
+function lockServer(
+  { implementation, protocolVersion }: ServerListing,
+  server: CatalogServer,
+  text: string,
+): LockedServer {
+  return {
+    module: server.module,
+    implementation: { name: implementation.name, version: implementation.version },
+    protocolVersion,
+    moduleSha256: textDigest(text),
+    tools: new Map(
+      server.tools.map((tool) => [
+        tool.name,
+        { identifier: tool.identifier, sha256: definitionDigest(tool) },
+      ]),
+    ),
+  };
+}
+
+/** Keeps the stored definition where its digest is unchanged, because a server may list members in another order. */
+function carryOver(
+  server: CatalogServer,
+  locked: LockedServer,
+  previous: StoredCatalog | undefined,
+): CatalogServer {
+  const lockedBefore = previous?.lock.servers.get(server.name)?.tools;
+  const before = previous?.catalog.servers.find((each) => each.name === server.name)?.tools;
+  if (lockedBefore === undefined || before === undefined) return server;
+  const known = new Map<string, CatalogTool>(before.map((tool) => [tool.name, tool]));
+  const tools = server.tools.map((tool) => {
+    const old = known.get(tool.name);
+    const digest = locked.tools.get(tool.name)?.sha256;
+    const same = lockedBefore.get(tool.name)?.sha256 === digest && definitionDigest(old) === digest;
+    return old !== undefined && same ? { ...old, identifier: tool.identifier } : tool;
+  });
+  return { ...server, tools };
+}

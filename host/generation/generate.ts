@@ -1,0 +1,126 @@
+import { CatalogError } from "../../catalog/catalog-error.ts";
+import type { Warning } from "../../catalog/server-listing.ts";
+import { type FoundCatalog, salvageCatalog } from "../../catalog/store/catalog-file.ts";
+import type { WrittenFiles } from "../../catalog/store/file-ownership.ts";
+import { renderEdit } from "../../catalog/store/verify-catalog.ts";
+import { namespacedName } from "../../protocol/tools/tool-name.ts";
+import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
+import { type UnmatchedPattern, unmatchedPatterns } from "../configuration/unmatched-patterns.ts";
+import { compareCatalogs, type ServerDrift } from "./drift.ts";
+import type { GenerationPlan } from "./generate-plan.ts";
+import type { GeneratedFolder } from "./generated-folder.ts";
+import { type ConfiguredServers, listServers } from "./list-servers.ts";
+
+/** The proposed content of a folder after servers were listed, compared with its present content. */
+export interface Generation {
+  /** What the folder should hold. */
+  plan: GenerationPlan;
+  /** Parts of the listed definitions that could not be used unchanged. */
+  warnings: Warning[];
+  /** The differences between what the servers list and what the folder holds. */
+  drift: ServerDrift[];
+  /** The parts of the folder that cannot be used. */
+  damage: Damage[];
+  failures: ListFailure[];
+}
+
+/** A part of the catalog or lock that cannot be used. */
+interface Damage {
+  /** One line that names the file. */
+  problem: string;
+  /** Whether this generation rewrites it. Otherwise it is left out until its server can be listed. */
+  isMended: boolean;
+}
+
+/** A server that could not be listed. */
+interface ListFailure {
+  server: string;
+  message: string;
+  /** Whether its modules are kept. Otherwise it has none. */
+  isKept: boolean;
+  /** Whether it did not already fail in the previous generation. */
+  isNew: boolean;
+}
+
+export interface GeneratorOptions {
+  configuration: Configuration;
+  /** The configured servers that are to be listed. */
+  servers: readonly ServerConfiguration[];
+  upstreams: ConfiguredServers;
+  folder: GeneratedFolder;
+}
+
+/** Generates typed modules when a person asks for it: once, or again after every change of tools. */
+export class ModuleGenerator {
+  readonly #options: GeneratorOptions;
+  /** The last printed files by path. Those on disk may have been edited together with the lock. */
+  #printed: ReadonlyMap<string, string> | undefined;
+  #failing: ReadonlySet<string> = new Set();
+
+  constructor(options: GeneratorOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Lists the servers and decides what the folder should hold. Writes nothing. When the catalog in the folder cannot be
+   * read, all servers must be listed.
+   *
+   * @throws CatalogError
+   */
+  async propose(signal: AbortSignal): Promise<Generation> {
+    const { configuration, servers, upstreams, folder } = this.#options;
+    const { listings, failures, problems } = await listServers(servers, upstreams, signal);
+    const { found, unreadable } = await salvageCatalog(folder.directory);
+    if (unreadable !== undefined && servers.length < configuration.servers.length)
+      throw new CatalogError("broken", `${unreadable.message} for all servers`);
+    const plan = await folder.plan(listings, found, this.#printed);
+    this.#printed = plan.files;
+    const failing = this.#failing;
+    this.#failing = new Set(failures.map(({ server }) => server));
+    return {
+      plan,
+      warnings: [...problems, ...plan.warnings],
+      drift: await compareCatalogs(found?.unverified, plan.catalog),
+      damage: findDamage(found, unreadable, new Set(listings.map(({ name }) => name))),
+      failures: failures.map((failure) => ({
+        ...failure,
+        isKept: plan.lock.servers.has(failure.server),
+        isNew: !failing.has(failure.server),
+      })),
+    };
+  }
+
+  /** Writes the proposed files. @throws CatalogError, and writes nothing then. */
+  write({ plan }: Generation): Promise<WrittenFiles> {
+    return this.#options.folder.write(plan);
+  }
+
+  /** The paths at which the folder differs from the proposal. */
+  findStale({ plan }: Generation): Promise<string[]> {
+    return this.#options.folder.findStale(plan);
+  }
+
+  /** The first entry of `tools` or `approvals` that names no tool, and therefore guards none. */
+  findUnmatchedPattern({ plan }: Generation): UnmatchedPattern | undefined {
+    const { configuration } = this.#options;
+    const names = plan.catalog.servers.flatMap((server) =>
+      server.tools.map((tool) => namespacedName(server.module, tool.name)),
+    );
+    const unlisted = configuration.servers
+      .filter((server) => !plan.lock.servers.has(server.name))
+      .map((server) => server.module);
+    return unmatchedPatterns(configuration, names, unlisted)[0];
+  }
+}
+
+function findDamage(
+  found: FoundCatalog | undefined,
+  unreadable: CatalogError | undefined,
+  listed: ReadonlySet<string>,
+): Damage[] {
+  const edits = (found?.edits ?? []).map((edit) => ({
+    problem: renderEdit(edit),
+    isMended: listed.has(edit.server),
+  }));
+  return unreadable === undefined ? edits : [{ problem: unreadable.problem, isMended: true }, ...edits];
+}

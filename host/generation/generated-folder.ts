@@ -1,0 +1,96 @@
+import type { ServerListing } from "../../catalog/server-listing.ts";
+import { findCatalog } from "../../catalog/store/catalog-file.ts";
+import type { WrittenFiles } from "../../catalog/store/file-ownership.ts";
+import { readOwnFile } from "../../catalog/store/own-file.ts";
+import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
+import { writeGenerated } from "../../catalog/store/write-generated.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import { PRINTER } from "../languages.ts";
+import { type GenerationPlan, planGeneration } from "./generate-plan.ts";
+import { generatedDirectory } from "./generated-modules.ts";
+
+/** A folder of generated files. Configured servers that are not listed this time keep their files. */
+export class GeneratedFolder {
+  readonly directory: string;
+  readonly #configuration: Configuration;
+
+  /** @param directory defaults to the folder that programs import from. */
+  constructor(configuration: Configuration, directory = generatedDirectory(configuration)) {
+    this.#configuration = configuration;
+    this.directory = directory;
+  }
+
+  /**
+   * Decides what the folder should hold after some servers were listed. Writes nothing.
+   *
+   * @param previous what the folder holds, verified.
+   * @param modules module texts by path, reused where they would not change.
+   * @throws CatalogError when two servers would share a module.
+   */
+  plan(
+    listings: readonly ServerListing[],
+    previous: StoredCatalog | undefined,
+    modules?: ReadonlyMap<string, string>,
+  ): Promise<GenerationPlan> {
+    const keep = this.#configuration.servers.map(({ name }) => name);
+    return planGeneration({ listings, previous, keep, ...(modules && { modules }) });
+  }
+
+  /** Writes the planned files. @throws CatalogError, and writes nothing then. */
+  write({ files }: GenerationPlan): Promise<WrittenFiles> {
+    return writeGenerated(this.directory, files);
+  }
+
+  /** The paths at which the folder differs from the plan. */
+  async findStale({ files }: GenerationPlan): Promise<string[]> {
+    const stale: string[] = [];
+    for (const [path, text] of files) {
+      const found = await this.#read(path);
+      if (found?.equals(Buffer.from(text)) !== true) stale.push(path);
+    }
+    return stale;
+  }
+
+  /**
+   * Writes modules, catalog and lock after servers were listed. A folder that cannot be read is left alone, because no
+   * person asked for this write.
+   *
+   * @throws CatalogError
+   */
+  async update(listings: readonly ServerListing[]): Promise<void> {
+    await this.#writeAgain(listings, await findCatalog(this.directory));
+  }
+
+  /**
+   * Rewrites files that are missing or were edited, from the stored listings. Returns whether there were any.
+   *
+   * @param stored the state to write; defaults to the catalog in the folder.
+   * @throws CatalogError
+   */
+  async repair(stored?: StoredCatalog): Promise<boolean> {
+    const { written, removed } = await this.#writeAgain([], stored ?? (await findCatalog(this.directory)));
+    return written.length + removed.length > 0;
+  }
+
+  async #writeAgain(
+    listings: readonly ServerListing[],
+    previous: StoredCatalog | undefined,
+  ): Promise<WrittenFiles> {
+    return this.write(await this.plan(listings, previous, await this.#readModules(previous)));
+  }
+
+  /** Reads the modules on disk, so that unchanged ones need not be printed again. */
+  async #readModules(stored: StoredCatalog | undefined): Promise<Map<string, string>> {
+    const modules = new Map<string, string>();
+    for (const { module } of stored?.catalog.servers ?? []) {
+      const path = PRINTER.modulePath(module);
+      const text = await this.#read(path);
+      if (text !== undefined) modules.set(path, text.toString());
+    }
+    return modules;
+  }
+
+  #read(path: string): Promise<Buffer | undefined> {
+    return readOwnFile(this.directory, path).catch(() => undefined);
+  }
+}

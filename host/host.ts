@@ -1,0 +1,176 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { RunArchiver } from "../archive/archive-store.ts";
+import type { Authorizer } from "../broker/policy/authorizer.ts";
+import type { ExecutedProgram } from "../execution/execute-program.ts";
+import type { Program } from "../execution/program.ts";
+import type { Replayed } from "../execution/replay/replay-program.ts";
+import type { OpenEngine } from "../sandbox/sandbox-engine.ts";
+import { Redactor } from "../secrets/redaction.ts";
+import type { CredentialSource } from "../upstream/credentials.ts";
+import type { FollowedListings, LiveToolServers } from "../upstream/live-tool-servers.ts";
+import type { PoolOptions, UpstreamPool } from "../upstream/pool/upstream-pool.ts";
+import type { Composition } from "./composition/composition.ts";
+import type { Execution, ExecutionOptions } from "./composition/execution.ts";
+import type { Configuration } from "./configuration/configuration.ts";
+import { buildAuthorizer } from "./configured-policy.ts";
+import type { EnvironmentVariables } from "./environment-variables.ts";
+import type { ConfiguredServers } from "./generation/list-servers.ts";
+import { type OwnProcess, openState } from "./processes/state-directory.ts";
+import { RunFeed } from "./runs/run-feed.ts";
+import { loadProgramTools, type ProgramTools } from "./tools/program-tools.ts";
+
+/**
+ * What programs are run against: every tool, hidden ones too, so that a call of one is refused for what it is. It is read
+ * when a run begins, and tells nobody of changes. `LiveCatalog` is the catalog that clients look at.
+ */
+export interface HostCatalog {
+  /** The tools as they are known now. @throws CatalogError */
+  currentTools(): Promise<ProgramTools>;
+  /** Like `currentTools`, but resolves only when the modules of the tools are on disk. @throws CatalogError */
+  forProgram(): Promise<ProgramTools>;
+}
+
+export interface HostOptions extends PoolOptions {
+  configuration: Configuration;
+  env: EnvironmentVariables;
+  /** Defaults to the generated catalog, read once from disk. */
+  catalog?: HostCatalog;
+  /** Decides who may call what; the lists of the configuration without it. A `catalog` must go by the same. */
+  authorizer?: Authorizer | undefined;
+  /** What servers are told so that they know whom they serve; what the configuration says without it. */
+  credentials?: CredentialSource | undefined;
+  /** Opens what keeps runs, which the host closes; the configured archive without it. */
+  archive?: (() => RunArchiver) | undefined;
+  /** What starts sandboxes; Docker's without it. */
+  engine?: OpenEngine | undefined;
+  /** How many sandboxes are kept started; defaults to none. */
+  warm?: number;
+  /** Is told what servers list to one principal while programs run. */
+  listings?: FollowedListings;
+  /** Is called once, when the servers are there for programs. */
+  onServers?: (servers: LiveToolServers) => void;
+  /** Receives failures that belong to no run. */
+  onWarning: (message: string) => void;
+}
+
+/**
+ * ptc without a user interface, shared by the commands and the server. Nothing is started or written before it is first
+ * needed.
+ */
+export class Host {
+  readonly configuration: Configuration;
+  /** The events of this host's runs. */
+  readonly runs = new RunFeed();
+  readonly #options: HostOptions;
+  readonly #load: () => Promise<Composition>;
+  readonly #authorizer: Authorizer;
+  readonly #catalog: HostCatalog;
+  /** The only redactor of this host, so that a secret added to it is redacted everywhere. */
+  readonly #redactor: Redactor;
+  #own: OwnProcess | undefined;
+  #pool: Promise<UpstreamPool> | undefined;
+  #execution: Promise<Execution> | undefined;
+
+  /** @param load is called when servers or programs are first needed. */
+  constructor(options: HostOptions, load: () => Promise<Composition>) {
+    this.configuration = options.configuration;
+    this.#options = options;
+    this.#load = load;
+    this.#redactor = new Redactor(options.configuration.secrets, options.configuration.credentials);
+    this.#authorizer = options.authorizer ?? buildAuthorizer(options.configuration);
+    this.#catalog = options.catalog ?? readOnce(options.configuration, this.#authorizer);
+  }
+
+  /** The tools as they are known now. @throws CatalogError when what was generated cannot be read, or was edited. */
+  currentTools(): Promise<ProgramTools> {
+    return this.#catalog.currentTools();
+  }
+
+  /** The servers as one principal uses them. @throws SandboxError when this process can have no place on disk. */
+  async servers(principal: string): Promise<ConfiguredServers> {
+    const pool = await this.#upstreams();
+    return { get: (name) => pool.get(principal, name) };
+  }
+
+  /** Starts in advance what the first program would otherwise wait for. @throws SandboxError as `run` does. */
+  async warm(): Promise<void> {
+    (await this.#executing()).warm();
+  }
+
+  /**
+   * Runs a program with the tools that are known when it begins. Failures of the program, a server or the engine are in
+   * the envelope.
+   *
+   * @throws SandboxError when the folder for this process's files cannot be made, CatalogError as `currentTools` does.
+   */
+  async run(program: Program, options: ExecutionOptions): Promise<ExecutedProgram> {
+    const execution = await this.#executing();
+    return execution.run(program, await this.#catalog.forProgram(), options);
+  }
+
+  /** Runs a recorded program again, without any server. @throws SandboxError as `run` does. */
+  async replay(...args: Parameters<Execution["replay"]>): Promise<Replayed> {
+    return (await this.#executing()).replay(...args);
+  }
+
+  /**
+   * Ends every server and removes what this process keeps on disk. Never throws.
+   *
+   * @param patienceMs after this time, processes that are still running are killed, and sandboxes are left to their engine.
+   */
+  async close(patienceMs?: number): Promise<void> {
+    const execution = await this.#execution?.catch(() => undefined);
+    const pool = await this.#pool?.catch(() => undefined);
+    const { kept, ended } = execution?.end() ?? {};
+    const late = patienceMs === undefined ? [] : [delay(patienceMs, undefined, { ref: false })];
+    await Promise.race([Promise.all([pool?.close(), ended]), ...late]);
+    await kept;
+    this.#own?.state.groups.kill();
+    this.#own?.state.remove();
+  }
+
+  #openProcess(): OwnProcess {
+    this.#own ??= openState(this.#options.env);
+    return this.#own;
+  }
+
+  #upstreams(): Promise<UpstreamPool> {
+    this.#pool ??= this.#load().then(({ composeUpstreams }) =>
+      composeUpstreams(this.configuration, this.#openProcess().state.groups, {
+        ...this.#options,
+        redactor: this.#redactor,
+      }),
+    );
+    return this.#pool;
+  }
+
+  #executing(): Promise<Execution> {
+    this.#execution ??= this.#compose();
+    return this.#execution;
+  }
+
+  async #compose(): Promise<Execution> {
+    const { onServers } = this.#options;
+    const { composeExecution } = await this.#load();
+    const pool = await this.#upstreams();
+    const execution = composeExecution(this.configuration, {
+      ...this.#options,
+      authorizer: this.#authorizer,
+      own: this.#openProcess(),
+      pool,
+      redactor: this.#redactor,
+      runs: this.runs,
+    });
+    onServers?.(execution.servers);
+    return execution;
+  }
+}
+
+function readOnce(configuration: Configuration, authorizer: Authorizer): HostCatalog {
+  let loading: Promise<ProgramTools> | undefined;
+  const load = () => {
+    loading ??= loadProgramTools(configuration, authorizer);
+    return loading;
+  };
+  return { currentTools: load, forProgram: load };
+}

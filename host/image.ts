@@ -1,0 +1,32 @@
+import { join } from "node:path";
+import { buildRunnerImage, type RunnerImage } from "../sandbox/image/runner-image.ts";
+import { openImageStore } from "./composition/docker.ts";
+import type { Configuration } from "./configuration/configuration.ts";
+import { packageDirectory } from "./package.ts";
+
+export interface ImageOptions {
+  /** A base image with Node.js, or `debian-packages` to make one on this machine; defaults to what is available. */
+  base?: string | undefined;
+  /** Receives the progress, one short line at a time. */
+  onProgress: (line: string) => void;
+}
+
+/**
+ * Builds the image that programs run in, under its configured name. Does nothing when it is up to date.
+ *
+ * @throws SandboxError `base_unavailable`, `build_failed`, `engine_unreachable`
+ */
+export function buildImage(
+  { sandbox }: Configuration,
+  { base, onProgress }: ImageOptions,
+): Promise<RunnerImage> {
+  return buildRunnerImage({
+    store: openImageStore(),
+    runnerPath: join(packageDirectory, "dist/image/runner.mjs"),
+    guardPath: join(packageDirectory, "dist/image/guard.pl"),
+    dockerfilePath: join(packageDirectory, "Dockerfile.runner"),
+    ...(base === undefined ? {} : { base }),
+    reference: sandbox.image,
+    onProgress,
+  });
+}

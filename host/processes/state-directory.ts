@@ -1,0 +1,78 @@
+import { chmodSync, lstatSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SandboxError } from "../../sandbox/sandbox-error.ts";
+import type { EnvironmentVariables } from "../environment-variables.ts";
+import { ProcessGroups } from "./process-groups.ts";
+import { currentProcess, formatIdentity, isDead, type ProcessIdentity } from "./process-identity.ts";
+
+/**
+ * What one ptc process keeps on disk while it runs, in a folder named after its identity. A later ptc process finds the
+ * folders of dead ones and clears up after them.
+ *
+ *     <base>/<identity>/groups/  the process groups of servers
+ *     <base>/<identity>/         also holds what is mounted into sandboxes
+ */
+export class StateDirectory {
+  readonly path: string;
+  readonly groups: ProcessGroups;
+
+  /**
+   * @param base folder shared by all ptc processes of this user; created private.
+   * @throws SandboxError `state_directory` when the folder belongs to somebody else.
+   */
+  constructor(base: string, identity: ProcessIdentity) {
+    makePrivate(base);
+    this.path = join(base, formatIdentity(identity));
+    mkdirSync(groupsFolder(this.path), { recursive: true });
+    this.groups = new ProcessGroups(groupsFolder(this.path));
+  }
+
+  remove(): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+/** The identity of this process, and its folder on disk. */
+export interface OwnProcess {
+  state: StateDirectory;
+  self: ProcessIdentity;
+}
+
+/** Clears up after dead ptc processes, then makes this process's folder. @throws SandboxError */
+export function openState({ XDG_RUNTIME_DIR }: EnvironmentVariables): OwnProcess {
+  const self = currentProcess();
+  // The path is short because those of Unix sockets must fit into 108 bytes.
+  const base = join(XDG_RUNTIME_DIR || tmpdir(), `ptc-${process.getuid?.() ?? 0}`);
+  const state = new StateDirectory(base, self);
+  sweepProcesses(base, self);
+  return { state, self };
+}
+
+/**
+ * Clears up after dead ptc processes of this user: kills the process groups of their servers and removes their folders.
+ * Leaves alone what belongs to a live process or to another pid namespace.
+ */
+export function sweepProcesses(base: string, self: ProcessIdentity): void {
+  for (const name of readdirSync(base).filter((identity) => isDead(identity, self))) {
+    const folder = join(base, name);
+    new ProcessGroups(groupsFolder(folder)).kill();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function groupsFolder(path: string): string {
+  return join(path, "groups");
+}
+
+function makePrivate(base: string): void {
+  mkdirSync(base, { recursive: true, mode: 0o700 });
+  const stat = lstatSync(base);
+  if (!stat.isDirectory() || (process.getuid !== undefined && stat.uid !== process.getuid())) {
+    throw new SandboxError(
+      "state_directory",
+      `${base} belongs to another user; remove it or set XDG_RUNTIME_DIR`,
+    );
+  }
+  chmodSync(base, 0o700);
+}

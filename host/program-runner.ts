@@ -1,0 +1,26 @@
+import type { Approver } from "../broker/approvals.ts";
+import type { CallObserver } from "../execution/call-log.ts";
+import type { ExecutedProgram } from "../execution/execute-program.ts";
+import type { TypecheckMode } from "../execution/prepare/language.ts";
+import type { Program } from "../execution/program.ts";
+import type { RunContext } from "../protocol/run-context.ts";
+import type { RunListener } from "./runs/run-events.ts";
+
+export interface ProgramOptions extends Pick<CallObserver, "onCall"> {
+  /** On whose behalf the program runs. */
+  context: RunContext;
+  /** Overrides the configured time limit. */
+  timeoutMs?: number | undefined;
+  /** Overrides the configured mode. */
+  typecheck?: TypecheckMode | undefined;
+  approver: Approver;
+  /** Cancels the run. */
+  signal: AbortSignal;
+  /** Receives this run's events, as a listener of the host's `RunFeed` does. */
+  onEvent?: RunListener;
+}
+
+/** Runs programs under the configuration. Every failure is in the envelope. */
+export interface ProgramRunner {
+  run(program: Program, options: ProgramOptions): Promise<ExecutedProgram>;
+}

@@ -1,0 +1,115 @@
+import * as z from "zod";
+import type { ArchivedRun } from "../../archive/reading/archived-run.ts";
+import type { GeneratedModule } from "../../codegen/generated-module.ts";
+import type { ModuleSource } from "../../execution/prepare/module-source.ts";
+import type { RecordedRun } from "../../execution/replay/replay-program.ts";
+import type { InsideLimits } from "../../execution/run-inside.ts";
+import { CALL_DECISIONS } from "../../protocol/call-decision.ts";
+import type { ProgramEnvironment } from "../../protocol/messages.ts";
+import { Trace } from "../../protocol/messages.ts";
+import { isLanguage, PRINTER } from "../languages.ts";
+
+const count = (most: number) => z.int().min(1).max(most);
+
+/** Options of a recorded run, bounded as those of a configuration are, because the record may come from anybody. */
+const Options = z.object({
+  timeout_ms: count(86_400_000),
+  max_output_bytes: count(33_554_432),
+  max_stderr_bytes: count(33_554_432),
+  max_parallel_calls: count(1_000),
+  max_tool_calls: count(1_000_000),
+  typecheck: z.enum(["error", "warn", "off"]),
+});
+
+const Environment = z.object({
+  seed: z.string().regex(/^[0-9a-f]{64}$/),
+  time_zone: z.string().max(128).optional(),
+  trace: z.optional(Trace),
+});
+
+const Decision = z.enum(CALL_DECISIONS);
+const ErrorType = z.enum(["ToolError", "ApprovalDenied"]);
+
+export interface Replayable {
+  run: RecordedRun;
+  /** The generated modules as they were at the time of the run. */
+  modules: ModuleSource;
+  limits: InsideLimits;
+  typecheck: "error" | "warn" | "off";
+}
+
+/** Reads what a replay needs of an archived run; `undefined` for a form that this version of ptc does not know. */
+export function toReplayable(archived: ArchivedRun): Replayable | undefined {
+  const { record } = archived;
+  const options = Options.safeParse(record.options).data;
+  const environment = Environment.safeParse(archived.environment).data;
+  const decisions = z.array(Decision).safeParse(record.calls.map(({ decision }) => decision)).data;
+  if (!options || !environment || !isLanguage(record.language) || !decisions) return undefined;
+  return {
+    run: {
+      program: {
+        code: archived.code,
+        data: archived.data,
+        language: record.language,
+        fileName: record.file_name,
+      },
+      envelope: archived.envelope,
+      consoleText: archived.consoleText,
+      calls: record.calls.map((call, index) => ({
+        seq: call.seq + 1,
+        tool: call.tool,
+        argumentsDigest: call.arguments,
+        decision: decisions[index] ?? "unanswered",
+        bytes: call.result_bytes,
+        arguments: () => archived.argumentsOf(call),
+        outcome: async () => {
+          const outcome = await archived.outcomeOf(call);
+          if (outcome.ok) return outcome;
+          const type = ErrorType.catch("ToolError").parse(outcome.error.type);
+          return { ...outcome, error: { ...outcome.error, type } };
+        },
+      })),
+      environment: replayedEnvironment(environment, record.started_at),
+    },
+    modules: new RecordedModules(archived.modules),
+    limits: {
+      timeoutMs: options.timeout_ms,
+      maxOutputBytes: options.max_output_bytes,
+      maxStderrBytes: options.max_stderr_bytes,
+      maxParallelCalls: options.max_parallel_calls,
+      maxToolCalls: options.max_tool_calls,
+    },
+    typecheck: options.typecheck,
+  };
+}
+
+/** Without a trace, as of a program that was killed, the replay starts at the recorded time and uses the real clock. */
+function replayedEnvironment(
+  { seed, time_zone, trace }: z.infer<typeof Environment>,
+  startedAt: number,
+): ProgramEnvironment {
+  const { started_ms, clock, events } = trace ?? { started_ms: startedAt, clock: "", events: "" };
+  return {
+    seed,
+    ...(time_zone === undefined ? {} : { time_zone }),
+    replay: { started_ms, clock, events },
+  };
+}
+
+/** Archived modules. Their texts still say which tools the program was not allowed to call. */
+class RecordedModules implements ModuleSource {
+  readonly #modules: ReadonlyMap<string, string>;
+
+  constructor(modules: ReadonlyMap<string, string>) {
+    this.#modules = modules;
+  }
+
+  modules(): readonly string[] {
+    return [...this.#modules.keys()].sort();
+  }
+
+  async load(module: string): Promise<GeneratedModule | undefined> {
+    const text = this.#modules.get(module);
+    return text === undefined ? undefined : PRINTER.readModule(module, text);
+  }
+}

@@ -1,0 +1,51 @@
+import type { CallDecision } from "../../protocol/call-decision.ts";
+import type { FailureType } from "../../protocol/failure.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
+
+/** The run that an event belongs to. */
+interface OfRun {
+  readonly runId: string;
+  readonly context: RunContext;
+}
+
+/** An event of a run. It holds no secrets, no arguments and no results, and tool names of limited length. */
+export type RunEvent = OfRun &
+  (
+    | { readonly kind: "started" }
+    /** A call has begun; `seq` is its number within the run. */
+    | { readonly kind: "call-started"; readonly seq: number; readonly tool: string }
+    /** A call has ended. These events come in the order of the ends, shortly after each; the next call may have begun. */
+    | {
+        readonly kind: "call-ended";
+        readonly seq: number;
+        readonly tool: string;
+        readonly durationMs: number;
+        readonly decision: CallDecision;
+        /** The type of the call's failure; absent when it succeeded. */
+        readonly failure?: FailureType;
+      }
+    /** The approver is asked about a call of this tool. */
+    | { readonly kind: "question-asked"; readonly tool: string }
+    | {
+        readonly kind: "question-answered";
+        readonly tool: string;
+        /** `withdrawn`: the question was closed without an answer. */
+        readonly decision: "once" | "run" | "denied" | "withdrawn";
+      }
+    /** The run has ended and its envelope is complete. No event of this run follows. */
+    | {
+        readonly kind: "ended";
+        readonly outcome: "ok" | FailureType;
+        readonly durationMs: number;
+        readonly toolCalls: number;
+      }
+  );
+
+/** Replaces the events that a listener was too slow for. */
+export interface MissedEvents {
+  readonly kind: "missed";
+  readonly count: number;
+}
+
+/** Receives events. It may be slow or fail: neither the run nor another listener is affected. */
+export type RunListener = (event: RunEvent | MissedEvents) => void | Promise<void>;

@@ -1,0 +1,13 @@
+import type { Viewer } from "../../broker/policy/authorizer.ts";
+import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
+
+/**
+ * A catalog that changes while it is used: servers list other tools, and are listed for the first time. It is what a client
+ * looks at, so it gives out views only: what a client is not shown, no answer to it can hold. `HostCatalog` has every tool.
+ */
+export interface LiveCatalog {
+  /** The tools that programs of somebody's can call just now. */
+  current(viewer: Viewer): Promise<ToolCatalog>;
+  /** The listener is told when the set of servers has changed. */
+  onServersChanged(listener: () => void): void;
+}

@@ -1,0 +1,64 @@
+import type { Authorizer, Viewer } from "../../broker/policy/authorizer.ts";
+import type { ToolIndex } from "../../catalog/search/tool-index.ts";
+import { readCatalog } from "../../catalog/store/catalog-file.ts";
+import { type StoredCatalog, storedServers } from "../../catalog/store/stored-catalog.ts";
+import { ToolCatalog } from "../../catalog/tool-catalog.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import { buildAuthorizer } from "../configured-policy.ts";
+import { GeneratedModules, generatedDirectory } from "../generation/generated-modules.ts";
+import { ByViewer } from "./by-viewer.ts";
+
+/** The tools and modules at one moment: those of the servers that are still configured. */
+export interface ProgramTools {
+  /** Every tool, including those that the policy forbids to programs. */
+  readonly all: ToolCatalog;
+  /** The view of it that somebody has, with their models and programs: the tools that the policy shows them. */
+  callableFor(viewer: Viewer): ToolCatalog;
+  /** The modules as programs of somebody's find them: a tool that they are not shown is unavailable there. */
+  modulesFor(viewer: Viewer): GeneratedModules;
+}
+
+/**
+ * @param authorizer decides who is shown what; the lists of the configuration without it.
+ * @throws CatalogError when what was generated cannot be read, or was edited.
+ */
+export async function loadProgramTools(
+  configuration: Configuration,
+  authorizer: Authorizer = buildAuthorizer(configuration),
+): Promise<ProgramTools> {
+  const stored = await readCatalog(generatedDirectory(configuration));
+  return buildProgramTools(configuration, stored, authorizer);
+}
+
+/**
+ * @param stored verified: everything that calls are judged by is read from it.
+ * @param authorizer decides who is shown what.
+ * @param served what a ptc that serves knows besides: the index of each view, kept from state to state, and why servers are
+ * not listed.
+ */
+export function buildProgramTools(
+  configuration: Configuration,
+  stored: StoredCatalog | undefined,
+  authorizer: Authorizer,
+  served: { indexes?: ByViewer<ToolIndex>; unlisted?: ReadonlyMap<string, string> } = {},
+): ProgramTools {
+  const configured = new Map(configuration.servers.map((server) => [server.name, server]));
+  const servers = (stored === undefined ? [] : storedServers(stored))
+    .filter(({ name }) => configured.has(name))
+    .map((server) => ({ ...server, description: configured.get(server.name)?.description || undefined }));
+  const all = new ToolCatalog(servers, {
+    configured: configuration.servers.map(({ module }) => module),
+    unlisted: served.unlisted,
+  });
+  const views = new ByViewer((viewer) =>
+    all.visibleTo((tool) => authorizer.isVisible(viewer, tool), served.indexes?.of(viewer)),
+  );
+  const digests = new Map(
+    servers.map(({ name, module }) => [module, stored?.lock.servers.get(name)?.moduleSha256]),
+  );
+  const directory = generatedDirectory(configuration);
+  const modules = new ByViewer(
+    (viewer) => new GeneratedModules(directory, digests, new Set(views.of(viewer).names())),
+  );
+  return { all, callableFor: (viewer) => views.of(viewer), modulesFor: (viewer) => modules.of(viewer) };
+}

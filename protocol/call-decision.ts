@@ -1,0 +1,18 @@
+/**
+ * What was decided about a call: let through without a question or by an approval, or stopped by one of the checks in front of
+ * the server. Of a call that was let through, the server may have failed.
+ */
+export const CALL_DECISIONS = [
+  "allowed",
+  "approved-once",
+  "approved-for-run",
+  "denied",
+  "unavailable",
+  "drifted",
+  "invalid",
+  /** Its server could not be started or reached. */
+  "unreachable",
+  /** Its program ended before it was answered. */
+  "unanswered",
+] as const;
+export type CallDecision = (typeof CALL_DECISIONS)[number];

@@ -1,0 +1,15 @@
+/** Through what a program came to ptc. */
+export const RUN_SOURCES = ["run", "serve", "replay"] as const;
+type RunSource = (typeof RUN_SOURCES)[number];
+
+/** On whose behalf a program runs: what policy, credentials, audit and archive go by. */
+export interface RunContext {
+  /** Who runs it; `local` is the one who started ptc on this machine. */
+  readonly principal: string;
+  readonly source: RunSource;
+  /** Which conversation with a client it belongs to, where there is one. */
+  readonly session?: string;
+}
+
+/** Everybody who uses ptc on this machine, on the command line or over stdio, is the one who started it. */
+export const LOCAL_PRINCIPAL = "local";

@@ -1,0 +1,123 @@
+import { Console } from "node:console";
+import { Writable } from "node:stream";
+import { type ConsoleStream, encodeConsoleEntry } from "../../protocol/console-stream.ts";
+import { cutToBytes, TextCap } from "../../protocol/text-cap.ts";
+import { writeAll } from "./write-all.ts";
+
+const STDERR = 2;
+
+/** Values are printed whole, each on one line: what is left out costs another run, and the cap bounds what is printed. */
+const INSPECT = {
+  depth: Number.POSITIVE_INFINITY,
+  maxArrayLength: Number.POSITIVE_INFINITY,
+  maxStringLength: Number.POSITIVE_INFINITY,
+  breakLength: Number.POSITIVE_INFINITY,
+  compact: true,
+};
+
+export interface ConsoleCapture {
+  /** Console text so far, cut at the cap. */
+  text(): string;
+  /** The last line that was printed, whole even when the text was cut; `undefined` past the cap on its own length. */
+  lastLine(): string | undefined;
+  /** Bytes that were written to stderr, so that whoever reads it knows when it has all. */
+  bytesWritten(): number;
+}
+
+/**
+ * Sends what the global console prints to stderr, entry by entry as it happens, so that nothing is lost when the
+ * process dies. `console.log`, `info` and `debug` are the program's output; `error`, `warn` and `trace` are its log.
+ */
+export function captureConsole(maxOutputBytes: number, maxStderrBytes: number): ConsoleCapture {
+  const kept: string[] = [];
+  const outCap = new TextCap(maxOutputBytes);
+  const lastLine = new LastLine(maxOutputBytes);
+
+  let bytesWritten = 0;
+  const send = (stream: ConsoleStream, text: string) => {
+    const record = encodeConsoleEntry({ stream, text });
+    bytesWritten += record.length;
+    writeAll(STDERR, record);
+  };
+  const out = sink("out", outCap, send, (text, shown) => {
+    lastLine.push(text);
+    if (shown !== "") kept.push(shown);
+  });
+  const err = sink("err", new TextCap(maxStderrBytes), send);
+  Object.assign(console, methodsOf(new Console({ stdout: out, stderr: err, inspectOptions: INSPECT })));
+
+  return {
+    text: () => kept.join(""),
+    lastLine: () => lastLine.value(),
+    bytesWritten: () => bytesWritten,
+  };
+}
+
+function sink(
+  stream: ConsoleStream,
+  cap: TextCap,
+  send: (stream: ConsoleStream, text: string) => void,
+  seen?: (text: string, shown: string) => void,
+): Writable {
+  return new Writable({
+    decodeStrings: false,
+    write(chunk: string | Buffer, _encoding, done) {
+      const text = typeof chunk === "string" ? chunk : chunk.toString("utf8");
+      const shown = cap.take(text);
+      if (shown !== "") send(stream, shown);
+      seen?.(text, shown);
+      done();
+    },
+  });
+}
+
+function methodsOf(instance: Console): Record<string, unknown> {
+  const methods: Record<string, unknown> = {};
+  for (const name of Object.keys(console)) {
+    const method: unknown = Reflect.get(instance, name);
+    if (typeof method === "function" && name !== "Console") methods[name] = method;
+  }
+  return methods;
+}
+
+/** The last line of a text that arrives in pieces, as long as it stays within a number of bytes. */
+class LastLine {
+  readonly #maxBytes: number;
+  #current = "";
+  #overlong = false;
+  #complete: string | undefined;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  push(text: string): void {
+    const lines = text.split("\n");
+    lines.forEach((line, index) => {
+      this.#append(line);
+      if (index < lines.length - 1) this.#endLine();
+    });
+  }
+
+  value(): string | undefined {
+    return this.#current !== "" || this.#overlong ? this.#line() : this.#complete;
+  }
+
+  #append(piece: string): void {
+    if (this.#overlong) return;
+    this.#current += piece;
+    if (this.#current.length <= this.#maxBytes) return;
+    this.#current = cutToBytes(this.#current, 1);
+    this.#overlong = true;
+  }
+
+  #endLine(): void {
+    if (this.#current.trim() !== "" || this.#overlong) this.#complete = this.#line();
+    this.#current = "";
+    this.#overlong = false;
+  }
+
+  #line(): string | undefined {
+    return this.#overlong ? undefined : this.#current;
+  }
+}

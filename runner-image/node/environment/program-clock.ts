@@ -1,0 +1,80 @@
+import type { Trace } from "../../../protocol/messages.ts";
+import { SeriesReader, SeriesWriter } from "../../../protocol/series.ts";
+
+/** Unit of readings: a hundredth of a millisecond. */
+export const TICKS_PER_MS = 100;
+
+/**
+ * Each time the log has grown by this much, readings become twice as coarse: a program that reads on and on fills it ever
+ * more slowly, and what it sees stays exact to about a five-hundredth of the time it has been reading.
+ */
+const COARSER_EVERY_BYTES = 8 * 1024;
+
+/**
+ * The one clock of a program, from which all its clocks are read. Every reading is logged, rounded to what the log
+ * says; a replay gives the readings of the log, and goes on from the last one when there are no more.
+ */
+export class ProgramClock {
+  readonly #log: SeriesWriter;
+  readonly #realMs: () => number;
+  #replay: SeriesReader | undefined;
+  #startedMs = 0;
+  /** The real clock when this one showed 0. */
+  #zeroMs = 0;
+  #last = 0;
+  #resolution = 1;
+  #coarserAt = COARSER_EVERY_BYTES;
+
+  /** `realMs` is a clock that never goes back. */
+  constructor(realMs: () => number, maxLogBytes: number) {
+    this.#realMs = realMs;
+    this.#log = new SeriesWriter(maxLogBytes);
+  }
+
+  /** Sets the clock to a time, in milliseconds since 1970, and lets it run. */
+  start(nowMs: number, replay?: Pick<Trace, "started_ms" | "clock">): void {
+    this.#startedMs = replay?.started_ms ?? nowMs;
+    this.#zeroMs = this.#realMs();
+    this.#replay = replay && new SeriesReader(replay.clock);
+  }
+
+  get startedMs(): number {
+    return this.#startedMs;
+  }
+
+  get log(): SeriesWriter {
+    return this.#log;
+  }
+
+  /** Whole milliseconds since 1970. */
+  nowMs(): number {
+    return this.#startedMs + Math.floor(this.#read(TICKS_PER_MS) / TICKS_PER_MS);
+  }
+
+  /** Ticks since the program started. */
+  elapsedTicks(): number {
+    return this.#read(1);
+  }
+
+  #read(grain: number): number {
+    if (this.#replay !== undefined) {
+      const reading = this.#replay.next();
+      if (reading !== undefined) return this.#keep(reading);
+      this.#replay = undefined;
+      this.#zeroMs = this.#realMs() - this.#last / TICKS_PER_MS;
+    }
+    const elapsed = Math.floor((this.#realMs() - this.#zeroMs) * TICKS_PER_MS);
+    const coarse = elapsed - (elapsed % Math.max(grain, this.#resolution));
+    return this.#keep(Math.max(coarse, this.#last));
+  }
+
+  #keep(reading: number): number {
+    this.#last = reading;
+    this.#log.push(reading);
+    if (this.#log.byteLength > this.#coarserAt) {
+      this.#resolution *= 2;
+      this.#coarserAt += COARSER_EVERY_BYTES;
+    }
+    return reading;
+  }
+}

@@ -1,0 +1,175 @@
+import { AsyncResource } from "node:async_hooks";
+import timers from "node:timers";
+import { promisify } from "node:util";
+import { type EventOrder, timerEvent } from "./event-order.ts";
+import { replaceFunction } from "./replace-function.ts";
+import { makeTimerPromises } from "./timer-promises.ts";
+
+type Callback = (...args: unknown[]) => void;
+type Real = NodeJS.Timeout | NodeJS.Immediate;
+
+const real = { setTimeout, setImmediate, clearTimeout, clearImmediate };
+
+/** A timer of the program, with the methods of Node's own: a real timer in a live run, a held event in a replay. */
+class Timeout {
+  readonly #id: number;
+  readonly #timers: ProgramTimers;
+  readonly #start: (fire: () => void) => Real;
+  readonly #callback: Callback;
+  readonly #repeats: boolean;
+  /** The asynchronous context in which the timer was set, as a real timer keeps it. */
+  readonly #context: AsyncResource | undefined;
+  #real: Real | undefined;
+  #referenced = true;
+  #over = false;
+
+  constructor(
+    id: number,
+    owner: ProgramTimers,
+    start: (fire: () => void) => Real,
+    callback: Callback,
+    repeats: boolean,
+  ) {
+    this.#id = id;
+    this.#timers = owner;
+    this.#start = start;
+    this.#callback = callback;
+    this.#repeats = repeats;
+    if (owner.order.replaying) this.#context = new AsyncResource("Timeout", { requireManualDestroy: true });
+    this.#schedule();
+  }
+
+  ref(): this {
+    this.#referenced = true;
+    this.#real?.ref();
+    return this;
+  }
+
+  unref(): this {
+    this.#referenced = false;
+    this.#real?.unref();
+    return this;
+  }
+
+  hasRef(): boolean {
+    return this.#referenced && !this.#over;
+  }
+
+  refresh(): this {
+    this.#stop();
+    this.#schedule();
+    return this;
+  }
+
+  close(): this {
+    this.#over = true;
+    this.#stop();
+    return this;
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  [Symbol.toPrimitive](): number {
+    return this.#id;
+  }
+
+  #schedule(): void {
+    this.#over = false;
+    this.#timers.known.set(this.#id, this);
+    const { order } = this.#timers;
+    if (order.replaying) {
+      order.hold(timerEvent(this.#id), { deliver: () => this.#fire(), release: () => this.#arm() });
+    } else {
+      this.#arm();
+    }
+  }
+
+  #arm(): void {
+    const { order } = this.#timers;
+    this.#real = this.#start(() => order.happen(timerEvent(this.#id), () => this.#fire()));
+    if (!this.#referenced) this.#real.unref();
+  }
+
+  #stop(): void {
+    this.#timers.known.delete(this.#id);
+    this.#timers.order.drop(timerEvent(this.#id));
+    if (this.#real !== undefined && "refresh" in this.#real) real.clearTimeout(this.#real);
+    else real.clearImmediate(this.#real);
+    this.#real = undefined;
+  }
+
+  #fire(): void {
+    this.#real = undefined;
+    if (this.#repeats) this.#schedule();
+    else {
+      this.#over = true;
+      this.#timers.known.delete(this.#id);
+    }
+    if (this.#context === undefined) Reflect.apply(this.#callback, this, []);
+    else this.#context.runInAsyncScope(this.#callback, this);
+  }
+}
+
+/** The timers of the program, numbered in the order in which it sets them, firing in the given order. */
+export class ProgramTimers {
+  readonly order: EventOrder;
+  readonly known = new Map<number, Timeout>();
+  #nextId = 1;
+
+  constructor(order: EventOrder) {
+    this.order = order;
+  }
+
+  /** Puts them in the place of the realm's own. */
+  install(): void {
+    const setTimeout = (callback: Callback, delay?: number, ...args: unknown[]) =>
+      this.#set((fire) => real.setTimeout(fire, delay), callback, args);
+    const setInterval = (callback: Callback, delay?: number, ...args: unknown[]) =>
+      this.#set((fire) => real.setTimeout(fire, delay), callback, args, true);
+    const setImmediate = (callback: Callback, ...args: unknown[]) =>
+      this.#set((fire) => real.setImmediate(fire), callback, args);
+    const { timeout } = AbortSignal;
+    const promises = makeTimerPromises({ setTimeout, setInterval, setImmediate });
+
+    Object.defineProperty(setTimeout, promisify.custom, { get: () => promises.setTimeout, enumerable: true });
+    Object.defineProperty(setImmediate, promisify.custom, {
+      get: () => promises.setImmediate,
+      enumerable: true,
+    });
+    const functions = { setTimeout, setInterval, setImmediate };
+    const clears = ["clearTimeout", "clearInterval", "clearImmediate"];
+    for (const target of [globalThis, timers]) {
+      for (const [name, replacement] of Object.entries(functions)) replaceFunction(target, name, replacement);
+      for (const name of clears) replaceFunction(target, name, (timer: unknown) => this.#clear(timer));
+    }
+    for (const name of ["setTimeout", "setInterval", "setImmediate"] as const) {
+      replaceFunction(timers.promises, name, promises[name]);
+    }
+    const scheduler = Object.getPrototypeOf(timers.promises.scheduler) as object;
+    replaceFunction(scheduler, "wait", (delay: number, options?: object) =>
+      promises.setTimeout(delay, undefined, options),
+    );
+    replaceFunction(scheduler, "yield", () => promises.setImmediate());
+    replaceFunction(AbortSignal, "timeout", (delay: number) => {
+      // Refuses what is no delay.
+      timeout.call(AbortSignal, delay);
+      return promises.abortAfter(delay);
+    });
+  }
+
+  #set(start: (fire: () => void) => Real, callback: Callback, args: unknown[], repeats = false): Timeout {
+    // Refuses what is no function, in Node's own words.
+    if (typeof callback !== "function") real.setImmediate(callback);
+    const call = function (this: unknown) {
+      Reflect.apply(callback, this, args);
+    };
+    return new Timeout(this.#nextId++, this, start, call, repeats);
+  }
+
+  #clear(timer: unknown): void {
+    if (timer instanceof Timeout) timer.close();
+    else if (typeof timer === "number" || typeof timer === "string") this.known.get(Number(timer))?.close();
+  }
+}

@@ -1,0 +1,159 @@
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { buildFailure, type Failure } from "../../protocol/failure.ts";
+import type { ProgramMessage } from "../../protocol/messages.ts";
+import { WORKSPACE } from "../../protocol/paths.ts";
+import type { Channel } from "./channel.ts";
+import { type ConsoleCapture, captureConsole } from "./console-capture.ts";
+import { makeConsoleTimers } from "./environment/console-timers.ts";
+import type { Environment } from "./environment/environment.ts";
+import { parallel } from "./parallel.ts";
+import { type DataJson, serializeConsole, serializeResult } from "./result-value.ts";
+import { describeThrown } from "./script-error.ts";
+import { ToolError } from "./tool-error.ts";
+import { bindTools } from "./tools.ts";
+import { TraceSender } from "./trace-sender.ts";
+import { writeAll } from "./write-all.ts";
+
+const STDOUT = 1;
+
+const { stringify } = JSON;
+const exit = process.exit.bind(process);
+
+/**
+ * One program from evaluation to its claim. It has ended when its module is evaluated and nothing keeps the event loop
+ * alive, as in Node.js; an evaluation that never ends although nothing is left to wait for is a failure of its own.
+ *
+ * An unhandled rejection fails a program when it ends, and not at once as in Node.js: a program that awaits several calls
+ * one after the other may handle the failed one later.
+ */
+export class ProgramRun {
+  readonly #program: ProgramMessage;
+  readonly #channel: Channel;
+  readonly #console: ConsoleCapture;
+  readonly #trace: TraceSender | undefined;
+  /** Promises that were rejected, and to which no handler has been attached since. */
+  readonly #rejected = new Map<Promise<unknown>, unknown>();
+  #evaluated = false;
+  #reported = false;
+
+  constructor(program: ProgramMessage, channel: Channel, environment: Environment) {
+    this.#program = program;
+    this.#channel = channel;
+    this.#console = captureConsole(program.max_output_bytes, program.max_stderr_bytes);
+    Object.assign(console, makeConsoleTimers(environment.clock, console.log));
+    const { tool, callTool } = bindTools(channel);
+    Object.assign(globalThis, {
+      data: program.data,
+      result: undefined,
+      callTool,
+      parallel,
+      ToolError,
+      require: createRequire(join(WORKSPACE, "program.js")),
+      [Symbol.for("ptc.tool")]: tool,
+    });
+    if (program.environment !== undefined) this.#trace = new TraceSender(environment, channel);
+    environment.begin(program.environment, channel);
+  }
+
+  /** Imports the bundle and reports what becomes of it. */
+  evaluate(url: string): void {
+    // As in Node.js, a program that listens for itself decides for itself.
+    process.on("uncaughtException", (error) => {
+      if (process.listenerCount("uncaughtException") === 1) this.fail(describeThrown(error));
+    });
+    process.on("unhandledRejection", (reason, promise) => {
+      if (process.listenerCount("unhandledRejection") === 1) this.#rejected.set(promise, reason);
+    });
+    process.on("rejectionHandled", (promise) => {
+      this.#rejected.delete(promise);
+    });
+    process.on("beforeExit", () => this.#settle());
+    process.on("exit", (code) => this.#leave(code));
+    this.#channel.release();
+    import(url).then(
+      () => {
+        this.#evaluated = true;
+      },
+      (error: unknown) => this.fail(describeThrown(error)),
+    );
+  }
+
+  /** Reports a failure, once. */
+  fail(error: Failure): void {
+    this.#report({ ok: false, error });
+  }
+
+  /** The event loop has nothing left to do. */
+  #settle(): void {
+    if (this.#reported) return;
+    for (const reason of this.#rejected.values()) {
+      this.fail(describeThrown(reason));
+      return;
+    }
+    if (!this.#evaluated) {
+      const message =
+        "the program waits for a promise that can never settle: no call is in flight and no timer is set; " +
+        "look for a `new Promise` that is never resolved";
+      this.fail(buildFailure("ScriptError", message));
+      return;
+    }
+    const code = Number(process.exitCode ?? 0);
+    if (code !== 0) {
+      this.fail(buildFailure("ScriptError", `the program set process.exitCode to ${code}`));
+      return;
+    }
+    const value = this.#result();
+    if (typeof (value as { then?: unknown } | null | undefined)?.then === "function") {
+      // A result that is a promise counts when it settles.
+      this.#evaluated = false;
+      Promise.resolve(value).then(
+        (settled) => {
+          Reflect.set(globalThis, "result", settled);
+          this.#evaluated = true;
+        },
+        (error: unknown) => this.fail(describeThrown(error)),
+      );
+      return;
+    }
+    this.#report(this.#outcome(value));
+  }
+
+  /** `process.exit` was called. With a result and code 0 that ends the program; otherwise the host sees no line. */
+  #leave(code: number): void {
+    if (this.#reported) return;
+    this.#trace?.send();
+    if (code !== 0) return;
+    const value = this.#result();
+    if (value !== undefined) this.#writeClaim(this.#outcome(value));
+  }
+
+  #result(): unknown {
+    return Reflect.get(globalThis, "result");
+  }
+
+  #outcome(value: unknown): DataJson {
+    const { max_output_bytes } = this.#program;
+    return value === undefined
+      ? serializeConsole(this.#console.text(), this.#console.lastLine(), max_output_bytes)
+      : serializeResult(value, max_output_bytes);
+  }
+
+  #report(outcome: DataJson): void {
+    if (this.#reported) return;
+    this.#reported = true;
+    const bytes = this.#writeClaim(outcome);
+    this.#trace?.send();
+    this.#channel.send({ type: "done", bytes, console_bytes: this.#console.bytesWritten() }, () => exit(0));
+  }
+
+  #writeClaim(outcome: DataJson): number {
+    const line = Buffer.from(
+      outcome.ok
+        ? `{"ok":true,"data":${outcome.json},"from":"${outcome.from}"}\n`
+        : `${stringify({ ok: false, error: outcome.error })}\n`,
+    );
+    writeAll(STDOUT, line);
+    return line.length;
+  }
+}

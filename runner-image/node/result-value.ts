@@ -1,0 +1,111 @@
+import { countJsonValues, jsonDepth } from "../../base/json/parse-json.ts";
+import type { ValueSource } from "../../protocol/claim.ts";
+import { buildFailure, type Failure } from "../../protocol/failure.ts";
+import { ENVELOPE_OVERHEAD_BYTES, MAX_NESTING_DEPTH, MAX_VALUES } from "../../protocol/limits.ts";
+import { cutToJsonBytes } from "../../protocol/text-cap.ts";
+
+// The program shares this realm and may replace globals: keep what the last line depends on.
+const { stringify, parse } = JSON;
+
+export type DataJson = { ok: true; json: string; from: ValueSource } | { ok: false; error: Failure };
+
+/** Serialises the value that a program set as `globalThis.result`. */
+export function serializeResult(value: unknown, maxOutputBytes: number): DataJson {
+  const json = toJson(value);
+  if (!json.ok) return { ok: false, error: buildFailure("ResultNotSerializable", json.problem) };
+  const bytes = Buffer.byteLength(json.text);
+  const room = maxOutputBytes - ENVELOPE_OVERHEAD_BYTES;
+  if (bytes > room) {
+    const message =
+      `the result is ${bytes} bytes of JSON and at most ${room} fit; ` +
+      "return less: a count, a summary, the fields you need or the first items";
+    return { ok: false, error: buildFailure("OutputLimit", message) };
+  }
+  if (bytes > 2 * MAX_VALUES && countJsonValues(json.text) > MAX_VALUES) {
+    const message = `the result holds more than ${MAX_VALUES} values; return less`;
+    return { ok: false, error: buildFailure("OutputLimit", message) };
+  }
+  return { ok: true, json: json.text, from: "result" };
+}
+
+/** What a program without a result is taken to return: its last console line if that is JSON, else its console text. */
+export function serializeConsole(
+  text: string,
+  lastLine: string | undefined,
+  maxOutputBytes: number,
+): DataJson {
+  const room = maxOutputBytes - ENVELOPE_OVERHEAD_BYTES;
+  if (lastLine !== undefined && Buffer.byteLength(lastLine) <= room) {
+    try {
+      const json = stringify(parse(lastLine));
+      if (jsonDepth(json) <= MAX_NESTING_DEPTH) return { ok: true, json, from: "line" };
+    } catch {
+      // Plain text.
+    }
+  }
+  return { ok: true, json: stringify(cutToJsonBytes(text.replace(/\n$/, ""), room)), from: "console" };
+}
+
+function toJson(value: unknown): { ok: true; text: string } | { ok: false; problem: string } {
+  try {
+    const text: string | undefined = stringify(value, refuseLossy);
+    if (text === undefined)
+      return { ok: false, problem: `result is a ${typeof value}, which JSON cannot carry` };
+    const depth = jsonDepth(text);
+    if (depth > MAX_NESTING_DEPTH) {
+      return {
+        ok: false,
+        problem: `result nests ${depth} levels deep and at most ${MAX_NESTING_DEPTH} are carried`,
+      };
+    }
+    return { ok: true, text };
+  } catch (error) {
+    return { ok: false, problem: locate(value) ?? `result cannot be turned into JSON: ${messageOf(error)}` };
+  }
+}
+
+function refuseLossy(_key: string, value: unknown): unknown {
+  const problem = lossy(value);
+  if (problem !== undefined) throw new TypeError(problem);
+  return value;
+}
+
+/** Why a single value would be lost in JSON, and what to return instead. */
+function lossy(value: unknown): string | undefined {
+  if (typeof value === "bigint") return "is a BigInt, which JSON cannot carry: use Number(x) or String(x)";
+  if (value instanceof Map) return "is a Map, which JSON cannot carry: use Object.fromEntries(x)";
+  if (value instanceof Set) return "is a Set, which JSON cannot carry: use [...x]";
+  if (value instanceof Promise) return "is a Promise: await it";
+  return undefined;
+}
+
+/** Names the place in a value that JSON cannot carry. */
+function locate(root: unknown): string | undefined {
+  const ancestors: unknown[] = [];
+  const visit = (value: unknown, path: string): string | undefined => {
+    const problem = lossy(value);
+    if (problem !== undefined) return `${path} ${problem}`;
+    if (typeof value !== "object" || value === null) return undefined;
+    if (ancestors.includes(value))
+      return `${path} refers back to an object that contains it, which JSON cannot carry`;
+    if (ancestors.length > MAX_NESTING_DEPTH) {
+      return `result nests deeper than ${MAX_NESTING_DEPTH} levels, which is more than is carried`;
+    }
+    ancestors.push(value);
+    for (const [key, member] of Object.entries(value)) {
+      const found = visit(member, Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`);
+      if (found !== undefined) return found;
+    }
+    ancestors.pop();
+    return undefined;
+  };
+  try {
+    return visit(root, "result");
+  } catch {
+    return undefined;
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,63 @@
+import { findSourceMap, type SourceMapping } from "node:module";
+import { PROGRAM_SCHEME } from "../../protocol/paths.ts";
+
+type SourceMap = NonNullable<ReturnType<typeof findSourceMap>>;
+/** Node.js has the fifth value of a mapping, which its types leave out. */
+type Entry = Partial<SourceMapping & { name: string }>;
+
+const frames = new WeakMap<object, readonly string[]>();
+
+/**
+ * From now on the stack of an error has the frames in the user's file and no others, in terms of that file. A program that
+ * sets an `Error.prepareStackTrace` of its own gets what Node.js would give it.
+ *
+ * @param bundleUrl what the bundle is imported as.
+ */
+export function installStackTraces(bundleUrl: string): void {
+  const { prepareStackTrace: print = String } = Error;
+  Error.prepareStackTrace = (error, trace) => {
+    const shown = readFrames(trace, bundleUrl);
+    frames.set(error, shown);
+    return [print(error, []), ...shown].join("\n    at ");
+  };
+}
+
+/** The frames that the error's stack was printed with, as `name (file:line:column)`; `undefined` where others printed it. */
+export function printedFrames(error: Error): readonly string[] | undefined {
+  return frames.get(error);
+}
+
+function readFrames(trace: readonly NodeJS.CallSite[], bundleUrl: string): string[] {
+  const sourceMap = findSourceMap(bundleUrl);
+  if (sourceMap === undefined) return [];
+  return trace.flatMap((site, index) => {
+    if (site.getFileName() !== bundleUrl) return [];
+    const { originalSource, originalLine, originalColumn } = find(sourceMap, site);
+    const [, file] = originalSource?.split(PROGRAM_SCHEME, 2) ?? [];
+    if (file === undefined) return [];
+    const place = `${file}:${(originalLine ?? 0) + 1}:${(originalColumn ?? 0) + 1}`;
+    const name = functionName(sourceMap, site, trace[index + 1]);
+    return [name === undefined ? place : `${name} (${place})`];
+  });
+}
+
+/** A function that the bundler renamed has its name in the mapping of the place where it was called. */
+function functionName(
+  sourceMap: SourceMap,
+  site: NodeJS.CallSite,
+  caller: NodeJS.CallSite | undefined,
+): string | undefined {
+  const own = site.getFunctionName() ?? site.getMethodName();
+  if (own === null) return undefined;
+  const calledAs =
+    caller?.getFileName() === site.getFileName()
+      ? find(sourceMap, caller as NodeJS.CallSite).name
+      : undefined;
+  if (site.isConstructor()) return `new ${calledAs ?? own}`;
+  const type = site.getTypeName();
+  return calledAs ?? (type === null || type === "global" ? own : `${type}.${own}`);
+}
+
+function find(sourceMap: SourceMap, site: NodeJS.CallSite): Entry {
+  return sourceMap.findEntry((site.getLineNumber() ?? 1) - 1, (site.getColumnNumber() ?? 1) - 1) as Entry;
+}

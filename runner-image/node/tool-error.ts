@@ -1,0 +1,26 @@
+import type { CallError } from "../../protocol/messages.ts";
+
+/** What a failed tool call throws. Scripts catch it as the global `ToolError`. */
+export class ToolError extends Error {
+  override readonly name = "ToolError";
+  server = "";
+  tool = "";
+  retryable = false;
+}
+
+/** The wire type of each error, kept off the object: `ApprovalDenied` ends a run differently from `ToolError`. */
+const wireTypes = new WeakMap<ToolError, CallError["type"]>();
+
+/** Fills an error that was created where the script made its call, so that its stack names that line. */
+export function fillToolError(error: ToolError, from: CallError): ToolError {
+  error.message = from.message;
+  error.server = from.server;
+  error.tool = from.tool;
+  error.retryable = from.retryable;
+  wireTypes.set(error, from.type);
+  return error;
+}
+
+export function wireTypeOf(error: ToolError): CallError["type"] {
+  return wireTypes.get(error) ?? "ToolError";
+}

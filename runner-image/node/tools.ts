@@ -1,0 +1,70 @@
+import { FrameError } from "../../protocol/frames.ts";
+import { MAX_TOOL_NAME_CHARS } from "../../protocol/limits.ts";
+import type { CallError, ReplyMessage } from "../../protocol/messages.ts";
+import { parseNamespacedName } from "../../protocol/tools/tool-name.ts";
+import type { Channel } from "./channel.ts";
+import { fillToolError, ToolError } from "./tool-error.ts";
+
+const MAX_SHOWN_CHARS = 64;
+
+interface ToolFunction {
+  (args?: unknown): Promise<unknown>;
+  /** Never rejects: `{ok: true, data, raw}` or `{ok: false, error, raw?}`, `raw` being the MCP result. */
+  result(args?: unknown): Promise<unknown>;
+}
+
+/** Makes the functions that a program calls tools with, over one channel. */
+export function bindTools(channel: Channel): {
+  tool(name: string): ToolFunction;
+  callTool(name: string, args?: unknown): Promise<unknown>;
+} {
+  async function request(name: unknown, args: unknown, raw: boolean): Promise<ReplyMessage> {
+    const called = String(name);
+    if (called.length > MAX_TOOL_NAME_CHARS)
+      return { type: "reply", id: -1, ok: false, error: tooLongName(called) };
+    try {
+      return await channel.call(called, args === undefined ? {} : args, raw);
+    } catch (error) {
+      return { type: "reply", id: -1, ok: false, error: unsendable(called, error) };
+    }
+  }
+
+  async function callTool(name: string, args?: unknown): Promise<unknown> {
+    const site = new ToolError();
+    const reply = await request(name, args, false);
+    if (reply.ok) return reply.data;
+    throw fillToolError(site, reply.error);
+  }
+
+  function tool(name: string): ToolFunction {
+    return Object.assign((args?: unknown) => callTool(name, args), {
+      async result(args?: unknown) {
+        const site = new ToolError();
+        const reply = await request(name, args, true);
+        if (reply.ok) return { ok: true, data: reply.data, raw: reply.raw };
+        const error = fillToolError(site, reply.error);
+        return reply.raw === undefined ? { ok: false, error } : { ok: false, error, raw: reply.raw };
+      },
+    });
+  }
+
+  return { tool, callTool };
+}
+
+/** The error for a name that is longer than any tool's. The host takes no call with it. */
+function tooLongName(name: string): CallError {
+  const tool = `${name.slice(0, MAX_SHOWN_CHARS)}...`;
+  const message = `'${tool}' is not available in execute_program`;
+  return { type: "ToolError", server: "", tool, message, retryable: false };
+}
+
+function unsendable(name: string, error: unknown): CallError {
+  const reason = error instanceof FrameError || error instanceof TypeError ? error.message : String(error);
+  return {
+    type: "ToolError",
+    server: parseNamespacedName(name)?.module ?? "",
+    tool: parseNamespacedName(name)?.tool ?? name,
+    message: `'${name}' was not called: its arguments cannot be sent: ${reason.split("\n")[0]}`,
+    retryable: false,
+  };
+}

@@ -1,0 +1,22 @@
+import type { SandboxOutput } from "../sandbox.ts";
+import type { EngineDescription, StartedSandbox } from "../sandbox-engine.ts";
+import type { ContainerRequest } from "./container-profile.ts";
+
+/** A started container. How its runner connects is left to the caller. */
+export type StartedContainer = Omit<StartedSandbox, "connected" | "release">;
+
+/** The operations that ptc needs of a container engine, in the terms of the Docker Engine API. */
+export interface ContainerEngine {
+  /** @throws SandboxError `engine_unreachable` */
+  describe(): Promise<EngineDescription>;
+  /** Digest and labels of an image; `undefined` when there is none of that name. */
+  findImage(reference: string): Promise<{ digest: string; labels: Record<string, string> } | undefined>;
+  /** @throws SandboxError `start_failed` */
+  start(request: ContainerRequest, output: SandboxOutput): Promise<StartedContainer>;
+  /** All containers, running or not, that carry a label. */
+  listLabelled(label: string): Promise<{ id: string; labels: Record<string, string> }[]>;
+  /** Whether the engine stores what a container writes. */
+  keepsOutput(id: string): Promise<boolean>;
+  /** Kills and removes a container. Does nothing if there is none. */
+  remove(id: string): Promise<void>;
+}

@@ -1,0 +1,106 @@
+import { GUARD_PATH, RUNNER_PATH, SANDBOX_SOCKET_DIRECTORY, WORKSPACE } from "../../protocol/paths.ts";
+import type { SandboxLimits } from "../sandbox-engine.ts";
+
+export interface ContainerProfile {
+  /** Digest of the image. */
+  image: string;
+  runtime: string;
+  limits: SandboxLimits;
+  /** Host folder that holds the socket and nothing else. */
+  socketDirectory: string;
+  /** Host path of an empty file. */
+  emptyFile: string;
+  labels: Record<string, string>;
+}
+
+const USER = "65534:65534";
+const PERL = "/usr/bin/perl";
+const NODE = "/usr/local/bin/node";
+/** The longest life of a sandbox, even if ptc hangs: the longest time limit of a program, and an hour of waiting for one. */
+const MAX_LIFETIME_S = 25 * 60 * 60;
+const WORKSPACE_MB = 64;
+const TMP_MB = 64;
+const SHM_MB = 16;
+/**
+ * Tasks on the host that gVisor needs for itself: 28 to 44 threads. At the host's limit the whole sandbox dies without a
+ * message, so the program must reach its own limit first, which fails with EAGAIN. Each process or thread of the program
+ * takes up to four tasks on the host, and Node.js starts with eleven threads.
+ */
+const GVISOR_TASKS = 48;
+const HOST_TASKS_PER_TASK = 4;
+const MIN_TASKS = 16;
+const MAX_TASKS = 32;
+const MAX_OPEN_FILES = 1_024;
+/** The share of the memory for the JavaScript heap, so that a leak ends with an error of V8 and not with a kill. */
+const HEAP_SHARE = 0.75;
+
+/**
+ * The container of one program, as a request to the Docker Engine API (`POST /containers/create`). This function alone
+ * decides how the program is isolated.
+ */
+export function buildContainerRequest(profile: ContainerProfile) {
+  const { pids } = profile.limits;
+  const tasks = Math.min(MAX_TASKS, Math.max(MIN_TASKS, Math.floor(pids / HOST_TASKS_PER_TASK)));
+  const memory = profile.limits.memoryMb * 1024 * 1024;
+  const heapMb = Math.floor(profile.limits.memoryMb * HEAP_SHARE);
+  const tmpfs = (sizeMb: number) => `rw,nosuid,nodev,size=${sizeMb}m,mode=1777`;
+  return {
+    Image: profile.image,
+    // The guard ends the sandbox when its stdin, which ptc holds, is closed. It starts the command that follows.
+    Entrypoint: [PERL, GUARD_PATH, String(MAX_LIFETIME_S)],
+    Cmd: [
+      NODE,
+      `--max-old-space-size=${heapMb}`,
+      "--enable-source-maps",
+      "--stack-trace-limit=50",
+      // Turns off what no program needs: native code in the runner's process, and a debugger that a signal opens.
+      "--no-addons",
+      "--disable-sigusr1",
+      RUNNER_PATH,
+    ],
+    Env: ["NODE_ENV=production", "HOME=/tmp", "TZ=UTC", "LANG=C.UTF-8", "LC_ALL=C.UTF-8"],
+    WorkingDir: WORKSPACE,
+    User: USER,
+    Hostname: "sandbox",
+    NetworkDisabled: true,
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    OpenStdin: true,
+    // The engine closes stdin when the attached client has disconnected.
+    StdinOnce: true,
+    Tty: false,
+    Labels: profile.labels,
+    HostConfig: {
+      AutoRemove: true,
+      Runtime: profile.runtime,
+      NetworkMode: "none",
+      ReadonlyRootfs: true,
+      CapDrop: ["ALL"],
+      SecurityOpt: ["no-new-privileges"],
+      LogConfig: { Type: "none", Config: {} },
+      Memory: memory,
+      MemorySwap: memory,
+      NanoCpus: Math.round(profile.limits.cpus * 1e9),
+      PidsLimit: pids + GVISOR_TASKS,
+      ShmSize: SHM_MB * 1024 * 1024,
+      Ulimits: [
+        { Name: "nproc", Soft: tasks, Hard: tasks },
+        { Name: "nofile", Soft: MAX_OPEN_FILES, Hard: MAX_OPEN_FILES },
+        { Name: "core", Soft: 0, Hard: 0 },
+      ],
+      Tmpfs: { [WORKSPACE]: tmpfs(WORKSPACE_MB), "/tmp": tmpfs(TMP_MB), "/dev/shm": tmpfs(SHM_MB) },
+      Mounts: [
+        bind(profile.socketDirectory, SANDBOX_SOCKET_DIRECTORY),
+        // Docker would copy the host's name servers into the container.
+        bind(profile.emptyFile, "/etc/resolv.conf"),
+      ],
+    },
+  };
+}
+
+export type ContainerRequest = ReturnType<typeof buildContainerRequest>;
+
+function bind(source: string, target: string) {
+  return { Type: "bind" as const, Source: source, Target: target, ReadOnly: true };
+}

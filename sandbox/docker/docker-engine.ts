@@ -1,0 +1,227 @@
+import { createHash } from "node:crypto";
+import type { Duplex, Writable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
+import type Docker from "dockerode";
+import { GUARD_COMMANDS } from "../../protocol/guard.ts";
+import type { SandboxExit, SandboxOutput } from "../sandbox.ts";
+import type { EngineDescription } from "../sandbox-engine.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { AttachedOutput } from "./attached-output.ts";
+import type { ContainerEngine, StartedContainer } from "./container-engine.ts";
+import type { ContainerRequest } from "./container-profile.ts";
+import { type DockerClient, openDockerClient } from "./docker-client.ts";
+import { explainDockerFault, httpStatusOf } from "./docker-faults.ts";
+import { profileDigest } from "./profile-digest.ts";
+import { type DockerRuntime, socketFlagProblem } from "./runtime-flags.ts";
+
+/** How often a container is inspected whose output has ended but whose exit the engine has not reported. */
+const LOOK_AGAIN_MS = 300;
+
+/** The Docker Engine that the `docker` command would use. It is looked for when it is first needed. */
+export class DockerEngine implements ContainerEngine {
+  #client: DockerClient | undefined;
+
+  /** @param docker instead of the one that is found. */
+  constructor(docker?: Docker) {
+    if (docker !== undefined) this.#client = { docker, host: "", source: "" };
+  }
+
+  /** @throws SandboxError `engine_unreachable` where no engine is named that could be reached. */
+  get docker(): Docker {
+    this.#client ??= openDockerClient();
+    return this.#client.docker;
+  }
+
+  async describe(): Promise<EngineDescription> {
+    try {
+      const info = (await this.docker.info()) as {
+        ID: string;
+        ServerVersion: string;
+        Runtimes: Record<string, DockerRuntime>;
+      };
+      const runtimes = Object.entries(info.Runtimes).map(
+        ([name, runtime]) =>
+          [name, { path: runtime.path, problem: socketFlagProblem(name, runtime) }] as const,
+      );
+      const { ID, ServerVersion, Runtimes } = info;
+      const identity = createHash("sha256")
+        .update(JSON.stringify([ID, ServerVersion, Runtimes]))
+        .digest("hex");
+      const { host = "", source = "" } = this.#client ?? {};
+      return {
+        version: ServerVersion,
+        identity,
+        profile: profileDigest(),
+        endpoint: `${host} (${source})`,
+        runtimes: new Map(runtimes),
+      };
+    } catch (error) {
+      throw explainDockerFault(error, "engine_unreachable", this.#client);
+    }
+  }
+
+  async findImage(
+    reference: string,
+  ): Promise<{ digest: string; labels: Record<string, string> } | undefined> {
+    try {
+      const image = await this.docker.getImage(reference).inspect();
+      return { digest: image.Id, labels: image.Config.Labels ?? {} };
+    } catch (error) {
+      if (httpStatusOf(error) === 404) return undefined;
+      throw explainDockerFault(error, "engine_unreachable", this.#client);
+    }
+  }
+
+  async start(request: ContainerRequest, output: SandboxOutput): Promise<StartedContainer> {
+    let container: Docker.Container | undefined;
+    let attached: Duplex | undefined;
+    try {
+      container = await this.docker.createContainer(request as Docker.ContainerCreateOptions);
+      const attaching = container.attach({
+        stream: true,
+        stdin: true,
+        stdout: true,
+        stderr: true,
+        hijack: true,
+      });
+      const waited = container.wait({ condition: "next-exit" }) as Waited;
+      waited.catch(() => {});
+      attached = (await attaching) as Duplex;
+      const delivered = deliver(attached, output);
+      await container.start();
+      return new DockerContainer(container, attached, waited, delivered);
+    } catch (error) {
+      attached?.destroy();
+      await container?.remove({ force: true }).catch(() => {});
+      throw explainDockerFault(error, "start_failed", this.#client);
+    }
+  }
+
+  async listLabelled(label: string): Promise<{ id: string; labels: Record<string, string> }[]> {
+    try {
+      const containers = await this.docker.listContainers({ all: true, filters: { label: [label] } });
+      return containers.map((container) => ({ id: container.Id, labels: container.Labels }));
+    } catch (error) {
+      throw explainDockerFault(error, "engine_unreachable", this.#client);
+    }
+  }
+
+  async keepsOutput(id: string): Promise<boolean> {
+    try {
+      await this.docker.getContainer(id).logs({ stdout: true, stderr: true, tail: 1 });
+      return true;
+    } catch (error) {
+      if (error instanceof Error && /logging driver/.test(error.message)) return false;
+      throw explainDockerFault(error, "engine_unreachable", this.#client);
+    }
+  }
+
+  async remove(id: string): Promise<void> {
+    try {
+      await this.docker.getContainer(id).remove({ force: true });
+    } catch (error) {
+      const status = httpStatusOf(error);
+      // The container is gone, or is already being removed.
+      if (status !== 404 && status !== 409)
+        throw explainDockerFault(error, "engine_unreachable", this.#client);
+    }
+  }
+}
+
+class DockerContainer implements StartedContainer {
+  readonly id: string;
+  readonly exited: Promise<SandboxExit>;
+  readonly #container: Docker.Container;
+  readonly #stdin: Writable;
+  readonly #delivered: Promise<void>;
+
+  constructor(container: Docker.Container, stdin: Writable, waited: Waited, delivered: Promise<void>) {
+    this.id = container.id;
+    this.#container = container;
+    this.#stdin = stdin;
+    this.#delivered = delivered;
+    this.exited = this.#settle(waited, ({ State }) => (State.Running ? undefined : State.ExitCode)).then(
+      async (code) => {
+        await delivered;
+        return { code };
+      },
+    );
+    this.exited.catch(() => {});
+  }
+
+  pause(): void {
+    if (this.#stdin.writable) this.#stdin.write(GUARD_COMMANDS.pause);
+  }
+
+  resume(): void {
+    if (this.#stdin.writable) this.#stdin.write(GUARD_COMMANDS.resume);
+  }
+
+  leave(): void {
+    this.#stdin.end();
+  }
+
+  async kill(): Promise<void> {
+    try {
+      await this.#container.kill();
+    } catch (error) {
+      const status = httpStatusOf(error);
+      // The container is gone, or no longer running.
+      if (status !== 404 && status !== 409) throw explainDockerFault(error, "engine_unreachable");
+    }
+  }
+
+  async removed(): Promise<void> {
+    const waited = this.#container.wait({ condition: "removed" }) as Waited;
+    try {
+      await this.#settle(waited, () => undefined);
+    } catch (error) {
+      if (!(error instanceof SandboxError) || httpStatusOf(error.cause) !== 404) throw error;
+    }
+  }
+
+  /**
+   * Resolves with the exit code from the engine's wait request. If the engine restarts meanwhile, that request is never
+   * answered, so the container is also inspected once its output has ended.
+   */
+  async #settle(
+    waited: Waited,
+    over: (seen: Docker.ContainerInspectInfo) => number | undefined,
+  ): Promise<number> {
+    const settled = new AbortController();
+    try {
+      return await Promise.race([
+        waited.then(({ StatusCode }) => StatusCode),
+        this.#delivered.then(() => this.#watch(over, settled.signal)),
+      ]);
+    } catch (error) {
+      throw explainDockerFault(error, "engine_unreachable");
+    } finally {
+      settled.abort();
+    }
+  }
+
+  async #watch(
+    over: (seen: Docker.ContainerInspectInfo) => number | undefined,
+    signal: AbortSignal,
+  ): Promise<number> {
+    for (;;) {
+      await delay(LOOK_AGAIN_MS, undefined, { signal });
+      const code = over(await this.#container.inspect());
+      if (code !== undefined) return code;
+    }
+  }
+}
+
+type Waited = Promise<{ StatusCode: number }>;
+
+/** Settles when the container's output has ended, or the connection to the engine is lost. */
+function deliver(stream: NodeJS.ReadableStream, output: SandboxOutput): Promise<void> {
+  const attached = new AttachedOutput(output);
+  stream.on("data", (chunk: Buffer) => attached.push(chunk));
+  return new Promise((resolve) => {
+    stream.on("end", resolve);
+    stream.on("close", resolve);
+    stream.on("error", () => resolve());
+  });
+}

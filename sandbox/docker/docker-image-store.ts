@@ -1,0 +1,134 @@
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import { messageOf } from "../../base/error-message.ts";
+import type { ImageStore, OnProgress, StoredImage } from "../image/image-store.ts";
+import { SandboxError, type SandboxErrorCode } from "../sandbox-error.ts";
+
+/** The part of dockerode's `Docker` that is used here. */
+export interface DockerImages {
+  getImage(reference: string): {
+    inspect(): Promise<{ Id: string; Config?: { Labels?: Record<string, string> | null } }>;
+    remove(): Promise<unknown>;
+  };
+  listImages(options: object): Promise<{ Id: string; Created: number }[]>;
+  pull(reference: string, options: object): Promise<NodeJS.ReadableStream>;
+  buildImage(context: NodeJS.ReadableStream, options: object): Promise<NodeJS.ReadableStream>;
+  importImage(tar: NodeJS.ReadableStream, options: object): Promise<NodeJS.ReadableStream>;
+}
+
+/** Unnamed images that are younger may belong to a build in progress. */
+const BUILD_SECONDS = 60;
+
+/** Images in a Docker engine. */
+export class DockerImageStore implements ImageStore {
+  readonly #docker: DockerImages;
+  readonly #registryAnswerMs: number;
+
+  /** @param registryAnswerMs how long to wait for a registry's first answer. Without one, the base is made in another way. */
+  constructor(docker: DockerImages, registryAnswerMs = 8_000) {
+    this.#docker = docker;
+    this.#registryAnswerMs = registryAnswerMs;
+  }
+
+  async inspect(reference: string): Promise<StoredImage | undefined> {
+    try {
+      const image = await this.#docker.getImage(reference).inspect();
+      return { digest: image.Id, labels: image.Config?.Labels ?? {} };
+    } catch (cause) {
+      if (isNotFound(cause)) return undefined;
+      throw new SandboxError("engine_unreachable", `Docker does not answer: ${messageOf(cause)}`, { cause });
+    }
+  }
+
+  async pull(reference: string, onProgress: OnProgress): Promise<StoredImage> {
+    const answer = new AbortController();
+    const timer = setTimeout(() => answer.abort(), this.#registryAnswerMs);
+    try {
+      const events = await this.#docker.pull(reference, { abortSignal: answer.signal });
+      clearTimeout(timer);
+      await follow(events, onProgress);
+    } catch (cause) {
+      const reason = answer.signal.aborted ? "no registry answered" : messageOf(cause);
+      throw new SandboxError("base_unavailable", `${reference} could not be fetched: ${reason}`, { cause });
+    } finally {
+      clearTimeout(timer);
+    }
+    return this.#inspectNew(reference, "base_unavailable");
+  }
+
+  async build({
+    context,
+    reference,
+    buildArgs,
+    onProgress,
+  }: Parameters<ImageStore["build"]>[0]): Promise<StoredImage> {
+    await doOrFail("build_failed", `${reference} could not be built`, async () => {
+      // No step of the build needs a network, and the engine may have none.
+      const options = { t: reference, buildargs: buildArgs, networkmode: "none", rm: true, forcerm: true };
+      await follow(await this.#docker.buildImage(context, options), onProgress);
+    });
+    return this.#inspectNew(reference, "build_failed");
+  }
+
+  async importRootfs({ tar, reference }: Parameters<ImageStore["importRootfs"]>[0]): Promise<StoredImage> {
+    await doOrFail("build_failed", `${reference} could not be imported`, async () => {
+      const [repo, tag] = reference.split(":");
+      await follow(await this.#docker.importImage(tar, { repo, tag }), () => {});
+    });
+    return this.#inspectNew(reference, "build_failed");
+  }
+
+  async removeNameless(label: string): Promise<void> {
+    const filters = { dangling: ["true"], label: [label] };
+    const images = await this.#docker.listImages({ filters }).catch(() => []);
+    const old = images.filter(({ Created }) => Created < Date.now() / 1000 - BUILD_SECONDS);
+    // The engine refuses to remove images that a container uses; the next build tries again.
+    await Promise.all(
+      old.map(({ Id }) =>
+        this.#docker
+          .getImage(Id)
+          .remove()
+          .catch(() => {}),
+      ),
+    );
+  }
+
+  async #inspectNew(reference: string, code: SandboxErrorCode): Promise<StoredImage> {
+    const image = await this.inspect(reference);
+    if (image !== undefined) return image;
+    throw new SandboxError(code, `Docker reported success, but has no image ${reference}.`);
+  }
+}
+
+export function createDockerImageStore(docker: DockerImages, registryAnswerMs?: number): ImageStore {
+  return new DockerImageStore(docker, registryAnswerMs);
+}
+
+/** Reads the engine's events, one JSON object a line. Errors come as events too, because HTTP has already answered 200. */
+async function follow(events: NodeJS.ReadableStream, onProgress: OnProgress): Promise<void> {
+  for await (const line of createInterface({ input: Readable.from(events) })) {
+    const event = parseEvent(line);
+    if (event.error !== undefined) throw new Error(event.error);
+    const text = (event.stream ?? event.status)?.trim();
+    if (text) onProgress(text);
+  }
+}
+
+function parseEvent(line: string): { error?: string; stream?: string; status?: string } {
+  if (line.trim() === "") return {};
+  const event: unknown = JSON.parse(line);
+  if (typeof event !== "object" || event === null) return {};
+  return Object.fromEntries(Object.entries(event).filter(([, value]) => typeof value === "string"));
+}
+
+async function doOrFail(code: SandboxErrorCode, what: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (cause) {
+    throw new SandboxError(code, `${what}: ${messageOf(cause)}`, { cause });
+  }
+}
+
+function isNotFound(error: unknown): boolean {
+  return typeof error === "object" && error !== null && "statusCode" in error && error.statusCode === 404;
+}

@@ -1,0 +1,34 @@
+import { randomBytes } from "node:crypto";
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/**
+ * The folder on the host that holds what is mounted into sandboxes.
+ *
+ *     <folder>/empty                 an empty file
+ *     <folder>/<random>/broker.sock  one folder per sandbox
+ */
+export class SocketFolder {
+  readonly #path: string;
+
+  /** @param path an existing folder that other users of the host cannot enter. */
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Path of an empty file. */
+  get emptyFile(): string {
+    const file = join(this.#path, "empty");
+    if (!existsSync(file)) writeFileSync(file, "", { mode: 0o444 });
+    return file;
+  }
+
+  /** Makes the folder that is mounted into one sandbox. */
+  makeSocketDirectory(): string {
+    const path = join(this.#path, randomBytes(6).toString("hex"));
+    mkdirSync(path);
+    // The sandbox's user must be able to reach the socket. The parent folder keeps other users of the host out.
+    chmodSync(path, 0o755);
+    return path;
+  }
+}

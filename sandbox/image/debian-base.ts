@@ -1,0 +1,116 @@
+import { createHash } from "node:crypto";
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { messageOf } from "../../base/error-message.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { downloadPackages, unpackPackages } from "./debian-packages.ts";
+import type { ImageStore, OnProgress, StoredImage } from "./image-store.ts";
+import { fetchNodeBinary, findNodeBinary } from "./node-binary.ts";
+import { packDirectory } from "./pack-directory.ts";
+
+/** Increase this number when a change below makes a different file system of the same packages. */
+const recipe = 2;
+
+/** The libraries of Node.js, Perl for the guard, and a small Python. */
+const packages = [
+  "base-files",
+  "libc-bin",
+  "libstdc++6",
+  "libatomic1",
+  "perl-base",
+  "python3-minimal",
+  "libpython3-stdlib",
+  "python3",
+];
+
+/** Files of accounts, because `os.userInfo()` and `pwd` look up the container's user. */
+const accounts = {
+  passwd:
+    "root:x:0:0:root:/root:/usr/sbin/nologin\nnobody:x:65534:65534:nobody:/workspace:/usr/sbin/nologin\n",
+  group: "root:x:0:\nnogroup:x:65534:\n",
+};
+
+export interface DebianBaseInputs {
+  /** Such as `debian-12` or `ubuntu-24.04`. */
+  distribution: string;
+  architecture: string;
+  nodeVersion: string;
+}
+
+/** The name of the base image for these inputs. It changes with the recipe, so that an old base is not reused. */
+export function debianBaseReference(inputs: DebianBaseInputs): string {
+  const hash = createHash("sha256").update(JSON.stringify({ recipe, packages, accounts, ...inputs }));
+  return `ptc-base:${inputs.distribution}-node${inputs.nodeVersion}-${hash.digest("hex").slice(0, 12)}`;
+}
+
+/** The name of the base image that {@link ensureDebianBase} would use on this machine. */
+export async function describeDebianBase(): Promise<string> {
+  return debianBaseReference({
+    distribution: parseDistribution(await readFile("/etc/os-release", "utf8").catch(() => "")),
+    architecture: process.arch,
+    nodeVersion: findNodeBinary().version,
+  });
+}
+
+/** `ID-VERSION_ID` of an os-release file, in characters that a tag may have. */
+export function parseDistribution(osRelease: string): string {
+  const field = (name: string) =>
+    new RegExp(`^${name}=["']?([^"'\n]*)`, "m").exec(osRelease)?.[1] ?? "unknown";
+  return `${field("ID")}-${field("VERSION_ID")}`.toLowerCase().replace(/[^a-z0-9.-]/g, "_");
+}
+
+/**
+ * A base for the runner image that needs no registry: packages of the Debian or Ubuntu that this machine runs, and
+ * Node.js. It stays in the store, so only the first call takes seconds. Throws `base_unavailable` or `build_failed`.
+ */
+export async function ensureDebianBase(
+  store: ImageStore,
+  onProgress: OnProgress,
+): Promise<StoredImage & { reference: string }> {
+  const reference = await describeDebianBase();
+  const present = await store.inspect(reference);
+  if (present !== undefined) return { ...present, reference };
+
+  onProgress("Building the base image from this distribution's packages ...");
+  const directory = await mkdtemp(join(tmpdir(), "ptc-base-"));
+  try {
+    const root = join(directory, "root");
+    await mkdir(root, { mode: 0o755 });
+    const [debs, node] = await Promise.all([
+      downloadPackages(packages, join(directory, "apt")),
+      provideNode(directory),
+    ]);
+    await unpackPackages(debs, root);
+    await completeRoot(root, node);
+    const { tar, ended } = packDirectory(root);
+    const [image] = await Promise.all([store.importRootfs({ tar, reference }), ended]);
+    return { ...image, reference };
+  } catch (cause) {
+    if (cause instanceof SandboxError) throw cause;
+    const reason = messageOf(cause);
+    throw new SandboxError("build_failed", `the base image could not be built: ${reason}`, { cause });
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+async function provideNode(directory: string): Promise<string> {
+  const { version, path } = findNodeBinary();
+  if (path !== undefined) return path;
+  const download = join(directory, "node");
+  await mkdir(download);
+  return fetchNodeBinary(version, download);
+}
+
+async function completeRoot(root: string, node: string): Promise<void> {
+  const bin = join(root, "usr", "local", "bin");
+  await mkdir(bin, { recursive: true });
+  await copyFile(node, join(bin, "node"));
+  await chmod(join(bin, "node"), 0o755);
+  await mkdir(join(root, "etc"), { recursive: true });
+  for (const [name, text] of Object.entries(accounts))
+    await writeFile(join(root, "etc", name), text, { mode: 0o644 });
+  await mkdir(join(root, "tmp"), { recursive: true });
+  await chmod(join(root, "tmp"), 0o1777);
+}

@@ -1,0 +1,51 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Readable } from "node:stream";
+import { SandboxError } from "../sandbox-error.ts";
+
+/** Runs a program of the host and waits for its end. Its stdin is empty unless `input` is given. Throws `build_failed`. */
+export async function runProcess(
+  command: string,
+  args: readonly string[],
+  options: { cwd?: string; input?: Readable } = {},
+): Promise<void> {
+  const { output, ended } = streamProcess(command, args, options);
+  output.resume();
+  await ended;
+}
+
+/** Starts a program of the host whose stdout is read while it runs. `ended` rejects when the program fails. */
+export function streamProcess(
+  command: string,
+  args: readonly string[],
+  options: { cwd?: string; input?: Readable } = {},
+): { output: Readable; ended: Promise<void> } {
+  const child = spawn(command, args, {
+    cwd: options.cwd,
+    stdio: [options.input ? "pipe" : "ignore", "pipe", "pipe"],
+    env: { ...process.env, LC_ALL: "C" },
+  });
+  if (child.stdin && options.input) options.input.pipe(child.stdin).on("error", () => {});
+  const { stdout, stderr } = child;
+  if (!stdout || !stderr) throw new SandboxError("build_failed", `${command} has no output.`);
+  let complaint = "";
+  stderr.on("data", (chunk: Buffer) => {
+    complaint = (complaint + chunk.toString()).slice(-2_000);
+  });
+  return { output: stdout, ended: waitForEnd() };
+
+  async function waitForEnd(): Promise<void> {
+    let exitCode: unknown;
+    try {
+      [exitCode] = await once(child, "close");
+    } catch (cause) {
+      throw new SandboxError("build_failed", `${command} could not be started; is it installed?`, { cause });
+    }
+    if (exitCode === 0) return;
+    const lastLines = complaint.trim().split("\n").slice(-2).join("; ");
+    throw new SandboxError(
+      "build_failed",
+      `${command} ${args[0] ?? ""} failed (exit ${exitCode}): ${lastLines}`,
+    );
+  }
+}

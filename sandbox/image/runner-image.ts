@@ -1,0 +1,123 @@
+import { createHash } from "node:crypto";
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SandboxError } from "../sandbox-error.ts";
+import { describeDebianBase, ensureDebianBase } from "./debian-base.ts";
+import type { ImageStore, OnProgress, StoredImage } from "./image-store.ts";
+import { packDirectory } from "./pack-directory.ts";
+
+export interface RunnerImageRequest {
+  store: ImageStore;
+  /** The path of the bundled runner, which is one file. */
+  runnerPath: string;
+  /** The path of the guard script. */
+  guardPath: string;
+  dockerfilePath: string;
+  /** An image with /usr/local/bin/node and /usr/bin/perl; or `debian-packages`, for a base made on this machine. */
+  base?: string;
+  reference: string;
+  onProgress: OnProgress;
+}
+
+export type RunnerImage = StoredImage & {
+  /** False when the existing image already had the same content. */
+  built: boolean;
+};
+
+interface ImageFiles {
+  dockerfile: Uint8Array;
+  runner: Uint8Array;
+  guard: Uint8Array;
+}
+
+type Base = StoredImage & { reference: string };
+
+const publicBase = "node:24-slim";
+const digestLabel = "dev.ptc.runner";
+
+/**
+ * Builds the image that programs run in, unless there is one with the same runner, Dockerfile and base.
+ * Throws SandboxError: `base_unavailable` when there is no base, `build_failed`, `engine_unreachable`.
+ */
+export async function buildRunnerImage(request: RunnerImageRequest): Promise<RunnerImage> {
+  const { store, reference, onProgress } = request;
+  const base = await chooseBase(request);
+  const [dockerfile, runner, guard] = await Promise.all([
+    readFile(request.dockerfilePath),
+    readFile(request.runnerPath),
+    readFile(request.guardPath),
+  ]);
+  const files: ImageFiles = { dockerfile, runner, guard };
+  const contentDigest = digestContent({ ...files, baseDigest: base.digest });
+
+  const present = await store.inspect(reference);
+  if (present?.labels[digestLabel] === contentDigest) {
+    onProgress(`The image ${reference} is up to date.`);
+    return { ...present, built: false };
+  }
+
+  onProgress(`Building the image ${reference} on ${base.reference} ...`);
+  const image = await withContext(files, async (directory) => {
+    const { tar, ended } = packDirectory(directory);
+    const buildArgs = { BASE: base.reference, RUNNER_DIGEST: contentDigest };
+    const [built] = await Promise.all([
+      store.build({ context: tar, reference, buildArgs, onProgress: () => {} }),
+      ended,
+    ]);
+    return built;
+  });
+  await store.removeNameless(digestLabel);
+  onProgress(`The image ${reference} is ready.`);
+  return { ...image, built: true };
+}
+
+/** A digest of everything in the image: images with equal digests behave alike. */
+export function digestContent(content: ImageFiles & { baseDigest: string }): string {
+  const hash = createHash("sha256");
+  for (const part of [content.dockerfile, content.runner, content.guard, content.baseDigest]) {
+    hash.update(createHash("sha256").update(part).digest());
+  }
+  return `sha256:${hash.digest("hex")}`;
+}
+
+/** Prefers a base that is already here, then one from a registry, then one made on this machine. */
+async function chooseBase({ store, base, onProgress }: RunnerImageRequest): Promise<Base> {
+  if (base === "debian-packages") return ensureDebianBase(store, onProgress);
+  const wanted = base ?? publicBase;
+  const present = await store.inspect(wanted);
+  if (present !== undefined) return { ...present, reference: wanted };
+  if (base === undefined) {
+    const local = await describeDebianBase();
+    const made = await store.inspect(local);
+    if (made !== undefined) return { ...made, reference: local };
+  }
+  try {
+    onProgress(`Fetching ${wanted} ...`);
+    return { ...(await store.pull(wanted, () => {})), reference: wanted };
+  } catch (error) {
+    if (base !== undefined || !(error instanceof SandboxError) || error.code !== "base_unavailable")
+      throw error;
+    onProgress("No registry can be reached.");
+    return ensureDebianBase(store, onProgress);
+  }
+}
+
+/** Copies the files of the build into a temporary directory, readable for the user that the container runs as. */
+async function withContext<T>(files: ImageFiles, use: (directory: string) => Promise<T>): Promise<T> {
+  const directory = await mkdtemp(join(tmpdir(), "ptc-image-"));
+  try {
+    for (const [name, content] of [
+      ["Dockerfile", files.dockerfile] as const,
+      ["runner.mjs", files.runner] as const,
+      ["guard.pl", files.guard] as const,
+    ]) {
+      const path = join(directory, name);
+      await writeFile(path, content);
+      await chmod(path, 0o644);
+    }
+    return await use(directory);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,113 @@
+import { orCancelled } from "../or-cancelled.ts";
+import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { HeldOutput } from "./held-output.ts";
+
+/** The most bytes that a runner may write, on its output and its channel together, before it gets a program. */
+const MAX_HELD_BYTES = 65_536;
+const GREETING_TIMEOUT_MS = 30_000;
+
+/**
+ * A sandbox that waits for its program. What its runner sends meanwhile, including its hello, is held for the run that takes
+ * the sandbox. The channel is read during the wait, because otherwise its end would go unnoticed.
+ */
+export class WaitingSandbox {
+  readonly sandbox: Sandbox;
+  /** Settles when the sandbox ends, or writes too much, before a run has taken it. */
+  readonly lost: Promise<SandboxError>;
+
+  readonly #held: HeldOutput;
+  readonly #greeted: Promise<void>;
+  #greeting: Buffer[] = [];
+  #greetingBytes = 0;
+  #state: "waiting" | "taken" | "lost" = "waiting";
+  #settleGreeted: () => void = () => {};
+  #settleLost: (reason: SandboxError) => void = () => {};
+
+  /**
+   * Starts a sandbox and waits until its runner has sent something, which it does when it is warm.
+   *
+   * @throws SandboxError as the source does, and `start_failed` when the sandbox ends or stays silent; it is then removed.
+   */
+  static async start(source: SandboxSource, signal: AbortSignal): Promise<WaitingSandbox> {
+    const held = new HeldOutput(MAX_HELD_BYTES);
+    const waiting = new WaitingSandbox(await source.acquire(held, signal), held);
+    await waiting.#ready(signal);
+    return waiting;
+  }
+
+  private constructor(sandbox: Sandbox, held: HeldOutput) {
+    this.sandbox = sandbox;
+    this.#held = held;
+    this.#greeted = new Promise((resolve) => {
+      this.#settleGreeted = resolve;
+    });
+    this.lost = new Promise((resolve) => {
+      this.#settleLost = resolve;
+    });
+    const { channel } = sandbox;
+    channel.on("readable", this.#read);
+    channel.on("close", this.#end);
+    sandbox.exited.then(this.#end, this.#end);
+    void held.overflow.then(() => this.#lose("writes although it has no program"));
+    this.#read();
+  }
+
+  /**
+   * Gives the sandbox to a run. The run gets its output and its channel from the first byte on. Returns false when the
+   * sandbox is lost or was already taken.
+   */
+  take(output: SandboxOutput): boolean {
+    const { channel } = this.sandbox;
+    if (this.#state !== "waiting" || channel.destroyed || !channel.writable) return false;
+    this.#state = "taken";
+    this.#stopReading();
+    channel.unshift(Buffer.concat(this.#greeting));
+    this.#greeting = [];
+    this.#held.flowTo(output);
+    return true;
+  }
+
+  async #ready(signal: AbortSignal): Promise<void> {
+    const late = setTimeout(() => this.#lose("stayed silent"), GREETING_TIMEOUT_MS);
+    const fail = this.lost.then((reason) => Promise.reject(reason));
+    try {
+      await orCancelled(Promise.race([this.#greeted, fail]), signal);
+    } catch (error) {
+      await this.sandbox.dispose();
+      throw error;
+    } finally {
+      clearTimeout(late);
+    }
+  }
+
+  readonly #end = (): void => this.#lose("ended");
+
+  readonly #read = (): void => {
+    for (;;) {
+      const chunk: Buffer | null = this.sandbox.channel.read();
+      if (chunk === null) return;
+      this.#greeting.push(chunk);
+      this.#greetingBytes += chunk.length;
+      if (this.#greetingBytes > MAX_HELD_BYTES) {
+        this.#lose("talks although it has no program");
+        return;
+      }
+      this.#settleGreeted();
+    }
+  };
+
+  #lose(what: string): void {
+    if (this.#state !== "waiting") return;
+    this.#state = "lost";
+    this.#stopReading();
+    this.#greeting = [];
+    this.#settleLost(new SandboxError("start_failed", `a sandbox that waited for its program ${what}`));
+  }
+
+  #stopReading(): void {
+    const { channel } = this.sandbox;
+    channel.off("readable", this.#read);
+    channel.off("close", this.#end);
+  }
+}

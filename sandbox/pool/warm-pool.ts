@@ -1,0 +1,235 @@
+import { setImmediate } from "node:timers/promises";
+import { orCancelled, refuseCancelled } from "../or-cancelled.ts";
+import type { Sandbox, SandboxOutput, SandboxSource, SandboxStarter } from "../sandbox.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { CurrentImage } from "./current-image.ts";
+import { RetryPause } from "./retry-pause.ts";
+import { WaitingSandbox } from "./waiting-sandbox.ts";
+
+/** The most sandboxes that are started in the background at the same time. More would slow running programs down. */
+const MAX_REFILLS = 2;
+const MAX_IDLE_MS = 30 * 60_000;
+/** A sandbox that ends after waiting this long does not count as a failed start. */
+const STEADY_MS = 10_000;
+
+export interface WarmPoolOptions {
+  /** How many sandboxes are kept waiting. */
+  size: number;
+  /** A sandbox that has waited this long is replaced; thirty minutes by default. */
+  maxIdleMs?: number;
+}
+
+interface Entry {
+  waiting: WaitingSandbox;
+  readyAtMs: number;
+  ageing: NodeJS.Timeout;
+  /** Whether it is to be replaced. It can be used until then. */
+  aged: boolean;
+}
+
+interface Applicant {
+  output: SandboxOutput;
+  resolve(sandbox: Sandbox): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Keeps sandboxes started, connected and ready, so that programs need not wait. Each sandbox serves one program. Nothing is
+ * started before `prime` or `acquire` is called. When the pool is empty, `acquire` starts a sandbox in addition to those
+ * that refill the pool, and gets whichever is ready first.
+ */
+export class WarmPool implements SandboxSource {
+  readonly #starter: SandboxStarter;
+  readonly #size: number;
+  readonly #maxIdleMs: number;
+  readonly #image: CurrentImage;
+  readonly #pause = new RetryPause(() => this.#fill());
+  /** Oldest first. */
+  readonly #entries: Entry[] = [];
+  /** Callers of `acquire` that wait, oldest first. There are never more of them than starts in progress. */
+  readonly #applicants: Applicant[] = [];
+  readonly #starts = new Set<Promise<void>>();
+  readonly #clearing = new Set<Promise<void>>();
+  readonly #closing = new AbortController();
+  #refills = 0;
+  #primed = false;
+
+  constructor(starter: SandboxStarter, options: WarmPoolOptions) {
+    this.#starter = starter;
+    this.#size = options.size;
+    this.#maxIdleMs = options.maxIdleMs ?? MAX_IDLE_MS;
+    this.#image = new CurrentImage(() => starter.findImage());
+  }
+
+  get ready(): boolean {
+    return this.#entries.length > 0;
+  }
+
+  /** Begins to fill the pool. Starts that fail in the background are repeated after growing pauses and not reported. */
+  prime(): void {
+    this.#primed = true;
+    this.#fill();
+  }
+
+  /** Takes or starts a sandbox at once, despite earlier failures. After a cancellation its start goes on, for the pool. */
+  async acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox> {
+    this.#refuseClosed();
+    refuseCancelled(signal);
+    this.prime();
+    if (this.#entries.length > 0) {
+      // This also checks that the engine answers, without which a program could not be killed.
+      const looked = this.#image.look();
+      // One turn of the event loop, so that the end of a waiting sandbox is noticed.
+      await orCancelled(
+        looked.then(() => setImmediate()),
+        signal,
+      );
+      this.#refuseClosed();
+      this.#dropOutdated();
+    }
+    for (let entry = this.#entries.shift(); entry !== undefined; entry = this.#entries.shift()) {
+      clearTimeout(entry.ageing);
+      if (this.#give(entry.waiting, output)) {
+        this.#fill();
+        return entry.waiting.sandbox;
+      }
+      this.#clear(entry.waiting);
+    }
+    return this.#apply(output, signal);
+  }
+
+  /** Ends all sandboxes that wait or are being started, and resolves when they are removed. Taken ones are left alone. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#pause.stop();
+    const closed = new SandboxError("cancelled", "ptc is ending");
+    for (const applicant of this.#applicants.splice(0)) applicant.reject(closed);
+    for (const entry of this.#entries.splice(0)) this.#discard(entry);
+    while (this.#starts.size + this.#clearing.size > 0) {
+      await Promise.all([...this.#starts, ...this.#clearing]);
+    }
+  }
+
+  #refuseClosed(): void {
+    if (this.#closing.signal.aborted) throw new SandboxError("cancelled", "ptc is ending");
+  }
+
+  #give(waiting: WaitingSandbox, output: SandboxOutput): boolean {
+    const taken = waiting.take(output);
+    if (taken) this.#pause.succeed();
+    return taken;
+  }
+
+  async #apply(output: SandboxOutput, signal: AbortSignal | undefined): Promise<Sandbox> {
+    const applicant: Applicant = { output, resolve() {}, reject() {} };
+    const served = new Promise<Sandbox>((resolve, reject) => {
+      Object.assign(applicant, { resolve, reject });
+    });
+    this.#applicants.push(applicant);
+    this.#start();
+    try {
+      return await orCancelled(served, signal);
+    } finally {
+      const index = this.#applicants.indexOf(applicant);
+      if (index >= 0) this.#applicants.splice(index, 1);
+    }
+  }
+
+  #fill(): void {
+    if (!this.#primed || this.#closing.signal.aborted) return;
+    while (!this.#pause.active && this.#refills < MAX_REFILLS && this.#lacking() > 0) {
+      this.#refills++;
+      this.#start(() => this.#refills--);
+    }
+  }
+
+  /** How many more sandboxes must be started to fill the pool, after those being started have served waiting callers. */
+  #lacking(): number {
+    const fresh = this.#entries.filter(({ aged }) => !aged).length;
+    return this.#size - fresh - (this.#starts.size - this.#applicants.length);
+  }
+
+  #start(ended = () => {}): void {
+    const begunAtMs = performance.now();
+    const over = () => {
+      this.#starts.delete(start);
+      ended();
+    };
+    const start = WaitingSandbox.start(this.#starter, this.#closing.signal).then(
+      (waiting) => {
+        over();
+        this.#arrive(waiting, begunAtMs);
+      },
+      (error: unknown) => {
+        over();
+        this.#fail(error);
+      },
+    );
+    this.#starts.add(start);
+  }
+
+  #arrive(waiting: WaitingSandbox, begunAtMs: number): void {
+    this.#image.see(waiting.sandbox.image, begunAtMs);
+    const applicant = this.#applicants.shift();
+    if (applicant === undefined) this.#keep(waiting);
+    else if (this.#give(waiting, applicant.output)) applicant.resolve(waiting.sandbox);
+    else {
+      this.#applicants.unshift(applicant);
+      this.#clear(waiting);
+      this.#fail(new SandboxError("start_failed", "the sandbox ended before it had a program"));
+    }
+    this.#dropOutdated();
+  }
+
+  /** Handles a failed start. A waiting caller is rejected only when no other start could still serve it. */
+  #fail(error: unknown): void {
+    if (this.#applicants.length > this.#starts.size) this.#applicants.shift()?.reject(error);
+    this.#pause.fail();
+  }
+
+  #keep(waiting: WaitingSandbox): void {
+    if (this.#closing.signal.aborted) {
+      this.#clear(waiting);
+      return;
+    }
+    const age = () => {
+      entry.aged = true;
+      this.#fill();
+    };
+    const ageing = setTimeout(age, this.#maxIdleMs).unref();
+    const entry: Entry = { waiting, readyAtMs: performance.now(), ageing, aged: false };
+    this.#entries.push(entry);
+    void waiting.lost.then(() => this.#lose(entry));
+    // An aged sandbox is removed only when its replacement is ready.
+    while (this.#entries.length > this.#size) this.#discard(this.#entries.shift() as Entry);
+  }
+
+  #lose(entry: Entry): void {
+    const index = this.#entries.indexOf(entry);
+    if (index < 0) return;
+    this.#entries.splice(index, 1);
+    this.#discard(entry);
+    if (performance.now() - entry.readyAtMs > STEADY_MS) this.#pause.succeed();
+    this.#pause.fail();
+  }
+
+  /** Removes waiting sandboxes of an outdated image, and refills the pool. */
+  #dropOutdated(): void {
+    const outdated = this.#entries.filter(({ waiting }) => !this.#image.is(waiting.sandbox.image));
+    for (const entry of outdated) {
+      this.#entries.splice(this.#entries.indexOf(entry), 1);
+      this.#discard(entry);
+    }
+    this.#fill();
+  }
+
+  #discard(entry: Entry): void {
+    clearTimeout(entry.ageing);
+    this.#clear(entry.waiting);
+  }
+
+  #clear(waiting: WaitingSandbox): void {
+    const cleared = waiting.sandbox.dispose().finally(() => this.#clearing.delete(cleared));
+    this.#clearing.add(cleared);
+  }
+}

@@ -1,0 +1,89 @@
+import type { Duplex } from "node:stream";
+import type { SandboxExit, SandboxOutput } from "./sandbox.ts";
+
+/** The limits of a sandbox that a user may configure. */
+export interface SandboxLimits {
+  memoryMb: number;
+  cpus: number;
+  /** Threads on the host for the program's own processes and threads. */
+  pids: number;
+}
+
+/** What an engine needs to start one sandbox. */
+export interface SandboxRequest {
+  /** Digest of the image. */
+  image: string;
+  /** The engine's name for the runtime that runs the sandbox. */
+  runtime: string;
+  limits: SandboxLimits;
+  /** The process that the sandbox belongs to. The engine stores it with the sandbox. */
+  owner: string;
+}
+
+/** What an engine says of itself. What is known of its walls holds while `identity` and `profile` stay the same. */
+export interface EngineDescription {
+  version: string;
+  /** A text that changes with the engine, its version and the settings of its runtimes. */
+  identity: string;
+  /** Digest of how the engine isolates a sandbox. */
+  profile: string;
+  /** Where the engine is reached, and what said so. */
+  endpoint: string;
+  /** By name. */
+  runtimes: ReadonlyMap<string, RuntimeDescription>;
+}
+
+/** What an engine knows of something that it runs sandboxes with. */
+interface RuntimeDescription {
+  /** The executable. */
+  path?: string | undefined;
+  /** Why no sandbox can run with it, and what to do: goes on after "runtime 'NAME'". */
+  problem?: string | undefined;
+}
+
+/** A sandbox that an engine has started. */
+export interface StartedSandbox {
+  readonly id: string;
+  /**
+   * Resolves when the runner inside has connected, with the stream that carries its messages. May stay pending for a sandbox
+   * that ends before that.
+   */
+  readonly connected: Promise<Duplex>;
+  /** Resolves when the sandbox has ended and its output has been delivered. Rejects when the engine is lost. */
+  readonly exited: Promise<SandboxExit>;
+  /** Stops every process of the program until {@link resume}. */
+  pause(): void;
+  resume(): void;
+  /** Disconnects from the sandbox, which then ends by itself. */
+  leave(): void;
+  kill(): Promise<void>;
+  /** Resolves when the engine has removed the sandbox. */
+  removed(): Promise<void>;
+  /** Frees what the sandbox uses on the host, such as the socket of its connection. Safe to call twice. */
+  release(): void;
+}
+
+/**
+ * Starts sandboxes. How an engine isolates them, and how the runner inside reaches the host, is left to the engine. Every
+ * engine must keep the walls that walls/walls.ts lists.
+ */
+export interface SandboxEngine {
+  /** @throws SandboxError `engine_unreachable` */
+  describe(): Promise<EngineDescription>;
+  /** Digest of an image; `undefined` when there is none of that name. @throws SandboxError `engine_unreachable` */
+  findImage(reference: string): Promise<{ digest: string } | undefined>;
+  /**
+   * @param output receives what the sandbox writes, from its first byte.
+   * @throws SandboxError `start_failed`, `runtime_missing`, `engine_unreachable`; the sandbox is then removed.
+   */
+  start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox>;
+  /** The sandboxes of all ptc processes, running or not. @throws SandboxError `engine_unreachable` */
+  list(): Promise<{ id: string; owner: string }[]>;
+  /** Whether the engine stores what a sandbox writes. @throws SandboxError `engine_unreachable` */
+  keepsOutput(id: string): Promise<boolean>;
+  /** Kills and removes a sandbox. Does nothing if there is none. @throws SandboxError `engine_unreachable` */
+  remove(id: string): Promise<void>;
+}
+
+/** @param folder an existing folder of this process for the engine's files, with a path short enough for sockets in it. */
+export type OpenEngine = (folder: string) => SandboxEngine;

@@ -1,0 +1,6 @@
+/** Where it is told how to install what sandboxes need. */
+export const DOCKER_INSTALLATION = "https://docs.docker.com/engine/install/";
+export const GVISOR_INSTALLATION = "https://gvisor.dev/docs/user_guide/install/";
+
+/** What to do about a runtime that the engine does not know. */
+export const REGISTER_GVISOR = `install gVisor (${GVISOR_INSTALLATION}) and register it in /etc/docker/daemon.json with the flag --host-uds=open`;

@@ -1,0 +1,222 @@
+import { existsSync } from "node:fs";
+import { createServer } from "node:net";
+import { availableParallelism } from "node:os";
+import { messageOf } from "../../base/error-message.ts";
+import { settlesWithin } from "../../base/in-time.ts";
+import { parseForeignJson } from "../../base/json/parse-json.ts";
+import { parseClaim } from "../../protocol/claim.ts";
+import { encodeFrame } from "../../protocol/frames.ts";
+import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
+import type { ProgramMessage } from "../../protocol/messages.ts";
+import { type OnDemandOptions, OnDemandSource } from "../on-demand-source.ts";
+import { WaitingSandbox } from "../pool/waiting-sandbox.ts";
+import type { Sandbox } from "../sandbox.ts";
+import type { SandboxEngine, StartedSandbox } from "../sandbox-engine.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { ProbeFacts, type WallEvidence } from "./judge-walls.ts";
+
+/** The memory of the sandbox whose program tries to use twice as much. It is small to spare the machine. */
+const MEMORY_MB = 192;
+const PROBE_PATIENCE_MS = 60_000;
+/** How long to wait for a sandbox to end, which should be immediate but is slower on a busy machine. */
+const END_PATIENCE_MS = 20_000;
+const OUTPUT_LIMITS = { max_output_bytes: 65_536, max_stderr_bytes: 4_096 };
+const CLAIM_LIMITS = { maxBytes: 1024 * 1024, maxDepth: 16 };
+
+const GREEDY = `
+  const held = [];
+  for (let mb = 0; mb < data.mb; mb += 16) held.push(Buffer.alloc(16 * 1024 * 1024, 1));
+  globalThis.result = held.length;
+`;
+const BUSY = "console.error('started'); for (;;) {}";
+/** A program that does everything it can to stay alive. */
+const CLINGING = `
+  import { spawn } from "node:child_process";
+  import { readdirSync } from "node:fs";
+  const own = new Set(readdirSync("/proc/self/task"));
+  for (let pid = 1; pid < 32; pid++) {
+    if (!own.has(String(pid))) try { process.kill(pid, "SIGSTOP"); } catch {}
+  }
+  for (const name of ["SIGTERM", "SIGINT", "SIGHUP", "SIGPIPE"]) process.on(name, () => {});
+  process.exit = process.reallyExit = () => {};
+  spawn(process.execPath, ["-e", "for (;;) {}"], { detached: true, stdio: "ignore" });
+  setTimeout(() => { console.error("started"); for (;;) {} }, 100);
+`;
+
+export type WallOptions = OnDemandOptions & {
+  /** The source of probe.js. */
+  probe: string;
+  /** Existing paths of the host that no program may see. */
+  hostPaths: readonly string[];
+};
+
+/**
+ * Tries by experiment what the walls of a sandbox keep a program from. Takes some seconds and several sandboxes, which are
+ * all removed. Failures of experiments are part of the result.
+ */
+export async function tryWalls(options: WallOptions): Promise<WallEvidence> {
+  const processors = { allowed: options.limits.cpus, present: availableParallelism() };
+  try {
+    const inside = await tryInside(options);
+    const [memory, kill, owner] = await Promise.all([
+      tryMemory(options),
+      tryEnding(options, BUSY, (experiment) => experiment.sandbox.kill()),
+      tryEnding(options, CLINGING, async (experiment) => experiment.started.leave()),
+    ]);
+    return { processors, ...inside, exceedsMemory: memory, survivesKill: kill, survivesOwner: owner };
+  } catch (error) {
+    return { processors, problem: messageOf(error) };
+  }
+}
+
+async function tryInside(
+  options: WallOptions,
+): Promise<Pick<WallEvidence, "facts" | "keepsOutput" | "remains" | "problem">> {
+  const { engine, limits } = options;
+  const listener = createServer((socket) => socket.destroy());
+  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  try {
+    const address = listener.address();
+    const port = typeof address === "object" ? address?.port : undefined;
+    const experiment = await Experiment.start(options);
+    const id = experiment.sandbox.id;
+    const keepsOutput = await engine.keepsOutput(id);
+    const threads = Math.ceil(limits.cpus) + 1;
+    const hostPaths = options.hostPaths.filter((path) => existsSync(path));
+    const line = await experiment.run(
+      options.probe,
+      { port, threads, processors: limits.cpus, hostPaths },
+      PROBE_PATIENCE_MS,
+    );
+    await experiment.sandbox.dispose();
+    const left = await engine.list();
+    const remains = left.some((sandbox) => sandbox.id === id);
+    const { facts, problem } = readFacts(line);
+    return { keepsOutput, remains, facts, ...(problem === undefined ? {} : { problem }) };
+  } finally {
+    listener.close();
+  }
+}
+
+function readFacts(line: string): { facts?: ProbeFacts; problem?: string } {
+  if (line === "") return { problem: "the program that tries the walls did not come to its end" };
+  const claim = parseClaim(parseForeignJson(line, CLAIM_LIMITS));
+  if (claim?.ok !== true) {
+    return { problem: `the program that tries the walls failed: ${claim?.error.message ?? "no claim"}` };
+  }
+  const facts = ProbeFacts.safeParse(claim.data);
+  if (!facts.success) return { problem: "the program that tries the walls returned something else" };
+  return { facts: facts.data };
+}
+
+/** Whether a program can use twice the memory that it has. */
+async function tryMemory(options: WallOptions): Promise<boolean> {
+  const limits = { ...options.limits, memoryMb: MEMORY_MB };
+  const experiment = await Experiment.start({ ...options, limits });
+  const line = await experiment.run(GREEDY, { mb: 2 * MEMORY_MB }, PROBE_PATIENCE_MS);
+  await experiment.sandbox.dispose();
+  return line !== "";
+}
+
+/** Whether a program goes on after it has been ended in the given way. */
+async function tryEnding(
+  options: WallOptions,
+  code: string,
+  end: (experiment: Experiment) => Promise<void>,
+): Promise<boolean> {
+  const experiment = await Experiment.start(options);
+  experiment.send(code, {});
+  await experiment.wrote("started", PROBE_PATIENCE_MS);
+  await end(experiment);
+  const ended = await settlesWithin(experiment.sandbox.exited, END_PATIENCE_MS);
+  await experiment.sandbox.dispose();
+  return !ended;
+}
+
+/** One sandbox with the normal profile and one program. */
+class Experiment {
+  readonly sandbox: Sandbox;
+  readonly started: StartedSandbox;
+  readonly #output: Output;
+
+  private constructor(sandbox: Sandbox, started: StartedSandbox, output: Output) {
+    this.sandbox = sandbox;
+    this.started = started;
+    this.#output = output;
+  }
+
+  static async start(options: OnDemandOptions): Promise<Experiment> {
+    const output = new Output();
+    let observed = undefined as StartedSandbox | undefined;
+    const { walls: _, ...rest } = options;
+    const engine = observing(options.engine, (started) => {
+      observed = started;
+    });
+    const source = new OnDemandSource({ ...rest, engine });
+    const waiting = await WaitingSandbox.start(source, new AbortController().signal);
+    const { sandbox } = waiting;
+    if (!waiting.take(output) || observed === undefined) {
+      await sandbox.dispose();
+      throw new SandboxError("start_failed", "a sandbox ended before it had a program");
+    }
+    // Messages of the runner are not needed, but must be read.
+    sandbox.channel.resume();
+    return new Experiment(sandbox, observed, output);
+  }
+
+  /** Runs a program and resolves with the line that it writes; empty if the sandbox ends without one. */
+  async run(code: string, data: object, patienceMs: number): Promise<string> {
+    this.send(code, data);
+    await settlesWithin(this.sandbox.exited, patienceMs);
+    return this.#output.stdout;
+  }
+
+  send(bundle: string, data: object): void {
+    const program: ProgramMessage = { type: "program", bundle, data, ...OUTPUT_LIMITS };
+    this.sandbox.channel.write(encodeFrame(program, MAX_REPLY_FRAME_BYTES));
+  }
+
+  /** Waits until the program has written `text`, or has ended. */
+  async wrote(text: string, patienceMs: number): Promise<void> {
+    await settlesWithin(Promise.race([this.#output.shows(text), this.sandbox.exited]), patienceMs);
+  }
+}
+
+class Output {
+  stdout = "";
+  #stderr = "";
+  #look = () => {};
+
+  onStdout(chunk: Buffer): void {
+    if (this.stdout.length < CLAIM_LIMITS.maxBytes) this.stdout += chunk.toString("utf8");
+  }
+
+  onStderr(chunk: Buffer): void {
+    if (this.#stderr.length < CLAIM_LIMITS.maxBytes) this.#stderr += chunk.toString("utf8");
+    this.#look();
+  }
+
+  shows(text: string): Promise<void> {
+    return new Promise((resolve) => {
+      this.#look = () => {
+        if (this.#stderr.includes(text)) resolve();
+      };
+      this.#look();
+    });
+  }
+}
+
+function observing(engine: SandboxEngine, onStarted: (started: StartedSandbox) => void): SandboxEngine {
+  return {
+    describe: () => engine.describe(),
+    findImage: (reference) => engine.findImage(reference),
+    list: () => engine.list(),
+    keepsOutput: (id) => engine.keepsOutput(id),
+    remove: (id) => engine.remove(id),
+    async start(request, output) {
+      const started = await engine.start(request, output);
+      onStarted(started);
+      return started;
+    },
+  };
+}

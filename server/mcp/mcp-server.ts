@@ -1,0 +1,216 @@
+import type { Readable, Writable } from "node:stream";
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  inputRequired,
+  isJSONRPCNotification,
+  isJSONRPCRequest,
+  isJSONRPCResponse,
+  ProtocolError,
+  Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { oneLine } from "../../base/text/one-line.ts";
+import type { LiveCatalog } from "../../host/tools/live-catalog.ts";
+import { boundWarnings } from "./bounded-warnings.ts";
+import {
+  type ProgramAnswer,
+  type ProgramRequest,
+  Programs,
+  type ProgramsOptions,
+} from "./programs/programs.ts";
+import type { ProgressSink } from "./programs/run-progress.ts";
+import { buildApprovalForm, parseApprovalAnswer } from "./questions/approval-question.ts";
+import { StdioServerTransport } from "./stdio-server-transport.ts";
+import { answerInspectTool } from "./tools/inspect-tool.ts";
+import { buildInstructions } from "./tools/instructions.ts";
+import { answerListCallableTools } from "./tools/list-callable-tools.ts";
+import { errorReply, type ToolReply } from "./tools/reply.ts";
+import { answerSearchTools } from "./tools/search-answer.ts";
+import {
+  ExecuteProgramArguments,
+  InspectToolArguments,
+  ListCallableToolsArguments,
+  parseArguments,
+  SearchToolsArguments,
+} from "./tools/tool-arguments.ts";
+import { buildToolDefinitions } from "./tools/tool-definitions.ts";
+
+const INVALID_PARAMS = -32602;
+const MAX_SHOWN_CHARS = 160;
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
+/** How long a person may take to answer a question while the client's request waits for it. */
+const ANSWER_TIMEOUT_MS = 10 * 60_000;
+const QUESTION = "approval";
+
+export interface ServeOptions extends Omit<ProgramsOptions, "known"> {
+  version: string;
+  catalog: LiveCatalog;
+  stdin: Readable;
+  stdout: Writable;
+  /** Is called when the client's first requests are answered; may be called more than once. */
+  onReady?: () => void;
+  /** Receives what goes wrong on the connection. The server goes on. */
+  onWarning: (message: string) => void;
+}
+
+/**
+ * Serves MCP over stdio, in either era of the protocol. Resolves when the client has disconnected and its programs have
+ * ended.
+ */
+export async function serveMcp(options: ServeOptions): Promise<void> {
+  const { catalog, context, stdin, stdout, onWarning } = options;
+  const programs = new Programs({
+    ...options,
+    known: () => catalog.current(context),
+  });
+  const { configured } = await catalog.current(context);
+  const instructions = buildInstructions(configured, options.printer.guide);
+  const servers = new Set<Server>();
+  catalog.onServersChanged(() => {
+    for (const server of servers) void server.sendToolListChanged().catch(() => {});
+  });
+  const warn = boundWarnings(onWarning);
+  const transport = new StdioServerTransport({
+    stdin,
+    stdout,
+    maxMessageBytes: MAX_MESSAGE_BYTES,
+    isMessage: (value) => isJSONRPCRequest(value) || isJSONRPCNotification(value) || isJSONRPCResponse(value),
+    onInputEnd: () => void programs.close(),
+  });
+  const handle = serveStdio(
+    ({ era }) => {
+      const server = buildServer(options, instructions, programs, era);
+      servers.add(server);
+      return server;
+    },
+    { transport, onerror: (error) => warn(error.message) },
+  );
+  await transport.closed;
+  await handle.close();
+  await programs.close();
+}
+
+type Era = "legacy" | "modern";
+
+function buildServer(
+  { version, catalog, context: viewer, printer, onReady = () => {} }: ServeOptions,
+  instructions: string,
+  programs: Programs,
+  era: Era,
+): Server {
+  const server = new Server(
+    { name: "ptc", version, title: "ptc" },
+    {
+      capabilities: { tools: { listChanged: true } },
+      instructions,
+    },
+  );
+  server.setRequestHandler("tools/list", async () => {
+    const { configured } = await catalog.current(viewer);
+    setImmediate(onReady);
+    return { tools: buildToolDefinitions(configured, printer.guide) };
+  });
+  server.setRequestHandler("tools/call", async ({ params }, context) => {
+    setImmediate(onReady);
+    const { name, arguments: args } = params;
+    switch (name) {
+      case "execute_program":
+        return answerExecuteProgram(args, context, programs, askingThrough(server, context, era));
+      case "search_tools":
+        return answer(SearchToolsArguments, args, async (parsed) =>
+          answerSearchTools(parsed, await catalog.current(viewer), printer),
+        );
+      case "inspect_tool":
+        return answer(InspectToolArguments, args, async (parsed) =>
+          answerInspectTool(parsed, await catalog.current(viewer), printer),
+        );
+      case "list_callable_tools":
+        return answer(ListCallableToolsArguments, args, async (parsed) =>
+          answerListCallableTools(parsed, await catalog.current(viewer)),
+        );
+      default:
+        throw new ProtocolError(INVALID_PARAMS, `Unknown tool: ${oneLine(name, MAX_SHOWN_CHARS)}`);
+    }
+  });
+  return server;
+}
+
+async function answerExecuteProgram(
+  args: unknown,
+  context: ServerContext,
+  programs: Programs,
+  asking: Pick<ProgramRequest, "canAsk" | "ask">,
+): Promise<ReturnType<typeof inputRequired> | ToolReply> {
+  const { mcpReq } = context;
+  const request: ProgramRequest = {
+    signal: mcpReq.signal,
+    progress: progressSink(context),
+    ...asking,
+  };
+  const ticket = mcpReq.requestState<string>();
+  if (typeof ticket === "string") {
+    const answered = parseApprovalAnswer(mcpReq.inputResponses?.[QUESTION]);
+    return present(await programs.resume(ticket, answered, request));
+  }
+  const parsed = parseArguments(ExecuteProgramArguments, args);
+  if (!parsed.ok) return errorReply(parsed.message);
+  return present(await programs.start(parsed.value, request));
+}
+
+function present(answer: ProgramAnswer): ReturnType<typeof inputRequired> | ToolReply {
+  if (answer.kind === "reply") return answer.reply;
+  return inputRequired({
+    inputRequests: { [QUESTION]: inputRequired.elicit(buildApprovalForm(answer.question.request)) },
+    requestState: answer.ticket,
+  });
+}
+
+async function answer<T>(
+  schema: Parameters<typeof parseArguments<T>>[0],
+  args: unknown,
+  act: (parsed: T) => Promise<ToolReply>,
+): Promise<ToolReply> {
+  const parsed = parseArguments(schema, args);
+  return parsed.ok ? act(parsed.value) : errorReply(parsed.message);
+}
+
+/** The sink for a run's progress; `undefined` unless the client asked for progress. */
+function progressSink({ mcpReq }: ServerContext): ProgressSink | undefined {
+  const token = mcpReq._meta?.progressToken;
+  if (token === undefined) return undefined;
+  return {
+    report: (progress, message) =>
+      void mcpReq
+        .notify({ method: "notifications/progress", params: { progressToken: token, progress, message } })
+        .catch(() => {}),
+  };
+}
+
+/** A client of the newer era gets a question as the result of its request. An older one is asked while its request waits. */
+function askingThrough(
+  server: Server,
+  { mcpReq }: ServerContext,
+  era: Era,
+): Pick<ProgramRequest, "canAsk" | "ask"> {
+  if (era === "modern") {
+    const envelope: Record<string, unknown> | undefined = mcpReq.envelope;
+    return { canAsk: canShowForm(envelope?.[CLIENT_CAPABILITIES_META_KEY]) };
+  }
+  return {
+    canAsk: canShowForm(server.getClientCapabilities()),
+    ask: async (question, signal) => {
+      const params = buildApprovalForm(question);
+      const options = { signal, timeout: ANSWER_TIMEOUT_MS };
+      return parseApprovalAnswer(await mcpReq.send({ method: "elicitation/create", params }, options));
+    },
+  };
+}
+
+/** A client that names no elicitation mode supports forms (MCP 2025-11-25, Elicitation: Capabilities). */
+function canShowForm(capabilities: unknown): boolean {
+  if (typeof capabilities !== "object" || capabilities === null) return false;
+  const { elicitation } = capabilities as { elicitation?: unknown };
+  if (typeof elicitation !== "object" || elicitation === null) return false;
+  return "form" in elicitation || !("url" in elicitation);
+}

@@ -1,0 +1,103 @@
+import type { Clock } from "../../../base/clock.ts";
+import type { Approver } from "../../../broker/approvals.ts";
+import type { ObservedCall } from "../../../execution/call-log.ts";
+import type { ExecutedProgram } from "../../../execution/execute-program.ts";
+import type { Program } from "../../../execution/program.ts";
+import { UNNAMED_PROGRAM } from "../../../host/languages.ts";
+import type { ProgramRunner } from "../../../host/program-runner.ts";
+import type { RunContext } from "../../../protocol/run-context.ts";
+import { type Question, Questions } from "../questions/questions.ts";
+import type { ExecuteProgramArguments } from "../tools/tool-arguments.ts";
+import { type ProgressSink, RunProgress } from "./run-progress.ts";
+
+/** A run that has ended. */
+export interface EndedRun {
+  kind: "ended";
+  executed: ExecutedProgram;
+  /** The program's calls in the order in which they ended, without their results. */
+  calls: readonly ObservedCall[];
+}
+
+/** The next event for a request that waits for a run: a question for a person, or the end of the run. */
+export type NextEvent = { kind: "question"; question: Question } | EndedRun;
+
+/** A running program. It outlives the request that started it when a question is handed to the client. */
+export class LiveRun {
+  readonly #questions: Questions;
+  readonly #progress: RunProgress;
+  readonly #abort = new AbortController();
+  readonly #ended: ObservedCall[] = [];
+  readonly #executed: Promise<ExecutedProgram>;
+
+  /**
+   * Starts the program.
+   *
+   * @param canAsk whether the client can ask a person; it is called for each question.
+   */
+  constructor(
+    { code, data = {}, timeout_seconds, typecheck }: ExecuteProgramArguments,
+    runner: ProgramRunner,
+    context: RunContext,
+    clock: Pick<Clock, "monotonicMs">,
+    canAsk: () => boolean,
+  ) {
+    this.#questions = new Questions(canAsk);
+    this.#progress = new RunProgress(clock);
+    const program: Program = { code, data, ...UNNAMED_PROGRAM };
+    const approver: Approver = this.#questions;
+    this.#executed = runner
+      .run(program, {
+        context,
+        timeoutMs: timeout_seconds === undefined ? undefined : Math.ceil(timeout_seconds * 1_000),
+        typecheck,
+        approver,
+        signal: this.#abort.signal,
+        onEvent: (event) => {
+          if (event.kind === "call-started") this.#progress.onCallStarted(event.seq, event.tool);
+        },
+        onCall: (call) => {
+          // Results can be large, and no reply contains them.
+          this.#ended.push(withoutData(call));
+        },
+      })
+      .finally(() => {
+        this.#progress.stop();
+        this.#questions.close();
+      });
+    this.#executed.catch(() => {});
+  }
+
+  /** Waits for the next event. Progress goes to `progress` until the next call of `next` or `detach`. */
+  async next(progress: ProgressSink | undefined): Promise<NextEvent> {
+    this.#progress.attach(progress);
+    return Promise.race([
+      this.result(),
+      this.#questions.next().then((question): NextEvent => ({ kind: "question", question })),
+    ]);
+  }
+
+  /** Stops reporting progress, because no request waits any more. */
+  detach(): void {
+    this.#progress.attach(undefined);
+  }
+
+  /** Kills the sandbox and aborts the calls in flight. */
+  cancel(): void {
+    this.#abort.abort();
+  }
+
+  /** Resolves when the run is over. */
+  async result(): Promise<EndedRun> {
+    return { kind: "ended", executed: await this.#executed, calls: this.#ended };
+  }
+
+  /** Resolves when the run has ended in any way. Its sandbox may not be removed yet. Never rejects. */
+  async ended(): Promise<void> {
+    await this.#executed.catch(() => undefined);
+  }
+}
+
+function withoutData(call: ObservedCall): ObservedCall {
+  const { outcome } = call;
+  return { ...call, outcome: outcome.ok ? { ...outcome, data: undefined, raw: undefined } : outcome };
+}

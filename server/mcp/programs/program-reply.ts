@@ -1,0 +1,86 @@
+import { jsonLine } from "../../../base/json/json-line.ts";
+import { visibleLines } from "../../../base/text/visible-text.ts";
+import type { ObservedCall } from "../../../execution/call-log.ts";
+import type { ExecutedProgram } from "../../../execution/execute-program.ts";
+import type { Failure } from "../../../protocol/failure.ts";
+import { errorReply, type ToolReply } from "../tools/reply.ts";
+import { renderEarlierCalls } from "./earlier-calls.ts";
+
+const SUCCEEDED = "[Script executed successfully]";
+const FAILED = "[Script execution failed]";
+const MAX_CONSOLE_CHARS = 4_000;
+
+/**
+ * The reply to `execute_program`: a status line, then console text and value, or the failure with hints and the calls that
+ * the program had already made.
+ */
+export function buildProgramReply(
+  executed: ExecutedProgram,
+  calls: readonly ObservedCall[],
+  context: { isReadOnly: (tool: string) => boolean; hints: readonly string[] },
+): ToolReply {
+  const { envelope } = executed;
+  const text = envelope.result.ok
+    ? renderSuccess(executed, envelope.result.data)
+    : renderFailure(executed, envelope.result.error, calls, context);
+  return {
+    content: [{ type: "text", text }],
+    ...(envelope.result.ok ? {} : { isError: true as const }),
+    _meta: { "ptc/envelope": envelope },
+  };
+}
+
+function renderSuccess(
+  { consoleText, isConsoleCut, resultFrom, typeWarning }: ExecutedProgram,
+  data: unknown,
+): string {
+  const lines = [SUCCEEDED];
+  if (consoleText.trim() !== "") lines.push(withoutLastLineFeed(consoleText));
+  if (resultFrom === "result" || (resultFrom === "line" && isConsoleCut)) {
+    lines.push(jsonLine(data));
+  }
+  if (lines.length === 1) lines.push("(no output)");
+  if (typeWarning !== undefined) lines.push(`Type warnings:\n${typeWarning}`);
+  return lines.join("\n");
+}
+
+function renderFailure(
+  { consoleText, typeWarning }: ExecutedProgram,
+  error: Failure,
+  calls: readonly ObservedCall[],
+  { isReadOnly, hints }: { isReadOnly: (tool: string) => boolean; hints: readonly string[] },
+): string {
+  const parts = [`${FAILED}\n${headline(error)}`];
+  if (hints.length > 0) parts.push(hints.join("\n"));
+  if (typeWarning !== undefined) parts.push(`Type warnings:\n${typeWarning}`);
+  if (consoleText.trim() !== "") {
+    const shown =
+      consoleText.length <= MAX_CONSOLE_CHARS ? consoleText : consoleText.slice(-MAX_CONSOLE_CHARS);
+    const what = shown === consoleText ? "It had printed" : "The last that it had printed";
+    parts.push(`${what}:\n${withoutLastLineFeed(shown)}`);
+  }
+  parts.push(...renderEarlierCalls(calls, isReadOnly));
+  return parts.join("\n\n");
+}
+
+/** The reply for a program that was refused before it was run. */
+export function buildRefusalReply(error: Failure): ToolReply {
+  return errorReply(`${FAILED}\n${headline(error)}`);
+}
+
+/** The failure as a script would print it. The message of a thrown error already begins with the error's class. */
+function headline({ type, message: said }: Failure): string {
+  const message = visibleLines(said);
+  switch (type) {
+    case "ScriptError":
+      return message;
+    case "Timeout":
+      return `TimeoutError: ${message}`;
+    default:
+      return `${type}: ${message}`;
+  }
+}
+
+function withoutLastLineFeed(text: string): string {
+  return text.endsWith("\n") ? text.slice(0, -1) : text;
+}

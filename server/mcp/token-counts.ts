@@ -1,0 +1,80 @@
+import type { Tool } from "../../catalog/tool.ts";
+import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
+import type { ToolPrinter } from "../../codegen/language-printer.ts";
+import { answerInspectTool } from "./tools/inspect-tool.ts";
+import { buildInstructions } from "./tools/instructions.ts";
+import type { ToolReply } from "./tools/reply.ts";
+import { answerSearchTools } from "./tools/search-answer.ts";
+import { buildToolDefinitions } from "./tools/tool-definitions.ts";
+
+/** Tools that a typical session reads about before it writes its program. */
+const INSPECTED_TOOLS = 3;
+
+/** Tokens that tools cost a model: all of their definitions, ptc's own, and a session that reads about some. */
+export interface TokenCounts {
+  upFront: { total: number; servers: { server: string; tools: number; tokens: number }[] };
+  ptc: { total: number; definitions: number; instructions: number };
+  session: { total: number; search: number; inspect: number; inspected: string[] };
+}
+
+/** Counts tokens as `o200k` has them. @param printer shows tools in the language of programs. */
+export async function countTokensOf(catalog: ToolCatalog, printer: ToolPrinter): Promise<TokenCounts> {
+  // Two megabytes of vocabulary, which a help text need not wait for.
+  const { countTokens } = await import("gpt-tokenizer/encoding/o200k_base");
+  const tokensOf = (text: string) => countTokens(text);
+  const servers = catalog.servers.map(({ name, tools }) => ({
+    server: name,
+    tools: tools.length,
+    tokens: tools.reduce((sum, tool) => sum + tokensOf(JSON.stringify(asDefinition(tool))), 0),
+  }));
+  const modules = catalog.servers.map(({ module }) => module);
+  const definitions = tokensOf(JSON.stringify(buildToolDefinitions(modules, printer.guide)));
+  const instructions = tokensOf(buildInstructions(modules, printer.guide));
+  const session = await countSession(catalog, printer, tokensOf);
+  return {
+    upFront: { total: servers.reduce((sum, { tokens }) => sum + tokens, 0), servers },
+    ptc: { total: definitions + instructions, definitions, instructions },
+    session: { ...session, total: definitions + instructions + session.search + session.inspect },
+  };
+}
+
+/** One search and a look at the tools of median size that it is for. */
+async function countSession(
+  catalog: ToolCatalog,
+  printer: ToolPrinter,
+  tokensOf: (text: string) => number,
+): Promise<Omit<TokenCounts["session"], "total">> {
+  const bySize = catalog.servers
+    .flatMap(({ tools }) => tools)
+    .map((tool) => ({ tool, size: JSON.stringify(asDefinition(tool)).length }))
+    .sort((a, b) => a.size - b.size || (a.tool.namespacedName < b.tool.namespacedName ? -1 : 1))
+    .map(({ tool }) => tool);
+  const start = Math.max(0, Math.floor((bySize.length - INSPECTED_TOOLS) / 2));
+  const inspected = bySize.slice(start, start + INSPECTED_TOOLS);
+  const [first] = inspected;
+  if (first === undefined) return { search: 0, inspect: 0, inspected: [] };
+  const query = first.description ?? first.name;
+  const found = await answerSearchTools(
+    { query: query.slice(0, 200), detail: "description", limit: 10 },
+    catalog,
+    printer,
+  );
+  let inspect = 0;
+  for (const { namespacedName } of inspected) {
+    inspect += tokensOf(textOf(await answerInspectTool({ tool_name: namespacedName }, catalog, printer)));
+  }
+  return {
+    search: tokensOf(textOf(found)),
+    inspect,
+    inspected: inspected.map(({ namespacedName }) => namespacedName),
+  };
+}
+
+/** A definition as a client hands it to its model. */
+function asDefinition({ namespacedName, description, inputSchema }: Tool) {
+  return { name: namespacedName, description, input_schema: inputSchema };
+}
+
+function textOf({ content }: ToolReply): string {
+  return content.map(({ text }) => text).join("\n");
+}

@@ -1,0 +1,50 @@
+import type { ArchiveStore } from "../../archive/archive-store.ts";
+import { readPortable } from "../../archive/portable/read-portable.ts";
+import { allRuns } from "../../archive/reading/all-runs.ts";
+import type { DamagedRun } from "../../archive/reading/damaged-run.ts";
+import type { ListedRun, PageFilter, RunFilter } from "../../archive/reading/listed-run.ts";
+import { SqliteIntake } from "../../archive/sqlite/changes/sqlite-intake.ts";
+import type { Database } from "../../archive/sqlite/file/database.ts";
+import { findRuns } from "../../archive/sqlite/queries/find-runs.ts";
+import { listRunPage } from "../../archive/sqlite/queries/list-runs.ts";
+import { readArchived } from "../../archive/sqlite/sqlite-archive-store.ts";
+import { readRunFile, runFile, writeRunFile } from "../../host/run-files.ts";
+
+/** As much of a store as lists, files and reports of runs need, over a connection that a test has open. */
+export function storeOn(db: Database): Pick<ArchiveStore, "find" | "list" | "read" | "takeIn"> {
+  return {
+    find: async (reference) => findRuns(db, reference),
+    list: async (filter) => listRunPage(db, filter),
+    read: async (runId) => readArchived(db, runId),
+    takeIn: async (origin) => new SqliteIntake(db, origin),
+  };
+}
+
+/** Runs that match, the newest first, without those that cannot be listed. */
+export function listRuns(db: Database, filter: PageFilter): ListedRun[] {
+  return listRunPage(db, filter).runs;
+}
+
+/** Every run that matches, read in pages. */
+export async function listAllRuns(
+  db: Database,
+  filter: RunFilter,
+  onDamaged: (run: DamagedRun) => void,
+  pageSize?: number,
+): Promise<ListedRun[]> {
+  const runs: ListedRun[] = [];
+  for await (const run of allRuns(storeOn(db), filter, onDamaged, pageSize)) runs.push(run);
+  return runs;
+}
+
+export function exportRuns(db: Database, runIds: readonly string[], file: string) {
+  return writeRunFile(storeOn(db), runIds, file);
+}
+
+export function importRuns(db: Database, file: string, nowMs: number) {
+  return readRunFile(storeOn(db), file, nowMs);
+}
+
+export function readFileOfRuns(file: string, limits?: Parameters<typeof readPortable>[1]) {
+  return readPortable(runFile(file), limits);
+}

@@ -1,0 +1,179 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { readStats } from "../../../archive/sqlite/queries/stats.ts";
+import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
+import { digestOf } from "../../../protocol/canonical-json.ts";
+import { importRuns, readFileOfRuns } from "../on-connection.ts";
+import { sha256 } from "../sample-runs.ts";
+import { blobLine, ExportedRuns, NOW, ROOMY } from "./exported-runs.ts";
+
+const made = new ExportedRuns();
+const { runIds, body, writeLines, withRun } = made;
+
+describe("a run that ptc did not archive is refused in one line, and the others are taken in", () => {
+  const badRuns: [name: string, file: () => string, named: RegExp][] = [
+    [
+      "another field in a record",
+      () => writeLines(withRun((record) => ({ ...record, more: 1 }))),
+      /the record is not one that ptc writes/,
+    ],
+    [
+      "a name of JavaScript's in a record",
+      () => writeLines(withRun((record) => ({ ...record, options: JSON.parse('{"__proto__":1}') }))),
+      /the record is not one that ptc writes/,
+    ],
+    [
+      "a call that failed without having failed",
+      () =>
+        writeLines(
+          withRun((record) => ({
+            ...record,
+            calls: (record.calls as object[]).map((call) => ({ ...call, ok: false })),
+          })),
+        ),
+      /call 1 \(mcp__math__add\): the outcome blob is another call's/,
+    ],
+    [
+      "a run id that is a path",
+      () => writeLines(withRun((record) => ({ ...record, run_id: "../../x" }))),
+      /the record is not one that ptc writes/,
+    ],
+    [
+      "a name of megabytes",
+      () => writeLines(withRun((record) => ({ ...record, file_name: "x".repeat(5000) }))),
+      /the record is not one that ptc writes/,
+    ],
+    [
+      "numbers out of bounds",
+      () => writeLines(withRun((record) => ({ ...record, started_at: -1 }))),
+      /the record is not one that ptc writes/,
+    ],
+    [
+      "another run's envelope",
+      () => writeLines(withRun((record) => ({ ...record, run_id: randomUUID() }))),
+      /the envelope is another run's/,
+    ],
+    [
+      "an envelope that is none",
+      () => writeLines(withoutStrays(withRun((record) => ({ ...record, envelope: record.data })))),
+      /the envelope cannot be what ptc wrote/,
+    ],
+    [
+      "an outcome that is none",
+      () =>
+        writeLines(
+          withRun(
+            (record) => ({
+              ...record,
+              calls: (record.calls as object[]).map((call) => ({ ...call, outcome: sha256('{"ok":1}') })),
+            }),
+            [blobLine('{"ok":1}')],
+          ),
+        ),
+      /call 1 \(mcp__math__add\): the outcome blob cannot be what ptc wrote/,
+    ],
+    [
+      "arguments that are not canonical",
+      () =>
+        writeLines(
+          withRun(
+            (record) => ({
+              ...record,
+              calls: (record.calls as object[]).map((call) => ({
+                ...call,
+                arguments: sha256('{"z":1,"a":2}'),
+              })),
+            }),
+            [blobLine('{"z":1,"a":2}')],
+          ),
+        ),
+      /call 1 \(mcp__math__add\): the arguments blob cannot be what ptc wrote/,
+    ],
+    [
+      "calls out of order",
+      () => writeLines(withRun((record) => ({ ...record, calls: (record.calls as object[]).toReversed() }))),
+      /out of order/,
+    ],
+    [
+      "a date of the year 275760",
+      () => writeLines(withRun((record) => ({ ...record, started_at: 8.64e15 }))),
+      /a wrong started_at/,
+    ],
+    [
+      "a date within a millisecond",
+      () => writeLines(withRun((record) => ({ ...record, started_at: 0.5 }))),
+      /a wrong started_at/,
+    ],
+    [
+      "sizes that no sum holds",
+      () => writeLines(withRun((record) => withCalls(record, { result_bytes: 2 ** 53 - 1 }))),
+      /a wrong calls\.0\.result_bytes/,
+    ],
+    [
+      "an endless call",
+      () => writeLines(withRun((record) => withCalls(record, { duration_ms: 1e308 }))),
+      /a wrong calls\.0\.duration_ms/,
+    ],
+    [
+      "an envelope with an endless duration",
+      () => {
+        const json = envelopeOfFirstRun().replace(/"duration_ms":7/, `"duration_ms":${2 ** 53 - 1}`);
+        const changed = withRun((record) => ({ ...record, envelope: sha256(json) }), [blobLine(json)]);
+        return writeLines(withoutStrays(changed));
+      },
+      /the envelope holds a wrong duration_ms/,
+    ],
+    [
+      "a value that nests",
+      () => {
+        const json = "[".repeat(50_000) + "]".repeat(50_000);
+        return writeLines(withRun((record) => ({ ...record, data: sha256(json) }), [blobLine(json)]));
+      },
+      /nests deeper than 1000 levels/,
+    ],
+    ...["1e400", '{"a":1,"a":2}', "nothing", '"\\x"'].map((json): (typeof badRuns)[number] => [
+      `a value that is ${json}`,
+      () => writeLines(withRun((record) => ({ ...record, data: sha256(json) }), [blobLine(json)])),
+      /a value that .* cannot be archived/,
+    ]),
+  ];
+
+  test.each(badRuns)("%s", async (_, file, named) => {
+    const { imported, skipped, refused } = await importRuns(made.target, file(), NOW);
+    expect({ imported, skipped }).toEqual({ imported: runIds.slice(1, 3), skipped: [] });
+    expect(refused).toHaveLength(1);
+    expect(refused[0]?.message).toMatch(named);
+    expect(refused[0]?.message).toMatch(
+      /^(?:run [0-9a-f-]{36}|the run on line \d+) was not imported: [^\n]*$/,
+    );
+    expect(verifyArchive(made.target)).toMatchObject({ runs: 2, problems: [] });
+    expect(readStats(made.target)).toMatchObject({ runs: 2, undated: 0 });
+  });
+
+  test("unless they are more than an export could ever have", async () => {
+    const bad = Array.from({ length: 5 }, (_, i) => JSON.stringify({ run: digestOf({ i }), record: { i } }));
+    const file = writeLines([...body(), ...bad]);
+    const { refused } = await importRuns(made.target, file, NOW);
+    expect(refused.map(({ runId }) => runId)).toEqual(Array.from({ length: 5 }, () => undefined));
+    const read = async () => {
+      for await (const _ of readFileOfRuns(file, { ...ROOMY, maxRefused: 4 }));
+    };
+    await expect(read()).rejects.toThrow(/is one more than the 4 runs that ptc did not archive/);
+  });
+});
+
+function withCalls(record: Record<string, unknown>, change: object): object {
+  return { ...record, calls: (record.calls as object[]).map((call) => ({ ...call, ...change })) };
+}
+
+/** The lines without values that no run names. */
+function withoutStrays(given: readonly string[]): string[] {
+  const records = given.filter((line) => line.startsWith('{"run":')).join();
+  return given.filter((line) => !line.startsWith('{"blob":') || records.includes(JSON.parse(line).blob));
+}
+
+function envelopeOfFirstRun(): string {
+  const run = made.lines.find((line) => line.startsWith('{"run":')) ?? "";
+  const { envelope } = JSON.parse(run).record;
+  return JSON.parse(made.lines.find((line) => line.startsWith(`{"blob":"${envelope}"`)) ?? "").json;
+}

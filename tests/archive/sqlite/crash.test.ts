@@ -1,0 +1,184 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, describe, expect, test, vi } from "vitest";
+import * as z from "zod/mini";
+import { pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
+import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
+import { sweepAbandoned } from "../../../archive/sqlite/changes/sweep.ts";
+import { openForReading, openForWriting } from "../../../archive/sqlite/file/connection.ts";
+import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
+import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
+import { listRuns } from "../on-connection.ts";
+import { sampleRun, temporaryFolder } from "../sample-runs.ts";
+
+const folder = temporaryFolder();
+afterAll(folder.remove);
+
+const Held = z.object({ held: z.int() });
+/** Processes are started: on a busy machine that takes its time. */
+const TIMEOUT_MS = 120_000;
+const FOUR_DAYS_MS = 4 * 24 * 60 * 60 * 1000;
+
+/** A process that archives, and the runs it has been told are archived. */
+function startWriter(
+  path: string,
+  count: number | "hang",
+): { child: ChildProcess; acknowledged: string[]; first: Promise<unknown> } {
+  const fixture = join(import.meta.dirname, "fixtures/archive-forever.ts");
+  const child = spawn(process.execPath, [fixture, path, String(count)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const acknowledged: string[] = [];
+  let pending = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    const lines = (pending + chunk.toString()).split("\n");
+    pending = lines.pop() ?? "";
+    acknowledged.push(...lines);
+  });
+  return { child, acknowledged, first: once(child.stdout, "data") };
+}
+
+describe("a process that is killed while it archives", { timeout: TIMEOUT_MS }, () => {
+  test("loses at most the run under way, and leaves no half of it", async () => {
+    const path = join(folder.path, "killed.db");
+    const all: string[] = [];
+    for (let round = 0; round < 8; round++) {
+      const { child, acknowledged, first } = startWriter(path, Number.POSITIVE_INFINITY);
+      await first;
+      await sleep(Math.random() * 120);
+      const closed = once(child, "close");
+      child.kill("SIGKILL");
+      await closed;
+      all.push(...acknowledged);
+      const db = openForReading(path);
+      const { problems, runs } = verifyArchive(db);
+      expect(problems).toEqual([]);
+      expect(runs).toBeGreaterThanOrEqual(all.length);
+      expect(runs).toBeLessThanOrEqual(all.length + round + 1);
+      const present = new Set(listRuns(db, { limit: 100_000 }).map((run) => run.run_id));
+      expect(all.filter((runId) => !present.has(runId))).toEqual([]);
+      db.close();
+    }
+  });
+
+  test("leaves what had gone to the disk ahead of a run, to be swept when it is days old", async () => {
+    const path = join(folder.path, "held.db");
+    const { run, calls } = sampleRun({ answer: () => "kept ".repeat(1_000) });
+    const db = openForWriting(path);
+    storeRun(db, run, calls);
+    const { child } = startWriter(path, "hang");
+    const heldBlobs = () => db.get(Held, "SELECT count(*) AS held FROM held_blobs")?.held ?? 0;
+    await vi.waitUntil(() => heldBlobs() > 0, { timeout: 20_000 });
+    const closed = once(child, "close");
+    child.kill("SIGKILL");
+    await closed;
+    const before = verifyArchive(db);
+    sweepAbandoned(db, Date.now());
+    expect(verifyArchive(db).blobs).toBe(before.blobs);
+    sweepAbandoned(db, Date.now() + FOUR_DAYS_MS);
+    const after = verifyArchive(db);
+    expect(after).toMatchObject({ runs: 1, problems: [] });
+    expect(after.blobs).toBeLessThan(before.blobs);
+    expect(heldBlobs()).toBe(0);
+    db.close();
+  });
+});
+
+describe("several processes that share an archive", { timeout: TIMEOUT_MS }, () => {
+  test("closes with its last run on the way, and the process lives until it has", () => {
+    const fixture = join(import.meta.dirname, "fixtures/close-while-settling.ts");
+    const path = join(folder.path, "closed/archive.db");
+    const { status, stdout } = spawnSync(process.execPath, [fixture, path], { encoding: "utf8" });
+    expect({ status, stdout }).toEqual({ status: 0, stdout: "closed\n" });
+  });
+
+  test("can all make it, at the same moment", async () => {
+    const fixture = join(import.meta.dirname, "fixtures/open-new-archives.ts");
+    const startAt = Date.now() + 2_000;
+    const openers = [1, 2, 3, 4].map(() =>
+      spawn(process.execPath, [fixture, join(folder.path, "made"), String(startAt), "40"], {
+        stdio: ["ignore", "ignore", "inherit"],
+      }),
+    );
+    const codes = await Promise.all(openers.map((child) => once(child, "close")));
+    expect(codes.map(([code]) => code)).toEqual([0, 0, 0, 0]);
+  });
+
+  test("make it, fill it and chain their runs one after the other", async () => {
+    const path = join(folder.path, "new/folder/shared.db");
+    const writers = [1, 2, 3].map(() => startWriter(path, 25));
+    const codes = await Promise.all(writers.map(({ child }) => once(child, "close")));
+    expect(codes.map(([code]) => code)).toEqual([0, 0, 0]);
+    const db = openForReading(path);
+    expect(verifyArchive(db)).toMatchObject({ runs: 75, problems: [] });
+    const present = listRuns(db, { limit: 1_000 }).map((run) => run.run_id);
+    expect(present.sort()).toEqual(writers.flatMap(({ acknowledged }) => acknowledged).sort());
+    db.close();
+  });
+});
+
+describe("a writing thread that dies", () => {
+  test("costs the runs it had, each told so, and a new one takes its place", async () => {
+    const dying = new URL("./fixtures/dying-worker.ts", import.meta.url);
+    const writer = new ArchiveWriter({ path: join(folder.path, "unused.db"), keepDays: 30 }, dying);
+    const settle = ({ run, calls }: ReturnType<typeof sampleRun>) => {
+      const recording = writer.begin(run.facts.run_id);
+      for (const call of calls) void recording.addCall(call);
+      return recording.finish(run);
+    };
+    const results = await Promise.all([settle(sampleRun()), settle(sampleRun())]);
+    for (const result of results) {
+      expect(result).toEqual({
+        ok: false,
+        message: "the archive's writer stopped (the writing thread dies): the run was not archived",
+      });
+    }
+    const again = settle(sampleRun());
+    const other = settle(sampleRun());
+    expect(await again).toMatchObject({ ok: false });
+    expect(await other).toMatchObject({ ok: false });
+    await writer.close();
+  });
+
+  test("or that cannot even start costs no more", async () => {
+    for (const module of [new URL("./fixtures/nothing.ts", import.meta.url), new URL("https://localhost/")]) {
+      const writer = new ArchiveWriter({ path: join(folder.path, "unused.db"), keepDays: 30 }, module);
+      const { run, calls } = sampleRun();
+      const recording = writer.begin(run.facts.run_id);
+      for (const call of calls) await recording.addCall(call);
+      expect(await recording.finish(run)).toMatchObject({
+        ok: false,
+        message: expect.stringMatching(/stopped/),
+      });
+      await writer.close();
+    }
+  });
+});
+
+describe("a reader", { timeout: TIMEOUT_MS }, () => {
+  test("sees whole runs and a whole chain while others write and prune", async () => {
+    const path = join(folder.path, "busy.db");
+    const { child, first } = startWriter(path, 60);
+    await first;
+    const closed = once(child, "close");
+    const reading = openForReading(path);
+    const pruning = openForWriting(path);
+    let checks = 0;
+    while (child.exitCode === null) {
+      const { problems } = verifyArchive(reading);
+      expect(problems).toEqual([]);
+      const [newest] = listRuns(reading, { limit: 1 });
+      if (newest !== undefined && checks % 3 === 2) {
+        pruneRuns(pruning, { beforeMs: newest.started_at + 1, nowMs: Date.now() });
+      }
+      checks++;
+      await sleep(1);
+    }
+    expect((await closed)[0]).toBe(0);
+    expect(checks).toBeGreaterThan(1);
+    reading.close();
+    pruning.close();
+  });
+});

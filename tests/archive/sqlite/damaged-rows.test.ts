@@ -1,0 +1,144 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { deleteRunsById, pruneDaily, pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
+import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
+import type { Database, SqlValue } from "../../../archive/sqlite/file/database.ts";
+import { findRunIds, findRuns } from "../../../archive/sqlite/queries/find-runs.ts";
+import { listRunPage } from "../../../archive/sqlite/queries/list-runs.ts";
+import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
+import { readStats } from "../../../archive/sqlite/queries/stats.ts";
+import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
+import { exportRuns, listAllRuns } from "../on-connection.ts";
+import { openQuickly, sampleRun, temporaryFolder } from "../sample-runs.ts";
+
+const folder = temporaryFolder();
+afterAll(folder.remove);
+
+const NOW = Date.UTC(2030, 5, 1);
+const DAY_MS = 24 * 60 * 60 * 1000;
+const EXTREMES: SqlValue[] = [2n ** 63n - 1n, -(2n ** 63n), Number.MAX_SAFE_INTEGER, 8.64e15 + 1, -1];
+
+let made = 0;
+
+/** An archive of three runs, the second of which is not as ptc writes it. */
+function withDamage(edit: (db: Database, runId: string) => void) {
+  const path = join(folder.path, `${made++}.db`);
+  const db = openQuickly(path);
+  const runIds = Array.from({ length: 3 }, (_, i) => {
+    const { run, calls } = sampleRun({ code: `run(${i})`, startedAt: NOW - DAY_MS + i });
+    storeRun(db, run, calls);
+    return run.facts.run_id;
+  });
+  edit(db, runIds[1] ?? "");
+  return { db, path, runIds };
+}
+
+const NUMBERS = [
+  ...["started_at", "imported_at", "duration_ms", "calls", "failed_calls"],
+  ...["result_bytes", "returned_bytes", "redactions"],
+];
+const cases = NUMBERS.flatMap((column) => EXTREMES.map((value): [string, SqlValue] => [column, value]));
+
+describe("a row that ptc did not write takes no other run with it", () => {
+  test.each(cases)("%s = %s", async (column, value) => {
+    const { db, path, runIds } = withDamage((archive, runId) => {
+      archive.run(`UPDATE runs SET ${column} = ? WHERE run_id = ?`, value, runId);
+      if (column === "started_at") archive.run("UPDATE run_tools SET started_at = ? WHERE run = 2", value);
+      if (column === "result_bytes")
+        archive.run("UPDATE run_tools SET result_bytes = ? WHERE run = 2", value);
+    });
+    const [first = "", bad = "", last = ""] = runIds;
+    const sound = [last, first];
+
+    const { runs, damaged } = listRunPage(db, { limit: 10 });
+    expect(runs.map(({ run_id }) => run_id)).toEqual(expect.arrayContaining(sound));
+    expect(runs.length + damaged.length).toBe(3);
+    for (const { runId, message } of damaged) {
+      expect(runId).toBe(bad);
+      expect(message).toMatch(
+        new RegExp(`^run ${bad} is not as it was archived: its row holds a wrong ${column}`),
+      );
+    }
+    for (const pageSize of [1, 2, 3]) {
+      const named: string[] = [];
+      const listed = await listAllRuns(db, {}, ({ runId }) => void named.push(runId), pageSize);
+      expect([...listed.map(({ run_id }) => run_id), ...named].sort()).toEqual([...runIds].sort());
+    }
+
+    expect(() => readRun(db, bad)).toThrow(expect.objectContaining({ code: "tampered" }));
+    for (const runId of sound) expect(readRun(db, runId).record.run_id).toBe(runId);
+    expect(findRunIds(db, bad)).toEqual([bad]);
+    if (damaged.length > 0) expect(() => findRuns(db, bad)).toThrow(/is not as it was archived/);
+
+    const stats = readStats(db);
+    expect(stats.runs + stats.undated).toBe(3);
+    expect(JSON.stringify(stats)).not.toContain("null");
+    expect(verifyArchive(db).problems.join("\n")).toContain(bad);
+
+    const file = `${path}.ptc`;
+    expect(await exportRuns(db, runIds, file)).toMatchObject({
+      exported: [first, last],
+      damaged: [{ runId: bad }],
+    });
+    expect(existsSync(file)).toBe(true);
+
+    pruneDaily(db, 30, NOW);
+    expect(pruneRuns(db, { beforeMs: NOW - 2 * DAY_MS, nowMs: NOW }).runs).toBeLessThanOrEqual(1);
+    for (const runId of sound) expect(readRun(db, runId).record.run_id).toBe(runId);
+    expect(pruneRuns(db, { beforeMs: Number.POSITIVE_INFINITY, nowMs: NOW }).runs).toBeGreaterThanOrEqual(2);
+    expect(readStats(db)).toMatchObject({ runs: 0, undated: 0 });
+    db.close();
+  });
+
+  test("and is deleted by its name", () => {
+    const { db, runIds } = withDamage((archive, runId) => {
+      archive.run(
+        "UPDATE runs SET started_at = ?, imported_at = ? WHERE run_id = ?",
+        2n ** 62n,
+        2n ** 62n,
+        runId,
+      );
+    });
+    expect(deleteRunsById(db, findRunIds(db, (runIds[1] ?? "").slice(0, 8)), NOW)).toMatchObject({ runs: 1 });
+    expect(listRunPage(db, { limit: 10 })).toMatchObject({ damaged: [], runs: [{}, {}] });
+    const { run, calls } = sampleRun();
+    storeRun(db, run, calls);
+    expect(readRun(db, run.facts.run_id).code).toBe(run.code);
+    db.close();
+  });
+
+  test("nor a place in the chain that no number holds", () => {
+    const { db } = withDamage((archive) => {
+      archive.exec("PRAGMA foreign_keys = OFF");
+      archive.run("UPDATE runs SET id = ? WHERE id = 2", 2n ** 60n);
+    });
+    expect(verifyArchive(db).problems.join("\n")).toMatch(/its row holds a wrong id/);
+    db.close();
+  });
+});
+
+describe("a run that says it started in the future", () => {
+  const later = NOW + 1_000 * DAY_MS;
+
+  test("is listed, counted and checked like any other", () => {
+    const { db } = withDamage(() => {});
+    const { run, calls } = sampleRun({ startedAt: Date.UTC(9999, 11, 31, 23, 59, 59, 999) });
+    storeRun(db, run, calls);
+    expect(listRunPage(db, { limit: 1 }).runs).toMatchObject([{ run_id: run.facts.run_id }]);
+    expect(readStats(db).days.map(({ day }) => day)).toEqual(["2030-05-31", "9999-12-31"]);
+    expect(verifyArchive(db).problems).toEqual([]);
+    db.close();
+  });
+
+  test("is as old as its import where it was imported, and else not old before that time has come", () => {
+    const { db, runIds } = withDamage((archive) => {
+      archive.run("UPDATE runs SET started_at = ?", later);
+    });
+    db.run("UPDATE runs SET imported_at = ? WHERE run_id = ?", NOW - 40 * DAY_MS, runIds[0] ?? "");
+    expect(pruneRuns(db, { beforeMs: NOW - 30 * DAY_MS, nowMs: NOW }).runs).toBe(1);
+    expect(pruneRuns(db, { beforeMs: later, nowMs: later }).runs).toBe(0);
+    expect(pruneRuns(db, { beforeMs: later + 1, nowMs: later }).runs).toBe(2);
+    db.close();
+  });
+});

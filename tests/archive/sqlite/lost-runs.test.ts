@@ -1,0 +1,133 @@
+import { renameSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, describe, expect, test } from "vitest";
+import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
+import { openForReading, openForWriting } from "../../../archive/sqlite/file/connection.ts";
+import { loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
+import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
+import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
+import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
+import { archiveRun, makeArchive } from "../made-archives.ts";
+import { sampleRun, temporaryFolder } from "../sample-runs.ts";
+
+const folder = temporaryFolder();
+afterAll(folder.remove);
+
+const { DatabaseSync } = loadSqlite();
+const TIMEOUT_MS = 60_000;
+const fresh = (name: string) => join(folder.path, name, "archive.db");
+
+function readCode(path: string, runId: string): string {
+  const db = openForReading(path);
+  try {
+    expect(verifyArchive(db).problems).toEqual([]);
+    return readRun(db, runId).code;
+  } finally {
+    db.close();
+  }
+}
+
+describe("a run is not lost", { timeout: TIMEOUT_MS }, () => {
+  test("to a process that keeps the archive busy for longer than one attempt waits", async () => {
+    const path = fresh("busy");
+    makeArchive(path);
+    const other = new DatabaseSync(path);
+    other.exec("BEGIN IMMEDIATE");
+    const writer = new ArchiveWriter({ path, keepDays: 36_500, busyTimeoutMs: 10, patienceMs: TIMEOUT_MS });
+    // One that goes to the disk early, and one that does not.
+    const samples = [sampleRun(), sampleRun({ calls: 6, answer: (seq) => `${seq}`.repeat(1_000_000) })];
+    const results = samples.map((sample) => archiveRun(writer, sample));
+    await sleep(500);
+    other.exec("COMMIT");
+    other.close();
+    expect(await Promise.all(results)).toMatchObject([{ ok: true }, { ok: true }]);
+    await writer.close();
+    for (const { run } of samples) expect(readCode(path, run.facts.run_id)).toBe(run.code);
+  });
+
+  test("which is told when that never ends", async () => {
+    const path = fresh("busy-for-ever");
+    makeArchive(path);
+    const other = new DatabaseSync(path);
+    other.exec("BEGIN IMMEDIATE");
+    const writer = new ArchiveWriter({ path, keepDays: 36_500, busyTimeoutMs: 10, patienceMs: 100 });
+    expect(await archiveRun(writer, sampleRun())).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(/in use by another process/),
+    });
+    await writer.close();
+    other.close();
+  });
+
+  test("to a writing thread that dies", async () => {
+    const dyingOnce = new URL("./fixtures/dying-once-worker.ts", import.meta.url);
+    const path = fresh("dies");
+    makeArchive(path);
+    const writer = new ArchiveWriter({ path, keepDays: 36_500 }, dyingOnce);
+    // Its first calls are on their way before it ends.
+    const samples = [sampleRun({ calls: 6, answer: (seq) => `${seq}`.repeat(40_000) }), sampleRun()];
+    const results = await Promise.all(samples.map((sample) => archiveRun(writer, sample)));
+    expect(results).toMatchObject([{ ok: true }, { ok: true }]);
+    await writer.close();
+    for (const { run } of samples) expect(readCode(path, run.facts.run_id)).toBe(run.code);
+  });
+
+  test("that ends while the writer closes, or after", async () => {
+    const path = fresh("closing");
+    const writer = new ArchiveWriter({ path, keepDays: 36_500 });
+    const samples = [sampleRun({ calls: 0 }), sampleRun({ calls: 0 })];
+    const [during, after] = samples.map(({ run }) => writer.begin(run.facts.run_id));
+    const closing = writer.close();
+    const first = during?.finish(samples[0]?.run as (typeof samples)[0]["run"]);
+    await closing;
+    expect(await first).toMatchObject({ ok: true });
+    expect(await after?.finish(samples[1]?.run as (typeof samples)[0]["run"])).toMatchObject({ ok: true });
+    await writer.close();
+    for (const { run } of samples) expect(readCode(path, run.facts.run_id)).toBe(run.code);
+  });
+
+  test("into an archive that was moved away or deleted under way", async () => {
+    const path = fresh("moved");
+    const writer = new ArchiveWriter({ path, keepDays: 36_500 });
+    const before = sampleRun();
+    expect(await archiveRun(writer, before)).toMatchObject({ ok: true });
+    renameSync(dirname(path), `${dirname(path)}-elsewhere`);
+    const after = sampleRun();
+    expect(await archiveRun(writer, after)).toMatchObject({ ok: true });
+    rmSync(dirname(path), { recursive: true });
+    const last = sampleRun();
+    expect(await archiveRun(writer, last)).toMatchObject({ ok: true });
+    await writer.close();
+    expect(readCode(path, last.run.facts.run_id)).toBe(last.run.code);
+  });
+
+  test("or is told where a part of it was in what was moved away", async () => {
+    const path = fresh("moved-with-calls");
+    const writer = new ArchiveWriter({ path, keepDays: 36_500 });
+    expect(await archiveRun(writer, sampleRun())).toMatchObject({ ok: true });
+    const { run, calls } = sampleRun({ calls: 8, answer: (seq) => `${seq}`.repeat(1_000_000) });
+    const recording = writer.begin(run.facts.run_id);
+    for (const call of calls) await recording.addCall(call);
+    // What was sent before is taken when this is answered.
+    expect(await archiveRun(writer, sampleRun())).toMatchObject({ ok: true });
+    rmSync(dirname(path), { recursive: true });
+    expect(await recording.finish(run)).toEqual({
+      ok: false,
+      message: expect.stringMatching(/was moved away or deleted while a run was under way/),
+    });
+    const next = sampleRun();
+    expect(await archiveRun(writer, next)).toMatchObject({ ok: true });
+    await writer.close();
+    expect(readCode(path, next.run.facts.run_id)).toBe(next.run.code);
+  });
+
+  test("by being handed over a second time", () => {
+    const db = openForWriting(fresh("twice"));
+    const { run, calls } = sampleRun();
+    expect(storeRun(db, run, calls)).toBe(storeRun(db, run, calls));
+    expect(() => storeRun(db, { ...run, consoleText: "other" }, calls)).toThrow(/keeps it out/);
+    expect(verifyArchive(db)).toMatchObject({ runs: 1, problems: [] });
+    db.close();
+  });
+});

@@ -1,0 +1,158 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { ArchiveError } from "../../../archive/archive-error.ts";
+import { openForReading, openForWriting } from "../../../archive/sqlite/file/connection.ts";
+import { migrate, versionsBehind } from "../../../archive/sqlite/file/migrate.ts";
+import { MIGRATIONS } from "../../../archive/sqlite/file/schema.ts";
+import { loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
+import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
+import { readStats } from "../../../archive/sqlite/queries/stats.ts";
+import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
+import { makeArchive, refusal } from "../made-archives.ts";
+import { listRuns } from "../on-connection.ts";
+import { temporaryFolder } from "../sample-runs.ts";
+
+const folder = temporaryFolder();
+afterAll(folder.remove);
+
+const { DatabaseSync } = loadSqlite();
+const fresh = (name: string) => join(folder.path, name, "archive.db");
+
+describe("a file that is no archive of this ptc's", () => {
+  test("is named and left alone when it is another program's, or a newer ptc's", () => {
+    const foreign = fresh("foreign");
+    mkdirSync(join(foreign, ".."));
+    const other = new DatabaseSync(foreign);
+    other.exec("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
+    other.close();
+    const newer = fresh("newer");
+    makeArchive(newer);
+    const raw = new DatabaseSync(newer);
+    raw.exec("PRAGMA user_version = 99");
+    raw.close();
+    for (const [path, code] of [
+      [foreign, "foreign"],
+      [newer, "newer"],
+    ] as const) {
+      const before = readFileSync(path);
+      expect(refusal(() => openForWriting(path)).code).toBe(code);
+      expect(refusal(() => openForReading(path)).code).toBe(code);
+      expect(readFileSync(path).equals(before)).toBe(true);
+    }
+    expect(refusal(() => openForReading(newer)).message).toMatch(
+      /version 99, and this ptc knows 1 at most: use a newer ptc/,
+    );
+  });
+
+  test("is reported as damaged when it is no database, and as missing when there is nothing", () => {
+    const path = fresh("garbage");
+    mkdirSync(join(path, ".."));
+    writeFileSync(path, randomBytes(10_000));
+    expect(refusal(() => openForWriting(path))).toMatchObject({
+      code: "corrupt",
+      message: expect.stringMatching(/move it away/),
+    });
+    expect(refusal(() => openForReading(path)).code).toBe("corrupt");
+    expect(refusal(() => openForReading(fresh("nothing"))).code).toBe("missing");
+    const empty = fresh("empty");
+    mkdirSync(join(empty, ".."));
+    writeFileSync(empty, "");
+    expect(refusal(() => openForReading(empty)).code).toBe("missing");
+  });
+
+  test("never passes for whole when any byte of it was changed", { timeout: 180_000 }, () => {
+    const path = fresh("whole");
+    const runIds = makeArchive(path, 3);
+    const bytes = readFileSync(path);
+    const read = (file: string) => {
+      const db = openForReading(file);
+      try {
+        const { problems } = verifyArchive(db);
+        const runs = runIds.map((runId) => {
+          const run = readRun(db, runId);
+          return [run.record, run.code, run.envelope, run.record.calls.map((call) => run.outcomeOf(call))];
+        });
+        return { problems, seen: JSON.stringify([runs, listRuns(db, { limit: 10 }), readStats(db)]) };
+      } finally {
+        db.close();
+      }
+    };
+    const whole = read(path).seen;
+    const found = new Set<string>();
+    for (let i = 0; i < 300; i++) {
+      const damaged = Buffer.from(bytes);
+      const at = Math.floor((i / 300) * bytes.length) + (i % 7);
+      damaged[at] = (damaged[at] ?? 0) ^ (1 << (i % 8));
+      const file = fresh(`damaged-${i}`);
+      mkdirSync(join(file, ".."));
+      writeFileSync(file, damaged);
+      try {
+        const { problems, seen } = read(file);
+        if (problems.length === 0) expect(seen).toBe(whole);
+        found.add(problems.length > 0 ? "problem" : "harmless");
+      } catch (error) {
+        expect(error).toBeInstanceOf(ArchiveError);
+        found.add((error as ArchiveError).code);
+      }
+    }
+    expect([...found]).toEqual(expect.arrayContaining(["tampered", "corrupt"]));
+  });
+});
+
+describe("a migration", () => {
+  const NEXT = [...MIGRATIONS, "ALTER TABLE meta ADD COLUMN more TEXT"];
+  const FAILING = [...NEXT, "CREATE TABLE half (x); CREATE TABLE meta (again)"];
+
+  test("brings an archive up to date without touching its runs, once", () => {
+    const path = fresh("older");
+    const [runId = ""] = makeArchive(path);
+    const db = openForWriting(path);
+    expect(versionsBehind(db, NEXT)).toBe(1);
+    migrate(db, NEXT);
+    migrate(db, NEXT);
+    expect(versionsBehind(db, NEXT)).toBe(0);
+    expect(readRun(db, runId).code).toBe("run(0)");
+    db.close();
+  });
+
+  test("that fails leaves the version that was there", () => {
+    const path = fresh("failing");
+    makeArchive(path);
+    const db = openForWriting(path);
+    expect(refusal(() => migrate(db, FAILING)).message).toMatch(/already exists/);
+    expect(versionsBehind(db, FAILING)).toBe(2);
+    expect(verifyArchive(db).problems).toEqual([]);
+    db.close();
+  });
+});
+
+describe("Node's SQLite", () => {
+  test("is said to need a newer Node where there is none", () => {
+    const error = refusal(() => loadSqlite(() => undefined));
+    expect(error).toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/needs Node 22\.13 or newer/),
+    });
+  });
+
+  test("does not tell people that it is experimental, and hides no other warning", () => {
+    const { emitWarning } = process;
+    const warnings: unknown[] = [];
+    process.emitWarning = (warning: string | Error) => void warnings.push(warning);
+    try {
+      loadSqlite(() => {
+        process.emitWarning(
+          "SQLite is an experimental feature and might change at any time",
+          "ExperimentalWarning",
+        );
+        process.emitWarning("something else");
+        return {};
+      });
+    } finally {
+      process.emitWarning = emitWarning;
+    }
+    expect(warnings).toEqual(["something else"]);
+  });
+});

@@ -1,0 +1,143 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import { pruneDaily, pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
+import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
+import { openForReading } from "../../../archive/sqlite/file/connection.ts";
+import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
+import { readStats } from "../../../archive/sqlite/queries/stats.ts";
+import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
+import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
+import { listRuns } from "../on-connection.ts";
+import { openQuickly, type SampleOptions, sampleRun, temporaryFolder } from "../sample-runs.ts";
+
+const folder = temporaryFolder();
+afterAll(folder.remove);
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const NOW = Date.UTC(2030, 5, 1);
+
+function makeArchive(name: string, samples: SampleOptions[]) {
+  const path = join(folder.path, name);
+  const db = openQuickly(path);
+  const runIds = samples.map((options) => {
+    const { run, calls } = sampleRun(options);
+    storeRun(db, run, calls);
+    return run.facts.run_id;
+  });
+  return { path, db, runIds };
+}
+
+describe("pruning", () => {
+  test("deletes old runs and what only they refer to, and keeps what others share with them", () => {
+    const shared = "the same long answer ".repeat(1_000);
+    const { db, runIds } = makeArchive("shared.db", [
+      {
+        startedAt: NOW - 40 * DAY_MS,
+        answer: (seq) => (seq === 0 ? shared : "only of the old one ".repeat(500)),
+      },
+      { startedAt: NOW - DAY_MS, answer: () => shared },
+    ]);
+    const before = verifyArchive(db).blobs;
+    const pruned = pruneRuns(db, { beforeMs: NOW - 30 * DAY_MS, nowMs: NOW });
+    // Its own: one answer, envelope, environment, record.
+    expect(pruned).toMatchObject({ runs: 1, blobs: 4 });
+    expect(pruned.bytes).toBeGreaterThan(0);
+    expect(verifyArchive(db)).toMatchObject({ runs: 1, blobs: before - 4, problems: [] });
+    const kept = readRun(db, runIds[1] ?? "");
+    expect(kept.record.calls.map((call) => kept.outcomeOf(call))).toEqual([
+      { ok: true, data: shared },
+      { ok: true, data: shared },
+    ]);
+    expect(() => readRun(db, runIds[0] ?? "")).toThrow(/not in the archive/);
+    db.close();
+  });
+
+  test("gives the space back to the disk", () => {
+    const noise = () => Array.from({ length: 40_000 }, () => Math.random().toString(36)).join("");
+    const { path, db } = makeArchive("space.db", [
+      ...Array.from({ length: 8 }, () => ({ startedAt: NOW - 40 * DAY_MS, answer: noise })),
+      { startedAt: NOW },
+    ]);
+    db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    const before = statSync(path).size;
+    pruneRuns(db, { beforeMs: NOW, nowMs: NOW });
+    expect(statSync(path).size).toBeLessThan(before / 10);
+    db.close();
+  });
+
+  test("leaves its mark on the chain, from the beginning or the middle, so that what is missing is known", () => {
+    const ages = [40, 10, 50, 60, 5, 45];
+    const { db, runIds } = makeArchive(
+      "marks.db",
+      ages.map((days) => ({ startedAt: NOW - days * DAY_MS })),
+    );
+    const { head } = verifyArchive(db);
+    pruneRuns(db, { beforeMs: NOW - 30 * DAY_MS, nowMs: NOW });
+    // The first is where the chain begins now; three more are places in it.
+    expect(verifyArchive(db)).toEqual({ runs: 2, blobs: expect.any(Number), pruned: 3, problems: [], head });
+    const { run, calls } = sampleRun({ startedAt: NOW });
+    storeRun(db, run, calls);
+    expect(verifyArchive(db).problems).toEqual([]);
+    expect(readRun(db, runIds[4] ?? "").code).toBe(run.code);
+    pruneRuns(db, { beforeMs: NOW + 1, nowMs: NOW });
+    expect(verifyArchive(db)).toMatchObject({ runs: 0, blobs: 0, pruned: 0, problems: [] });
+    expect(readStats(db)).toMatchObject({ runs: 0, tools: [], days: [] });
+    expect(db.all(z.unknown(), "SELECT * FROM tools")).toEqual([]);
+    db.close();
+  });
+
+  test("goes through any number of runs", () => {
+    const samples = Array.from({ length: 450 }, () => ({ startedAt: NOW - 40 * DAY_MS, calls: 1 }));
+    const { db } = makeArchive("many.db", [...samples, { startedAt: NOW }]);
+    expect(pruneRuns(db, { beforeMs: NOW, nowMs: NOW }).runs).toBe(450);
+    expect(verifyArchive(db)).toMatchObject({ runs: 1, problems: [] });
+    db.close();
+  });
+});
+
+describe("keep_days", () => {
+  const old = { startedAt: NOW - 31 * DAY_MS, calls: 1 };
+  const recent = { startedAt: NOW - 29 * DAY_MS, calls: 1 };
+
+  test("is applied once a day", () => {
+    const { db } = makeArchive("daily.db", [old, recent]);
+    pruneDaily(db, 30, NOW);
+    expect(listRuns(db, { limit: 10 })).toHaveLength(1);
+    const { run, calls } = sampleRun(old);
+    storeRun(db, run, calls);
+    pruneDaily(db, 30, NOW + DAY_MS - 1);
+    expect(listRuns(db, { limit: 10 })).toHaveLength(2);
+    pruneDaily(db, 30, NOW + DAY_MS);
+    expect(listRuns(db, { limit: 10 })).toHaveLength(1);
+    db.close();
+  });
+
+  test("takes an archive that has fallen behind in steps that nobody waits long for", () => {
+    const { db } = makeArchive(
+      "behind.db",
+      Array.from({ length: 500 }, () => old),
+    );
+    pruneDaily(db, 30, NOW);
+    expect(listRuns(db, { limit: 1_000 })).toHaveLength(100);
+    pruneDaily(db, 30, NOW);
+    expect(listRuns(db, { limit: 1_000 })).toHaveLength(0);
+    db.close();
+  });
+
+  test("is applied by a writer, after the run that it archives", async () => {
+    const path = join(folder.path, "writer.db");
+    const writer = new ArchiveWriter({ path, keepDays: 30 });
+    for (const startedAt of [Date.now() - 31 * DAY_MS, Date.now()]) {
+      const { run, calls } = sampleRun({ startedAt, calls: 1 });
+      const recording = writer.begin(run.facts.run_id);
+      for (const call of calls) await recording.addCall(call);
+      expect(await recording.finish(run)).toMatchObject({ ok: true });
+    }
+    await writer.close();
+    const db = openForReading(path);
+    expect(listRuns(db, { limit: 10 })).toHaveLength(1);
+    db.close();
+  });
+});

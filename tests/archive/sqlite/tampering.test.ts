@@ -1,0 +1,279 @@
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { brotliCompressSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ArchiveError } from "../../../archive/archive-error.ts";
+import { entryDigest, linkTo } from "../../../archive/chain.ts";
+import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
+import { openForReading } from "../../../archive/sqlite/file/connection.ts";
+import { loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
+import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
+import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
+import { textDigest } from "../../../base/text-digest.ts";
+import { canonicalJson } from "../../../protocol/canonical-json.ts";
+import { openQuickly, sampleRun, temporaryFolder } from "../sample-runs.ts";
+
+const folder = temporaryFolder();
+afterAll(folder.remove);
+
+const original = join(folder.path, "original.db");
+const runIds: string[] = [];
+/** The second of three runs: the one that is tampered with. */
+let victim: ReturnType<typeof readRun>;
+let runId: string;
+
+beforeAll(() => {
+  const db = openQuickly(original);
+  for (let i = 0; i < 3; i++) {
+    const { run, calls } = sampleRun({
+      code: `run(${i})`,
+      data: { i },
+      calls: 4,
+      answer: (seq) => `answer ${i}.${seq} `.repeat(seq === 3 ? 500 : 1),
+    });
+    storeRun(db, run, calls);
+    runIds.push(run.facts.run_id);
+  }
+  runId = runIds[1] ?? "";
+  victim = readRun(db, runId);
+  db.close();
+});
+
+/** What is found wrong after an edit: on reading the run, and on checking the whole archive. */
+function tamper(name: string, edit: (db: DatabaseSync) => void): { read: string; verify: string } {
+  const path = join(folder.path, `${name.replaceAll(/\W+/g, "-")}.db`);
+  copyFileSync(original, path);
+  const { DatabaseSync } = loadSqlite();
+  const raw = new DatabaseSync(path);
+  raw.exec("PRAGMA foreign_keys = OFF");
+  edit(raw);
+  raw.close();
+  const db = openForReading(path);
+  try {
+    const verify = verifyArchive(db).problems.join("\n");
+    let read = "";
+    try {
+      readRun(db, runId);
+    } catch (error) {
+      if (!(error instanceof ArchiveError)) throw error;
+      if (error.code === "missing") return { read: error.message, verify };
+      expect(error.code).toBe("tampered");
+      expect(error.message).toMatch(
+        new RegExp(`^run ${runId} is not as it was archived: .*; do not trust it$`),
+      );
+      read = error.message;
+    }
+    return { read, verify };
+  } finally {
+    db.close();
+  }
+}
+
+const bytesOf = (digest: string) => Buffer.from(digest.slice("sha256:".length), "hex");
+const callAt = (seq: number) => {
+  const call = victim.record.calls[seq];
+  if (call === undefined) throw new Error(`a sample has no call ${seq}`);
+  return call;
+};
+
+/** Puts another text where a digest is, as somebody would who knows how blobs are stored. */
+function rewrite(db: DatabaseSync, digest: string, json: string): void {
+  const compressed = json.length > 512;
+  const content = compressed ? brotliCompressSync(json) : Buffer.from(json);
+  db.prepare("UPDATE blobs SET content = ?, size = ?, codec = ? WHERE digest = ?").run(
+    content,
+    Buffer.byteLength(json),
+    compressed ? 1 : 0,
+    bytesOf(digest),
+  );
+}
+
+/** Replaces the record of the victim by one that is whole in itself. */
+function replaceRecord(db: DatabaseSync, change: object): string {
+  const json = canonicalJson({ ...victim.record, ...change });
+  const digest = textDigest(json);
+  db.prepare("UPDATE blobs SET content = ?, size = ?, codec = 0, digest = ? WHERE digest = ?").run(
+    Buffer.from(json),
+    Buffer.byteLength(json),
+    bytesOf(digest),
+    bytesOf(victim.recordDigest),
+  );
+  db.prepare("UPDATE runs SET record_digest = ? WHERE run_id = ?").run(digest, runId);
+  return digest;
+}
+
+describe("a value that was changed is found and named", () => {
+  const values: [name: string, digest: () => string, named: RegExp][] = [
+    ["program", () => victim.record.code, /the code does not match its digest/],
+    ["data", () => victim.record.data, /the data does not match its digest/],
+    ["console text", () => victim.record.console, /the console does not match its digest/],
+    ["envelope", () => victim.record.envelope, /the envelope does not match its digest/],
+    ["environment", () => victim.record.environment, /the environment does not match its digest/],
+    ["record", () => victim.recordDigest, /the record does not match its digest/],
+    [
+      "arguments",
+      () => callAt(2).arguments,
+      /call 3 \(mcp__math__add\): the arguments blob does not match its digest/,
+    ],
+    [
+      "small outcome",
+      () => callAt(0).outcome,
+      /call 1 \(mcp__math__add\): the outcome blob does not match its digest/,
+    ],
+    [
+      "compressed outcome",
+      () => callAt(3).outcome,
+      /call 4 \(mcp__math__add\): the outcome blob does not match its digest/,
+    ],
+  ];
+
+  test.each(values)("%s, edited", (name, digest, named) => {
+    const edit = (db: DatabaseSync) => rewrite(db, digest(), '{"ok":true,"data":"something else"}');
+    const { read, verify } = tamper(`edited ${name}`, edit);
+    expect(read).toMatch(named);
+    expect(verify).toMatch(named);
+  });
+
+  test.each(values)("%s, with one bit turned over", (name, digest, named) => {
+    const { read } = tamper(`bit of ${name}`, (db) => {
+      const row = db.prepare("SELECT content FROM blobs WHERE digest = ?").get(bytesOf(digest()));
+      const content = Buffer.from(row?.content as Uint8Array);
+      content[content.length >> 1] = (content[content.length >> 1] ?? 0) ^ 4;
+      db.prepare("UPDATE blobs SET content = ? WHERE digest = ?").run(content, bytesOf(digest()));
+    });
+    expect(read).toMatch(named);
+  });
+
+  test.each(values)("%s, removed", (name, digest, named) => {
+    const missing = new RegExp(named.source.replace("does not match its digest", "is missing"));
+    const { read, verify } = tamper(`removed ${name}`, (db) => {
+      db.prepare("DELETE FROM blobs WHERE digest = ?").run(bytesOf(digest()));
+    });
+    expect(read).toMatch(missing);
+    expect(verify).toMatch(missing);
+  });
+
+  test.each(values)("%s, said to be another size or to be packed otherwise", (name, digest) => {
+    for (const edit of ["size = size - 1", "size = 1 << 40", "codec = 7", "codec = 1 - codec"]) {
+      const { read } = tamper(`${name} ${edit}`, (db) => {
+        db.prepare(`UPDATE blobs SET ${edit} WHERE digest = ?`).run(bytesOf(digest()));
+      });
+      expect(read).toMatch(edit === "size = 1 << 40" ? /is too large/ : /does not match its digest/);
+    }
+  });
+
+  test("two outcomes, swapped", () => {
+    const { read, verify } = tamper("swapped", (db) => {
+      const select = db.prepare("SELECT content, size, codec FROM blobs WHERE digest = ?");
+      const [a, b] = [0, 1].map((seq) => bytesOf(callAt(seq).outcome));
+      const [ofA, ofB] = [select.get(a as Buffer), select.get(b as Buffer)];
+      const update = db.prepare("UPDATE blobs SET content = ?, size = ?, codec = ? WHERE digest = ?");
+      for (const [row, digest] of [
+        [ofB, a],
+        [ofA, b],
+      ] as const) {
+        update.run(row?.content as Uint8Array, row?.size as number, row?.codec as number, digest as Buffer);
+      }
+    });
+    expect(read).toMatch(/call 1 \(mcp__math__add\): the outcome blob does not match its digest/);
+    expect(verify).toMatch(/call 1 .*the outcome blob/);
+  });
+});
+
+describe("a record that was replaced by one that is whole in itself", () => {
+  test("is not the one in the chain", () => {
+    const { read, verify } = tamper("replaced", (db) => replaceRecord(db, { file_name: "other.ts" }));
+    expect(read).toMatch(/the digest of the record is not the one in the chain/);
+    expect(verify).toMatch(/the digest of the record is not the one in the chain/);
+  });
+
+  test("does not fit what comes after it, even with a link of its own", () => {
+    const { read, verify } = tamper("relinked", (db) => {
+      const recordDigest = replaceRecord(db, { file_name: "other.ts" });
+      const row = db.prepare("SELECT previous FROM runs WHERE run_id = ?").get(runId);
+      const entry = entryDigest({ recordDigest, importedAt: null, origin: null });
+      const link = linkTo(row?.previous as string, entry);
+      db.prepare("UPDATE runs SET link = ?, file_name = 'other.ts' WHERE run_id = ?").run(link, runId);
+    });
+    expect(read).toMatch(/the chain does not go on from its record/);
+    expect(verify).toMatch(/record 3 does not follow the one before it/);
+  });
+});
+
+describe("a column that was edited is found and named", () => {
+  const COLUMNS = [
+    ["run_id", /not in the archive|the column run_id|the counts of/],
+    ["record_digest", /the digest of the record is not the one in the chain/],
+    ["previous", /the digest of the record is not the one in the chain/],
+    ["link", /the digest of the record is not the one in the chain/],
+    ["imported_at", /the digest of the record is not the one in the chain/],
+    ["origin", /the digest of the record is not the one in the chain/],
+    ...[
+      ...["input_digest", "started_at", "source", "principal", "status", "duration_ms", "calls"],
+      ...["failed_calls", "result_bytes", "returned_bytes", "redactions", "file_name", "title"],
+    ].map(
+      (column) => [column, new RegExp(`the column ${column} says something else than the record`)] as const,
+    ),
+  ] as const;
+
+  test("and this covers all columns there are", () => {
+    const { DatabaseSync } = loadSqlite();
+    const raw = new DatabaseSync(original);
+    const columns = raw.prepare("SELECT name FROM pragma_table_info('runs')").all();
+    raw.close();
+    const covered = ["id", ...COLUMNS.map(([column]) => column)];
+    expect(columns.map((column) => column.name).sort()).toEqual(covered.sort());
+  });
+
+  test.each(COLUMNS)("%s", (column, named) => {
+    const { read, verify } = tamper(`column ${column}`, (db) => {
+      const isNumber = /^(?:imported_at|started_at|duration_ms|.*calls|.*bytes|redactions)$/.test(column);
+      const value = isNumber ? `coalesce(${column}, 0) + 1` : `coalesce(${column}, '') || 'x'`;
+      db.prepare(`UPDATE runs SET ${column} = ${value} WHERE run_id = ?`).run(runId);
+    });
+    if (column !== "run_id") expect(read).toMatch(named);
+    expect(verify).toMatch(named);
+  });
+
+  test.each([
+    ["counts of a tool", "UPDATE run_tools SET calls = calls + 1 WHERE run = 2", /the counts of its calls/],
+    ["counts of a tool, removed", "DELETE FROM run_tools WHERE run = 2", /the counts of its calls/],
+    ["name of a tool", "UPDATE tools SET name = 'mcp__math__sub'", /the counts of its calls/],
+    ["references", "DELETE FROM run_blobs WHERE run = 2", /the list of what it refers to/],
+    ["references to more", "UPDATE run_blobs SET run = 2 WHERE run = 3", /the list of what it refers to/],
+  ])("%s", (name, sql, named) => {
+    const { read, verify } = tamper(name, (db) => db.exec(`${sql.replace(/^UPDATE/, "UPDATE OR IGNORE")}`));
+    expect(read).toMatch(named);
+    expect(verify).toMatch(named);
+  });
+});
+
+describe("the chain shows", () => {
+  test.each([
+    ["a record removed from the middle", "DELETE FROM runs WHERE id = 2", /record 2 is missing/],
+    ["the newest record removed", "DELETE FROM runs WHERE id = 3", /record 3 is missing/],
+    ["all records removed", "DELETE FROM runs", /records 1 to 3 are missing/],
+    ["records in another order", "UPDATE runs SET id = 5 - id WHERE id > 1", /record 2 does not follow/],
+    [
+      "a head that is not the newest",
+      "UPDATE chain_ends SET link = 'sha256:0' WHERE name = 'head'",
+      /the chain/,
+    ],
+    [
+      "a blob of nobody's",
+      "INSERT INTO blobs VALUES (99, x'00', 0, 1, x'31')",
+      /blob sha256:00 belongs to no run/,
+    ],
+  ])("%s", (name, sql, named) => {
+    // Both rows at once: ids are unique.
+    const statements = name.startsWith("records in another")
+      ? "UPDATE runs SET id = -id; UPDATE runs SET id = CASE id WHEN -1 THEN 1 ELSE 5 + id END"
+      : sql;
+    expect(tamper(name, (db) => db.exec(statements)).verify).toMatch(named);
+  });
+
+  test("nothing, where nothing was done", () => {
+    expect(tamper("untouched", () => {})).toEqual({ read: "", verify: "" });
+  });
+});

@@ -1,0 +1,92 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
+import { openForReading, openForWriting } from "../../../archive/sqlite/file/connection.ts";
+import { loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
+import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
+import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
+import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
+import { archiveRun, makeArchive, refusal } from "../made-archives.ts";
+import { listRuns } from "../on-connection.ts";
+import { sampleRun, temporaryFolder } from "../sample-runs.ts";
+import { mountSmallDisk } from "./small-disk.ts";
+
+const folder = temporaryFolder();
+afterAll(folder.remove);
+
+const { DatabaseSync } = loadSqlite();
+const fresh = (name: string) => join(folder.path, name, "archive.db");
+
+describe("an archive that cannot be written", () => {
+  test("because its disk is full fails that run in one line, keeps the others, and takes runs again", async (context) => {
+    const disk = mountSmallDisk(4);
+    if (disk === undefined) return context.skip("no small disk can be mounted here");
+    try {
+      const path = join(disk.path, "private/archive.db");
+      const writer = new ArchiveWriter({ path, keepDays: 30 });
+      const before = sampleRun();
+      expect(await archiveRun(writer, before)).toMatchObject({ ok: true });
+      const noise = randomBytes(600_000).toString("base64");
+      const large = sampleRun({
+        calls: 8,
+        answer: (seq) => `${seq}${noise}${seq}`.split("").reverse().join(""),
+      });
+      const result = await archiveRun(writer, large);
+      expect(result).toMatchObject({
+        ok: false,
+        message: expect.stringMatching(/disk is full: .*`ptc runs prune`/),
+      });
+      const after = sampleRun();
+      expect(await archiveRun(writer, after)).toMatchObject({ ok: true });
+      await writer.close();
+      const db = openForReading(path);
+      expect(verifyArchive(db)).toMatchObject({ problems: [], runs: 2 });
+      for (const { run } of [before, after]) expect(readRun(db, run.facts.run_id).code).toBe(run.code);
+      db.close();
+    } finally {
+      disk.remove();
+    }
+  });
+
+  test("because its disk is read-only says so, and can still be read", async (context) => {
+    const disk = mountSmallDisk(2);
+    if (disk === undefined) return context.skip("no small disk can be mounted here");
+    try {
+      const path = join(disk.path, "archive.db");
+      const [runId = ""] = makeArchive(path);
+      disk.makeReadOnly();
+      const writer = new ArchiveWriter({ path, keepDays: 30 });
+      const result = await archiveRun(writer, sampleRun());
+      expect(result).toMatchObject({
+        ok: false,
+        message: expect.stringMatching(/cannot be (?:written|opened).*permissions/),
+      });
+      await writer.close();
+      const db = openForReading(path);
+      expect(readRun(db, runId).code).toBe("run(0)");
+      db.close();
+    } finally {
+      disk.remove();
+    }
+  });
+
+  test("because another process keeps it locked says so, and waits its turn before that", () => {
+    const path = fresh("locked");
+    makeArchive(path);
+    const other = new DatabaseSync(path);
+    other.exec("BEGIN IMMEDIATE");
+    const db = openForWriting(path, { busyTimeoutMs: 50 });
+    const { run, calls } = sampleRun();
+    expect(refusal(() => storeRun(db, run, calls))).toMatchObject({
+      code: "busy",
+      message: expect.stringMatching(/in use by another process/),
+    });
+    expect(listRuns(db, { limit: 10 })).toHaveLength(1);
+    other.exec("COMMIT");
+    other.close();
+    storeRun(db, run, calls);
+    expect(verifyArchive(db)).toMatchObject({ runs: 2, problems: [] });
+    db.close();
+  });
+});

@@ -1,0 +1,250 @@
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ArchiveStore } from "../../archive/archive-store.ts";
+import { allRuns } from "../../archive/reading/all-runs.ts";
+import type { RunFilter } from "../../archive/reading/listed-run.ts";
+import { readRunFile, writeRunFile } from "../../host/run-files.ts";
+import { digestOf } from "../../protocol/canonical-json.ts";
+import { type SampleOptions, sampleCall, sampleRun } from "./sample-runs.ts";
+
+const DAY_MS = 86_400_000;
+const NOON = Date.UTC(2030, 0, 2, 12);
+const DEEPER_THAN_KEPT = `${"[".repeat(2_000)}${"]".repeat(2_000)}`;
+
+/** Opens an archive of its own, in which nothing was archived yet. */
+export type OpenStore = (folder: string) => ArchiveStore;
+
+/** What every `ArchiveStore` promises, asserted of one. `other` is another kind, to exchange runs with. */
+export function describeStore(kind: string, open: OpenStore, other: OpenStore): void {
+  describe(`an archive that is kept by ${kind}`, () => {
+    let folder: string;
+    let archive: ArchiveStore;
+    const opened: ArchiveStore[] = [];
+    const another = (how: OpenStore) => {
+      const store = how(mkdtempSync(join(folder, "archive-")));
+      opened.push(store);
+      return store;
+    };
+    beforeEach(() => {
+      folder = mkdtempSync(join(tmpdir(), "ptc-store-"));
+      archive = another(open);
+    });
+    afterEach(async () => {
+      for (const store of opened.splice(0)) await store.close();
+      rmSync(folder, { recursive: true });
+    });
+
+    const idsOf = async (filter: RunFilter, pageSize?: number) => {
+      const ids: string[] = [];
+      const refuse = ({ message }: { message: string }) => expect.unreachable(message);
+      for await (const { run_id: runId } of allRuns(archive, filter, refuse, pageSize)) ids.push(runId);
+      return ids;
+    };
+
+    it("is not there before its first run, and is not made by who looks for it", async () => {
+      const missing = { code: "missing" };
+      for (let i = 0; i < 2; i++) {
+        expect(await archive.exists()).toBe(false);
+        await expect(archive.list({ limit: 1 })).rejects.toMatchObject(missing);
+        await expect(archive.find("0123abcd")).rejects.toMatchObject(missing);
+        await expect(archive.stats({})).rejects.toMatchObject(missing);
+        await expect(archive.verify()).rejects.toMatchObject(missing);
+        await expect(archive.prune({ beforeMs: 1, nowMs: 2 })).rejects.toMatchObject(missing);
+        await expect(archive.delete(["x"], 2)).rejects.toMatchObject(missing);
+      }
+      await keep(archive, {});
+      expect(await archive.exists()).toBe(true);
+    });
+
+    it("gives a run back as it was handed over, and each value when it is asked for", async () => {
+      const { run, calls, result } = await keep(archive, { calls: 3, answer: (seq) => ({ z: 1, a: [seq] }) });
+      const read = await archive.read(run.facts.run_id);
+      expect(result).toEqual({ ok: true, recordDigest: read.recordDigest });
+      expect(digestOf(read.record)).toBe(read.recordDigest);
+      expect(read.record).toMatchObject(run.facts);
+      expect(read).toMatchObject({
+        code: run.code,
+        data: JSON.parse(run.dataJson),
+        consoleText: run.consoleText,
+        envelope: run.envelope,
+        environment: JSON.parse(run.environmentJson),
+        modules: new Map([["math", "export const add = 1;\n"]]),
+        importedAt: null,
+        origin: null,
+      });
+      for (const [index, call] of read.record.calls.entries()) {
+        expect(await read.argumentsOf(call)).toEqual({ a: 1, b: index });
+        expect(JSON.stringify(await read.outcomeOf(call))).toBe(calls[index]?.outcomeJson);
+        expect(await read.textOf(call.outcome)).toBe(calls[index]?.outcomeJson);
+      }
+      await expect(read.textOf(`sha256:${"0".repeat(64)}`)).rejects.toMatchObject({ code: "tampered" });
+      await expect(archive.read(randomUUID())).rejects.toMatchObject({ code: "missing" });
+    });
+
+    it("keeps a run one of whose values cannot be kept, and says so", async () => {
+      const { run, calls } = sampleRun({ calls: 0 });
+      const recording = archive.begin(run.facts.run_id);
+      await recording.addCall({ ...sampleCall(0, 1), argumentsJson: DEEPER_THAN_KEPT });
+      expect(calls).toEqual([]);
+      expect(await recording.finish(run)).toMatchObject({ ok: true });
+      const read = await archive.read(run.facts.run_id);
+      const [call] = read.record.calls;
+      expect(call?.unkept).toMatch(/nests deeper/);
+      expect(call && (await read.argumentsOf(call))).toBeNull();
+    });
+
+    it("refuses a run that no reader would accept, in one line, and nothing of it is left", async () => {
+      await keep(archive, {});
+      const before = await archive.verify();
+      const { run } = sampleRun({ calls: 0 });
+      const others = { ...run, envelope: { ...run.envelope, run_id: randomUUID() } };
+      const result = await archive.begin(run.facts.run_id).finish(others);
+      expect(result).toEqual({ ok: false, message: expect.stringMatching(/^[^\n]*another run's$/) });
+      expect(await archive.verify()).toEqual(before);
+    });
+
+    it("lists runs, the newest first, by what they were and what they called, page by page", async () => {
+      const made = [
+        await keep(archive, { startedAt: NOON, code: "a", tool: "mcp__math__add" }),
+        await keep(archive, { startedAt: NOON + 1, source: "replay", tool: "mcp__math__sub" }),
+        await keep(archive, { startedAt: NOON + 2, result: FAILED, tool: "mcp__git__log" }),
+        await keep(archive, { startedAt: NOON + 2, calls: 0, code: "b" }),
+      ].map(({ run }) => run.facts);
+      const [a, replay, failed, quiet] = made.map(({ run_id }) => run_id);
+      for (const pageSize of [1, 2, 4, 9])
+        expect(await idsOf({}, pageSize)).toEqual([quiet, failed, replay, a]);
+      expect(await idsOf({ status: "failed" })).toEqual([failed]);
+      expect(await idsOf({ status: "ScriptError" })).toEqual([failed]);
+      expect(await idsOf({ status: "ok", sinceMs: NOON + 1, untilMs: NOON + 2 })).toEqual([replay]);
+      expect(await idsOf({ source: "run", tool: "mcp__math__*" })).toEqual([a]);
+      expect(await idsOf({ server: "git" })).toEqual([failed]);
+      expect(await idsOf({ tool: "mcp__nothing__*" })).toEqual([]);
+      expect(await idsOf({ inputDigest: made[3]?.input_digest ?? "" })).toEqual([quiet]);
+      const { runs } = await archive.list({ runId: failed ?? "", limit: 5 });
+      expect(runs).toMatchObject([{ status: "ScriptError", calls: 2, failed_calls: 0, title: "fail()" }]);
+    });
+
+    it("finds runs by their id, their input, and what either begins with", async () => {
+      const first = (await keep(archive, { code: "twice", startedAt: NOON })).run.facts;
+      const second = (await keep(archive, { code: "twice", startedAt: NOON + 1 })).run.facts;
+      const alone = (await keep(archive, { runId: "aaaa1111-0000-4000-8000-000000000000" })).run.facts;
+      await keep(archive, { runId: "aaaa2222-0000-4000-8000-000000000000", code: "other" });
+      expect(await archive.find("AAAA1111")).toMatchObject({ kind: "one", run: { run_id: alone.run_id } });
+      expect(await archive.find(alone.input_digest)).toMatchObject({ kind: "one" });
+      expect(await archive.find(first.input_digest.slice(0, 30))).toMatchObject({
+        kind: "many",
+        inputDigest: first.input_digest,
+        runs: [{ run_id: second.run_id }, { run_id: first.run_id }],
+        total: 2,
+      });
+      expect(await archive.find("aaaa")).toMatchObject({ kind: "ambiguous", candidates: { length: 2 } });
+      expect(await archive.find(randomUUID())).toEqual({ kind: "none" });
+      expect((await archive.findIds(first.input_digest)).sort()).toEqual(
+        [first.run_id, second.run_id].sort(),
+      );
+      expect(await archive.findIds(randomUUID())).toEqual([]);
+      const refused = { code: "bad-reference" };
+      await expect(archive.find("no run")).rejects.toMatchObject(refused);
+      await expect(archive.findIds("aaaa")).rejects.toMatchObject(refused);
+      await expect(archive.findIds("x")).rejects.toMatchObject(refused);
+    });
+
+    it("counts runs, failures and calls per tool and day, without replays", async () => {
+      await keep(archive, { startedAt: NOON });
+      await keep(archive, { startedAt: NOON + DAY_MS, result: FAILED, tool: "mcp__git__log", calls: 1 });
+      await keep(archive, { startedAt: NOON + DAY_MS });
+      await keep(archive, { startedAt: NOON, source: "replay" });
+      const stats = await archive.stats({});
+      expect(stats).toMatchObject({
+        runs: 3,
+        undated: 0,
+        failures: [{ type: "ScriptError", runs: 1 }],
+        total: { runs: 3, failed: 1, calls: 5, duration_ms: 21 },
+        days: [
+          { day: "2030-01-02", runs: 1, failed: 0, calls: 2 },
+          { day: "2030-01-03", runs: 2, failed: 1, calls: 3 },
+        ],
+        tools: [
+          { tool: "mcp__math__add", server: "math", runs: 2, calls: 4, duration_ms: 5 },
+          { tool: "mcp__git__log", server: "git", runs: 1, calls: 1, failed_calls: 0 },
+        ],
+      });
+      expect(await archive.stats({ sinceMs: NOON + 1 })).toMatchObject({ runs: 2, total: { calls: 3 } });
+    });
+
+    it("forgets old runs and named ones with what only they held, and stays one unbroken chain", async () => {
+      const answer = () => "shared ".repeat(100);
+      const ids: string[] = [];
+      for (const day of [0, 1, 2, 3]) {
+        const { run } = await keep(archive, { startedAt: NOON + day * DAY_MS, answer, code: `run(${day})` });
+        ids.push(run.facts.run_id);
+      }
+      const { head, runs } = await archive.verify();
+      expect(runs).toBe(4);
+      expect(await archive.prune({ beforeMs: NOON + DAY_MS, nowMs: NOON })).toMatchObject({ runs: 1 });
+      expect(await archive.delete([ids[2] ?? "", randomUUID()], NOON)).toMatchObject({ runs: 1 });
+      expect(await archive.verify()).toMatchObject({ runs: 2, pruned: 1, problems: [], head });
+      expect(await idsOf({})).toEqual([ids[3], ids[1]]);
+      const read = await archive.read(ids[3] ?? "");
+      for (const call of read.record.calls)
+        expect(await read.outcomeOf(call)).toMatchObject({ data: answer() });
+      const everything = { beforeMs: Number.POSITIVE_INFINITY, nowMs: NOON };
+      const pruned = await archive.prune(everything);
+      expect(pruned).toMatchObject({ runs: 2 });
+      expect(pruned.bytes).toBeGreaterThan(0);
+      expect(await archive.verify()).toMatchObject({ runs: 0, blobs: 0, pruned: 0, problems: [], head });
+    });
+
+    it("exchanges runs with another kind of archive, the same in every byte, there and back", async () => {
+      for (const code of ["one", "two"]) await keep(archive, { code, startedAt: NOON });
+      const ids = await idsOf({});
+      const there = another(other);
+      const [out, back] = [join(folder, "out.ptc"), join(folder, "back.ptc")];
+      expect(await writeRunFile(archive, ids, out)).toEqual({ exported: ids, damaged: [] });
+      const taken = { imported: ids, skipped: [], refused: [] };
+      expect(await readRunFile(there, out, NOON)).toEqual(taken);
+      expect(await readRunFile(there, out, NOON)).toEqual({ ...taken, imported: [], skipped: ids });
+      expect(await there.verify()).toMatchObject({ runs: 2, problems: [] });
+      await writeRunFile(there, ids, back);
+      const home = another(open);
+      expect(await readRunFile(home, back, NOON)).toEqual(taken);
+      for (const runId of ids) {
+        const [before, after] = [await archive.read(runId), await home.read(runId)];
+        expect(after).toMatchObject({ importedAt: NOON, origin: "back.ptc" });
+        expect(after.record).toEqual(before.record);
+        for (const call of before.record.calls)
+          expect(await after.textOf(call.outcome)).toBe(await before.textOf(call.outcome));
+      }
+      expect(await home.verify()).toMatchObject({ runs: 2, problems: [] });
+    });
+
+    it("takes in nothing where another run is here under the same id", async () => {
+      const { run } = await keep(archive, { code: "mine" });
+      const there = another(other);
+      await keep(there, { code: "theirs", runId: run.facts.run_id });
+      const file = join(folder, "theirs.ptc");
+      await writeRunFile(there, [run.facts.run_id], file);
+      const before = await archive.verify();
+      await expect(readRunFile(archive, file, NOON)).rejects.toMatchObject({ code: "conflict" });
+      expect(await archive.verify()).toEqual(before);
+    });
+  });
+}
+
+const FAILED = {
+  ok: false as const,
+  error: { type: "ScriptError" as const, message: "no", retryable: false },
+};
+
+async function keep(archive: ArchiveStore, options: SampleOptions) {
+  const code = options.result === FAILED ? "fail()" : (options.code ?? "run()");
+  const { run, calls } = sampleRun({ ...options, code });
+  const recording = archive.begin(run.facts.run_id);
+  for (const call of calls) await recording.addCall(call);
+  const result = await recording.finish(run);
+  expect(result).toMatchObject({ ok: true });
+  return { run, calls, result };
+}

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { type ApprovalAnswer, RunApprovals, UNASKED } from "../../broker/approvals.ts";
+
+const tool = { namespacedName: "mcp__desk__send", definitionDigest: "sha256:1" } as Parameters<
+  RunApprovals["approve"]
+>[0];
+const { signal } = new AbortController();
+
+/** The approvals of a run whose questions are answered in this order, and what was asked. */
+function answeredBy(...answers: ApprovalAnswer[]) {
+  const asked: unknown[] = [];
+  const approvals = new RunApprovals("run-1", {
+    ask: async (request) => {
+      asked.push(request.arguments);
+      return answers.shift() ?? UNASKED;
+    },
+  });
+  return { approvals, asked };
+}
+
+describe("the approvals of a run", () => {
+  it("ask about each call, until the tool is approved for the run", async () => {
+    const { approvals, asked } = answeredBy(
+      { decision: "once", by: "ann" },
+      { decision: "run", by: "bob" },
+      { decision: "denied", by: "eve" },
+    );
+    const decided = [];
+    for (const args of [1, 2, 3]) decided.push(await approvals.approve(tool, args, signal));
+    expect(decided).toMatchObject([
+      { decision: "approved-once", by: "ann" },
+      { decision: "approved-for-run", by: "bob" },
+      { decision: "approved-for-run", by: "bob" },
+    ]);
+    expect(asked).toEqual([1, 2]);
+    expect(approvals.state).toBe("APPROVED");
+  });
+
+  it("ask again for a tool whose definition is another", async () => {
+    const { approvals } = answeredBy({ decision: "run", by: "ann" }, { decision: "denied", by: "ann" });
+    await approvals.approve(tool, {}, signal);
+    const changed = { ...tool, definitionDigest: "sha256:2" };
+    expect(await approvals.approve(changed, {}, signal)).toMatchObject({ decision: "denied" });
+    expect(approvals.state).toBe("DENIED");
+  });
+
+  it("tell a denial from there being nobody to ask, whoever denied", async () => {
+    const { approvals } = answeredBy({ decision: "denied", by: "nobody" }, UNASKED);
+    expect((await approvals.approve(tool, {}, signal)).isUnasked ?? false).toBe(false);
+    expect(await approvals.approve(tool, {}, signal)).toEqual({
+      decision: "denied",
+      by: "nobody",
+      isUnasked: true,
+    });
+  });
+});

@@ -1,0 +1,194 @@
+import { duplexPair } from "node:stream";
+import { describe, expect, it } from "vitest";
+import type { CallAnswer } from "../../broker/dispatcher.ts";
+import { SandboxConnection } from "../../broker/sandbox-connection.ts";
+import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
+import { MAX_QUEUED_CALLS, PROTOCOL_VERSION } from "../../protocol/limits.ts";
+import type { Call } from "../../protocol/messages.ts";
+
+const HELLO = { type: "hello", protocol: PROTOCOL_VERSION, language: "javascript", runtime: "v24" };
+const BIG = 64 * 1024 * 1024;
+
+type Reply = { id: number; ok: boolean; data?: unknown; raw?: unknown; error?: { message: string } };
+
+function open(
+  dispatch: (call: Call, signal: AbortSignal) => Promise<CallAnswer>,
+  limits = { maxParallelCalls: 2, maxToolCalls: 100 },
+) {
+  const [host, sandbox] = duplexPair();
+  const connection = new SandboxConnection(host, limits, dispatch);
+  const decoder = new FrameDecoder(BIG);
+  const replies: Reply[] = [];
+  let arrived = () => {};
+  sandbox.on("data", (chunk: Buffer) => {
+    for (const payload of decoder.push(chunk)) replies.push(JSON.parse(payload.toString()) as Reply);
+    arrived();
+  });
+  const until = async (count: number) => {
+    while (replies.length < count) {
+      await new Promise<void>((resolve) => {
+        arrived = resolve;
+      });
+    }
+    return replies;
+  };
+  const send = (message: unknown) => sandbox.write(encodeFrame(message, BIG));
+  return { connection, sandbox, send, until };
+}
+
+const call = (id: number, rest: object = {}) => ({
+  type: "call",
+  id,
+  tool: "mcp__a__b",
+  arguments: {},
+  ...rest,
+});
+const echo = async (request: Call): Promise<CallAnswer> => ({
+  ok: true,
+  data: request.arguments,
+  raw: "raw",
+  bytes: 3,
+});
+
+describe("a broker connection", () => {
+  it("answers each call by its id, with the MCP result only where it is asked for", async () => {
+    const { connection, send, until } = open(echo);
+    send(HELLO);
+    send(call(7, { arguments: { a: 1 } }));
+    send(call(8, { arguments: [], raw: true }));
+    expect(await connection.ready).toMatchObject({ language: "javascript" });
+    expect(await until(2)).toEqual([
+      { type: "reply", id: 7, ok: true, data: { a: 1 } },
+      { type: "reply", id: 8, ok: true, data: [], raw: "raw" },
+    ]);
+    expect(connection.metrics).toEqual({ toolCalls: 2, toolResultBytes: 6 });
+  });
+
+  it("keeps no more calls under way than it may, and lets the others wait their turn", async () => {
+    let active = 0;
+    let most = 0;
+    const { send, until } = open(async (request) => {
+      most = Math.max(most, ++active);
+      await new Promise((resolve) => setImmediate(resolve));
+      active--;
+      return echo(request);
+    });
+    send(HELLO);
+    for (let id = 0; id < 20; id++) send(call(id));
+    const replies = await until(20);
+    expect(most).toBe(2);
+    expect(replies.map(({ id }) => id)).toEqual([...Array(20).keys()]);
+  });
+
+  it("refuses calls past the number that a run may make", async () => {
+    const { connection, send, until } = open(echo, { maxParallelCalls: 1, maxToolCalls: 2 });
+    send(HELLO);
+    for (let id = 0; id < 3; id++) send(call(id));
+    const [, , third] = await until(3);
+    expect(third?.error?.message).toContain("a program may make 2 calls (max_tool_calls)");
+    expect(connection.metrics.toolCalls).toBe(2);
+  });
+
+  it("stops reading while more calls wait than it will hold", async () => {
+    const { connection, sandbox, send } = open(() => new Promise(() => {}), {
+      maxParallelCalls: 1,
+      maxToolCalls: 1e9,
+    });
+    send(HELLO);
+    await connection.ready;
+    const frame = encodeFrame(call(1, { arguments: "x".repeat(500) }), BIG);
+    let sent = 0;
+    for (; sandbox.writableLength < 1_000_000 && sent < 100_000; sent++) sandbox.write(frame);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(sent).toBeLessThan(100_000);
+    expect(sandbox.writableLength).toBeGreaterThan(0);
+    expect(sent - sandbox.writableLength / frame.length).toBeLessThan(MAX_QUEUED_CALLS * 2);
+    // A runner whose program has failed is heard all the same.
+    send({ type: "done", bytes: 9, console_bytes: 3 });
+    connection.finish();
+    expect(await connection.ended).toEqual({ kind: "done", lineBytes: 9, consoleBytes: 3 });
+  });
+
+  it("cancels calls in flight when it closes", async () => {
+    let cancelled = false;
+    const { connection, send } = open(
+      (_request, signal) =>
+        new Promise((resolve) => {
+          signal.addEventListener("abort", () => {
+            cancelled = true;
+            resolve({ ok: true, data: null, raw: null, bytes: 0 });
+          });
+        }),
+    );
+    send(HELLO);
+    send(call(1));
+    await connection.ready;
+    await new Promise((resolve) => setImmediate(resolve));
+    connection.close();
+    expect(cancelled).toBe(true);
+  });
+
+  it("says so when a result is larger than a frame may be", async () => {
+    const huge = "x".repeat(BIG);
+    const { send, until } = open(async () => ({ ok: true, data: huge, raw: null, bytes: BIG }));
+    send(HELLO);
+    send(call(1));
+    const [reply] = await until(1);
+    expect(reply).toMatchObject({
+      ok: false,
+      error: { message: expect.stringContaining("answered with too much") },
+    });
+  });
+
+  it("turns a fault of the dispatcher into a failed call", async () => {
+    const { send, until } = open(async () => {
+      throw new Error("out of order");
+    });
+    send(HELLO);
+    send(call(1));
+    const [reply] = await until(1);
+    expect(reply).toMatchObject({ ok: false, error: { message: expect.stringContaining("out of order") } });
+  });
+
+  it.each<[string, unknown[] | Buffer, string]>([
+    ["a call before hello", [call(1)], "a call came before hello"],
+    ["a second hello", [HELLO, HELLO], "hello was said twice"],
+    ["another version", [{ ...HELLO, protocol: 99 }], "run `ptc image build`"],
+    ["an unknown message", [HELLO, { type: "exec" }], "does not have the form"],
+    ["a message with more in it", [{ ...HELLO, run_id: "forged" }], "does not have the form"],
+    ["a frame header of 4 GB", Buffer.from([0xff, 0xff, 0xff, 0xff]), "exceeds the limit"],
+    ["no JSON", Buffer.from([0, 0, 0, 1, 0x7b]), "not JSON"],
+    ["nesting", Buffer.concat([Buffer.from([0, 0, 1, 0]), Buffer.alloc(256, "[")]), "nests deeper"],
+  ])("ends with a violation at %s", async (_name, input, message) => {
+    const { connection, sandbox, send } = open(echo);
+    if (Buffer.isBuffer(input)) sandbox.write(input);
+    else for (const each of input) send(each);
+    expect(await connection.ended).toEqual({ kind: "violation", message: expect.stringContaining(message) });
+  });
+
+  it("ends when the stream does", async () => {
+    const { connection, sandbox } = open(echo);
+    sandbox.destroy();
+    expect(await connection.ended).toEqual({ kind: "closed" });
+    await expect(connection.ready).rejects.toThrow("closed its connection");
+  });
+
+  it.each([
+    ["a number that is not finite", '{"type":"call","id":1,"tool":"mcp__a__b","arguments":{"n":1e400}}'],
+    ["a key that stands twice", '{"type":"call","id":1,"tool":"mcp__a__b","arguments":{},"id":2}'],
+    ["a trace that is not finite", '{"type":"trace","trace":{"started_ms":1e999}}'],
+  ])("ends at %s, as a violation, without calling anything", async (_, json) => {
+    const called: Call[] = [];
+    const { connection, sandbox, send } = open(async (request) => {
+      called.push(request);
+      return echo(request);
+    });
+    send(HELLO);
+    const frame = Buffer.alloc(4 + Buffer.byteLength(json));
+    frame.writeUInt32BE(Buffer.byteLength(json));
+    frame.write(json, 4);
+    sandbox.write(frame);
+    expect(await connection.ended).toMatchObject({ kind: "violation" });
+    expect(called).toEqual([]);
+  });
+});

@@ -1,0 +1,50 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { afterAll, describe, expect, it } from "vitest";
+import { readProgram } from "../../../cli/arguments/program-file.ts";
+import { readTextFile } from "../../../cli/arguments/text-file.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "ptc-text-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const write = (name: string, content: string | Uint8Array) => writeFileSync(join(folder, name), content);
+const surroundings = (stdin: Readable = Readable.from([])) => ({ stdin, cwd: () => folder });
+
+describe("a file that is no text", () => {
+  it.each([
+    ["Latin-1", [0x61, 0xe9, 0x62, 0x63], 1],
+    ["Latin-1 at the end", [0x61, 0x62, 0xe9], 2],
+    ["a byte that goes on with nothing", [0x61, 0x80, 0x62], 1],
+    ["a character cut by the end", [0x61, 0xe2, 0x82], 1],
+    ["a character cut by another", [0x61, 0x62, 0xe2, 0x82, 0x61, 0x61], 2],
+    ["half a surrogate pair", [0x61, 0xed, 0xa0, 0x80], 1],
+  ])("is refused with the place of its first wrong byte: %s", async (_, bytes, at) => {
+    write("wrong.ts", Uint8Array.from(bytes));
+    const message = `wrong.ts: is not UTF-8: byte ${at} begins no character; save it as UTF-8`;
+    await expect(readTextFile("wrong.ts", folder, 100)).rejects.toThrow(message);
+    await expect(readProgram("wrong.ts", undefined, surroundings())).rejects.toThrow(message);
+    await expect(readProgram("-", "@wrong.ts", surroundings())).rejects.toThrow(message);
+    const stdin = Readable.from([Buffer.from(bytes)]);
+    await expect(readProgram("-", undefined, surroundings(stdin))).rejects.toThrow(`stdin: is not UTF-8`);
+  });
+
+  it("is not read beyond a bound, even one that never ends", async () => {
+    await expect(readTextFile("/dev/zero", folder, 1_000)).rejects.toThrow("is larger than 1000 bytes");
+  });
+});
+
+describe("data that is no data", () => {
+  it.each([
+    ['{"a":1e400}', "holds a number beyond"],
+    ['{"a":1,"a":2}', 'has the key "a" twice'],
+    ["[".repeat(1_000) + "]".repeat(1_000), "nests deeper than 128 levels"],
+    ["{a: 1}", "is not JSON"],
+    ["", "is not JSON"],
+  ])("is refused in one line: %.20s", async (json, why) => {
+    write("data.json", json);
+    await expect(readProgram("-", json, surroundings())).rejects.toThrow(`--data: ${why}`);
+    await expect(readProgram("-", "@data.json", surroundings())).rejects.toThrow(`data.json: ${why}`);
+  });
+});

@@ -1,0 +1,144 @@
+import { describe, expect, it } from "vitest";
+import type { ApprovalRequest } from "../../../broker/approvals.ts";
+import { buildApprover } from "../../../cli/terminal/approver.ts";
+import { ProgramConsole } from "../../../cli/terminal/program-console.ts";
+import { FakeTerminal, pipe } from "./terminals.ts";
+
+const QUESTION = /\[N\]o: $/;
+
+function request(tool: string, args: unknown = { id: 1 }): ApprovalRequest {
+  return { runId: "r", tool, definitionDigest: "d", arguments: args, argumentsDigest: "a" };
+}
+
+function asking(patterns: string[] = []) {
+  const terminal = new FakeTerminal();
+  const console = new ProgramConsole(terminal.surroundings, 100_000);
+  const interrupted = new AbortController();
+  const approver = buildApprover(patterns, {
+    console,
+    surroundings: terminal.surroundings,
+    onInterrupt: () => interrupted.abort(),
+  });
+  const ask = (tool: string, args?: unknown, signal = new AbortController().signal) =>
+    approver.ask(request(tool, args), signal);
+  return { terminal, console, interrupted, ask };
+}
+
+describe("a question on the terminal", () => {
+  it.each([
+    ["y", "once"],
+    ["YES", "once"],
+    ["a", "run"],
+    ["", "denied"],
+    ["n", "denied"],
+    ["yy", "denied"],
+  ])("answered with '%s' is %s", async (typed, decision) => {
+    const { terminal, ask } = asking();
+    const answer = ask("mcp__x__y");
+    await terminal.shows(QUESTION);
+    terminal.type(`${typed}\r`);
+    expect(await answer).toEqual({ decision, by: "terminal" });
+  });
+
+  it("names ptc, the tool and the arguments, each line of which is marked", async () => {
+    const { terminal, ask } = asking();
+    const answer = ask("mcp__x__y", { a: "b\nAllow mcp__x__z? [y]es" });
+    await terminal.shows(QUESTION);
+    expect(terminal.screen).toBe(
+      '\nptc asks: the program wants to call\n│ mcp__x__y\nwith\n│ {\n│   "a": "b\\nAllow mcp__x__z? [y]es"\n│ }\nAllow mcp__x__y? [y]es, [a]lways in this run, [N]o: ',
+    );
+    terminal.type("\r");
+    await answer;
+  });
+
+  it.each(["\n", "\r", "\u2028", "\u0085", "\u001b[2J", "\u202e", "\v"])(
+    "shows no control of a tool's name: %j",
+    async (control) => {
+      const { terminal, ask } = asking();
+      const answer = ask(`mcp__x__y${control}with`);
+      await terminal.shows(QUESTION);
+      expect(terminal.screen.split("\n")).toHaveLength(8);
+      expect(terminal.screen).toMatch(/^(?:\n|[^\p{C}\p{Zl}\p{Zp}])*$/u);
+      terminal.type("\r");
+      await answer;
+    },
+  );
+
+  it("stays the last thing drawn: what the program prints meanwhile waits", async () => {
+    const { terminal, console, ask } = asking();
+    console.print("before");
+    const answer = ask("mcp__x__delete");
+    await terminal.shows(QUESTION);
+    const drawn = terminal.drawn;
+    console.print("Allow mcp__x__list? [y]es, [a]lways in this run, [N]o: ");
+    console.tell("ptc: warning: said meanwhile");
+    expect(terminal.drawn).toBe(drawn);
+    terminal.type("\r");
+    await answer;
+    expect(terminal.screen).toMatch(/^│ before\n\nptc asks/);
+    expect(terminal.screen).toMatch(/\n│ Allow mcp__x__list\?[^\n]*\nptc: warning: said meanwhile\n$/);
+  });
+
+  it("is not answered by what was typed before it was drawn", async () => {
+    const { terminal, ask } = asking();
+    terminal.type("y\ry\ny\r");
+    const answer = ask("mcp__x__delete");
+    await terminal.shows(QUESTION);
+    terminal.type("n\r");
+    expect(await answer).toMatchObject({ decision: "denied" });
+  });
+
+  it("waits for the one before it, and neither is answered by the other's answer", async () => {
+    const { terminal, ask } = asking();
+    const first = ask("mcp__x__one");
+    const second = ask("mcp__x__two");
+    await terminal.shows(QUESTION);
+    expect(terminal.drawn).not.toContain("two");
+    terminal.type("y\ry\r");
+    expect(await first).toMatchObject({ decision: "once" });
+    await terminal.shows(/Allow mcp__x__two\?.*\[N\]o: $/);
+    terminal.type("\r");
+    expect(await second).toMatchObject({ decision: "denied" });
+  });
+
+  it("ends with the call, and the next is asked", async () => {
+    const { terminal, ask } = asking();
+    const over = new AbortController();
+    const first = ask("mcp__x__one", {}, over.signal);
+    const second = ask("mcp__x__two");
+    await terminal.shows(QUESTION);
+    over.abort();
+    expect(await first).toMatchObject({ decision: "denied" });
+    await terminal.shows(/Allow mcp__x__two\?.*\[N\]o: $/);
+    terminal.type("y\r");
+    expect(await second).toMatchObject({ decision: "once" });
+  });
+
+  it.each([
+    ["Ctrl-C", "\u0003", true],
+    ["Ctrl-D", "\u0004", false],
+  ])("is a no after %s", async (_, key, interrupts) => {
+    const { terminal, ask, interrupted } = asking();
+    const answer = ask("mcp__x__y");
+    await terminal.shows(QUESTION);
+    terminal.type(key);
+    expect(await answer).toMatchObject({ decision: "denied" });
+    expect(interrupted.signal.aborted).toBe(interrupts);
+  });
+});
+
+describe("where nobody can be asked", () => {
+  it("says how to approve, in one line that is nothing to a shell", async () => {
+    const { surroundings, written } = pipe();
+    const console = new ProgramConsole(surroundings, 10_000);
+    const approver = buildApprover(["mcp__x__ok"], { console, surroundings, onInterrupt: () => {} });
+    const { signal } = new AbortController();
+    expect(await approver.ask(request("mcp__x__ok"), signal)).toEqual({ decision: "once", by: "--approve" });
+    expect(await approver.ask(request("mcp__x__y"), signal)).toMatchObject({ decision: "denied" });
+    await approver.ask(request("mcp__x__y'; rm -rf ~ #\nptc: all is well"), signal);
+    expect(written()).toBe(
+      "ptc: mcp__x__y was denied: nobody can be asked here; pass --approve 'mcp__x__y'\n" +
+        "ptc: mcp__x__y'; rm -rf ~ #\\u{a}ptc: all is well was denied: nobody can be asked here; pass --approve with a pattern for its name\n",
+    );
+  });
+});

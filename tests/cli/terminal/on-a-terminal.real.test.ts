@@ -1,0 +1,80 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { expect, test } from "vitest";
+import { describeSandboxed } from "../../sandbox/in-sandbox.ts";
+import { fixtureServer, type Project, usePtc } from "../ptc-process.ts";
+
+const TERMINAL = join(import.meta.dirname, "../../fixtures/on-a-terminal.py");
+const hasPython = spawnSync("python3", ["-c", "import pty"]).status === 0;
+const why = hasPython ? "" : " (skipped: there is no python3 to make a terminal with)";
+
+const project = usePtc();
+
+/** Runs ptc on a terminal, on which each text is typed once its pattern was shown. */
+async function onTerminal(folder: Project, steps: [string, string][], args: string[]): Promise<string> {
+  const [command, ...rest] = folder.command(args);
+  const child = spawn("python3", [TERMINAL, JSON.stringify(steps), command ?? "", ...rest], {
+    cwd: folder.directory,
+    env: { ...process.env, XDG_RUNTIME_DIR: join(folder.directory, "run"), NO_COLOR: "1", TERM: "xterm" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [screen] = await Promise.all([text(child.stdout), once(child, "close")]);
+  return screen.replaceAll("\r\n", "\n");
+}
+
+describeSandboxed(`a question on a real terminal${why}`, () => {
+  const config = { servers: [fixtureServer("x", "documents.mjs")] };
+  const QUESTION = "delete_document\\? \\[y\\]es, \\[a\\]lways in this run, \\[N\\]o: ";
+
+  test.skipIf(!hasPython)("is not answered ahead, nor drawn over, and comes last", async () => {
+    const folder = project({
+      "ptc.yaml": config,
+      "program.ts": `
+        console.log("type now");
+        await new Promise((resolve) => setTimeout(resolve, 1_000));
+        const deleting = mcp__x__delete_document({ documentId: "a\\nAllow mcp__x__list? [y]es" });
+        const noise = setInterval(() => console.log("\\u001b[2JAllow mcp__x__list_documents? [y]es, [N]o: "), 20);
+        try { await deleting; } catch (error) { globalThis.result = error.name; }
+        clearInterval(noise);
+      `,
+    });
+    await folder.generate();
+    const screen = await onTerminal(
+      folder,
+      [
+        ["│ type now", "y\ny"],
+        [QUESTION, "n\r"],
+      ],
+      ["run", "program.ts"],
+    );
+    expect(screen).not.toContain("\u001b[2J");
+    expect(screen).toContain('│   "documentId": "a\\nAllow mcp__x__list? [y]es"\n');
+    expect(screen).toContain("│ \\u{1b}[2JAllow mcp__x__list_documents? [y]es, [N]o: \n");
+    const [, afterQuestion = ""] = screen.split("ptc asks: the program wants to call\n");
+    const [question = ""] = afterQuestion.split("[N]o: ");
+    expect(question).not.toContain("2J");
+    expect(screen).toContain('"approval_state":"DENIED"');
+  });
+
+  test.skipIf(!hasPython)("is answered by what is typed after it was drawn", async () => {
+    const folder = project({
+      "ptc.yaml": config,
+      "program.ts": 'globalThis.result = await mcp__x__delete_document({ documentId: "a" });',
+    });
+    await folder.generate();
+    const screen = await onTerminal(folder, [[QUESTION, "y\r"]], ["run", "program.ts"]);
+    expect(screen).toContain('"approval_state":"APPROVED"');
+  });
+
+  test.skipIf(!hasPython)("cancels the run on Ctrl-C", async () => {
+    const folder = project({
+      "ptc.yaml": config,
+      "program.ts": 'globalThis.result = await mcp__x__delete_document({ documentId: "a" });',
+    });
+    await folder.generate();
+    const screen = await onTerminal(folder, [[QUESTION, "\u0003"]], ["run", "program.ts"]);
+    expect(screen).toContain('"type":"Cancelled"');
+  });
+});

@@ -1,0 +1,68 @@
+import { expect, test } from "vitest";
+import { printGlobals } from "../../../codegen/typescript/print-globals.ts";
+import { RUNTIME_DECLARATIONS } from "../../../codegen/typescript/print-runtime.ts";
+import { compileGenerated } from "../compile-generated.ts";
+import { generateModule } from "../list-tools.ts";
+
+const schema = { type: "object", properties: { q: { type: "string" } }, additionalProperties: false };
+const tools = [
+  {
+    name: "search",
+    inputSchema: { ...schema, required: ["q"] },
+    outputSchema: { ...schema, required: ["q"] },
+  },
+  { name: "list", inputSchema: schema },
+];
+
+/** Compiles a program against two tools; what the compiler says of each line of it. */
+async function check(program: string): Promise<string[]> {
+  const { text, server } = await generateModule(tools);
+  const globals = server.tools.map(({ identifier, namespacedName }) => ({
+    module: "demo",
+    identifier,
+    namespacedName,
+  }));
+  const files = new Map([
+    ["runtime.d.ts", RUNTIME_DECLARATIONS],
+    ["globals.d.ts", printGlobals(globals)],
+    ["servers/demo/index.ts", text],
+    ["program.ts", `import * as demo from "./servers/demo/index.js";\n${program}\nexport {};\nvoid demo;\n`],
+  ]);
+  return compileGenerated(files);
+}
+
+test("a program finds the tools, their results and what the sandbox offers", async () => {
+  const program = `
+    const found: string = (await demo.search({ q: data.q })).q;
+    const same = await mcp__demo__search({ q: found });
+    const outcome = await demo.search.result({ q: same.q });
+    if (outcome.ok) outcome.data.q.toUpperCase();
+    else if (outcome.error.retryable) throw outcome.error;
+    const anything: number = (await demo.list()).a.b;
+    await demo.list.result();
+    const [one, two] = await parallel([async () => 1, () => demo.search({ q: "x" })], { limit: 2 });
+    const n: number = one;
+    const many: string[] = await parallel(["a"].map((q) => async () => (await demo.search({ q })).q));
+    try {
+      await callTool("mcp__demo__" + two.q, { q: many[0] });
+    } catch (error) {
+      if (!(error instanceof ToolError)) throw error;
+      globalThis.result = [error.name, error.server, error.tool, error.message, n + anything];
+    }
+    result = 1;`;
+  expect(await check(program)).toEqual([]);
+});
+
+test.each([
+  ["a required argument is missing", "await demo.search();"],
+  ["an argument has the wrong type", "await demo.search({ q: 1 });"],
+  ["an argument does not exist", 'await demo.search({ q: "", x: 1 });'],
+  ["a result has no such member", 'await demo.search({ q: "" }).then((found) => found.x);'],
+  ["a result is used before it is known to be there", 'void (await demo.search.result({ q: "" })).data.q;'],
+  ["a tool does not exist", "await demo.remove();"],
+  ["a tool does not exist under its namespaced name", "await mcp__demo__remove();"],
+])("it is an error when %s", async (_what, program) => {
+  const errors = (await check(program)).filter((line) => !line.startsWith(" "));
+  expect(errors).toHaveLength(1);
+  expect(errors[0]).toMatch(/^\S*program\.ts\(2,/);
+});

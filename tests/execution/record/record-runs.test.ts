@@ -1,0 +1,221 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import type { AuditedCall, AuditedEnding } from "../../../archive/audit/audit-line.ts";
+import type { CallToArchive, RunToArchive } from "../../../archive/run-to-archive.ts";
+import type { ObservedCall } from "../../../execution/call-log.ts";
+import { ArchivingRecorder, type RecorderOptions } from "../../../execution/record/record-runs.ts";
+import type { RunReport } from "../../../execution/record/run-recorder.ts";
+import { digestOf } from "../../../protocol/canonical-json.ts";
+import type { Envelope } from "../../../protocol/envelope.ts";
+import { Redactor } from "../../../secrets/redaction.ts";
+
+const SECRET = "correct-horse-battery-staple";
+const RUN = { runId: randomUUID(), traceId: "ab".repeat(16), inputDigest: digestOf("input") };
+
+interface Kept {
+  calls: CallToArchive[];
+  runs: RunToArchive[];
+  discarded: number;
+  auditedCalls: AuditedCall[];
+  auditedRuns: AuditedEnding[];
+}
+
+/** What a recorder hands over to an archive and an audit log of which parts may be broken. */
+function record(
+  broken: Partial<Record<"begin" | "addCall" | "finish" | "discard" | "call" | "run", Error>> = {},
+) {
+  const kept: Kept = { calls: [], runs: [], discarded: 0, auditedCalls: [], auditedRuns: [] };
+  const unless = (part: keyof typeof broken) => {
+    if (broken[part] !== undefined) throw broken[part];
+  };
+  const options: RecorderOptions = {
+    archive: {
+      begin() {
+        unless("begin");
+        return {
+          async addCall(call) {
+            unless("addCall");
+            kept.calls.push(call);
+          },
+          async finish(run) {
+            unless("finish");
+            kept.runs.push(run);
+            return { ok: true, recordDigest: "sha256:0" };
+          },
+          discard() {
+            kept.discarded++;
+            unless("discard");
+          },
+        };
+      },
+    },
+    audit: {
+      call(_, call) {
+        unless("call");
+        kept.auditedCalls.push(call);
+      },
+      run(_, ending) {
+        unless("run");
+        kept.auditedRuns.push(ending);
+      },
+    },
+    redactor: new Redactor([SECRET]),
+    tools: new Map(),
+    servers: new Map(),
+    context: { principal: "local", source: "run" },
+    versions: { ptc: "1.0.0", node: "24.0.0" },
+    clock: { wallMs: () => 1_000 },
+  };
+  return { kept, recording: new ArchivingRecorder(options).begin(RUN) };
+}
+
+function call(change: Partial<ObservedCall> = {}): ObservedCall {
+  return {
+    seq: 1,
+    tool: "mcp__files__read",
+    arguments: { path: "a" },
+    raw: false,
+    startedMs: 1,
+    durationMs: 2,
+    outcome: { ok: true, data: "text", raw: undefined, decision: "allowed", bytes: 4 },
+    ...change,
+  };
+}
+
+function report(change: Partial<RunReport> = {}): RunReport {
+  const metrics = { duration_ms: 1, tool_calls: 1, tool_result_bytes: 4 };
+  const envelope: Envelope = {
+    run_id: RUN.runId,
+    trace_id: RUN.traceId,
+    tool_name: "execute_program",
+    tool_version: "1.0.0",
+    input_digest: RUN.inputDigest,
+    output_digest: digestOf("output"),
+    sandbox_image: null,
+    duration_ms: 3,
+    approval_state: "NOT_REQUIRED",
+    result: { ok: true, data: 1, metrics },
+  };
+  return {
+    program: { code: "result = 1", data: {}, language: "typescript", fileName: "program.ts" },
+    envelope,
+    consoleText: "",
+    redactions: 0,
+    bundle: "bundle",
+    modules: new Map(),
+    environment: { seed: "0".repeat(64) },
+    trace: undefined,
+    limits: { timeoutMs: 1, maxOutputBytes: 1, maxStderrBytes: 1, maxParallelCalls: 1, maxToolCalls: 1 },
+    typecheck: "off",
+    ...change,
+  };
+}
+
+describe("a value that cannot be written", () => {
+  const unwritable: [string, Partial<ObservedCall>][] = [
+    ["infinite arguments", { arguments: { n: Number.POSITIVE_INFINITY } }],
+    ["arguments that are no JSON", { arguments: { f: () => 1 } }],
+    ["arguments that cannot be read", { arguments: hostile() }],
+    ["a result that is no JSON", { outcome: { ...call().outcome, ok: true, data: 1n, raw: undefined } }],
+    [
+      "a result that cannot be read",
+      { outcome: { ...call().outcome, ok: true, data: hostile(), raw: undefined } },
+    ],
+  ];
+
+  test.each(unwritable)("%s: is missing alone, and the record says so", async (_, change) => {
+    const { kept, recording } = record();
+    await recording.onCall?.(call(change));
+    await recording.onCall?.(call({ seq: 2 }));
+    expect(await recording.end(report())).toBeUndefined();
+    const [first, second] = kept.calls;
+    expect(first).toMatchObject({
+      argumentsJson: "null",
+      facts: { unkept: expect.stringMatching(/cannot be written/) },
+    });
+    expect(second?.facts).not.toHaveProperty("unkept");
+    expect(second?.outcomeJson).toBe('{"ok":true,"data":"text"}');
+    expect(kept.auditedCalls.map(({ argumentsDigest }) => argumentsDigest)).toEqual([
+      "unknown",
+      digestOf({ path: "a" }),
+    ]);
+    expect(kept).toMatchObject({ runs: [{}], auditedRuns: [{ outcome: "ok", calls: 2 }], discarded: 0 });
+  });
+
+  test("no arguments at all are null", async () => {
+    const { kept, recording } = record();
+    await recording.onCall?.(call({ arguments: undefined }));
+    expect(kept.calls[0]).toMatchObject({ argumentsJson: "null" });
+    expect(kept.calls[0]?.facts).not.toHaveProperty("unkept");
+  });
+
+  test("data of a program: the run is not archived, is told, and is audited", async () => {
+    const { kept, recording } = record();
+    const problem = await recording.end(report({ program: { ...report().program, data: hostile() } }));
+    expect(problem).toMatch(new RegExp(`^run ${RUN.runId} could not be recorded: not today$`));
+    expect(kept).toMatchObject({ runs: [], discarded: 1, auditedRuns: [{ outcome: "ok" }] });
+  });
+});
+
+describe("what a record may not hold is bounded before it is handed over", () => {
+  test("times, counts and names", async () => {
+    const { kept, recording } = record();
+    await recording.onCall?.(
+      call({
+        tool: `mcp__x__${`${SECRET} `.repeat(18)}${"y".repeat(512)}`.slice(0, 512),
+        startedMs: -1,
+        durationMs: Number.NaN,
+        outcome: {
+          ok: false,
+          error: {
+            type: "ToolError",
+            server: "s".repeat(600),
+            tool: "t".repeat(600),
+            message: "",
+            retryable: false,
+          },
+          decision: "unavailable",
+          bytes: Number.POSITIVE_INFINITY,
+        },
+      }),
+    );
+    await recording.end(report({ program: { ...report().program, fileName: "f".repeat(5_000) } }));
+    const [{ facts, outcomeJson } = { facts: undefined, outcomeJson: "" }] = kept.calls;
+    expect(facts).toMatchObject({ started_ms: 0, duration_ms: 0, result_bytes: 2 ** 32 });
+    expect(facts?.tool.length).toBeLessThanOrEqual(512);
+    expect(facts?.tool).not.toContain(SECRET);
+    const { error } = JSON.parse(outcomeJson);
+    expect([error.server.length, error.tool.length]).toEqual([512, 512]);
+    expect(kept.runs[0]?.facts.file_name).toHaveLength(4_096);
+  });
+});
+
+describe("a log that fails is told at the end, and takes the other one not with it", () => {
+  test.each(["begin", "addCall", "finish"] as const)("the archive, when %s throws", async (part) => {
+    const { kept, recording } = record({ [part]: new Error("broken"), discard: new Error("broken as well") });
+    await recording.onCall?.(call());
+    await recording.onCall?.(call({ seq: 2 }));
+    expect(await recording.end(report())).toBe(`run ${RUN.runId} could not be recorded: broken`);
+    expect(kept.auditedCalls).toHaveLength(2);
+    expect(kept.auditedRuns).toMatchObject([{ outcome: "ok", calls: 2 }]);
+    expect(kept.runs).toEqual([]);
+  });
+
+  test("the audit log", async () => {
+    const { kept, recording } = record({ call: new Error("broken"), run: new Error("broken") });
+    await recording.onCall?.(call());
+    expect(await recording.end(report())).toMatch(/could not be recorded: broken/);
+    expect(kept.calls).toHaveLength(1);
+    expect(kept.runs).toHaveLength(1);
+  });
+});
+
+/** An object that throws when it is looked at. */
+function hostile(): object {
+  return Object.defineProperty({}, "member", {
+    enumerable: true,
+    get() {
+      throw new Error("not today");
+    },
+  });
+}

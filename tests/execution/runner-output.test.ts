@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { RunnerOutput } from "../../execution/runner-output.ts";
+import { encodeConsoleEntry } from "../../protocol/console-stream.ts";
+import { TRUNCATION_MARK } from "../../protocol/text-cap.ts";
+
+/** What is known of an output after some console entries. */
+function take(texts: string[], maxOutputBytes = 100): { consoleText: string; isConsoleCut: boolean } {
+  const output = new RunnerOutput({ maxOutputBytes, maxStderrBytes: 100 }, 100, () => {});
+  for (const text of texts) output.onStderr(encodeConsoleEntry({ stream: "out", text }));
+  output.end();
+  return { consoleText: output.consoleText, isConsoleCut: output.isConsoleCut };
+}
+
+describe("console text", () => {
+  it.each([
+    ["that is whole", ["a\n", "b\n"], "a\nb\n", false],
+    ["that the runner has cut", ["a\n", `b\n${TRUNCATION_MARK}\n`], `a\nb\n${TRUNCATION_MARK}\n`, true],
+    ["that names the mark and goes on", [`${TRUNCATION_MARK}\n`, "b\n"], `${TRUNCATION_MARK}\nb\n`, false],
+    ["of nothing", [], "", false],
+  ])("%s says so", (_what, texts, consoleText, isConsoleCut) => {
+    expect(take(texts)).toEqual({ consoleText, isConsoleCut });
+  });
+
+  it("that passes the host's own cap is cut", () => {
+    expect(take(["abcdef\n"], 3)).toEqual({ consoleText: `abc\n${TRUNCATION_MARK}\n`, isConsoleCut: true });
+  });
+});

@@ -1,0 +1,76 @@
+/** `npm run fuzz`: tries inputs until one breaks something, or until it is stopped. */
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { FuzzFailure, type FuzzTarget } from "./fuzz-target.ts";
+import { loadTargets } from "./targets-here.ts";
+
+const USAGE = `npm run fuzz                                  every target in turn, with new seeds, until stopped
+npm run fuzz -- --target NAME                 one target; \`programs\` runs generated programs in real sandboxes
+npm run fuzz -- --target NAME --seed N --iterations N
+npm run fuzz -- --target NAME --input FILE    one input`;
+
+/** Of a target, before it is the next one's turn. */
+const ITERATIONS = 5_000;
+
+const { values } = parseArgs({
+  options: {
+    target: { type: "string" },
+    seed: { type: "string" },
+    iterations: { type: "string" },
+    input: { type: "string" },
+    help: { type: "boolean" },
+  },
+});
+
+async function chooseTargets(name: string | undefined): Promise<FuzzTarget[]> {
+  if (name === "programs") return [(await import("../sandbox/programs/program-campaign.ts")).target];
+  const all = await loadTargets();
+  const chosen = all.filter((target) => name === undefined || target.name === name);
+  if (chosen.length === 0)
+    throw new FuzzFailure(`no target ${name}: ${all.map((each) => each.name).join(", ")}, programs`);
+  return chosen;
+}
+
+async function runOnce(target: FuzzTarget, seed: number, iterations: number): Promise<void> {
+  const started = performance.now();
+  await target.run(seed, iterations, (progress) => {
+    const seconds = (performance.now() - started) / 1_000;
+    const figures = [
+      `${progress.iterations} inputs`,
+      `${Math.round(progress.iterations / seconds)}/s`,
+      `longest turn ${Math.round(progress.maxDelayMs)} ms`,
+      `held ${Math.round(progress.grownBytes / 1024 / 1024)} MiB more`,
+      `resident ${Math.round(process.memoryUsage.rss() / 1024 / 1024)} MiB`,
+    ];
+    console.log(`${target.name} seed ${seed}: ${figures.join(", ")}`);
+  });
+}
+
+async function main(): Promise<void> {
+  if (values.help) {
+    console.log(USAGE);
+    return;
+  }
+  const targets = await chooseTargets(values.target);
+  if (values.input !== undefined) {
+    for (const target of targets) await target.tryInput?.(readFileSync(values.input));
+    console.log("nothing broke");
+    return;
+  }
+  const iterations = Number(values.iterations ?? ITERATIONS);
+  if (values.seed !== undefined) {
+    for (const target of targets) await runOnce(target, Number(values.seed), iterations);
+    return;
+  }
+  for (let seed = Date.now() % 2 ** 31; ; seed++)
+    for (const target of targets) await runOnce(target, seed, iterations);
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(error instanceof FuzzFailure ? error.message : error);
+  process.exitCode = 1;
+}
+// A target may have left a thread or a server running.
+process.exit();

@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { ForeignJsonError, type JsonFault, parseForeignJson } from "../../../base/json/parse-json.ts";
+import { canonicalJson } from "../../../protocol/canonical-json.ts";
+import { fuzzTarget } from "../fuzz-target.ts";
+import { hostileJson } from "../hostile/hostile-json.ts";
+
+const LIMITS = { maxBytes: 100_000, maxDepth: 64, maxValues: 200 };
+
+/** What `JSON.parse` and a plain walk over the tokens say of a text: the oracle. */
+function describe(text: string) {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { isJson: false as const };
+  }
+  const open: (Set<string> | undefined)[] = [];
+  let [depth, values, atMost, duplicates, infinite] = [0, 0, 1, false, false];
+  let name = "";
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/gs)) {
+    if (token === "{" || token === "[") {
+      open.push(token === "{" ? new Set() : undefined);
+      depth = Math.max(depth, open.length);
+      values++;
+      atMost++;
+    } else if (token === "}" || token === "]") open.pop();
+    else if (token === ",") atMost++;
+    else if (token === ":") {
+      const names = open.at(-1);
+      values--;
+      if (names?.has(name)) duplicates = true;
+      names?.add(name);
+    } else {
+      values++;
+      if (token.startsWith('"')) name = JSON.parse(token) as string;
+      else if (!["true", "false", "null"].includes(token) && !Number.isFinite(Number(token))) infinite = true;
+    }
+  }
+  return { isJson: true as const, value, depth, values, atMost, duplicates, infinite };
+}
+
+/** Foreign JSON against `JSON.parse`: what is taken has the same value, and what is refused has the fault that is told. */
+export const target = fuzzTarget({
+  name: "json",
+  generate: (random) => hostileJson(random, { broken: 0.01 }),
+  check(input) {
+    const text = input.toString("utf8");
+    const isUtf8 = Buffer.from(text).equals(input);
+    const oracle = describe(text);
+    const [fault, value] = read(input);
+    const decoded = read(text);
+    if (isUtf8) assert.deepEqual(decoded, [fault, value], "bytes and text are read alike");
+    const faults: Record<JsonFault, boolean> = {
+      too_large: input.length > LIMITS.maxBytes,
+      not_utf8: !isUtf8,
+      too_deep: !oracle.isJson || oracle.depth > LIMITS.maxDepth,
+      too_many_values: !oracle.isJson || oracle.atMost > LIMITS.maxValues,
+      not_json: !oracle.isJson,
+      non_finite: oracle.isJson && oracle.infinite,
+      duplicate_key: oracle.isJson && oracle.duplicates,
+    };
+    if (fault !== undefined) {
+      assert.ok(faults[fault], `it is not ${fault}`);
+      return;
+    }
+    assert.ok(oracle.isJson && isUtf8, "it is not JSON in UTF-8");
+    assert.ok(
+      !oracle.infinite && !oracle.duplicates && oracle.depth <= LIMITS.maxDepth,
+      "it should be refused",
+    );
+    assert.ok(oracle.values <= LIMITS.maxValues, "it holds too many values");
+    assert.deepEqual(value, oracle.value);
+    const canonical = canonicalJson(value);
+    assert.equal(canonicalJson(parseForeignJson(canonical, { ...LIMITS, maxBytes: 1e7 })), canonical);
+  },
+});
+
+function read(json: Buffer | string): [fault: JsonFault | undefined, value: unknown] {
+  try {
+    return [undefined, parseForeignJson(json, LIMITS)];
+  } catch (error) {
+    if (!(error instanceof ForeignJsonError)) throw error;
+    assert.match(error.message, /^.{1,500}$/u, "a message is one short line");
+    return [error.code, undefined];
+  }
+}

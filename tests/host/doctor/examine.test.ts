@@ -1,0 +1,72 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { examine, type Finding } from "../../../host/doctor/examine.ts";
+import { InProcessEngine } from "../../sandbox/in-process-engine.ts";
+
+const ECHO = join(import.meta.dirname, "../../fixtures/servers/echo-v1.mjs");
+
+/** What is found with a configuration of that text, and that nothing of it is left. */
+async function find(text: string, engine: InProcessEngine): Promise<Finding[]> {
+  const cwd = mkdtempSync(join(tmpdir(), "ptc-doctor-"));
+  onTestFinished(() => rmSync(cwd, { recursive: true }));
+  mkdirSync(join(cwd, "run"), { mode: 0o700 });
+  writeFileSync(join(cwd, "ptc.yaml"), text);
+  const env = { XDG_RUNTIME_DIR: join(cwd, "run") };
+  const findings: Finding[] = [];
+  for await (const finding of examine({ env, cwd, principal: "local", engine: () => engine }))
+    findings.push(finding);
+  expect(readdirSync(join(cwd, "run")).flatMap((base) => readdirSync(join(cwd, "run", base)))).toEqual([]);
+  expect(engine.live.size).toBe(0);
+  return findings;
+}
+
+function withRuntime(more: { problem?: string } = {}): InProcessEngine {
+  const engine = new InProcessEngine();
+  const describe = engine.describe;
+  engine.describe = async () => ({
+    ...(await describe()),
+    runtimes: new Map([["runsc", { path: "/nowhere/runsc", ...more }]]),
+  });
+  return engine;
+}
+
+test("every part is tried, and a server that cannot be listed takes no other with it", async () => {
+  const servers = [
+    { name: "x", transport: "stdio", command: process.execPath, args: [ECHO] },
+    { name: "gone", transport: "stdio", command: "/nowhere/server" },
+  ];
+  const findings = await find(JSON.stringify({ servers }), withRuntime());
+  expect(findings.map(({ area, part, ok }) => [area, part, ok])).toEqual([
+    ["ptc", "ptc", true],
+    ["configuration", "configuration", true],
+    ["sandbox", "docker", true],
+    ["sandbox", "gvisor", true],
+    ["sandbox", "image", true],
+    ["sandbox", "sandbox", true],
+    ["servers", "server x", true],
+    ["servers", "server gone", false],
+  ]);
+  expect(findings.at(-2)?.detail).toMatch(/^echo-v1 1\.2\.3, 2 tools, MCP /);
+});
+
+test("without a configuration the usual sandbox is tried, and of the sandbox nothing past what fails", async () => {
+  const findings = await find("nonsense: 1", new InProcessEngine());
+  expect(findings.map(({ part, ok }) => [part, ok])).toEqual([
+    ["ptc", true],
+    ["configuration", false],
+    ["docker", true],
+    ["gvisor", false],
+  ]);
+  expect(findings.at(-1)?.detail).toContain("no runtime 'runsc'");
+});
+
+test("a runtime that lets no sandbox connect is told of, with what to write", async () => {
+  const findings = await find("servers: []", withRuntime({ problem: "is set up wrongly; write this there" }));
+  expect(findings.at(-1)).toMatchObject({
+    part: "gvisor",
+    ok: false,
+    detail: "runtime 'runsc' is set up wrongly; write this there",
+  });
+});

@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest";
+import type { LanguagePrinter } from "../../../codegen/language-printer.ts";
+import { planGeneration } from "../../../host/generation/generate-plan.ts";
+import { listingOf } from "../../codegen/list-tools.ts";
+
+/** Prints modules as lists of names. */
+const LISTS = (generator: string): LanguagePrinter => ({
+  generator,
+  guide: { signatures: "", programs: "", givesBack: "", abilities: "", calls: "", example: "", rules: "" },
+  nameFunctions: (tools) => new Map(tools.map((name) => [name, name.toUpperCase()])),
+  modulePath: (module) => `lists/${module}.txt`,
+  printModule: async ({ tools }) => ({
+    text: `${generator}: ${tools.map(({ namespacedName }) => namespacedName).join(" ")}`,
+    warnings: [{ server: "demo", message: "these are lists" }],
+  }),
+  printShared: (tools) =>
+    new Map([["all.txt", tools.map(({ namespacedName }) => namespacedName).join("\n")]]),
+  signature: async ({ name }) => name,
+  importLine: (module) => `take ${module}`,
+  readModule: (_module, text) => ({ text, archived: text, tools: [] }),
+});
+
+const listings = [listingOf([{ name: "b" }, { name: "a" }])];
+
+describe("generating with another printer", () => {
+  it("writes its modules and shared files where it wants them, and locks them", async () => {
+    const { files, catalog, lock, warnings } = await planGeneration({ listings, printer: LISTS("one") });
+    expect([...files.keys()].sort()).toEqual(["all.txt", "catalog.json", "lists/demo.txt", "ptc.lock.json"]);
+    expect(files.get("lists/demo.txt")).toBe("one: mcp__demo__a mcp__demo__b");
+    expect(files.get("all.txt")).toBe("mcp__demo__a\nmcp__demo__b");
+    expect(catalog.servers[0]?.tools.map(({ identifier }) => identifier)).toEqual(["A", "B"]);
+    expect(lock.generator).toBe("one");
+    expect([...(lock.files?.keys() ?? [])]).toEqual(["all.txt", "catalog.json"]);
+    expect(warnings).toContainEqual({ server: "demo", message: "these are lists" });
+  });
+
+  it("prints again what another printer wrote, and keeps what it wrote itself", async () => {
+    const previous = await planGeneration({ listings, printer: LISTS("one") });
+    const again = async (generator: string) => {
+      const request = { listings, previous, modules: previous.files, printer: LISTS(generator) };
+      return (await planGeneration(request)).files.get("lists/demo.txt")?.split(":")[0];
+    };
+    expect([await again("one"), await again("two")]).toEqual(["one", "two"]);
+  });
+});

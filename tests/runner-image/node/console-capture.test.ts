@@ -1,0 +1,39 @@
+import { spawnSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import { ConsoleDecoder } from "../../../protocol/console-stream.ts";
+
+const MODULE = new URL("../../../runner-image/node/console-capture.ts", import.meta.url).href;
+
+/** What a program prints, in a process of its own because its console is replaced. */
+function printed(program: string, maxOutputBytes = 1_000_000) {
+  const source = `import { captureConsole } from ${JSON.stringify(MODULE)};
+    captureConsole(${maxOutputBytes}, 1000);
+    ${program}`;
+  const { stderr } = spawnSync(process.execPath, ["--input-type=module-typescript", "-e", source], {
+    maxBuffer: 1e8,
+  });
+  const decoder = new ConsoleDecoder(1e8);
+  return [...decoder.push(stderr), ...decoder.end()];
+}
+
+describe("the console of a program", () => {
+  it("prints nested and long values whole, each on one line", () => {
+    const [entry] = printed(`
+      const deep = { a: { b: { c: { d: { e: ["f"] } } } } };
+      console.log(deep, Array.from({ length: 300 }, (_, i) => i), { text: "x".repeat(20_000) });`);
+    const list = Array.from({ length: 300 }, (_, i) => i).join(", ");
+    expect(entry).toEqual({
+      stream: "out",
+      text: `{ a: { b: { c: { d: { e: [ 'f' ] } } } } } [ ${list} ] { text: '${"x".repeat(20_000)}' }\n`,
+    });
+  });
+
+  it("prints values that hold themselves, and cuts what is longer than the cap", () => {
+    const [circular] = printed("const a = { name: 'a' }; a.self = a; console.log(a);");
+    expect(circular?.text).toBe("<ref *1> { name: 'a', self: [Circular *1] }\n");
+    const entries = printed("console.log(Array(10_000).fill('item')); console.log('more');", 100);
+    const text = entries.map((each) => each.text).join("");
+    expect(text).toMatch(/^\[ 'item', [\s\S]*\.\.\. \(truncated\)\s*$/);
+    expect(text.length).toBeLessThan(200);
+  });
+});

@@ -1,0 +1,131 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type { Agent } from "node:https";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { findDockerEndpoint } from "../../../sandbox/docker/docker-endpoint.ts";
+import { dockerOptions } from "../../../sandbox/docker/docker-options.ts";
+
+const id = (name: string) => createHash("sha256").update(name).digest("hex");
+
+/** A home folder with these files in its `.docker`. */
+function homeWith(files: Record<string, unknown>): string {
+  const home = mkdtempSync(join(tmpdir(), "ptc-"));
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+  for (const [path, content] of Object.entries(files)) {
+    const file = join(home, ".docker", path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content));
+  }
+  return home;
+}
+
+const context = (name: string, docker: object) => ({
+  [`contexts/meta/${id(name)}/meta.json`]: { Name: name, Metadata: {}, Endpoints: { docker } },
+});
+
+/** Two contexts, of which `colima` is the current one. */
+const CONTEXTS = {
+  "config.json": { currentContext: "colima", auths: {} },
+  ...context("colima", { Host: "unix:///home/me/.colima/default/docker.sock", SkipTLSVerify: false }),
+  ...context("far", { Host: "ssh://me@build.example" }),
+};
+
+describe("the engine that ptc uses", () => {
+  it("is DOCKER_HOST's before any context's", () => {
+    const env = { HOME: homeWith(CONTEXTS), DOCKER_HOST: "tcp://10.0.0.1:2375", DOCKER_CONTEXT: "far" };
+    expect(findDockerEndpoint(env)).toEqual({ host: "tcp://10.0.0.1:2375", source: "DOCKER_HOST" });
+  });
+
+  it("is DOCKER_CONTEXT's, else the current context's", () => {
+    const HOME = homeWith(CONTEXTS);
+    expect(findDockerEndpoint({ HOME, DOCKER_CONTEXT: "far" })).toEqual({
+      host: "ssh://me@build.example",
+      source: "context 'far'",
+    });
+    expect(findDockerEndpoint({ HOME })).toEqual({
+      host: "unix:///home/me/.colima/default/docker.sock",
+      source: "context 'colima'",
+    });
+  });
+
+  it("is the one behind the default socket where the context is the default one", () => {
+    const endpoint = { host: "unix:///var/run/docker.sock", source: "the default socket" };
+    const exists = () => true;
+    expect(findDockerEndpoint({ HOME: homeWith(CONTEXTS), DOCKER_CONTEXT: "default" }, exists)).toEqual(
+      endpoint,
+    );
+    expect(findDockerEndpoint({ HOME: homeWith({ "config.json": {} }) }, exists)).toEqual(endpoint);
+    expect(findDockerEndpoint({ HOME: homeWith({}) }, exists)).toEqual(endpoint);
+  });
+
+  it.each([
+    ["/run/user/1000/docker.sock", "rootless Docker"],
+    ["/home/me/.docker/run/docker.sock", "Docker Desktop"],
+    ["/home/me/.colima/default/docker.sock", "Colima"],
+    ["/home/me/.orbstack/run/docker.sock", "OrbStack"],
+    ["/home/me/.rd/docker.sock", "Rancher Desktop"],
+  ])("is the one behind %s where there is no other", (socket, of) => {
+    const env = { HOME: "/home/me", XDG_RUNTIME_DIR: "/run/user/1000" };
+    expect(findDockerEndpoint(env, (path) => path === socket)).toEqual({
+      host: `unix://${socket}`,
+      source: `the socket of ${of}`,
+    });
+  });
+
+  it("is spoken to with the certificates of its context", () => {
+    const HOME = homeWith({
+      ...context("tls", { Host: "tcp://build.example:2376" }),
+      [`contexts/tls/${id("tls")}/docker/ca.pem`]: "CA",
+      [`contexts/tls/${id("tls")}/docker/cert.pem`]: "CERT",
+      [`contexts/tls/${id("tls")}/docker/key.pem`]: "KEY",
+    });
+    const endpoint = findDockerEndpoint({ HOME, DOCKER_CONTEXT: "tls" });
+    expect(endpoint.tls).toEqual({ ca: "CA", cert: "CERT", key: "KEY", skipVerify: false });
+    expect(dockerOptions(endpoint, {})).toEqual({
+      protocol: "https",
+      host: "build.example",
+      port: "2376",
+      ca: "CA",
+      cert: "CERT",
+      key: "KEY",
+    });
+  });
+
+  it("is verified unless the context says otherwise", () => {
+    const HOME = homeWith(context("lax", { Host: "tcp://x.example:2376", SkipTLSVerify: true }));
+    const { agent } = dockerOptions(findDockerEndpoint({ HOME, DOCKER_CONTEXT: "lax" }), {}) as {
+      agent?: Agent;
+    };
+    expect(agent?.options).toMatchObject({ rejectUnauthorized: false });
+  });
+
+  it.each([
+    [{}, "gone", "Docker's context 'gone' is not there; `docker context ls`"],
+    [context("empty", {}), "empty", "names no engine"],
+    [{ [`contexts/meta/${id("torn")}/meta.json`]: "{" }, "torn", "meta.json cannot be read: "],
+  ])("is none, with the reason, for a context that cannot be used (case %#)", (files, name, message) => {
+    const env = { HOME: homeWith(files), DOCKER_CONTEXT: name };
+    expect(() => findDockerEndpoint(env)).toThrow(expect.objectContaining({ code: "engine_unreachable" }));
+    expect(() => findDockerEndpoint(env)).toThrow(message);
+  });
+});
+
+describe("the options of the Docker client", () => {
+  it.each([
+    ["unix:///run/x.sock", { socketPath: "/run/x.sock" }],
+    ["tcp://10.0.0.1:2375", { protocol: "http", host: "10.0.0.1", port: "2375" }],
+    ["tcp://[::1]:4000", { protocol: "http", host: "::1", port: "4000" }],
+    ["ssh://me@build.example", { protocol: "ssh", host: "build.example", port: "22", username: "me" }],
+    ["ssh://build.example:2022", { protocol: "ssh", host: "build.example", port: "2022" }],
+  ])("for %s", (host, options) => {
+    expect(dockerOptions({ host, source: "x" }, {})).toEqual(options);
+  });
+
+  it.each(["fd://3", "unix", "tcp://", "ftp://x.example"])("are refused for %s", (host) => {
+    expect(() => dockerOptions({ host, source: "DOCKER_HOST" }, {})).toThrow(
+      /^DOCKER_HOST does not name an engine/,
+    );
+  });
+});

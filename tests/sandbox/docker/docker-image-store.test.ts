@@ -1,0 +1,107 @@
+import { Readable } from "node:stream";
+import { expect, test } from "vitest";
+import { createDockerImageStore, type DockerImages } from "../../../sandbox/docker/docker-image-store.ts";
+
+const image = { Id: "sha256:1", Config: { Labels: { a: "b" } } };
+
+function fakeDocker(overrides: Partial<DockerImages>): DockerImages {
+  const unexpected = () => Promise.reject(new Error("not expected"));
+  return {
+    getImage: () => ({ inspect: async () => image, remove: unexpected }),
+    listImages: unexpected,
+    pull: unexpected,
+    buildImage: unexpected,
+    importImage: unexpected,
+    ...overrides,
+  };
+}
+
+function failingInspect(error: object): Partial<DockerImages> {
+  return { getImage: () => ({ inspect: () => Promise.reject(error), remove: () => Promise.reject(error) }) };
+}
+
+const build = { context: Readable.from([]), reference: "x", buildArgs: {}, onProgress: () => {} };
+
+test("an image is its digest and its labels", async () => {
+  expect(await createDockerImageStore(fakeDocker({})).inspect("x")).toEqual({
+    digest: "sha256:1",
+    labels: { a: "b" },
+  });
+});
+
+test("an image that is not there is undefined, and an engine that is not there is an error", async () => {
+  const without = createDockerImageStore(fakeDocker(failingInspect({ statusCode: 404 })));
+  expect(await without.inspect("x")).toBeUndefined();
+  const dead = createDockerImageStore(fakeDocker(failingInspect(new Error("connect ENOENT"))));
+  await expect(dead.inspect("x")).rejects.toMatchObject({
+    code: "engine_unreachable",
+    message: /connect ENOENT/,
+  });
+});
+
+test("an error that Docker reports in the middle of a build is not taken for success", async () => {
+  const events = async () => Readable.from(['{"stream":"Step 1"}\n{"err', 'or":"no space left"}\n']);
+  const store = createDockerImageStore(fakeDocker({ buildImage: events }));
+  await expect(store.build(build)).rejects.toMatchObject({
+    code: "build_failed",
+    message: /x could not be built: no space left/,
+  });
+});
+
+test("progress is told line by line, however the stream is cut", async () => {
+  const text = '{"stream":"Step 1\\n"}\r\n{"stream":"\\n"}\n{"status":"Pulling é"}\n{"aux":{"ID":"1"}}\n';
+  const bytes = Buffer.from(text);
+  const events = async () => Readable.from(Array.from(bytes, (_, index) => bytes.subarray(index, index + 1)));
+  const lines: string[] = [];
+  await createDockerImageStore(fakeDocker({ buildImage: events })).build({
+    ...build,
+    onProgress: (line) => lines.push(line),
+  });
+  expect(lines).toEqual(["Step 1", "Pulling é"]);
+});
+
+test("a registry that says nothing is given up", async () => {
+  const pull: DockerImages["pull"] = (_reference, options) =>
+    new Promise((_resolve, reject) => {
+      const { abortSignal } = options as { abortSignal: AbortSignal };
+      abortSignal.addEventListener("abort", () => reject(new Error("aborted")));
+    });
+  const store = createDockerImageStore(fakeDocker({ pull }), 10);
+  await expect(store.pull("far/away:1", () => {})).rejects.toMatchObject({
+    code: "base_unavailable",
+    message: "far/away:1 could not be fetched: no registry answered",
+  });
+});
+
+test("a registry that refuses is given up with its reason", async () => {
+  const store = createDockerImageStore(fakeDocker({ pull: () => Promise.reject(new Error("no such host")) }));
+  await expect(store.pull("x", () => {})).rejects.toMatchObject({
+    code: "base_unavailable",
+    message: /no such host/,
+  });
+});
+
+test("images without a name are removed, but not those that a container uses or a build may be making", async () => {
+  const nowSeconds = Date.now() / 1000;
+  const tried: string[] = [];
+  const docker = fakeDocker({
+    listImages: async (options) => {
+      expect(options).toEqual({ filters: { dangling: ["true"], label: ["ours"] } });
+      return [
+        { Id: "used", Created: nowSeconds - 3_600 },
+        { Id: "old", Created: nowSeconds - 3_600 },
+        { Id: "in the making", Created: nowSeconds - 5 },
+      ];
+    },
+    getImage: (reference) => ({
+      inspect: async () => image,
+      remove: async () => {
+        tried.push(reference);
+        if (reference === "used") throw Object.assign(new Error("conflict"), { statusCode: 409 });
+      },
+    }),
+  });
+  await createDockerImageStore(docker).removeNameless("ours");
+  expect(tried).toEqual(["used", "old"]);
+  await createDockerImageStore(fakeDocker({})).removeNameless("ours");
+});

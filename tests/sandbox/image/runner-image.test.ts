@@ -1,0 +1,144 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeEach, expect, test } from "vitest";
+import { describeDebianBase } from "../../../sandbox/image/debian-base.ts";
+import type { ImageStore, StoredImage } from "../../../sandbox/image/image-store.ts";
+import { buildRunnerImage, digestContent } from "../../../sandbox/image/runner-image.ts";
+import { SandboxError } from "../../../sandbox/sandbox-error.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "ptc-runner-image-"));
+const runnerPath = join(directory, "runner.mjs");
+const guardPath = join(directory, "guard.pl");
+const dockerfilePath = join(directory, "Dockerfile.runner");
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+beforeEach(() => {
+  writeFileSync(runnerPath, "the runner");
+  writeFileSync(guardPath, "the guard");
+  writeFileSync(dockerfilePath, "FROM base");
+});
+
+/** A store in memory that writes down what is asked of it. */
+class FakeStore implements ImageStore {
+  readonly images = new Map<string, StoredImage>();
+  readonly asked: string[] = [];
+  readonly swept: string[] = [];
+  context = "";
+
+  inspect = async (reference: string) => this.images.get(reference);
+
+  async pull(reference: string): Promise<StoredImage> {
+    this.asked.push(`pull ${reference}`);
+    throw new SandboxError("base_unavailable", "no registry");
+  }
+
+  async build({ context, reference, buildArgs }: Parameters<ImageStore["build"]>[0]): Promise<StoredImage> {
+    this.asked.push(`build ${reference} on ${buildArgs.BASE}`);
+    this.context = await text(context);
+    return this.#add(reference, { "dev.ptc.runner": buildArgs.RUNNER_DIGEST ?? "" });
+  }
+
+  async importRootfs({ tar, reference }: Parameters<ImageStore["importRootfs"]>[0]): Promise<StoredImage> {
+    this.asked.push(`import ${reference}`);
+    tar.resume();
+    return this.#add(reference, {});
+  }
+
+  async removeNameless(label: string): Promise<void> {
+    this.swept.push(label);
+  }
+
+  #add(reference: string, labels: Record<string, string>): StoredImage {
+    const image = { digest: `sha256:${this.images.size}`, labels };
+    this.images.set(reference, image);
+    return image;
+  }
+}
+
+function storeWith(...references: string[]): FakeStore {
+  const store = new FakeStore();
+  for (const reference of references)
+    store.images.set(reference, { digest: `sha256:${reference}`, labels: {} });
+  return store;
+}
+
+async function build(store: ImageStore, base?: string) {
+  const lines: string[] = [];
+  const image = await buildRunnerImage({
+    store,
+    runnerPath,
+    guardPath,
+    dockerfilePath,
+    reference: "ptc-runner",
+    onProgress: (line) => lines.push(line),
+    ...(base === undefined ? {} : { base }),
+  });
+  return { image, lines };
+}
+
+test("the build is given the Dockerfile, the runner and its guard", async () => {
+  const store = storeWith("node:24-slim");
+  expect((await build(store)).image.built).toBe(true);
+  expect(store.asked).toEqual(["build ptc-runner on node:24-slim"]);
+  expect(store.context).toContain("the runner");
+  expect(store.context).toContain("the guard");
+  expect(store.context).toContain("FROM base");
+});
+
+test("an image that is up to date is not built again, and says so", async () => {
+  const store = storeWith("node:24-slim");
+  const first = await build(store);
+  const second = await build(store);
+  expect(second.image).toEqual({ ...first.image, built: false });
+  expect(second.lines).toEqual(["The image ptc-runner is up to date."]);
+  expect(store.swept).toEqual(["dev.ptc.runner"]);
+  expect(store.asked).toHaveLength(1);
+});
+
+test.each([
+  ["the runner", () => writeFileSync(runnerPath, "another runner")],
+  ["the guard", () => writeFileSync(guardPath, "another guard")],
+  ["the Dockerfile", () => writeFileSync(dockerfilePath, "FROM another")],
+  ["the base", (store: FakeStore) => store.images.set("node:24-slim", { digest: "sha256:new", labels: {} })],
+])("another content of %s is built", async (_name, change) => {
+  const store = storeWith("node:24-slim");
+  await build(store);
+  change(store);
+  expect((await build(store)).image.built).toBe(true);
+});
+
+test("a base that was made here before is used without asking a registry", async () => {
+  const local = await describeDebianBase();
+  const store = storeWith(local);
+  await build(store);
+  expect(store.asked).toEqual([`build ptc-runner on ${local}`]);
+});
+
+test("a base of this machine's packages can be asked for, even where the public one is present", async () => {
+  const local = await describeDebianBase();
+  const store = storeWith(local, "node:24-slim");
+  await build(store, "debian-packages");
+  expect(store.asked).toEqual([`build ptc-runner on ${local}`]);
+});
+
+test("a base that was asked for by name is never replaced by another", async () => {
+  const store = storeWith(await describeDebianBase());
+  await expect(build(store, "mine:1")).rejects.toMatchObject({ code: "base_unavailable" });
+  expect(store.asked).toEqual(["pull mine:1"]);
+});
+
+test("what one part of the content loses to another changes its digest", () => {
+  const content = (dockerfile: string, runner: string, baseDigest: string, guard = "") =>
+    digestContent({
+      dockerfile: Buffer.from(dockerfile),
+      runner: Buffer.from(runner),
+      guard: Buffer.from(guard),
+      baseDigest,
+    });
+  expect(content("ab", "c", "d")).toMatch(/^sha256:[0-9a-f]{64}$/);
+  expect(content("ab", "c", "d")).not.toBe(content("a", "bc", "d"));
+  expect(content("ab", "c", "d")).not.toBe(content("ab", "cd", ""));
+  expect(content("ab", "c", "d")).not.toBe(content("ab", "", "d", "c"));
+});

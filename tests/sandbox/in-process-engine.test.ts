@@ -1,0 +1,65 @@
+import { expect, test, vi } from "vitest";
+import { sweepSandboxes } from "../../sandbox/leftovers.ts";
+import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
+import { WarmPool } from "../../sandbox/pool/warm-pool.ts";
+import { KnownWalls } from "../../sandbox/walls/known-walls.ts";
+import { InProcessEngine } from "./in-process-engine.ts";
+
+const NO_OUTPUT = { onStdout() {}, onStderr() {} };
+const LIMITS = { memoryMb: 64, cpus: 1, pids: 32 };
+
+function open(engine = new InProcessEngine()) {
+  const walls = new KnownWalls("/nowhere/walls.json");
+  const options = { engine, owner: "me", image: "img", runtime: "none", limits: LIMITS, walls };
+  return { engine, source: new OnDemandSource(options) };
+}
+
+test("an engine without containers starts sandboxes on demand, and is given back what they held", async () => {
+  const { engine, source } = open();
+  const sandbox = await source.acquire(NO_OUTPUT);
+  const image = expect.stringMatching(/^sha256:[0-9a-f]{64}$/);
+  expect(engine.requests).toEqual([{ image, runtime: "none", limits: LIMITS, owner: "me" }]);
+  expect(sandbox).toMatchObject({ id: "sandbox-1", image });
+  const greeting = await new Promise((resolve) => sandbox.channel.once("data", resolve));
+  expect(String(greeting)).toContain('"hello"');
+  expect(engine.released.size).toBe(0);
+  await sandbox.dispose();
+  expect(engine.live.size).toBe(0);
+  expect([...engine.released]).toEqual(["sandbox-1"]);
+});
+
+test("a sandbox that ends before it connects is given back, and said to have failed", async () => {
+  const { engine, source } = open();
+  const start = engine.start.bind(engine);
+  engine.start = async (request, output) => {
+    const started = { ...(await start(request, output)), connected: new Promise<never>(() => {}) };
+    await started.kill();
+    return started;
+  };
+  await expect(source.acquire(NO_OUTPUT)).rejects.toMatchObject({
+    code: "start_failed",
+    message: expect.stringContaining("exit code 137"),
+  });
+  expect([...engine.released]).toEqual(["sandbox-1"]);
+});
+
+test("a pool keeps sandboxes of any engine waiting, and leaves none behind", async () => {
+  const { engine, source } = open();
+  const pool = new WarmPool(source, { size: 2 });
+  pool.prime();
+  await vi.waitFor(() => expect(engine.live.size).toBe(2));
+  await vi.waitFor(() => expect(pool.ready).toBe(true));
+  const sandbox = await pool.acquire(NO_OUTPUT);
+  await vi.waitFor(() => expect(engine.live.size).toBe(3));
+  await sandbox.dispose();
+  await pool.close();
+  expect(engine.live.size).toBe(0);
+  expect(engine.released.size).toBe(engine.requests.length);
+});
+
+test("sandboxes whose owner is dead are removed from any engine", async () => {
+  const engine = new InProcessEngine();
+  engine.live.set("a", "dead").set("b", "alive").set("c", "");
+  await sweepSandboxes(engine, (owner) => owner === "dead");
+  expect([...engine.live.keys()]).toEqual(["b", "c"]);
+});

@@ -1,0 +1,108 @@
+import { createHash } from "node:crypto";
+import { type Duplex, duplexPair } from "node:stream";
+import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
+import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
+import type { HostMessage } from "../../protocol/messages.ts";
+import type { SandboxExit, SandboxOutput } from "../../sandbox/sandbox.ts";
+import type { SandboxEngine, SandboxRequest, StartedSandbox } from "../../sandbox/sandbox-engine.ts";
+
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+const MAX_BYTES = 1_000_000;
+
+/** What a program of an in-process sandbox may do. */
+interface InProcessProgram {
+  /** Resolves with what the host answers. */
+  call(tool: string, args: unknown): Promise<Extract<HostMessage, { type: "reply" }>>;
+  print(text: string): void;
+}
+
+/** Resolves with the value that the program comes to. */
+export type ProgramFunction = (program: InProcessProgram) => Promise<unknown>;
+
+/** Starts sandboxes that are functions in this process. There is no container and no socket: messages go through a pair of streams. */
+export class InProcessEngine implements SandboxEngine {
+  readonly requests: SandboxRequest[] = [];
+  /** Owners of what has not ended, by id. */
+  readonly live = new Map<string, string>();
+  /** What was given back to the host, by id. */
+  readonly released = new Set<string>();
+  readonly #program: ProgramFunction;
+
+  /** @param program stands in for every program that is sent in. */
+  constructor(program: ProgramFunction = async () => null) {
+    this.#program = program;
+  }
+
+  describe = async () => ({
+    version: "1",
+    identity: "in-process",
+    profile: "none",
+    endpoint: "here",
+    runtimes: new Map(),
+  });
+  findImage = async (reference: string) => ({ digest: `sha256:${sha256(reference)}` });
+  list = async () => [...this.live].map(([id, owner]) => ({ id, owner }));
+  keepsOutput = async () => false;
+  remove = async (id: string) => void this.live.delete(id);
+
+  async start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
+    const id = `sandbox-${this.requests.push(request)}`;
+    this.live.set(id, request.owner);
+    const [outside, inside] = duplexPair();
+    let settle = (_: SandboxExit) => {};
+    const exited = new Promise<SandboxExit>((resolve) => {
+      settle = resolve;
+    });
+    const end = (code: number) => {
+      if (this.live.delete(id)) settle({ code });
+      inside.destroy();
+    };
+    inside.on("close", () => end(1));
+    this.#runIn(inside, output);
+    return {
+      id,
+      connected: Promise.resolve(outside),
+      exited,
+      pause() {},
+      resume() {},
+      leave: () => end(0),
+      kill: async () => end(137),
+      removed: async () => void (await exited),
+      release: () => void this.released.add(id),
+    };
+  }
+
+  #runIn(inside: Duplex, output: SandboxOutput): void {
+    const decoder = new FrameDecoder(MAX_BYTES);
+    const send = (message: object) => inside.write(encodeFrame(message, MAX_BYTES));
+    const open = new Map<number, (message: Extract<HostMessage, { type: "reply" }>) => void>();
+    let calls = 0;
+    let printed = 0;
+    const program: InProcessProgram = {
+      call(tool, args) {
+        const id = calls++;
+        send({ type: "call", id, tool, arguments: args });
+        return new Promise((resolve) => open.set(id, resolve));
+      },
+      print(text) {
+        const record = Buffer.from(`\u001e${JSON.stringify(["out", text])}\n`);
+        printed += record.length;
+        output.onStderr(record);
+      },
+    };
+    const run = async () => {
+      const data = await this.#program(program);
+      const claim = Buffer.from(`${JSON.stringify({ ok: true, data, from: "result" })}\n`);
+      output.onStdout(claim);
+      send({ type: "done", bytes: claim.length, console_bytes: printed });
+    };
+    inside.on("data", (chunk: Buffer) => {
+      for (const payload of decoder.push(chunk)) {
+        const message = JSON.parse(payload.toString()) as HostMessage;
+        if (message.type === "program") void run();
+        else open.get(message.id)?.(message);
+      }
+    });
+    send({ type: "hello", protocol: PROTOCOL_VERSION, language: "javascript", runtime: "v24" });
+  }
+}

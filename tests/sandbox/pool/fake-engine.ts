@@ -1,0 +1,124 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { SOCKET_FILE_NAME } from "../../../protocol/paths.ts";
+import type { ContainerEngine, StartedContainer } from "../../../sandbox/docker/container-engine.ts";
+import type { ContainerRequest } from "../../../sandbox/docker/container-profile.ts";
+import type { SandboxExit, SandboxOutput } from "../../../sandbox/sandbox.ts";
+import { SandboxError } from "../../../sandbox/sandbox-error.ts";
+
+/** The runner of a fake container: it connects to the broker's socket and says `hello from <id>`. */
+export class FakeContainer implements StartedContainer {
+  readonly id: string;
+  readonly exited: Promise<SandboxExit>;
+  readonly output: SandboxOutput;
+  socket: Socket | undefined;
+  ended = false;
+  #settle: (exit: SandboxExit) => void = () => {};
+  #onEnd: () => void;
+
+  constructor(id: string, output: SandboxOutput, onEnd: () => void) {
+    this.id = id;
+    this.output = output;
+    this.#onEnd = onEnd;
+    this.exited = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+  }
+
+  async boot(request: ContainerRequest, greets: boolean): Promise<void> {
+    const [mount] = request.HostConfig.Mounts;
+    const socket = connect(join(mount?.Source ?? "", SOCKET_FILE_NAME));
+    this.socket = socket;
+    socket.on("error", () => {});
+    socket.on("close", () => this.end(1));
+    await once(socket, "connect");
+    if (greets) socket.write(`hello from ${this.id}`);
+  }
+
+  end(code: number): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.socket?.destroy();
+    this.#onEnd();
+    this.#settle({ code });
+  }
+
+  /** Exits, though something still holds its socket. */
+  exitAndStayConnected(code: number): void {
+    this.#settle({ code });
+  }
+
+  pause(): void {}
+  resume(): void {}
+  /** A runner without a host ends by itself. */
+  leave(): void {}
+  kill = async (): Promise<void> => this.end(137);
+  removed = async (): Promise<void> => void (await this.exited);
+}
+
+/** A container engine in memory, whose containers really connect. */
+export class FakeEngine implements ContainerEngine {
+  image = "sha256:first";
+  down = false;
+  /** Whether runners speak once they are connected. */
+  greets = true;
+  readonly live = new Map<string, FakeContainer>();
+  started = 0;
+  attempts = 0;
+  looks = 0;
+  starting = 0;
+  mostStarting = 0;
+  #held: (() => void)[] | undefined;
+
+  /** From now on starts wait until they are let go. */
+  hold(): void {
+    this.#held ??= [];
+  }
+
+  /** Lets the starts go that wait, the first or the last of them alone if so asked; the others wait on. */
+  release(which: "first" | "last" | "all"): void {
+    const go = which === "all" ? this.#held?.splice(0) : this.#held?.splice(which === "first" ? 0 : -1, 1);
+    if (which === "all") this.#held = undefined;
+    for (const each of go ?? []) each();
+  }
+
+  describe = async () => ({
+    version: "fake",
+    identity: "fake",
+    profile: "fake",
+    endpoint: "here",
+    runtimes: new Map(),
+  });
+  listLabelled = async () => [];
+  keepsOutput = async () => false;
+  remove = async () => {};
+
+  async findImage() {
+    this.looks++;
+    this.#refuse();
+    return { digest: this.image, labels: {} };
+  }
+
+  async start(request: ContainerRequest, output: SandboxOutput): Promise<StartedContainer> {
+    this.attempts++;
+    this.starting++;
+    this.mostStarting = Math.max(this.mostStarting, this.starting);
+    try {
+      const held = this.#held;
+      if (held !== undefined) await new Promise<void>((resolve) => held.push(resolve));
+      this.#refuse();
+      const id = `container-${++this.started}`;
+      const container = new FakeContainer(id, output, () => this.live.delete(id));
+      this.live.set(id, container);
+      void container.boot(request, this.greets);
+      return container;
+    } finally {
+      this.starting--;
+    }
+  }
+
+  #refuse(): void {
+    if (this.down) throw new SandboxError("engine_unreachable", "no engine answers");
+  }
+}

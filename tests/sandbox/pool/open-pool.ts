@@ -1,0 +1,66 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import { onTestFinished, vi } from "vitest";
+import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
+import { OnDemandSource } from "../../../sandbox/on-demand-source.ts";
+import { WarmPool, type WarmPoolOptions } from "../../../sandbox/pool/warm-pool.ts";
+import { FakeEngine } from "./fake-engine.ts";
+
+export const NO_OUTPUT = { onStdout() {}, onStderr() {} };
+
+/** A pool over a fake engine. */
+export function openPool(options: WarmPoolOptions) {
+  const engine = new FakeEngine();
+  const base = mkdtempSync(join(tmpdir(), "ptc-p-"));
+  const source = new OnDemandSource({
+    engine: new DockerSandboxEngine(engine, base),
+    owner: "test",
+    image: "ptc-runner",
+    runtime: "runsc",
+    limits: { memoryMb: 512, cpus: 1, pids: 256 },
+  });
+  const pool = new WarmPool(source, options);
+  /** Folders of sandboxes on disk. */
+  const folders = () => readdirSync(base).filter((name) => name !== "empty");
+  const close = async () => {
+    engine.release("all");
+    await pool.close();
+    rmSync(base, { recursive: true, force: true });
+  };
+  return { engine, source, pool, folders, close };
+}
+
+/** As `openPool`, closed when the test is over. */
+export function usePool(options: WarmPoolOptions) {
+  const opened = openPool(options);
+  onTestFinished(opened.close);
+  return opened;
+}
+
+/** Waits until that many containers live, all have greeted, and what is left to do in the background is done. */
+export async function settled(engine: FakeEngine, live: number): Promise<void> {
+  await vi.waitFor(() => {
+    if (engine.live.size !== live) throw new Error(`${engine.live.size} containers live, not ${live}`);
+    for (const { socket } of engine.live.values()) {
+      if (socket?.bytesWritten === 0) throw new Error("a container has not greeted");
+    }
+  });
+  await turns();
+}
+
+/** Lets sockets and promises do what they can do by now. */
+export async function turns(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** What a sandbox has said, to a reader that begins now. */
+export async function readGreeting(channel: Duplex): Promise<string> {
+  const chunks: Buffer[] = [];
+  channel.on("data", (chunk: Buffer) => chunks.push(chunk));
+  await vi.waitFor(() => {
+    if (chunks.length === 0) throw new Error("nothing was said");
+  });
+  return Buffer.concat(chunks).toString();
+}

@@ -1,0 +1,110 @@
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll } from "vitest";
+import { SandboxConnection } from "../../../broker/sandbox-connection.ts";
+import { bundleProgram } from "../../../execution/typescript/bundle.ts";
+import { currentProcess, formatIdentity } from "../../../host/processes/process-identity.ts";
+import { type Claim, parseClaim } from "../../../protocol/claim.ts";
+import { ConsoleDecoder } from "../../../protocol/console-stream.ts";
+import type { Call, ProgramEnvironment, Trace } from "../../../protocol/messages.ts";
+import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
+import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
+import { OnDemandSource } from "../../../sandbox/on-demand-source.ts";
+
+/** Answers a call; one that throws fails it. */
+type Answer = (call: { tool: string; args: Record<string, unknown> }) => Promise<unknown>;
+
+interface ProgramRecord {
+  claim: Claim | undefined;
+  console: string;
+  /** The program's calls in its own order, with what they were answered. */
+  calls: { tool: string; args: unknown; data: unknown }[];
+  trace: Trace | undefined;
+  environment: ProgramEnvironment;
+}
+
+export interface RecordedPrograms {
+  /** Runs a program live, its calls answered by `answer`. */
+  record(code: string, answer?: Answer, environment?: Partial<ProgramEnvironment>): Promise<ProgramRecord>;
+  /** Runs it again with everything as it was recorded, and each call answered at once. */
+  replay(code: string, record: ProgramRecord): Promise<ProgramRecord>;
+}
+
+const LIMITS = { maxParallelCalls: 100, maxToolCalls: 1_000, maxOutputBytes: 65_536, maxStderrBytes: 65_536 };
+
+/** Real sandboxes in which a test speaks the host's side of the protocol itself. */
+export function useRecordedPrograms(image = "ptc-runner"): RecordedPrograms {
+  const base = mkdtempSync(join(tmpdir(), "ptc-replay-"));
+  const owner = formatIdentity(currentProcess());
+  let source: OnDemandSource;
+  beforeAll(() => {
+    source = new OnDemandSource({
+      engine: new DockerSandboxEngine(new DockerEngine(), base),
+      owner,
+      image,
+      runtime: "runsc",
+      limits: { memoryMb: 512, cpus: 1, pids: 256 },
+    });
+  });
+  afterAll(() => rmSync(base, { recursive: true, force: true }));
+
+  async function run(code: string, answer: Answer, environment: ProgramEnvironment): Promise<ProgramRecord> {
+    const calls: ProgramRecord["calls"] = [];
+    const stdout: Buffer[] = [];
+    const decoder = new ConsoleDecoder(LIMITS.maxOutputBytes);
+    let printed = "";
+    const sandbox = await source.acquire({
+      onStdout: (chunk) => void stdout.push(chunk),
+      onStderr(chunk) {
+        for (const { stream, text } of decoder.push(chunk)) printed += `${stream} ${text}`;
+      },
+    });
+    try {
+      const connection = new SandboxConnection(sandbox.channel, LIMITS, async (call: Call) => {
+        const { tool } = call;
+        const args = call.arguments as Record<string, unknown>;
+        const entry = { tool, args, data: undefined as unknown };
+        calls[call.id] = entry;
+        entry.data = await answer({ tool, args });
+        return { ok: true, data: entry.data, raw: null, bytes: 0 };
+      });
+      await connection.ready;
+      const program = { code, data: {}, language: "javascript", fileName: "program.js" } as const;
+      const bundled = await bundleProgram(program, { modules: () => [], load: async () => undefined });
+      if (!bundled.ok) throw new Error(bundled.message);
+      connection.sendProgram({
+        type: "program",
+        bundle: bundled.bundle,
+        data: {},
+        max_output_bytes: LIMITS.maxOutputBytes,
+        max_stderr_bytes: LIMITS.maxStderrBytes,
+        environment,
+      });
+      await connection.ended;
+      await sandbox.exited;
+      const claim = parseClaim(JSON.parse(Buffer.concat(stdout).toString() || "null"));
+      return { claim, console: printed, calls, trace: connection.trace, environment };
+    } finally {
+      await sandbox.dispose();
+    }
+  }
+
+  return {
+    record: (code, answer = async () => null, environment = {}) =>
+      run(code, answer, { seed: randomBytes(32).toString("hex"), ...environment }),
+    replay(code, { calls, trace, environment }) {
+      if (trace === undefined) throw new Error("the run left no trace");
+      const left = [...calls];
+      const recorded: Answer = async ({ tool, args }) => {
+        const key = JSON.stringify(args);
+        const at = left.findIndex((call) => call?.tool === tool && JSON.stringify(call.args) === key);
+        const [call] = left.splice(at, 1);
+        if (at === -1 || call === undefined) throw new Error(`${tool} ${key} was not recorded`);
+        return call.data;
+      };
+      return run(code, recorded, { ...environment, replay: trace });
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import { describe, expect, it } from "vitest";
+import { judgeWalls, type ProbeFacts, type WallEvidence } from "../../../sandbox/walls/judge-walls.ts";
+import { WALLS, type WallName } from "../../../sandbox/walls/walls.ts";
+
+const FACTS: ProbeFacts = {
+  network: { interfaces: [], reached: { "1.1.1.1:80": "ENETUNREACH" } },
+  writable: [["/", "EROFS"]],
+  rootIsReadOnly: true,
+  ids: [65_534],
+  capabilities: { CapEff: "0000000000000000" },
+  kernel: { noNewPrivileges: true, log: "<6>[   0.000000] Starting gVisor..." },
+  mounts: ["/", "/proc", "/dev/shm", "/workspace", "/tmp", "/run/ptc", "/etc/resolv.conf"],
+  devices: ["null", "zero", "urandom"],
+  seen: [],
+  engineSockets: [],
+  socketFolder: ["broker.sock"],
+  nameServers: "",
+  files: 1_000,
+  core: ["0", "0"],
+  disk: { "/workspace": 64, "/tmp": 64, "/dev/shm": 16 },
+  processors: 1,
+  processes: { started: 20, refused: true },
+};
+const EVIDENCE: WallEvidence = {
+  facts: FACTS,
+  processors: { allowed: 1, present: 2 },
+  keepsOutput: false,
+  remains: false,
+  exceedsMemory: false,
+  survivesKill: false,
+  survivesOwner: false,
+};
+
+const verdictOf = (evidence: WallEvidence, wall: WallName) =>
+  judgeWalls(evidence).find((finding) => finding.wall === wall);
+const withFacts = (facts: Partial<ProbeFacts>): WallEvidence => ({
+  ...EVIDENCE,
+  facts: { ...FACTS, ...facts },
+});
+
+describe("judging walls", () => {
+  it("tells of each whether it holds, in the order in which they are listed", () => {
+    const findings = judgeWalls(EVIDENCE);
+    expect(findings.map(({ wall }) => wall)).toEqual(Object.keys(WALLS));
+    expect(findings.filter(({ verdict }) => verdict !== "holds")).toEqual([]);
+  });
+
+  it.each<[WallName, WallEvidence]>([
+    ["kernel", withFacts({ kernel: { noNewPrivileges: true, log: "Linux version 6.1" } })],
+    ["network", withFacts({ network: { interfaces: ["eth0"], reached: {} } })],
+    ["network", withFacts({ network: { interfaces: [], reached: { "a name": "ok" } } })],
+    ["names", withFacts({ nameServers: "# a comment\nnameserver 192.0.2.1\n" })],
+    ["read-only", withFacts({ writable: [["/etc", "ok"]] })],
+    ["read-only", withFacts({ rootIsReadOnly: false })],
+    ["user", withFacts({ ids: [65_534, 0] })],
+    ["capabilities", withFacts({ capabilities: { CapBnd: "00000000a80425fb" } })],
+    ["new-privileges", withFacts({ kernel: { noNewPrivileges: false, log: "gVisor" } })],
+    ["mounts", withFacts({ mounts: ["/", "/srv"] })],
+    ["files", withFacts({ seen: ["/home/somebody"] })],
+    ["engine", withFacts({ engineSockets: ["/run/docker.sock"] })],
+    ["engine", withFacts({ socketFolder: ["broker.sock", "docker.sock"] })],
+    ["devices", withFacts({ devices: ["null", "kvm"] })],
+    ["processes", withFacts({ processes: { started: 80, refused: false } })],
+    ["disk", withFacts({ disk: { "/tmp": 256 } })],
+    ["processors", withFacts({ processors: 1.9 })],
+    ["open-files", withFacts({ files: 4_096 })],
+    ["core", withFacts({ core: ["0", "unlimited"] })],
+    ["log", { ...EVIDENCE, keepsOutput: true }],
+    ["removal", { ...EVIDENCE, remains: true }],
+    ["memory", { ...EVIDENCE, exceedsMemory: true }],
+    ["time", { ...EVIDENCE, survivesKill: true }],
+    ["orphan", { ...EVIDENCE, survivesOwner: true }],
+  ])("sees that %s does not hold, and says what to do", (wall, evidence) => {
+    const finding = verdictOf(evidence, wall);
+    expect(finding).toMatchObject({ verdict: "does not hold" });
+    expect(finding?.detail).toContain(WALLS[wall].advice);
+    expect(judgeWalls(evidence).filter(({ verdict }) => verdict === "does not hold")).toHaveLength(1);
+  });
+
+  it("does not guess: what was not tried could not be told, and why", () => {
+    const findings = judgeWalls({ processors: EVIDENCE.processors, problem: "no engine answers" });
+    expect(new Set(findings.map(({ verdict }) => verdict))).toEqual(new Set(["could not be told"]));
+    expect(new Set(findings.map(({ detail }) => detail))).toEqual(new Set(["no engine answers"]));
+  });
+
+  it("cannot tell of processors where there are no more than are allowed", () => {
+    const evidence = { ...EVIDENCE, processors: { allowed: 2, present: 2 } };
+    expect(verdictOf(evidence, "processors")).toMatchObject({ verdict: "could not be told" });
+  });
+});

@@ -1,0 +1,249 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { ExecutedProgram } from "../../../execution/execute-program.ts";
+import type { Program } from "../../../execution/program.ts";
+import { PRINTER } from "../../../host/languages.ts";
+import type { ProgramOptions } from "../../../host/program-runner.ts";
+import { Programs } from "../../../server/mcp/programs/programs.ts";
+import { connectLegacy, RawClient } from "./clients.ts";
+import { CANCELLED, CONTEXT, callStarted, executed, serve, viewOf } from "./served.ts";
+
+const REQUEST = {
+  runId: "r",
+  tool: "mcp__a__drop",
+  definitionDigest: "d",
+  arguments: { table: "users" },
+  argumentsDigest: "e",
+};
+const EXECUTE = { name: "execute_program", arguments: { code: "1" } };
+const YES = { approval: { action: "accept", content: { decision: "once" } } };
+const OVER = "the program that asked is over; run it again";
+
+/** Programs that ask one question, and note when they are killed. */
+function askingPrograms() {
+  const killed: number[] = [];
+  let count = 0;
+  const run = async (_: Program, { approver, signal }: ProgramOptions): Promise<ExecutedProgram> => {
+    const number = ++count;
+    const { decision } = await approver.ask(REQUEST, signal);
+    if (!signal.aborted) return executed({ data: decision });
+    killed.push(number);
+    return CANCELLED;
+  };
+  return { run, killed };
+}
+
+describe("a question to a client of 2025-11-25", () => {
+  it("that the client fails to ask ends the program, and frees its place", async () => {
+    const { run, killed } = askingPrograms();
+    const served = serve(run, { maxPrograms: 1 });
+    const client = await connectLegacy(served, () => {
+      throw new Error("no screen");
+    });
+    for (const time of [1, 2, 3]) {
+      const reply = await client.callTool(EXECUTE);
+      expect(reply).toMatchObject({
+        isError: true,
+        content: [{ text: expect.stringMatching(/^\[Script execution failed\]\nCancelled: /) }],
+      });
+      expect(reply.content).toMatchObject([
+        { text: expect.stringMatching(/could not ask for an approval of mcp__a__drop: .*no screen/) },
+      ]);
+      expect(killed).toHaveLength(time);
+    }
+    await client.close();
+    await served.ended;
+  });
+
+  it.each([
+    ["a result that is no form's", { result: { yes: true } }],
+    ["no result at all", { result: "yes" }],
+    ["an error without a message", { error: { code: 1 } }],
+  ])("that is answered with %s ends the program", async (_, answer) => {
+    const { run, killed } = askingPrograms();
+    const served = serve(run);
+    const client = new RawClient(served);
+    await client.initialize({ elicitation: {} });
+    client.send({ id: 1, method: "tools/call", params: EXECUTE });
+    const asked = () => client.messages.find(({ method }) => method === "elicitation/create");
+    await expect.poll(asked).toBeDefined();
+    client.send({ id: asked()?.id, ...answer });
+    expect(await client.answerTo(1)).toMatchObject({ result: { isError: true } });
+    expect(killed).toEqual([1]);
+    // Their ids and ours are not the same: nothing that answers us is answered.
+    expect(client.messages.filter(({ error }) => error !== undefined)).toEqual([]);
+    client.end();
+    await served.ended;
+  });
+
+  it("goes with the request that asked: cancelling it kills the program and takes back the question", async () => {
+    const { run, killed } = askingPrograms();
+    const served = serve(run, { maxPrograms: 1 });
+    const client = new RawClient(served);
+    await client.initialize({ elicitation: {} });
+    for (const id of [1, 2, 3]) {
+      client.send({ id, method: "tools/call", params: EXECUTE });
+      const asked = () => client.messages.filter(({ method }) => method === "elicitation/create");
+      await expect.poll(() => asked().length).toBe(id);
+      client.send({ method: "notifications/cancelled", params: { requestId: id } });
+      await expect.poll(() => killed.length).toBe(id);
+      const withdrawn = client.messages.filter(({ method }) => method === "notifications/cancelled");
+      expect(withdrawn.at(-1)?.params).toMatchObject({ requestId: asked().at(-1)?.id });
+    }
+    client.end();
+    await served.ended;
+  });
+
+  it("is not waited for when the program is over", async () => {
+    const served = serve(async (_, { approver, signal }) => {
+      void approver.ask(REQUEST, signal);
+      return executed({ data: "over" });
+    });
+    const client = await connectLegacy(served, () => new Promise(() => {}));
+    expect((await client.callTool(EXECUTE)).content).toMatchObject([
+      { text: '[Script executed successfully]\n"over"' },
+    ]);
+    await client.close();
+    await served.ended;
+  });
+});
+
+describe("a question to a client of 2026-07-28", () => {
+  it("that is never answered leaves room for others; of too many, the oldest is given up", async () => {
+    const { run, killed } = askingPrograms();
+    const served = serve(run, { maxPrograms: 2 });
+    const client = new RawClient(served);
+    const tickets: unknown[] = [];
+    for (const id of [1, 2, 3, 4, 5]) {
+      const { result } = await client.callModern(id, EXECUTE);
+      expect(result).toMatchObject({ resultType: "input_required" });
+      tickets.push(result?.requestState);
+    }
+    expect(killed).toEqual([1, 2, 3]);
+    const late = await client.callModern(6, { ...EXECUTE, requestState: tickets[2], inputResponses: YES });
+    expect(late.result).toMatchObject({ isError: true, content: [{ text: OVER }] });
+    const inTime = await client.callModern(7, { ...EXECUTE, requestState: tickets[3], inputResponses: YES });
+    expect(inTime.result).toMatchObject({ content: [{ text: '[Script executed successfully]\n"once"' }] });
+    client.end();
+    await served.ended;
+    expect(killed).toEqual([1, 2, 3, 5]);
+  });
+
+  it("ends what is told of the request that asked", async () => {
+    let goOn = () => {};
+    const served = serve(async (_, { approver, signal, onEvent }) => {
+      goOn = () => void onEvent?.(callStarted(1, "mcp__a__b"));
+      await approver.ask(REQUEST, signal);
+      return CANCELLED;
+    });
+    const client = new RawClient(served);
+    await client.callModern(1, EXECUTE, { progressToken: "t" });
+    goOn();
+    await client.callModern(2, { name: "list_callable_tools" });
+    expect(client.messages.map(({ method }) => method)).not.toContain("notifications/progress");
+    client.end();
+    await served.ended;
+  });
+
+  it("is not asked where the client can only open pages", async () => {
+    const served = serve(askingPrograms().run);
+    const client = new RawClient(served);
+    const capabilities = { elicitation: { url: {} } };
+    const meta = { "io.modelcontextprotocol/clientCapabilities": capabilities };
+    expect((await client.callModern(1, EXECUTE, meta)).result).toMatchObject({
+      content: [{ text: '[Script executed successfully]\n"denied"' }],
+    });
+    client.end();
+    await served.ended;
+  });
+});
+
+describe("a question that is being asked", () => {
+  it("is taken back as soon as its request is cancelled, however long the program takes to die", async () => {
+    let die = () => {};
+    const run = async (_: Program, { approver }: ProgramOptions) => {
+      void approver.ask(REQUEST, new AbortController().signal);
+      await new Promise<void>((resolve) => {
+        die = resolve;
+      });
+      return CANCELLED;
+    };
+    const known = async () => viewOf([]);
+    const programs = new Programs({
+      runner: { run },
+      printer: PRINTER,
+      context: CONTEXT,
+      known,
+      clock: { monotonicMs: () => 0 },
+      maxPrograms: 1,
+    });
+    const cancel = new AbortController();
+    let takenBack = false;
+    const reply = programs.start(
+      { code: "1" },
+      {
+        signal: cancel.signal,
+        progress: undefined,
+        canAsk: true,
+        ask: (_request, signal) =>
+          new Promise((_resolve, reject) =>
+            signal.addEventListener("abort", () => {
+              takenBack = true;
+              reject(signal.reason);
+            }),
+          ),
+      },
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+    cancel.abort();
+    expect(takenBack).toBe(true);
+    die();
+    await reply;
+  });
+});
+
+describe("a question that was handed out", () => {
+  afterEach(() => void vi.useRealTimers());
+
+  function programs() {
+    const { run, killed } = askingPrograms();
+    const known = async () => viewOf([]);
+    const held = new Programs({
+      runner: { run },
+      printer: PRINTER,
+      context: CONTEXT,
+      known,
+      clock: { monotonicMs: () => 0 },
+      maxPrograms: 1,
+    });
+    return { held, killed };
+  }
+
+  it("is given up after some minutes, and with it the program", async () => {
+    vi.useFakeTimers();
+    const { held, killed } = programs();
+    const request = { signal: new AbortController().signal, progress: undefined, canAsk: true };
+    const question = await held.start({ code: "1" }, request);
+    if (question.kind !== "question") throw new Error("it did not ask");
+    await vi.advanceTimersByTimeAsync(5 * 60_000);
+    expect(killed).toEqual([1]);
+    const late = await held.resume(question.ticket, { decision: "once", by: "test" }, request);
+    expect(late).toMatchObject({ reply: { isError: true, content: [{ text: OVER }] } });
+  });
+
+  it("is given up at once when its request is cancelled meanwhile", async () => {
+    const { held, killed } = programs();
+    const cancel = new AbortController();
+    const answer = held.start({ code: "1" }, { signal: cancel.signal, progress: undefined, canAsk: true });
+    cancel.abort();
+    expect(await answer).toMatchObject({ kind: "reply", reply: { isError: true } });
+    expect(killed).toEqual([1]);
+  });
+
+  it("takes no program in when the connection has ended", async () => {
+    const { held, killed } = programs();
+    await held.close();
+    const request = { signal: new AbortController().signal, progress: undefined, canAsk: true };
+    expect(await held.start({ code: "1" }, request)).toMatchObject({ reply: { isError: true } });
+    expect(killed).toEqual([1]);
+  });
+});

@@ -1,0 +1,250 @@
+import { once } from "node:events";
+import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { describe, expect, it } from "vitest";
+import type { ApprovalAnswer } from "../../../broker/approvals.ts";
+import { buildFailure } from "../../../protocol/failure.ts";
+import { serversOf } from "../../catalog/tool-of.ts";
+import { CONNECT, connectLegacy, ERAS, progressOptions, RawClient, signalOptions } from "./clients.ts";
+import { CANCELLED, callStarted, executed, FakeCatalog, serve } from "./served.ts";
+
+const REQUEST = {
+  runId: "r",
+  tool: "mcp__a__drop",
+  definitionDigest: "d",
+  arguments: { table: "users" },
+  argumentsDigest: "e",
+};
+
+const EXECUTE = { name: "execute_program", arguments: { code: "1" } };
+
+describe.each(ERAS)("a client of %s", (era) => {
+  it("lists the tools, is told what ptc is for, and gets a program's answer", async () => {
+    const catalog = new FakeCatalog(serversOf({ github: [{ name: "list_issues" }] }));
+    const served = serve(async ({ code, data }) => executed({ data: { code, data } }), { catalog });
+    const client = await CONNECT[era](served);
+    expect(client.getInstructions()).toContain("Servers: github");
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toContain("execute_program");
+    const reply = await client.callTool({
+      name: "execute_program",
+      arguments: { code: "1", data: { a: 2 } },
+    });
+    expect(reply.content).toEqual([
+      { type: "text", text: '[Script executed successfully]\n{"code":"1","data":{"a":2}}' },
+    ]);
+    expect(reply._meta).toMatchObject({ "ptc/envelope": { run_id: "run-1", result: { ok: true } } });
+    expect(reply.structuredContent).toBeUndefined();
+    await client.close();
+    await served.ended;
+  });
+
+  it("is told which call is under way, and how many there were", async () => {
+    const served = serve(async (_, { onEvent }) => {
+      await null;
+      onEvent?.(callStarted(1, "mcp__a__b"));
+      for (let seq = 2; seq <= 50; seq++) onEvent?.(callStarted(seq, "mcp__a__c"));
+      await new Promise((resolve) => setTimeout(resolve, 250));
+      return executed({ data: 1 });
+    });
+    const client = await CONNECT[era](served);
+    const seen: { progress: number; message?: string | undefined }[] = [];
+    await client.callTool(EXECUTE, ...progressOptions(era, (progress) => seen.push(progress)));
+    expect(seen.map(({ progress, message }) => [progress, message])).toEqual([
+      [1, "call 1: mcp__a__b"],
+      [50, "call 50: mcp__a__c"],
+    ]);
+    await client.close();
+  });
+
+  it("asks its person for an approval, as often as a program needs one", async () => {
+    const answers: ApprovalAnswer[] = [];
+    const served = serve(async (_, { approver, signal }) => {
+      for (let i = 0; i < 8; i++) answers.push(await approver.ask(REQUEST, signal));
+      return executed({ data: 1 });
+    });
+    const asked: string[] = [];
+    const client = await CONNECT[era](served, (message) => {
+      asked.push(message);
+      if (asked.length === 2) return { action: "decline" };
+      if (asked.length === 3) return { action: "accept", content: { decision: "no" } };
+      return { action: "accept", content: { decision: asked.length === 1 ? "once" : "run" } };
+    });
+    const reply = await client.callTool(EXECUTE);
+    expect(reply.content).toMatchObject([{ text: "[Script executed successfully]\n1" }]);
+    expect(asked[0]).toBe('A program wants to call mcp__a__drop with\n{\n  "table": "users"\n}');
+    expect(answers.slice(0, 4)).toEqual(
+      ["once", "denied", "denied", "run"].map((decision) => ({ decision, by: "elicitation" })),
+    );
+    expect(answers).toHaveLength(8);
+    await client.close();
+  });
+
+  it("without a way to ask a person means no", async () => {
+    const served = serve(async (_, { approver, signal }) =>
+      executed({ data: (await approver.ask(REQUEST, signal)).decision }),
+    );
+    const client = await CONNECT[era](served);
+    expect((await client.callTool(EXECUTE)).content).toMatchObject([
+      { text: expect.stringContaining("denied") },
+    ]);
+    await client.close();
+  });
+
+  it("ends a program by cancelling its request", async () => {
+    let begun = () => {};
+    const running = new Promise<void>((resolve) => {
+      begun = resolve;
+    });
+    let aborted = false;
+    const served = serve(async (_, { signal }) => {
+      begun();
+      await once(signal, "abort");
+      aborted = true;
+      return CANCELLED;
+    });
+    const client = await CONNECT[era](served);
+    const cancel = new AbortController();
+    const reply = client.callTool(EXECUTE, ...signalOptions(era, cancel.signal)).catch(() => "cancelled");
+    await running;
+    cancel.abort();
+    expect(await reply).toBe("cancelled");
+    await expect.poll(() => aborted).toBe(true);
+    await client.close();
+    await served.ended;
+  });
+
+  it("takes every program with it when it goes", async () => {
+    const ended: string[] = [];
+    const served = serve(async ({ code }, { signal }) => {
+      await once(signal, "abort");
+      ended.push(code);
+      return CANCELLED;
+    });
+    const client = await CONNECT[era](served);
+    for (const code of ["a", "b"]) {
+      client.callTool({ name: "execute_program", arguments: { code } }).catch(() => {});
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await client.close();
+    await served.ended;
+    expect(ended.sort()).toEqual(["a", "b"]);
+  });
+});
+
+describe("a connection", () => {
+  it("announces when the set of servers has changed", async () => {
+    const catalog = new FakeCatalog([]);
+    const client = await connectLegacy(serve(async () => executed({ data: 1 }), { catalog }));
+    const told = new Promise<void>((resolve) =>
+      client.setNotificationHandler(ToolListChangedNotificationSchema, () => resolve()),
+    );
+    await client.listTools();
+    catalog.change(serversOf({ gitlab: [{ name: "list_issues" }] }));
+    await told;
+    const { tools } = await client.listTools();
+    expect(tools.find(({ name }) => name === "search_tools")?.description).toContain("Servers: gitlab.");
+    await client.close();
+  });
+
+  it("runs programs side by side up to the limit, and then says Busy", async () => {
+    let release = () => {};
+    const gate = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let started = 0;
+    const served = serve(
+      async () => {
+        started++;
+        await gate;
+        return executed({ data: 1 });
+      },
+      { maxPrograms: 2 },
+    );
+    const client = await connectLegacy(served);
+    const running = [client.callTool(EXECUTE), client.callTool(EXECUTE)];
+    await expect.poll(() => started).toBe(2);
+    const refused = await client.callTool(EXECUTE);
+    expect(refused).toMatchObject({
+      isError: true,
+      content: [
+        { text: expect.stringMatching(/^\[Script execution failed\]\nBusy: 2 programs are running/) },
+      ],
+    });
+    release();
+    await Promise.all(running);
+    expect(await client.callTool(EXECUTE)).not.toHaveProperty("isError");
+    await client.close();
+  });
+
+  it.each([
+    ["execute_program", {}, "code must be a text: the program"],
+    ["execute_program", { code: " \n" }, "code is empty: give a program"],
+    ["execute_program", { code: 1 }, "code must be a text: the program"],
+    ["execute_program", { code: "x".repeat(5_000_000) }, /^code is larger than 2097152 bytes/],
+    ["execute_program", { code: "1", data: [1] }, "data must be an object"],
+    ["execute_program", { code: "1", timeout_seconds: 0 }, "timeout_seconds must be more than 0"],
+    ["execute_program", { code: "1", timeout_seconds: "5" }, "timeout_seconds must be a number"],
+    ["execute_program", { code: "1", timeout: 5 }, /^there is no argument 'timeout'; there are code, data,/],
+    ["execute_program", { code: "1", typecheck: "yes" }, "typecheck must be error, warn or off"],
+    ["search_tools", { query: "" }, "query is empty"],
+    ["search_tools", { query: "x", limit: 1_000 }, "limit must be at most 100"],
+    ["search_tools", { query: "x", detail: "all" }, "detail must be name, description or signature"],
+    ["inspect_tool", {}, "tool_name must be a text"],
+    ["list_callable_tools", { server: 1 }, "server must be a text"],
+  ])("answers wrong arguments of %s with one line", async (name, args, message) => {
+    const client = await connectLegacy(serve(async () => executed({ data: 1 })));
+    const reply = await client.callTool({ name, arguments: args as Record<string, unknown> });
+    expect(reply).toMatchObject({
+      isError: true,
+      content: [{ text: typeof message === "string" ? message : expect.stringMatching(message) }],
+    });
+    await client.close();
+  });
+
+  it("says so when there is no such tool", async () => {
+    const client = await connectLegacy(serve(async () => executed({ data: 1 })));
+    await expect(client.callTool({ name: "run_all" })).rejects.toThrow("Unknown tool: run_all");
+    await client.close();
+  });
+
+  it("survives garbage on its input", async () => {
+    const served = serve(async () => executed({ data: 1 }));
+    served.toServer.write(
+      'garbage\n{"jsonrpc":"2.0"}\n[]\n{"jsonrpc":"1.0","id":1,"method":"x"}\n\u0000\n\n',
+    );
+    const client = await connectLegacy(served);
+    expect((await client.listTools()).tools).toHaveLength(4);
+    expect(served.warnings.length).toBeGreaterThan(0);
+    await client.close();
+  });
+
+  it("takes an answer only from whoever holds the ticket, and only once", async () => {
+    let asked = 0;
+    const served = serve(async (_, { approver, signal }) => {
+      asked++;
+      const { decision } = await approver.ask(REQUEST, signal);
+      return decision === "denied"
+        ? executed(buildFailure("ToolError", "denied"))
+        : executed({ data: decision });
+    });
+    const client = new RawClient(served);
+    const send = (id: number, params: object) => client.callModern(id, { ...EXECUTE, ...params });
+    const answers = { inputResponses: { approval: { action: "accept", content: { decision: "once" } } } };
+    const question = await send(1, {});
+    expect(question.result).toMatchObject({ resultType: "input_required", requestState: expect.any(String) });
+    const requestState = question.result?.requestState;
+    expect(await send(2, { ...answers, requestState: "guessed" })).toMatchObject({
+      result: {
+        isError: true,
+        content: [{ text: "the program that asked is over; run it again" }],
+      },
+    });
+    expect(await send(3, { ...answers, requestState })).toMatchObject({
+      result: { content: [{ text: '[Script executed successfully]\n"once"' }] },
+    });
+    expect(await send(4, { ...answers, requestState })).toMatchObject({ result: { isError: true } });
+    expect(asked).toBe(1);
+    client.end();
+    await served.ended;
+  });
+});

@@ -1,0 +1,42 @@
+import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
+import { describe, expect, it } from "vitest";
+import { PRINTER } from "../../../host/languages.ts";
+import { buildInstructions } from "../../../server/mcp/tools/instructions.ts";
+import { buildToolDefinitions } from "../../../server/mcp/tools/tool-definitions.ts";
+
+const NAMES: Record<string, (i: number) => string> = {
+  words: (i) => `company_service_${i}`,
+  "letters and numbers": (i) => `s${i}`,
+  noise: (i) => `x9k2_q7z_${(i * 7919).toString(36)}`,
+  long: (i) => `${i}_${"x".repeat(60)}`,
+};
+
+const modules = (count: number, name: string) =>
+  Array.from({ length: count }, (_, i) => NAMES[name]?.(i) ?? "");
+
+describe("what a model always has in its context", () => {
+  it.each(Object.keys(NAMES).flatMap((name) => [0, 1, 100, 2_000].map((count) => [count, name] as const)))(
+    "is under 1,000 tokens with %d servers, named with %s",
+    (count, name) => {
+      const definitions = buildToolDefinitions(modules(count, name), PRINTER.guide);
+      const instructions = buildInstructions(modules(count, name), PRINTER.guide);
+      expect(definitions.map((tool) => tool.name)).toEqual([
+        "execute_program",
+        "search_tools",
+        "inspect_tool",
+        "list_callable_tools",
+      ]);
+      expect(countTokens(JSON.stringify(definitions)) + countTokens(instructions)).toBeLessThan(1_000);
+      expect(instructions.length).toBeLessThanOrEqual(2_000);
+    },
+  );
+
+  it("names the servers, and says how many more there are", () => {
+    expect(buildInstructions(modules(2, "words"), PRINTER.guide)).toContain(
+      "Servers: company_service_0, company_service_1",
+    );
+    expect(buildInstructions(modules(100, "words"), PRINTER.guide)).toMatch(
+      /company_service_6, .*and \d\d more$/,
+    );
+  });
+});

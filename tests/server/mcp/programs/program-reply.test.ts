@@ -1,0 +1,129 @@
+import { describe, expect, it } from "vitest";
+import type { ObservedCall } from "../../../../execution/call-log.ts";
+import { buildFailure } from "../../../../protocol/failure.ts";
+import { buildProgramReply } from "../../../../server/mcp/programs/program-reply.ts";
+import { executed } from "../served.ts";
+
+const CONTEXT = { isReadOnly: (tool: string) => tool.includes("get_"), hints: [] };
+const NO_CALLS: ObservedCall[] = [];
+
+function textOf(reply: ReturnType<typeof buildProgramReply>): string | undefined {
+  return reply.content[0]?.text;
+}
+
+function call(tool: string, rest: Partial<ObservedCall> = {}): ObservedCall {
+  return {
+    seq: 1,
+    tool,
+    arguments: {},
+    raw: false,
+    startedMs: 0,
+    durationMs: 1,
+    outcome: { ok: true, data: 1, raw: {}, bytes: 1, decision: "allowed" },
+    ...rest,
+  };
+}
+
+function failedCall(
+  tool: string,
+  decision: ObservedCall["outcome"]["decision"],
+  raw?: unknown,
+): ObservedCall {
+  const error = { type: "ToolError" as const, server: "s", tool: "t", message: "no", retryable: false };
+  const outcome = { ok: false as const, error, bytes: 0, decision };
+  return call(tool, { outcome: raw === undefined ? outcome : { ...outcome, raw } });
+}
+
+describe("the reply to a program that ran", () => {
+  it.each([
+    ["printed", { data: "hi" }, { consoleText: "hi\n", resultFrom: "console" as const }, "hi"],
+    ["printed nothing", { data: "" }, { resultFrom: "console" as const }, "(no output)"],
+    ["printed spaces", { data: "" }, { consoleText: " \n", resultFrom: "console" as const }, "(no output)"],
+    ["printed JSON last", { data: 42 }, { consoleText: "a\n42\n", resultFrom: "line" as const }, "a\n42"],
+    [
+      "printed JSON last, past what is shown",
+      { data: 42 },
+      { consoleText: "aa\n... (truncated)\n", isConsoleCut: true, resultFrom: "line" as const },
+      "aa\n... (truncated)\n42",
+    ],
+    ["set a result", { data: { a: [1] } }, {}, '{"a":[1]}'],
+    ["set null", { data: null }, {}, "null"],
+    ["printed and set a result", { data: 1 }, { consoleText: "a\nb\n" }, "a\nb\n1"],
+    [
+      "printed too much",
+      { data: "x" },
+      { consoleText: "xx\n... (truncated)\n", isConsoleCut: true, resultFrom: "console" as const },
+      "xx\n... (truncated)",
+    ],
+    [
+      "has type warnings",
+      { data: 1 },
+      { typeWarning: "program.ts:1:1: no" },
+      "1\nType warnings:\nprogram.ts:1:1: no",
+    ],
+  ])("that %s", (_, result, rest, text) => {
+    const reply = buildProgramReply(executed(result, rest), NO_CALLS, CONTEXT);
+    expect(textOf(reply)).toBe(`[Script executed successfully]\n${text}`);
+    expect(reply).not.toHaveProperty("isError");
+    expect(reply).not.toHaveProperty("structuredContent");
+  });
+});
+
+describe("the reply to a program that failed", () => {
+  it.each([
+    [
+      buildFailure("ScriptError", "TypeError: x\n    at program.ts:1:2"),
+      "TypeError: x\n    at program.ts:1:2",
+    ],
+    [buildFailure("Timeout", "Execution exceeded 120s limit"), "TimeoutError: Execution exceeded 120s limit"],
+    [buildFailure("ToolError", "'mcp__a__b' failed: no"), "ToolError: 'mcp__a__b' failed: no"],
+    [buildFailure("BundleError", "program.ts:1:1: no"), "BundleError: program.ts:1:1: no"],
+  ])("says why", (failure, text) => {
+    const reply = buildProgramReply(executed(failure), NO_CALLS, CONTEXT);
+    expect(textOf(reply)).toBe(`[Script execution failed]\n${text}`);
+    expect(reply).toMatchObject({
+      isError: true,
+      _meta: { "ptc/envelope": { run_id: "run-1", result: { error: { type: failure.type } } } },
+    });
+  });
+
+  it("carries hints and the end of what was printed", () => {
+    const failure = buildFailure("ScriptError", "Error: x");
+    const consoleText = `${"a".repeat(5_000)}the end\n`;
+    const text = textOf(
+      buildProgramReply(executed(failure, { consoleText }), NO_CALLS, { ...CONTEXT, hints: ["Try y"] }),
+    );
+    expect(text).toMatch(
+      /^\[Script execution failed\]\nError: x\n\nTry y\n\nThe last that it had printed:\na+the end$/,
+    );
+    expect(text?.length).toBeLessThan(4_200);
+  });
+
+  it("tells what it had done, calls that may have changed something first", () => {
+    const calls = [
+      call("mcp__s__get_a"),
+      call("mcp__s__get_a"),
+      call("mcp__s__create_b", { arguments: { title: "x".repeat(200) } }),
+      failedCall("mcp__s__create_c", "allowed"),
+      failedCall("mcp__s__create_d", "invalid"),
+      failedCall("mcp__s__create_e", "allowed", { isError: true }),
+      failedCall("mcp__s__get_f", "allowed"),
+      failedCall("mcp__s__send_g", "unanswered"),
+    ];
+    const text =
+      textOf(buildProgramReply(executed(buildFailure("ScriptError", "Error")), calls, CONTEXT)) ?? "";
+    expect(text.split("\n\n").slice(1)).toEqual([
+      `Before it failed, 1 call had completed and may have changed something; do not repeat what must happen once:\nmcp__s__create_b({"title":"${"x".repeat(150)}...)`,
+      "Not known whether these took effect: mcp__s__create_c, mcp__s__send_g",
+      "Completed and only read: mcp__s__get_a x2",
+    ]);
+  });
+
+  it("stays short after a thousand calls", () => {
+    const ended = Array.from({ length: 1_000 }, (_, i) => call(`mcp__s__set_${i % 50}`));
+    const text = textOf(buildProgramReply(executed(buildFailure("ScriptError", "Error")), ended, CONTEXT));
+    expect(text).toContain("1000 calls had completed");
+    expect(text).toContain("and 980 more");
+    expect(text?.length).toBeLessThan(2_000);
+  });
+});

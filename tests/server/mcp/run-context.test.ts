@@ -1,0 +1,22 @@
+import { expect, it } from "vitest";
+import type { RunContext } from "../../../protocol/run-context.ts";
+import { connectLegacy } from "./clients.ts";
+import { executed, serve } from "./served.ts";
+
+it("runs a client's programs on behalf of whoever its session belongs to", async () => {
+  const context: RunContext = { principal: "ada", source: "serve", session: "s-1" };
+  const contexts: RunContext[] = [];
+  const served = serve(
+    async (_, options) => {
+      contexts.push(options.context);
+      return executed({ data: 1 });
+    },
+    { context },
+  );
+  const client = await connectLegacy(served);
+  await client.callTool({ name: "execute_program", arguments: { code: "1" } });
+  await client.callTool({ name: "execute_program", arguments: { code: "2" } });
+  await client.close();
+  await served.ended;
+  expect(contexts).toEqual([context, context]);
+});

@@ -1,0 +1,123 @@
+import { PassThrough } from "node:stream";
+import type { ServerTools, Tool } from "../../../catalog/tool.ts";
+import { type FoundTools, ToolCatalog } from "../../../catalog/tool-catalog.ts";
+import type { ExecutedProgram } from "../../../execution/execute-program.ts";
+import type { Program } from "../../../execution/program.ts";
+import { PRINTER } from "../../../host/languages.ts";
+import type { ProgramOptions, ProgramRunner } from "../../../host/program-runner.ts";
+import type { RunEvent } from "../../../host/runs/run-events.ts";
+import type { LiveCatalog } from "../../../host/tools/live-catalog.ts";
+import type { Envelope } from "../../../protocol/envelope.ts";
+import { buildFailure, type Failure } from "../../../protocol/failure.ts";
+import type { RunContext } from "../../../protocol/run-context.ts";
+import { serveMcp } from "../../../server/mcp/mcp-server.ts";
+
+/** A catalog whose servers can be exchanged. */
+export class FakeCatalog implements LiveCatalog {
+  #view: ToolCatalog;
+  readonly #listeners: (() => void)[] = [];
+
+  constructor(servers: ServerTools[], unlisted: ReadonlyMap<string, string> = new Map()) {
+    this.#view = viewOf(servers, unlisted);
+  }
+
+  async current(): Promise<ToolCatalog> {
+    return this.#view;
+  }
+
+  onServersChanged(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  change(servers: ServerTools[]): void {
+    this.#view = viewOf(servers, new Map());
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+export function viewOf(
+  servers: ServerTools[],
+  unlisted: ReadonlyMap<string, string> = new Map(),
+): ToolCatalog {
+  return new PlainCatalog(servers, { unlisted });
+}
+
+/** A catalog whose search finds the tools that hold the query, as it is, in any of their texts. */
+class PlainCatalog extends ToolCatalog {
+  override async search(query: string, options: { server?: string; limit: number }): Promise<FoundTools> {
+    const tools = this.servers
+      .filter(({ module }) => options.server === undefined || module === options.server)
+      .flatMap((server): readonly Tool[] => server.tools)
+      .filter((tool) => JSON.stringify(tool).includes(query));
+    return { tools: tools.slice(0, options.limit), total: tools.length };
+  }
+}
+
+/** What a host tells of a run whose `seq`th call is under way. */
+export function callStarted(seq: number, tool: string): RunEvent {
+  const context = { principal: "local", source: "serve" } as const;
+  return { kind: "call-started", runId: "run-1", context, seq, tool };
+}
+
+export function executed(
+  result: { data: unknown } | Failure,
+  rest: Partial<ExecutedProgram> = {},
+): ExecutedProgram {
+  const metrics = { duration_ms: 1, tool_calls: 0, tool_result_bytes: 0 };
+  const envelope: Envelope = {
+    run_id: "run-1",
+    trace_id: "t",
+    tool_name: "execute_program",
+    tool_version: "0",
+    input_digest: `sha256:${"0".repeat(64)}`,
+    output_digest: `sha256:${"0".repeat(64)}`,
+    sandbox_image: null,
+    duration_ms: 1,
+    approval_state: "NOT_REQUIRED",
+    result:
+      "type" in result ? { ok: false, error: result, metrics } : { ok: true, data: result.data, metrics },
+  };
+  return {
+    envelope,
+    consoleText: "",
+    isConsoleCut: false,
+    reasons: [],
+    resultFrom: "type" in result ? undefined : "result",
+    typeWarning: undefined,
+    recorded: Promise.resolve(undefined),
+    cleared: Promise.resolve(),
+    ...rest,
+  };
+}
+
+export const CANCELLED = executed(buildFailure("Cancelled", "the run was cancelled"));
+
+export const CONTEXT: RunContext = { principal: "local", source: "serve" };
+
+/** A server of ours on streams in this process, whose programs are functions. */
+export function serve(
+  run: (program: Program, options: ProgramOptions) => Promise<ExecutedProgram>,
+  {
+    catalog = new FakeCatalog([]),
+    maxPrograms = 4,
+    context = CONTEXT,
+  }: { catalog?: LiveCatalog; maxPrograms?: number; context?: RunContext } = {},
+) {
+  const toServer = new PassThrough();
+  const toClient = new PassThrough();
+  const warnings: string[] = [];
+  const runner: ProgramRunner = { run };
+  const ended = serveMcp({
+    version: "1.2.3",
+    catalog,
+    printer: PRINTER,
+    runner,
+    context,
+    clock: { monotonicMs: () => performance.now() },
+    maxPrograms,
+    stdin: toServer,
+    stdout: toClient,
+    onWarning: (message) => warnings.push(message),
+  });
+  return { toServer, toClient, warnings, ended };
+}

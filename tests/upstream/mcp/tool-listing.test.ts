@@ -1,0 +1,28 @@
+import { describe, expect, it } from "vitest";
+import { listAllPages } from "../../../upstream/mcp/tool-listing.ts";
+
+describe("a listing", () => {
+  const page = (tools: unknown[], nextCursor?: unknown) => ({ tools, nextCursor });
+  const limits = { pages: 3, tools: 4, bytes: 100 };
+
+  it.each([
+    [undefined, "answered tools/list with something that is no list of tools"],
+    [{ tools: {} }, "answered tools/list with something that is no list of tools"],
+    [page([], 7), "sent a cursor in tools/list that is no text"],
+    [page([1, 2, 3, 4, 5]), "lists more than 4 tools"],
+    [page(["x".repeat(200)]), "lists tools of more than 100 bytes"],
+  ])("cannot have the page %j", async (first, message) => {
+    await expect(listAllPages(async () => first, limits)).rejects.toThrow(message);
+  });
+
+  it("cannot have pages without end", async () => {
+    let pages = 0;
+    const next = async () => page([], String(pages++));
+    await expect(listAllPages(next, limits)).rejects.toThrow("lists its tools on more than 3 pages");
+    expect(pages).toBe(3);
+  });
+
+  it.each([undefined, null, ""])("ends with the cursor %j", async (cursor) => {
+    expect(await listAllPages(async () => page([1], cursor), limits)).toEqual([1]);
+  });
+});

@@ -1,0 +1,52 @@
+import { vi } from "vitest";
+import { LOCAL_PRINCIPAL } from "../../../protocol/run-context.ts";
+import { ConfiguredCredentials } from "../../../upstream/credentials.ts";
+import type { BackoffOptions } from "../../../upstream/pool/restart-backoff.ts";
+import { UpstreamPool } from "../../../upstream/pool/upstream-pool.ts";
+import type { Upstream, UpstreamConnection } from "../../../upstream/upstream.ts";
+import type { UpstreamError } from "../../../upstream/upstream-error.ts";
+import { callOptions } from "../upstream-fixtures.ts";
+
+/** A connection that does as it is told. */
+export class FakeConnection implements UpstreamConnection {
+  readonly implementation = { name: "fake", version: "1" };
+  readonly protocolVersion = "2025-11-25";
+  closed = false;
+  lose: (reason: UpstreamError) => void = () => {};
+  changeTools: () => void = () => {};
+  listTools = async () => [{ name: "go" }];
+  callTool = async (tool: string, args: unknown) => ({ tool, args });
+
+  onToolsChanged(listener: () => void): void {
+    this.changeTools = listener;
+  }
+
+  onLost(listener: (reason: UpstreamError) => void): void {
+    this.lose = listener;
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+  }
+}
+
+export const BACKOFF: BackoffOptions = { firstMs: 1_000, maxMs: 5_000, stableMs: 60_000 };
+export const NO_CREDENTIALS = new ConfiguredCredentials(new Map());
+
+/** A pool of one server whose connections are all of them fake. */
+export function setUp(options: { idleMs?: number } = {}) {
+  const clock = { time: 0, monotonicMs: () => clock.time };
+  const connections: FakeConnection[] = [];
+  const connect = vi.fn(async (_signal: AbortSignal): Promise<UpstreamConnection> => {
+    const connection = new FakeConnection();
+    connections.push(connection);
+    return connection;
+  });
+  const pool = new UpstreamPool([{ name: "x", connect }], NO_CREDENTIALS, clock, {
+    backoff: BACKOFF,
+    ...options,
+  });
+  return { clock, connections, connect, pool, upstream: pool.get(LOCAL_PRINCIPAL, "x") as Upstream };
+}
+
+export const go = (upstream: Upstream) => upstream.call("go", {}, callOptions());

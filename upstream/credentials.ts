@@ -1,0 +1,52 @@
+/** The credentials with which ptc uses a server. */
+export interface ServerCredentials {
+  /** All environment variables of a server on stdio, or all headers for a remote server. Nothing is added. */
+  readonly values: Readonly<Record<string, string>>;
+  /**
+   * The secret parts of the values that are not in the configuration, such as a fetched token. They are redacted from all
+   * texts that leave ptc afterwards.
+   */
+  readonly secrets: readonly string[];
+}
+
+/**
+ * Knows with which credentials a server is used on whose behalf. A connection serves all sessions of its principal, so that
+ * credentials go by the principal alone.
+ */
+export interface CredentialSource {
+  /**
+   * Is called for each new connection, so credentials may change between connections.
+   *
+   * @param server its configured name.
+   * @param signal aborts when the connection is no longer needed.
+   * @throws UpstreamError when there are none for this principal; the server is not started then.
+   */
+  credentialsFor(principal: string, server: string, signal: AbortSignal): Promise<ServerCredentials>;
+}
+
+const NONE: ServerCredentials = { values: {}, secrets: [] };
+
+/** The `env` and `headers` of `ptc.yaml`, which are the same for every principal. */
+export class ConfiguredCredentials implements CredentialSource {
+  readonly #byServer: ReadonlyMap<string, ServerCredentials>;
+
+  /** @param values by configured name. Their secrets are already known from the configuration. */
+  constructor(values: ReadonlyMap<string, Readonly<Record<string, string>>>) {
+    this.#byServer = new Map([...values].map(([server, own]) => [server, { values: own, secrets: [] }]));
+  }
+
+  async credentialsFor(_principal: string, server: string): Promise<ServerCredentials> {
+    return this.#byServer.get(server) ?? NONE;
+  }
+}
+
+/** Wraps a source so that every secret is passed to `tell`, as of a redactor, before its credentials are returned. */
+export function tellingSecrets(source: CredentialSource, tell: (secret: string) => void): CredentialSource {
+  return {
+    async credentialsFor(principal, server, signal) {
+      const credentials = await source.credentialsFor(principal, server, signal);
+      for (const secret of credentials.secrets) tell(secret);
+      return credentials;
+    },
+  };
+}

@@ -1,0 +1,144 @@
+import { type Client, ProtocolError } from "@modelcontextprotocol/client";
+import { problemsOf, type ToolProblem } from "../../listing/listing-page.ts";
+import type { UpstreamCallOptions, UpstreamConnection } from "../../upstream.ts";
+import type { UpstreamError } from "../../upstream-error.ts";
+import { buildParameterHeaders } from "../http/parameter-headers.ts";
+import { rawResultOf } from "../raw-results.ts";
+import { listAllPages, ToolListingError } from "../tool-listing.ts";
+import type { UpstreamFaults } from "../upstream-faults.ts";
+import { factsOf } from "./fault-facts.ts";
+import type { Link } from "./server-link.ts";
+
+/** The time for one page, and for a whole listing. Calls that wait for a listing have time limits of their own. */
+const LIST_PAGE_TIMEOUT_MS = 60_000;
+const LIST_TIMEOUT_MS = 300_000;
+/** The most characters of a server's name and version, which are written to files. */
+const MAX_IMPLEMENTATION_CHARS = 256;
+const METHOD_NOT_FOUND = -32601;
+
+/** A schema that accepts any result and returns what the server sent. */
+const RawResult = {
+  "~standard": { version: 1, vendor: "ptc", validate: (value: unknown) => ({ value: rawResultOf(value) }) },
+} as const;
+
+/** A connected server, with which the MCP client has negotiated a protocol version. */
+export class McpConnection implements UpstreamConnection {
+  readonly implementation: { name: string; version: string };
+  readonly protocolVersion: string;
+  readonly #client: Client;
+  readonly #link: Link;
+  readonly #faults: UpstreamFaults;
+  #toolsChanged: (() => void)[] = [];
+  #lost: ((reason: UpstreamError) => void)[] = [];
+  #reason: UpstreamError | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(client: Client, link: Link, faults: UpstreamFaults) {
+    this.#client = client;
+    this.#link = link;
+    this.#faults = faults;
+    const { name, version } = client.getServerVersion() ?? { name: "", version: "" };
+    this.implementation = {
+      name: name.slice(0, MAX_IMPLEMENTATION_CHARS),
+      version: version.slice(0, MAX_IMPLEMENTATION_CHARS),
+    };
+    this.protocolVersion = client.getNegotiatedProtocolVersion() ?? "";
+    link.transport.onToolsChanged = () => {
+      for (const listener of this.#toolsChanged) listener();
+    };
+    client.onclose = () => this.#lose(faults.ofLoss(link.diagnosis));
+    if (client.transport === undefined) this.#lose(faults.ofLoss(link.diagnosis));
+    // Errors that belong to no request are dropped, such as a late answer to a cancelled request.
+    client.onerror = () => {};
+  }
+
+  async listTools(
+    signal?: AbortSignal,
+    onProblem: (problem: ToolProblem) => void = () => {},
+  ): Promise<unknown[]> {
+    const began = performance.now();
+    try {
+      return await listAllPages(async (cursor) => {
+        const leftMs = LIST_TIMEOUT_MS - (performance.now() - began);
+        if (leftMs <= 0) throw new ToolListingError(`took ${LIST_TIMEOUT_MS / 1_000} s to list its tools`);
+        const page = await this.#client.request(
+          { method: "tools/list", ...(cursor === undefined ? {} : { params: { cursor } }) },
+          RawResult,
+          {
+            timeout: Math.ceil(Math.min(LIST_PAGE_TIMEOUT_MS, leftMs)),
+            ...(signal === undefined ? {} : { signal }),
+          },
+        );
+        for (const problem of problemsOf(page)) onProblem(problem);
+        return page;
+      });
+    } catch (error) {
+      const noTools = this.#client.getServerCapabilities()?.tools === undefined;
+      if (noTools && error instanceof ProtocolError && error.code === METHOD_NOT_FOUND) return [];
+      throw this.#fault(error, LIST_PAGE_TIMEOUT_MS, signal);
+    }
+  }
+
+  async callTool(tool: string, args: unknown, options: UpstreamCallOptions): Promise<unknown> {
+    const { timeoutMs, spentMs = 0, signal, definition } = options;
+    const leftMs = timeoutMs - spentMs;
+    if (leftMs <= 0) {
+      const text = `was not sent the call: starting it and listing its tools took all of its ${timeoutMs / 1_000} s`;
+      throw this.#faults.build("connect_timeout", `${text}; a later call may find it ready`);
+    }
+    let result: unknown;
+    try {
+      result = await this.#client.request(
+        { method: "tools/call", params: { name: tool, ...(args === undefined ? {} : { arguments: args }) } },
+        RawResult,
+        { timeout: Math.ceil(leftMs), signal, headers: buildParameterHeaders(definition, args) },
+      );
+    } catch (error) {
+      throw this.#fault(error, timeoutMs, signal, spentMs);
+    }
+    if (typeof result !== "object" || result === null || Array.isArray(result)) {
+      throw this.#faults.build("protocol_error", "answered a call with something that is no tool result");
+    }
+    if ("resultType" in result && result.resultType !== "complete") {
+      throw this.#faults.build(
+        "protocol_error",
+        "wants more input in the middle of a call, which ptc cannot give",
+      );
+    }
+    return result;
+  }
+
+  onToolsChanged(listener: () => void): void {
+    this.#toolsChanged.push(listener);
+    if (this.#toolsChanged.length > 1 || this.#client.getProtocolEra() !== "modern") return;
+    if (this.#client.getServerCapabilities()?.tools?.listChanged !== true) return;
+    // If this fails, changes are noticed when the server is next listed.
+    this.#client.listen({ toolsListChanged: true }).catch(() => {});
+  }
+
+  onLost(listener: (reason: UpstreamError) => void): void {
+    if (this.#reason !== undefined && this.#closing === undefined) listener(this.#reason);
+    this.#lost.push(listener);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#link.end();
+    return this.#closing;
+  }
+
+  #lose(reason: UpstreamError): void {
+    if (this.#reason !== undefined) return;
+    this.#reason = reason;
+    if (this.#closing !== undefined) return;
+    for (const listener of this.#lost) listener(reason);
+  }
+
+  #fault(error: unknown, timeoutMs: number, signal: AbortSignal | undefined, spentMs = 0): UpstreamError {
+    const fault = this.#faults.ofRequest(factsOf(error), timeoutMs, signal, this.#link.diagnosis, spentMs);
+    if (fault.code === "disconnected") {
+      this.#lose(fault);
+      this.#link.end().catch(() => {});
+    }
+    return fault;
+  }
+}

@@ -1,0 +1,100 @@
+import { SSEClientTransport, SseError, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { inTime } from "../../../base/in-time.ts";
+import { answeredIdOf } from "../../../base/line-splitter.ts";
+import { MAX_REPLY_FRAME_BYTES } from "../../../protocol/limits.ts";
+import { buildBoundedFetch } from "../http/bounded-fetch.ts";
+import { splitCredentials } from "../http/url-credentials.ts";
+import type { McpServerTarget } from "../mcp-server-target.ts";
+import { MessageGate } from "../message-gate.ts";
+import type { MessageTransport } from "../message-transport.ts";
+import { RawResultTransport } from "../raw-results.ts";
+import { StdioClientTransport, type StdioDiagnosis } from "../stdio/stdio-transport.ts";
+import type { Route } from "./routes.ts";
+
+const END_SESSION_TIMEOUT_MS = 1_000;
+
+/** The connection to a server by one route, for the MCP client. */
+export interface Link {
+  transport: RawResultTransport;
+  /** What is known about a server on stdio besides its messages. */
+  diagnosis?: Readonly<StdioDiagnosis>;
+  /** Ends the session and the process, if there are any. */
+  end(): Promise<void>;
+}
+
+export interface LinkOptions {
+  /** The largest message that is read. A larger answer becomes a fault. */
+  maxMessageBytes?: number;
+  /** Receive the process group of a server on stdio. */
+  onSpawn?: (pid: number) => void;
+  onExit?: (pid: number) => void;
+}
+
+/** Prepares a connection. Nothing is started or sent before the client starts the transport. */
+export function openLink(
+  target: McpServerTarget,
+  route: Route,
+  options: LinkOptions,
+  timeoutMs: number,
+): Link {
+  const maxMessageBytes = options.maxMessageBytes ?? MAX_REPLY_FRAME_BYTES;
+  const gate = new MessageGate();
+  if (target.transport === "stdio") {
+    const { onSpawn, onExit } = options;
+    const stdio = new StdioClientTransport({
+      ...target,
+      maxMessageBytes,
+      onSpawn,
+      onExit,
+      admit: (text) => gate.admit(text),
+      onOversize: (line) => transport.fail(answeredIdOf(line), { kind: "oversize" }),
+    });
+    const transport = new StdioShaped(stdio, gate);
+    return { transport, diagnosis: stdio.diagnosis, end: () => stdio.close() };
+  }
+  const { url, headers } = splitCredentials(target);
+  let transport: RawResultTransport | undefined;
+  const fetch = buildBoundedFetch({
+    maxMessageBytes,
+    admit: (text) => gate.admit(text),
+    onOversize: (id) => transport?.fail(id ?? transport.sendingId, { kind: "oversize" }),
+  });
+  const init = { fetch, requestInit: { headers } };
+  if (route === "sse") {
+    const sse = new SSEClientTransport(url, init);
+    const start = sse.start.bind(sse);
+    // A Streamable HTTP endpoint may open a stream too, but never sends the event that names the endpoint.
+    sse.start = () => inTime(start(), timeoutMs / 3, () => new Error("no endpoint event came"));
+    transport = new RawResultTransport(sse as unknown as MessageTransport, gate);
+    endOnStreamError(sse);
+    return { transport, end: () => sse.close() };
+  }
+  const http = new StreamableHTTPClientTransport(url, init);
+  transport = new RawResultTransport(http as unknown as MessageTransport, gate);
+  const end = async () => {
+    if (http.sessionId !== undefined) {
+      await inTime(
+        http.terminateSession(),
+        END_SESSION_TIMEOUT_MS,
+        () => new Error("the session did not end"),
+      ).catch(() => {});
+    }
+    await http.close();
+  };
+  return { transport, end };
+}
+
+/** By these two members the MCP client recognises a pipe to a local process, where silence means an old server. */
+class StdioShaped extends RawResultTransport {
+  readonly stderr = null;
+  readonly pid = null;
+}
+
+/** Ends a transport when its stream breaks. By itself it would reconnect, as a session that was never initialised. */
+function endOnStreamError(sse: SSEClientTransport): void {
+  const report = sse.onerror;
+  sse.onerror = (error) => {
+    report?.(error);
+    if (error instanceof SseError) void sse.close();
+  };
+}

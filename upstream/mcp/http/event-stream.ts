@@ -1,0 +1,131 @@
+import { LineSplitter, type OversizeLine } from "../../../base/line-splitter.ts";
+
+/**
+ * Rewrites the messages of an event stream (HTML Living Standard, "Server-sent events"; MCP 2025-11-25, "Streamable HTTP") as
+ * the bytes come, holding at most one event.
+ */
+
+export interface EventRewriter {
+  /** Returns the data of the events that replace one event. An empty list removes it. */
+  rewrite(data: string): readonly string[];
+  /** Is called with the beginning and end of a message that is too large. */
+  onOversize(line: OversizeLine): void;
+}
+
+/** The least time before an ended stream is reopened, whatever the server asks for. */
+const MIN_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 60_000;
+
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+
+export class EventStream {
+  readonly #rewriter: EventRewriter;
+  readonly #maxBytes: number;
+  readonly #splitter: LineSplitter;
+  #lastWasReturn = false;
+  #isFirstLine = true;
+  #data: string[] = [];
+  #bytes = 0;
+  #isOversize = false;
+  #event = "";
+  #id: string | undefined;
+
+  constructor(maxMessageBytes: number, rewriter: EventRewriter) {
+    this.#rewriter = rewriter;
+    this.#maxBytes = maxMessageBytes;
+    this.#splitter = new LineSplitter(maxMessageBytes);
+  }
+
+  /** Returns the rewritten text. @throws LineSplitterError when a line exceeds all bounds. */
+  push(chunk: Uint8Array): string {
+    let out = "";
+    for (const line of this.#splitter.push(this.#withLineFeeds(chunk))) out += this.#line(line);
+    return out;
+  }
+
+  /** Turns each of the three line ends into a line feed. None of them can occur within JSON. */
+  #withLineFeeds(chunk: Uint8Array): Buffer {
+    let bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    if (this.#lastWasReturn && bytes[0] === LINE_FEED) bytes = bytes.subarray(1);
+    if (bytes.length > 0) this.#lastWasReturn = bytes.at(-1) === CARRIAGE_RETURN;
+    if (!bytes.includes(CARRIAGE_RETURN)) return bytes;
+    const out = Buffer.allocUnsafe(bytes.length);
+    let length = 0;
+    for (let i = 0; i < bytes.length; i++) {
+      const byte = bytes[i] ?? 0;
+      if (byte === LINE_FEED && bytes[i - 1] === CARRIAGE_RETURN) continue;
+      out[length++] = byte === CARRIAGE_RETURN ? LINE_FEED : byte;
+    }
+    return out.subarray(0, length);
+  }
+
+  #line(line: string | OversizeLine): string {
+    if (typeof line !== "string") {
+      this.#isOversize = true;
+      this.#rewriter.onOversize({ ...line, head: line.head.replace(/^data: ?/, "") });
+      return "";
+    }
+    if (line === "") return this.#dispatch();
+    const text = this.#isFirstLine ? line.replace(/^\ufeff/, "") : line;
+    this.#isFirstLine = false;
+    const colon = text.indexOf(":");
+    if (colon === 0) return "";
+    const field = colon < 0 ? text : text.slice(0, colon);
+    const value = colon < 0 ? "" : text.slice(text[colon + 1] === " " ? colon + 2 : colon + 1);
+    switch (field) {
+      case "data":
+        this.#keep(value);
+        return "";
+      case "event":
+        this.#event = value.slice(0, 256);
+        return "";
+      case "id":
+        if (value.length <= 4_096 && !value.includes("\0")) this.#id = value;
+        return "";
+      case "retry":
+        if (!/^\d{1,15}$/.test(value)) return "";
+        return `retry: ${Math.min(Math.max(Number(value), MIN_RETRY_MS), MAX_RETRY_MS)}\n`;
+      default:
+        return "";
+    }
+  }
+
+  #keep(value: string): void {
+    this.#bytes += value.length + 1;
+    if (this.#isOversize) return;
+    if (this.#bytes <= this.#maxBytes) {
+      this.#data.push(value);
+      return;
+    }
+    this.#isOversize = true;
+    const head = (this.#data[0] ?? value).slice(0, 512);
+    this.#data = [];
+    this.#rewriter.onOversize({ bytes: this.#bytes, head, tail: value.slice(-512) });
+  }
+
+  #dispatch(): string {
+    const data = this.#data;
+    const event = this.#event;
+    const id = this.#id;
+    const isOversize = this.#isOversize;
+    this.#data = [];
+    this.#bytes = 0;
+    this.#isOversize = false;
+    this.#event = "";
+    this.#id = undefined;
+    if (data.length === 0 || isOversize) return "";
+    const whole = data.join("\n");
+    const isMessage = event === "" || event === "message";
+    const texts = !isMessage || whole.trim() === "" ? data : this.#rewriter.rewrite(whole);
+    const type = isMessage ? "" : `event: ${event}\n`;
+    if (!isMessage || whole.trim() === "") return `${type}${frame(texts.join("\ndata: "), id)}`;
+    // The id of an event without data is kept, because it marks the position in the stream.
+    if (texts.length === 0) return id === undefined ? "" : frame("", id);
+    return texts.map((text) => frame(text, id)).join("");
+  }
+}
+
+function frame(data: string, id: string | undefined): string {
+  return `${id === undefined ? "" : `id: ${id}\n`}data: ${data}\n\n`;
+}

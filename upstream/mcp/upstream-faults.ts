@@ -1,0 +1,210 @@
+import { messageOf } from "../../base/error-message.ts";
+import { visibleLine } from "../../base/text/visible-text.ts";
+import { FaultMask } from "../../secrets/fault-mask.ts";
+import { UpstreamError, type UpstreamErrorCode } from "../upstream-error.ts";
+import type { McpServerTarget } from "./mcp-server-target.ts";
+import type { AnswerFault } from "./message-gate.ts";
+import type { StdioDiagnosis } from "./stdio/stdio-transport.ts";
+
+/** The facts of a failure between ptc and a server. */
+export interface FaultFacts {
+  kind:
+    | "answer"
+    | "closed"
+    | "garbage"
+    | "http"
+    | "listing"
+    | "negotiation"
+    | "network"
+    | "other"
+    | "timeout"
+    | "violation";
+  cause: unknown;
+  /** The code of a JSON-RPC error. */
+  rpcCode?: number;
+  /** Why the server's answer was replaced by an error of our own. */
+  replaced?: AnswerFault | undefined;
+  status?: number;
+  networkReason?: string;
+}
+
+type Diagnosis = Readonly<StdioDiagnosis> | undefined;
+
+/** Builds the errors of one server. Each message is one line that says what to do, without the server's secrets. */
+export class UpstreamFaults {
+  readonly #target: McpServerTarget;
+  readonly #mask: FaultMask;
+
+  /** @param secrets texts to mask in messages, in addition to the values of the server's env and headers. */
+  constructor(target: McpServerTarget, secrets: readonly string[]) {
+    this.#target = target;
+    const own = Object.values(target.transport === "stdio" ? target.env : target.headers);
+    const places = target.transport === "stdio" ? target.args : [target.url];
+    this.#mask = new FaultMask([...secrets, ...own], places);
+  }
+
+  build(code: UpstreamErrorCode, text: string, cause?: unknown): UpstreamError {
+    const message = toPlainLine(this.#mask.mask(text));
+    return new UpstreamError(code, `server '${this.#target.name}' ${message}`, { cause });
+  }
+
+  ofConnect(facts: FaultFacts, timeoutMs: number, diagnosis: Diagnosis): UpstreamError {
+    const { kind, cause, status = 0 } = facts;
+    if (diagnosis?.spawnError !== undefined) return this.#ofSpawn(diagnosis.spawnError);
+    if (diagnosis?.exit !== undefined) {
+      const text = `did not start: it ${describeEnd(diagnosis)}; run its command by hand to see why`;
+      return this.build("start_failed", text, cause);
+    }
+    if (kind === "timeout") return this.ofConnectTimeout(timeoutMs, diagnosis);
+    if (kind === "network") {
+      return this.build(
+        "start_failed",
+        `${this.#unreachable(facts)}; check that it runs, and its url`,
+        cause,
+      );
+    }
+    if (status === 401 || status === 403) {
+      return this.build(
+        "handshake_failed",
+        `refused the connection with HTTP ${status}; check its headers`,
+        cause,
+      );
+    }
+    if (kind === "http") {
+      const text = `answered HTTP ${status} at ${this.#place()}, where an MCP endpoint should be; check its url`;
+      return this.build("handshake_failed", text, cause);
+    }
+    const text = `did not complete the MCP handshake: ${reasonOf(cause)}${describeOutput(diagnosis)}; is it an MCP server?`;
+    return this.build("handshake_failed", text, cause);
+  }
+
+  ofConnectTimeout(timeoutMs: number, diagnosis: Diagnosis): UpstreamError {
+    const text = `did not complete the MCP handshake within ${timeoutMs / 1_000} s${describeOutput(diagnosis)}`;
+    return this.build("connect_timeout", `${text}; is it an MCP server?`);
+  }
+
+  ofRequest(
+    facts: FaultFacts,
+    timeoutMs: number,
+    signal: AbortSignal | undefined,
+    diagnosis: Diagnosis,
+    spentMs = 0,
+  ): UpstreamError {
+    const { kind, cause, status } = facts;
+    if (signal?.aborted) return this.build("cancelled", "was told that the call is cancelled", cause);
+    switch (kind) {
+      case "answer":
+        return this.#ofAnswer(facts);
+      case "timeout":
+        return this.build(
+          "call_timeout",
+          `did not answer within ${timeoutMs / 1_000} s${describeStart(spentMs)}; it may still be at work`,
+          cause,
+        );
+      case "network":
+        return this.build("disconnected", this.#unreachable(facts), cause);
+      case "http":
+        // A server answers 404 when it has forgotten the session (MCP 2025-11-25, "Session Management").
+        if (status === 404) return this.build("disconnected", "has ended the session", cause);
+        return this.build(
+          "remote_error",
+          `answered HTTP ${status}${status === 401 ? "; check its headers" : ""}`,
+          cause,
+        );
+      case "listing":
+        return this.build("protocol_error", reasonOf(cause), cause);
+      case "garbage":
+        return this.build("protocol_error", "answered something that is no JSON-RPC message", cause);
+      case "violation":
+      case "negotiation":
+        return this.build("protocol_error", `broke the protocol: ${reasonOf(cause)}`, cause);
+      case "closed":
+      case "other":
+        return this.ofLoss(diagnosis, cause);
+    }
+  }
+
+  ofLoss(diagnosis: Diagnosis, cause?: unknown): UpstreamError {
+    return this.build("disconnected", describeEnd(diagnosis), cause);
+  }
+
+  #ofAnswer({ replaced, rpcCode, cause }: FaultFacts): UpstreamError {
+    switch (replaced?.kind) {
+      case "oversize":
+        return this.build(
+          "protocol_error",
+          "answered with a message too large to read; ask it for less at a time",
+        );
+      case "refused":
+        return this.build("protocol_error", `answered with a message that ${replaced.detail}`);
+      case "malformed_error":
+        return this.build("protocol_error", "answered with an error that is no JSON-RPC error");
+      case "stream_ended":
+        return this.build("disconnected", "ended its response before it had answered");
+      case undefined:
+        return this.build("remote_error", `rejected the request: ${reasonOf(cause)} (${rpcCode})`, cause);
+    }
+  }
+
+  #ofSpawn(error: Error): UpstreamError {
+    const code = (error as NodeJS.ErrnoException).code ?? error.message;
+    const command = this.#target.transport === "stdio" ? this.#target.command : "";
+    const advice = code === "ENOENT" ? "check its command and its cwd" : "check its command";
+    return this.build(
+      "start_failed",
+      `did not start: spawn ${command} ${code}; ${advice} in the configuration`,
+      error,
+    );
+  }
+
+  #unreachable({ networkReason }: FaultFacts): string {
+    return `cannot be reached at ${this.#place()}: ${networkReason ?? "no connection"}`;
+  }
+
+  /** Host and port only, because path and query of a URL can hold secrets. */
+  #place(): string {
+    return this.#target.transport === "stdio" ? "its command" : new URL(this.#target.url).host;
+  }
+}
+
+/** How much of a call's time had passed when it was sent; empty when it was little. */
+function describeStart(spentMs: number): string {
+  return spentMs < 500
+    ? ""
+    : `, of which starting it and listing its tools took ${(spentMs / 1_000).toFixed(1)} s`;
+}
+
+function describeEnd(diagnosis: Diagnosis): string {
+  if (diagnosis?.overflowed === true) {
+    return "answered with a message too large to read, and was ended; ask it for less at a time";
+  }
+  if (diagnosis?.deaf === true) return "did not read what it was sent, and was ended";
+  if (diagnosis?.exit === undefined) return "closed the connection";
+  const { code, signal } = diagnosis.exit;
+  return `${signal === null ? `exited with code ${code}` : `was killed by ${signal}`}${describeOutput(diagnosis)}`;
+}
+
+/** Lines that Node.js prints around a fatal error: frames, the mark under a line of source, its version. */
+const STACK_TRACE_LINE = /^\s*(?:at\s.*|\^+|Node\.js v[\d.]+)\s*$/;
+
+/** The end of a server's stderr, and the first output on stdout that was no message. */
+function describeOutput(diagnosis: Diagnosis): string {
+  if (diagnosis === undefined) return "";
+  const lines = diagnosis.stderrTail.split("\n").filter((line) => line.trim() !== "");
+  const telling = lines.filter((line) => !STACK_TRACE_LINE.test(line));
+  const last = (telling.length > 0 ? telling : lines).slice(-3).join(" | ").slice(-300);
+  const garbage = diagnosis.firstGarbage;
+  const quoted =
+    garbage === undefined ? "" : `; its output begins with something that is no message: ${garbage}`;
+  return `${last === "" ? "" : `: ${last}`}${quoted}`;
+}
+
+function reasonOf(error: unknown): string {
+  return messageOf(error).slice(0, 300);
+}
+
+/** Makes a server's text one visible line that cannot steer a terminal. Colours are dropped. */
+function toPlainLine(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is removed
+  return visibleLine(text.replace(/\x1b\[[0-9;]*m/g, "").replace(/[\t\r\n]+/g, " "));
+}

@@ -1,0 +1,278 @@
+import type { Clock } from "../../base/clock.ts";
+import { messageOf } from "../../base/error-message.ts";
+import { withinBoundary } from "../../base/fault-boundary.ts";
+import { inTime } from "../../base/in-time.ts";
+import { orAborted } from "../../base/or-aborted.ts";
+import { notReadyInTime } from "../call-budget.ts";
+import type { ServerCredentials } from "../credentials.ts";
+import type { ToolProblem } from "../listing/listing-page.ts";
+import type {
+  ToolsChange,
+  Upstream,
+  UpstreamCallOptions,
+  UpstreamConnection,
+  UpstreamListing,
+} from "../upstream.ts";
+import { UpstreamError } from "../upstream-error.ts";
+import { type BackoffOptions, RestartBackoff } from "./restart-backoff.ts";
+
+export interface UpstreamSource {
+  readonly name: string;
+  /** Starts or reaches the server. @throws UpstreamError, also when the signal aborts. */
+  connect(signal: AbortSignal, credentials: ServerCredentials): Promise<UpstreamConnection>;
+}
+
+export interface PooledUpstreamOptions {
+  source: UpstreamSource;
+  /** The credentials for the next connection. @throws UpstreamError */
+  credentials: (signal: AbortSignal) => Promise<ServerCredentials>;
+  clock: Pick<Clock, "monotonicMs">;
+  backoff: BackoffOptions;
+  /** A connection that has been unused for this long is ended; `undefined` for never. */
+  idleMs: number | undefined;
+}
+
+/** One server for one principal: its connection, the uses of it, and the pauses between its starts. */
+export class PooledUpstream implements Upstream {
+  readonly name: string;
+  readonly #source: UpstreamSource;
+  readonly #credentials: PooledUpstreamOptions["credentials"];
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #backoff: RestartBackoff;
+  readonly #idleMs: number | undefined;
+  readonly #listeners = new Set<(change: ToolsChange) => void>();
+  /** The number of uses of each connection that are in progress. */
+  readonly #uses = new Map<UpstreamConnection, number>();
+  /** Connections that are ended after their last use. */
+  readonly #retired = new Set<UpstreamConnection>();
+  #active = 0;
+  #idleTimer: NodeJS.Timeout | undefined;
+  #connecting: { promise: Promise<UpstreamConnection>; abort: AbortController } | undefined;
+  #connection: UpstreamConnection | undefined;
+  #shutDown = false;
+
+  constructor({ source, credentials, clock, backoff, idleMs }: PooledUpstreamOptions) {
+    this.name = source.name;
+    this.#source = source;
+    this.#credentials = credentials;
+    this.#clock = clock;
+    this.#backoff = new RestartBackoff(clock, backoff);
+    this.#idleMs = idleMs;
+  }
+
+  get isConnected(): boolean {
+    return this.#connection !== undefined;
+  }
+
+  async list(signal?: AbortSignal): Promise<UpstreamListing> {
+    return this.#use(
+      () => this.#connect(signal),
+      async (connection) => {
+        const problems: ToolProblem[] = [];
+        const tools = await connection.listTools(signal, (problem) => problems.push(problem));
+        const { implementation, protocolVersion } = connection;
+        return { implementation, protocolVersion, tools, ...(problems.length > 0 ? { problems } : {}) };
+      },
+    );
+  }
+
+  async call(tool: string, args: unknown, options: UpstreamCallOptions): Promise<unknown> {
+    const { timeoutMs, spentMs = 0, signal } = options;
+    const began = this.#clock.monotonicMs();
+    const connect = () =>
+      this.isConnected
+        ? this.#connect(signal)
+        : inTime(this.#connect(signal), timeoutMs - spentMs, () =>
+            notReadyInTime(this.name, timeoutMs, false),
+          );
+    return this.#use(connect, (connection) =>
+      connection.callTool(tool, args, { ...options, spentMs: spentMs + this.#clock.monotonicMs() - began }),
+    );
+  }
+
+  onToolsChanged(listener: (change: ToolsChange) => void): () => void {
+    // A listener that is added twice has two entries, which are removed separately.
+    const entry = (change: ToolsChange) => listener(change);
+    this.#listeners.add(entry);
+    if (this.#listeners.size === 1 && this.#connection !== undefined) this.#follow(this.#connection);
+    return () => {
+      this.#listeners.delete(entry);
+    };
+  }
+
+  renew(): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    if (connection === undefined) return;
+    if (this.#uses.has(connection)) this.#retired.add(connection);
+    else endQuietly(connection);
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#idleTimer);
+    const { promise, abort } = this.#connecting ?? {};
+    const connections = [this.#connection, ...this.#retired];
+    this.#connecting = undefined;
+    this.#connection = undefined;
+    this.#retired.clear();
+    abort?.abort();
+    // If a connection is made despite the abort, `#start` closes it.
+    await Promise.allSettled([promise, ...connections.map((connection) => connection?.close())]);
+  }
+
+  async shutDown(): Promise<void> {
+    this.#shutDown = true;
+    await this.close();
+  }
+
+  /** Marks the connection as in use, so that it is not ended as idle. */
+  async #use<T>(
+    connect: () => Promise<UpstreamConnection>,
+    work: (connection: UpstreamConnection) => Promise<T>,
+  ): Promise<T> {
+    clearTimeout(this.#idleTimer);
+    this.#active++;
+    let connection: UpstreamConnection | undefined;
+    try {
+      connection = await connect();
+      this.#uses.set(connection, (this.#uses.get(connection) ?? 0) + 1);
+      return await work(connection);
+    } finally {
+      if (connection !== undefined) this.#release(connection);
+      this.#active--;
+      if (this.#active === 0 && this.#idleMs !== undefined) {
+        this.#idleTimer = setTimeout(() => this.#endIdle(), this.#idleMs).unref();
+      }
+    }
+  }
+
+  #release(connection: UpstreamConnection): void {
+    const others = (this.#uses.get(connection) ?? 1) - 1;
+    if (others > 0) {
+      this.#uses.set(connection, others);
+      return;
+    }
+    this.#uses.delete(connection);
+    if (this.#retired.delete(connection)) endQuietly(connection);
+  }
+
+  #endIdle(): void {
+    if (this.#connection === undefined) return;
+    void this.close();
+    this.#announce("disconnected");
+  }
+
+  #announce(change: ToolsChange): void {
+    for (const listener of this.#listeners) listener(change);
+  }
+
+  async #connect(signal: AbortSignal | undefined): Promise<UpstreamConnection> {
+    if (signal?.aborted) throw this.#cancelled();
+    if (this.#shutDown)
+      throw new UpstreamError("cancelled", `server '${this.name}' is not used: ptc is ending`);
+    if (this.#connection !== undefined) return this.#connection;
+    if (this.#connecting === undefined) {
+      this.#backoff.refuseDuringPause(this.name);
+      const abort = new AbortController();
+      this.#connecting = { promise: this.#start(abort.signal), abort };
+    }
+    return this.#wait(this.#connecting.promise, signal);
+  }
+
+  async #start(signal: AbortSignal): Promise<UpstreamConnection> {
+    let connection: UpstreamConnection | undefined;
+    const faulted = new AbortController();
+    const onFault = (fault: unknown): boolean => {
+      faulted.abort(this.#faultOf(fault));
+      return connection === undefined || this.#end(connection, this.#faultOf(fault));
+    };
+    try {
+      const either = AbortSignal.any([signal, faulted.signal]);
+      connection = await withinBoundary(onFault, () => this.#open(either));
+      if (faulted.signal.aborted) {
+        await connection.close();
+        throw faulted.signal.reason;
+      }
+    } catch (error) {
+      const reason: unknown = faulted.signal.aborted ? faulted.signal.reason : error;
+      if (!signal.aborted) {
+        this.#connecting = undefined;
+        this.#backoff.failed(reason);
+      }
+      throw reason;
+    }
+    if (signal.aborted) {
+      await connection.close();
+      throw this.#cancelled();
+    }
+    const connected = connection;
+    this.#connecting = undefined;
+    this.#connection = connected;
+    this.#backoff.connected();
+    connected.onLost((reason) => this.#onLost(connected, reason));
+    if (this.#listeners.size > 0) this.#follow(connected);
+    return connected;
+  }
+
+  async #open(signal: AbortSignal): Promise<UpstreamConnection> {
+    return this.#source.connect(signal, await this.#credentialsNow(signal));
+  }
+
+  async #credentialsNow(signal: AbortSignal): Promise<ServerCredentials> {
+    try {
+      return await orAborted(this.#credentials(signal), signal, () => this.#cancelled());
+    } catch (error) {
+      if (error instanceof UpstreamError) throw error;
+      const message = `server '${this.name}' is not started: there are no credentials for it (${messageOf(error)})`;
+      throw new UpstreamError("start_failed", message, { cause: error });
+    }
+  }
+
+  /** The error of a server in whose boundary a fault was caught. */
+  #faultOf(fault: unknown): UpstreamError {
+    const reason = messageOf(fault);
+    const message = `server '${this.name}' was ended: ptc could not go on with it (${reason})`;
+    return new UpstreamError("disconnected", message, { cause: fault });
+  }
+
+  /** Ends a connection for a reason of ours. Returns false when it has already ended. */
+  #end(connection: UpstreamConnection, reason: UpstreamError): boolean {
+    const isLive = this.#connection === connection || this.#retired.has(connection);
+    if (!isLive) return false;
+    this.#onLost(connection, reason);
+    this.#retired.delete(connection);
+    connection.close().catch(() => {});
+    return true;
+  }
+
+  #follow(connection: UpstreamConnection): void {
+    connection.onToolsChanged(() => {
+      if (this.#connection === connection) this.#announce("announced");
+    });
+  }
+
+  #onLost(connection: UpstreamConnection, reason: UpstreamError): void {
+    if (this.#connection !== connection) return;
+    this.#connection = undefined;
+    this.#backoff.lost(reason);
+    this.#announce("disconnected");
+  }
+
+  /** Waits for a start, which other callers may share and which goes on without this caller. */
+  async #wait(
+    promise: Promise<UpstreamConnection>,
+    signal: AbortSignal | undefined,
+  ): Promise<UpstreamConnection> {
+    promise.catch(() => {});
+    return orAborted(promise, signal, () => this.#cancelled());
+  }
+
+  #cancelled(): UpstreamError {
+    return new UpstreamError("cancelled", `server '${this.name}' was not called: the call is cancelled`);
+  }
+}
+
+/** Ends a connection in the background and drops errors. */
+function endQuietly(connection: UpstreamConnection): void {
+  connection.close().catch(() => {});
+}

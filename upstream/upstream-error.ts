@@ -1,0 +1,38 @@
+export type UpstreamErrorCode =
+  | "start_failed"
+  | "handshake_failed"
+  | "connect_timeout"
+  /** It failed recently, so it was not tried. */
+  | "backing_off"
+  | "call_timeout"
+  | "disconnected"
+  | "protocol_error"
+  | "remote_error"
+  | "cancelled";
+
+/** Errors that may be temporary. A call that failed with one may have had its effect. */
+const RETRYABLE: ReadonlySet<UpstreamErrorCode> = new Set([
+  "connect_timeout",
+  "call_timeout",
+  "disconnected",
+]);
+
+/** A server could not be reached, or violated MCP. The message is one line, without values of env or headers. */
+export class UpstreamError extends Error {
+  override readonly name = "UpstreamError";
+  readonly code: UpstreamErrorCode;
+  readonly retryable: boolean;
+
+  constructor(
+    code: UpstreamErrorCode,
+    message: string,
+    options: { cause?: unknown; retryable?: boolean } = {},
+  ) {
+    super(
+      message.replace(/\s*[\r\n]+\s*/g, " "),
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
+    this.code = code;
+    this.retryable = options.retryable ?? RETRYABLE.has(code);
+  }
+}

@@ -1,0 +1,70 @@
+import type { ToolProblem } from "./listing/listing-page.ts";
+import type { UpstreamError } from "./upstream-error.ts";
+
+/** MCP servers as the rest of ptc sees them. What they list and answer is passed on unchanged and unparsed. */
+
+/** What one server listed, and what it says it is. */
+export interface UpstreamListing {
+  implementation: UpstreamImplementation;
+  protocolVersion: string;
+  /** The definitions of all pages, unchecked. */
+  tools: unknown[];
+  /** The parts that could not be read, and were left out or replaced by neutral ones. */
+  problems?: readonly ToolProblem[];
+}
+
+interface UpstreamImplementation {
+  name: string;
+  version: string;
+}
+
+/** Under which limits a tool is called. */
+export interface UpstreamCallOptions {
+  /** The time for the whole call, including starting the server if needed. */
+  timeoutMs: number;
+  /** How much of that time has already passed. */
+  spentMs?: number;
+  signal: AbortSignal;
+  /** The tool's definition, if known. It may ask for arguments to be repeated in headers. */
+  definition?: unknown;
+}
+
+/**
+ * Why a listing may be out of date. `announced`: the server said that its tools have changed. `disconnected`: the connection
+ * has ended, and the next one may reach another version of the server.
+ */
+export type ToolsChange = "announced" | "disconnected";
+
+/** A configured server, which is started on first use. */
+export interface Upstream {
+  readonly name: string;
+  readonly isConnected: boolean;
+  /** @throws UpstreamError */
+  list(signal?: AbortSignal): Promise<UpstreamListing>;
+  /**
+   * Calls a tool once and does not retry. Resolves with the MCP result, which is checked only to be an object.
+   *
+   * @throws UpstreamError
+   */
+  call(tool: string, args: unknown, options: UpstreamCallOptions): Promise<unknown>;
+  /** Calls the listener when a listing may be out of date. Returns a function that removes it. */
+  onToolsChanged(listener: (change: ToolsChange) => void): () => void;
+  /** Makes the next use restart the server. The connection is ended as soon as it is idle. */
+  renew(): void;
+  /** Ends the connection. The server is started again when it is next used. */
+  close(): Promise<void>;
+}
+
+/** One live connection to a server. */
+export interface UpstreamConnection {
+  readonly implementation: UpstreamImplementation;
+  readonly protocolVersion: string;
+  /** @throws UpstreamError */
+  listTools(signal?: AbortSignal, onProblem?: (problem: ToolProblem) => void): Promise<unknown[]>;
+  /** @throws UpstreamError */
+  callTool(tool: string, args: unknown, options: UpstreamCallOptions): Promise<unknown>;
+  onToolsChanged(listener: () => void): void;
+  /** Calls the listener once, with the reason, when the connection has ended other than by `close`. */
+  onLost(listener: (reason: UpstreamError) => void): void;
+  close(): Promise<void>;
+}
