@@ -22,11 +22,12 @@ const WORKSPACE_MB = 64;
 const TMP_MB = 64;
 const SHM_MB = 16;
 /**
- * Tasks on the host that gVisor needs for itself: 28 to 44 threads. At the host's limit the whole sandbox dies without a
- * message, so the program must reach its own limit first, which fails with EAGAIN. Each process or thread of the program
- * takes up to four tasks on the host, and Node.js starts with eleven threads.
+ * Tasks on the host that gVisor needs for itself: 28 to 44 threads when idle, and about 60 on a busy machine while many
+ * processes start. At the host's limit the whole sandbox dies without a message, so the program must reach its own limit
+ * first, which fails with EAGAIN. Each process or thread of the program takes up to four tasks on the host, and Node.js
+ * starts with eleven threads.
  */
-const GVISOR_TASKS = 48;
+const GVISOR_TASKS = 96;
 const HOST_TASKS_PER_TASK = 4;
 const MIN_TASKS = 16;
 const MAX_TASKS = 32;

@@ -160,7 +160,7 @@ describe.each([64, 128, 256])("a fork bomb where execution.pids is %i", (pids) =
          await new Promise((resolve) => setTimeout(resolve, 200));
          globalThis.result = [...outcomes].sort();
          process.exit(0);`,
-        { limits: { timeoutMs: 20_000 } },
+        { limits: { timeoutMs: 60_000 } },
       );
       expect(result).toMatchObject({ ok: true, data: ["EAGAIN", "spawned"] });
       expect((await run("globalThis.result = 1")).result).toMatchObject({ ok: true, data: 1 });
