@@ -50,6 +50,8 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     // The client has its first answers before any of what runs programs is loaded.
     onReady: () => void host.warm(),
     maxPrograms: configuration.execution.maxParallelPrograms,
+    maxQueued: configuration.execution.maxQueuedPrograms,
+    timeoutMs: configuration.execution.timeoutMs,
     stdin,
     stdout,
     onWarning,

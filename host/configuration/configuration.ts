@@ -23,6 +23,8 @@ export interface Configuration {
     readonly maxToolCalls: number;
     /** Programs that `ptc serve` runs at the same time. */
     readonly maxParallelPrograms: number;
+    /** Programs that wait for those to end. */
+    readonly maxQueuedPrograms: number;
     readonly memoryMb: number;
     readonly cpus: number;
     readonly pids: number;

@@ -7,6 +7,7 @@ import type { EnvironmentVariables } from "../environment-variables.ts";
 import type { Configuration, ServerConfiguration, ToolPattern } from "./configuration.ts";
 import { ConfigurationError, type Problem } from "./configuration-error.ts";
 import { distinctSecrets } from "./expand-environment.ts";
+import { defaultParallelPrograms, thisMachine } from "./parallel-programs.ts";
 import { ConfigurationFile, knownKeys, type ServerEntry } from "./schema.ts";
 import { expandServers, findServerProblems, transportOf } from "./server-entries.ts";
 import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
@@ -125,7 +126,9 @@ function buildConfiguration(
       toolCallTimeoutMs: execution.tool_call_timeout_seconds * 1_000,
       maxParallelCalls: execution.max_parallel_calls,
       maxToolCalls: execution.max_tool_calls,
-      maxParallelPrograms: execution.max_parallel_programs,
+      maxParallelPrograms:
+        execution.max_parallel_programs ?? defaultParallelPrograms(thisMachine(), execution.memory_mb),
+      maxQueuedPrograms: execution.max_queued_programs,
       memoryMb: execution.memory_mb,
       cpus: execution.cpus,
       pids: execution.pids,

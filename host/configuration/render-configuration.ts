@@ -33,7 +33,7 @@ const REST = `
 #   tool_call_timeout_seconds: 30
 #   max_parallel_calls: 10
 #   max_tool_calls: 1000
-#   max_parallel_programs: 4        # of \`ptc serve\`
+#   max_parallel_programs: 4        # of \`ptc serve\`; without it, as the machine has cores and memory
 #   memory_mb: 512
 #   typecheck: error                # error | warn | off
 

@@ -98,7 +98,9 @@ export const ConfigurationFile = section({
     tool_call_timeout_seconds: wholeNumber(1, 86_400).default(30),
     max_parallel_calls: wholeNumber(1, 1_000).default(10),
     max_tool_calls: wholeNumber(1, 1_000_000).default(1_000),
-    max_parallel_programs: wholeNumber(1, 64).default(4),
+    /** Without it, as many as the machine carries. */
+    max_parallel_programs: wholeNumber(1, 64).optional(),
+    max_queued_programs: wholeNumber(1, 1_000).default(32),
     memory_mb: wholeNumber(128, 1_048_576).default(512),
     cpus: numberBetween(0.1, 256).default(1),
     pids: wholeNumber(64, 32_768).default(256),

@@ -1,5 +1,6 @@
 import type { Clock } from "../../../base/clock.ts";
 import { messageOf } from "../../../base/error-message.ts";
+import { countNoun } from "../../../base/text/count-noun.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../../broker/approvals.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
@@ -12,6 +13,7 @@ import { errorReply, type ToolReply } from "../tools/reply.ts";
 import type { ExecuteProgramArguments } from "../tools/tool-arguments.ts";
 import { hintsFor } from "./failure-hints.ts";
 import { type EndedRun, LiveRun } from "./live-run.ts";
+import { type NoPlace, type ProgramPlace, ProgramPlaces } from "./program-places.ts";
 import { buildProgramReply, buildRefusalReply } from "./program-reply.ts";
 import type { ProgressSink } from "./run-progress.ts";
 import { SuspendedRuns } from "./suspended-runs.ts";
@@ -46,31 +48,51 @@ export interface ProgramsOptions {
   clock: Pick<Clock, "monotonicMs">;
   /** Programs that may run at the same time. */
   maxPrograms: number;
+  /** Programs that may wait until one of those has ended. */
+  maxQueued: number;
+  /** How long a program waits for its turn when its request names no time limit. */
+  timeoutMs: number;
 }
 
 const MAX_PROBLEM_CHARS = 300;
 
-/** The programs of one client. A limited number run at the same time, not counting those that wait for a person. */
+/**
+ * The programs of one client. A limited number run at the same time, not counting those that wait for a person. More wait
+ * for their turn in the order in which they came.
+ */
 export class Programs {
   readonly #options: ProgramsOptions;
-  readonly #runs = new Set<LiveRun>();
+  /** The programs that were started, each with its place. */
+  readonly #runs = new Map<LiveRun, ProgramPlace>();
+  readonly #places: ProgramPlaces;
   readonly #suspended: SuspendedRuns;
-  #isClosed = false;
+  readonly #closing = new AbortController();
 
   constructor(options: ProgramsOptions) {
     this.#options = options;
+    this.#places = new ProgramPlaces({ maxRunning: options.maxPrograms, maxQueued: options.maxQueued });
     this.#suspended = new SuspendedRuns(options.maxPrograms);
   }
 
-  /** Runs a program until it ends or has a question that the client's next request must answer. */
+  /**
+   * Runs a program until it ends or has a question that the client's next request must answer. The program's time limit
+   * counts from its start, and the same time is the longest that it waits for its turn.
+   */
   async start(args: ExecuteProgramArguments, request: ProgramRequest): Promise<ProgramAnswer> {
-    const { runner, context, clock, maxPrograms } = this.#options;
-    const running = [...this.#runs].filter((run) => !this.#suspended.has(run));
-    if (running.length >= maxPrograms) return { kind: "reply", reply: busy(maxPrograms) };
+    const { runner, context, clock, timeoutMs } = this.#options;
+    const patienceMs = args.timeout_seconds === undefined ? timeoutMs : args.timeout_seconds * 1_000;
+    const place = await this.#places.take({
+      patienceMs,
+      signal: AbortSignal.any([request.signal, this.#closing.signal]),
+      onPosition: reportPosition(request.progress),
+    });
+    if (typeof place === "string") return { kind: "reply", reply: this.#refuse(place, patienceMs) };
     const run = new LiveRun(args, runner, context, clock, () => request.canAsk);
-    this.#runs.add(run);
-    void run.ended().then(() => this.#runs.delete(run));
-    if (this.#isClosed) run.cancel();
+    this.#runs.set(run, place);
+    void run.ended().then(() => {
+      this.#runs.delete(run);
+      place.free();
+    });
     return this.#goOn(run, request);
   }
 
@@ -80,15 +102,16 @@ export class Programs {
     if (suspended === undefined) {
       return { kind: "reply", reply: errorReply("the program that asked is over; run it again") };
     }
+    this.#runs.get(suspended.run)?.resume();
     suspended.question.answer(answer);
     return this.#goOn(suspended.run, request);
   }
 
   /** Cancels every program, also one that is started later. Resolves when all runs have ended. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closing.abort();
     this.#suspended.clear();
-    const runs = [...this.#runs];
+    const runs = [...this.#runs.keys()];
     for (const run of runs) run.cancel();
     await Promise.all(runs.map((run) => run.ended()));
   }
@@ -112,18 +135,35 @@ export class Programs {
       const { question } = event;
       if (request.ask === undefined) {
         // When the request is cancelled or the client has disconnected, no later request can bring an answer.
-        if (request.signal.aborted || this.#isClosed) return this.#reply(await run.result());
+        if (request.signal.aborted || this.#closing.signal.aborted) return this.#reply(await run.result());
+        this.#runs.get(run)?.pause();
         return { kind: "question", question, ticket: this.#suspended.add(run, question) };
       }
+      const place = this.#runs.get(run);
+      place?.pause();
       try {
         const noLonger = AbortSignal.any([request.signal, question.withdrawn]);
-        question.answer(await request.ask(question.request, noLonger));
+        const answer = await request.ask(question.request, noLonger);
+        place?.resume();
+        question.answer(answer);
       } catch (error) {
+        place?.resume();
         if (question.withdrawn.aborted) continue;
         run.cancel();
         return this.#reply(await run.result(), [failedToAsk(question.request, error)]);
       }
     }
+  }
+
+  #refuse(reason: NoPlace, patienceMs: number): ToolReply {
+    if (reason === "cancelled") return buildRefusalReply(buildFailure("Cancelled", "the run was cancelled"));
+    const { maxPrograms, maxQueued } = this.#options;
+    const advice = "wait for one to end, or do more in one program";
+    const message =
+      reason === "full"
+        ? `as many programs run (${maxPrograms}) and wait (${maxQueued}) as may; ${advice}`
+        : `as many programs run (${maxPrograms}) as may, and its turn did not come in ${patienceMs / 1_000} s; ${advice}`;
+    return buildRefusalReply(buildFailure("Busy", message));
   }
 
   async #reply({ executed, calls }: EndedRun, hints: readonly string[] = []): Promise<ProgramAnswer> {
@@ -141,7 +181,17 @@ function failedToAsk({ tool }: ApprovalRequest, error: unknown): string {
   return `The program was cancelled because the client could not ask for an approval of ${oneLine(tool)}: ${reason}`;
 }
 
-function busy(maxPrograms: number): ToolReply {
-  const message = `${maxPrograms} programs are running, as many as are allowed at once; wait for one to end, or do more in one program`;
-  return buildRefusalReply(buildFailure("Busy", message));
+/**
+ * Tells the client how many programs are before its own. Progress must grow with every message and must stay below that of
+ * the first call, which is 1.
+ */
+function reportPosition(progress: ProgressSink | undefined): (before: number) => void {
+  let messages = 0;
+  return (before) => {
+    progress?.report(
+      messages / (messages + 1),
+      `waits for its turn, ${countNoun(before, "program")} before it`,
+    );
+    messages++;
+  };
 }

@@ -22,10 +22,6 @@ export class SuspendedRuns {
     this.#maxRuns = maxRuns;
   }
 
-  has(run: LiveRun): boolean {
-    return [...this.#byTicket.values()].some((suspended) => suspended.run === run);
-  }
-
   /** Suspends a run. Returns its ticket. */
   add(run: LiveRun, question: Question): string {
     run.detach();

@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax under test
 import { describe, expect, it } from "vitest";
+import { defaultParallelPrograms, thisMachine } from "../../../host/configuration/parallel-programs.ts";
 import { parse } from "./parse-text.ts";
 
 /** The example that the first design of ptc gave, as its readers have it. */
@@ -88,7 +89,8 @@ describe("a configuration that is right", () => {
         toolCallTimeoutMs: 30_000,
         maxParallelCalls: 10,
         maxToolCalls: 1_000,
-        maxParallelPrograms: 4,
+        maxParallelPrograms: defaultParallelPrograms(thisMachine(), 512),
+        maxQueuedPrograms: 32,
         memoryMb: 512,
         cpus: 1,
         pids: 256,

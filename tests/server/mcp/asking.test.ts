@@ -175,6 +175,8 @@ describe("a question that is being asked", () => {
       known,
       clock: { monotonicMs: () => 0 },
       maxPrograms: 1,
+      maxQueued: 32,
+      timeoutMs: 60_000,
     });
     const cancel = new AbortController();
     let takenBack = false;
@@ -214,6 +216,8 @@ describe("a question that was handed out", () => {
       known,
       clock: { monotonicMs: () => 0 },
       maxPrograms: 1,
+      maxQueued: 32,
+      timeoutMs: 60_000,
     });
     return { held, killed };
   }

@@ -146,36 +146,6 @@ describe("a connection", () => {
     await client.close();
   });
 
-  it("runs programs side by side up to the limit, and then says Busy", async () => {
-    let release = () => {};
-    const gate = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    let started = 0;
-    const served = serve(
-      async () => {
-        started++;
-        await gate;
-        return executed({ data: 1 });
-      },
-      { maxPrograms: 2 },
-    );
-    const client = await connectLegacy(served);
-    const running = [client.callTool(EXECUTE), client.callTool(EXECUTE)];
-    await expect.poll(() => started).toBe(2);
-    const refused = await client.callTool(EXECUTE);
-    expect(refused).toMatchObject({
-      isError: true,
-      content: [
-        { text: expect.stringMatching(/^\[Script execution failed\]\nBusy: 2 programs are running/) },
-      ],
-    });
-    release();
-    await Promise.all(running);
-    expect(await client.callTool(EXECUTE)).not.toHaveProperty("isError");
-    await client.close();
-  });
-
   it.each([
     ["execute_program", {}, "code must be a text: the program"],
     ["execute_program", { code: " \n" }, "code is empty: give a program"],

@@ -100,8 +100,16 @@ export function serve(
   {
     catalog = new FakeCatalog([]),
     maxPrograms = 4,
+    maxQueued = 32,
+    timeoutMs = 60_000,
     context = CONTEXT,
-  }: { catalog?: LiveCatalog; maxPrograms?: number; context?: RunContext } = {},
+  }: {
+    catalog?: LiveCatalog;
+    maxPrograms?: number;
+    maxQueued?: number;
+    timeoutMs?: number;
+    context?: RunContext;
+  } = {},
 ) {
   const toServer = new PassThrough();
   const toClient = new PassThrough();
@@ -115,6 +123,8 @@ export function serve(
     context,
     clock: { monotonicMs: () => performance.now() },
     maxPrograms,
+    maxQueued,
+    timeoutMs,
     stdin: toServer,
     stdout: toClient,
     onWarning: (message) => warnings.push(message),

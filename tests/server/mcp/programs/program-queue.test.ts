@@ -1,0 +1,170 @@
+import { describe, expect, it } from "vitest";
+import { CONNECT, ERAS, progressOptions, signalOptions } from "../clients.ts";
+import { callStarted, executed, serve } from "../served.ts";
+
+const REQUEST = {
+  runId: "r",
+  tool: "mcp__a__drop",
+  definitionDigest: "d",
+  arguments: {},
+  argumentsDigest: "e",
+};
+
+const execute = (code: string, args: Record<string, unknown> = {}) => ({
+  name: "execute_program",
+  arguments: { code, ...args },
+});
+
+/** Programs that run until they are told to end. */
+class Gates {
+  readonly started: string[] = [];
+  readonly #release = new Map<string, () => void>();
+
+  async pass(code: string): Promise<void> {
+    this.started.push(code);
+    await new Promise<void>((resolve) => this.#release.set(code, resolve));
+  }
+
+  async open(code: string): Promise<void> {
+    await expect.poll(() => this.#release.has(code), { timeout: 30_000 }).toBe(true);
+    this.#release.get(code)?.();
+  }
+}
+
+describe.each(ERAS)("programs beyond those that may run, of a client of %s", (era) => {
+  it("wait for their turn in the order in which they came, and are told so", async () => {
+    const gates = new Gates();
+    const served = serve(
+      async ({ code }, { onEvent }) => {
+        await gates.pass(code);
+        onEvent?.(callStarted(1, "mcp__a__b"));
+        return executed({ data: code });
+      },
+      { maxPrograms: 1 },
+    );
+    const client = await CONNECT[era](served);
+    const seen: { progress: number; message?: string | undefined }[] = [];
+    const first = client.callTool(execute("first"));
+    await expect.poll(() => gates.started, { timeout: 30_000 }).toEqual(["first"]);
+    const second = client.callTool(execute("second"));
+    const third = client.callTool(
+      execute("third"),
+      ...progressOptions(era, (progress) => seen.push(progress)),
+    );
+    await expect.poll(() => seen.length, { timeout: 30_000 }).toBe(1);
+    await gates.open("first");
+    expect((await first).content).toMatchObject([{ text: '[Script executed successfully]\n"first"' }]);
+    await gates.open("second");
+    await gates.open("third");
+    expect(await second).not.toHaveProperty("isError");
+    expect(await third).not.toHaveProperty("isError");
+    expect(gates.started).toEqual(["first", "second", "third"]);
+    expect(seen.map(({ message }) => message)).toEqual([
+      "waits for its turn, 1 program before it",
+      "waits for its turn, 0 programs before it",
+      "call 1: mcp__a__b",
+    ]);
+    const progress = seen.map((report) => report.progress);
+    expect(progress).toEqual([...new Set(progress)].sort((a, b) => a - b));
+    await client.close();
+  });
+
+  it("are Busy when too many wait already, or when their time is up", async () => {
+    const gates = new Gates();
+    const served = serve(
+      async ({ code }) => {
+        await gates.pass(code);
+        return executed({ data: code });
+      },
+      { maxPrograms: 1, maxQueued: 1 },
+    );
+    const client = await CONNECT[era](served);
+    const first = client.callTool(execute("first"));
+    await expect.poll(() => gates.started, { timeout: 30_000 }).toEqual(["first"]);
+    const late = client.callTool(execute("late", { timeout_seconds: 1 }));
+    const refused = await client.callTool(execute("refused"));
+    expect(refused).toMatchObject({
+      isError: true,
+      content: [
+        {
+          text: expect.stringContaining("\nBusy: as many programs run (1) and wait (1) as may; wait for one"),
+        },
+      ],
+    });
+    expect(await late).toMatchObject({
+      isError: true,
+      content: [
+        {
+          text: expect.stringMatching(
+            /\nBusy: as many programs run \(1\) as may, and its turn did not come in 1 s/,
+          ),
+        },
+      ],
+    });
+    await gates.open("first");
+    await first;
+    expect(gates.started).toEqual(["first"]);
+    await client.close();
+  });
+
+  it("leave the queue when their request is cancelled", async () => {
+    const gates = new Gates();
+    const served = serve(
+      async ({ code }) => {
+        await gates.pass(code);
+        return executed({ data: code });
+      },
+      { maxPrograms: 1 },
+    );
+    const client = await CONNECT[era](served);
+    const first = client.callTool(execute("first"));
+    await expect.poll(() => gates.started, { timeout: 30_000 }).toEqual(["first"]);
+    const cancel = new AbortController();
+    const seen: string[] = [];
+    const gone = client
+      .callTool(execute("gone"), ...signalOptions(era, cancel.signal))
+      .catch(() => "cancelled");
+    const last = client.callTool(
+      execute("last"),
+      ...progressOptions(era, ({ message }) => seen.push(String(message))),
+    );
+    await expect.poll(() => seen, { timeout: 30_000 }).toEqual(["waits for its turn, 1 program before it"]);
+    cancel.abort();
+    await gone;
+    await expect
+      .poll(() => seen.at(-1), { timeout: 30_000 })
+      .toBe("waits for its turn, 0 programs before it");
+    await gates.open("first");
+    await gates.open("last");
+    await Promise.all([first, last]);
+    expect(gates.started).toEqual(["first", "last"]);
+    await client.close();
+  });
+
+  it("take the places of those that wait for a person", async () => {
+    const gates = new Gates();
+    const served = serve(
+      async ({ code }, { approver, signal }) => {
+        if (code === "asks") await approver.ask(REQUEST, signal);
+        else await gates.pass(code);
+        return executed({ data: code });
+      },
+      { maxPrograms: 1 },
+    );
+    let answer = () => {};
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const client = await CONNECT[era](served, async () => {
+      await answered;
+      return { action: "accept", content: { decision: "once" } };
+    });
+    const asking = client.callTool(execute("asks"));
+    const other = client.callTool(execute("other"));
+    await gates.open("other");
+    expect((await other).content).toMatchObject([{ text: '[Script executed successfully]\n"other"' }]);
+    answer();
+    expect((await asking).content).toMatchObject([{ text: '[Script executed successfully]\n"asks"' }]);
+    await client.close();
+  });
+});
