@@ -2,6 +2,7 @@ import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { messageOf } from "../base/error-message.ts";
 import { inBoundary } from "../base/fault-boundary.ts";
+import { ownSignal } from "../base/own-signal.ts";
 import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../protocol/frames.ts";
 import {
   MAX_CALL_FRAME_BYTES,
@@ -224,7 +225,7 @@ export class SandboxConnection {
     }
     this.metrics.toolCalls++;
     try {
-      return await this.#dispatch(call, this.#abort.signal);
+      return await this.#dispatch(call, ownSignal(this.#abort.signal));
     } catch (error) {
       return failed(call, `'${call.tool}' failed inside ptc: ${messageOf(error)}`);
     }

@@ -25,7 +25,12 @@ export function exitOnSignals(surroundings: Surroundings): void {
 /** Writes a complete text to a file, a terminal or a pipe. A reader that has disconnected is not an error. */
 export function write(stream: Writable, text: string): Promise<void> {
   return new Promise((resolve) => {
-    stream.once("error", () => resolve());
-    stream.write(text, () => resolve());
+    const failed = () => resolve();
+    stream.once("error", failed);
+    stream.write(text, (error) => {
+      // The error of a failed write is emitted after this, and would end ptc if nobody listened.
+      if (!error) stream.off("error", failed);
+      resolve();
+    });
   });
 }

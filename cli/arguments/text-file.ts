@@ -5,11 +5,12 @@ import { visibleLine } from "../../base/text/visible-text.ts";
 import { UsageError } from "../exit-code.ts";
 
 const CHUNK_BYTES = 64 * 1024;
+const LINE_FEED = 0x0a;
 
 /**
  * Reads a file that the user named, which may be a pipe or a device.
  *
- * @throws UsageError in one line that names the file and, if it is not UTF-8, the position of the first wrong byte.
+ * @throws UsageError in one line that names the file and, if it is not UTF-8, the line and the position of the first wrong byte.
  */
 export async function readTextFile(file: string, cwd: string, maxBytes: number): Promise<string> {
   let bytes: Buffer;
@@ -60,8 +61,15 @@ function decode(bytes: Buffer, name: string, maxBytes: number): string {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     const at = firstWrongByte(bytes);
-    throw new UsageError(`${name}: is not UTF-8: byte ${at} begins no character; save it as UTF-8`);
+    const line = bytes.subarray(0, at).reduce((lines, byte) => lines + (byte === LINE_FEED ? 1 : 0), 1);
+    throw new UsageError(
+      `${name}:${line}: is not UTF-8: byte ${at} of the file, 0x${hex(bytes[at])}, begins no character; save it as UTF-8`,
+    );
   }
+}
+
+function hex(byte: number | undefined): string {
+  return (byte ?? 0).toString(16).padStart(2, "0");
 }
 
 /** Index of the first byte that is not UTF-8, from 0. */

@@ -1,3 +1,4 @@
+import { ownSignal } from "../../base/own-signal.ts";
 import type { ServerListing, Warning } from "../../catalog/server-listing.ts";
 import type { Upstream, UpstreamListing } from "../../upstream/upstream.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
@@ -26,7 +27,7 @@ export async function listServers(
   await Promise.all(
     servers.map(async (server) => {
       try {
-        const listing = await upstreams.get(server.name)?.list(signal);
+        const listing = await upstreams.get(server.name)?.list(ownSignal(signal));
         if (listing === undefined) return;
         listed.listings.push(describeListing(server, listing));
         for (const problem of listing.problems ?? [])

@@ -22,12 +22,19 @@ describe("a file that is no text", () => {
     ["half a surrogate pair", [0x61, 0xed, 0xa0, 0x80], 1],
   ])("is refused with the place of its first wrong byte: %s", async (_, bytes, at) => {
     write("wrong.ts", Uint8Array.from(bytes));
-    const message = `wrong.ts: is not UTF-8: byte ${at} begins no character; save it as UTF-8`;
+    const shown = bytes[at]?.toString(16);
+    const message = `wrong.ts:1: is not UTF-8: byte ${at} of the file, 0x${shown}, begins no character; save it as UTF-8`;
     await expect(readTextFile("wrong.ts", folder, 100)).rejects.toThrow(message);
     await expect(readProgram("wrong.ts", undefined, surroundings())).rejects.toThrow(message);
     await expect(readProgram("-", "@wrong.ts", surroundings())).rejects.toThrow(message);
     const stdin = Readable.from([Buffer.from(bytes)]);
-    await expect(readProgram("-", undefined, surroundings(stdin))).rejects.toThrow(`stdin: is not UTF-8`);
+    await expect(readProgram("-", undefined, surroundings(stdin))).rejects.toThrow(`stdin:1: is not UTF-8`);
+  });
+
+  it("is refused with the line of its first wrong byte", async () => {
+    write("latin.ts", Buffer.from('// caf\n\nconsole.log("caf\u00e9");\n', "latin1"));
+    const message = "latin.ts:3: is not UTF-8: byte 24 of the file, 0xe9, begins no character";
+    await expect(readProgram("latin.ts", undefined, surroundings())).rejects.toThrow(message);
   });
 
   it("is not read beyond a bound, even one that never ends", async () => {
