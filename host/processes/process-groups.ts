@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startTimeOf } from "./process-identity.ts";
+import { UNKNOWN_START } from "./process-table.ts";
 
 /**
  * The process groups that one ptc process has started and that must not outlive it. They are recorded in a folder, one file
@@ -45,7 +46,8 @@ function killGroup(name: string): void {
   const group = parseGroupName(name);
   if (group === undefined) return;
   const [pid, startTime] = group;
-  if (pid <= 1 || startTimeOf(pid) !== startTime) return;
+  // A pid alone may be another process's by now.
+  if (pid <= 1 || startTime === UNKNOWN_START || startTimeOf(pid) !== startTime) return;
   // Servers lead a group of their own; other recorded processes are in ptc's group, so they are killed by pid.
   for (const target of [-pid, pid]) {
     try {

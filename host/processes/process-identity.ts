@@ -1,40 +1,35 @@
-import { readFileSync, readlinkSync } from "node:fs";
+import { findProcessTable, type ProcessTable, UNKNOWN_START } from "./process-table.ts";
 
-/**
- * Identifies a process so that a reused pid, another boot or another container is not mistaken for it: boot id, pid
- * namespace, pid, and start time in clock ticks since boot (proc(5), `/proc/<pid>/stat` field 22).
- */
+/** Identifies a process so that a reused pid, another boot or another container is not mistaken for it. */
 export interface ProcessIdentity {
+  /** The boot, and the namespace of pids. */
   host: string;
   pid: number;
   startTime: string;
 }
 
+let found: ProcessTable | undefined;
+
+function table(): ProcessTable {
+  found ??= findProcessTable();
+  return found;
+}
+
 /** This process. */
 export function currentProcess(): ProcessIdentity {
-  return { host: hostIdentity(), pid: process.pid, startTime: startTimeOf(process.pid) ?? "0" };
+  const startTime = startTimeOf(process.pid) ?? UNKNOWN_START;
+  return { host: table().hostIdentity(), pid: process.pid, startTime };
 }
 
-/** Identifies this boot and this pid namespace, within which a pid is meaningful. */
-function hostIdentity(): string {
-  const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim().slice(0, 8);
-  const namespace = /\d+/.exec(readlinkSync("/proc/self/ns/pid"))?.[0] ?? "0";
-  return `${boot}-${namespace}`;
-}
-
-/** Start time of a live process; `undefined` when there is none or it is a zombie. */
+/** Start time of a live process, in the terms of its system; `undefined` when there is none or it is a zombie. */
 export function startTimeOf(pid: number): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return fields[0] === "Z" ? undefined : fields[19];
-  } catch {
-    return undefined;
-  }
+  return table().startTimeOf(pid);
 }
 
-function isAlive(identity: ProcessIdentity): boolean {
-  return startTimeOf(identity.pid) === identity.startTime;
+/** A process of which no more than its pid is known counts as alive while any process has that pid. */
+function isAlive({ pid, startTime }: ProcessIdentity): boolean {
+  const now = startTimeOf(pid);
+  return now !== undefined && (now === startTime || now === UNKNOWN_START || startTime === UNKNOWN_START);
 }
 
 /** The identity as one text without a slash, which names files and labels sandboxes. `parseIdentity` reads it. */

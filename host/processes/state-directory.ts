@@ -1,10 +1,16 @@
-import { chmodSync, lstatSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
 import { ProcessGroups } from "./process-groups.ts";
 import { currentProcess, formatIdentity, isDead, type ProcessIdentity } from "./process-identity.ts";
+
+/** The longest path of a Unix socket, without its final zero (`sun_path`). */
+const MAX_SOCKET_PATH_BYTES = process.platform === "linux" ? 107 : 103;
+/** Bytes of the path of a socket after the folder of a process: a random name and the socket's own. */
+const SOCKET_PATH_END = "0123456789ab/broker.sock".length;
+const SHORT_FOLDER = process.platform === "win32" ? tmpdir() : "/tmp";
 
 /**
  * What one ptc process keeps on disk while it runs, in a folder named after its identity. A later ptc process finds the
@@ -42,11 +48,20 @@ export interface OwnProcess {
 /** Clears up after dead ptc processes, then makes this process's folder. @throws SandboxError */
 export function openState({ XDG_RUNTIME_DIR }: EnvironmentVariables): OwnProcess {
   const self = currentProcess();
-  // The path is short because those of Unix sockets must fit into 108 bytes.
-  const base = join(XDG_RUNTIME_DIR || tmpdir(), `ptc-${process.getuid?.() ?? 0}`);
+  const base = stateFolder([XDG_RUNTIME_DIR || tmpdir(), tmpdir()], self);
   const state = new StateDirectory(base, self);
   sweepProcesses(base, self);
   return { state, self };
+}
+
+/** The folder of all ptc processes of this user, in the first of these that exists and leaves room for a socket's path. */
+export function stateFolder(parents: readonly string[], self: ProcessIdentity): string {
+  const own = `ptc-${process.getuid?.() ?? 0}`;
+  const fits = (parent: string) => {
+    const longest = join(parent, own, formatIdentity(self), "0".repeat(SOCKET_PATH_END));
+    return existsSync(parent) && Buffer.byteLength(longest) <= MAX_SOCKET_PATH_BYTES;
+  };
+  return join(parents.find(fits) ?? SHORT_FOLDER, own);
 }
 
 /**

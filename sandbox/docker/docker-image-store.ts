@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import { messageOf } from "../../base/error-message.ts";
 import type { ImageStore, OnProgress, StoredImage } from "../image/image-store.ts";
 import { SandboxError, type SandboxErrorCode } from "../sandbox-error.ts";
+import { explainDockerFault } from "./docker-faults.ts";
 
 /** The part of dockerode's `Docker` that is used here. */
 export interface DockerImages {
@@ -36,7 +37,7 @@ export class DockerImageStore implements ImageStore {
       return { digest: image.Id, labels: image.Config?.Labels ?? {} };
     } catch (cause) {
       if (isNotFound(cause)) return undefined;
-      throw new SandboxError("engine_unreachable", `Docker does not answer: ${messageOf(cause)}`, { cause });
+      throw explainDockerFault(cause, "engine_unreachable");
     }
   }
 

@@ -11,7 +11,7 @@ import {
   parseIdentity,
   startTimeOf,
 } from "../../../host/processes/process-identity.ts";
-import { StateDirectory, sweepProcesses } from "../../../host/processes/state-directory.ts";
+import { StateDirectory, stateFolder, sweepProcesses } from "../../../host/processes/state-directory.ts";
 
 const self = currentProcess();
 
@@ -79,4 +79,12 @@ test("a pid that another process has by now is nobody's to end", async () => {
   state.groups.record(server.pid);
   state.groups.kill();
   await vi.waitFor(() => expect(startTimeOf(server.pid)).toBeUndefined());
+});
+
+test("the folder is where a socket's path fits, and where there is a folder", () => {
+  const [long, short] = [join(folder(), "x".repeat(60)), folder()];
+  mkdirSync(long);
+  const parents = [long, join(short, "missing"), short];
+  expect(stateFolder(parents, self)).toMatch(new RegExp(`^${short}/ptc-\\d+$`));
+  expect(stateFolder([long], self)).toMatch(/^\/tmp\/ptc-\d+$/);
 });
