@@ -2,6 +2,9 @@ import { defineConfig } from "vitest/config";
 
 const real = ["tests/**/*.real.test.ts"];
 
+/** Limits that only a test that hangs reaches, also on a busy machine. */
+const PATIENCE = { testTimeout: 180_000, hookTimeout: 180_000, expect: { poll: { timeout: 60_000 } } };
+
 export default defineConfig({
   test: {
     projects: [
@@ -10,8 +13,7 @@ export default defineConfig({
           name: "fast",
           include: ["tests/**/*.test.ts"],
           exclude: real,
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
+          ...PATIENCE,
           // Many of these tests wait for a process or a timer.
           maxWorkers: "100%",
           sequence: { groupOrder: 0 },
@@ -21,8 +23,7 @@ export default defineConfig({
         test: {
           name: "real",
           include: real,
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          ...PATIENCE,
           fileParallelism: false,
           sequence: { groupOrder: 1 },
           globalSetup: ["tests/sandbox/require-sandbox.ts"],

@@ -1,8 +1,9 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { sweepSandboxes } from "../../sandbox/leftovers.ts";
 import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
 import { WarmPool } from "../../sandbox/pool/warm-pool.ts";
 import { KnownWalls } from "../../sandbox/walls/known-walls.ts";
+import { eventually } from "../eventually.ts";
 import { InProcessEngine } from "./in-process-engine.ts";
 
 const NO_OUTPUT = { onStdout() {}, onStderr() {} };
@@ -47,10 +48,10 @@ test("a pool keeps sandboxes of any engine waiting, and leaves none behind", asy
   const { engine, source } = open();
   const pool = new WarmPool(source, { size: 2 });
   pool.prime();
-  await vi.waitFor(() => expect(engine.live.size).toBe(2));
-  await vi.waitFor(() => expect(pool.ready).toBe(true));
+  await eventually(() => expect(engine.live.size).toBe(2));
+  await eventually(() => expect(pool.ready).toBe(true));
   const sandbox = await pool.acquire(NO_OUTPUT);
-  await vi.waitFor(() => expect(engine.live.size).toBe(3));
+  await eventually(() => expect(engine.live.size).toBe(3));
   await sandbox.dispose();
   await pool.close();
   expect(engine.live.size).toBe(0);

@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
+import { eventually } from "../../eventually.ts";
 import { fixtureServer, type PtcProcess, usePtc } from "../ptc-process.ts";
 
 const project = usePtc();
@@ -14,8 +15,7 @@ async function watch() {
   const ptc = folder.start(["generate", "--watch"]);
   await ptc.printed(/watching for changed tools/);
   const tools = () => [...folder.read(MODULE).matchAll(/^export const (\w+)/gm)].map(([, name]) => name);
-  const becomes = (names: string[]) =>
-    vi.waitFor(() => expect(tools()).toEqual(names), { timeout: 30_000, interval: 50 });
+  const becomes = (names: string[]) => eventually(() => expect(tools()).toEqual(names));
   return { folder, ptc, becomes, server: server.args.at(-1) ?? "" };
 }
 
@@ -65,7 +65,7 @@ describe("ptc generate --watch", () => {
   test("ends at once when it is interrupted while a server does not answer", async () => {
     const folder = project({ "ptc.yaml": { servers: [fixtureServer("silent", "never-answers.mjs")] } });
     const ptc = folder.start(["generate", "--watch"]);
-    await vi.waitFor(() => expect(folder.state()).not.toEqual([]), { timeout: 30_000, interval: 50 });
+    await eventually(() => expect(folder.state()).not.toEqual([]));
     expect((await interrupt(ptc)).code).toBe(0);
     expect(folder.state()).toEqual([]);
   });

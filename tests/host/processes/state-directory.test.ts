@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import {
   currentProcess,
   formatIdentity,
@@ -12,6 +12,7 @@ import {
   startTimeOf,
 } from "../../../host/processes/process-identity.ts";
 import { StateDirectory, stateFolder, sweepProcesses } from "../../../host/processes/state-directory.ts";
+import { eventually } from "../../eventually.ts";
 
 const self = currentProcess();
 
@@ -33,7 +34,7 @@ async function endedProcess(): Promise<ProcessIdentity> {
   const server = startServer();
   const identity = { ...self, pid: server.pid, startTime: startTimeOf(server.pid) ?? "" };
   server.kill("SIGKILL");
-  await vi.waitFor(() => expect(startTimeOf(server.pid)).toBeUndefined());
+  await eventually(() => expect(startTimeOf(server.pid)).toBeUndefined());
   return identity;
 }
 
@@ -61,7 +62,7 @@ test("the servers of a dead ptc are ended and its folder goes; those of a live o
 
   sweepProcesses(base, self);
 
-  await vi.waitFor(() => expect(startTimeOf(left.pid)).toBeUndefined());
+  await eventually(() => expect(startTimeOf(left.pid)).toBeUndefined());
   expect([live, forgotten].map(({ pid }) => startTimeOf(pid))).not.toContain(undefined);
   expect(readdirSync(base).sort()).toEqual([formatIdentity(self), "somebody's file"].sort());
   own.remove();
@@ -78,7 +79,7 @@ test("a pid that another process has by now is nobody's to end", async () => {
   expect(startTimeOf(server.pid)).toBeDefined();
   state.groups.record(server.pid);
   state.groups.kill();
-  await vi.waitFor(() => expect(startTimeOf(server.pid)).toBeUndefined());
+  await eventually(() => expect(startTimeOf(server.pid)).toBeUndefined());
 });
 
 test("the folder is where a socket's path fits, and where there is a folder", () => {

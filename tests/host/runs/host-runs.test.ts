@@ -1,8 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import type { ApprovalAnswer } from "../../../broker/approvals.ts";
 import type { Authorizer } from "../../../broker/policy/authorizer.ts";
 import { loadConfiguration } from "../../../host/configuration/load.ts";
@@ -10,6 +9,7 @@ import type { MissedEvents, RunEvent } from "../../../host/runs/run-events.ts";
 import { openServing, type ServingOptions } from "../../../host/serving.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
+import { eventually } from "../../eventually.ts";
 import { InProcessEngine, type ProgramFunction } from "../../sandbox/in-process-engine.ts";
 
 const ECHO = join(import.meta.dirname, "../../fixtures/servers/echo-v1.mjs");
@@ -57,10 +57,7 @@ async function openHost(
     rmSync(cwd, { recursive: true });
   });
   await opened.host.warm();
-  await vi.waitFor(
-    async () => expect((await opened.host.currentTools()).all.names().length).toBeGreaterThan(0),
-    20_000,
-  );
+  await expect.poll(async () => (await opened.host.currentTools()).all.names().length).toBeGreaterThan(0);
   const run = async (
     answer: ApprovalAnswer["decision"] = "once",
     context: RunContext = { principal: "local", source: "serve" },
@@ -76,20 +73,24 @@ async function openHost(
   return { ...opened, run, archive: configuration.archive.path };
 }
 
-const CALLS: ProgramFunction = async (program) => {
-  await program.call("mcp__x__echo", { text: SECRET });
-  // That a call has ended is told a moment after the program has its answer.
-  await delay(50);
-  await program.call(`mcp__x__${SECRET}`, {});
-  return "done";
-};
+/** A program that calls two tools, the second one when it was told that the first call has ended. */
+function twoCalls(isEndTold: () => boolean): ProgramFunction {
+  return async (program) => {
+    await program.call("mcp__x__echo", { text: SECRET });
+    await expect.poll(isEndTold).toBe(true);
+    await program.call(`mcp__x__${SECRET}`, {});
+    return "done";
+  };
+}
 
 test("a listener of the host's is told of a whole run, in order and without secrets, and of no part of it twice", async () => {
-  const { host, run, archive } = await openHost(CALLS);
   const told: (RunEvent | MissedEvents)[] = [];
+  const { host, run, archive } = await openHost(
+    twoCalls(() => told.some(({ kind }) => kind === "call-ended")),
+  );
   const unsubscribe = host.runs.subscribe((event) => void told.push(event));
   const envelope = await run();
-  await vi.waitFor(() => expect(told.at(-1)?.kind).toBe("ended"));
+  await eventually(() => expect(told.at(-1)?.kind).toBe("ended"));
   const about = { runId: envelope.run_id, context: { principal: "local", source: "serve" } };
   const echo = { ...about, tool: "mcp__x__echo" };
   const unknown = { ...about, tool: expect.stringMatching(/^mcp__x__/) };
@@ -119,8 +120,8 @@ test("a listener of the host's is told of a whole run, in order and without secr
 });
 
 test("a listener that throws, hangs or has a fault of its own harms neither a run nor another listener", async () => {
-  const { host, run } = await openHost(CALLS);
   const told: string[] = [];
+  const { host, run } = await openHost(twoCalls(() => told.includes("call-ended")));
   host.runs.subscribe(() => {
     throw new Error("planted");
   });
@@ -128,7 +129,7 @@ test("a listener that throws, hangs or has a fault of its own harms neither a ru
   host.runs.subscribe(() => new Promise(() => {}));
   host.runs.subscribe((event) => void told.push(event.kind));
   expect((await run("denied")).result).toMatchObject({ ok: true, data: "done" });
-  await vi.waitFor(() => expect(told.at(-1)).toBe("ended"));
+  await eventually(() => expect(told.at(-1)).toBe("ended"));
   expect(told).toContain("question-answered");
 });
 
@@ -196,7 +197,7 @@ test("an authorizer of the host's maker hides tools from one principal, and deci
     [bob, "grow", {}],
   ]);
   expect(asked).toEqual(["x for local", "x for bob", "x for ada"]);
-  await vi.waitFor(() => expect([...sessions]).toEqual(["s-1", "s-2"]));
+  await eventually(() => expect([...sessions]).toEqual(["s-1", "s-2"]));
   expect((await store.list({ limit: 10 })).runs).toHaveLength(3);
   expect(existsSync(archive)).toBe(false);
 });

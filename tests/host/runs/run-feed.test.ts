@@ -1,10 +1,11 @@
 import { EventEmitter } from "node:events";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { installLastResort, withinBoundary } from "../../../base/fault-boundary.ts";
 import { reportRun } from "../../../host/runs/report-run.ts";
 import type { MissedEvents, RunEvent } from "../../../host/runs/run-events.ts";
 import { RunFeed } from "../../../host/runs/run-feed.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
+import { eventually } from "../../eventually.ts";
 
 const context = { principal: "local", source: "run" } as const;
 const started = (runId: string): RunEvent => ({ kind: "started", runId, context });
@@ -24,7 +25,7 @@ test("whoever wants one run is told of that run alone, to its end", async () => 
   feed.subscribe((event) => void told.push(event), "1");
   for (const event of [started("1"), started("2"), ended("2"), ended("1"), started("1")]) feed.publish(event);
   expect(told).toEqual([]);
-  await vi.waitFor(() => expect(told).toHaveLength(2));
+  await eventually(() => expect(told).toHaveLength(2));
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(told).toEqual([started("1"), ended("1")]);
 });
@@ -41,15 +42,15 @@ test("a slow listener is told in order, and how many events it has missed", asyn
     await held;
   });
   for (let seq = 1; seq <= 5_000; seq++) feed.publish(call(seq));
-  await vi.waitFor(() => expect(told).toHaveLength(1));
+  await eventually(() => expect(told).toHaveLength(1));
   goOn();
-  await vi.waitFor(() => expect(told.at(-1)?.kind).toBe("missed"));
+  await eventually(() => expect(told.at(-1)?.kind).toBe("missed"));
   const kept = told.length - 1;
   expect(kept).toBeLessThan(2_000);
   expect(told.slice(0, -1)).toEqual(Array.from({ length: kept }, (_, i) => call(i + 1)));
   expect(told.at(-1)).toEqual({ kind: "missed", count: 5_000 - kept });
   feed.publish(ended("1"));
-  await vi.waitFor(() => expect(told.at(-1)).toEqual(ended("1")));
+  await eventually(() => expect(told.at(-1)).toEqual(ended("1")));
 });
 
 test("a fault of a listener's is none of the run's that it is told of", async () => {
@@ -62,7 +63,7 @@ test("a fault of a listener's is none of the run's that it is told of", async ()
   feed.subscribe(() => void source.emit("uncaughtException", "planted"));
   const onFault = (fault: unknown) => ofRun.push(fault) > 0;
   withinBoundary(onFault, () => feed.publish(started("1")));
-  await vi.waitFor(() => expect(strays).toEqual(["planted"]));
+  await eventually(() => expect(strays).toEqual(["planted"]));
   expect(ofRun).toEqual([]);
 });
 

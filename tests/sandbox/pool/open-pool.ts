@@ -2,10 +2,11 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import { onTestFinished, vi } from "vitest";
+import { onTestFinished } from "vitest";
 import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import { OnDemandSource } from "../../../sandbox/on-demand-source.ts";
 import { WarmPool, type WarmPoolOptions } from "../../../sandbox/pool/warm-pool.ts";
+import { eventually } from "../../eventually.ts";
 import { FakeEngine } from "./fake-engine.ts";
 
 export const NO_OUTPUT = { onStdout() {}, onStderr() {} };
@@ -41,7 +42,7 @@ export function usePool(options: WarmPoolOptions) {
 
 /** Waits until that many containers live, all have greeted, and what is left to do in the background is done. */
 export async function settled(engine: FakeEngine, live: number): Promise<void> {
-  await vi.waitFor(() => {
+  await eventually(() => {
     if (engine.live.size !== live) throw new Error(`${engine.live.size} containers live, not ${live}`);
     for (const { socket } of engine.live.values()) {
       if (socket?.bytesWritten === 0) throw new Error("a container has not greeted");
@@ -59,7 +60,7 @@ export async function turns(): Promise<void> {
 export async function readGreeting(channel: Duplex): Promise<string> {
   const chunks: Buffer[] = [];
   channel.on("data", (chunk: Buffer) => chunks.push(chunk));
-  await vi.waitFor(() => {
+  await eventually(() => {
     if (chunks.length === 0) throw new Error("nothing was said");
   });
   return Buffer.concat(chunks).toString();

@@ -3,15 +3,15 @@ import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { OWNER_LABEL } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import { WarmPool } from "../../../sandbox/pool/warm-pool.ts";
+import { eventually } from "../../eventually.ts";
 import { describeSandboxed } from "../in-sandbox.ts";
 import { RealSandboxes } from "../real-sandboxes.ts";
 
 const NO_OUTPUT = { onStdout() {}, onStderr() {} };
-const PATIENCE = { timeout: 60_000, interval: 50 };
 
 describeSandboxed("a pool of started sandboxes", () => {
   const engine = new DockerEngine();
@@ -32,13 +32,13 @@ describeSandboxed("a pool of started sandboxes", () => {
 
   /** Ids of this process's containers, when there are that many and the engine says that all run. */
   async function running(sandboxes: RealSandboxes, count: number): Promise<string[]> {
-    return vi.waitFor(async () => {
+    return eventually(async () => {
       const ids = await sandboxes.containers();
       expect(ids).toHaveLength(count);
       const seen = await Promise.all(ids.map((id) => docker.getContainer(id).inspect()));
       expect(seen.map(({ State }) => State.Running)).toEqual(ids.map(() => true));
       return ids;
-    }, PATIENCE);
+    });
   }
 
   afterEach(async () => {
@@ -103,7 +103,7 @@ describeSandboxed("a pool of started sandboxes", () => {
       (sandbox) => sandbox.dispose(),
       (error: unknown) => expect(error).toMatchObject({ code: "cancelled" }),
     );
-    await vi.waitFor(async () => expect(await sandboxes.containers()).not.toEqual([]), PATIENCE);
+    await eventually(async () => expect(await sandboxes.containers()).not.toEqual([]));
     await Promise.all([pool.close(), pool.close()]);
     await acquiring;
     expect(await sandboxes.leftovers()).toEqual([]);
@@ -164,9 +164,9 @@ describeSandboxed("a pool of started sandboxes", () => {
         const ids = new Set((await docker.listContainers()).map(({ Id }) => Id));
         return (await owned()).filter(({ id }) => ids.has(id));
       };
-      await vi.waitFor(async () => expect(await started()).toHaveLength(2), PATIENCE);
+      await eventually(async () => expect(await started()).toHaveLength(2));
       holder.kill("SIGKILL");
-      await vi.waitFor(async () => expect(await owned()).toEqual([]), PATIENCE);
+      await eventually(async () => expect(await owned()).toEqual([]));
     } finally {
       holder.kill("SIGKILL");
       rmSync(base, { recursive: true, force: true });

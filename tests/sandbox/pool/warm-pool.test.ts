@@ -1,4 +1,5 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
+import { eventually } from "../../eventually.ts";
 import { NO_OUTPUT, readGreeting, settled, turns, usePool } from "./open-pool.ts";
 
 test("a pool does nothing until it is primed, and then keeps its number waiting, two starts at a time", async () => {
@@ -8,7 +9,7 @@ test("a pool does nothing until it is primed, and then keeps its number waiting,
   engine.hold();
   pool.prime();
   pool.prime();
-  await vi.waitFor(() => expect(engine.starting).toBe(2));
+  await eventually(() => expect(engine.starting).toBe(2));
   engine.release("all");
   await settled(engine, 5);
   expect(engine.started).toBe(5);
@@ -44,8 +45,8 @@ test("bytes go both ways, in order, after a sandbox was taken from the pool", as
   sandbox.channel.on("data", (chunk) => said.push(String(chunk)));
   peer?.write(", and more");
   sandbox.channel.write("program");
-  await vi.waitFor(() => expect(said.join("")).toBe(`hello from ${sandbox.id}, more, and more`));
-  await vi.waitFor(() => expect(heard).toBe("program"));
+  await eventually(() => expect(said.join("")).toBe(`hello from ${sandbox.id}, more, and more`));
+  await eventually(() => expect(heard).toBe("program"));
 });
 
 test("what a container wrote while it waited is its taker's, and so is what it writes later", async () => {
@@ -89,7 +90,7 @@ test.each([
   const [bad] = engine.live.values();
   if (bad === undefined) throw new Error("there is no container");
   misbehave(bad);
-  await vi.waitFor(() => expect(bad.ended).toBe(true));
+  await eventually(() => expect(bad.ended).toBe(true));
   await turns();
   const [first, second] = [await pool.acquire(NO_OUTPUT), await pool.acquire(NO_OUTPUT)];
   expect([first.id, second.id]).not.toContain(bad.id);
@@ -111,9 +112,9 @@ test("who asks an empty pool has a start of their own, and gets whichever is rea
   const { engine, pool } = usePool({ size: 2 });
   engine.hold();
   pool.prime();
-  await vi.waitFor(() => expect(engine.starting).toBe(2));
+  await eventually(() => expect(engine.starting).toBe(2));
   const asked = [pool.acquire(NO_OUTPUT), pool.acquire(NO_OUTPUT), pool.acquire(NO_OUTPUT)];
-  await vi.waitFor(() => expect(engine.starting).toBe(5));
+  await eventually(() => expect(engine.starting).toBe(5));
   engine.release("first");
   expect(await asked[0]).toMatchObject({ id: "container-1" });
   engine.release("all");
@@ -137,7 +138,7 @@ test("giving up an acquire rejects at once, and the sandbox that comes too late 
   engine.hold();
   const abort = new AbortController();
   const acquired = pool.acquire(NO_OUTPUT, abort.signal);
-  await vi.waitFor(() => expect(engine.starting).toBe(2));
+  await eventually(() => expect(engine.starting).toBe(2));
   abort.abort();
   await expect(acquired).rejects.toMatchObject({ name: "SandboxError", code: "cancelled" });
   await expect(pool.acquire(NO_OUTPUT, abort.signal)).rejects.toMatchObject({ code: "cancelled" });
@@ -165,14 +166,14 @@ test("a sandbox that began to start before the image was built anew does not sta
   const { engine, pool } = usePool({ size: 2 });
   engine.hold();
   pool.prime();
-  await vi.waitFor(() => expect(engine.starting).toBe(2));
+  await eventually(() => expect(engine.starting).toBe(2));
   engine.image = "sha256:second";
   const acquired = pool.acquire(NO_OUTPUT);
-  await vi.waitFor(() => expect(engine.starting).toBe(3));
+  await eventually(() => expect(engine.starting).toBe(3));
   engine.release("last");
   expect(await acquired).toMatchObject({ image: "sha256:second" });
   engine.release("all");
-  await vi.waitFor(() => expect(engine.started).toBe(5));
+  await eventually(() => expect(engine.started).toBe(5));
   await settled(engine, 1 + 2);
   const next = await Promise.all([pool.acquire(NO_OUTPUT), pool.acquire(NO_OUTPUT)]);
   expect(next.map(({ image }) => image)).toEqual(["sha256:second", "sha256:second"]);
@@ -182,7 +183,7 @@ test("a start that fails is told to nobody while another is under way that can s
   const { engine, pool } = usePool({ size: 1 });
   engine.hold();
   const acquired = pool.acquire(NO_OUTPUT);
-  await vi.waitFor(() => expect(engine.starting).toBe(2));
+  await eventually(() => expect(engine.starting).toBe(2));
   engine.down = true;
   engine.release("first");
   await turns();
@@ -199,7 +200,7 @@ test("closing ends what waits and what is being started, and rejects who waits; 
   engine.hold();
   const asked = Array.from({ length: 6 }, () => pool.acquire(NO_OUTPUT));
   const outcomes = Promise.allSettled(asked);
-  await vi.waitFor(() => expect(engine.starting).toBeGreaterThan(3));
+  await eventually(() => expect(engine.starting).toBeGreaterThan(3));
   const closing = [pool.close(), pool.close()];
   engine.release("all");
   await Promise.all(closing);
@@ -220,7 +221,7 @@ test("closing does not wait for a runner that never speaks", async () => {
   const { engine, pool, folders } = usePool({ size: 2 });
   engine.greets = false;
   pool.prime();
-  await vi.waitFor(() => expect(engine.live.size).toBe(2));
+  await eventually(() => expect(engine.live.size).toBe(2));
   await turns();
   await pool.close();
   expect([...engine.live.keys(), ...folders()]).toEqual([]);

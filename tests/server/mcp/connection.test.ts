@@ -114,8 +114,10 @@ describe.each(ERAS)("a client of %s", (era) => {
   });
 
   it("takes every program with it when it goes", async () => {
+    let started = 0;
     const ended: string[] = [];
     const served = serve(async ({ code }, { signal }) => {
+      started++;
       await once(signal, "abort");
       ended.push(code);
       return CANCELLED;
@@ -124,7 +126,7 @@ describe.each(ERAS)("a client of %s", (era) => {
     for (const code of ["a", "b"]) {
       client.callTool({ name: "execute_program", arguments: { code } }).catch(() => {});
     }
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await expect.poll(() => started).toBe(2);
     await client.close();
     await served.ended;
     expect(ended.sort()).toEqual(["a", "b"]);

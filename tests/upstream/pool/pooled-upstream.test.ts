@@ -4,6 +4,7 @@ import { LOCAL_PRINCIPAL } from "../../../protocol/run-context.ts";
 import { UpstreamPool } from "../../../upstream/pool/upstream-pool.ts";
 import type { UpstreamConnection } from "../../../upstream/upstream.ts";
 import { UpstreamError } from "../../../upstream/upstream-error.ts";
+import { eventually } from "../../eventually.ts";
 import { callOptions, upstreamErrorOf } from "../upstream-fixtures.ts";
 import { FakeConnection, go, NO_CREDENTIALS, setUp } from "./fake-connection.ts";
 
@@ -165,7 +166,7 @@ describe("a server in the pool", () => {
     const changed = vi.fn();
     upstream.onToolsChanged(changed);
     const calls = [go(upstream), go(upstream)];
-    await vi.waitFor(() => expect(answer).not.toHaveLength(0));
+    await eventually(() => expect(answer).not.toHaveLength(0));
     upstream.renew();
     await go(upstream);
     expect(connections.map(({ closed }) => closed)).toEqual([false, false]);
@@ -181,10 +182,10 @@ describe("a server in the pool", () => {
   it("has an old connection ended with the last call on it, or at once", async () => {
     const { connections, upstream } = setUp();
     const call = go(upstream);
-    await vi.waitFor(() => expect(connections).toHaveLength(1));
+    await eventually(() => expect(connections).toHaveLength(1));
     upstream.renew();
     await call;
-    await vi.waitFor(() => expect(connections[0]?.closed).toBe(true));
+    await eventually(() => expect(connections[0]?.closed).toBe(true));
     await go(upstream);
     upstream.renew();
     expect(connections[1]?.closed).toBe(true);

@@ -1,7 +1,8 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { LOCAL_PRINCIPAL } from "../../../protocol/run-context.ts";
 import { UpstreamPool } from "../../../upstream/pool/upstream-pool.ts";
 import type { Upstream } from "../../../upstream/upstream.ts";
+import { eventually } from "../../eventually.ts";
 import { connect, fixture, isAlive, jsonOf, upstreamErrorOf } from "../upstream-fixtures.ts";
 import { FakeConnection, go, NO_CREDENTIALS, setUp } from "./fake-connection.ts";
 
@@ -22,7 +23,7 @@ describe("a pool that is closed", () => {
       (signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve(late))),
     );
     const call = upstreamErrorOf(go(upstream));
-    await vi.waitFor(() => expect(connect).toHaveBeenCalledOnce());
+    await eventually(() => expect(connect).toHaveBeenCalledOnce());
     await pool.close();
     expect(await call).toMatchObject({ code: "cancelled" });
     expect(late.closed).toBe(true);
@@ -64,6 +65,6 @@ describe("a real server in the pool", () => {
     );
     const pids = jsonOf(await go(pool.get(LOCAL_PRINCIPAL, "x") as Upstream)) as number[];
     await pool.close();
-    await vi.waitFor(() => expect(pids.map(isAlive)).toEqual([false, false]));
+    await eventually(() => expect(pids.map(isAlive)).toEqual([false, false]));
   });
 });

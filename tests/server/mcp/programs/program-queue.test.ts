@@ -26,7 +26,7 @@ class Gates {
   }
 
   async open(code: string): Promise<void> {
-    await expect.poll(() => this.#release.has(code), { timeout: 30_000 }).toBe(true);
+    await expect.poll(() => this.#release.has(code)).toBe(true);
     this.#release.get(code)?.();
   }
 }
@@ -45,13 +45,13 @@ describe.each(ERAS)("programs beyond those that may run, of a client of %s", (er
     const client = await CONNECT[era](served);
     const seen: { progress: number; message?: string | undefined }[] = [];
     const first = client.callTool(execute("first"));
-    await expect.poll(() => gates.started, { timeout: 30_000 }).toEqual(["first"]);
+    await expect.poll(() => gates.started).toEqual(["first"]);
     const second = client.callTool(execute("second"));
     const third = client.callTool(
       execute("third"),
       ...progressOptions(era, (progress) => seen.push(progress)),
     );
-    await expect.poll(() => seen.length, { timeout: 30_000 }).toBe(1);
+    await expect.poll(() => seen.length).toBe(1);
     await gates.open("first");
     expect((await first).content).toMatchObject([{ text: '[Script executed successfully]\n"first"' }]);
     await gates.open("second");
@@ -80,7 +80,7 @@ describe.each(ERAS)("programs beyond those that may run, of a client of %s", (er
     );
     const client = await CONNECT[era](served);
     const first = client.callTool(execute("first"));
-    await expect.poll(() => gates.started, { timeout: 30_000 }).toEqual(["first"]);
+    await expect.poll(() => gates.started).toEqual(["first"]);
     const late = client.callTool(execute("late", { timeout_seconds: 1 }));
     const refused = await client.callTool(execute("refused"));
     expect(refused).toMatchObject({
@@ -118,7 +118,7 @@ describe.each(ERAS)("programs beyond those that may run, of a client of %s", (er
     );
     const client = await CONNECT[era](served);
     const first = client.callTool(execute("first"));
-    await expect.poll(() => gates.started, { timeout: 30_000 }).toEqual(["first"]);
+    await expect.poll(() => gates.started).toEqual(["first"]);
     const cancel = new AbortController();
     const seen: string[] = [];
     const gone = client
@@ -128,12 +128,10 @@ describe.each(ERAS)("programs beyond those that may run, of a client of %s", (er
       execute("last"),
       ...progressOptions(era, ({ message }) => seen.push(String(message))),
     );
-    await expect.poll(() => seen, { timeout: 30_000 }).toEqual(["waits for its turn, 1 program before it"]);
+    await expect.poll(() => seen).toEqual(["waits for its turn, 1 program before it"]);
     cancel.abort();
     await gone;
-    await expect
-      .poll(() => seen.at(-1), { timeout: 30_000 })
-      .toBe("waits for its turn, 0 programs before it");
+    await expect.poll(() => seen.at(-1)).toBe("waits for its turn, 0 programs before it");
     await gates.open("first");
     await gates.open("last");
     await Promise.all([first, last]);

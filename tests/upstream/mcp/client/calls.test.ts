@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
+import { eventually } from "../../../eventually.ts";
 import { callOptions, connect, fixture, isAlive, jsonOf, upstreamErrorOf } from "../../upstream-fixtures.ts";
 
 describe("a call", () => {
@@ -61,7 +62,7 @@ describe("a call", () => {
     const connection = await connect(fixture("slow-tool.mjs"));
     const controller = new AbortController();
     const call = connection.callTool("wait", {}, callOptions({ signal: controller.signal }));
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const value = jsonOf(await connection.callTool("cancelled", {}, callOptions()));
       expect(value).toMatchObject({ waiting: [expect.any(Number)] });
     });
@@ -130,5 +131,5 @@ it("a server that reads nothing more is ended before it costs much memory", asyn
   expect(faults.map(({ message }) => message)).toContain(
     "server 'x' did not read what it was sent, and was ended",
   );
-  await vi.waitFor(() => expect(pids.filter(isAlive)).toEqual([]));
+  await eventually(() => expect(pids.filter(isAlive)).toEqual([]));
 });

@@ -1,6 +1,7 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { eventually } from "../../../eventually.ts";
 import { callOptions, connect, upstreamErrorOf } from "../../upstream-fixtures.ts";
 import {
   listen,
@@ -130,7 +131,7 @@ describe("a call over HTTP", () => {
     const connection = await connect(remote((await listen(build())) + path, transport));
     const call = connection.callTool("wait", {}, callOptions({ timeoutMs: 500 }));
     expect(await upstreamErrorOf(call)).toMatchObject({ code: "call_timeout" });
-    await vi.waitFor(() => expect(seen.aborted).toBe(1));
+    await eventually(() => expect(seen.aborted).toBe(1));
   });
 
   it.each([
@@ -191,7 +192,7 @@ describe("a call over HTTP", () => {
     const lost = vi.fn();
     connection.onLost(lost);
     const call = upstreamErrorOf(connection.callTool("wait", {}, callOptions()));
-    await vi.waitFor(() => expect(seen.started).toBe(1));
+    await eventually(() => expect(seen.started).toBe(1));
     drop();
     expect(await call).toMatchObject({ code: "disconnected", message: "server 'x' closed the connection" });
     expect(lost).toHaveBeenCalledOnce();

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, it, vi } from "vitest";
+import { eventually } from "../../../eventually.ts";
 import { callOptions, connect, fixture, isAlive, jsonOf, upstreamErrorOf } from "../../upstream-fixtures.ts";
 
 describe("a server on stdio", () => {
@@ -20,7 +21,7 @@ describe("a server on stdio", () => {
     const connection = await connect(fixture(file));
     const changed = vi.fn();
     connection.onToolsChanged(changed);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await connection.callTool("grow", {}, callOptions()).catch(() => {});
       expect(changed).toHaveBeenCalled();
     });
@@ -193,7 +194,7 @@ describe("the processes of a server", () => {
     const pids = jsonOf(await connection.callTool("go", {}, callOptions())) as number[];
     expect(pids.map(isAlive)).toEqual([true, true]);
     await connection.close();
-    await vi.waitFor(() => expect(pids.map(isAlive)).toEqual([false, false]));
+    await eventually(() => expect(pids.map(isAlive)).toEqual([false, false]));
     expect(groups).toEqual([
       ["spawned", pids[0]],
       ["exited", pids[0]],
@@ -212,6 +213,6 @@ describe("the processes of a server", () => {
     await once(host, "close");
     const pids = JSON.parse(output) as number[];
     expect(pids).toHaveLength(2);
-    await vi.waitFor(() => expect(pids.map(isAlive)).toEqual([false, false]));
+    await eventually(() => expect(pids.map(isAlive)).toEqual([false, false]));
   });
 });
