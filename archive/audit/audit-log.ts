@@ -12,6 +12,7 @@ import { type FileHandle, lstat, mkdir, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { messageOf } from "../../base/error-message.ts";
 import { whyFolderIsUnsafe } from "../../base/unsafe-folder.ts";
+import { hideFromGit } from "../private-folder.ts";
 import {
   type AuditedCall,
   type AuditedEnding,
@@ -196,11 +197,12 @@ const APPEND =
 /** @throws Error for a file that cannot be opened, or that another user may control. */
 async function openForAppend(path: string): Promise<FileHandle> {
   const folder = dirname(path);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const made = await mkdir(folder, { recursive: true, mode: 0o700 });
   const [{ mode, uid }, named] = await Promise.all([stat(folder), lstat(folder)]);
   const status = { isLink: named.isSymbolicLink(), mode, uid };
   const problem = whyFolderIsUnsafe(folder, status, process.getuid?.());
   if (problem !== undefined) throw new Error(`its folder ${problem.what}: ${problem.advice}`);
+  hideFromGit(folder, made !== undefined);
   const file = await openUnfollowed(path);
   try {
     await checkOwn(file);

@@ -19,6 +19,9 @@ import { type Surroundings, write } from "../surroundings.ts";
 
 const FILE = "ptc.yaml";
 const MAX_NAME_CHARS = 80;
+const COMMIT = `Commit ${FILE} and generated/, so that a changed tool shows in review (\`ptc generate --check\` in CI). .ptc/ holds
+your runs and is private: it hides itself from git.
+`;
 
 /** `ptc init` */
 export const initCommand: DefineCommand = (program, surroundings, finish) => {
@@ -63,7 +66,10 @@ async function init(flags: { import?: string | true }, surroundings: Surrounding
     imported.servers.length === 0
       ? `Wrote ${FILE}. Name your servers in it, then:`
       : `Wrote ${FILE} with ${countNoun(imported.servers.length, "server")}. Next:`;
-  await write(stdout, `${next}\n  ptc generate\n  ptc doctor\n  ${claudeCommand(surroundings, path)}\n`);
+  await write(
+    stdout,
+    `${next}\n  ptc generate\n  ptc doctor\n  ${claudeCommand(surroundings, path)}\n${COMMIT}`,
+  );
   return EXIT.done;
 }
 

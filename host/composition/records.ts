@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { RunArchiver } from "../../archive/archive-store.ts";
 import { AuditLog } from "../../archive/audit/audit-log.ts";
+import { PRIVATE_FOLDER_NAME } from "../../archive/private-folder.ts";
 import { ArchivingRecorder } from "../../execution/record/record-runs.ts";
 import type { RunRecorder } from "../../execution/record/run-recorder.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
@@ -37,7 +38,7 @@ export function composeRecords(
 ): Records {
   const archive = open();
   const audit = new AuditLog({
-    path: join(configuration.directory, ".ptc", "audit.jsonl"),
+    path: join(configuration.directory, PRIVATE_FOLDER_NAME, "audit.jsonl"),
     clock,
     redact: (value) => redactor.redactValue(value).value as typeof value,
     onFailure: onWarning,

@@ -2,6 +2,7 @@ import { chmodSync, closeSync, lstatSync, mkdirSync, openSync, type Stats, statS
 import { dirname } from "node:path";
 import { whyFolderIsUnsafe } from "../../../base/unsafe-folder.ts";
 import { ArchiveError } from "../../archive-error.ts";
+import { hideFromGit } from "../../private-folder.ts";
 
 const PRIVATE_FOLDER = 0o700;
 const PRIVATE_FILE = 0o600;
@@ -25,6 +26,7 @@ export function preparePrivateFile(path: string): void {
     const isLink = statusOf(folder)?.isSymbolicLink() === true;
     const problem = whyFolderIsUnsafe(folder, { isLink, mode, uid }, process.getuid?.());
     if (problem !== undefined) throw unsafe(folder, problem.what, problem.advice);
+    hideFromGit(folder, made !== undefined);
     if (statusOf(path) === undefined) create(path);
     for (const file of [path, ...COMPANIONS.map((suffix) => `${path}${suffix}`)]) makePrivate(file);
   } catch (cause) {

@@ -34,7 +34,7 @@ describe("an archive is its owner's alone", () => {
     await once(child.stdout, "data");
     expect(modeOf(join(path, ".."))).toBe("700");
     const files = readdirSync(join(path, ".."));
-    expect(files.sort()).toEqual(["archive.db", "archive.db-shm", "archive.db-wal"]);
+    expect(files.sort()).toEqual([".gitignore", "archive.db", "archive.db-shm", "archive.db-wal"]);
     for (const file of files) expect([file, modeOf(join(path, "..", file))]).toEqual([file, "600"]);
     child.kill("SIGKILL");
     await once(child, "close");

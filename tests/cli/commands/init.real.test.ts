@@ -15,6 +15,7 @@ describe("ptc init", () => {
     const [, , , , , , script = "", ...args] = line.split(" ");
     expect(args).toEqual(["serve", "--config", join(project.directory, "ptc.yaml")]);
     expect(statSync(script).isFile()).toBe(true);
+    expect(stdout).toMatch(/^Commit ptc\.yaml and generated\/, .*\.ptc\/ holds\nyour runs and is private/m);
     expect(await project.ptc(["list"])).toMatchObject({ code: 0, stdout: "" });
   });
 
