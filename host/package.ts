@@ -9,6 +9,9 @@ export const version = (
   JSON.parse(readFileSync(join(packageDirectory, "package.json"), "utf8")) as { version: string }
 ).version;
 
+/** A script that installs Docker and gVisor, as root on Debian and Ubuntu. */
+export const engineSetupScript = join(packageDirectory, "scripts", "setup-engine.sh");
+
 /** The URL of a module that is loaded by path, in the sources or in the build. */
 export function moduleUrl(module: string): URL {
   const built = import.meta.url.endsWith(".js");

@@ -77,7 +77,7 @@ require_a_machine_it_knows() {
       "Register runsc in $daemon_json with the flag --host-uds=open, then run this again." ;;
   esac
   [ "$(id -u)" = 0 ] || give_up "$(what_is_missing), and only root can change that." \
-    "Run once: sudo sh scripts/setup-engine.sh" \
+    "Run once: sudo sh $here/${0##*/}" \
     "Then let your user reach Docker: sudo usermod -aG docker \"\$USER\", and log in again."
   node=$here/../node_modules/.bin/node
   [ -x "$node" ] || node=$(command -v node) || give_up "Node.js is missing." "Install Node.js 20 or newer."

@@ -1,6 +1,7 @@
 import { jsonLine } from "../../base/json/json-line.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import { examine, type Finding } from "../../host/doctor/examine.ts";
+import { engineSetupScript } from "../../host/package.ts";
 import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { LOCAL_USER } from "../local-user.ts";
@@ -20,6 +21,10 @@ const EXIT_CODES: Record<Finding["area"], ExitCode> = {
   sandbox: EXIT.noSandbox,
   servers: EXIT.failed,
 };
+
+/** Parts that the set-up script installs. */
+const ENGINE: ReadonlySet<string> = new Set(["docker", "gvisor"]);
+const SETUP = `\nOn Debian and Ubuntu this installs Docker and gVisor, and leaves a working engine alone:\n  sudo sh ${engineSetupScript}\n`;
 
 /** `ptc doctor` */
 export const doctorCommand: DefineCommand = (program, surroundings, finish) => {
@@ -49,6 +54,8 @@ async function doctor(flags: DoctorFlags, surroundings: Surroundings): Promise<E
     if (!finding.ok && exitCode === EXIT.done) exitCode = EXIT_CODES[area];
     if (!flags.json) await write(stdout, renderFinding(finding, stdout.isTTY === true));
   }
+  const lacksEngine = findings.some(({ part, ok }) => !ok && ENGINE.has(part));
+  if (lacksEngine && !flags.json && process.platform === "linux") await write(stdout, SETUP);
   if (flags.json) await write(stdout, `${jsonLine({ ok: exitCode === EXIT.done, findings })}\n`);
   return exitCode;
 }

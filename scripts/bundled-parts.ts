@@ -1,0 +1,76 @@
+/** Which parts of the bundled packages go into `dist/`: those that ptc uses, in a form that works inside a bundle. */
+import { readFileSync } from "node:fs";
+import type { Plugin } from "esbuild";
+
+/** The file beside the chunks that speaks SSH to engines. It is loaded when there is one to reach so. */
+export const DOCKER_SSH = "chunks/docker-ssh.cjs";
+
+interface Replacement {
+  /** The import, as it is written. */
+  filter: RegExp;
+  /** The files that write it. */
+  importer: RegExp;
+  /** What stands in its place. */
+  text: string;
+}
+
+const REPLACEMENTS: readonly Replacement[] = [
+  {
+    filter: /^\.\/session$/,
+    importer: /node_modules\/dockerode\/lib\//,
+    text: "module.exports = () => { throw new Error('ptc uses no BuildKit sessions'); };",
+  },
+  {
+    filter: /^\.\/ssh$/,
+    importer: /node_modules\/docker-modem\/lib\//,
+    text: `module.exports = (...args) => require("../${DOCKER_SSH}")(...args);`,
+  },
+  {
+    filter: /^prettier$/,
+    importer: /node_modules\/json-schema-to-typescript\//,
+    text: "exports.format = () => { throw new Error('ptc prints types unformatted'); };",
+  },
+  {
+    // Of a bundled CommonJS package, `import()` finds no names.
+    filter: /^json-schema-to-typescript$/,
+    importer: /\/codegen\/typescript\//,
+    text: 'export { compile } from "json-schema-to-typescript";',
+  },
+];
+
+/** Leaves out what ptc does not use of its packages, which is most of their size. */
+export function withoutUnused(): Plugin {
+  return {
+    name: "without-unused",
+    setup({ onResolve, onLoad }) {
+      REPLACEMENTS.forEach(({ filter, importer }, i) => {
+        onResolve({ filter }, (found) =>
+          importer.test(found.importer) ? { path: String(i), namespace: "replaced" } : undefined,
+        );
+      });
+      onResolve({ filter: /\/docker-ssh\.cjs$/ }, ({ path }) => ({ path, external: true }));
+      onLoad({ filter: /.*/, namespace: "replaced" }, ({ path }) => ({
+        contents: REPLACEMENTS[Number(path)]?.text ?? "",
+        loader: "js",
+        resolveDir: import.meta.dirname,
+      }));
+    },
+  };
+}
+
+/**
+ * Lets esbuild's own API be bundled. Its install script goes unused that way: the API finds the executable of this platform,
+ * which is a package of its own, by that package's name.
+ */
+export function withEsbuild(): Plugin {
+  return {
+    name: "with-esbuild",
+    setup({ onLoad }) {
+      onLoad({ filter: /node_modules\/esbuild\/lib\/main\.js$/ }, ({ path }) => ({
+        // It refuses to work from a file of another name than it was published as.
+        contents: `const __dirname = "/lib", __filename = "/lib/main.js";\n${readFileSync(path, "utf8")}`,
+        loader: "js",
+      }));
+    },
+  };
+}

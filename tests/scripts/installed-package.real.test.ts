@@ -1,0 +1,115 @@
+import { execFile } from "node:child_process";
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { envelopeOf, fixtureServer, Project } from "../cli/ptc-process.ts";
+import { type PackageRegistry, serveInstalledPackages } from "./package-registry.ts";
+
+const REPOSITORY = join(import.meta.dirname, "../..");
+const MAX_UNPACKED_BYTES = 12_000_000;
+
+interface Packed {
+  filename: string;
+  unpackedSize: number;
+  files: { path: string }[];
+}
+
+describe("the package, as it is published", () => {
+  const folder = mkdtempSync(join(tmpdir(), "ptc-package-"));
+  const app = join(folder, "app");
+  let registry: PackageRegistry;
+  let packed: Packed;
+  let project: Project;
+
+  async function npm(cwd: string, ...args: string[]): Promise<string> {
+    const env = {
+      ...process.env,
+      npm_config_cache: join(folder, "cache"),
+      npm_config_userconfig: join(folder, "npmrc"),
+      npm_config_registry: registry.url,
+    };
+    const options = { cwd, env, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 } as const;
+    return (await promisify(execFile)("npm", args, options)).stdout;
+  }
+
+  beforeAll(async () => {
+    registry = await serveInstalledPackages();
+    const [found] = JSON.parse(
+      await npm(REPOSITORY, "pack", "--json", "--silent", "--pack-destination", folder),
+    ) as Packed[];
+    if (found === undefined) throw new Error("npm packed nothing");
+    packed = found;
+    mkdirSync(app);
+    writeFileSync(join(app, "package.json"), "{}");
+    await npm(app, "install", "--omit=dev", "--no-audit", "--no-fund", join(folder, packed.filename));
+    project = new Project(join(folder, "project"), join(app, "node_modules/ptc/dist/cli/ptc.js"));
+  }, 300_000);
+
+  afterAll(() => {
+    registry?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("brings what runs, how to set up the engine, and the licences of what is in it", () => {
+    const paths = packed.files.map(({ path }) => path);
+    expect(paths.filter((path) => !path.startsWith("dist/")).sort()).toEqual([
+      "Dockerfile.runner",
+      "LICENSE",
+      "README.md",
+      "package.json",
+      "scripts/merge-daemon-config.mjs",
+      "scripts/setup-engine.sh",
+    ]);
+    expect(packed.unpackedSize).toBeLessThan(MAX_UNPACKED_BYTES);
+    const licences = readFileSync(join(app, "node_modules/ptc/dist/THIRD_PARTY_LICENSES"), "utf8");
+    for (const name of ["ajv", "dockerode", "esbuild", "json-schema-to-typescript", "ssh2", "zod"])
+      expect(licences).toMatch(new RegExp(`^${name} \\d.*\\n=+\\n\\n.+`, "m"));
+  });
+
+  it("installs two packages beside itself, each with its build for this platform, and runs no script", () => {
+    const lock = JSON.parse(readFileSync(join(app, "node_modules/.package-lock.json"), "utf8")) as {
+      packages: Record<string, { hasInstallScript?: boolean }>;
+    };
+    const here = `${process.platform}-${process.arch}`;
+    expect(Object.keys(lock.packages).sort()).toEqual([
+      `node_modules/@esbuild/${here}`,
+      `node_modules/@typescript/typescript-${here}`,
+      "node_modules/ptc",
+      "node_modules/typescript",
+    ]);
+    for (const path of globSync("node_modules/{,@*/}*/package.json", { cwd: app })) {
+      const { scripts = {} } = JSON.parse(readFileSync(join(app, path), "utf8")) as { scripts?: object };
+      expect([path, Object.keys(scripts).filter((name) => /^(?:pre|post)?install$/.test(name))]).toEqual([
+        path,
+        [],
+      ]);
+    }
+    expect(globSync("node_modules/**/binding.gyp", { cwd: app })).toEqual([]);
+  });
+
+  it("generates, checks types and runs programs", async () => {
+    project.write("ptc.yaml", { servers: [fixtureServer("echoes", "echo-v1.mjs")] });
+    await project.generate();
+    const { code, stdout } = await project.ptc(["search", "echo"]);
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("echo") });
+    const program = (call: string) =>
+      `import * as echoes from "./servers/echoes/index.js";\nglobalThis.result = await ${call};`;
+    const right = await project.run(program('echoes.echo({ text: "from the package" })'));
+    expect(JSON.stringify(right.envelope.result)).toContain("from the package");
+    expect(right).toMatchObject({ code: 0, envelope: { result: { ok: true } } });
+    const wrong = await project.run(program("echoes.echo({ txt: 1 })"));
+    expect(wrong.envelope.result).toMatchObject({ ok: false, error: { type: "TypeCheckError" } });
+    expect(envelopeOf(await project.ptc(["replay", right.envelope.run_id])).output_digest).toBe(
+      right.envelope.output_digest,
+    );
+  });
+
+  it("has an SSH client for engines that are reached so, and the script that sets one up here", async () => {
+    const { stdout } = await project.ptc(["doctor"], { env: { DOCKER_HOST: "ssh://nobody@127.0.0.1:1" } });
+    expect(stdout).toMatch(/docker .*ECONNREFUSED/);
+    const script = /^ {2}sudo sh (.*)$/m.exec(stdout)?.[1] ?? "";
+    expect(readFileSync(script, "utf8")).toContain("gVisor");
+  });
+});
