@@ -9,6 +9,8 @@ export interface ApprovalRequest {
   definitionDigest: string;
   arguments: unknown;
   argumentsDigest: string;
+  /** Whether the person has been asked about this tool in this run before. */
+  isAgain?: boolean;
 }
 
 export interface ApprovalAnswer {
@@ -45,6 +47,7 @@ export class RunApprovals {
   readonly #approver: Approver;
   /** Who approved a tool for the run, by tool and definition. */
   readonly #granted = new Map<string, string>();
+  readonly #asked = new Set<string>();
   #state: ApprovalState = "NOT_REQUIRED";
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -76,9 +79,11 @@ export class RunApprovals {
         definitionDigest: tool.definitionDigest,
         arguments: args,
         argumentsDigest: digestOf(args),
+        isAgain: this.#asked.has(key),
       },
       signal,
     );
+    this.#asked.add(key);
     if (decision === "run") this.#granted.set(key, by);
     if (decision === "denied") this.#state = "DENIED";
     else if (this.#state === "NOT_REQUIRED") this.#state = "APPROVED";

@@ -1,3 +1,4 @@
+import { columnsOf } from "../../base/text/text-columns.ts";
 import { visibleLines } from "../../base/text/visible-text.ts";
 
 const BAR_COLUMNS = 2;
@@ -46,7 +47,7 @@ export class MarkedLines {
       } else if (character === "\t") {
         const width = TAB_COLUMNS - ((Math.max(this.#column, BAR_COLUMNS) - BAR_COLUMNS) % TAB_COLUMNS);
         put(" ".repeat(width), width);
-      } else put(character, widthOf(character));
+      } else put(character, columnsOf(character));
     }
     return parts.join("");
   }
@@ -57,9 +58,4 @@ export class MarkedLines {
     this.#column = 0;
     return "\n";
   }
-}
-
-/** The most columns that any terminal gives to a character. */
-function widthOf(character: string): number {
-  return character < "\u007f" ? 1 : 2;
 }

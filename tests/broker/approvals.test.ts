@@ -36,6 +36,23 @@ describe("the approvals of a run", () => {
     expect(approvals.state).toBe("APPROVED");
   });
 
+  it("say when a tool comes again", async () => {
+    const again: unknown[] = [];
+    const approvals = new RunApprovals("run-1", {
+      ask: async ({ tool, isAgain }) => {
+        again.push([tool, isAgain]);
+        return { decision: "once", by: "ann" };
+      },
+    });
+    const other = { ...tool, namespacedName: "mcp__desk__drop" };
+    for (const each of [tool, other, tool]) await approvals.approve(each, {}, signal);
+    expect(again).toEqual([
+      ["mcp__desk__send", false],
+      ["mcp__desk__drop", false],
+      ["mcp__desk__send", true],
+    ]);
+  });
+
   it("ask again for a tool whose definition is another", async () => {
     const { approvals } = answeredBy({ decision: "run", by: "ann" }, { decision: "denied", by: "ann" });
     await approvals.approve(tool, {}, signal);

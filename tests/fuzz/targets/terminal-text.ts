@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { renderAuditLine } from "../../../archive/audit/audit-line.ts";
 import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
+import { renderApprovalOverview } from "../../../broker/approval-overview.ts";
 import { renderApprovalArguments } from "../../../broker/approval-text.ts";
 import { cutToBytes, cutToJsonBytes, TextCap } from "../../../protocol/text-cap.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
@@ -32,6 +33,12 @@ export const target = fuzzTarget({
       "there are other lines",
     );
     for (const args of argumentsOf(text)) {
+      const { lines: overview } = renderApprovalOverview(text, args);
+      assert.ok(overview.length <= 4, "an overview is in sight");
+      for (const each of overview) {
+        assert.ok([...each].length <= 72 && !each.includes("\n"), "a line of an overview is a line");
+        assertCalm(each, "a line of an overview");
+      }
       const question = renderApprovalArguments(args);
       assertCalm(question, "a question");
       assert.ok(question.length <= 40_000, "a question is bounded");

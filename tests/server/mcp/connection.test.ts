@@ -71,7 +71,7 @@ describe.each(ERAS)("a client of %s", (era) => {
     });
     const reply = await client.callTool(EXECUTE);
     expect(reply.content).toMatchObject([{ text: "[Script executed successfully]\n1" }]);
-    expect(asked[0]).toBe('A program wants to call mcp__a__drop with\n{\n  "table": "users"\n}');
+    expect(asked[0]).toBe('Allow mcp__a__drop with 1 argument?\ntable: "users"');
     expect(answers.slice(0, 4)).toEqual(
       ["once", "denied", "denied", "run"].map((decision) => ({ decision, by: "elicitation" })),
     );

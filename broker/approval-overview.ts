@@ -1,0 +1,124 @@
+import { countNoun } from "../base/text/count-noun.ts";
+import { columnsOf } from "../base/text/text-columns.ts";
+import { visibleLine } from "../base/text/visible-text.ts";
+
+/** Claude Code shows so many lines of a question on every terminal, and has no way to see the rest. */
+const SHOWN_LINES = 4;
+/** What a line holds on a terminal of 80 columns, beside the frame of a dialog. */
+const LINE_COLUMNS = 72;
+const GAP = "  ";
+const MIN_COLUMNS = 16;
+const MAX_NAME_COLUMNS = 24;
+const MIN_COLUMNS_FOR_NOUN = 48;
+
+/** The first lines of a question about a call. */
+export interface ApprovalOverview {
+  lines: string[];
+  /** Whether something of the call was cut. */
+  isCut: boolean;
+  /** Whether all of the call may follow: not where that would push the last argument out of sight. */
+  isFollowed: boolean;
+}
+
+/**
+ * The tool and all of its arguments in the few lines that every client shows: one line for each argument, and where there are
+ * more than that holds, several on a line. What is long is cut in its middle, where a mark outside of quotes says how many
+ * characters are left out.
+ */
+export function renderApprovalOverview(tool: string, args: unknown): ApprovalOverview {
+  const entries =
+    typeof args === "object" && args !== null && !Array.isArray(args)
+      ? Object.entries(args)
+      : args === undefined
+        ? []
+        : [["arguments", args] as [string, unknown]];
+  const count = entries.length === 0 ? "without arguments" : `with ${countNoun(entries.length, "argument")}`;
+  const name = cutMiddle(tool, visibleLine, LINE_COLUMNS - `Allow  ${count}?`.length);
+  const header = `Allow ${name.text} ${count}?`;
+  const shown = linesOf(entries);
+  return {
+    lines: [header, ...shown.map(({ text }) => text)],
+    isCut: name.isCut || shown.some(({ isCut }) => isCut),
+    isFollowed: shown.length < SHOWN_LINES - 1 || name.isCut,
+  };
+}
+
+interface Piece {
+  text: string;
+  isCut: boolean;
+}
+
+function linesOf(entries: readonly [string, unknown][]): Piece[] {
+  const most = SHOWN_LINES - 1;
+  if (entries.length <= most) return entries.map((entry) => renderEntry(entry, LINE_COLUMNS));
+  // The line that is left goes to what follows, or to the client's own word that something does.
+  const bySize = [...entries].sort((a, b) => needed(a) - needed(b));
+  const together = (count: number) =>
+    bySize.slice(0, count).reduce((sum, entry) => sum + needed(entry) + GAP.length, -GAP.length);
+  let count = Math.floor(entries.length / 2);
+  while (count < entries.length && together(count + 1) <= LINE_COLUMNS) count++;
+  const short = new Set(bySize.slice(0, count));
+  return [entries.filter((entry) => short.has(entry)), entries.filter((entry) => !short.has(entry))]
+    .filter((line) => line.length > 0)
+    .map(shareLine);
+}
+
+/** Several arguments on one line: a short one takes what it needs, the others share the rest evenly. */
+function shareLine(entries: readonly [string, unknown][]): Piece {
+  const places = Math.floor((LINE_COLUMNS - MIN_COLUMNS) / (MIN_COLUMNS + GAP.length)) + 1;
+  const shown = entries.length <= places ? entries : entries.slice(0, places - 1);
+  const more = entries.length === shown.length ? [] : [`... (${entries.length - shown.length} more)`];
+  let room = LINE_COLUMNS - GAP.length * (shown.length + more.length - 1) - (more[0]?.length ?? 0);
+  let waiting = shown.length;
+  const pieces = new Map<string, Piece>();
+  for (const entry of [...shown].sort((a, b) => needed(a) - needed(b))) {
+    const piece = renderEntry(entry, Math.floor(room / waiting--));
+    room -= columnsOfText(piece.text);
+    pieces.set(entry[0], piece);
+  }
+  const inOrder = shown.flatMap(([name]) => pieces.get(name) ?? []);
+  return {
+    text: [...inOrder.map(({ text }) => text), ...more].join(GAP),
+    isCut: more.length > 0 || inOrder.some(({ isCut }) => isCut),
+  };
+}
+
+function needed(entry: [string, unknown]): number {
+  return columnsOfText(renderEntry(entry, LINE_COLUMNS).text);
+}
+
+function renderEntry([name, value]: [string, unknown], columns: number): Piece {
+  const quoteName = (text: string) => (/^[\w-]+$/.test(text) ? text : visibleLine(JSON.stringify(text)));
+  const label = cutMiddle(name, quoteName, Math.min(MAX_NAME_COLUMNS, Math.floor(columns / 2)));
+  const room = columns - columnsOfText(`${label.text}: `);
+  const shown =
+    typeof value === "string"
+      ? cutMiddle(value, (text) => visibleLine(JSON.stringify(text)), room)
+      : cutMiddle(JSON.stringify(value) ?? "nothing", visibleLine, room);
+  return { text: `${label.text}: ${shown.text}`, isCut: label.isCut || shown.isCut };
+}
+
+/** A text as `show` has it, or its beginning and its end around the number of characters between them. */
+function cutMiddle(text: string, show: (text: string) => string, columns: number): Piece {
+  if (text.length <= columns) {
+    const whole = show(text);
+    if (columnsOfText(whole) <= columns) return { text: whole, isCut: false };
+  }
+  const noun = columns < MIN_COLUMNS_FOR_NOUN ? "" : " characters";
+  const mark = (leftOut: number) => ` ...${leftOut}${noun}... `;
+  // The end is a third of what is kept. Escapes and wide characters make it shorter until it fits.
+  for (let kept = Math.min(text.length - 1, columns); kept > 0; kept--) {
+    const tail = Math.floor(kept / 3);
+    const head = kept - tail;
+    const end = tail === 0 ? "" : show(text.slice(-tail));
+    const cut = `${show(text.slice(0, head))}${mark(text.length - kept)}${end}`;
+    if (columnsOfText(cut) <= columns) return { text: cut.trimEnd(), isCut: true };
+  }
+  return { text: `...${text.length}...`, isCut: true };
+}
+
+function columnsOfText(text: string): number {
+  let columns = 0;
+  for (const character of text) columns += columnsOf(character);
+  return columns;
+}
