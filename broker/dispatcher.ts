@@ -21,7 +21,10 @@ const NOT_CONNECTED: ReadonlySet<UpstreamErrorCode> = new Set([
   "handshake_failed",
   "connect_timeout",
   "backing_off",
+  "off",
 ]);
+
+const MAX_REASON_CHARS = 300;
 
 const UNAVAILABLE: Decision = { kind: "unavailable" };
 
@@ -53,7 +56,7 @@ export interface CallDispatcher {
 
 export interface DispatcherOptions {
   /** Every tool, including those that the policy forbids to programs. */
-  tools: Pick<ToolCatalog, "get">;
+  tools: Pick<ToolCatalog, "get"> & Partial<Pick<ToolCatalog, "unlisted">>;
   /** The context of the run whose calls it answers. */
   context: RunContext;
   authorizer: Authorizer;
@@ -121,7 +124,8 @@ export class Dispatcher implements CallDispatcher {
     const tool = tools.get(call.tool);
     const decision = tool === undefined ? UNAVAILABLE : await this.#authorize(tool, call.arguments);
     if (tool === undefined || decision.kind === "unavailable") {
-      return refuse(call.tool, "unavailable", `'${call.tool}' is not available in execute_program`);
+      const why = tool === undefined ? this.#whyUnknown(call.tool) : "";
+      return refuse(call.tool, "unavailable", `'${call.tool}' is not available in execute_program${why}`);
     }
     if (decision.kind === "deny") {
       return refuse(call.tool, "unavailable", `'${call.tool}' was not called: ${oneLine(decision.reason)}`);
@@ -160,6 +164,13 @@ export class Dispatcher implements CallDispatcher {
         bytes: 0,
       };
     }
+  }
+
+  /** Why a tool is not known, if its server is. */
+  #whyUnknown(name: string): string {
+    const module = parseNamespacedName(name)?.module ?? "";
+    const why = this.#options.tools.unlisted?.get(module);
+    return why === undefined ? "" : `: server '${module}': ${oneLine(why, MAX_REASON_CHARS)}`;
   }
 
   async #answer(tool: Tool, raw: unknown): Promise<CallAnswer> {

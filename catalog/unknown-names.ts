@@ -24,7 +24,8 @@ export function unknownServer(name: string, { servers, unlisted }: ToolCatalog):
 export function unknownTool(name: string, catalog: ToolCatalog): string {
   const shown = oneLine(name, MAX_TOOL_CHARS);
   if (catalog.isBlocked(name)) return `'${shown}' is blocked by the configuration of ptc`;
-  const why = catalog.unlisted.get(parseNamespacedName(name)?.module ?? "");
+  const server = parseNamespacedName(name)?.module ?? name.split(".")[0] ?? "";
+  const why = catalog.unlisted.get(serverModule(server));
   if (why !== undefined) return `there is no tool '${shown}' yet: ${oneLine(why, MAX_REASON_CHARS)}`;
   const nearest = askForNearest(name, catalog.names());
   return `there is no tool '${shown}'; ${nearest === "" ? "find one with search_tools" : nearest}`;

@@ -1,4 +1,5 @@
 import { UpstreamError } from "../upstream/upstream-error.ts";
+import { describeOffServers } from "./configuration/off-servers.ts";
 import { buildAuthorizer, refuseUnmatchedPatterns } from "./configured-policy.ts";
 import { refuseBrokenWalls } from "./doctor/open-known-walls.ts";
 import { Host, type HostOptions } from "./host.ts";
@@ -36,6 +37,7 @@ export async function openServing({ principal, ...seams }: ServingOptions): Prom
   const authorizer = seams.authorizer ?? buildAuthorizer(configuration);
   const catalog = new ServedCatalog({ configuration, authorizer, onWarning });
   refuseUnmatchedPatterns(configuration, (await catalog.currentTools()).all);
+  for (const warning of describeOffServers(configuration)) onWarning(warning);
   const miss = (server: string, { message }: Error) => {
     catalog.miss(server, message);
     onWarning(message);

@@ -4,6 +4,8 @@ export type UpstreamErrorCode =
   | "connect_timeout"
   /** It failed recently, so it was not tried. */
   | "backing_off"
+  /** It is off by the configuration, so it is not tried. */
+  | "off"
   | "call_timeout"
   | "disconnected"
   | "protocol_error"

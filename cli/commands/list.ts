@@ -4,6 +4,7 @@ import { oneLine } from "../../base/text/one-line.ts";
 import type { ServerTools } from "../../catalog/tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { unknownServer } from "../../catalog/unknown-names.ts";
+import type { ServerConfiguration } from "../../host/configuration/configuration.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
 import { loadProgramTools } from "../../host/tools/program-tools.ts";
 import type { DefineCommand } from "../command.ts";
@@ -43,11 +44,16 @@ async function list(
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
   const catalog = (await loadProgramTools(configuration)).callableFor(LOCAL_USER);
   const servers = selectServers(name, catalog);
-  if (servers.length === 0) await write(stderr, NOTHING_GENERATED);
+  if (servers.length === 0 && configuration.servers.some(({ off }) => off === undefined))
+    await write(stderr, NOTHING_GENERATED);
   const terminal = terminalOf(stdout, env);
+  const off = name === undefined ? configuration.servers.filter((server) => server.off !== undefined) : [];
   const text = flags.json
-    ? `${jsonLine(servers.map(describe))}\n`
-    : servers.map((server) => render(server, terminal)).join("\n");
+    ? `${jsonLine([...servers.map(describe), ...off.map(describeOff)])}\n`
+    : [
+        ...servers.map((server) => render(server, terminal)),
+        ...off.map((server) => renderOff(server, terminal)),
+      ].join("\n");
   await write(stdout, text);
   return EXIT.done;
 }
@@ -70,6 +76,14 @@ function describe({ name, module, description, tools }: ServerTools) {
       description: tool.description ?? tool.title ?? null,
     })),
   };
+}
+
+function describeOff({ name, module, description, off }: ServerConfiguration) {
+  return { server: name, module, description: description ?? null, off, tools: [] };
+}
+
+function renderOff({ name, off = "" }: ServerConfiguration, terminal: Terminal): string {
+  return `${terminal.style("bold", name)}  ${terminal.style("yellow", "off")}: ${oneLine(off)}\n`;
 }
 
 function render({ name, module, description, tools }: ServerTools, terminal: Terminal): string {

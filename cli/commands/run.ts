@@ -3,6 +3,7 @@ import { oneLine } from "../../base/text/one-line.ts";
 import type { TypecheckMode } from "../../execution/prepare/language.ts";
 import { renderEnvelope } from "../../execution/seal.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
+import { describeOffServers } from "../../host/configuration/off-servers.ts";
 import { refuseUnmatchedPatterns } from "../../host/configured-policy.ts";
 import { openHost } from "../../host/open-host.ts";
 import { readProgram } from "../arguments/program-file.ts";
@@ -57,6 +58,7 @@ async function run(file: string, flags: RunFlags, surroundings: Surroundings): P
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd });
   const console = new ProgramConsole(surroundings, configuration.execution.maxStderrBytes);
   const onWarning = (message: string) => console.tell(`ptc: warning: ${oneLine(message)}`);
+  for (const warning of describeOffServers(configuration)) onWarning(warning);
   const host = openHost({ configuration, env, onWarning });
   refuseUnmatchedPatterns(configuration, (await host.currentTools()).all);
 

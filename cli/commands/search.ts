@@ -3,6 +3,7 @@ import { oneLine } from "../../base/text/one-line.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import { unknownServer } from "../../catalog/unknown-names.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
+import { describeOffServers } from "../../host/configuration/off-servers.ts";
 import { loadProgramTools } from "../../host/tools/program-tools.ts";
 import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
@@ -53,7 +54,10 @@ async function search(query: string, flags: SearchFlags, surroundings: Surroundi
       server,
       description: description ?? null,
     }));
-    await write(stdout, `${jsonLine({ query, total, tools: found })}\n`);
+    const unsearched = configuration.servers.flatMap(({ name: server, off }) =>
+      off ? [{ server, off }] : [],
+    );
+    await write(stdout, `${jsonLine({ query, total, tools: found, unsearched })}\n`);
     return EXIT.done;
   }
   await write(stdout, render(tools, terminalOf(stdout, env)));
@@ -61,6 +65,8 @@ async function search(query: string, flags: SearchFlags, surroundings: Surroundi
   else if (tools.length === 0) await write(stderr, "ptc: nothing matches; try other words\n");
   else if (total > tools.length)
     await write(stderr, `ptc: the best ${tools.length} of ${total} matches; --limit shows more\n`);
+  for (const warning of describeOffServers(configuration))
+    await write(stderr, `ptc: not searched: ${oneLine(warning)}\n`);
   return EXIT.done;
 }
 

@@ -30,6 +30,7 @@ export function composeUpstreams(
   const sources = configuration.servers.map(
     (server): UpstreamSource => ({
       name: server.name,
+      off: server.off,
       async connect(signal, credentials) {
         const { connectMcpServer } = await import("../../upstream/mcp/client/connect-mcp-server.ts");
         const connection = await connectMcpServer(withCredentials(server, credentials.values), {

@@ -52,6 +52,11 @@ interface AnyServer {
   readonly callTimeoutMs: number;
   /** The time limit for starting or reaching the server and initializing the MCP session. */
   readonly connectTimeoutMs: number;
+  /**
+   * Why the server is off, and what to do; `undefined` when it is not off. A server that is off is never started, because
+   * not all that it is started with is known.
+   */
+  readonly off: string | undefined;
 }
 
 interface StdioServerConfiguration extends AnyServer {

@@ -1,7 +1,17 @@
 /** `${NAME}` and `${NAME:-default}` in texts of the configuration; `$${` stands for a plain `${`. */
 import type { EnvironmentVariables } from "../environment-variables.ts";
 
-export type Expansion = { ok: true; text: string; values: string[] } | { ok: false; problem: string };
+export type Expansion =
+  | {
+      ok: true;
+      text: string;
+      /** The texts that came from the environment. */
+      values: string[];
+      /** The variables that are not set and have no default, each once. In `text` they stand as they were written. */
+      unset: string[];
+    }
+  /** The text is not in the syntax of variables. */
+  | { ok: false; problem: string };
 
 /** Variables whose values are common words or paths in output. They are not secrets; redacting them would garble text. */
 const PUBLIC_NAMES = [
@@ -19,14 +29,15 @@ const PUBLIC_NAMES = [
 
 const REFERENCE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/;
 
-/** Expands the variables in one text. `values` are the texts that came from the environment. */
+/** Expands the variables in one text. */
 export function expandEnvironment(text: string, environment: EnvironmentVariables): Expansion {
   const values: string[] = [];
+  const unset = new Set<string>();
   let expanded = "";
   let rest = text;
   for (;;) {
     const at = rest.indexOf("${");
-    if (at < 0) return { ok: true, text: expanded + rest, values };
+    if (at < 0) return { ok: true, text: expanded + rest, values, unset: [...unset] };
     if (at > 0 && rest[at - 1] === "$") {
       expanded += `${rest.slice(0, at - 1)}\${`;
       rest = rest.slice(at + 2);
@@ -43,15 +54,13 @@ export function expandEnvironment(text: string, environment: EnvironmentVariable
     }
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
     const fallback = reference[2];
-    if (value === undefined && fallback === undefined) {
-      return {
-        ok: false,
-        problem: `\${${name}} is not set in the environment; set ${name}, or write \${${name}:-default}`,
-      };
+    let inserted = reference[0];
+    if (fallback !== undefined && (value === undefined || value === "")) inserted = fallback;
+    else if (value === undefined) unset.add(name);
+    else {
+      inserted = value;
+      values.push(value);
     }
-    const useFallback = fallback !== undefined && (value === undefined || value === "");
-    const inserted = useFallback ? fallback : (value ?? "");
-    if (!useFallback) values.push(inserted);
     expanded += rest.slice(0, at) + inserted;
     rest = rest.slice(at + reference[0].length);
   }

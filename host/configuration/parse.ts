@@ -9,7 +9,7 @@ import { ConfigurationError, type Problem } from "./configuration-error.ts";
 import { distinctSecrets } from "./expand-environment.ts";
 import { defaultParallelPrograms, thisMachine } from "./parallel-programs.ts";
 import { ConfigurationFile, knownKeys, type ServerEntry } from "./schema.ts";
-import { expandServers, findServerProblems, transportOf } from "./server-entries.ts";
+import { expandServers, findServerProblems, transportOf, type UnsetVariables } from "./server-entries.ts";
 import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
 
 const DEFAULT_CONNECT_TIMEOUT_SECONDS = 30;
@@ -46,11 +46,14 @@ export function parseConfiguration(text: string, options: ParseOptions): Configu
   const parsed = ConfigurationFile.safeParse(expanded.value);
   const problems = [...expanded.problems];
   if (parsed.success)
-    problems.push(...findServerProblems(parsed.data.servers), ...findPolicyProblems(parsed.data));
+    problems.push(
+      ...findServerProblems(parsed.data.servers, expanded.unset),
+      ...findPolicyProblems(parsed.data),
+    );
   else problems.push(...parsed.error.issues.slice(0, MAX_PROBLEMS).flatMap(problemsOf));
   if (problems.length > 0) throw firstProblem(problems, source, file);
   if (!parsed.success) throw new ConfigurationError("invalid", `${file}:1: cannot be read`);
-  return buildConfiguration(parsed.data, expanded.secrets, source, options);
+  return buildConfiguration(parsed.data, expanded, source, options);
 }
 
 function findPolicyProblems({ tools, sandbox }: ConfigurationFile): Problem[] {
@@ -102,11 +105,16 @@ function renderPath(path: readonly PropertyKey[]): string {
 
 function buildConfiguration(
   { servers, tools, approvals, execution, sandbox, archive }: ConfigurationFile,
-  expandedSecrets: readonly string[],
+  { secrets: expandedSecrets, unset }: Pick<ReturnType<typeof expandServers>, "secrets" | "unset">,
   source: YamlSource,
   { file, directory, environment }: ParseOptions,
 ): Configuration {
-  const built = servers.map((entry) => buildServer(entry, execution.tool_call_timeout_seconds, directory));
+  const built = servers.map((entry, index) => {
+    const missing = unset.get(index);
+    const known = missing === undefined ? entry : withoutTexts(entry, missing.texts);
+    const off = missing && whyOff(missing, `${file ?? "configuration"}:${source.lineOf(missing.path)}`);
+    return buildServer(known, execution.tool_call_timeout_seconds, directory, off);
+  });
   return {
     file,
     directory,
@@ -146,13 +154,40 @@ function buildConfiguration(
   };
 }
 
-function buildServer(entry: ServerEntry, callTimeoutSeconds: number, directory: string): ServerConfiguration {
+/** Says which variables are missing. @param place the file and the line of the first value that needs one. */
+function whyOff({ path, names }: UnsetVariables, place: string): string {
+  const [first = ""] = names;
+  const are = names.size === 1 ? "is" : "are";
+  const what = `${[...names].join(", ")} ${are} not set in the environment (${place}: ${renderPath(path)})`;
+  return `${what}; set ${names.size === 1 ? "it" : "them"} where ptc is started, or write \${${first}:-default}`;
+}
+
+/** A server's entry without the texts that could not be expanded. They are no secrets, and nothing is started with them. */
+function withoutTexts(entry: ServerEntry, texts: ReadonlySet<string>): ServerEntry {
+  const known = (mapping: Record<string, string> = {}) =>
+    Object.fromEntries(Object.entries(mapping).filter(([, value]) => !texts.has(value)));
+  return {
+    ...entry,
+    ...(entry.env && { env: known(entry.env) }),
+    ...(entry.headers && { headers: known(entry.headers) }),
+    ...(entry.args && { args: entry.args.filter((argument) => !texts.has(argument)) }),
+    ...(entry.url !== undefined && { url: texts.has(entry.url) ? "" : entry.url }),
+  };
+}
+
+function buildServer(
+  entry: ServerEntry,
+  callTimeoutSeconds: number,
+  directory: string,
+  off: string | undefined,
+): ServerConfiguration {
   const server = {
     name: entry.name,
     module: serverModule(entry.name),
     description: entry.description,
     callTimeoutMs: (entry.call_timeout_seconds ?? callTimeoutSeconds) * 1_000,
     connectTimeoutMs: (entry.connect_timeout_seconds ?? DEFAULT_CONNECT_TIMEOUT_SECONDS) * 1_000,
+    off,
   };
   const transport = transportOf(entry);
   if (transport !== "stdio") {

@@ -14,12 +14,24 @@ interface Expanded {
   problems: Problem[];
   /** Values that came from environment variables. */
   secrets: string[];
+  /** The servers that cannot be used because variables are not set, by index. */
+  unset: ReadonlyMap<number, UnsetVariables>;
+}
+
+/** The variables that a server needs and that are not set. */
+export interface UnsetVariables {
+  /** The first value that needs one of them. */
+  path: readonly PropertyKey[];
+  names: ReadonlySet<string>;
+  /** The texts of the file that could not be expanded. */
+  texts: ReadonlySet<string>;
 }
 
 /** Expands variables in the servers of a parsed file that has not been checked yet. */
 export function expandServers(source: YamlSource, environment: EnvironmentVariables): Expanded {
   const problems: Problem[] = [];
   const secrets: string[] = [];
+  const unset = new Map<number, UnsetVariables>();
 
   const expand = (value: unknown, path: readonly PropertyKey[]): unknown => {
     if (typeof value === "number" || typeof value === "boolean") return source.writtenAt(path) ?? value;
@@ -30,6 +42,7 @@ export function expandServers(source: YamlSource, environment: EnvironmentVariab
         return value;
       }
       secrets.push(...expansion.values);
+      if (expansion.unset.length > 0) noteUnset(unset, path, expansion.unset, expansion.text);
       return expansion.text;
     }
     // Values are at most one list or mapping deep; the schema refuses deeper ones.
@@ -43,19 +56,41 @@ export function expandServers(source: YamlSource, environment: EnvironmentVariab
   };
 
   const { value } = source;
-  if (!isObject(value) || !Array.isArray(value.servers)) return { value, problems, secrets };
+  if (!isObject(value) || !Array.isArray(value.servers)) return { value, problems, secrets, unset };
   const servers = value.servers.map((server: unknown, index) => {
     if (!isObject(server)) return server;
     return mapValues(server, (item, key) =>
       EXPANDED_KEYS.includes(key) ? expand(item, ["servers", index, key]) : item,
     );
   });
-  return { value: { ...value, servers }, problems, secrets };
+  return { value: { ...value, servers }, problems, secrets, unset };
 }
 
-/** Problems of servers whose keys and types are valid by the schema. */
-export function findServerProblems(servers: readonly ServerEntry[]): Problem[] {
-  return [...findTransportProblems(servers), ...findNameProblems(servers)];
+function noteUnset(
+  unset: Map<number, UnsetVariables>,
+  path: readonly PropertyKey[],
+  names: readonly string[],
+  text: string,
+): void {
+  const server = Number(path[1]);
+  const before = unset.get(server) ?? { path, names: new Set(), texts: new Set() };
+  unset.set(server, {
+    path: before.path,
+    names: new Set([...before.names, ...names]),
+    texts: new Set([...before.texts, text]),
+  });
+}
+
+/**
+ * Problems of servers whose keys and types are valid by the schema.
+ *
+ * @param unset as `expandServers` returned it: a text with a variable that is not set is not judged.
+ */
+export function findServerProblems(
+  servers: readonly ServerEntry[],
+  unset: ReadonlyMap<number, UnsetVariables>,
+): Problem[] {
+  return [...findTransportProblems(servers, unset), ...findNameProblems(servers)];
 }
 
 /** The transport of a server. The default is stdio for a command and Streamable HTTP for a URL. */
@@ -63,7 +98,10 @@ export function transportOf(server: ServerEntry): "stdio" | "http" | "sse" {
   return server.transport ?? (server.url === undefined ? "stdio" : "http");
 }
 
-function findTransportProblems(servers: readonly ServerEntry[]): Problem[] {
+function findTransportProblems(
+  servers: readonly ServerEntry[],
+  unset: ReadonlyMap<number, UnsetVariables>,
+): Problem[] {
   return servers.flatMap((server, index): Problem[] => {
     const path = ["servers", index];
     if (server.transport === undefined && server.command === undefined && server.url === undefined) {
@@ -89,7 +127,7 @@ function findTransportProblems(servers: readonly ServerEntry[]): Problem[] {
     if (server.url === undefined) {
       return [{ path, message: `has no \`url\`, which transport ${transport} needs; add one` }];
     }
-    return isHttpUrl(server.url)
+    return isHttpUrl(server.url) || unset.get(index)?.texts.has(server.url) === true
       ? []
       : [
           {

@@ -71,10 +71,11 @@ async function* examineConfiguration(
   try {
     const configuration = await loadConfiguration(options);
     const { file, servers } = configuration;
+    const off = servers.filter((server) => server.off !== undefined).length;
     const detail =
       file === undefined
         ? "none here; `ptc.yaml` names your servers"
-        : `${file}, ${count(servers.length, "server")}`;
+        : `${file}, ${count(servers.length, "server")}${off > 0 ? `, ${off} of them off` : ""}`;
     yield { area, part: "configuration", ok: true, detail };
     const plain = unredacted(configuration);
     if (plain.length > 0) yield { area, part: "redaction", ok: true, detail: plain.join("; ") };

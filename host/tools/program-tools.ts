@@ -4,17 +4,18 @@ import { readCatalog } from "../../catalog/store/catalog-file.ts";
 import { type StoredCatalog, storedServers } from "../../catalog/store/stored-catalog.ts";
 import { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration/configuration.ts";
+import { offServers } from "../configuration/off-servers.ts";
 import { buildAuthorizer } from "../configured-policy.ts";
 import { GeneratedModules, generatedDirectory } from "../generation/generated-modules.ts";
 import { ByViewer } from "./by-viewer.ts";
 
 /** The tools and modules at one moment: those of the servers that are still configured. */
 export interface ProgramTools {
-  /** Every tool, including those that the policy forbids to programs. */
+  /** Every tool, including those that the policy forbids to programs, and those of servers that are off. */
   readonly all: ToolCatalog;
-  /** The view of it that somebody has, with their models and programs: the tools that the policy shows them. */
+  /** The view of it that somebody has, with their models: the tools that the policy shows them, of servers that are not off. */
   callableFor(viewer: Viewer): ToolCatalog;
-  /** The modules as programs of somebody's find them: a tool that they are not shown is unavailable there. */
+  /** The modules as programs of somebody's find them: a tool that the policy does not show them is unavailable there. */
   modulesFor(viewer: Viewer): GeneratedModules;
 }
 
@@ -33,8 +34,8 @@ export async function loadProgramTools(
 /**
  * @param stored verified: everything that calls are judged by is read from it.
  * @param authorizer decides who is shown what.
- * @param served what a ptc that serves knows besides: the index of each view, kept from state to state, and why servers are
- * not listed.
+ * @param served what a ptc that serves knows besides: the index of each view, kept from state to state, and why
+ * servers are not listed, which names those that are off too.
  */
 export function buildProgramTools(
   configuration: Configuration,
@@ -46,19 +47,27 @@ export function buildProgramTools(
   const servers = (stored === undefined ? [] : storedServers(stored))
     .filter(({ name }) => configured.has(name))
     .map((server) => ({ ...server, description: configured.get(server.name)?.description || undefined }));
-  const all = new ToolCatalog(servers, {
+  const off = offServers(configuration);
+  const context = {
     configured: configuration.servers.map(({ module }) => module),
-    unlisted: served.unlisted,
-  });
+    unlisted: served.unlisted ?? off,
+  };
+  const all = new ToolCatalog(servers, context);
+  const inUse = new ToolCatalog(
+    servers.filter(({ module }) => !off.has(module)),
+    context,
+  );
   const views = new ByViewer((viewer) =>
-    all.visibleTo((tool) => authorizer.isVisible(viewer, tool), served.indexes?.of(viewer)),
+    inUse.visibleTo((tool) => authorizer.isVisible(viewer, tool), served.indexes?.of(viewer)),
   );
   const digests = new Map(
     servers.map(({ name, module }) => [module, stored?.lock.servers.get(name)?.moduleSha256]),
   );
   const directory = generatedDirectory(configuration);
-  const modules = new ByViewer(
-    (viewer) => new GeneratedModules(directory, digests, new Set(views.of(viewer).names())),
-  );
+  // Modules have the tools of servers that are off too, so that a call of one fails with the reason.
+  const modules = new ByViewer((viewer) => {
+    const names = all.visibleTo((tool) => authorizer.isVisible(viewer, tool)).names();
+    return new GeneratedModules(directory, digests, new Set(names));
+  });
   return { all, callableFor: (viewer) => views.of(viewer), modulesFor: (viewer) => modules.of(viewer) };
 }

@@ -13,6 +13,7 @@ import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { serverModule } from "../../protocol/tools/tool-name.ts";
 import type { UpstreamListing } from "../../upstream/upstream.ts";
 import type { Configuration } from "../configuration/configuration.ts";
+import { offServers } from "../configuration/off-servers.ts";
 import { fileVersion } from "../generation/file-version.ts";
 import { GeneratedFolder } from "../generation/generated-folder.ts";
 import { describeListing } from "../generation/list-servers.ts";
@@ -67,6 +68,7 @@ export class ServedCatalog implements LiveCatalog {
     this.#options = options;
     this.#folder = new GeneratedFolder(options.configuration);
     this.#modules = new WrittenModules(this.#folder.directory);
+    for (const [module, why] of offServers(options.configuration)) this.#unlisted.set(module, why);
   }
 
   /** Does not wait for modules that are being written. @throws CatalogError when the catalog on disk cannot be read. */
@@ -136,11 +138,12 @@ export class ServedCatalog implements LiveCatalog {
     this.#unlisted.set(serverModule(name), why);
   }
 
-  /** The configured servers whose tools are not in the catalog yet. */
+  /** The configured servers that are not off, and whose tools are not in the catalog yet. */
   async unknownServers(): Promise<string[]> {
     const { stored } = await this.#latest();
     const known = new Set(stored?.catalog.servers.map(({ name }) => name));
-    return this.#options.configuration.servers.map(({ name }) => name).filter((name) => !known.has(name));
+    const inUse = this.#options.configuration.servers.filter(({ off }) => off === undefined);
+    return inUse.map(({ name }) => name).filter((name) => !known.has(name));
   }
 
   async #latest(): Promise<LoadedCatalog> {

@@ -134,6 +134,7 @@ describe("dispatching a call", () => {
 
   it.each<[string, string, Scene]>([
     ["in its pause after a failure", "unreachable", { answer: () => raise("backing_off") }],
+    ["off", "unreachable", { connectError: failure("off") }],
     ["not to be started", "unreachable", { answer: () => raise("start_failed") }],
     ["lost while it lists", "unreachable", { connectError: failure("disconnected") }],
     ["lost while it works", "allowed", { answer: () => raise("disconnected") }],

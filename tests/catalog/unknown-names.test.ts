@@ -15,6 +15,7 @@ describe("what is said of a tool that is not in a catalog", () => {
     ],
     ["mcp__github__delete_repo", /^'mcp__github__delete_repo' is blocked by the configuration of ptc$/],
     ["mcp__slow_start__go", /^there is no tool 'mcp__slow_start__go' yet: its tools are being listed/],
+    ["slow-start.go", /^there is no tool 'slow-start.go' yet: its tools are being listed/],
     ["zebra", /^there is no tool 'zebra'; find one with search_tools$/],
   ])("says of %s what is the matter", (name, hint) => {
     expect(unknownTool(name, known)).toMatch(hint);

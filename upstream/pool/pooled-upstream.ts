@@ -18,6 +18,8 @@ import { type BackoffOptions, RestartBackoff } from "./restart-backoff.ts";
 
 export interface UpstreamSource {
   readonly name: string;
+  /** Why the server is off, if it is. It is never connected then, and calls fail at once. */
+  readonly off?: string | undefined;
   /** Starts or reaches the server. @throws UpstreamError, also when the signal aborts. */
   connect(signal: AbortSignal, credentials: ServerCredentials): Promise<UpstreamConnection>;
 }
@@ -170,6 +172,8 @@ export class PooledUpstream implements Upstream {
     if (signal?.aborted) throw this.#cancelled();
     if (this.#shutDown)
       throw new UpstreamError("cancelled", `server '${this.name}' is not used: ptc is ending`);
+    if (this.#source.off !== undefined)
+      throw new UpstreamError("off", `server '${this.name}' is off: ${this.#source.off}`);
     if (this.#connection !== undefined) return this.#connection;
     if (this.#connecting === undefined) {
       this.#backoff.refuseDuringPause(this.name);

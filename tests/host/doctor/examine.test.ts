@@ -36,6 +36,7 @@ test("every part is tried, and a server that cannot be listed takes no other wit
   const servers = [
     { name: "x", transport: "stdio", command: process.execPath, args: [ECHO] },
     { name: "gone", transport: "stdio", command: "/nowhere/server" },
+    { name: "off", transport: "stdio", command: "x", env: { KEY: "${UNSET_KEY}" } },
   ];
   const findings = await find(JSON.stringify({ servers }), withRuntime());
   expect(findings.map(({ area, part, ok }) => [area, part, ok])).toEqual([
@@ -47,8 +48,11 @@ test("every part is tried, and a server that cannot be listed takes no other wit
     ["sandbox", "sandbox", true],
     ["servers", "server x", true],
     ["servers", "server gone", false],
+    ["servers", "server off", false],
   ]);
-  expect(findings.at(-2)?.detail).toMatch(/^echo-v1 1\.2\.3, 2 tools, MCP /);
+  expect(findings[1]?.detail).toBe("ptc.yaml, 3 servers, 1 of them off");
+  expect(findings.at(-1)?.detail).toContain("server 'off' is off: UNSET_KEY is not set in the environment");
+  expect(findings.at(-3)?.detail).toMatch(/^echo-v1 1\.2\.3, 2 tools, MCP /);
 });
 
 test("without a configuration the usual sandbox is tried, and of the sandbox nothing past what fails", async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { inBoundary } from "../../../base/fault-boundary.ts";
 import { LOCAL_PRINCIPAL } from "../../../protocol/run-context.ts";
 import { UpstreamPool } from "../../../upstream/pool/upstream-pool.ts";
-import type { UpstreamConnection } from "../../../upstream/upstream.ts";
+import type { Upstream, UpstreamConnection } from "../../../upstream/upstream.ts";
 import { UpstreamError } from "../../../upstream/upstream-error.ts";
 import { eventually } from "../../eventually.ts";
 import { callOptions, upstreamErrorOf } from "../upstream-fixtures.ts";
@@ -15,6 +15,22 @@ describe("a server in the pool", () => {
     const { pool, upstream } = setUp();
     expect(pool.get(LOCAL_PRINCIPAL, "y")).toBeUndefined();
     expect(pool.get(LOCAL_PRINCIPAL, "x")).toBe(upstream);
+  });
+
+  it("is never started when it is off, and says why without a pause", async () => {
+    const connect = vi.fn();
+    const pool = new UpstreamPool([{ name: "x", off: "TOKEN is not set", connect }], NO_CREDENTIALS, {
+      monotonicMs: () => 0,
+    });
+    for (let i = 0; i < 3; i++) {
+      const error = await upstreamErrorOf(go(pool.get(LOCAL_PRINCIPAL, "x") as Upstream));
+      expect(error).toMatchObject({
+        code: "off",
+        message: "server 'x' is off: TOKEN is not set",
+        retryable: false,
+      });
+    }
+    expect(connect).not.toHaveBeenCalled();
   });
 
   it("is started on its first use, once for all who use it", async () => {
