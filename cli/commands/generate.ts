@@ -74,19 +74,25 @@ async function generate(
     if (unmatched !== undefined) throw new UsageError(unmatched.message);
     if (flags.check) return await check(context, first);
     await writeAndTell(context, first);
-    if (changes === undefined) return first.failures.every(({ isKept }) => isKept) ? EXIT.done : EXIT.failed;
+    if (changes === undefined)
+      return first.failures.every(({ isKept, isOff }) => isKept && !isOff) ? EXIT.done : EXIT.failed;
     await write(surroundings.stderr, "ptc: watching for changed tools; stop with Ctrl-C\n");
-    await watchTools(changes, stop.signal, first.failures.length === 0, async () => {
+    await watchTools(changes, stop.signal, isComplete(first), async () => {
       const next = await generator.propose(stop.signal);
       if (stop.signal.aborted) return true;
       await tellWarnings(surroundings, proposalWarnings(next, false));
       if (next.drift.length + next.damage.length > 0) await writeAndTell(context, next);
-      return next.failures.length === 0;
+      return isComplete(next);
     });
     return EXIT.done;
   } finally {
     await host.close();
   }
+}
+
+/** Whether every server was listed that could be listed without another configuration. */
+function isComplete({ failures }: Generation): boolean {
+  return failures.every(({ isOff }) => isOff);
 }
 
 interface Context {

@@ -38,6 +38,8 @@ interface ListFailure {
   message: string;
   /** Whether its modules are kept. Otherwise it has none. */
   isKept: boolean;
+  /** Whether it is off by the configuration, so that trying it again is of no use. */
+  isOff: boolean;
   /** Whether it did not already fail in the previous generation. */
   isNew: boolean;
 }
@@ -85,6 +87,7 @@ export class ModuleGenerator {
       failures: failures.map((failure) => ({
         ...failure,
         isKept: plan.lock.servers.has(failure.server),
+        isOff: servers.some(({ name, off }) => name === failure.server && off !== undefined),
         isNew: !failing.has(failure.server),
       })),
     };

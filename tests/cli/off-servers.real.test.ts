@@ -62,6 +62,7 @@ describe("a server whose variable is not set", () => {
 
   it("does not stop what needs no server", async () => {
     const project = await unset();
+    expect((await project.run("globalThis.result = 1")).code).toBe(0);
     for (const args of [["runs", "list"], ["measure"], ["runs", "stats"], ["replay", "--all"]]) {
       const { code, stderr } = await project.ptc(args);
       expect({ args, code, stderr }).toMatchObject({
