@@ -108,6 +108,7 @@ async function replay(parts: ExecutionParts, { calls, report }: Recorded): Promi
       consoleText,
       calls: calls.map(toRecordedCall),
       environment: { ...environment, ...(trace === undefined ? {} : { replay: trace }) },
+      knowsModules: true,
     },
     parts,
     options(),

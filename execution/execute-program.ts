@@ -72,6 +72,8 @@ export interface ExecutedProgram {
   reasons: readonly FailureReason[];
   /** Type mistakes of a program that was run all the same. */
   typeWarning: string | undefined;
+  /** Why the program's types could not be checked, although they were to be. */
+  unchecked: string | undefined;
   /** Resolves when the run is recorded, or with the reason why it is not. The answer does not wait for it. Never rejects. */
   recorded: Promise<string | undefined>;
   /** Resolves when the run's sandbox is removed. The envelope does not wait for it. Never rejects. */
@@ -194,6 +196,7 @@ async function execute(
     redactions: redactions + output.redactions,
     bundle: prepared?.ok ? prepared.bundle : undefined,
     modules: modules.archived(),
+    knownModules: modules.modules(),
     environment,
     trace,
     limits,
@@ -206,6 +209,7 @@ async function execute(
     resultFrom: verdict.ok ? verdict.from : undefined,
     reasons: prepared?.ok === false && !faulted.aborted ? prepared.reasons : [],
     typeWarning: prepared?.ok ? prepared.warning : undefined,
+    unchecked: prepared?.ok ? prepared.unchecked : undefined,
     recorded: recorded ?? Promise.resolve(undefined),
     cleared: runSandbox.clear(),
   };

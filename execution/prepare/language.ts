@@ -19,8 +19,11 @@ export interface LanguageFacts {
 
 /** The result of preparing a program. Messages and reasons quote the program and may hold secrets. */
 export type Preparation =
-  /** `bundle` is sent to the runner. `warning` describes type mistakes that do not stop the program. */
-  | { ok: true; bundle: string; warning?: string }
+  /**
+   * `bundle` is sent to the runner. `warning` describes type mistakes that do not stop the program, `unchecked` says why its
+   * types could not be checked.
+   */
+  | { ok: true; bundle: string; warning?: string; unchecked?: string }
   | {
       ok: false;
       type: "BundleError" | "TypeCheckError";

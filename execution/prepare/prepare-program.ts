@@ -8,7 +8,7 @@ import { withoutFences } from "./without-fences.ts";
 
 export type Prepared =
   /** `bundle` is for the runner that is named `runner`. */
-  | { ok: true; bundle: string; runner: string; warning?: string }
+  | { ok: true; bundle: string; runner: string; warning?: string; unchecked?: string }
   | { ok: false; error: Failure; reasons: readonly FailureReason[] };
 
 interface PreparationParts {
@@ -41,11 +41,12 @@ export async function prepareProgram(
       reasons: reasons.map((reason) => redactor.redactValue(reason).value as FailureReason),
     };
   }
-  const { bundle, warning } = prepared;
+  const { bundle, warning, unchecked } = prepared;
   return {
     ok: true,
     bundle,
     runner: language.runner,
     ...(warning === undefined ? {} : { warning: redact(warning) }),
+    ...(unchecked === undefined ? {} : { unchecked }),
   };
 }

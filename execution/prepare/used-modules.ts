@@ -14,6 +14,14 @@ export class UsedModules implements ModuleSource {
     return this.#source.modules();
   }
 
+  get isRecord(): boolean {
+    return this.#source.isRecord ?? false;
+  }
+
+  async peek(module: string): Promise<GeneratedModule | undefined> {
+    return this.#used.get(module) ?? (await this.#source.load(module));
+  }
+
   async load(module: string): Promise<GeneratedModule | undefined> {
     const known = this.#used.get(module);
     if (known !== undefined) return known;

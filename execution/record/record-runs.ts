@@ -32,6 +32,8 @@ export interface RecorderOptions extends RunAuditOptions {
 const MAX_NAME_CHARS = 512;
 const MAX_FILE_NAME_CHARS = 4_096;
 const MAX_APPROVER_CHARS = 256;
+/** The names of more modules than this are not recorded. Messages list fewer. */
+const MAX_KNOWN_MODULES = 1_000;
 
 /**
  * Records runs in the archive and the audit log, without secrets. Nothing here throws or rejects: the first problem is
@@ -242,6 +244,7 @@ class ArchivedRecording implements RunRecording {
         max_parallel_calls: limits.maxParallelCalls,
         max_tool_calls: limits.maxToolCalls,
         typecheck,
+        modules: report.knownModules.slice(0, MAX_KNOWN_MODULES),
       },
       redactions: boundCount(this.#redactions),
     };

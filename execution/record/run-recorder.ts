@@ -24,6 +24,8 @@ export interface RunReport {
   bundle: string | undefined;
   /** Text of the generated modules that the program imported, by server module. */
   modules: ReadonlyMap<string, string>;
+  /** The names of all server modules that the program could have imported, which messages may list. */
+  knownModules: readonly string[];
   environment: ProgramEnvironment;
   /** `undefined` when the program ended before it could send one. */
   trace: Trace | undefined;

@@ -1,3 +1,4 @@
+import { listUpTo } from "../../base/text/list-up-to.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import { buildFailure, type Failure, type FailureType } from "../../protocol/failure.ts";
 import type { ProgramEnvironment } from "../../protocol/messages.ts";
@@ -7,10 +8,12 @@ import {
   executeProgram,
   type RunOptions,
 } from "../execute-program.ts";
+import type { ModuleSource } from "../prepare/module-source.ts";
 import type { Program } from "../program.ts";
 import { replaceResult } from "../seal.ts";
 import { firstDifference } from "./first-difference.ts";
 import { describeCall, type RecordedCall, RecordedCalls } from "./recorded-calls.ts";
+import { failedBeforeRun, isReworded } from "./same-failure.ts";
 
 /** The parts of a run that a replay needs. */
 export interface RecordedRun {
@@ -19,6 +22,8 @@ export interface RecordedRun {
   consoleText: string;
   calls: readonly RecordedCall[];
   environment: ProgramEnvironment;
+  /** Whether the record says which server modules there were, which messages may list. Those of older versions do not. */
+  knowsModules: boolean;
 }
 
 export interface ReplayOptions extends Pick<RunOptions, "limits" | "typecheck" | "onConsole" | "signal"> {
@@ -45,10 +50,16 @@ const CUT_BY_TIME: ReadonlySet<FailureType> = new Set(["Timeout", "Cancelled"]);
 const CANCELLED_TIMES = 2;
 const CANCELLED_MORE_MS = 1_000;
 
+const MAX_HELD_CHARS = 300;
+
+/** What to do with an edited program that needs more than a record has. */
+const RUN_LIVE = "to use tools as they are now, run it with `ptc run`";
+
 /**
  * Runs a recorded program again in a sandbox, with the recorded answers, clock, time zone and randomness. A difference is a
  * `ReplayDiverged` that names the first call or value. A run that was cut off by time is compared up to the cut: the replay
- * may get further, and is then reported as ended in the same way.
+ * may get further, and is then reported as ended in the same way. A program that was refused before it ran is bundled and
+ * checked again. One that ran is not checked again, because a check that has learned more since is no difference.
  */
 export async function replayProgram(
   run: RecordedRun,
@@ -63,7 +74,7 @@ export async function replayProgram(
     run.calls,
     (value) => parts.redactor.redactValue(value).value,
     (message) => {
-      unknown ??= message;
+      unknown ??= edited === undefined ? message : `${message}; ${RUN_LIVE}`;
       if (cut === undefined || answered(calls.missing).length === 0) stop.abort();
     },
   );
@@ -72,7 +83,7 @@ export async function replayProgram(
     { ...parts, dispatcher: calls, approver: NOBODY },
     {
       limits: { ...options.limits, timeoutMs: limitOf(run.envelope, options.limits.timeoutMs, cut) },
-      typecheck: options.typecheck,
+      typecheck: edited === undefined && hasRun(run.envelope) ? "off" : options.typecheck,
       ...(options.onConsole === undefined ? {} : { onConsole: options.onConsole }),
       environment: edited === undefined ? run.environment : withoutOrder(run.environment),
       signal: AbortSignal.any([options.signal, stop.signal]),
@@ -81,12 +92,18 @@ export async function replayProgram(
   // An approved call without an answer is recorded as unanswered, so the state cannot be derived from the calls.
   const approval_state = edited === undefined ? run.envelope.approval_state : calls.approvalState;
   const envelope = { ...executed.envelope, approval_state };
+  const reworded = edited === undefined ? sameButReworded(run, executed) : undefined;
   const divergence =
     cut !== undefined && !options.signal.aborted && !neverRan(envelope)
       ? await compareUpToCut(envelope, answered(calls.missing), unknown)
       : (unknown ??
-        (edited === undefined ? await compare(run, envelope, answered(calls.missing)) : undefined));
-  const failure = divergence === undefined ? cut : buildFailure("ReplayDiverged", divergence);
+        (edited === undefined
+          ? await compare(run, executed, answered(calls.missing), reworded !== undefined)
+          : undefined));
+  const failure =
+    divergence === undefined
+      ? (cut ?? reworded ?? (edited === undefined ? undefined : adviseEdited(envelope, parts.modules)))
+      : buildFailure("ReplayDiverged", divergence);
   return {
     ...executed,
     envelope: failure === undefined ? envelope : replaceResult(envelope, failure),
@@ -102,13 +119,42 @@ function withoutOrder({ replay, ...environment }: ProgramEnvironment): ProgramEn
   return replay === undefined ? environment : { ...environment, replay: { ...replay, events: "" } };
 }
 
+/** Whether the program got as far as its sandbox. */
+function hasRun({ result }: Envelope): boolean {
+  return result.ok || !failedBeforeRun(result.error);
+}
+
+/** The recorded failure, if another version of ptc put into other words what has happened again. */
+function sameButReworded(
+  { envelope: recorded, knowsModules }: RecordedRun,
+  { envelope }: ExecutedProgram,
+): Failure | undefined {
+  if (recorded.result.ok || envelope.result.ok) return undefined;
+  if (knowsModules && recorded.tool_version === envelope.tool_version) return undefined;
+  const { error } = recorded.result;
+  return isReworded(error, envelope.result.error) ? error : undefined;
+}
+
+/** The failure of an edited program that was refused before it ran, with what it was checked against. */
+function adviseEdited({ result }: Envelope, modules: ModuleSource): Failure | undefined {
+  if (result.ok || !failedBeforeRun(result.error)) return undefined;
+  const { type, message } = result.error;
+  const held = modules.modules().map((module) => `servers/${module}`);
+  const holds = held.length === 0 ? "which has none" : `which has ${listUpTo(held, MAX_HELD_CHARS)}`;
+  const advice = `it was checked against the modules in the record of the run, ${holds}: \`ptc generate\` does not change these; ${RUN_LIVE}`;
+  return buildFailure(type, `${message}\n${advice}`);
+}
+
 async function compare(
   run: RecordedRun,
-  { output_digest, result }: Envelope,
+  { envelope: { output_digest, result }, unchecked }: ExecutedProgram,
   [missing]: readonly RecordedCall[],
+  isReworded: boolean,
 ): Promise<string | undefined> {
   const recorded = run.envelope.result;
-  if (output_digest !== run.envelope.output_digest) {
+  if (unchecked !== undefined && !hasRun(run.envelope))
+    return `the types of the program could not be checked again (${unchecked}); replay it once more`;
+  if (output_digest !== run.envelope.output_digest && !isReworded) {
     const difference = firstDifference(bare(recorded), bare(result));
     if (difference === undefined)
       return "the output digest differs, and the result does not: the record is broken";

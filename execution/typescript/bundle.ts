@@ -1,8 +1,10 @@
 import { isBuiltin } from "node:module";
+import { listUpTo } from "../../base/text/list-up-to.ts";
 import { MAX_CODE_BYTES } from "../../protocol/limits.ts";
 import { PROGRAM_SCHEME } from "../../protocol/paths.ts";
 import type { FailureReason } from "../prepare/failure-reason.ts";
 import type { ModuleSource } from "../prepare/module-source.ts";
+import { nearestNames } from "../prepare/nearest-names.ts";
 import type { Program } from "../program.ts";
 import { describeErrors } from "./bundle-errors.ts";
 import { BundlerOverwhelmed, bundle, type Message, type Plugin } from "./bundler.ts";
@@ -25,6 +27,7 @@ type BundleOutcome =
 /** Deeper nesting overflows the bundler's stack and ends its process. */
 const MAX_BRACKET_DEPTH = 2_000;
 const MAX_SHOWN_CHARS = 200;
+const MAX_LISTED_CHARS = 1_500;
 
 /** The esbuild namespace of the program. Source paths are `<namespace>:<path>`, so it is the scheme the runner expects. */
 const PROGRAM = PROGRAM_SCHEME.slice(0, -1);
@@ -142,7 +145,7 @@ function closedResolver(program: Program, source: ModuleSource): Plugin {
       builder.onLoad({ filter: /.*/, namespace: GENERATED }, async ({ path }) => {
         const module = await source.load(path);
         if (module === undefined)
-          return failWith(`servers/${path}/index.ts is missing or was edited; run \`ptc generate\``, {
+          return failWith(`servers/${path}/index.ts is missing or was edited${generateAdvice(source)}`, {
             code: "missing_module",
             module: path,
           });
@@ -171,9 +174,16 @@ function namesImportedFrom(path: string, code: string): string[] {
 }
 
 function refuseServer(module: string, source: ModuleSource) {
-  const advice = "run `ptc generate` when a server was added";
-  const text = `there is no server module '${module}': a program can import ${listServers(source)}; ${advice}`;
+  const [nearest] = nearestNames(module, source.modules());
+  const meant = nearest === undefined ? "" : `; did you mean ./servers/${nearest}/index.js?`;
+  const advice = generateAdvice(source, " when a server was added");
+  const text = `there is no server module '${module}'${meant || `: a program can import ${listServers(source)}${advice}`}`;
   return failWith(text, { code: "unknown_server", module });
+}
+
+/** Generating helps a program of today, and not one that is checked against a record. */
+function generateAdvice({ isRecord }: ModuleSource, when = ""): string {
+  return isRecord === true ? "" : `; run \`ptc generate\`${when}`;
 }
 
 /** An error of the resolver, in the form that the bundler passes through. */
@@ -182,7 +192,7 @@ function failWith(text: string, detail: FailureReason) {
 }
 
 function listServers(source: ModuleSource): string {
-  const modules = source.modules();
-  if (modules.length === 0) return "no server modules yet (run `ptc generate`)";
-  return modules.map((module) => `./servers/${module}/index.js`).join(", ");
+  const modules = source.modules().map((module) => `./servers/${module}/index.js`);
+  if (modules.length > 0) return listUpTo(modules, MAX_LISTED_CHARS);
+  return source.isRecord === true ? "no server modules" : "no server modules yet (run `ptc generate`)";
 }

@@ -33,6 +33,7 @@ export async function prepareTypeScript(
     );
   }
   const { bundle } = bundled;
+  if (checked?.kind === "unchecked") return { ok: true, bundle, unchecked: checked.reason };
   if (mistakes === undefined) return { ok: true, bundle };
   if (mode === "warn") return { ok: true, bundle, warning: mistakes };
   return fail("TypeCheckError", mistakes);

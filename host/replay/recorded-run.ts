@@ -19,6 +19,8 @@ const Options = z.object({
   max_parallel_calls: count(1_000),
   max_tool_calls: count(1_000_000),
   typecheck: z.enum(["error", "warn", "off"]),
+  /** Server modules that existed. Records of older versions do not have them. */
+  modules: z.optional(z.array(z.string().max(512)).max(1_000)),
 });
 
 const Environment = z.object({
@@ -33,7 +35,7 @@ const ErrorType = z.enum(["ToolError", "ApprovalDenied"]);
 export interface Replayable {
   run: RecordedRun;
   /** The generated modules as they were at the time of the run. */
-  modules: ModuleSource;
+  modules: RecordedModules;
   limits: InsideLimits;
   typecheck: "error" | "warn" | "off";
 }
@@ -70,8 +72,9 @@ export function toReplayable(archived: ArchivedRun): Replayable | undefined {
         },
       })),
       environment: replayedEnvironment(environment, record.started_at),
+      knowsModules: options.modules !== undefined,
     },
-    modules: new RecordedModules(archived.modules),
+    modules: new RecordedModules(archived.modules, options.modules),
     limits: {
       timeoutMs: options.timeout_ms,
       maxOutputBytes: options.max_output_bytes,
@@ -96,20 +99,32 @@ function replayedEnvironment(
   };
 }
 
-/** Archived modules. Their texts still say which tools the program was not allowed to call. */
+/** The modules of a recorded run. Their texts still say which tools the program was not allowed to call. */
 class RecordedModules implements ModuleSource {
-  readonly #modules: ReadonlyMap<string, string>;
+  readonly #texts: ReadonlyMap<string, string>;
+  readonly #known: readonly string[];
 
-  constructor(modules: ReadonlyMap<string, string>) {
-    this.#modules = modules;
+  /** @param known the names of all modules that existed; those whose texts were archived, without it. */
+  constructor(texts: ReadonlyMap<string, string>, known: readonly string[] = []) {
+    this.#texts = texts;
+    this.#known = [...new Set([...known, ...texts.keys()])].sort();
   }
 
   modules(): readonly string[] {
-    return [...this.#modules.keys()].sort();
+    return this.#known;
   }
 
   async load(module: string): Promise<GeneratedModule | undefined> {
-    const text = this.#modules.get(module);
+    const text = this.#texts.get(module);
     return text === undefined ? undefined : PRINTER.readModule(module, text);
+  }
+
+  /** Only the modules whose texts the record holds, for a program that the record does not know. */
+  held(): ModuleSource {
+    return {
+      isRecord: true,
+      modules: () => [...this.#texts.keys()].sort(),
+      load: (module) => this.load(module),
+    };
   }
 }

@@ -59,7 +59,7 @@ export function replayRun(
 ): Promise<Replayed> {
   const console = flags.all ? undefined : new ProgramConsole(surroundings, limits.maxStderrBytes);
   return host
-    .replay(run, modules, {
+    .replay(run, edited === undefined ? modules : modules.held(), {
       limits,
       typecheck,
       edited,

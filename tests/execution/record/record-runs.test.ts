@@ -103,6 +103,7 @@ function report(change: Partial<RunReport> = {}): RunReport {
     redactions: 0,
     bundle: "bundle",
     modules: new Map(),
+    knownModules: ["files"],
     environment: { seed: "0".repeat(64) },
     trace: undefined,
     limits: { timeoutMs: 1, maxOutputBytes: 1, maxStderrBytes: 1, maxParallelCalls: 1, maxToolCalls: 1 },

@@ -84,6 +84,7 @@ export function executed(
     reasons: [],
     resultFrom: "type" in result ? undefined : "result",
     typeWarning: undefined,
+    unchecked: undefined,
     recorded: Promise.resolve(undefined),
     cleared: Promise.resolve(),
     ...rest,
