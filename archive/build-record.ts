@@ -38,6 +38,7 @@ export function buildRecord(
     environment: put(run.environmentJson),
     modules: run.modules.map(({ module, text }) => ({ module, digest: put(JSON.stringify(text)) })),
     calls: calls.toSorted((a, b) => a.seq - b.seq),
+    ...(run.stderrText === "" ? {} : { kept: { stderr: put(JSON.stringify(run.stderrText)) } }),
   };
   checkRecord(record, envelope);
   return record;

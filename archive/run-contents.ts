@@ -13,6 +13,8 @@ export interface RunContents {
   code: string;
   data: unknown;
   consoleText: string;
+  /** What the program wrote to stderr. */
+  stderrText: string;
   envelope: Envelope;
   environment: unknown;
   /** Texts of generated modules, by server module. */
@@ -58,6 +60,10 @@ export function readContents(record: RunRecord, read: ReadText): RunContents {
     code: part("code", z.string()),
     data: part("data", z.unknown()),
     consoleText: part("console", z.string()),
+    stderrText:
+      record.kept?.stderr === undefined
+        ? ""
+        : parsePart(z.string(), read(record.kept.stderr), "what it wrote to stderr"),
     envelope: part("envelope", Envelope),
     environment: part("environment", z.unknown()),
     modules: new Map(

@@ -81,6 +81,13 @@ export const RunRecord = z.strictObject({
   /** Texts of the generated modules that the program imported. */
   modules: list(z.strictObject({ module: text(512), digest: Digest })),
   calls: z.array(CallRecord).check(z.maxLength(MAX_CALLS)),
+  /** Output that is neither in the console nor in the envelope. Runs that have none do not have this member. */
+  kept: z.optional(
+    z.strictObject({
+      /** What the program wrote to stderr. */
+      stderr: z.optional(Digest),
+    }),
+  ),
 });
 export type RunRecord = z.infer<typeof RunRecord>;
 
@@ -98,6 +105,7 @@ export function digestsIn(record: RunRecord): Set<string> {
   return new Set([
     ...RUN_PARTS.map((part) => record[part]),
     ...record.modules.map(({ digest }) => digest),
+    ...Object.values(record.kept ?? {}).filter((digest) => digest !== undefined),
     ...record.calls.flatMap((call) => [call.arguments, call.outcome]),
   ]);
 }

@@ -37,6 +37,8 @@ export interface RunToArchive {
   code: string;
   dataJson: string;
   consoleText: string;
+  /** What the program wrote to stderr, which may be nothing. */
+  stderrText: string;
   envelope: Envelope;
   /** The generated modules that the program imported, as they were. */
   modules: { module: string; text: string }[];

@@ -171,6 +171,7 @@ function endedRun(round: number): RunToArchive {
     code: input.code,
     dataJson: JSON.stringify(input.data),
     consoleText: "",
+    stderrText: "",
     modules: [],
     environmentJson: "{}",
     envelope: {

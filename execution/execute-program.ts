@@ -66,6 +66,8 @@ export interface ExecutedProgram {
   consoleText: string;
   /** Whether `consoleText` lacks the end of what was printed. */
   isConsoleCut: boolean;
+  /** What the program wrote with `console.error`, `console.warn` and to its stderr, cut at its cap. */
+  stderrText: string;
   /** Where the value comes from: `globalThis.result`, a last console line that is JSON, or all console text. */
   resultFrom: ValueSource | undefined;
   /** Why the program could not be bundled, as far as that is known. Empty for any other failure. */
@@ -193,6 +195,7 @@ async function execute(
     program,
     envelope,
     consoleText: output.consoleText,
+    stderrText: output.stderrText,
     redactions: redactions + output.redactions,
     bundle: prepared?.ok ? prepared.bundle : undefined,
     modules: modules.archived(),
@@ -206,6 +209,7 @@ async function execute(
     envelope,
     consoleText: output.consoleText,
     isConsoleCut: output.isConsoleCut,
+    stderrText: output.stderrText,
     resultFrom: verdict.ok ? verdict.from : undefined,
     reasons: prepared?.ok === false && !faulted.aborted ? prepared.reasons : [],
     typeWarning: prepared?.ok ? prepared.warning : undefined,

@@ -1,16 +1,14 @@
-import { ConsoleDecoder, type ConsoleEntry } from "../protocol/console-stream.ts";
+import { ConsoleDecoder, type ConsoleEntry, type DecodedEntry } from "../protocol/console-stream.ts";
 import { MAX_RAW_STREAM_BYTES } from "../protocol/limits.ts";
-import { TextCap, TRUNCATION_MARK } from "../protocol/text-cap.ts";
+import { TextCap } from "../protocol/text-cap.ts";
 import type { SandboxOutput } from "../sandbox/sandbox.ts";
 import { Redactor } from "../secrets/redaction.ts";
-import type { StreamRedactor } from "../secrets/redaction-stream.ts";
+import { ConsoleText } from "./console-text.ts";
 
 const LINE_FEED = 0x0a;
 const TAIL_CHARS = 8_192;
 /** The most bytes of a console record for each byte of its text: JSON escapes take up to six, its frame a little more. */
 const ESCAPED = 8;
-/** How a text ends that the runner has cut. The mark is on a line of its own; the second form is for an empty text. */
-const CUT_ENDS = [`\n${TRUNCATION_MARK}\n`, `${TRUNCATION_MARK}\n`];
 
 export interface OutputLimits {
   maxOutputBytes: number;
@@ -26,16 +24,12 @@ export class RunnerOutput implements SandboxOutput {
 
   readonly #maxStdoutBytes: number;
   readonly #decoder: ConsoleDecoder;
-  /** Redact text before it is cut. */
-  readonly #redactors: Record<ConsoleEntry["stream"], StreamRedactor>;
-  readonly #caps: Record<ConsoleEntry["stream"], TextCap>;
-  readonly #onConsole: (entry: ConsoleEntry) => void;
-  readonly #consoleText: string[] = [];
+  /** What the program logs with the console, and what is written past it, as the runtime does. */
+  readonly #texts: Record<"out" | "err" | "raw", ConsoleText>;
   #stdout: Buffer[] = [];
   #stdoutBytes = 0;
   #stderrBytes = 0;
   #tail = "";
-  #isRunnersCut = false;
   #settleOverflow: (stream: "stdout" | "stderr") => void = () => {};
   #settleFirstLine: () => void = () => {};
   #settleReached: () => void = () => {};
@@ -47,10 +41,20 @@ export class RunnerOutput implements SandboxOutput {
     redactor: Redactor = new Redactor([]),
   ) {
     this.#maxStdoutBytes = maxStdoutBytes;
-    this.#redactors = { out: redactor.stream(), err: redactor.stream() };
     this.#decoder = new ConsoleDecoder(ESCAPED * Math.max(limits.maxOutputBytes, limits.maxStderrBytes));
-    this.#caps = { out: new TextCap(limits.maxOutputBytes), err: new TextCap(limits.maxStderrBytes) };
-    this.#onConsole = onConsole;
+    const shownErr = new TextCap(limits.maxStderrBytes);
+    const text = (stream: ConsoleEntry["stream"], shown: TextCap, maxKeptBytes: number) =>
+      new ConsoleText({
+        redactor: redactor.stream(),
+        shown,
+        maxKeptBytes,
+        onShown: (shownText) => onConsole({ stream, text: shownText }),
+      });
+    this.#texts = {
+      out: text("out", new TextCap(limits.maxOutputBytes), limits.maxOutputBytes),
+      err: text("err", shownErr, limits.maxStderrBytes),
+      raw: text("err", shownErr, 0),
+    };
     this.overflow = new Promise((resolve) => {
       this.#settleOverflow = resolve;
     });
@@ -88,12 +92,12 @@ export class RunnerOutput implements SandboxOutput {
 
   /** Shows the text that was held back because a secret could have begun in it. Nothing more follows. */
   flush(): void {
-    for (const stream of ["out", "err"] as const) this.#print(stream, this.#redactors[stream].end());
+    for (const text of Object.values(this.#texts)) text.end();
   }
 
-  /** How many secrets were replaced in console text. */
+  /** How many secrets were replaced in what is kept and shown. */
   get redactions(): number {
-    return this.#redactors.out.count + this.#redactors.err.count;
+    return Object.values(this.#texts).reduce((sum, { redactions }) => sum + redactions, 0);
   }
 
   /** Resolves when stdout and stderr have brought at least this many bytes. */
@@ -117,30 +121,21 @@ export class RunnerOutput implements SandboxOutput {
 
   /** What `console.log` printed, cut at its cap. */
   get consoleText(): string {
-    return this.#consoleText.join("");
+    return this.#texts.out.kept;
   }
 
   /** Whether `consoleText` lacks the end of what was printed. */
   get isConsoleCut(): boolean {
-    return this.#isRunnersCut || this.#caps.out.truncated;
+    return this.#texts.out.isCut;
   }
 
-  #show(entry: ConsoleEntry): void {
-    if (entry.stream === "err") this.#tail = (this.#tail + entry.text).slice(-TAIL_CHARS);
-    // Text past the cap is not shown, so it is not redacted either: a flood costs nothing more.
-    if (this.#caps[entry.stream].truncated) return;
-    const redactor = this.#redactors[entry.stream];
-    const cut = CUT_ENDS.find((end) => entry.text.endsWith(end));
-    if (entry.stream === "out") this.#isRunnersCut = cut !== undefined;
-    if (cut === undefined) this.#print(entry.stream, redactor.push(entry.text));
-    // The rest of a secret may have been cut off, so a tail that could begin one is not shown.
-    else this.#print(entry.stream, redactor.push(entry.text.slice(0, -cut.length)) + cut);
+  /** What the program wrote with `console.error` and to its stderr, cut at its cap. The runtime's own messages are not in it. */
+  get stderrText(): string {
+    return this.#texts.err.kept;
   }
 
-  #print(stream: ConsoleEntry["stream"], redacted: string): void {
-    const text = this.#caps[stream].take(redacted);
-    if (text === "") return;
-    if (stream === "out") this.#consoleText.push(text);
-    this.#onConsole({ stream, text });
+  #show({ stream, text, isRaw }: DecodedEntry): void {
+    if (stream === "err") this.#tail = (this.#tail + text).slice(-TAIL_CHARS);
+    this.#texts[isRaw ? "raw" : stream].push(text);
   }
 }

@@ -12,6 +12,11 @@ export interface ConsoleEntry {
   text: string;
 }
 
+/** An entry as it came out of a container. `isRaw` tells bytes that were written past the console, as the runtime's own are. */
+export interface DecodedEntry extends ConsoleEntry {
+  isRaw?: true;
+}
+
 /** The array and its two texts. */
 const MAX_ENTRY_VALUES = 3;
 const RECORD_SEPARATOR = 0x1e;
@@ -31,14 +36,14 @@ export class ConsoleDecoder {
   }
 
   /** Takes the next chunk and returns the entries that it completed. */
-  push(chunk: Buffer): ConsoleEntry[] {
+  push(chunk: Buffer): DecodedEntry[] {
     let rest = this.#pending.length > 0 ? Buffer.concat([this.#pending, chunk]) : chunk;
-    const entries: ConsoleEntry[] = [];
+    const entries: DecodedEntry[] = [];
     while (rest.length > 0) {
       const start = rest.indexOf(RECORD_SEPARATOR);
       if (start !== 0) {
         const raw = start === -1 ? rest : rest.subarray(0, start);
-        entries.push({ stream: "err", text: raw.toString("utf8") });
+        entries.push(rawEntry(raw.toString("utf8")));
         rest = rest.subarray(raw.length);
         continue;
       }
@@ -53,14 +58,14 @@ export class ConsoleDecoder {
   }
 
   /** The stream has ended: whatever is left is stderr text. */
-  end(): ConsoleEntry[] {
+  end(): DecodedEntry[] {
     const rest = this.#pending;
     this.#pending = Buffer.alloc(0);
-    return rest.length === 0 ? [] : [{ stream: "err", text: rest.toString("utf8") }];
+    return rest.length === 0 ? [] : [rawEntry(rest.toString("utf8"))];
   }
 }
 
-function parseRecord(record: Buffer): ConsoleEntry {
+function parseRecord(record: Buffer): DecodedEntry {
   const text = record.toString("utf8");
   const value = parseEntry(text);
   if (Array.isArray(value) && value.length === 2) {
@@ -68,7 +73,11 @@ function parseRecord(record: Buffer): ConsoleEntry {
     if ((stream === "out" || stream === "err") && typeof body === "string") return { stream, text: body };
   }
   // The program wrote this itself: it is no record of the runner's.
-  return { stream: "err", text };
+  return rawEntry(text);
+}
+
+function rawEntry(text: string): DecodedEntry {
+  return { stream: "err", text, isRaw: true };
 }
 
 function parseEntry(text: string): unknown {

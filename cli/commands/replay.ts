@@ -4,7 +4,6 @@ import { jsonLine } from "../../base/json/json-line.ts";
 import { countNoun } from "../../base/text/count-noun.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import type { Program } from "../../execution/program.ts";
-import { renderEnvelope } from "../../execution/seal.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
 import { openArchive } from "../../host/open-archive.ts";
 import { openHost } from "../../host/open-host.ts";
@@ -13,7 +12,9 @@ import { readProgram } from "../arguments/program-file.ts";
 import { parseMoment } from "../arguments/since.ts";
 import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import { MadeCalls } from "../run-report/made-calls.ts";
 import { SIGNALS, type Surroundings, write } from "../surroundings.ts";
+import { reportEndedRun } from "../terminal/ended-run.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { replayAll } from "./replay/all.ts";
 import {
@@ -126,16 +127,28 @@ async function replayOne(
   context: ReplayContext,
 ): Promise<ExitCode> {
   const { stdout, stderr, env } = context.surroundings;
+  const { json, config } = context.flags;
   const replayable = await requireReplayable(runId, context);
   const program = edited === undefined ? undefined : { ...edited, data: replayable.run.program.data };
-  const replayed = await replayRun(replayable, context, program);
+  const calls = new MadeCalls();
+  const replayed = await replayRun(replayable, context, program, (call) => calls.note(call));
   const { envelope, divergence } = replayed;
-  await write(
-    stdout,
-    context.flags.json
-      ? `${jsonLine({ run_id: runId, same: divergence === undefined, divergence: divergence ?? null, envelope })}\n`
-      : `${renderEnvelope(envelope)}\n`,
-  );
+  if (json) {
+    const outcome = {
+      run_id: runId,
+      same: divergence === undefined,
+      divergence: divergence ?? null,
+      envelope,
+    };
+    await write(stdout, `${jsonLine(outcome)}\n`);
+  } else {
+    const ran = program ?? replayable.run.program;
+    await reportEndedRun(
+      { ...replayed, program: ran, calls, archivedAs: runId },
+      { config },
+      context.surroundings,
+    );
+  }
   const { style } = terminalOf(stderr, env);
   if (divergence !== undefined)
     await write(stderr, `ptc: ${style("red", "diverged")}: ${oneLine(divergence)}\n`);

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { oneLine } from "../../base/text/one-line.ts";
 import type { TypecheckMode } from "../../execution/prepare/language.ts";
-import { renderEnvelope } from "../../execution/seal.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
 import { describeOffServers } from "../../host/configuration/off-servers.ts";
 import { refuseUnmatchedPatterns } from "../../host/configured-policy.ts";
@@ -10,8 +9,10 @@ import { readProgram } from "../arguments/program-file.ts";
 import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
 import { LOCAL_USER } from "../local-user.ts";
+import { MadeCalls } from "../run-report/made-calls.ts";
 import { SIGNALS, type Surroundings, write } from "../surroundings.ts";
 import { buildApprover } from "../terminal/approver.ts";
+import { reportEndedRun } from "../terminal/ended-run.ts";
 import { ProgramConsole } from "../terminal/program-console.ts";
 
 const MAX_TIMEOUT_SECONDS = 86_400;
@@ -23,13 +24,16 @@ interface RunFlags {
   timeout?: string;
   typecheck?: string;
   approve: string[];
+  json?: boolean;
 }
 
 /** `ptc run FILE|-` */
 export const runCommand: DefineCommand = (program, surroundings, finish) => {
   program
     .command("run")
-    .description("run one program in a sandbox; stdout is one line of JSON, stderr the program's console")
+    .description(
+      "run one program in a sandbox; stdout is one line of JSON (on a terminal a report), stderr the console",
+    )
     .argument("<file>", "a .ts, .mts, .js or .mjs file, or - for TypeScript on stdin")
     .option("--config <file>", "configuration file")
     .option("--data <json>", "JSON that the program sees as `data`, or @FILE to read it from a file")
@@ -41,6 +45,7 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
       collect,
       [],
     )
+    .option("--json", "print the one line of JSON on a terminal too")
     .addHelpText(
       "after",
       '\nExample:\n  ptc run report.ts --data \'{"month": "2026-05"}\' | jq .result.data\n',
@@ -64,7 +69,8 @@ async function run(file: string, flags: RunFlags, surroundings: Surroundings): P
 
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
-  const { envelope, typeWarning, recorded, cleared } = await host.run(program, {
+  const calls = new MadeCalls();
+  const executed = await host.run(program, {
     context: { ...LOCAL_USER, source: "run" },
     approver: buildApprover(flags.approve, {
       console,
@@ -74,22 +80,28 @@ async function run(file: string, flags: RunFlags, surroundings: Surroundings): P
     timeoutMs,
     typecheck: parseTypecheck(flags.typecheck),
     onConsole: ({ text }) => console.print(text),
+    onCall: (call) => calls.note(call),
     signal: cancel.signal,
   });
+  const { envelope, typeWarning, recorded, cleared } = executed;
   console.end();
   if (typeWarning !== undefined) {
     console.tell("ptc: type warnings:");
     console.print(`${typeWarning}\n`);
   }
   // A caller that has the envelope may end ptc, and expects the run in the archive. A slow archive delays it only so long.
-  await Promise.race([recorded, delay(RECORD_PATIENCE_MS, undefined, { ref: false })]);
-  await write(surroundings.stdout, `${renderEnvelope(envelope)}\n`);
+  const problem = await Promise.race([recorded, delay(RECORD_PATIENCE_MS, undefined, { ref: false })]);
+  const isReport = await reportEndedRun(
+    { ...executed, program, calls, archivedAs: problem === undefined ? envelope.run_id : undefined },
+    flags,
+    surroundings,
+  );
   const unrecorded = await recorded;
   if (unrecorded !== undefined) onWarning(unrecorded);
   await Promise.all([cleared, host.close()]);
   if (envelope.result.ok) return EXIT.done;
   if (envelope.result.error.type !== "SandboxUnavailable") return EXIT.failed;
-  await write(surroundings.stderr, `ptc: ${oneLine(envelope.result.error.message)}\n`);
+  if (!isReport) await write(surroundings.stderr, `ptc: ${oneLine(envelope.result.error.message)}\n`);
   return EXIT.noSandbox;
 }
 

@@ -30,6 +30,11 @@ export function renderRunList(runs: readonly ListedRun[], terminal: Terminal, no
   return `${layOutTable([heading, ...fitted]).join("\n")}\n`;
 }
 
+/** The beginning of a run's id, by which people name it. */
+export function shortRunId(runId: string): string {
+  return runId.slice(0, SHORT_ID_CHARS);
+}
+
 /** The colour for the way in which a run ended. */
 export function statusStyle(status: string): "green" | "yellow" | "red" {
   if (status === "ok") return "green";
@@ -42,7 +47,7 @@ function cellsOf(run: ListedRun, { columns, style }: Terminal, nowMs: number): C
   const calls =
     formatCount(run.calls) + (run.failed_calls > 0 ? ` (${formatCount(run.failed_calls)} ✖)` : "");
   return [
-    { text: run.run_id.slice(0, SHORT_ID_CHARS), style: (text) => style("cyan", text) },
+    { text: shortRunId(run.run_id), style: (text) => style("cyan", text) },
     {
       text: columns === undefined ? new Date(run.started_at).toISOString() : formatAge(run.started_at, nowMs),
     },

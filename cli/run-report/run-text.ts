@@ -48,6 +48,9 @@ export async function renderRunText(run: ArchivedRun, terminal: Terminal, nowMs:
     ...(run.consoleText === ""
       ? []
       : [shown("Console", showText(run.consoleText, MAX_CONSOLE_CHARS), terminal)]),
+    ...(run.stderrText === ""
+      ? []
+      : [shown("Stderr", showText(run.stderrText, MAX_CONSOLE_CHARS), terminal)]),
     shown("Data given", showJson(run.data, MAX_VALUE_CHARS), terminal),
     ...(result.ok ? [shown("Result", showJson(result.data, MAX_VALUE_CHARS), terminal)] : []),
     shown("Envelope", showJson(withoutData(run), MAX_VALUE_CHARS), terminal),

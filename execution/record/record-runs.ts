@@ -202,6 +202,7 @@ class ArchivedRecording implements RunRecording {
       code: code.value,
       dataJson: JSON.stringify(data.value),
       consoleText: report.consoleText,
+      stderrText: report.stderrText,
       envelope: report.envelope,
       modules: [...report.modules].map(([module, text]) => ({
         module,

@@ -18,7 +18,8 @@ export interface RunReport {
   program: Program;
   envelope: Envelope;
   consoleText: string;
-  /** How many secrets were replaced in console text, value and error. */
+  stderrText: string;
+  /** How many secrets were replaced in console texts, value and error. */
   redactions: number;
   /** `undefined` where the program could not be bundled. */
   bundle: string | undefined;

@@ -10,6 +10,7 @@ import {
 } from "../execute-program.ts";
 import type { ModuleSource } from "../prepare/module-source.ts";
 import type { Program } from "../program.ts";
+import { redactObserver } from "../redact-observer.ts";
 import { replaceResult } from "../seal.ts";
 import { firstDifference } from "./first-difference.ts";
 import { describeCall, type RecordedCall, RecordedCalls } from "./recorded-calls.ts";
@@ -26,7 +27,8 @@ export interface RecordedRun {
   knowsModules: boolean;
 }
 
-export interface ReplayOptions extends Pick<RunOptions, "limits" | "typecheck" | "onConsole" | "signal"> {
+export interface ReplayOptions
+  extends Pick<RunOptions, "limits" | "typecheck" | "onConsole" | "onCall" | "signal"> {
   /** A program to run instead of the recorded one, with the recorded answers. Then nothing is compared. */
   edited?: Program | undefined;
 }
@@ -85,6 +87,7 @@ export async function replayProgram(
       limits: { ...options.limits, timeoutMs: limitOf(run.envelope, options.limits.timeoutMs, cut) },
       typecheck: edited === undefined && hasRun(run.envelope) ? "off" : options.typecheck,
       ...(options.onConsole === undefined ? {} : { onConsole: options.onConsole }),
+      ...redactObserver(options.onCall === undefined ? {} : { onCall: options.onCall }, parts.redactor),
       environment: edited === undefined ? run.environment : withoutOrder(run.environment),
       signal: AbortSignal.any([options.signal, stop.signal]),
     },

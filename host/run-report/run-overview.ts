@@ -57,7 +57,7 @@ export function overviewOf(run: ArchivedRun): RunOverview {
 }
 
 /** Splits a program into lines. A line feed at the very end begins no further line. */
-function splitLines(code: string): string[] {
+export function splitLines(code: string): string[] {
   const lines = code.split(/\r\n|[\n\r\u2028\u2029]/);
   return lines.length > 1 && lines.at(-1) === "" ? lines.slice(0, -1) : lines;
 }

@@ -26,7 +26,8 @@ export interface ConsoleCapture {
 
 /**
  * Sends what the global console prints to stderr, entry by entry as it happens, so that nothing is lost when the
- * process dies. `console.log`, `info` and `debug` are the program's output; `error`, `warn` and `trace` are its log.
+ * process dies. `console.log`, `info` and `debug` are the program's output; `error`, `warn`
+ * and `trace` are its log, as is what it writes to `process.stderr`.
  */
 export function captureConsole(maxOutputBytes: number, maxStderrBytes: number): ConsoleCapture {
   const kept: string[] = [];
@@ -44,6 +45,15 @@ export function captureConsole(maxOutputBytes: number, maxStderrBytes: number): 
     if (shown !== "") kept.push(shown);
   });
   const err = sink("err", new TextCap(maxStderrBytes), send);
+  // What a program writes to its stderr is told apart from what the runtime writes there, as its warnings are.
+  Object.defineProperty(process, "stderr", { value: Object.assign(err, { fd: STDERR }), configurable: true });
+  const noise = new TextCap(maxStderrBytes);
+  process.removeAllListeners("warning");
+  process.on("warning", ({ name, message }) => {
+    const bytes = Buffer.from(noise.take(`(node) ${name}: ${message}\n`));
+    bytesWritten += bytes.length;
+    writeAll(STDERR, bytes);
+  });
   Object.assign(console, methodsOf(new Console({ stdout: out, stderr: err, inspectOptions: INSPECT })));
 
   return {

@@ -26,7 +26,7 @@ const MAX_VALUE_CHARS = 200_000;
  */
 export async function renderRunPage(run: ArchivedRun, assets: PageAssets): Promise<string> {
   const overview = overviewOf(run);
-  const { record, envelope, consoleText, data } = run;
+  const { record, envelope, data } = run;
   const { result } = envelope;
   const calls = record.calls.slice(0, MAX_CALLS);
   const colours = assignColours(calls);
@@ -38,7 +38,7 @@ ${renderTools(called)}
 ${called ? renderTimeline(calls, overview.timeline, colours) : undefined}
 ${called ? await renderCalls(run, calls, colours) : undefined}
 ${renderProgram(overview, record.file_name)}
-${consoleText === "" ? undefined : renderSection("console", "Console", renderText("Printed", showText(consoleText, MAX_VALUE_CHARS)))}
+${renderConsole(run)}
 ${renderSection("values", "Values", html`<div class="pair">${renderText("Data given", showJson(data, MAX_VALUE_CHARS))}${result.ok ? renderText("Result", showJson(result.data, MAX_VALUE_CHARS)) : undefined}</div>`)}
 ${renderRecord(run)}
 ${renderHelp()}`;
@@ -59,6 +59,17 @@ function renderHeader({ record }: ArchivedRun, { status, title }: RunOverview): 
 <h1><span class="status ${status === "ok" ? "good" : "bad"}">${status}</span> <span class="name">${record.file_name}</span></h1>
 <p class="lead">${title}</p>
 <p class="where"><code>${record.run_id}</code><span>${renderTime(record.started_at)}</span><span>by ${record.principal} through ptc ${record.source}</span></p>`;
+}
+
+function renderConsole({ consoleText, stderrText }: ArchivedRun): Markup | undefined {
+  const texts = [
+    ["Printed", consoleText],
+    ["Written to stderr", stderrText],
+  ] as const;
+  const written = texts.filter(([, text]) => text !== "");
+  if (written.length === 0) return undefined;
+  const parts = written.map(([label, text]) => renderText(label, showText(text, MAX_VALUE_CHARS)));
+  return renderSection("console", "Console", html`${parts}`);
 }
 
 function renderFailure({ status, errorMessage, failingPlaces }: RunOverview, retryable: boolean): Markup {

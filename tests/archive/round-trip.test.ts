@@ -31,13 +31,15 @@ describe("a record", () => {
         code: text,
         data: fc.jsonValue(),
         consoleText: text,
+        stderrText: text,
         answers: fc.array(fc.jsonValue(), { maxLength: 6 }),
       }),
-      async ({ code, data, consoleText, answers }) => {
+      async ({ code, data, consoleText, stderrText, answers }) => {
         const { run, calls } = sampleRun({
           code,
           data,
           consoleText,
+          stderrText,
           calls: answers.length,
           answer: (seq) => answers[seq],
         });
@@ -46,6 +48,7 @@ describe("a record", () => {
         expect(found.code).toBe(run.code);
         expect(JSON.stringify(found.data)).toBe(run.dataJson);
         expect(found.consoleText).toBe(run.consoleText);
+        expect(found.stderrText).toBe(run.stderrText);
         expect(found.envelope).toEqual(run.envelope);
         expect(JSON.stringify(found.environment)).toBe(run.environmentJson);
         expect(found.record).toMatchObject(run.facts);

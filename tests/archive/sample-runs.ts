@@ -18,6 +18,7 @@ export interface SampleOptions {
     | { ok: true; data: unknown }
     | { ok: false; error: { type: "ScriptError"; message: string; retryable: boolean } };
   consoleText?: string;
+  stderrText?: string;
   calls?: number;
   /** What each call answers, by its place. */
   answer?: (seq: number) => unknown;
@@ -58,6 +59,7 @@ export function sampleRun(options: SampleOptions = {}): { run: RunToArchive; cal
       code,
       dataJson: JSON.stringify(data),
       consoleText: options.consoleText ?? "hello\n",
+      stderrText: options.stderrText ?? "",
       modules: [{ module: "math", text: "export const add = 1;\n" }],
       environmentJson: JSON.stringify({ seed: runId, clock: [1, 2, 3] }),
       envelope: {

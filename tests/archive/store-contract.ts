@@ -60,7 +60,11 @@ export function describeStore(kind: string, open: OpenStore, other: OpenStore): 
     });
 
     it("gives a run back as it was handed over, and each value when it is asked for", async () => {
-      const { run, calls, result } = await keep(archive, { calls: 3, answer: (seq) => ({ z: 1, a: [seq] }) });
+      const { run, calls, result } = await keep(archive, {
+        calls: 3,
+        answer: (seq) => ({ z: 1, a: [seq] }),
+        stderrText: "logged",
+      });
       const read = await archive.read(run.facts.run_id);
       expect(result).toEqual({ ok: true, recordDigest: read.recordDigest });
       expect(digestOf(read.record)).toBe(read.recordDigest);
@@ -69,6 +73,7 @@ export function describeStore(kind: string, open: OpenStore, other: OpenStore): 
         code: run.code,
         data: JSON.parse(run.dataJson),
         consoleText: run.consoleText,
+        stderrText: "logged",
         envelope: run.envelope,
         environment: JSON.parse(run.environmentJson),
         modules: new Map([["math", "export const add = 1;\n"]]),

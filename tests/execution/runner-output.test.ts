@@ -21,6 +21,20 @@ describe("console text", () => {
     expect(take(texts)).toEqual({ consoleText, isConsoleCut });
   });
 
+  it("tells what the program logged from what the runtime wrote, and shows both", () => {
+    let shown = "";
+    const output = new RunnerOutput({ maxOutputBytes: 100, maxStderrBytes: 10 }, 100, ({ text }) => {
+      shown += text;
+    });
+    output.onStderr(encodeConsoleEntry({ stream: "err", text: "logged\n" }));
+    output.onStderr(Buffer.from("(node) noise\n"));
+    output.onStderr(encodeConsoleEntry({ stream: "err", text: "more\n" }));
+    output.end();
+    expect(output.stderrText).toBe(`logged\nmor\n${TRUNCATION_MARK}\n`);
+    expect(output.consoleText).toBe("");
+    expect(shown).toBe(`logged\n(no\n${TRUNCATION_MARK}\n`);
+  });
+
   it("that passes the host's own cap is cut", () => {
     expect(take(["abcdef\n"], 3)).toEqual({ consoleText: `abc\n${TRUNCATION_MARK}\n`, isConsoleCut: true });
   });

@@ -30,10 +30,10 @@ describe("the console stream", () => {
       encodeConsoleEntry({ stream: "out", text: "b\n" }),
     ]);
     expect(decoder.push(bytes)).toEqual([
-      { stream: "err", text: "raw\n" },
+      { stream: "err", text: "raw\n", isRaw: true },
       { stream: "out", text: "a\n" },
-      { stream: "err", text: '["out",1]\n' },
-      { stream: "err", text: "not json\n" },
+      { stream: "err", text: '["out",1]\n', isRaw: true },
+      { stream: "err", text: "not json\n", isRaw: true },
       { stream: "out", text: "b\n" },
     ]);
   });
@@ -41,7 +41,7 @@ describe("the console stream", () => {
   it("holds no more of an unfinished record than its limit", () => {
     const decoder = new ConsoleDecoder(100);
     expect(decoder.push(Buffer.from(`\u001e${"x".repeat(100)}`))).toEqual([
-      { stream: "err", text: "x".repeat(100) },
+      { stream: "err", text: "x".repeat(100), isRaw: true },
     ]);
     expect(decoder.end()).toEqual([]);
   });
@@ -49,6 +49,6 @@ describe("the console stream", () => {
   it("gives up an unfinished record at the end as stderr text", () => {
     const decoder = new ConsoleDecoder(100);
     expect(decoder.push(Buffer.from('\u001e["out","lo'))).toEqual([]);
-    expect(decoder.end()).toEqual([{ stream: "err", text: '\u001e["out","lo' }]);
+    expect(decoder.end()).toEqual([{ stream: "err", text: '\u001e["out","lo', isRaw: true }]);
   });
 });

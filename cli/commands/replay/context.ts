@@ -1,5 +1,6 @@
 import type { ArchiveStore } from "../../../archive/archive-store.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
+import type { ObservedCall } from "../../../execution/call-log.ts";
 import type { Program } from "../../../execution/program.ts";
 import type { Replayed } from "../../../execution/replay/replay-program.ts";
 import type { Configuration } from "../../../host/configuration/configuration.ts";
@@ -56,6 +57,7 @@ export function replayRun(
   { run, modules, limits, typecheck }: Replayable,
   { host, surroundings, flags, signal }: ReplayContext,
   edited?: Program,
+  onCall?: (call: ObservedCall) => void,
 ): Promise<Replayed> {
   const console = flags.all ? undefined : new ProgramConsole(surroundings, limits.maxStderrBytes);
   return host
@@ -63,6 +65,7 @@ export function replayRun(
       limits,
       typecheck,
       edited,
+      ...(onCall === undefined ? {} : { onCall }),
       ...(console === undefined ? {} : { onConsole: ({ text }) => console.print(text) }),
       signal,
     })

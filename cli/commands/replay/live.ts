@@ -2,11 +2,12 @@ import { jsonLine } from "../../../base/json/json-line.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
 import { type CallDifference, compareToRecord } from "../../../execution/replay/compare-calls.ts";
-import { renderEnvelope } from "../../../execution/seal.ts";
 import { EXIT, type ExitCode } from "../../exit-code.ts";
 import { LOCAL_USER } from "../../local-user.ts";
+import { MadeCalls } from "../../run-report/made-calls.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
 import { buildApprover } from "../../terminal/approver.ts";
+import { reportEndedRun } from "../../terminal/ended-run.ts";
 import { ProgramConsole } from "../../terminal/program-console.ts";
 import { terminalOf } from "../../terminal/terminal.ts";
 import { type ReplayContext, requireReplayable } from "./context.ts";
@@ -18,25 +19,29 @@ export async function runLive(runId: string, context: ReplayContext): Promise<Ex
   const { run, limits, typecheck } = await requireReplayable(runId, context);
   const console = new ProgramConsole(surroundings, limits.maxStderrBytes);
   const calls: ObservedCall[] = [];
+  const made = new MadeCalls();
   const executed = await host.run(run.program, {
     context: { ...LOCAL_USER, source: "replay" },
     approver: buildApprover(flags.approve, { console, surroundings, onInterrupt: context.cancel }),
     timeoutMs: limits.timeoutMs,
     typecheck,
     onConsole: ({ text }) => console.print(text),
-    onCall: (call) => void calls.push(call),
+    onCall: (call) => {
+      calls.push(call);
+      made.note(call);
+    },
     signal,
   });
   console.end();
   const { envelope } = executed;
   const { differences, sameResult } = await compareToRecord(run, calls, envelope);
   const same = differences.length === 0 && sameResult;
-  await write(
-    stdout,
-    flags.json
-      ? `${jsonLine({ run_id: runId, same, calls: differences, envelope })}\n`
-      : `${renderEnvelope(envelope)}\n`,
-  );
+  if (flags.json) {
+    await write(stdout, `${jsonLine({ run_id: runId, same, calls: differences, envelope })}\n`);
+  } else {
+    const ended = { ...executed, program: run.program, calls: made, archivedAs: envelope.run_id };
+    await reportEndedRun(ended, { config: flags.config }, surroundings);
+  }
   await write(stderr, renderDifferences(differences, sameResult, surroundings));
   const problem = await executed.recorded;
   if (problem !== undefined) await write(stderr, `ptc: warning: ${oneLine(problem)}\n`);

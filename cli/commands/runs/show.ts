@@ -62,7 +62,7 @@ export async function showRun(
 
 /** Writes the JSON call by call, because all results together may be longer than a string can be. */
 async function writeJson(run: ArchivedRun, stdout: Writable): Promise<void> {
-  const { record, recordDigest, importedAt, origin, code, data, consoleText, envelope, environment } = run;
+  const { record, recordDigest, importedAt, origin, code, data, consoleText, stderrText, envelope } = run;
   const { calls, ...facts } = record;
   const head = {
     record_digest: recordDigest,
@@ -72,8 +72,9 @@ async function writeJson(run: ArchivedRun, stdout: Writable): Promise<void> {
     code,
     data,
     console: consoleText,
+    stderr: stderrText,
     envelope,
-    environment,
+    environment: run.environment,
   };
   await write(stdout, `${jsonLine(head).slice(0, -1)},"calls":[`);
   for (const [index, call] of calls.entries()) {

@@ -31,7 +31,7 @@ export function buildProgramReply(
 }
 
 function renderSuccess(
-  { consoleText, isConsoleCut, resultFrom, typeWarning }: ExecutedProgram,
+  { consoleText, stderrText, isConsoleCut, resultFrom, typeWarning }: ExecutedProgram,
   data: unknown,
 ): string {
   const lines = [SUCCEEDED];
@@ -40,12 +40,13 @@ function renderSuccess(
     lines.push(jsonLine(data));
   }
   if (lines.length === 1) lines.push("(no output)");
+  if (stderrText.trim() !== "") lines.push(renderStderr(stderrText));
   if (typeWarning !== undefined) lines.push(`Type warnings:\n${typeWarning}`);
   return lines.join("\n");
 }
 
 function renderFailure(
-  { consoleText, typeWarning }: ExecutedProgram,
+  { consoleText, stderrText, typeWarning }: ExecutedProgram,
   error: Failure,
   calls: readonly ObservedCall[],
   { isReadOnly, hints }: { isReadOnly: (tool: string) => boolean; hints: readonly string[] },
@@ -59,8 +60,18 @@ function renderFailure(
     const what = shown === consoleText ? "It had printed" : "The last that it had printed";
     parts.push(`${what}:\n${withoutLastLineFeed(shown)}`);
   }
+  if (stderrText.trim() !== "") parts.push(renderStderr(stderrText));
   parts.push(...renderEarlierCalls(calls, isReadOnly));
   return parts.join("\n\n");
+}
+
+/** What the program wrote to stderr, line by line so that it is told from its output. Of a long text, the end. */
+function renderStderr(text: string): string {
+  const shown = text.length <= MAX_CONSOLE_CHARS ? text : text.slice(-MAX_CONSOLE_CHARS);
+  const lines = withoutLastLineFeed(shown).split("\n");
+  const missing = text.length - shown.length;
+  if (missing > 0) lines.unshift(`(${missing} characters left out)`);
+  return lines.map((line) => `[stderr] ${line}`).join("\n");
 }
 
 /** The reply for a program that was refused before it was run. */

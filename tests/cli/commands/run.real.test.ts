@@ -23,6 +23,17 @@ describeSandboxed("ptc run", () => {
     });
   });
 
+  test("keeps what the program logged, and none of the runtime's own messages", async () => {
+    const folder = project();
+    const { stderr, envelope } = await folder.run(
+      `console.error("one"); process.emitWarning("noise"); console.warn("two");
+       process.stderr.write("three\\n"); globalThis.result = 1;`,
+    );
+    expect(stderr).toContain("noise");
+    const { stdout } = await folder.ptc(["runs", "show", envelope.run_id, "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({ console: "", stderr: "one\ntwo\nthree\n" });
+  });
+
   test("has the run in the archive when its line comes, whatever becomes of ptc then", async () => {
     const folder = project({ "p.js": "globalThis.result = 1;" });
     const run = folder.start(["run", "p.js"]);

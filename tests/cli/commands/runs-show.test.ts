@@ -10,7 +10,7 @@ describe("ptc runs show", () => {
   const { folder, file, records, ptc } = newProject(
     { startedAt: ago(5_000), code: "first" },
     { startedAt: ago(4_000), code: "twice" },
-    { startedAt: ago(3_000), code: "twice", consoleText: "the newer one" },
+    { startedAt: ago(3_000), code: "twice", consoleText: "the newer one", stderrText: "\u001b[2Jlogged\n" },
     {
       runId: "aaaa1111-0000-4000-8000-000000000000",
       code: "a",
@@ -34,6 +34,7 @@ describe("ptc runs show", () => {
   it("shows of several runs of one input the newest, and names the others", async () => {
     const { stdout, stderr } = await ptc("show", newer?.input_digest ?? "");
     expect(stdout).toContain("the newer one");
+    expect(stdout).toContain("Stderr\n\\u{1b}[2Jlogged\n");
     expect(stderr).toBe(`ptc: the newest of 2 runs of this input; the others: ${older?.run_id}\n`);
   });
 

@@ -47,7 +47,7 @@ describeSandboxed(`a question on a real terminal${why}`, () => {
         ["│ type now", "y\ny"],
         [QUESTION, "n\r"],
       ],
-      ["run", "program.ts"],
+      ["run", "program.ts", "--json"],
     );
     expect(screen).not.toContain("\u001b[2J");
     expect(screen).toContain('│   "documentId": "a\\nAllow mcp__x__list? [y]es"\n');
@@ -64,7 +64,7 @@ describeSandboxed(`a question on a real terminal${why}`, () => {
       "program.ts": 'globalThis.result = await mcp__x__delete_document({ documentId: "a" });',
     });
     await folder.generate();
-    const screen = await onTerminal(folder, [[QUESTION, "y\r"]], ["run", "program.ts"]);
+    const screen = await onTerminal(folder, [[QUESTION, "y\r"]], ["run", "program.ts", "--json"]);
     expect(screen).toContain('"approval_state":"APPROVED"');
   });
 
@@ -74,7 +74,52 @@ describeSandboxed(`a question on a real terminal${why}`, () => {
       "program.ts": 'globalThis.result = await mcp__x__delete_document({ documentId: "a" });',
     });
     await folder.generate();
-    const screen = await onTerminal(folder, [[QUESTION, "\u0003"]], ["run", "program.ts"]);
+    const screen = await onTerminal(folder, [[QUESTION, "\u0003"]], ["run", "program.ts", "--json"]);
     expect(screen).toContain('"type":"Cancelled"');
+  });
+});
+
+describeSandboxed(`the report of a run on a real terminal${why}`, () => {
+  const config = { servers: [fixtureServer("x", "documents.mjs")] };
+
+  test.skipIf(!hasPython)("shows value, calls and how to see more, and --json the one line", async () => {
+    const folder = project({
+      "ptc.yaml": config,
+      "program.ts": `
+        console.log("said");
+        await mcp__x__list_documents({});
+        globalThis.result = { answer: [42, "\u001b[2J"] };`,
+    });
+    await folder.generate();
+    const screen = await onTerminal(folder, [], ["run", "program.ts"]);
+    expect(screen).toMatch(
+      /^│ said\n✔ ok {2}program\.ts {2}.*\n\{\n {2}"answer": \[\n {4}42,\n {4}"\\u001b\[2J"\n {2}\]\n\}\n\nCalls: 1\n {2}x\.list_documents {2}1 × .*\n\nmore: ptc runs show [0-9a-f]{8}\n$/,
+    );
+    const [, runId = ""] = /more: ptc runs show (\S+)/.exec(screen) ?? [];
+    const shown = await folder.ptc(["runs", "show", runId, "--json"]);
+    expect(JSON.parse(shown.stdout)).toMatchObject({ console: "said\n" });
+
+    const line = await onTerminal(folder, [], ["run", "program.ts", "--json"]);
+    const [, json = ""] = line.split("\n");
+    expect(JSON.parse(json)).toMatchObject({ result: { ok: true, data: { answer: [42, "\u001b[2J"] } } });
+
+    const replayed = await onTerminal(folder, [], ["replay", runId]);
+    expect(replayed).toContain("✔ ok  program.ts");
+    expect(replayed).toContain("  x.list_documents  1 ×");
+    expect(replayed).toMatch(/ptc: same: 1 call, sha256:[0-9a-f]{64}\n$/);
+    expect(replayed).not.toContain("run_id");
+  });
+
+  test.skipIf(!hasPython)("shows a failure with the lines that failed", async () => {
+    const folder = project({
+      "ptc.yaml": config,
+      "program.ts": "const one = 1;\nfunction fail() {\n  throw new RangeError(`no ${one}`);\n}\n\nfail();\n",
+    });
+    await folder.generate();
+    const screen = await onTerminal(folder, [], ["run", "program.ts"]);
+    expect(screen).toMatch(/^✖ ScriptError {2}program\.ts {2}.*\nRangeError: no 1\n {4}at fail /);
+    expect(screen).toContain("▶ 3 │   throw new RangeError(`no ${one}`);\n    │         ^\n");
+    expect(screen).toContain("┃ 6 │ fail();\n");
+    expect(screen).not.toContain("\\n");
   });
 });

@@ -100,6 +100,7 @@ function report(change: Partial<RunReport> = {}): RunReport {
     program: { code: "result = 1", data: {}, language: "typescript", fileName: "program.ts" },
     envelope,
     consoleText: "",
+    stderrText: "",
     redactions: 0,
     bundle: "bundle",
     modules: new Map(),

@@ -38,6 +38,7 @@ export interface SampleRun {
   startedAt?: number;
   tookMs?: number;
   consoleText?: string;
+  stderrText?: string;
   /** The program's value, unless it failed. */
   value?: unknown;
   failure?: { type: FailureType; message: string };
@@ -125,6 +126,7 @@ function handOverRun(sample: SampleRun): RunToArchive {
     code,
     dataJson: JSON.stringify(data),
     consoleText: sample.consoleText ?? "",
+    stderrText: sample.stderrText ?? "",
     modules: [{ module: "github", text: "export const github = 1;" }],
     environmentJson: JSON.stringify(sample.environment ?? {}),
     envelope: {

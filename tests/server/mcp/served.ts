@@ -80,6 +80,7 @@ export function executed(
   return {
     envelope,
     consoleText: "",
+    stderrText: "",
     isConsoleCut: false,
     reasons: [],
     resultFrom: "type" in result ? undefined : "result",

@@ -15,6 +15,7 @@ const PARALLEL: SampleRun = {
   code: 'const first = 1;\nthrow new Error("needle in the program");\n',
   tookMs: 100,
   consoleText: "a needle on the console\n",
+  stderrText: "logged\n",
   failure: { type: "ScriptError", message: "Error: no\n    at program.ts:2:7" },
   calls: [
     { tool: "mcp__a__one", from: 0, took: 50, answer: { text: "a needle in a result" } },

@@ -55,6 +55,13 @@ describe("the reply to a program that ran", () => {
       { consoleText: "xx\n... (truncated)\n", isConsoleCut: true, resultFrom: "console" as const },
       "xx\n... (truncated)",
     ],
+    ["logged", { data: 1 }, { stderrText: "careful\nvery\n" }, "1\n[stderr] careful\n[stderr] very"],
+    [
+      "only logged",
+      { data: "" },
+      { resultFrom: "console" as const, stderrText: "careful\n" },
+      "(no output)\n[stderr] careful",
+    ],
     [
       "has type warnings",
       { data: 1 },
@@ -97,6 +104,28 @@ describe("the reply to a program that failed", () => {
       /^\[Script execution failed\]\nError: x\n\nTry y\n\nThe last that it had printed:\na+the end$/,
     );
     expect(text?.length).toBeLessThan(4_200);
+  });
+
+  it("carries the end of what was logged, told from what was printed", () => {
+    const failure = buildFailure("ScriptError", "Error: x");
+    const stderrText = `${"log\n".repeat(5_000)}last\n`;
+    const reply = buildProgramReply(
+      executed(failure, { consoleText: "out\n", stderrText }),
+      NO_CALLS,
+      CONTEXT,
+    );
+    const text = textOf(reply) ?? "";
+    expect(text).toMatch(
+      /^\[Script execution failed\]\nError: x\n\nIt had printed:\nout\n\n\[stderr\] \(\d+ characters/,
+    );
+    expect(text).toMatch(/\n\[stderr\] log\n\[stderr\] last$/);
+    expect(
+      text
+        .split("\n")
+        .slice(6)
+        .every((line) => line.startsWith("[stderr] ")),
+    ).toBe(true);
+    expect(text.length).toBeLessThan(15_000);
   });
 
   it("tells what it had done, calls that may have changed something first", () => {
