@@ -25,6 +25,8 @@ import {
 const MAX_WAITING_CHARS = 4 * 1024 * 1024;
 const MAX_LINES_AT_A_TIME = 100;
 const RETRY_AFTER_MS = 5_000;
+/** How long lines of calls are gathered, so that a run of many calls writes a few times. The line of its end is not held. */
+const GATHER_MS = 25;
 const LINE_FEED = 0x0a;
 const PRIVATE_FILE = 0o600;
 const OTHERS = 0o077;
@@ -49,6 +51,9 @@ export class AuditLog {
   #failedAtMs: number | undefined;
   #reported = false;
   #writing: Promise<void> | undefined;
+  /** Whether a run has ended, or the log is to be closed: then nothing is gathered any more. */
+  #hurry = false;
+  #endGathering: (() => void) | undefined;
 
   constructor(options: AuditLogOptions) {
     this.#options = options;
@@ -83,9 +88,10 @@ export class AuditLog {
 
   /** Resolves after everything is written, or one more attempt has failed. Never rejects. */
   async close(): Promise<void> {
+    this.#writeSoon();
     await this.#writing;
     this.#failedAtMs = undefined;
-    this.#start();
+    this.#writeSoon();
     await this.#writing;
   }
 
@@ -101,7 +107,8 @@ export class AuditLog {
       ...members,
     };
     this.#wait([renderAuditLine(redact(line))]);
-    this.#start();
+    if (event === "run") this.#writeSoon();
+    else this.#start();
   }
 
   #wait(lines: string[]): void {
@@ -117,18 +124,42 @@ export class AuditLog {
     this.#writing ??= this.#write();
   }
 
-  async #write(): Promise<void> {
+  #writeSoon(): void {
+    this.#hurry = true;
+    this.#endGathering?.();
+    this.#start();
+  }
+
+  /** Waits a moment for more lines, unless they are to be written soon. */
+  async #gather(): Promise<void> {
     // Lines noted in the same turn of the event loop are written together.
     await null;
+    if (this.#hurry) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, GATHER_MS);
+      this.#endGathering = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#endGathering = undefined;
+  }
+
+  async #write(): Promise<void> {
     try {
+      await this.#gather();
       const { clock } = this.#options;
       if (this.#failedAtMs !== undefined && clock.wallMs() - this.#failedAtMs < RETRY_AFTER_MS) return;
-      while (this.#waiting.length > 0) await this.#writeSome();
+      while (this.#waiting.length > 0) {
+        await this.#writeSome();
+        await this.#gather();
+      }
       this.#failedAtMs = undefined;
       this.#reported = false;
     } catch (error) {
       this.#fail(error);
     } finally {
+      this.#hurry = false;
       this.#writing = undefined;
     }
   }
