@@ -14,6 +14,7 @@ import { measureArchivedRun } from "./archived-run.ts";
 import { measureBrokeredCall } from "./brokered-call.ts";
 import { measureGeneration } from "./codegen.ts";
 import { measureColdRun } from "./cold-run.ts";
+import { measureOverMcp } from "./over-mcp.ts";
 import { type Comparison, report } from "./report.ts";
 import { reportAgreement } from "./report-agreement.ts";
 import { measureSearch, reportFigure } from "./search.ts";
@@ -37,6 +38,7 @@ const comparisons: Comparison[] = [
   ...(await measureWarmRun(sandboxed)),
   ...(await measureArchivedRun(sandboxed, join(base, "archived-run"))),
   ...(await measureArchive(join(base, "archive"))),
+  ...(await measureOverMcp(join(base, "over-mcp"))),
 ];
 const shares: TokenShare[] = [];
 const agreements: Agreement[] = [];

@@ -4,13 +4,15 @@ export interface Comparison {
   measuredMs: readonly number[];
   against: string;
   baselineMs: readonly number[];
-  /** Largest ratio of the medians that is still good. */
+  /** Largest ratio that is still good. */
   maxRatio: number;
+  /** Which percentiles are compared, from 0 to 1; the medians by default. */
+  at?: number;
 }
 
 /** Prints a comparison and returns whether it holds. Ratios, not times: machines differ, and this one may be busy. */
-export function report({ name, measuredMs, against, baselineMs, maxRatio }: Comparison): boolean {
-  const ratio = percentile(measuredMs, 0.5) / percentile(baselineMs, 0.5);
+export function report({ name, measuredMs, against, baselineMs, maxRatio, at = 0.5 }: Comparison): boolean {
+  const ratio = percentile(measuredMs, at) / percentile(baselineMs, at);
   const holds = ratio <= maxRatio;
   console.log(
     `${name}: ${ratio.toFixed(2)} times ${against} (at most ${maxRatio}) ${holds ? "ok" : "TOO SLOW"}`,
