@@ -9,16 +9,16 @@ export async function orAborted<T>(
   abortion: () => Error,
 ): Promise<T> {
   if (signal === undefined) return work;
-  const settled = new AbortController();
+  let abort = () => {};
   const aborted = new Promise<never>((_, reject) => {
-    const abort = () => reject(abortion());
+    abort = () => reject(abortion());
     if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { signal: settled.signal });
+    signal.addEventListener("abort", abort);
   });
   try {
     return await Promise.race([work, aborted]);
   } finally {
-    settled.abort();
+    signal.removeEventListener("abort", abort);
   }
 }
 
