@@ -210,6 +210,7 @@ describe("approvals", () => {
     });
     expect(asked).toEqual([
       {
+        isAgain: false,
         runId: "run-1",
         tool: NAME,
         definitionDigest: "d1",
