@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { countNoun } from "../../base/text/count-noun.ts";
 import { visibleLine } from "../../base/text/visible-text.ts";
 import type { WrittenFiles } from "../../catalog/store/file-ownership.ts";
 import { modulePath } from "../../catalog/store/lockfile.ts";
@@ -6,8 +7,23 @@ import { shownName } from "../../catalog/store/shown-name.ts";
 import { quoteString } from "../../codegen/escape.ts";
 import type { ServerDrift } from "../../host/generation/drift.ts";
 import type { Generation } from "../../host/generation/generate.ts";
+import type { UpstreamErrorCode } from "../../upstream/upstream-error.ts";
 
 const MAX_DAMAGE_SHOWN = 20;
+
+/** Why a server could not be listed, in few words. The warning about it has the whole reason. */
+const WHY: Readonly<Record<UpstreamErrorCode, string>> = {
+  start_failed: "did not start",
+  handshake_failed: "refused, or is no MCP server",
+  connect_timeout: "timed out",
+  backing_off: "failed just before",
+  off: "off",
+  call_timeout: "timed out",
+  disconnected: "ended",
+  protocol_error: "broke the protocol",
+  remote_error: "answered with an error",
+  cancelled: "cancelled",
+};
 
 /** Warnings before anything is written: servers that can no longer be listed, and definitions that cannot be used. */
 export function proposalWarnings({ failures, warnings, damage }: Generation, isCheck: boolean): string[] {
@@ -42,31 +58,47 @@ export function writeWarnings(
 }
 
 /** The differences between the folder and the servers; empty when there are none. */
-export function renderCheck({ damage, drift }: Generation, stale: readonly string[]): string {
+export function renderCheck({ damage, drift, failures }: Generation, stale: readonly string[]): string {
+  const unchecked = failures.length === 0 ? "" : `not checked: ${renderFailures(failures)}\n`;
   const lines = firstOf(damage.map(({ problem }) => problem)).map(visibleLine);
   if (stale.length > 0 && (drift.length === 0 || damage.length > 0))
     lines.push(`out of date, run \`ptc generate\`: ${stale.join(", ")}`);
-  return lines.map((line) => `${line}\n`).join("") + renderDrift(drift);
+  return lines.map((line) => `${line}\n`).join("") + renderDrift(drift) + unchecked;
 }
 
-/** One line for each server: its number of tools, and its module. @param shown the folder as messages name it. */
-export function renderWritten(
-  { plan, failures }: Generation,
-  { written }: WrittenFiles,
-  shown: string,
-): string {
+/**
+ * One line for each server: its number of tools, and its module. Then one that says how many were listed, and which failed.
+ *
+ * @param shown the folder as messages name it.
+ */
+export function renderWritten(generation: Generation, { written }: WrittenFiles, shown: string): string {
+  const { plan, failures } = generation;
   const { servers } = plan.catalog;
-  if (servers.length === 0) {
-    const why = failures.length === 0 ? "no servers are configured" : "no server could be listed";
-    return `${why}, so there is nothing to generate\n`;
-  }
+  if (servers.length === 0 && failures.length === 0)
+    return "no servers are configured, so there is nothing to generate\n";
+  const failed = new Set(failures.map(({ server }) => server));
   const width = Math.max(...servers.map(({ name }) => name.length));
   const lines = servers.map(({ name, module, tools }) => {
-    const count = `${tools.length} ${tools.length === 1 ? "tool" : "tools"}`.padStart(10);
     const path = modulePath(module);
-    return `${name.padEnd(width)} ${count}  ${join(shown, path)}${written.includes(path) ? "" : "  (unchanged)"}`;
+    const unchanged = failed.has(name) ? "  (kept: it could not be listed)" : "  (unchanged)";
+    return `${name.padEnd(width)} ${countNoun(tools.length, "tool").padStart(10)}  ${join(shown, path)}${written.includes(path) ? "" : unchanged}`;
   });
-  return `${lines.join("\n")}\n`;
+  return `${[...lines, summarize(generation)].join("\n")}\n`;
+}
+
+function summarize({ plan, listed, failures }: Generation): string {
+  if (listed.size === 0 && failures.length > 0)
+    return `no server could be listed: ${renderFailures(failures)}`;
+  const tools = plan.catalog.servers
+    .filter(({ name }) => listed.has(name))
+    .reduce((sum, server) => sum + server.tools.length, 0);
+  if (failures.length === 0) return `${countNoun(listed.size, "server")} listed, ${countNoun(tools, "tool")}`;
+  const all = countNoun(listed.size + failures.length, "server");
+  return `${listed.size} of ${all} listed, ${countNoun(tools, "tool")}; failed: ${renderFailures(failures)}`;
+}
+
+function renderFailures(failures: Generation["failures"]): string {
+  return failures.map(({ server, code }) => `${server} (${WHY[code]})`).join(", ");
 }
 
 /** The drift as text for people; empty when there is none. */

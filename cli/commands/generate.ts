@@ -13,6 +13,7 @@ import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
 import { LOCAL_USER } from "../local-user.ts";
 import { exitOnSignals, SIGNALS, type Surroundings, write } from "../surroundings.ts";
+import { ListingProgress } from "../terminal/listing-progress.ts";
 import { proposalWarnings, renderCheck, renderWritten, writeWarnings } from "./generate-text.ts";
 
 interface GenerateFlags {
@@ -53,12 +54,17 @@ async function generate(
   const servers = selectServers(configuration, names);
   const directory = flags.out === undefined ? generatedDirectory(configuration) : resolve(cwd, flags.out);
   const stop = new AbortController();
+  let progress: ListingProgress | undefined;
+  for (const signal of SIGNALS) surroundings.on(signal, () => progress?.end());
   if (!flags.watch) exitOnSignals(surroundings);
   else for (const signal of SIGNALS) surroundings.on(signal, () => stop.abort());
   const host = openHost({
     configuration,
     env,
-    onWarning: (message) => void tellWarnings(surroundings, [message]),
+    onWarning: (message) => {
+      progress?.clear();
+      void tellWarnings(surroundings, [message]);
+    },
   });
   const upstreams = await host.servers(LOCAL_USER.principal);
   // Before anything is listed: what changes while the modules are written must not be missed.
@@ -67,15 +73,22 @@ async function generate(
   const generator = new ModuleGenerator({ configuration, servers, upstreams, folder });
   const context = { generator, directory, flags, surroundings };
   try {
-    const first = await generator.propose(stop.signal);
+    const shown = new ListingProgress(
+      surroundings.stderr,
+      env,
+      servers.map(({ name }) => name),
+    );
+    progress = shown;
+    const first = await generator
+      .propose(stop.signal, (outcome) => shown.settle(outcome))
+      .finally(() => shown.end());
     if (stop.signal.aborted) return EXIT.done;
     await tellWarnings(surroundings, proposalWarnings(first, flags.check === true));
     const unmatched = generator.findUnmatchedPattern(first);
     if (unmatched !== undefined) throw new UsageError(unmatched.message);
     if (flags.check) return await check(context, first);
     await writeAndTell(context, first);
-    if (changes === undefined)
-      return first.failures.every(({ isKept, isOff }) => isKept && !isOff) ? EXIT.done : EXIT.failed;
+    if (changes === undefined) return first.failures.length === 0 ? EXIT.done : EXIT.failed;
     await write(surroundings.stderr, "ptc: watching for changed tools; stop with Ctrl-C\n");
     await watchTools(changes, stop.signal, isComplete(first), async () => {
       const next = await generator.propose(stop.signal);
@@ -123,12 +136,17 @@ async function check({ generator, flags, surroundings }: Context, generation: Ge
         drift,
         stale,
         edits: damage.map(({ problem }) => problem),
-        failures: failures.map(({ server, message }) => ({ server, message })),
+        failures: shownFailures(generation),
       })}\n`
     : renderCheck(generation, stale);
   await write(surroundings.stdout, text);
   if (drift.length + stale.length + damage.length > 0) return EXIT.drift;
   return failures.length > 0 ? EXIT.failed : EXIT.done;
+}
+
+/** What `--json` says of servers that could not be listed. */
+function shownFailures({ failures }: Generation) {
+  return failures.map(({ server, code, message, isKept }) => ({ server, code, message, kept: isKept }));
 }
 
 async function writeAndTell(
@@ -143,7 +161,8 @@ async function writeAndTell(
     return;
   }
   const { written, removed, edited, left } = outcome;
-  const { plan, drift } = generation;
+  const { plan, drift, listed } = generation;
+  const failures = shownFailures(generation);
   const servers = plan.catalog.servers.map(({ name, module, tools }) => ({
     name,
     tools: tools.length,
@@ -151,7 +170,7 @@ async function writeAndTell(
   }));
   await write(
     surroundings.stdout,
-    `${jsonLine({ directory, servers, written, removed, edited, left, drift })}\n`,
+    `${jsonLine({ directory, servers, listed: [...listed], failures, written, removed, edited, left, drift })}\n`,
   );
 }
 

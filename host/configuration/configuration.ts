@@ -50,7 +50,7 @@ interface AnyServer {
   readonly description: string | undefined;
   /** The time limit of one call. Starting and listing the server count; waiting for a person does not. */
   readonly callTimeoutMs: number;
-  /** The time limit for starting or reaching the server and initializing the MCP session. */
+  /** The time limit for starting or reaching the server and initializing the MCP session, and then for each page of its tools. */
   readonly connectTimeoutMs: number;
   /**
    * Why the server is off, and what to do; `undefined` when it is not off. A server that is off is never started, because

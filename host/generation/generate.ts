@@ -4,17 +4,20 @@ import { type FoundCatalog, salvageCatalog } from "../../catalog/store/catalog-f
 import type { WrittenFiles } from "../../catalog/store/file-ownership.ts";
 import { renderEdit } from "../../catalog/store/verify-catalog.ts";
 import { namespacedName } from "../../protocol/tools/tool-name.ts";
+import type { UpstreamErrorCode } from "../../upstream/upstream-error.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
 import { type UnmatchedPattern, unmatchedPatterns } from "../configuration/unmatched-patterns.ts";
 import { compareCatalogs, type ServerDrift } from "./drift.ts";
 import type { GenerationPlan } from "./generate-plan.ts";
 import type { GeneratedFolder } from "./generated-folder.ts";
-import { type ConfiguredServers, listServers } from "./list-servers.ts";
+import { type ConfiguredServers, type ListOutcome, listServers } from "./list-servers.ts";
 
 /** The proposed content of a folder after servers were listed, compared with its present content. */
 export interface Generation {
   /** What the folder should hold. */
   plan: GenerationPlan;
+  /** The servers that were listed. */
+  listed: ReadonlySet<string>;
   /** Parts of the listed definitions that could not be used unchanged. */
   warnings: Warning[];
   /** The differences between what the servers list and what the folder holds. */
@@ -35,6 +38,7 @@ interface Damage {
 /** A server that could not be listed. */
 interface ListFailure {
   server: string;
+  code: UpstreamErrorCode;
   message: string;
   /** Whether its modules are kept. Otherwise it has none. */
   isKept: boolean;
@@ -67,11 +71,13 @@ export class ModuleGenerator {
    * Lists the servers and decides what the folder should hold. Writes nothing. When the catalog in the folder cannot be
    * read, all servers must be listed.
    *
+   * @param onOutcome is told of each server as soon as it is listed or cannot be.
    * @throws CatalogError
    */
-  async propose(signal: AbortSignal): Promise<Generation> {
+  async propose(signal: AbortSignal, onOutcome?: (outcome: ListOutcome) => void): Promise<Generation> {
     const { configuration, servers, upstreams, folder } = this.#options;
-    const { listings, failures, problems } = await listServers(servers, upstreams, signal);
+    const { listings, failures, problems } = await listServers(servers, upstreams, signal, onOutcome);
+    const listed = new Set(listings.map(({ name }) => name));
     const { found, unreadable } = await salvageCatalog(folder.directory);
     if (unreadable !== undefined && servers.length < configuration.servers.length)
       throw new CatalogError("broken", `${unreadable.message} for all servers`);
@@ -81,9 +87,10 @@ export class ModuleGenerator {
     this.#failing = new Set(failures.map(({ server }) => server));
     return {
       plan,
+      listed,
       warnings: [...problems, ...plan.warnings],
       drift: await compareCatalogs(found?.unverified, plan.catalog),
-      damage: findDamage(found, unreadable, new Set(listings.map(({ name }) => name))),
+      damage: findDamage(found, unreadable, listed),
       failures: failures.map((failure) => ({
         ...failure,
         isKept: plan.lock.servers.has(failure.server),

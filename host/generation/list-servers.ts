@@ -1,7 +1,7 @@
 import { ownSignal } from "../../base/own-signal.ts";
 import type { ServerListing, Warning } from "../../catalog/server-listing.ts";
 import type { Upstream, UpstreamListing } from "../../upstream/upstream.ts";
-import { UpstreamError } from "../../upstream/upstream-error.ts";
+import { UpstreamError, type UpstreamErrorCode } from "../../upstream/upstream-error.ts";
 import type { ServerConfiguration } from "../configuration/configuration.ts";
 
 /** The configured servers by name. Each is started on first use. */
@@ -12,29 +12,44 @@ export interface ConfiguredServers {
 export interface ListedServers {
   listings: ServerListing[];
   /** The servers that could not be listed, each with the reason in one line. */
-  failures: { server: string; message: string }[];
+  failures: { server: string; code: UpstreamErrorCode; message: string }[];
   /** The parts of listings that could not be read. */
   problems: Warning[];
 }
 
-/** Lists servers, all at the same time. The failure of one does not affect the others. */
+/** What became of one server, as soon as it is known. */
+export interface ListOutcome {
+  server: string;
+  /** How many tools it listed; `undefined` when it could not be listed. */
+  tools: number | undefined;
+}
+
+/**
+ * Lists servers, all at the same time. The failure of one does not affect the others. Every server is among the listings or
+ * among the failures.
+ */
 export async function listServers(
   servers: readonly ServerConfiguration[],
   upstreams: ConfiguredServers,
   signal: AbortSignal,
+  onOutcome: (outcome: ListOutcome) => void = () => {},
 ): Promise<ListedServers> {
   const listed: ListedServers = { listings: [], failures: [], problems: [] };
   await Promise.all(
     servers.map(async (server) => {
       try {
-        const listing = await upstreams.get(server.name)?.list(ownSignal(signal));
-        if (listing === undefined) return;
+        const upstream = upstreams.get(server.name);
+        if (upstream === undefined)
+          throw new UpstreamError("start_failed", `server '${server.name}' is not in use here`);
+        const listing = await upstream.list(ownSignal(signal));
         listed.listings.push(describeListing(server, listing));
+        onOutcome({ server: server.name, tools: listing.tools.length });
         for (const problem of listing.problems ?? [])
           listed.problems.push({ server: server.name, ...problem });
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error;
-        listed.failures.push({ server: server.name, message: error.message });
+        listed.failures.push({ server: server.name, code: error.code, message: error.message });
+        onOutcome({ server: server.name, tools: undefined });
       }
     }),
   );

@@ -28,6 +28,9 @@ export interface FaultFacts {
   networkReason?: string;
 }
 
+/** What to do about a server that is only slow. */
+const LONGER = "connect_timeout_seconds of the server gives it longer";
+
 type Diagnosis = Readonly<StdioDiagnosis> | undefined;
 
 /** Builds the errors of one server. Each message is one line that says what to do, without the server's secrets. */
@@ -80,7 +83,13 @@ export class UpstreamFaults {
 
   ofConnectTimeout(timeoutMs: number, diagnosis: Diagnosis): UpstreamError {
     const text = `did not complete the MCP handshake within ${timeoutMs / 1_000} s${describeOutput(diagnosis)}`;
-    return this.build("connect_timeout", `${text}; is it an MCP server?`);
+    return this.build("connect_timeout", `${text}; is it an MCP server? ${LONGER}`);
+  }
+
+  /** The server is connected and does not answer `tools/list`. */
+  ofListTimeout(timeoutMs: number, cause: unknown): UpstreamError {
+    const text = `did not answer tools/list within ${timeoutMs / 1_000} s; ${LONGER}`;
+    return this.build("call_timeout", text, cause);
   }
 
   ofRequest(

@@ -80,9 +80,11 @@ describe("ptc generate", () => {
     folder.write("ptc.yaml", {
       servers: [fixtureServer("my-rows", "exits-at-once.mjs"), fixtureServer("other", "echo-v1.mjs")],
     });
-    const { code, stderr } = await folder.ptc(["generate"]);
-    expect(code).toBe(0);
+    const { code, stdout, stderr } = await folder.ptc(["generate"]);
+    expect(code).toBe(1);
     expect(stderr).toMatch(/^ptc: warning: .*my-rows.*last modules are kept$/m);
+    expect(stdout).toMatch(/my_rows.*index\.ts {2}\(kept: it could not be listed\)$/m);
+    expect(stdout).toMatch(/^1 of 2 servers listed, \d tools?; failed: my-rows \(did not start\)$/m);
     expect(folder.read("generated/servers/my_rows/index.ts")).toBe(kept);
     expect(folder.read("generated/servers/other/index.ts")).toContain("echo");
   });
@@ -96,10 +98,25 @@ describe("ptc generate", () => {
     const folder = project({ "ptc.yaml": { servers: [server] } });
     const { code, stdout, stderr } = await folder.ptc(["generate"]);
     expect(code).toBe(1);
-    expect(stdout).toBe("no server could be listed, so there is nothing to generate\n");
+    expect(stdout).toMatch(/^no server could be listed: x \([^)]+\)\n$/);
     expect(stderr).toMatch(message);
     expect(stderr.trimEnd().split("\n")).toHaveLength(1);
     expect(folder.state()).toEqual([]);
+  });
+
+  test("waits no longer for a server that hangs than it is told, and says how to tell it", async () => {
+    const hangs = { ...fixtureServer("hangs", "never-answers.mjs"), connect_timeout_seconds: 1 };
+    const lists = { ...fixtureServer("lists-nothing", "never-lists.mjs"), connect_timeout_seconds: 3 };
+    const folder = project({ "ptc.yaml": { servers: [hangs, lists] } });
+    const { code, stdout, stderr } = await folder.ptc(["generate"]);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /^no server could be listed: (?:(?:hangs|lists-nothing) \(timed out\)(?:, |\n)){2}$/,
+    );
+    expect(stderr).toMatch(/'hangs' did not complete the MCP handshake within 1 s.*connect_timeout_seconds/);
+    expect(stderr).toMatch(/'lists-nothing' did not answer tools\/list within 3 s; connect_timeout_seconds/);
+    const checked = await folder.ptc(["generate", "--check", "--json"]);
+    expect(JSON.parse(checked.stdout)).toMatchObject({ failures: [{ kept: false }, { kept: false }] });
   });
 
   test("refuses a name that is no server's", async () => {

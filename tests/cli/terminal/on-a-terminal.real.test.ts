@@ -1,30 +1,11 @@
-import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { describeSandboxed } from "../../sandbox/in-sandbox.ts";
-import { fixtureServer, type Project, usePtc } from "../ptc-process.ts";
-
-const TERMINAL = join(import.meta.dirname, "../../fixtures/on-a-terminal.py");
-const hasPython = spawnSync("python3", ["-c", "import pty"]).status === 0;
-const why = hasPython ? "" : " (skipped: there is no python3 to make a terminal with)";
+import { fixtureServer, usePtc } from "../ptc-process.ts";
+import { hasPython, onTerminal, WITHOUT_PYTHON } from "./run-on-terminal.ts";
 
 const project = usePtc();
 
-/** Runs ptc on a terminal, on which each text is typed once its pattern was shown. */
-async function onTerminal(folder: Project, steps: [string, string][], args: string[]): Promise<string> {
-  const [command, ...rest] = folder.command(args);
-  const child = spawn("python3", [TERMINAL, JSON.stringify(steps), command ?? "", ...rest], {
-    cwd: folder.directory,
-    env: { ...process.env, XDG_RUNTIME_DIR: join(folder.directory, "run"), NO_COLOR: "1", TERM: "xterm" },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const [screen] = await Promise.all([text(child.stdout), once(child, "close")]);
-  return screen.replaceAll("\r\n", "\n");
-}
-
-describeSandboxed(`a question on a real terminal${why}`, () => {
+describeSandboxed(`a question on a real terminal${WITHOUT_PYTHON}`, () => {
   const config = { servers: [fixtureServer("x", "documents.mjs")] };
   const QUESTION = "delete_document\\? \\[y\\]es, \\[a\\]lways in this run, \\[N\\]o: ";
 
@@ -79,7 +60,7 @@ describeSandboxed(`a question on a real terminal${why}`, () => {
   });
 });
 
-describeSandboxed(`the report of a run on a real terminal${why}`, () => {
+describeSandboxed(`the report of a run on a real terminal${WITHOUT_PYTHON}`, () => {
   const config = { servers: [fixtureServer("x", "documents.mjs")] };
 
   test.skipIf(!hasPython)("shows value, calls and how to see more, and --json the one line", async () => {

@@ -61,7 +61,14 @@ describe("generating modules", () => {
     const modules = generator();
     const first = await modules.propose(signal);
     expect(first.failures).toEqual([
-      { server: "y", message: "server 'y' did not start", isKept: false, isNew: true },
+      {
+        server: "y",
+        code: "start_failed",
+        message: "server 'y' did not start",
+        isKept: false,
+        isNew: true,
+        isOff: false,
+      },
     ]);
     await modules.write(first);
     listings.x = undefined;

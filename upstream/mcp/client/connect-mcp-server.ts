@@ -12,7 +12,7 @@ import { type Link, type LinkOptions, openLink } from "./server-link.ts";
 export interface ConnectOptions extends LinkOptions {
   /** ptc's own version, which is sent to servers. */
   clientVersion: string;
-  /** The time for starting, negotiating and falling back together. */
+  /** The time for starting, negotiating and falling back together; then for each page of a listing. */
   connectTimeoutMs?: number;
   signal?: AbortSignal;
   /** Texts to mask in messages, in addition to the values of the server's env and headers. */
@@ -43,7 +43,7 @@ export async function connectMcpServer(
       const link = openLink(target, route, options, timeoutMs);
       try {
         const client = await handshake(link, route, options.clientVersion, timeoutMs, signal);
-        return new McpConnection(client, link, faults);
+        return new McpConnection(client, link, faults, timeoutMs);
       } catch (error) {
         await link.end().catch(() => {});
         if (options.signal?.aborted) throw faults.build("cancelled", "is not connected: no longer needed");

@@ -9,8 +9,7 @@ import type { UpstreamFaults } from "../upstream-faults.ts";
 import { factsOf } from "./fault-facts.ts";
 import type { Link } from "./server-link.ts";
 
-/** The time for one page, and for a whole listing. Calls that wait for a listing have time limits of their own. */
-const LIST_PAGE_TIMEOUT_MS = 60_000;
+/** The time for a whole listing. Calls that wait for a listing have time limits of their own. */
 const LIST_TIMEOUT_MS = 300_000;
 /** The most characters of a server's name and version, which are written to files. */
 const MAX_IMPLEMENTATION_CHARS = 256;
@@ -28,15 +27,18 @@ export class McpConnection implements UpstreamConnection {
   readonly #client: Client;
   readonly #link: Link;
   readonly #faults: UpstreamFaults;
+  readonly #pageTimeoutMs: number;
   #toolsChanged: (() => void)[] = [];
   #lost: ((reason: UpstreamError) => void)[] = [];
   #reason: UpstreamError | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(client: Client, link: Link, faults: UpstreamFaults) {
+  /** @param pageTimeoutMs the time for one page of a listing. */
+  constructor(client: Client, link: Link, faults: UpstreamFaults, pageTimeoutMs: number) {
     this.#client = client;
     this.#link = link;
     this.#faults = faults;
+    this.#pageTimeoutMs = pageTimeoutMs;
     const { name, version } = client.getServerVersion() ?? { name: "", version: "" };
     this.implementation = {
       name: name.slice(0, MAX_IMPLEMENTATION_CHARS),
@@ -65,7 +67,7 @@ export class McpConnection implements UpstreamConnection {
           { method: "tools/list", ...(cursor === undefined ? {} : { params: { cursor } }) },
           RawResult,
           {
-            timeout: Math.ceil(Math.min(LIST_PAGE_TIMEOUT_MS, leftMs)),
+            timeout: Math.ceil(Math.min(this.#pageTimeoutMs, leftMs)),
             ...(signal === undefined ? {} : { signal }),
           },
         );
@@ -75,7 +77,10 @@ export class McpConnection implements UpstreamConnection {
     } catch (error) {
       const noTools = this.#client.getServerCapabilities()?.tools === undefined;
       if (noTools && error instanceof ProtocolError && error.code === METHOD_NOT_FOUND) return [];
-      throw this.#fault(error, LIST_PAGE_TIMEOUT_MS, signal);
+      const facts = factsOf(error);
+      if (facts.kind === "timeout" && signal?.aborted !== true)
+        throw this.#faults.ofListTimeout(this.#pageTimeoutMs, error);
+      throw this.#fault(error, this.#pageTimeoutMs, signal);
     }
   }
 

@@ -240,7 +240,7 @@ describe("a server on HTTP that cannot be used", () => {
       "never answers",
       () => {},
       "connect_timeout",
-      /^server 'x' did not complete the MCP handshake within 0\.6 s; is it an MCP server\?$/,
+      /^server 'x' did not complete the MCP handshake within 0\.6 s; is it an MCP server\? connect_timeout_seconds/,
     ],
   ] as [string, RequestListener, string, RegExp][])(
     "says in one line that it %s",

@@ -151,12 +151,12 @@ describe("a server that cannot be used", () => {
     [
       "never answers",
       "never-answers.mjs",
-      "server 'x' did not complete the MCP handshake within 2 s: waiting for something else; is it an MCP server?",
+      "server 'x' did not complete the MCP handshake within 2 s: waiting for something else; is it an MCP server? connect_timeout_seconds of the server gives it longer",
     ],
     [
       "writes only garbage",
       "garbage.mjs",
-      "server 'x' did not complete the MCP handshake within 2 s; its output begins with something that is no message: Listening on port 3000; is it an MCP server?",
+      "server 'x' did not complete the MCP handshake within 2 s; its output begins with something that is no message: Listening on port 3000; is it an MCP server? connect_timeout_seconds of the server gives it longer",
     ],
   ])("is given up and ended when it %s", async (_, file, message) => {
     const pids: number[] = [];
