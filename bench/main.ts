@@ -15,6 +15,7 @@ import { measureBrokeredCall } from "./brokered-call.ts";
 import { measureGeneration } from "./codegen.ts";
 import { measureColdRun } from "./cold-run.ts";
 import { measureOverMcp } from "./over-mcp.ts";
+import { measureReading } from "./reading.ts";
 import { type Comparison, report } from "./report.ts";
 import { reportAgreement } from "./report-agreement.ts";
 import { measureSearch, reportFigure } from "./search.ts";
@@ -55,6 +56,7 @@ if (toolListsPresent) {
 const searchSets = readSearchSets(searchSetsFolder);
 if (searchSets.length === 0) console.log("skipped: search, for want of sets of queries (PTC_SEARCH_SETS)");
 const figures = searchSets.length === 0 ? [] : measureSearch(searchSets, toolLists);
+if (toolListsPresent) figures.push(...(await measureReading(toolLists, countTokens)));
 const holds = [
   ...comparisons.map(report),
   ...shares.map(reportTokens),

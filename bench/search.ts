@@ -3,7 +3,7 @@ import type { ServerListing } from "../catalog/server-listing.ts";
 import { buildIndex, meanNdcg, type SearchSet } from "../tests/catalog/search/search-sets.ts";
 
 /** A measured number and its bound. */
-interface Figure {
+export interface Figure {
   name: string;
   value: number;
   unit: string;

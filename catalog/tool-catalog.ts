@@ -19,6 +19,8 @@ export interface FoundTools {
   readonly tools: readonly Tool[];
   /** How many tools match: more than `tools.length` means that some are left out. */
   readonly total: number;
+  /** Set when even the best of them has next to nothing of what the query says. */
+  readonly fitsPoorly?: boolean;
 }
 
 /**
@@ -110,8 +112,9 @@ export class ToolCatalog {
 
   /** The tools that fit a query best. @param options `server` is the module that the search is kept to. */
   async search(query: string, options: { server?: string | undefined; limit: number }): Promise<FoundTools> {
-    const { results, total } = await this.#index.search(this.servers, query, options);
-    return { tools: results.flatMap(({ tool }) => this.#tools.get(tool.namespacedName) ?? []), total };
+    const { results, ...found } = await this.#index.search(this.servers, query, options);
+    const tools = results.flatMap(({ tool }) => this.#tools.get(tool.namespacedName) ?? []);
+    return { tools, ...found };
   }
 }
 

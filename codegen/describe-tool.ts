@@ -4,17 +4,30 @@ import type { ToolPrinter } from "./language-printer.ts";
 const NO_OUTPUT_SCHEMA =
   "No output schema defined by the upstream server. Inspect the return value in your script.";
 
-/** Describes a tool for models and people: how a program calls it, and its schemas as the server listed them. */
-export async function describeTool(tool: Tool, printer: ToolPrinter): Promise<Record<string, unknown>> {
-  const { namespacedName, module, description, inputSchema, outputSchema } = tool;
+/** Describes a tool as its server listed it: its description and its schemas. */
+export function describeTool(tool: Tool): Record<string, unknown> {
+  const { namespacedName, description, inputSchema, outputSchema } = tool;
   return {
     name: namespacedName,
     description: description ?? null,
-    import: printer.importLine(module),
-    signature: await printer.signature(tool, "full"),
     inputSchema,
     outputSchema: outputSchema ?? null,
     ...(outputSchema === undefined ? { note: NO_OUTPUT_SCHEMA } : {}),
+  };
+}
+
+/** Like `describeTool`, with how a program calls the tool and what the server says of its effects. */
+export async function describeForPrograms(
+  tool: Tool,
+  printer: ToolPrinter,
+): Promise<Record<string, unknown>> {
+  const { name, description, ...schemas } = describeTool(tool);
+  return {
+    name,
+    description,
+    import: printer.importLine(tool.module),
+    signature: await printer.signature(tool, "full"),
+    ...schemas,
     ...(tool.annotations === undefined ? {} : { annotations: tool.annotations }),
   };
 }

@@ -6,6 +6,19 @@ import { tokenize, type Word } from "./words/tokenize.ts";
 /** Terms of one clause of a query, each with how much it counts. */
 type WeightedTerms = ReadonlyMap<string, number>;
 
+/** A word of a query that says something of what is meant, and the terms that stand for it in the index. */
+export interface QueryWord {
+  readonly text: string;
+  readonly terms: readonly string[];
+}
+
+export interface ParsedQuery {
+  /** Clauses of which the index has a word. */
+  readonly clauses: readonly WeightedTerms[];
+  /** Of every clause, the words that say something, each once. */
+  readonly words: readonly (readonly QueryWord[])[];
+}
+
 /** What a query may ask of the index's vocabulary. */
 interface Vocabulary {
   has(term: string): boolean;
@@ -28,37 +41,50 @@ const CLAUSE_END = /[.!?;,\n]+\s+|[。！？；，、]+|\b(?:and|then|also)\b/;
  * The terms of a text that the index may hold, clause by clause: a long query often names several needs. Bounded in time
  * whatever the text is.
  */
-export function parseQuery(text: string, vocabulary: Vocabulary): WeightedTerms[] {
+export function parseQuery(text: string, vocabulary: Vocabulary): ParsedQuery {
   const clauses: Map<string, number>[] = [];
+  const wordsOfClauses: QueryWord[][] = [];
   let words = 0;
   let unknownWords = 0;
   for (const clauseText of text.slice(0, MAX_QUERY_CHARS).split(CLAUSE_END)) {
     const clause = clauses.length < MAX_CLAUSES ? new Map<string, number>() : (clauses.at(-1) ?? new Map());
-    for (const token of queryTokens(tokenize(clauseText), vocabulary)) {
+    const telling = new Map<string, { text: string; terms: string[] }>();
+    for (const { token, joins = [] } of queryTokens(tokenize(clauseText), vocabulary)) {
       if (words++ >= MAX_WORDS) break;
       const weight = queryWeight(token.text);
+      const terms: string[] = [];
       if (vocabulary.has(token.stem)) {
         raise(clause, token.stem, weight);
         raise(clause, token.exact, weight * EXACT_FORM_WEIGHT);
+        terms.push(token.stem);
       } else if (unknownWords++ < MAX_UNKNOWN_WORDS) {
-        for (const { term, likeness } of vocabulary.similarTo(token.text))
+        for (const { term, likeness } of vocabulary.similarTo(token.text)) {
           raise(clause, term, weight * likeness);
+          terms.push(term);
+        }
       }
+      if (joins.length > 0) for (const part of joins) telling.get(part)?.terms.push(...terms);
+      else if (weight === 1) telling.set(token.text, { text: token.text, terms });
     }
+    wordsOfClauses.push([...telling.values()]);
     if (clause.size > 0 && clause !== clauses.at(-1)) clauses.push(clause);
   }
-  return clauses;
+  return { clauses, words: wordsOfClauses };
 }
 
 /** The words to look for: a word of several parts as a whole where the index knows that, and known neighbours joined. */
-function* queryTokens(words: readonly Word[], vocabulary: Vocabulary): Generator<Token> {
+function* queryTokens(
+  words: readonly Word[],
+  vocabulary: Vocabulary,
+): Generator<{ token: Token; joins?: readonly string[] }> {
   let previous = "";
   for (const { parts, whole } of words) {
     const isWholeKnown = whole !== undefined && vocabulary.has(whole.exact);
     for (const token of isWholeKnown ? [whole] : parts) {
-      yield token;
+      yield { token };
       const joined = previous + token.text;
-      if (previous !== "" && vocabulary.has(exactTerm(joined))) yield tokenOf(joined);
+      if (previous !== "" && vocabulary.has(exactTerm(joined)))
+        yield { token: tokenOf(joined), joins: [previous, token.text] };
       previous = token.text;
     }
   }

@@ -2,6 +2,7 @@ import { DocumentTerms } from "./document-terms.ts";
 import { type Batch, InvertedIndex } from "./inverted-index.ts";
 import { NameLookup } from "./name-lookup.ts";
 import type { Posting } from "./posting-lists.ts";
+import { fitsQuery } from "./query-fit.ts";
 import { parseQuery } from "./query-terms.ts";
 import { ClauseScores } from "./scores.ts";
 import { fieldTexts, type SearchableTool } from "./searchable-text.ts";
@@ -18,6 +19,8 @@ export interface SearchHits {
   results: SearchHit[];
   /** How many tools match, of which `results` are the first: more than `results.length` means that some are not shown. */
   total: number;
+  /** Set when even the best of them has next to nothing of what the query says. */
+  fitsPoorly?: true;
 }
 
 export interface SearchOptions {
@@ -93,7 +96,7 @@ export class ToolSearch {
   /** The tools that fit a query best. Those that go by just that name come first. Bounded in time for any text. */
   search(query: string, { server, limit }: SearchOptions): SearchHits {
     const inScope = server === undefined ? undefined : new Set(this.#batches.get(server)?.slots);
-    const { scores, hasUnknownWord } = this.#scoresOf(query, inScope);
+    const { scores, hasUnknownWord, words } = this.#scoresOf(query, inScope);
     const best = scores.best();
     const named = (hasUnknownWord ? this.#names.findNearest(query) : this.#names.find(query)).filter(
       (slot) => inScope?.has(slot) ?? true,
@@ -105,7 +108,14 @@ export class ToolSearch {
       const tool = this.#tools[slot];
       return tool === undefined ? [] : [{ tool, score: scores.of(slot) }];
     });
-    return { results, total };
+    const fits =
+      slots.length === 0 ||
+      named.length > 0 ||
+      fitsQuery(words, slots, {
+        posting: (term) => this.#matches(term, inScope)?.slots,
+        documents: inScope?.size ?? this.size,
+      });
+    return fits ? { results, total } : { results, total, fitsPoorly: true };
   }
 
   #comesBefore(a: number, b: number): boolean {
@@ -114,7 +124,7 @@ export class ToolSearch {
 
   #scoresOf(query: string, inScope: ReadonlySet<number> | undefined) {
     let hasUnknownWord = false;
-    const clauses = parseQuery(query, {
+    const { clauses, words } = parseQuery(query, {
       has: (term) => this.#index.posting(term) !== undefined,
       similarTo: (word) => {
         hasUnknownWord = true;
@@ -134,7 +144,7 @@ export class ToolSearch {
       }
       scores.endClause();
     }
-    return { scores: scores.combined(), hasUnknownWord };
+    return { scores: scores.combined(), hasUnknownWord, words };
   }
 
   #matches(term: string, inScope: ReadonlySet<number> | undefined): Posting | undefined {

@@ -1,7 +1,7 @@
 import { jsonLine } from "../../base/json/json-line.ts";
 import { visibleLine, visibleLines } from "../../base/text/visible-text.ts";
 import { unknownTool } from "../../catalog/unknown-names.ts";
-import { describeTool } from "../../codegen/describe-tool.ts";
+import { describeForPrograms } from "../../codegen/describe-tool.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
 import { PRINTER } from "../../host/languages.ts";
 import { loadProgramTools } from "../../host/tools/program-tools.ts";
@@ -36,7 +36,7 @@ async function inspect(
   const tool = catalog.find(name);
   if (tool === undefined) throw new UsageError(unknownTool(name, catalog));
   if (flags.json) {
-    await write(stdout, `${jsonLine(await describeTool(tool, PRINTER))}\n`);
+    await write(stdout, `${jsonLine(await describeForPrograms(tool, PRINTER))}\n`);
     return EXIT.done;
   }
   const { style } = terminalOf(stdout, env);

@@ -58,7 +58,7 @@ function total(name: string, tokens: number, note: string): Row {
 }
 
 function render(
-  { upFront, ptc, session }: TokenCounts,
+  { upFront, ptc, session, beforeFirstProgram }: TokenCounts,
   style: (style: "bold" | "dim", text: string) => string,
 ): string {
   const rows: Row[] = [
@@ -69,7 +69,8 @@ function render(
     part("instructions", ptc.instructions),
     total("ptc", ptc.total, share(ptc.total, upFront.total)),
     BLANK,
-    part("one search_tools", session.search),
+    part("one search_tools", session.search, "5 signatures"),
+    total("before the first program", beforeFirstProgram, share(beforeFirstProgram, upFront.total)),
     part(`${session.inspected.length} inspect_tool`, session.inspect, "tools of median size"),
     total("ptc, and a session on demand", session.total, share(session.total, upFront.total)),
   ];

@@ -46,7 +46,7 @@ async function search(query: string, flags: SearchFlags, surroundings: Surroundi
   const scope = flags.server === undefined ? undefined : catalog.server(flags.server);
   if (flags.server !== undefined && scope === undefined)
     throw new UsageError(unknownServer(flags.server, catalog));
-  const { tools, total } = await catalog.search(query, { limit, server: scope?.module });
+  const { tools, total, fitsPoorly } = await catalog.search(query, { limit, server: scope?.module });
 
   if (flags.json) {
     const found = tools.map(({ namespacedName, server, description }) => ({
@@ -63,6 +63,7 @@ async function search(query: string, flags: SearchFlags, surroundings: Surroundi
   await write(stdout, render(tools, terminalOf(stdout, env)));
   if (catalog.servers.length === 0) await write(stderr, NOTHING_GENERATED);
   else if (tools.length === 0) await write(stderr, "ptc: nothing matches; try other words\n");
+  else if (fitsPoorly) await write(stderr, "ptc: nothing fits well; these are the nearest\n");
   else if (total > tools.length)
     await write(stderr, `ptc: the best ${tools.length} of ${total} matches; --limit shows more\n`);
   for (const warning of describeOffServers(configuration))

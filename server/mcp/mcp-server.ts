@@ -26,7 +26,7 @@ import { answerInspectTool } from "./tools/inspect-tool.ts";
 import { buildInstructions } from "./tools/instructions.ts";
 import { answerListCallableTools } from "./tools/list-callable-tools.ts";
 import { errorReply, type ToolReply } from "./tools/reply.ts";
-import { answerSearchTools } from "./tools/search-answer.ts";
+import { answerSearchTools, type ToldReasons } from "./tools/search-answer.ts";
 import {
   ExecuteProgramArguments,
   InspectToolArguments,
@@ -67,6 +67,7 @@ export async function serveMcp(options: ServeOptions): Promise<void> {
   const { configured } = await catalog.current(context);
   const instructions = buildInstructions(configured, options.printer.guide);
   const servers = new Set<Server>();
+  const told: ToldReasons = new Map();
   catalog.onServersChanged(() => {
     for (const server of servers) void server.sendToolListChanged().catch(() => {});
   });
@@ -80,7 +81,7 @@ export async function serveMcp(options: ServeOptions): Promise<void> {
   });
   const handle = serveStdio(
     ({ era }) => {
-      const server = buildServer(options, instructions, programs, era);
+      const server = buildServer({ ...options, instructions, programs, told }, era);
       servers.add(server);
       return server;
     },
@@ -93,10 +94,24 @@ export async function serveMcp(options: ServeOptions): Promise<void> {
 
 type Era = "legacy" | "modern";
 
+/** What the servers of a connection share. */
+interface Connection extends ServeOptions {
+  instructions: string;
+  programs: Programs;
+  told: ToldReasons;
+}
+
 function buildServer(
-  { version, catalog, context: viewer, printer, onReady = () => {} }: ServeOptions,
-  instructions: string,
-  programs: Programs,
+  {
+    version,
+    catalog,
+    context: viewer,
+    printer,
+    onReady = () => {},
+    instructions,
+    programs,
+    told,
+  }: Connection,
   era: Era,
 ): Server {
   const server = new Server(
@@ -119,7 +134,7 @@ function buildServer(
         return answerExecuteProgram(args, context, programs, askingThrough(server, context, era));
       case "search_tools":
         return answer(SearchToolsArguments, args, async (parsed) =>
-          answerSearchTools(parsed, await catalog.current(viewer), printer),
+          answerSearchTools(parsed, await catalog.current(viewer), printer, told),
         );
       case "inspect_tool":
         return answer(InspectToolArguments, args, async (parsed) =>

@@ -15,6 +15,8 @@ export interface TokenCounts {
   upFront: { total: number; servers: { server: string; tools: number; tokens: number }[] };
   ptc: { total: number; definitions: number; instructions: number };
   session: { total: number; search: number; inspect: number; inspected: string[] };
+  /** What a model has read before the first program that it writes: definitions, instructions, and one search. */
+  beforeFirstProgram: number;
 }
 
 /** Counts tokens as `o200k` has them. @param printer shows tools in the language of programs. */
@@ -35,6 +37,7 @@ export async function countTokensOf(catalog: ToolCatalog, printer: ToolPrinter):
     upFront: { total: servers.reduce((sum, { tokens }) => sum + tokens, 0), servers },
     ptc: { total: definitions + instructions, definitions, instructions },
     session: { ...session, total: definitions + instructions + session.search + session.inspect },
+    beforeFirstProgram: definitions + instructions + session.search,
   };
 }
 
@@ -55,13 +58,15 @@ async function countSession(
   if (first === undefined) return { search: 0, inspect: 0, inspected: [] };
   const query = first.description ?? first.name;
   const found = await answerSearchTools(
-    { query: query.slice(0, 200), detail: "description", limit: 10 },
+    { query: query.slice(0, 200), detail: "signature", limit: 5 },
     catalog,
     printer,
   );
   let inspect = 0;
   for (const { namespacedName } of inspected) {
-    inspect += tokensOf(textOf(await answerInspectTool({ tool_name: namespacedName }, catalog, printer)));
+    inspect += tokensOf(
+      textOf(await answerInspectTool({ tool_name: namespacedName, format: "schema" }, catalog, printer)),
+    );
   }
   return {
     search: tokensOf(textOf(found)),

@@ -1,5 +1,6 @@
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { expect, test } from "vitest";
 import { describeClient, findClaudeCode, runClient } from "./installed-client.ts";
 import { type ModelApi, serveModel, toolResultOf } from "./model-api.ts";
@@ -104,6 +105,27 @@ describeClient("Claude Code", findClaudeCode, (claude) => {
     expect(seen).not.toContain("[truncated]");
   });
 
+  test("has put little before its model when that writes its first program", async () => {
+    const query = { query: "get a document", detail: "signature", limit: 5 };
+    const model = await serveModel([
+      { tool: "mcp__ptc__search_tools", input: query },
+      { tool: EXECUTE, input: { code: PROGRAM } },
+      { text: "Both are there." },
+    ]);
+    await add(model);
+    expect(await prompt(model)).toMatchObject({ result: "Both are there." });
+    const [asked, found, ran] = model.requests;
+    if (asked === undefined || found === undefined || ran === undefined) throw new Error("too few requests");
+    const definitions = asked.tools.filter(({ name }) => name.startsWith("mcp__ptc__"));
+    const [instructions = ""] = /## ptc\\n.*?(?=\\n## |<\/|")/s.exec(JSON.stringify(asked.messages)) ?? [];
+    const signatures = toolResultOf(found).text;
+    expect(instructions).toContain("search_tools with detail");
+    expect(signatures).toMatch(/my_documents\.getDocument\(\{documentId: ?string\}\)/);
+    const tokens = [JSON.stringify(definitions), instructions, signatures].map((text) => countTokens(text));
+    expect(tokens.reduce((sum, each) => sum + each)).toBeLessThan(1_100);
+    expect(toolResultOf(ran)).toEqual({ text: REPLY, isError: false });
+  });
+
   test("puts running and finding before its model even where it puts tools off", async () => {
     const model = await serveModel([{ text: "I see." }]);
     await add(model);
@@ -131,7 +153,7 @@ describeClient("Claude Code", findClaudeCode, (claude) => {
     });
     expect(inspected).toMatchObject({
       isError: false,
-      text: expect.stringMatching(/getDocument\(.*documentId: ?string/),
+      text: expect.stringMatching(/"inputSchema":.*"documentId":\{"type":"string"/),
     });
     expect(corrected).toEqual({ text: REPLY, isError: false });
   });

@@ -63,7 +63,7 @@ describeClient(
         content: [{ text: expect.stringContaining("mcp__my_documents__delete_document") }],
       });
       expect(await call("inspect_tool", { tool_name: "mcp__my_documents__get_document" })).toMatchObject({
-        content: [{ text: expect.stringContaining("getDocument(") }],
+        content: [{ text: expect.stringContaining('"inputSchema":{') }],
       });
       expect(await call("list_callable_tools", { server: "my_documents" })).toMatchObject({
         content: [{ text: expect.stringContaining('"mcp__my_documents__lock_document"') }],

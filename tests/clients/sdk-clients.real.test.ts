@@ -84,8 +84,11 @@ for (const { sdk, connect, protocolVersion } of GENERATIONS) {
         content: [{ text: expect.stringContaining("mcp__my_documents__delete_document") }],
       });
       expect(
-        await session.call("inspect_tool", { tool_name: "mcp__my_documents__get_document" }),
-      ).toMatchObject({ content: [{ text: expect.stringMatching(/getDocument\(.*documentId: ?string/) }] });
+        await session.call("inspect_tool", {
+          tool_name: "mcp__my_documents__get_document",
+          format: "signature",
+        }),
+      ).toMatchObject({ content: [{ text: expect.stringMatching(/getDocument\(.*documentId: ?string/s) }] });
     });
 
     test("asks the person in front of it for an approval, and the program goes on with the answer", async () => {

@@ -1,13 +1,11 @@
-import { listUpTo } from "../../../base/text/list-up-to.ts";
 import type { ProgramGuide } from "../../../codegen/language-printer.ts";
-
-const MAX_SERVERS_CHARS = 170;
+import { listServerNames } from "./server-names.ts";
 
 const BEFORE = `ptc runs one short program that calls many MCP tools, and returns only what the program prints.
 
 Use it when a task takes several tool calls, a loop, a condition on results, or results too large to read. Do not use it for what your own tools do (files, shell), nor for a single call of a tool that you have directly.
 
-1. search_tools finds tools, inspect_tool shows a signature.
+1. search_tools with detail "signature" finds tools and shows how to call them.
 2. execute_program runs, for example:`;
 
 /**
@@ -19,7 +17,6 @@ export function buildInstructions(
   servers: readonly string[],
   { example, rules }: Pick<ProgramGuide, "example" | "rules">,
 ): string {
-  const known =
-    servers.length === 0 ? "No servers are configured." : `Servers: ${listUpTo(servers, MAX_SERVERS_CHARS)}`;
+  const known = servers.length === 0 ? "No servers are configured." : `Servers: ${listServerNames(servers)}`;
   return [BEFORE, example, rules, known].join("\n\n");
 }

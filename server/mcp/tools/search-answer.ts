@@ -1,3 +1,4 @@
+import { listUpTo } from "../../../base/text/list-up-to.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
 import type { Tool } from "../../../catalog/tool.ts";
@@ -10,22 +11,39 @@ import type { SearchToolsArguments } from "./tool-arguments.ts";
 const MAX_SUMMARY_CHARS = 160;
 const MAX_NARROWING_SERVERS = 5;
 const MAX_REASON_CHARS = 300;
+const MAX_UNTOLD_CHARS = 300;
+/** How many tools are shown when none fits well. */
+const MAX_NEAREST = 5;
 
-/** Answers `search_tools`: a line on how many tools match, then the tools, best first. */
+/** Why servers are not searched, by server, as a client has been told. */
+export type ToldReasons = Map<string, string>;
+
+/**
+ * Answers `search_tools`: a line on how many tools match, or that none fits well, then the tools, best first.
+ *
+ * @param told what earlier answers have said to the same client of servers that are not searched. It is brought up to date.
+ */
 export async function answerSearchTools(
   { query, server, detail, limit }: SearchToolsArguments,
   catalog: ToolCatalog,
   printer: ToolPrinter,
+  told: ToldReasons = new Map(),
 ): Promise<ToolReply> {
   const scope = server === undefined ? undefined : catalog.server(server);
   if (server !== undefined && scope === undefined) {
     return errorReply(unknownServer(server, catalog));
   }
-  const { tools, total } = await catalog.search(query, { server: scope?.module, limit });
-  if (tools.length === 0) return textReply(nothingFound(catalog, scope?.module));
-  const shown = await Promise.all(tools.map((tool) => render(tool, detail, printer)));
-  const lines = [completeness(tools, total, scope?.module), ...shown];
-  return textReply([...lines, ...(scope === undefined ? notSearched(catalog) : [])].join("\n"));
+  const { tools, total, fitsPoorly } = await catalog.search(query, { server: scope?.module, limit });
+  if (tools.length === 0) {
+    const nothing = `COMPLETE: nothing matches${within(scope?.module)}; try other words. ${knownServers(catalog.servers)}`;
+    return textReply([nothing, ...notSearched(catalog, told)].join("\n"));
+  }
+  const nearest = fitsPoorly ? tools.slice(0, MAX_NEAREST) : tools;
+  const shown = await Promise.all(nearest.map((tool) => render(tool, detail, printer)));
+  const first = fitsPoorly
+    ? `NOTHING FITS WELL${within(scope?.module)}: no tool may do this. ${knownServers(catalog.servers)}. The nearest:`
+    : completeness(tools, total, scope?.module);
+  return textReply([first, ...shown, ...(scope === undefined ? notSearched(catalog, told) : [])].join("\n"));
 }
 
 function completeness(tools: readonly Tool[], total: number, scope: string | undefined): string {
@@ -35,17 +53,26 @@ function completeness(tools: readonly Tool[], total: number, scope: string | und
   return `PARTIAL: the best ${tools.length} of ${total} matches; narrow with ${byServer}more specific words, or raise limit`;
 }
 
-function nothingFound(catalog: ToolCatalog, scope: string | undefined): string {
-  const where = scope === undefined ? "" : ` in server '${scope}'`;
-  const known = knownServers(catalog.servers);
-  return [`COMPLETE: nothing matches${where}; try other words. ${known}`, ...notSearched(catalog)].join("\n");
+function within(scope: string | undefined): string {
+  return scope === undefined ? "" : ` in server '${scope}'`;
 }
 
-/** One line for each of the first servers whose tools are not known. */
-function notSearched({ unlisted }: ToolCatalog): string[] {
-  return [...unlisted]
-    .slice(0, MAX_NARROWING_SERVERS)
-    .map(([name, why]) => `server '${name}' is not searched: ${oneLine(why, MAX_REASON_CHARS)}`);
+/**
+ * One line for each of the first servers whose tools are not known, and one that names those of which the client has been told
+ * before. A reason in which nothing but numbers has changed is the same.
+ */
+function notSearched({ unlisted }: ToolCatalog, told: ToldReasons): string[] {
+  for (const name of told.keys()) if (!unlisted.has(name)) told.delete(name);
+  const reasons = [...unlisted].map(([name, why]) => ({ name, why, key: why.replaceAll(/\d+/g, "#") }));
+  const known = reasons.filter(({ name, key }) => told.get(name) === key).map(({ name }) => name);
+  const news = reasons.filter(({ name, key }) => told.get(name) !== key).slice(0, MAX_NARROWING_SERVERS);
+  for (const { name, key } of news) told.set(name, key);
+  const again =
+    known.length === 0 ? [] : [`not searched either, as said before: ${listUpTo(known, MAX_UNTOLD_CHARS)}`];
+  const lines = news.map(
+    ({ name, why }) => `server '${name}' is not searched: ${oneLine(why, MAX_REASON_CHARS)}`,
+  );
+  return [...lines, ...again];
 }
 
 async function render(

@@ -53,7 +53,10 @@ export const SearchToolsArguments = z.object({
 });
 export type SearchToolsArguments = z.infer<typeof SearchToolsArguments>;
 
-export const InspectToolArguments = z.object({ tool_name: text("tool_name", MAX_NAME_CHARS) });
+export const InspectToolArguments = z.object({
+  tool_name: text("tool_name", MAX_NAME_CHARS),
+  format: z._default(z.enum(["schema", "signature"], "format must be schema or signature"), "schema"),
+});
 export type InspectToolArguments = z.infer<typeof InspectToolArguments>;
 
 export const ListCallableToolsArguments = z.object({ server });

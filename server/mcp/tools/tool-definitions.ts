@@ -1,4 +1,3 @@
-import { listUpTo } from "../../../base/text/list-up-to.ts";
 import type { ProgramGuide } from "../../../codegen/language-printer.ts";
 
 /**
@@ -6,6 +5,7 @@ import type { ProgramGuide } from "../../../codegen/language-printer.ts";
  * conversation, so together with the instructions it stays under 1,000 tokens.
  */
 
+/** Longer lists of servers are in the instructions alone. */
 const MAX_SERVER_LIST_CHARS = 100;
 
 /** The definition of one of ptc's own tools, in the form of `tools/list`. */
@@ -53,7 +53,7 @@ const executeProgram = ({ programs, givesBack, abilities, calls }: ProgramGuide)
 const SEARCH_TOOLS: OwnToolDefinition = {
   name: "search_tools",
   title: "Search tools",
-  description: "Finds tools by what they do.",
+  description: "Finds tools by what they do; detail `signature` shows how to call them.",
   inputSchema: {
     type: "object",
     properties: {
@@ -71,10 +71,13 @@ const SEARCH_TOOLS: OwnToolDefinition = {
 const inspectTool = ({ signatures }: ProgramGuide): OwnToolDefinition => ({
   name: "inspect_tool",
   title: "Inspect a tool",
-  description: `One tool's ${signatures} signature, description and JSON schemas. In a signature a property's description stands behind its type.`,
+  description: `One tool's description and JSON schemas, or its ${signatures} signature.`,
   inputSchema: {
     type: "object",
-    properties: { tool_name: { type: "string", description: "mcp__<server>__<tool>" } },
+    properties: {
+      tool_name: { type: "string", description: "mcp__<server>__<tool>" },
+      format: { type: "string", enum: ["schema", "signature"], default: "schema" },
+    },
     required: ["tool_name"],
   },
   annotations: { readOnlyHint: true },
@@ -83,7 +86,7 @@ const inspectTool = ({ signatures }: ProgramGuide): OwnToolDefinition => ({
 const LIST_CALLABLE_TOOLS: OwnToolDefinition = {
   name: "list_callable_tools",
   title: "List callable tools",
-  description: "The names of all tools that programs can call, as JSON. Long: prefer search_tools.",
+  description: "Names of the tools that programs can call, as JSON. Prefer search_tools.",
   inputSchema: {
     type: "object",
     properties: { server: { type: "string", description: "Only this server" } },
@@ -92,12 +95,14 @@ const LIST_CALLABLE_TOOLS: OwnToolDefinition = {
 };
 
 /**
- * @param servers modules of the servers behind ptc: they are named in `search_tools`, where a model looks for tools.
+ * @param servers modules of the servers behind ptc: a few are named in `search_tools`, where a model looks for tools.
  * @param guide to the language of programs.
  */
 export function buildToolDefinitions(servers: readonly string[], guide: ProgramGuide): OwnToolDefinition[] {
-  const names = listUpTo(servers, MAX_SERVER_LIST_CHARS);
+  const names = servers.join(", ");
   const description =
-    names === "" ? SEARCH_TOOLS.description : `${SEARCH_TOOLS.description} Servers: ${names}.`;
+    names === "" || names.length > MAX_SERVER_LIST_CHARS
+      ? SEARCH_TOOLS.description
+      : `${SEARCH_TOOLS.description} Servers: ${names}.`;
   return [executeProgram(guide), { ...SEARCH_TOOLS, description }, inspectTool(guide), LIST_CALLABLE_TOOLS];
 }

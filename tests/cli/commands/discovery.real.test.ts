@@ -95,6 +95,7 @@ describe("what people see of the tools", () => {
       measured.ptc.total + measured.session.search + measured.session.inspect,
     );
     expect(measured.session.inspected).toHaveLength(3);
+    expect(measured.beforeFirstProgram).toBe(measured.ptc.total + measured.session.search);
     expect((await project.ptc(["measure"])).stdout).toMatch(/^all definitions up front +\d+$/m);
   });
 });

@@ -11,6 +11,13 @@ const NAMES: Record<string, (i: number) => string> = {
   long: (i) => `${i}_${"x".repeat(60)}`,
 };
 
+/** Modules of 37 servers as people have them. */
+const REAL =
+  `asana azure brightdata browserstack chrome_devtools claude_flow cloudbase context7 everything figma_console
+  filesystem firecrawl git_cyanheads github gitlab_ref gitlab_zereight google_drive google_maps heroku hostinger hubspot
+  jira_aashari kubernetes_go linear mcp_kubernetes memory mongodb n8n notion playwright puppeteer replicate sentry
+  sequential_thinking slack_ref supabase task_master`.split(/\s+/);
+
 const modules = (count: number, name: string) =>
   Array.from({ length: count }, (_, i) => NAMES[name]?.(i) ?? "");
 
@@ -30,6 +37,19 @@ describe("what a model always has in its context", () => {
       expect(instructions.length).toBeLessThanOrEqual(2_000);
     },
   );
+
+  it("names all of 37 servers, and once where they are many", () => {
+    const instructions = buildInstructions(REAL, PRINTER.guide);
+    expect(instructions).toMatch(new RegExp(`Servers: ${REAL.join(", ")}$`));
+    expect(JSON.stringify(buildToolDefinitions(REAL, PRINTER.guide))).not.toContain(REAL[0]);
+    expect(JSON.stringify(buildToolDefinitions(REAL.slice(0, 3), PRINTER.guide))).toContain(
+      "Servers: asana, azure, brightdata.",
+    );
+  });
+
+  it("leads to signatures, which take the place of schemas", () => {
+    expect(buildInstructions([], PRINTER.guide)).toContain('search_tools with detail "signature"');
+  });
 
   it("names the servers, and says how many more there are", () => {
     expect(buildInstructions(modules(2, "words"), PRINTER.guide)).toContain(

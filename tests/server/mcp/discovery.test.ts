@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
+import type { ToolPrinter } from "../../../codegen/language-printer.ts";
 import { PRINTER } from "../../../host/languages.ts";
 import { answerInspectTool } from "../../../server/mcp/tools/inspect-tool.ts";
 import { buildInstructions } from "../../../server/mcp/tools/instructions.ts";
 import { answerListCallableTools } from "../../../server/mcp/tools/list-callable-tools.ts";
-import { answerSearchTools } from "../../../server/mcp/tools/search-answer.ts";
+import { answerSearchTools, type ToldReasons } from "../../../server/mcp/tools/search-answer.ts";
 import { buildToolDefinitions } from "../../../server/mcp/tools/tool-definitions.ts";
 import { serversOf } from "../../catalog/tool-of.ts";
 import { viewOf } from "./served.ts";
@@ -28,8 +29,13 @@ const VIEW = viewOf(
 );
 
 const text = (reply: { content: { text: string }[] }) => reply.content[0]?.text ?? "";
-const search = async (args: object) =>
-  answerSearchTools({ query: "statement", detail: "name", limit: 10, ...args }, VIEW, PRINTER);
+const search = async (args: object, told?: ToldReasons) =>
+  answerSearchTools({ query: "statement", detail: "name", limit: 10, ...args }, VIEW, PRINTER, told);
+const inspect = async (
+  tool_name: string,
+  format: "schema" | "signature" = "schema",
+  printer: ToolPrinter = PRINTER,
+) => answerInspectTool({ tool_name, format }, VIEW, printer);
 
 describe("list_callable_tools", () => {
   it("is a JSON array of names, sorted", () => {
@@ -44,6 +50,17 @@ describe("list_callable_tools", () => {
     expect(JSON.parse(text(answerListCallableTools({ server }, VIEW)))).toHaveLength(2);
   });
 
+  it("has 500 names at most; of more, it says how many each server has, and has those of one", () => {
+    const tools = (count: number) => Array.from({ length: count }, (_, i) => ({ name: `t${i}` }));
+    const view = viewOf(serversOf({ "many-tools": tools(499), few: tools(1) }));
+    expect(JSON.parse(text(answerListCallableTools({}, view)))).toHaveLength(500);
+    const more = viewOf(serversOf({ "many-tools": tools(499), few: tools(2) }));
+    expect(text(answerListCallableTools({}, more))).toBe(
+      "501 tools are too many for one list. Name a `server` for its tools, or use search_tools. Tools by server: many_tools 499, few 2",
+    );
+    expect(JSON.parse(text(answerListCallableTools({ server: "many-tools" }, more)))).toHaveLength(499);
+  });
+
   it("names the nearest server for one that is not there, and why one is not listed", () => {
     expect(answerListCallableTools({ server: "finacial-data" }, VIEW)).toMatchObject({ isError: true });
     expect(text(answerListCallableTools({ server: "finacial_data" }, VIEW))).toBe(
@@ -56,26 +73,24 @@ describe("list_callable_tools", () => {
 });
 
 describe("inspect_tool", () => {
-  it("shows name, description, signature and schemas, and says where there is no output schema", async () => {
-    const reply = await answerInspectTool(
-      { tool_name: "mcp__financial_data__query_financials" },
-      VIEW,
-      PRINTER,
-    );
-    expect(JSON.parse(text(reply))).toEqual({
+  it("is what the server lists, once, and says where there is no output schema", async () => {
+    expect(JSON.parse(text(await inspect("mcp__financial_data__query_financials")))).toEqual({
       name: "mcp__financial_data__query_financials",
       description: "Query financial statements for a given ticker. Much more is said.",
-      import: 'import * as financial_data from "./servers/financial_data/index.js";',
-      signature: expect.stringMatching(/queryFinancials\(\{\s*ticker: ?string/),
       inputSchema: { type: "object", properties: { ticker: { type: "string" } }, required: ["ticker"] },
       outputSchema: null,
       note: "No output schema defined by the upstream server. Inspect the return value in your script.",
     });
-    const other = JSON.parse(
-      text(await answerInspectTool({ tool_name: "mcp__financial_data__stock_quote" }, VIEW, PRINTER)),
-    );
+    const other = JSON.parse(text(await inspect("mcp__financial_data__stock_quote")));
     expect(other).toMatchObject({ outputSchema: { type: "object" } });
     expect(other).not.toHaveProperty("note");
+  });
+
+  it("is the signature and nothing else, with every description, where that is asked for", async () => {
+    const signature = text(await inspect("mcp__financial_data__query_financials", "signature"));
+    expect(signature).toMatch(/queryFinancials\(\{\s*ticker: ?string/);
+    expect(signature).toContain("Much more is said.");
+    expect(signature).not.toContain("inputSchema");
   });
 
   it.each([
@@ -86,17 +101,11 @@ describe("inspect_tool", () => {
     "mcp__financial-data__query_financials",
     "mcp__financial_data__queryFinancials",
   ])("knows a tool as %s", async (tool_name) => {
-    expect(JSON.parse(text(await answerInspectTool({ tool_name }, VIEW, PRINTER))).name).toBe(
-      "mcp__financial_data__query_financials",
-    );
+    expect(JSON.parse(text(await inspect(tool_name))).name).toBe("mcp__financial_data__query_financials");
   });
 
   it("names the nearest tools for one that is not there", async () => {
-    const reply = await answerInspectTool(
-      { tool_name: "mcp__financial_data__query_financial" },
-      VIEW,
-      PRINTER,
-    );
+    const reply = await inspect("mcp__financial_data__query_financial");
     expect(reply.isError).toBe(true);
     expect(text(reply)).toMatch(
       /^there is no tool 'mcp__financial_data__query_financial'; did you mean mcp__financial_data__query_financials/,
@@ -129,6 +138,30 @@ describe("search_tools", () => {
     expect(signature).toMatch(/\n {2}financial_data\.queryFinancials\(\{ticker: ?string\}\)/);
   });
 
+  it("says that nothing fits, which servers there are, and what is nearest", async () => {
+    expect(
+      text(await search({ query: "unheard of statement", server: "financial-data" })).split("\n"),
+    ).toEqual([
+      "NOTHING FITS WELL in server 'financial_data': no tool may do this. servers are financial_data, internal. The nearest:",
+      "mcp__financial_data__query_financials",
+    ]);
+    expect(text(await search({ query: "unheard of statement" }))).toMatch(
+      /^NOTHING FITS WELL: no tool may do this\. /,
+    );
+  });
+
+  it("says once why a server is not searched", async () => {
+    const told: ToldReasons = new Map();
+    const last = async () =>
+      text(await search({}, told))
+        .split("\n")
+        .at(-1);
+    expect(await last()).toBe("server 'slow' is not searched: server 'slow' did not start");
+    expect(await last()).toBe("not searched either, as said before: slow");
+    told.set("slow", "another reason");
+    expect(await last()).toBe("server 'slow' is not searched: server 'slow' did not start");
+  });
+
   it("says what is there when nothing matches, and what is not searched", async () => {
     expect(text(await search({ query: "zebra" }))).toBe(
       "COMPLETE: nothing matches; try other words. servers are financial_data, internal\nserver 'slow' is not searched: server 'slow' did not start",
@@ -145,13 +178,10 @@ describe("a model", () => {
       importLine: (module: string) => `TAKE ${module}`,
     };
     expect(buildInstructions([], printer.guide)).toContain("for example:\n\n(go)\n\nFunctions are");
-    expect(JSON.stringify(buildToolDefinitions([], printer.guide))).toContain("One tool's Lisp signature");
+    expect(JSON.stringify(buildToolDefinitions([], printer.guide))).toContain("its Lisp signature");
     const found = await answerSearchTools({ query: "ticker", detail: "signature", limit: 10 }, VIEW, printer);
     expect(text(found)).toContain("financial_data.compact QUERY_FINANCIALS");
     const tool_name = "mcp__financial_data__query_financials";
-    expect(JSON.parse(text(await answerInspectTool({ tool_name }, VIEW, printer)))).toMatchObject({
-      signature: "full QUERY_FINANCIALS",
-      import: "TAKE financial_data",
-    });
+    expect(text(await inspect(tool_name, "signature", printer))).toBe("full QUERY_FINANCIALS");
   });
 });

@@ -100,7 +100,7 @@ describe.each(CONTROLS)("a catalog full of %j", (control) => {
     expect(names).not.toMatch(/\n/);
     expect(names).not.toMatch(UNSEEN);
     expect(JSON.parse(names)).toEqual(view.names());
-    const inspected = text(await answerInspectTool({ tool_name: tool }, view, PRINTER));
+    const inspected = text(await answerInspectTool({ tool_name: tool, format: "schema" }, view, PRINTER));
     expect(inspected).not.toMatch(/\n/);
     expect(inspected).not.toMatch(UNSEEN);
     expect(JSON.parse(inspected)).toMatchObject({ name: tool, description: evil });
@@ -110,7 +110,7 @@ describe.each(CONTROLS)("a catalog full of %j", (control) => {
     const [, name = ""] = text(
       await answerSearchTools({ query: "trusted", detail: "name", limit: 1 }, view, PRINTER),
     ).split("\n");
-    const inspected = text(await answerInspectTool({ tool_name: name }, view, PRINTER));
+    const inspected = text(await answerInspectTool({ tool_name: name, format: "schema" }, view, PRINTER));
     expect(JSON.parse(inspected)).toMatchObject({ name: tool });
   });
 

@@ -42,14 +42,18 @@ export function viewOf(
   return new PlainCatalog(servers, { unlisted });
 }
 
-/** A catalog whose search finds the tools that hold the query, as it is, in any of their texts. */
+/** A catalog whose search finds the tools that hold the query, as it is, in any of their texts; poorly with "unheard of" before it. */
 class PlainCatalog extends ToolCatalog {
   override async search(query: string, options: { server?: string; limit: number }): Promise<FoundTools> {
     const tools = this.servers
       .filter(({ module }) => options.server === undefined || module === options.server)
       .flatMap((server): readonly Tool[] => server.tools)
-      .filter((tool) => JSON.stringify(tool).includes(query));
-    return { tools: tools.slice(0, options.limit), total: tools.length };
+      .filter((tool) => JSON.stringify(tool).includes(query.replace("unheard of ", "")));
+    return {
+      tools: tools.slice(0, options.limit),
+      total: tools.length,
+      fitsPoorly: query.includes("unheard of"),
+    };
   }
 }
 

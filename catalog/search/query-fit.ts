@@ -1,0 +1,45 @@
+import type { QueryWord } from "./query-terms.ts";
+
+/** Whoever names a need in so few words means each of them; in a longer text most words are circumstances. */
+const MAX_WORDS_OF_A_NEED = 4;
+/** The share of a need that one word which a tool has must be, when the tool has no other. */
+const MIN_SHARE = 0.45;
+/** How many of the best tools are looked at. */
+const LOOKED_AT = 3;
+
+interface Documents {
+  /** The documents that have a term. */
+  posting(term: string): Int32Array | undefined;
+  readonly documents: number;
+}
+
+/**
+ * Whether one of the best documents is about what a query says. It is not when it has none of the query's telling words, or
+ * when it has one word alone of a short query, and the words that it lacks are most of what was said: words count by how
+ * rare they are, and one that no document has like the rarest. In doubt it is.
+ */
+export function fitsQuery(
+  clauses: readonly (readonly QueryWord[])[],
+  best: readonly number[],
+  index: Documents,
+): boolean {
+  const count = new Set(clauses.flat().map(({ text }) => text)).size;
+  if (count === 0) return true;
+  return clauses.some((words) => {
+    const counted = words.map(({ terms }) => {
+      const postings = terms.flatMap((term) => index.posting(term) ?? []);
+      return { postings, rarity: rarityOf(Math.max(1, ...postings.map(({ length }) => length)), index) };
+    });
+    const all = counted.reduce((sum, { rarity }) => sum + rarity, 0);
+    return best.slice(0, LOOKED_AT).some((slot) => {
+      const has = counted.filter(({ postings }) => postings.some((slots) => slots.includes(slot)));
+      if (has.length === 0) return false;
+      const share = has.reduce((sum, { rarity }) => sum + rarity, 0) / all;
+      return has.length > 1 || count > MAX_WORDS_OF_A_NEED || share >= MIN_SHARE;
+    });
+  });
+}
+
+function rarityOf(having: number, { documents }: Documents): number {
+  return Math.log(1 + Math.max(0, documents - having + 0.5) / (having + 0.5));
+}
