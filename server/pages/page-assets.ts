@@ -3,8 +3,17 @@ import { join } from "node:path";
 import { packageDirectory } from "../../host/package.ts";
 import type { PageAssets } from "./page.ts";
 
-const STYLES = ["base.css", "layout.css", "text.css", "timeline.css", "calls.css", "plots.css", "print.css"];
-const SCRIPTS = ["calls.js", "timeline.js", "search.js"];
+const STYLES = [
+  "base.css",
+  "layout.css",
+  "text.css",
+  "timeline.css",
+  "calls.css",
+  "plots.css",
+  "tables.css",
+  "print.css",
+];
+const SCRIPTS = ["calls.js", "timeline.js", "search.js", "runs.js"];
 
 /** Reads the style and the script of pages from beside this module, in the sources or in the build. */
 export function readPageAssets(): PageAssets {

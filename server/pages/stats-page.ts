@@ -1,5 +1,5 @@
 import type { Stats } from "../../archive/reading/run-stats.ts";
-import { bucketDays, nameBucket } from "../../host/run-report/day-buckets.ts";
+import { nameBucket } from "../../host/run-report/day-buckets.ts";
 import {
   estimateTokens,
   formatBytes,
@@ -10,15 +10,25 @@ import {
 } from "../../host/run-report/quantities.ts";
 import { shortToolName } from "../../host/run-report/run-overview.ts";
 import { renderBarChart } from "./bar-chart.ts";
+import { barsOf, type CountedRuns, renderCountedRuns } from "./counted-runs.ts";
 import { html, type Markup } from "./markup.ts";
 import { type PageAssets, renderPage } from "./page.ts";
 import { renderSection, renderTile, renderTiles, renderTime } from "./page-parts.ts";
+import { renderSelection, renderTable } from "./page-table.ts";
 
-const MAX_BUCKETS = 92;
 const MAX_TOOLS = 500;
 
-/** Renders counts over many runs as a self-contained page. */
-export function renderStatsPage(stats: Stats, assets: PageAssets, nowMs: number): string {
+/**
+ * Renders counts over many runs as a self-contained page.
+ *
+ * @param counted the runs that are counted. The page lists them, and its counts lead to them.
+ */
+export function renderStatsPage(
+  stats: Stats,
+  assets: PageAssets,
+  nowMs: number,
+  counted: CountedRuns = { runs: [], byTool: new Map() },
+): string {
   const { total, days, failures, tools } = stats;
   const over = nameBucket({ from: days[0]?.day ?? "", to: days.at(-1)?.day ?? "" });
   return renderPage(
@@ -26,19 +36,24 @@ export function renderStatsPage(stats: Stats, assets: PageAssets, nowMs: number)
       title: `ptc runs · ${over}`,
       header: html`<p class="kind">ptc runs</p><h1>${formatCount(total.runs)} ${total.runs === 1 ? "run" : "runs"}</h1><p class="where"><span>${over}, days in UTC</span></p>`,
       main: html`
-${renderTotals(total)}
-${renderDays(stats)}
-${failures.length === 0 ? undefined : renderFailures(stats)}
-${tools.length === 0 ? undefined : renderTools(stats)}`,
+${renderTotals(total, counted)}
+${renderDays(stats, counted)}
+${failures.length === 0 ? undefined : renderFailures(stats, counted)}
+${tools.length === 0 ? undefined : renderTools(stats, counted)}
+${counted.runs.length === 0 ? undefined : renderCountedRuns(stats, counted)}`,
       footer: html`Made by ptc from its archive, ${renderTime(nowMs)}. Tokens are an estimate, at 4 bytes each. Replays are not counted: they call nothing.`,
     },
     assets,
   );
 }
 
-function renderTotals(total: Stats["total"]): Markup {
+function renderTotals(total: Stats["total"], counted: CountedRuns): Markup {
   return renderTiles([
-    renderTile("Failed", formatCount(total.failed), `${formatShare(total.failed, total.runs)} of the runs`),
+    renderTile(
+      "Failed",
+      renderSelection(selectionIn(counted, total.failed, "failed"), "failed", formatCount(total.failed)),
+      `${formatShare(total.failed, total.runs)} of the runs`,
+    ),
     renderTile(
       "Calls",
       formatCount(total.calls),
@@ -54,75 +69,97 @@ function renderTotals(total: Stats["total"]): Markup {
   ]);
 }
 
-function renderDays({ days }: Stats): Markup {
-  const buckets = bucketDays(days, MAX_BUCKETS);
-  const names = buckets.map(nameBucket);
+/** A selection of runs, where there are any and the page lists runs. */
+function selectionIn({ runs }: CountedRuns, count: number, selection: string): string | undefined {
+  return runs.length === 0 || count === 0 ? undefined : selection;
+}
+
+function renderDays(stats: Stats, counted: CountedRuns): Markup {
+  const { days } = stats;
+  const bars = barsOf(stats, counted);
+  const chart = (
+    title: string,
+    countOf: (bar: (typeof bars)[number]) => number,
+    show: (value: number) => string,
+    badOf: (bar: (typeof bars)[number]) => number = () => 0,
+  ) =>
+    renderBarChart(
+      title,
+      bars.map((bar) => ({ ...bar, value: countOf(bar), bad: badOf(bar) })),
+      show,
+    );
   const charts = [
-    renderBarChart(
+    chart(
       "Runs",
-      buckets.map(({ runs, failed }, index) => ({ name: names[index] ?? "", value: runs, bad: failed })),
-      (value) => formatCount(value),
-    ),
-    renderBarChart(
-      "Calls",
-      buckets.map(({ calls }, index) => ({ name: names[index] ?? "", value: calls })),
+      ({ runs }) => runs,
       formatCount,
+      ({ failed }) => failed,
     ),
-    renderBarChart(
-      "Time",
-      buckets.map(({ duration_ms }, index) => ({ name: names[index] ?? "", value: duration_ms })),
-      formatDuration,
-    ),
-    renderBarChart(
+    chart("Calls", ({ calls }) => calls, formatCount),
+    chart("Time", ({ duration_ms }) => duration_ms, formatDuration),
+    chart(
       "Kept out of context",
-      buckets.map(({ kept_bytes }, index) => ({ name: names[index] ?? "", value: kept_bytes })),
+      ({ kept_bytes }) => kept_bytes,
       (value) => `${formatBytes(value)}, about ${formatTokens(estimateTokens(value))} tokens`,
     ),
   ];
-  const rows = days
-    .toReversed()
-    .map(
-      (day) =>
-        html`<tr><th scope="row">${day.day}</th><td>${formatCount(day.runs)}</td><td>${formatCount(day.failed)}</td><td>${formatCount(day.calls)}</td><td>${formatDuration(day.duration_ms)}</td><td>${formatBytes(day.result_bytes)}</td><td>${formatBytes(day.kept_bytes)}</td><td>${formatTokens(estimateTokens(day.kept_bytes))}</td></tr>`,
-    );
+  const rows = days.toReversed().map((day) => ({
+    cells: [
+      renderSelection(selectionIn(counted, day.runs, `d${day.day}`), day.day, day.day),
+      formatCount(day.runs),
+      formatCount(day.failed),
+      formatCount(day.calls),
+      formatDuration(day.duration_ms),
+      formatBytes(day.result_bytes),
+      formatBytes(day.kept_bytes),
+      formatTokens(estimateTokens(day.kept_bytes)),
+    ],
+  }));
+  const columns = ["Day", "Runs", "Failed", "Calls", "Time", "Tools answered", "Kept out", "Tokens"];
   return renderSection(
     "days",
-    "Per day",
-    html`<div class="pair">${charts}</div>
-<details class="fold"><summary>As a table</summary><div class="table"><table><thead><tr><th scope="col">Day</th><th scope="col">Runs</th><th scope="col">Failed</th><th scope="col">Calls</th><th scope="col">Time</th><th scope="col">Tools answered</th><th scope="col">Kept out</th><th scope="col">Tokens</th></tr></thead><tbody>${rows}</tbody></table></div></details>`,
+    days.length === 1 && bars.length > 0 ? "Per hour" : "Per day",
+    html`${bars.length === 0 ? undefined : html`<div class="pair">${charts}</div>`}
+<details class="fold"${bars.length === 0 ? html` open` : undefined}><summary>As a table</summary>${renderTable(columns, rows)}</details>`,
   );
 }
 
-function renderFailures({ failures, total }: Stats): Markup {
+function renderFailures({ failures, total }: Stats, counted: CountedRuns): Markup {
   const most = Math.max(...failures.map(({ runs }) => runs));
-  const rows = failures.map(
-    ({ type, runs }) =>
-      html`<tr><th scope="row">${type}</th><td>${formatCount(runs)}</td><td>${formatShare(runs, total.runs)}</td>${meterCell(runs, most, "bad")}</tr>`,
-  );
-  return renderSection(
-    "failures",
-    "Failed runs",
-    html`<div class="table"><table><thead><tr><th scope="col">Type</th><th scope="col">Runs</th><th scope="col">Of all</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>`,
-  );
+  const rows = failures.map(({ type, runs }, index) => ({
+    cells: [
+      renderSelection(selectionIn(counted, runs, `f${index}`), type, type),
+      formatCount(runs),
+      formatShare(runs, total.runs),
+    ],
+    meter: meterCell(runs, most, "bad"),
+  }));
+  return renderSection("failures", "Failed runs", renderTable(["Type", "Runs", "Of all"], rows));
 }
 
-function renderTools({ tools }: Stats): Markup {
+function renderTools({ tools }: Stats, counted: CountedRuns): Markup {
   const most = Math.max(...tools.map(({ result_bytes }) => result_bytes));
-  const rows = tools
-    .slice(0, MAX_TOOLS)
-    .map(
-      (tool) =>
-        html`<tr><th scope="row">${shortToolName(tool.tool)}</th><td>${formatCount(tool.runs)}</td><td>${formatCount(tool.calls)}</td><td>${tool.failed_calls > 0 ? html`<span class="some">${formatCount(tool.failed_calls)}</span>` : "0"}</td><td>${formatDuration(tool.duration_ms)}</td><td>${formatBytes(tool.result_bytes)}</td><td>${formatTokens(estimateTokens(tool.result_bytes))}</td>${meterCell(tool.result_bytes, most)}</tr>`,
-    );
+  const rows = tools.slice(0, MAX_TOOLS).map((tool, index) => {
+    const name = shortToolName(tool.tool);
+    return {
+      cells: [
+        renderSelection(counted.byTool.has(tool.tool) ? `t${index}` : undefined, name, name),
+        formatCount(tool.runs),
+        formatCount(tool.calls),
+        tool.failed_calls > 0 ? html`<span class="some">${formatCount(tool.failed_calls)}</span>` : "0",
+        formatDuration(tool.duration_ms),
+        formatBytes(tool.result_bytes),
+        formatTokens(estimateTokens(tool.result_bytes)),
+      ],
+      meter: meterCell(tool.result_bytes, most),
+    };
+  });
   const more =
     tools.length > MAX_TOOLS
       ? html`<p class="cut">The ${MAX_TOOLS} most called of ${formatCount(tools.length)} tools.</p>`
       : undefined;
-  return renderSection(
-    "tools",
-    "Per tool",
-    html`${more}<div class="table"><table><thead><tr><th scope="col">Tool</th><th scope="col">Runs</th><th scope="col">Calls</th><th scope="col">Failed</th><th scope="col">Time</th><th scope="col">Answered</th><th scope="col">Tokens</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>`,
-  );
+  const columns = ["Tool", "Runs", "Calls", "Failed", "Time", "Answered", "Tokens"];
+  return renderSection("tools", "Per tool", html`${more}${renderTable(columns, rows)}`);
 }
 
 /** A table cell with a bar for the value's share of `most`. The number is in a cell beside it. */

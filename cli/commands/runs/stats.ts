@@ -1,7 +1,9 @@
+import type { ArchiveStore } from "../../../archive/archive-store.ts";
 import type { Stats } from "../../../archive/reading/run-stats.ts";
 import { jsonLine } from "../../../base/json/json-line.ts";
 import { countNoun } from "../../../base/text/count-noun.ts";
 import { estimateTokens } from "../../../host/run-report/quantities.ts";
+import type { CountedRuns } from "../../../server/pages/counted-runs.ts";
 import { readPageAssets } from "../../../server/pages/page-assets.ts";
 import { renderStatsPage } from "../../../server/pages/stats-page.ts";
 import { parseMoment } from "../../arguments/since.ts";
@@ -12,6 +14,11 @@ import { type Surroundings, write } from "../../surroundings.ts";
 import { terminalOf } from "../../terminal/terminal.ts";
 import { withArchive } from "./with-archive.ts";
 import { writePage } from "./write-page.ts";
+
+/** The most runs whose numbers a page knows one by one. */
+const MAX_LISTED = 10_000;
+/** The most called tools, which lead to their runs. */
+const MAX_LINKED_TOOLS = 40;
 
 interface StatsFlags {
   config?: string;
@@ -45,9 +52,10 @@ async function stats(flags: StatsFlags, surroundings: Surroundings): Promise<Exi
     const counted = await archive.stats(since);
     if (flags.json) await write(stdout, `${jsonLine(describe(counted))}\n`);
     else if (counted.runs === 0) await write(stderr, "ptc: no archived run matches\n");
-    else if (flags.html !== undefined)
-      await writePage(flags.html, renderStatsPage(counted, readPageAssets(), nowMs), surroundings);
-    else await write(stdout, renderStatsText(counted, terminalOf(stdout, env)));
+    else if (flags.html !== undefined) {
+      const runs = await countedRuns(archive, counted, since);
+      await writePage(flags.html, renderStatsPage(counted, readPageAssets(), nowMs, runs), surroundings);
+    } else await write(stdout, renderStatsText(counted, terminalOf(stdout, env)));
     if (counted.undated === 0) return EXIT.done;
     const runs = countNoun(counted.undated, "run");
     await write(
@@ -56,6 +64,22 @@ async function stats(flags: StatsFlags, surroundings: Surroundings): Promise<Exi
     );
     return EXIT.failed;
   });
+}
+
+/** The runs that the numbers count, without replays, for a page to list. */
+async function countedRuns(
+  archive: Pick<ArchiveStore, "list">,
+  { tools }: Stats,
+  since: { sinceMs?: number },
+): Promise<CountedRuns> {
+  const page = await archive.list({ ...since, limit: MAX_LISTED });
+  const runs = page.runs.filter(({ source }) => source !== "replay");
+  const byTool = new Map<string, ReadonlySet<string>>();
+  for (const { tool } of tools.slice(0, MAX_LINKED_TOOLS)) {
+    const called = await archive.list({ ...since, tool, limit: MAX_LISTED });
+    byTool.set(tool, new Set(called.runs.map(({ run_id }) => run_id)));
+  }
+  return { runs, byTool };
 }
 
 function describe(counted: Stats) {
