@@ -8,13 +8,16 @@ import * as z from "zod/mini";
 export const LAST_INSTANT_MS = 253_402_300_799_999;
 
 /** The longest duration of a run or a call: far more than a time limit, a slow server and a slow person together. */
-const LONGEST_MS = 366 * 24 * 60 * 60 * 1000;
+export const LONGEST_MS = 366 * 24 * 60 * 60 * 1000;
 
 /** Most calls of one run: as many as a configuration allows. */
 export const MAX_CALLS = 1_000_000;
 
-/** A count, or a size in bytes, of one call or of a whole run's redactions. `MAX_CALLS` of them are a safe integer. */
-export const Count = z.int().check(z.gte(0), z.lte(2 ** 32));
+/** The largest count, or size in bytes, of one call or of a whole run's redactions. `MAX_CALLS` of them are a safe integer. */
+export const MAX_COUNT = 2 ** 32;
+
+/** A count, or a size in bytes, of one call or of a whole run's redactions. */
+export const Count = z.int().check(z.gte(0), z.lte(MAX_COUNT));
 
 /** A sum of counts over the calls of one run. */
 export const Sum = z.int().check(z.gte(0), z.lte(Number.MAX_SAFE_INTEGER));
@@ -35,7 +38,7 @@ export function boundDuration(ms: number): number {
 
 /** The nearest valid count; 0 for what is no number. */
 export function boundCount(count: number): number {
-  return Number.isNaN(count) ? 0 : Math.min(Math.max(Math.round(count), 0), 2 ** 32);
+  return Number.isNaN(count) ? 0 : Math.min(Math.max(Math.round(count), 0), MAX_COUNT);
 }
 
 /** The nearest valid start of a run in milliseconds since 1970; 0 for what is no number. */

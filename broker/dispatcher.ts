@@ -222,7 +222,7 @@ function refuseApproval(name: string, { isUnasked }: Approval): CallOutcome {
   const why =
     isUnasked === true
       ? "nobody can be asked here; list it under approvals.allow in ptc.yaml to allow it"
-      : "did not get it";
+      : "was refused by the user";
   const refused = refuse(name, "denied", `'${name}' needs an approval and ${why}`);
   return refused.ok ? refused : { ...refused, error: { ...refused.error, type: "ApprovalDenied" } };
 }

@@ -89,7 +89,7 @@ export class ToolCatalog {
     const isMeant = (tool: Tool) =>
       module === undefined
         ? goesBy(tool, own)
-        : [tool.module, tool.server].includes(module) && [tool.name, tool.identifier].includes(own);
+        : [tool.module, tool.server].includes(module) && ownNames(tool).includes(own);
     const tools = [...this.#tools.values()];
     const alike = tools.filter((tool) => isMeant(tool) || visibleLine(tool.namespacedName) === name);
     return alike.length === 1 ? alike[0] : undefined;
@@ -118,6 +118,12 @@ export class ToolCatalog {
   }
 }
 
-function goesBy({ name, identifier, module, server }: Tool, called: string): boolean {
-  return [name, identifier].some((own) => [own, `${module}.${own}`, `${server}.${own}`].includes(called));
+function goesBy(tool: Tool, called: string): boolean {
+  const { module, server } = tool;
+  return ownNames(tool).some((own) => [own, `${module}.${own}`, `${server}.${own}`].includes(called));
+}
+
+/** What a tool is called within its server: its name, its function, and its name as code writes it. */
+function ownNames({ name, identifier }: Tool): string[] {
+  return [name, identifier, name.replace(/[^A-Za-z0-9_$]/g, "_")];
 }

@@ -20,15 +20,19 @@ export function unknownServer(name: string, { servers, unlisted }: ToolCatalog):
   return `there is no server '${shown}'; ${nearest === "" ? knownServers(servers) : nearest}`;
 }
 
-/** Why a catalog has no such tool: one line, which names the nearest ones. */
-export function unknownTool(name: string, catalog: ToolCatalog): string {
+/**
+ * Why a catalog has no such tool: one line, which names the nearest ones.
+ *
+ * @param search what finds tools, for whoever asked: the tool of a model, or the command of a person.
+ */
+export function unknownTool(name: string, catalog: ToolCatalog, search = "search_tools"): string {
   const shown = oneLine(name, MAX_TOOL_CHARS);
   if (catalog.isBlocked(name)) return `'${shown}' is blocked by the configuration of ptc`;
   const server = parseNamespacedName(name)?.module ?? name.split(".")[0] ?? "";
   const why = catalog.unlisted.get(serverModule(server));
   if (why !== undefined) return `there is no tool '${shown}' yet: ${oneLine(why, MAX_REASON_CHARS)}`;
   const nearest = askForNearest(name, catalog.names());
-  return `there is no tool '${shown}'; ${nearest === "" ? "find one with search_tools" : nearest}`;
+  return `there is no tool '${shown}'; ${nearest === "" ? `find one with ${search}` : nearest}`;
 }
 
 /** Which servers there are to choose from. */

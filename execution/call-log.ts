@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../base/clock.ts";
 import type { CallOutcome, RequestedCall } from "../broker/dispatcher.ts";
 import { parseNamespacedName } from "../protocol/tools/tool-name.ts";
+import type { UnansweredCall } from "./pending-calls.ts";
 
 /** One call of a program that has ended. */
 export interface ObservedCall {
@@ -73,6 +74,12 @@ export class CallLog {
     if (!signal.aborted && this.#open.delete(seq)) this.#note(call, outcome);
     if (this.#behind > MAX_BEHIND) await this.#noted;
     return outcome;
+  }
+
+  /** The calls without an answer so far, the oldest first. */
+  get pending(): UnansweredCall[] {
+    const now = this.#elapsedMs();
+    return [...this.#open.values()].map(({ tool, startedMs }) => ({ tool, pendingMs: now - startedMs }));
   }
 
   /** Notes every open call as unanswered. Resolves when observers are done. */

@@ -14,11 +14,12 @@ import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox/sandbox.t
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import type { CallObserver } from "./call-log.ts";
+import type { Verdict } from "./judge.ts";
 import { fail, type Outcome } from "./outcome.ts";
 import type { FailureReason } from "./prepare/failure-reason.ts";
 import type { Language, TypecheckMode } from "./prepare/language.ts";
 import type { ModuleSource } from "./prepare/module-source.ts";
-import { type Prepared, prepareProgram } from "./prepare/prepare-program.ts";
+import { adviseProgram, type Prepared, prepareProgram } from "./prepare/prepare-program.ts";
 import { UsedModules } from "./prepare/used-modules.ts";
 import { inputDigest, type Program } from "./program.ts";
 import type { RunRecorder } from "./record/run-recorder.ts";
@@ -76,6 +77,8 @@ export interface ExecutedProgram {
   typeWarning: string | undefined;
   /** Why the program's types could not be checked, although they were to be. */
   unchecked: string | undefined;
+  /** What to do about the program's failure, or about a value that was lost; one line each. It is no part of the envelope. */
+  advice: readonly string[];
   /** Resolves when the run is recorded, or with the reason why it is not. The answer does not wait for it. Never rejects. */
   recorded: Promise<string | undefined>;
   /** Resolves when the run's sandbox is removed. The envelope does not wait for it. Never rejects. */
@@ -191,6 +194,9 @@ async function execute(
     parts.redactor,
     limits.maxOutputBytes,
   );
+  const advice = prepared?.ok
+    ? await adviseOn(program, verdict, output.consoleText, outcome.advice, { ...parts, modules })
+    : [];
   const recorded = recording?.end({
     program,
     envelope,
@@ -214,9 +220,25 @@ async function execute(
     reasons: prepared?.ok === false && !faulted.aborted ? prepared.reasons : [],
     typeWarning: prepared?.ok ? prepared.warning : undefined,
     unchecked: prepared?.ok ? prepared.unchecked : undefined,
+    advice,
     recorded: recorded ?? Promise.resolve(undefined),
     cleared: runSandbox.clear(),
   };
+}
+
+/** What to do about how a program that ran has ended. Advice that cannot be had is no failure of the run. */
+async function adviseOn(
+  program: Program,
+  verdict: Verdict,
+  consoleText: string,
+  known: readonly string[] = [],
+  parts: Parameters<typeof adviseProgram>[2],
+): Promise<readonly string[]> {
+  if (known.length > 0) return known;
+  const ended = verdict.ok
+    ? { ok: true as const, consoleText, isEmpty: verdict.from === "console" && consoleText.trim() === "" }
+    : { ok: false as const, error: verdict.error };
+  return adviseProgram(program, ended, parts).catch(() => []);
 }
 
 /** Wraps the approver. While a person is asked, the program and its time limit are paused. Questions hold no secrets. */

@@ -8,6 +8,8 @@ export interface Outcome {
   verdict: Verdict;
   metrics?: Metrics;
   trace?: Trace | undefined;
+  /** What to do about the outcome, one line each. */
+  advice?: readonly string[];
 }
 
 /** The outcome of a run that failed before anything of it could be judged. */

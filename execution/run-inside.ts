@@ -10,6 +10,7 @@ import type { Sandbox } from "../sandbox/sandbox.ts";
 import { CallLog, type CallObserver } from "./call-log.ts";
 import { type Ending, judge } from "./judge.ts";
 import { fail, type Outcome } from "./outcome.ts";
+import { adviseOnTimeout } from "./pending-calls.ts";
 import type { OutputLimits, RunnerOutput } from "./runner-output.ts";
 import type { TimeLimit } from "./time-limit.ts";
 
@@ -62,6 +63,7 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
   const durationMs = clock.monotonicMs() - sentAt;
   // Calls that arrive while the sandbox dies are none of the program's any more.
   connection.finish();
+  const advice = ending.kind === "timeout" ? adviseOnTimeout(log.pending) : [];
   const logged = log.end();
   if (ending.kind !== "exited" && ending.kind !== "done") await sandbox.kill();
   connection.close();
@@ -76,6 +78,7 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
       tool_result_bytes: connection.metrics.toolResultBytes,
     },
     trace: connection.trace,
+    advice,
   };
 }
 

@@ -38,7 +38,7 @@ export interface Stats {
   days: DayStats[];
   /** Over all days. */
   total: Omit<DayStats, "day">;
-  /** Runs without a date, which are not counted. */
+  /** Runs without a date, or with other numbers that no run can have. They are not counted. */
   undated: number;
 }
 

@@ -17,7 +17,7 @@ export function describeProblem(subject: string, problem: SchemaProblem): string
   if ("unchecked" in problem) return `${subject} could not be checked: ${problem.unchecked}`;
   const { place, message } = problem;
   const text = cutText(visibleLine(cutText(`${place} ${message}`, MAX_CHARS)), MAX_CHARS);
-  return `${subject}${place === "" ? " " : ""}${text}`;
+  return `${subject}${text}`;
 }
 
 /** The beginning of a text, marked as cut where there was more. */

@@ -34,7 +34,7 @@ async function inspect(
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
   const catalog = (await loadProgramTools(configuration)).callableFor(LOCAL_USER);
   const tool = catalog.find(name);
-  if (tool === undefined) throw new UsageError(unknownTool(name, catalog));
+  if (tool === undefined) throw new UsageError(unknownTool(name, catalog, "`ptc search`"));
   if (flags.json) {
     await write(stdout, `${jsonLine(await describeForPrograms(tool, PRINTER))}\n`);
     return EXIT.done;

@@ -83,7 +83,7 @@ async function run(file: string, flags: RunFlags, surroundings: Surroundings): P
     onCall: (call) => calls.note(call),
     signal: cancel.signal,
   });
-  const { envelope, typeWarning, recorded, cleared } = executed;
+  const { envelope, typeWarning, advice, recorded, cleared } = executed;
   console.end();
   if (typeWarning !== undefined) {
     console.tell("ptc: type warnings:");
@@ -96,6 +96,7 @@ async function run(file: string, flags: RunFlags, surroundings: Surroundings): P
     flags,
     surroundings,
   );
+  for (const line of advice) console.tell(`ptc: ${oneLine(line)}`);
   const unrecorded = await recorded;
   if (unrecorded !== undefined) onWarning(unrecorded);
   await Promise.all([cleared, host.close()]);

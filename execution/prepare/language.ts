@@ -1,3 +1,4 @@
+import type { Failure } from "../../protocol/failure.ts";
 import type { Program } from "../program.ts";
 import type { FailureReason } from "./failure-reason.ts";
 import type { ModuleSource } from "./module-source.ts";
@@ -32,10 +33,21 @@ export type Preparation =
       reasons: readonly FailureReason[];
     };
 
+/** How a program ended that ran. */
+export type EndedProgram =
+  | { ok: false; error: Failure }
+  /** `isEmpty` when neither a result nor a console line came of it. */
+  | { ok: true; consoleText: string; isEmpty: boolean };
+
 /** A language that programs are written in. */
 export interface Language extends LanguageFacts {
   /** Bundles and checks a program. Reads nothing of the host but `modules`. */
   prepare(program: Program, modules: ModuleSource, mode: TypecheckMode): Promise<Preparation>;
+  /**
+   * What to do about a program that ran: about its failure, or about a value that was lost although it succeeded. One line
+   * each, which may quote the program and hold secrets. Never rejects.
+   */
+  advise(program: Program, ended: EndedProgram, modules: ModuleSource): Promise<string[]>;
   /** Starts in advance what the first program would otherwise wait for. Never rejects. */
   warm(): Promise<void>;
   /** Ends the processes of the language, even while they work. Never rejects. */

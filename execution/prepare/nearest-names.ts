@@ -2,6 +2,9 @@ const MAX_NAMES = 3;
 const MIN_SCORE = 0.6;
 /** Candidates whose score is lower than the best by more than this are left out. */
 const SPREAD = 0.15;
+/** What a word that begins another counts, where the same word counts 1. */
+const BEGINNING = 0.9;
+const MIN_BEGINNING_CHARS = 3;
 
 /**
  * The candidates that a misspelled name in code most likely means, best first. At most three, and none when none is close.
@@ -40,9 +43,18 @@ function wordsOf(name: string): Set<string> {
   return new Set(words?.map((word) => word.replace(/s$/, "")));
 }
 
+function isBeginning(short: string, long: string): boolean {
+  return short.length >= MIN_BEGINNING_CHARS && long.startsWith(short);
+}
+
+/** How many words two names share. A word that begins another, such as `dir` of `directory`, counts almost as much. */
 function sharedWords(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
   let shared = 0;
-  for (const word of a) if (b.has(word)) shared++;
+  for (const word of a) {
+    if (b.has(word)) shared++;
+    else if ([...b].some((other) => isBeginning(word, other) || isBeginning(other, word)))
+      shared += BEGINNING;
+  }
   return (2 * shared) / (a.size + b.size || 1);
 }
 

@@ -2,7 +2,7 @@ import { buildFailure, type Failure } from "../../protocol/failure.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import type { Program } from "../program.ts";
 import type { FailureReason } from "./failure-reason.ts";
-import { findLanguage, type Language, type TypecheckMode } from "./language.ts";
+import { type EndedProgram, findLanguage, type Language, type TypecheckMode } from "./language.ts";
 import type { ModuleSource } from "./module-source.ts";
 import { withoutFences } from "./without-fences.ts";
 
@@ -15,6 +15,17 @@ interface PreparationParts {
   languages: readonly Language[];
   modules: ModuleSource;
   redactor: Redactor;
+}
+
+/** What to do about a program that ran, in terms of its language, redacted. Never rejects. */
+export async function adviseProgram(
+  program: Program,
+  ended: EndedProgram,
+  { languages, modules, redactor }: PreparationParts,
+): Promise<string[]> {
+  const read = { ...program, code: withoutFences(program.code) };
+  const advice = (await findLanguage(languages, program.language)?.advise(read, ended, modules)) ?? [];
+  return advice.map((line) => redactor.redactText(line).value);
 }
 
 /** Prepares a program in its language. Messages and reasons are redacted. */

@@ -160,7 +160,9 @@ function closedResolver(program: Program, source: ModuleSource): Plugin {
 }
 
 function refuseImport(path: string, { code }: Program, source: ModuleSource) {
-  const known = `a program can import Node's built-in modules and ${listServers(source)}`;
+  const isFile = /^\.{0,2}\//.test(path);
+  const none = isFile ? "a program is one file" : "there are no packages in the sandbox";
+  const known = `${none}; a program can import Node's built-in modules and ${listServers(source)}`;
   const advice = adviseGlobals(namesImportedFrom(path, code));
   const text = `'${path}' cannot be imported: ${advice === undefined ? known : `${advice}; ${known}`}`;
   return failWith(text, { code: "unknown_import", path });

@@ -1,4 +1,5 @@
 import type { Language } from "../prepare/language.ts";
+import { adviseOnFailure } from "./advice/advise-failure.ts";
 import { prepareTypeScript } from "./prepare-typescript.ts";
 import { createTypeChecker, type TypeCheckerOptions } from "./type-check/type-check.ts";
 import { TYPESCRIPT_FACTS } from "./typescript-facts.ts";
@@ -9,6 +10,11 @@ export function createTypeScript(options: TypeCheckerOptions): Language {
   return {
     ...TYPESCRIPT_FACTS,
     prepare: (program, modules, mode) => prepareTypeScript(program, modules, typeChecker, mode),
+    advise: async (program, ended, modules) => {
+      if (ended.ok)
+        return (await import("./advice/advise-success.ts")).adviseOnSuccess(program, ended, modules);
+      return adviseOnFailure(ended.error, program, modules).catch(() => []);
+    },
     warm: () => typeChecker.warm(),
     close: () => typeChecker.close(),
   };

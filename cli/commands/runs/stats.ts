@@ -60,7 +60,7 @@ async function stats(flags: StatsFlags, surroundings: Surroundings): Promise<Exi
     const runs = countNoun(counted.undated, "run");
     await write(
       stderr,
-      `ptc: ${runs} left out that started at no date; \`ptc runs verify\` names what is damaged\n`,
+      `ptc: ${runs} left out whose date, counts or sizes no run can have; \`ptc runs verify\` names what is damaged\n`,
     );
     return EXIT.failed;
   });

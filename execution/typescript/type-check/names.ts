@@ -1,6 +1,8 @@
 import type { DeclaredTool } from "../../../codegen/generated-module.ts";
 import { isWritableName } from "../../../protocol/tools/tool-alias.ts";
+import type { ModuleSource } from "../../prepare/module-source.ts";
 import { didYouMean, nearestNames } from "../../prepare/nearest-names.ts";
+import { adviseUndefined } from "../advice/undefined-names.ts";
 import { explainAmbiguous } from "../mentioned-tools.ts";
 import {
   type Diagnostic,
@@ -12,14 +14,21 @@ import {
 import { explainUnavailable } from "../unavailable-tools.ts";
 import type { GeneratedTypes } from "./generated-types.ts";
 
+const OWN_TOOLS: ReadonlySet<string> = new Set([
+  "execute_program",
+  "search_tools",
+  "inspect_tool",
+  "list_callable_tools",
+]);
+
 /** Says that a name is not defined, unless that is harmless: in a type, after `typeof`, or defined at run time. */
-export function judgeName(
+export async function judgeName(
   diagnostic: Diagnostic,
   node: Node,
   file: SourceFile,
   generated: GeneratedTypes,
-  modules: readonly string[],
-): string | undefined {
+  source: ModuleSource,
+): Promise<string | undefined> {
   const [, name, suggestion] =
     /^(?:Cannot find name|No value exists in scope for the shorthand property) '(.+?)'(?:\. Did you mean '(.+?)'\?)?/.exec(
       diagnostic.text,
@@ -32,8 +41,10 @@ export function judgeName(
     const callable = generated.names.callable(misread);
     return `'${misread.namespacedName}' is no name that code can have; write ${callable}(...)`;
   }
-  if (name.startsWith("mcp__")) return explainUnknownTool(name, generated, modules);
-  return `'${name}' is not defined${didYouMean(suggestion === undefined ? [] : [suggestion])}`;
+  if (name.startsWith("mcp__")) return explainUnknownTool(name, generated, source.modules());
+  if (suggestion !== undefined) return `'${name}' is not defined${didYouMean([suggestion])}`;
+  const advice = await adviseUndefined(name, file.text, source);
+  return `'${name}' is not defined${advice === undefined ? "" : `; ${advice}`}`;
 }
 
 function explainUnknownTool(
@@ -45,6 +56,8 @@ function explainUnknownTool(
   const [first, another] = meant;
   if (another !== undefined) return explainAmbiguous(name, meant, names);
   if (first !== undefined) return explainUnavailable(first);
+  if (OWN_TOOLS.has(name.replace(/^mcp__.*__/, "")))
+    return `there is no tool '${name}': the tools of ptc itself cannot be called by a program`;
   const callable = tools.filter(({ isAvailable }) => isAvailable).map((tool) => names.callable(tool));
   const nearest = nearestNames(name, callable);
   if (nearest.length > 0) return `there is no tool '${name}'${didYouMean(nearest)}`;

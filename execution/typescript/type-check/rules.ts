@@ -1,4 +1,5 @@
 import type { DeclaredTool } from "../../../codegen/generated-module.ts";
+import type { ModuleSource } from "../../prepare/module-source.ts";
 import { type Checker, type Diagnostic, type Node, nodeAt, type SourceFile } from "../typescript-api.ts";
 import { judgeArgument, judgeCount } from "./arguments.ts";
 import type { GeneratedTypes } from "./generated-types.ts";
@@ -20,8 +21,8 @@ export interface RuleContext {
   checker: Checker;
   file: SourceFile;
   generated: GeneratedTypes;
-  /** Server modules that exist. */
-  modules: readonly string[];
+  /** The modules of all servers. */
+  modules: ModuleSource;
 }
 
 /** Codes of TypeScript's diagnostics that may stop a program. Diagnostics with other codes are ignored. */

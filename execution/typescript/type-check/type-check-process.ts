@@ -81,7 +81,7 @@ export class TypeCheckProcess {
       opened.program.getSemanticDiagnostics(PROGRAM_PATH),
     ]);
     if (syntax.length > 0 || semantics.length === 0) return undefined;
-    return this.#judge(program, opened, semantics, [...seen.values()], modules.modules());
+    return this.#judge(program, opened, semantics, [...seen.values()], modules);
   }
 
   async #judge(
@@ -89,7 +89,7 @@ export class TypeCheckProcess {
     { program: checked, checker }: OpenedProgram,
     diagnostics: Awaited<ReturnType<OpenedProgram["program"]["getSemanticDiagnostics"]>>,
     seen: readonly GeneratedModule[],
-    modules: readonly string[],
+    modules: ModuleSource,
   ): Promise<Mistakes | undefined> {
     const file = await checked.getSourceFile(PROGRAM_PATH);
     if (file === undefined) throw new Error("TypeScript lost the program");

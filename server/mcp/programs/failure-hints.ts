@@ -19,7 +19,7 @@ const UNDEFINED_TOOL = /(mcp__\w+) is not defined/;
  * reasons say why. If it ran, its failure's message is text of the program's own; it shows which failed call caused it.
  */
 export async function hintsFor(
-  { envelope: { result }, reasons }: Pick<ExecutedProgram, "envelope" | "reasons">,
+  { envelope: { result }, reasons, advice }: Pick<ExecutedProgram, "envelope" | "reasons" | "advice">,
   calls: readonly ObservedCall[],
   catalog: ToolCatalog,
   printer: ToolPrinter,
@@ -29,7 +29,12 @@ export async function hintsFor(
   const hints = new Set<string>();
   const wrong = new Set<string>();
   for (const { tool, outcome } of calls) {
-    if (outcome.decision === "unavailable" && catalog.find(tool) === undefined && message.includes(tool))
+    if (
+      outcome.decision === "unavailable" &&
+      catalog.find(tool) === undefined &&
+      message.includes(tool) &&
+      (advice.length === 0 || catalog.isBlocked(tool))
+    )
       hints.add(sentence(unknownTool(tool, catalog)));
     if (outcome.decision === "invalid" && message.includes(tool)) wrong.add(tool);
     if (outcome.decision === "drifted") hints.add(DRIFTED);

@@ -1,5 +1,5 @@
 import { jsonLine } from "../../../base/json/json-line.ts";
-import { visibleLines } from "../../../base/text/visible-text.ts";
+import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
 import type { ExecutedProgram } from "../../../execution/execute-program.ts";
 import type { Failure } from "../../../protocol/failure.ts";
@@ -24,10 +24,20 @@ export function buildProgramReply(
     ? renderSuccess(executed, envelope.result.data)
     : renderFailure(executed, envelope.result.error, calls, context);
   return {
-    content: [{ type: "text", text }],
+    content: [{ type: "text", text }, ...adviceOn(executed)],
     ...(envelope.result.ok ? {} : { isError: true as const }),
     _meta: { "ptc/envelope": envelope },
   };
+}
+
+/** Advice on a value that was lost, apart from the text: that text is what the program said, to the letter. */
+function adviceOn({ envelope, advice }: ExecutedProgram): { type: "text"; text: string }[] {
+  if (!envelope.result.ok || advice.length === 0) return [];
+  return [{ type: "text", text: sentences(advice).join("\n") }];
+}
+
+function sentences(advice: readonly string[]): string[] {
+  return advice.map((line) => line.charAt(0).toUpperCase() + visibleLine(line).slice(1));
 }
 
 function renderSuccess(
@@ -46,13 +56,14 @@ function renderSuccess(
 }
 
 function renderFailure(
-  { consoleText, stderrText, typeWarning }: ExecutedProgram,
+  { consoleText, stderrText, typeWarning, advice }: ExecutedProgram,
   error: Failure,
   calls: readonly ObservedCall[],
   { isReadOnly, hints }: { isReadOnly: (tool: string) => boolean; hints: readonly string[] },
 ): string {
   const parts = [`${FAILED}\n${headline(error)}`];
-  if (hints.length > 0) parts.push(hints.join("\n"));
+  const toDo = [...sentences(advice), ...hints];
+  if (toDo.length > 0) parts.push(toDo.join("\n"));
   if (typeWarning !== undefined) parts.push(`Type warnings:\n${typeWarning}`);
   if (consoleText.trim() !== "") {
     const shown =

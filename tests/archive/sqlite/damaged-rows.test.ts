@@ -74,6 +74,14 @@ describe("a row that ptc did not write takes no other run with it", () => {
     const stats = readStats(db);
     expect(stats.runs + stats.undated).toBe(3);
     expect(JSON.stringify(stats)).not.toContain("null");
+    const { result_bytes, kept_bytes, duration_ms } = stats.total;
+    for (const most of [
+      result_bytes,
+      kept_bytes,
+      duration_ms,
+      ...stats.tools.map((tool) => tool.result_bytes),
+    ])
+      expect(most).toBeLessThan(1e9);
     expect(verifyArchive(db).problems.join("\n")).toContain(bad);
 
     const file = `${path}.ptc`;

@@ -4,7 +4,7 @@ import { describeProblem, type SchemaProblem } from "../../../broker/schemas/sch
 it.each<[SchemaProblem, string]>([
   [{ place: ".limit", message: "must be number, not true" }, "arguments.limit must be number, not true"],
   [{ place: "[0].a", message: "is missing" }, "arguments[0].a is missing"],
-  [{ place: "", message: "must be object, not 1" }, "arguments  must be object, not 1"],
+  [{ place: "", message: "must be object, not 1" }, "arguments must be object, not 1"],
   [{ place: ".a\nb", message: "is \u202e odd" }, "arguments.a\\u{a}b is \\u{202e} odd"],
   [{ unchecked: "it is too large" }, "arguments could not be checked: it is too large"],
 ])("%j is told with what the value is called", (problem, text) => {

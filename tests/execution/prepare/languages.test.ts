@@ -26,6 +26,7 @@ const CAPITALS: Language = {
   suffixes: { ".up": "capitals" },
   unnamed: { language: "capitals", fileName: "program.up" },
   runner: "megaphone",
+  advise: async () => [],
   async prepare({ code }, modules, mode): Promise<Preparation> {
     if (/\d/.test(code))
       return { ok: false, type: "BundleError", message: `digits have no capitals: ${code}`, reasons: [] };

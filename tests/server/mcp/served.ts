@@ -90,6 +90,7 @@ export function executed(
     resultFrom: "type" in result ? undefined : "result",
     typeWarning: undefined,
     unchecked: undefined,
+    advice: [],
     recorded: Promise.resolve(undefined),
     cleared: Promise.resolve(),
     ...rest,

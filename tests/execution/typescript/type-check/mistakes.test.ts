@@ -188,6 +188,32 @@ const WRONG: readonly Mistake[] = [
     ["4:45: 'titel' is not a property of createIssue's argument; did you mean 'title'?"],
   ],
   [
+    "a function without its import",
+    "await mcp__github__whoami({}); await listDirectory({ path: '.' });",
+    [
+      `1:38: 'listDirectory' is not defined; write import { listDirectory } from "./servers/filesystem/index.js"`,
+    ],
+  ],
+  [
+    "a function by the beginning of its name",
+    `import * as files from "./servers/filesystem/index.js";\nfiles.listDir({ path: "." });`,
+    ["2:7: servers/filesystem has no function 'listDir'; did you mean 'listDirectory'?"],
+  ],
+  [
+    "a tool of ptc itself",
+    'await mcp__ptc__execute_program({ code: "" });',
+    [
+      "1:7: there is no tool 'mcp__ptc__execute_program': the tools of ptc itself cannot be called by a program",
+    ],
+  ],
+  [
+    "CommonJS",
+    "await mcp__github__whoami({}); module.exports = 1;",
+    [
+      "1:32: 'module' is not defined; a program is an ES module and exports nothing: write `globalThis.result = ...`",
+    ],
+  ],
+  [
     "a mistake beside an unused promise",
     `${GITHUB}github.whoami().items;`,
     ["2:17: 'items' is not a property of a promise; await it first"],

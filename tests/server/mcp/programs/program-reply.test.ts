@@ -34,6 +34,33 @@ function failedCall(
   return call(tool, { outcome: raw === undefined ? outcome : { ...outcome, raw } });
 }
 
+describe("advice", () => {
+  const advice = ["write globalThis.result = files"];
+
+  it("on a value that was lost stands apart from the text, which is what the table of replies has", () => {
+    const { content } = buildProgramReply(
+      executed({ data: "" }, { resultFrom: "console", advice }),
+      NO_CALLS,
+      CONTEXT,
+    );
+    expect(content).toEqual([
+      { type: "text", text: "[Script executed successfully]\n(no output)" },
+      { type: "text", text: "Write globalThis.result = files" },
+    ]);
+  });
+
+  it("on a failure follows it, before the hints", () => {
+    const failure = buildFailure("Timeout", "Execution exceeded 2s limit");
+    const reply = buildProgramReply(executed(failure, { advice: ["a call was pending: x"] }), NO_CALLS, {
+      ...CONTEXT,
+      hints: ["A hint"],
+    });
+    expect(textOf(reply)).toBe(
+      "[Script execution failed]\nTimeoutError: Execution exceeded 2s limit\n\nA call was pending: x\nA hint",
+    );
+  });
+});
+
 describe("the reply to a program that ran", () => {
   it.each([
     ["printed", { data: "hi" }, { consoleText: "hi\n", resultFrom: "console" as const }, "hi"],

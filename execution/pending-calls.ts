@@ -1,0 +1,26 @@
+import { oneLine } from "../base/text/one-line.ts";
+
+const MAX_NAMED = 5;
+
+/** A call that was not answered when the time was up. */
+export interface UnansweredCall {
+  tool: string;
+  /** Milliseconds since the call began. */
+  pendingMs: number;
+}
+
+/** What a program was waiting for when its time was up, and how it gets more time, one line each. */
+export function adviseOnTimeout(pending: readonly UnansweredCall[]): string[] {
+  const named = pending
+    .slice(0, MAX_NAMED)
+    .map(({ tool, pendingMs }) => `${oneLine(tool, 160)} (for ${(pendingMs / 1_000).toFixed(1)} s)`);
+  if (pending.length > named.length) named.push(`${pending.length - named.length} more`);
+  const was =
+    named.length === 0
+      ? "no call was pending: the program itself was at work, or waited for a timer"
+      : `${pending.length === 1 ? "a call was" : "calls were"} pending: ${named.join(", ")}`;
+  return [
+    was,
+    "more time: `timeout_seconds` of execute_program, `--timeout` of `ptc run`, or `execution.timeout_seconds` in ptc.yaml",
+  ];
+}

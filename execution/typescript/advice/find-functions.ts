@@ -1,0 +1,43 @@
+import type { DeclaredTool } from "../../../codegen/generated-module.ts";
+import { parseNamespacedName } from "../../../protocol/tools/tool-name.ts";
+import type { ModuleSource } from "../../prepare/module-source.ts";
+import { nearestNames } from "../../prepare/nearest-names.ts";
+
+const MAX_MODULES = 500;
+const MAX_FOUND = 3;
+
+/** The functions that a name without an import most likely means. */
+export interface MeantFunctions {
+  /** Whether the name is theirs, and not only like theirs. */
+  isExact: boolean;
+  functions: readonly DeclaredTool[];
+}
+
+/**
+ * Looks in all modules for functions of a name, or for those whose names are nearest. The modules that have them count as
+ * used by the program, so that a replay finds the same in the record.
+ */
+export async function findFunctions(name: string, source: ModuleSource): Promise<MeantFunctions> {
+  const modules = source.modules().slice(0, MAX_MODULES);
+  const peeked = await Promise.all(
+    modules.map((module) => (source.peek ?? source.load).call(source, module)),
+  );
+  const tools = peeked.flatMap((module) => module?.tools.filter(({ isAvailable }) => isAvailable) ?? []);
+  const exact = tools.filter((tool) => tool.identifier === name || ownName(tool) === name);
+  const near = new Set(
+    exact.length > 0
+      ? []
+      : nearestNames(
+          name,
+          tools.map(({ identifier }) => identifier),
+        ),
+  );
+  const found = exact.length > 0 ? exact : tools.filter(({ identifier }) => near.has(identifier));
+  const meant = found.slice(0, MAX_FOUND);
+  await Promise.all([...new Set(meant.map(({ module }) => module))].map((module) => source.load(module)));
+  return { isExact: exact.length > 0, functions: meant };
+}
+
+function ownName({ namespacedName }: DeclaredTool): string | undefined {
+  return parseNamespacedName(namespacedName)?.tool;
+}
