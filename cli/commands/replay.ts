@@ -157,8 +157,9 @@ async function replayOne(
       stderr,
       `ptc: ${style("green", "same")}: ${countNoun(envelope.result.metrics.tool_calls, "call")}, ${envelope.output_digest}\n`,
     );
-  if (edited !== undefined) return envelope.result.ok ? EXIT.done : EXIT.failed;
-  return outcomeCode(replayed);
+  if (edited === undefined) return outcomeCode(replayed);
+  for (const line of replayed.advice) await write(stderr, `ptc: ${oneLine(line)}\n`);
+  return envelope.result.ok ? EXIT.done : EXIT.failed;
 }
 
 function collect(value: string, previous: string[]): string[] {

@@ -1,7 +1,7 @@
 import { LAST_INSTANT_MS, LONGEST_MS, MAX_CALLS, MAX_COUNT } from "../../bounds.ts";
 
 /** SQL condition that the start in a row of `runs` or `run_tools` is a valid date. */
-export const HAS_DATE = `started_at BETWEEN 0 AND ${LAST_INSTANT_MS}`;
+const HAS_DATE = `started_at BETWEEN 0 AND ${LAST_INSTANT_MS}`;
 
 /** What the numbers of a row about some calls can be: no more bytes than the calls can have returned. */
 const HAS_SOUND_CALLS = `calls BETWEEN 0 AND ${MAX_CALLS} AND failed_calls BETWEEN 0 AND calls AND result_bytes BETWEEN 0 AND calls * ${MAX_COUNT}`;
