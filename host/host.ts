@@ -8,9 +8,10 @@ import type { OpenEngine } from "../sandbox/sandbox-engine.ts";
 import { Redactor } from "../secrets/redaction.ts";
 import type { CredentialSource } from "../upstream/credentials.ts";
 import type { FollowedListings, LiveToolServers } from "../upstream/live-tool-servers.ts";
-import type { PoolOptions, UpstreamPool } from "../upstream/pool/upstream-pool.ts";
+import type { PoolOptions } from "../upstream/pool/upstream-pool.ts";
 import type { Composition } from "./composition/composition.ts";
 import type { Execution, ExecutionOptions } from "./composition/execution.ts";
+import type { ReconfigurablePool } from "./composition/upstreams.ts";
 import type { Configuration } from "./configuration/configuration.ts";
 import { buildAuthorizer } from "./configured-policy.ts";
 import type { EnvironmentVariables } from "./environment-variables.ts";
@@ -58,7 +59,7 @@ export interface HostOptions extends PoolOptions {
  * needed.
  */
 export class Host {
-  readonly configuration: Configuration;
+  #configuration: Configuration;
   /** The events of this host's runs. */
   readonly runs = new RunFeed();
   readonly #options: HostOptions;
@@ -68,17 +69,32 @@ export class Host {
   /** The only redactor of this host, so that a secret added to it is redacted everywhere. */
   readonly #redactor: Redactor;
   #own: OwnProcess | undefined;
-  #pool: Promise<UpstreamPool> | undefined;
+  #pool: Promise<ReconfigurablePool> | undefined;
   #execution: Promise<Execution> | undefined;
 
   /** @param load is called when servers or programs are first needed. */
   constructor(options: HostOptions, load: () => Promise<Composition>) {
-    this.configuration = options.configuration;
+    this.#configuration = options.configuration;
     this.#options = options;
     this.#load = load;
     this.#redactor = new Redactor(options.configuration.secrets, options.configuration.credentials);
     this.#authorizer = options.authorizer ?? buildAuthorizer(options.configuration);
     this.#catalog = options.catalog ?? readOnce(options.configuration, this.#authorizer);
+  }
+
+  get configuration(): Configuration {
+    return this.#configuration;
+  }
+
+  /**
+   * Takes another configuration into use: for later programs, and for later calls of those that run. Its archive is not
+   * looked at, and who may call what is decided by the `authorizer` of before.
+   */
+  async reconfigure(next: Configuration): Promise<void> {
+    this.#configuration = next;
+    this.#redactor.learn(next.secrets, next.credentials);
+    (await this.#pool?.catch(() => undefined))?.reconfigure(next);
+    (await this.#execution?.catch(() => undefined))?.reconfigure(next);
   }
 
   /** The tools as they are known now. @throws CatalogError when what was generated cannot be read, or was edited. */
@@ -88,7 +104,7 @@ export class Host {
 
   /** The servers as one principal uses them. @throws SandboxError when this process can have no place on disk. */
   async servers(principal: string): Promise<ConfiguredServers> {
-    const pool = await this.#upstreams();
+    const { pool } = await this.#upstreams();
     return { get: (name) => pool.get(principal, name) };
   }
 
@@ -123,7 +139,7 @@ export class Host {
     const pool = await this.#pool?.catch(() => undefined);
     const { kept, ended } = execution?.end() ?? {};
     const late = patienceMs === undefined ? [] : [delay(patienceMs, undefined, { ref: false })];
-    await Promise.race([Promise.all([pool?.close(), ended]), ...late]);
+    await Promise.race([Promise.all([pool?.pool.close(), ended]), ...late]);
     await kept;
     this.#own?.state.groups.kill();
     this.#own?.state.remove();
@@ -134,7 +150,7 @@ export class Host {
     return this.#own;
   }
 
-  #upstreams(): Promise<UpstreamPool> {
+  #upstreams(): Promise<ReconfigurablePool> {
     this.#pool ??= this.#load().then(({ composeUpstreams }) =>
       composeUpstreams(this.configuration, this.#openProcess().state.groups, {
         ...this.#options,
@@ -152,7 +168,7 @@ export class Host {
   async #compose(): Promise<Execution> {
     const { onServers } = this.#options;
     const { composeExecution } = await this.#load();
-    const pool = await this.#upstreams();
+    const { pool } = await this.#upstreams();
     const execution = composeExecution(this.configuration, {
       ...this.#options,
       authorizer: this.#authorizer,

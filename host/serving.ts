@@ -1,9 +1,13 @@
+import type { Authorizer } from "../broker/policy/authorizer.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
+import type { FollowedConfiguration } from "./configuration/follow.ts";
 import { describeOffServers } from "./configuration/off-servers.ts";
 import { buildAuthorizer, refuseUnmatchedPatterns } from "./configured-policy.ts";
 import { refuseBrokenWalls } from "./doctor/open-known-walls.ts";
 import { Host, type HostOptions } from "./host.ts";
 import type { ProgramRunner } from "./program-runner.ts";
+import type { LiveCatalog } from "./tools/live-catalog.ts";
+import { buildProgramTools } from "./tools/program-tools.ts";
 import { ServedCatalog } from "./tools/served-catalog.ts";
 
 /** A server that has not been called for this long is ended. The next call starts it again. */
@@ -16,12 +20,14 @@ export interface ServingOptions
   > {
   /** What servers list to this principal is what modules are made of. */
   principal: string;
+  /** Where `configuration` is from, when its edits are to be taken in while ptc serves. */
+  following?: Pick<FollowedConfiguration, "refresh" | "use"> | undefined;
 }
 
-/** A host whose catalog follows what the servers list. */
+/** A host whose catalog follows what the servers list, and which follows its configuration. */
 export interface Serving {
   host: Host;
-  catalog: ServedCatalog;
+  catalog: LiveCatalog;
   runner: ProgramRunner;
 }
 
@@ -29,12 +35,25 @@ export interface Serving {
  * Opens a host that runs many programs, with sandboxes started in advance. The parts that run programs are loaded with the
  * first program, or by `warm`. Servers that were never listed are listed then.
  *
+ * An edit of the configuration that cannot be used changes nothing. After any other, programs that begin have all of it.
+ * Programs that run keep their limits, modules and data; each of their calls is decided by the lists that are in force, and
+ * goes to the servers that are configured by then. Servers that are as they were go on.
+ *
  * @throws SandboxError `wall_broken`, CatalogError, ConfigurationError
  */
-export async function openServing({ principal, ...seams }: ServingOptions): Promise<Serving> {
+export async function openServing({ principal, following, ...seams }: ServingOptions): Promise<Serving> {
   const { configuration, env, onWarning } = seams;
   await refuseBrokenWalls(configuration, env, seams.engine);
-  const authorizer = seams.authorizer ?? buildAuthorizer(configuration);
+  let policy = seams.authorizer ?? buildAuthorizer(configuration);
+  const refresh = async () => following?.refresh();
+  const authorizer: Authorizer = {
+    async authorize(...call) {
+      // What was forbidden a moment ago is forbidden to the next call, also of a program that runs.
+      await refresh();
+      return policy.authorize(...call);
+    },
+    isVisible: (viewer, tool) => policy.isVisible(viewer, tool),
+  };
   const catalog = new ServedCatalog({ configuration, authorizer, onWarning });
   refuseUnmatchedPatterns(configuration, (await catalog.currentTools()).all);
   for (const warning of describeOffServers(configuration)) onWarning(warning);
@@ -42,6 +61,7 @@ export async function openServing({ principal, ...seams }: ServingOptions): Prom
     catalog.miss(server, message);
     onWarning(message);
   };
+  let listUnknown = () => {};
   const options: HostOptions = {
     ...seams,
     authorizer,
@@ -56,18 +76,40 @@ export async function openServing({ principal, ...seams }: ServingOptions): Prom
         isSuperseded: (server) => catalog.isSuperseded(server),
       },
     },
-    onServers: (servers) =>
-      void listUnknownServers({ list: (server) => servers.list(server, principal) }, catalog, miss),
+    onServers(servers) {
+      listUnknown = () =>
+        void listUnknownServers({ list: (server) => servers.list(server, principal) }, catalog, miss);
+      listUnknown();
+    },
   };
   const host = new Host(options, async () => (await import("./composition/composition.ts")).composition);
+  following?.use(async (next) => {
+    await refuseBrokenWalls(next, env, seams.engine);
+    const nextPolicy = seams.authorizer ?? buildAuthorizer(next);
+    const { stored } = await catalog.latest();
+    refuseUnmatchedPatterns(next, buildProgramTools(next, stored, nextPolicy).all);
+    policy = nextPolicy;
+    await catalog.reconfigure(next);
+    await host.reconfigure(next);
+    for (const warning of describeOffServers(next)) onWarning(warning);
+    listUnknown();
+  });
   const runner: ProgramRunner = {
     async run(program, options) {
+      await refresh();
       const executed = await host.run(program, options);
       void executed.recorded.then((problem) => problem === undefined || onWarning(problem));
       return executed;
     },
   };
-  return { host, catalog, runner };
+  const current: LiveCatalog = {
+    async current(viewer) {
+      await refresh();
+      return catalog.current(viewer);
+    },
+    onServersChanged: (listener) => catalog.onServersChanged(listener),
+  };
+  return { host, catalog: current, runner };
 }
 
 /** Lists the servers that were never listed, in the background, so that `ptc serve` works without `ptc generate`. */

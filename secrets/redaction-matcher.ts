@@ -30,6 +30,11 @@ export class SecretMatcher {
    * @param credentials those that are in places for secrets, such as headers.
    */
   constructor(configured: readonly string[], credentials: readonly string[] = []) {
+    this.learn(configured, credentials);
+  }
+
+  /** Adds values, as for the constructor. */
+  learn(configured: readonly string[], credentials: readonly string[]): void {
     this.#know([
       ...configured.flatMap((value) => secretsIn(value)),
       ...credentials.flatMap((value) => secretsIn(value, true)),

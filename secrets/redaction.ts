@@ -49,6 +49,11 @@ export class Redactor {
     this.#matcher.add(credential);
   }
 
+  /** Adds the values of another configuration, as for the constructor. Those of before are still redacted. */
+  learn(configured: readonly string[], credentials: readonly string[]): void {
+    this.#matcher.learn(configured, credentials);
+  }
+
   /** Redacts a text. A text without secrets is returned unchanged. */
   redactText(text: string): Redacted<string> {
     const ranges = this.#matcher.find(text);

@@ -26,8 +26,8 @@ export interface FollowedListings {
  * again when it says that its list has changed, so that a tool that is not what it was is noticed before it is called.
  */
 export class LiveToolServers implements ToolServers {
-  readonly #servers: ReadonlyMap<string, LiveServer>;
-  readonly #listed = new Map<Upstream, ListedTools>();
+  #servers: ReadonlyMap<string, LiveServer>;
+  readonly #listed = new WeakMap<Upstream, ListedTools>();
   readonly #digest: (definition: unknown) => string;
   readonly #followed: FollowedListings | undefined;
 
@@ -40,6 +40,11 @@ export class LiveToolServers implements ToolServers {
     this.#servers = servers;
     this.#digest = digest;
     this.#followed = followed;
+  }
+
+  /** Takes the place of the servers by others. What is under way with one of before goes on. */
+  replace(servers: ReadonlyMap<string, LiveServer>): void {
+    this.#servers = servers;
   }
 
   async connect(

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { oneLine } from "../../base/text/one-line.ts";
-import { loadConfiguration } from "../../host/configuration/load.ts";
+import { FollowedConfiguration } from "../../host/configuration/follow.ts";
+import { whyNoServers } from "../../host/configuration/no-servers.ts";
 import { PRINTER } from "../../host/languages.ts";
 import { version } from "../../host/package.ts";
 import { clock } from "../../host/process-clock.ts";
@@ -34,9 +35,24 @@ export const serveCommand: DefineCommand = (program, surroundings, finish) => {
 
 async function serve(flags: { config?: string }, surroundings: Surroundings): Promise<ExitCode> {
   const { env, stdin, stdout, stderr } = surroundings;
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const following = await FollowedConfiguration.open({
+    flag: flags.config,
+    env,
+    cwd: surroundings.cwd(),
+    onEdit: (message) => void stderr.write(`ptc: ${oneLine(message)}\n`),
+  });
   const onWarning = warnOnce(stderr);
-  const { host, catalog, runner } = await openServing({ configuration, env, onWarning, ...LOCAL_USER });
+  const { current: configuration } = following;
+  const nothing = whyNoServers(configuration);
+  if (nothing !== undefined) onWarning(nothing);
+  const { host, catalog, runner } = await openServing({
+    configuration,
+    following,
+    env,
+    onWarning,
+    ...LOCAL_USER,
+  });
+  following.watch();
   for (const signal of SIGNALS) surroundings.on(signal, () => stdin.destroy());
   const { serveMcp } = await import("../../server/mcp/mcp-server.ts");
   await serveMcp({
@@ -49,13 +65,13 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     context: { ...LOCAL_USER, source: "serve", session: randomUUID() },
     // The client has its first answers before any of what runs programs is loaded.
     onReady: () => void host.warm(),
-    maxPrograms: configuration.execution.maxParallelPrograms,
-    maxQueued: configuration.execution.maxQueuedPrograms,
-    timeoutMs: configuration.execution.timeoutMs,
+    limits: () => host.configuration.execution,
+    notice: () => following.problem ?? whyNoServers(host.configuration),
     stdin,
     stdout,
     onWarning,
   });
+  following.stop();
   await host.close(PATIENCE_MS);
   return EXIT.done;
 }

@@ -25,7 +25,7 @@ import type { RunFeed } from "../runs/run-feed.ts";
 import type { ProgramTools } from "../tools/program-tools.ts";
 import { composeRecords } from "./records.ts";
 import { composeSandboxes } from "./sandboxes.ts";
-import { composeServers } from "./upstreams.ts";
+import { composeServers, liveServers } from "./upstreams.ts";
 
 export interface ExecutionOptions extends ProgramOptions, Pick<RunOptions, "onConsole"> {}
 
@@ -50,6 +50,8 @@ export interface CompositionOptions {
 
 export interface Execution {
   servers: LiveToolServers;
+  /** Has later programs run under another configuration. Its archive is not looked at. */
+  reconfigure(next: Configuration): void;
   /** Starts in advance what the first program would otherwise wait for. */
   warm(): void;
   /** Runs a program with the given tools, also if the catalog changes meanwhile. */
@@ -69,10 +71,10 @@ export interface Execution {
 
 /** Wires what it takes to execute programs under a configuration. */
 export function composeExecution(configuration: Configuration, options: CompositionOptions): Execution {
-  const { execution } = configuration;
+  let { execution } = configuration;
   const { own, pool, authorizer, redactor, runs, listings } = options;
   const { groups } = own.state;
-  const { sandboxes, swept } = composeSandboxes(configuration, own, options);
+  const { sandboxes, swept, reconfigure } = composeSandboxes(configuration, own, options);
   const servers = composeServers(configuration, pool, listings);
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
   const language = createTypeScript({
@@ -84,6 +86,11 @@ export function composeExecution(configuration: Configuration, options: Composit
   const parts = { sandboxes, redactor, languages: [language], clock, toolVersion: version };
   return {
     servers,
+    reconfigure(next) {
+      execution = next.execution;
+      servers.replace(liveServers(next, pool));
+      reconfigure(next);
+    },
     warm() {
       sandboxes.prime();
       void language.warm();

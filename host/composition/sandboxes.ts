@@ -1,6 +1,7 @@
 import { outsideBoundaries } from "../../base/fault-boundary.ts";
 import { sweepSandboxes } from "../../sandbox/leftovers.ts";
 import { type OnDemandOptions, OnDemandSource } from "../../sandbox/on-demand-source.ts";
+import { ReplaceablePool } from "../../sandbox/pool/replaceable-pool.ts";
 import { WarmPool } from "../../sandbox/pool/warm-pool.ts";
 import type { SandboxStarter } from "../../sandbox/sandbox.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
@@ -34,7 +35,7 @@ export function sandboxOptions(
 
 /**
  * Sandboxes for programs, some of them started in advance. Begins to remove the sandboxes of dead ptc processes; `swept`
- * resolves when that is done, and never rejects.
+ * resolves when that is done, and never rejects. `reconfigure` has later sandboxes be like another configuration says.
  *
  * @param warm how many sandboxes are kept started.
  */
@@ -46,14 +47,37 @@ export function composeSandboxes(
     engine,
     warm = 0,
   }: { env: EnvironmentVariables; engine?: OpenEngine | undefined; warm?: number | undefined },
-): { sandboxes: WarmPool; swept: Promise<void> } {
+): { sandboxes: ReplaceablePool; reconfigure: (next: Configuration) => void; swept: Promise<void> } {
   const options = sandboxOptions(configuration, own, engine);
   const swept = sweepSandboxes(options.engine, (owner) => isDead(owner, own.self)).catch(() => {});
+  let now = configuration;
+  const sandboxes = new ReplaceablePool(buildPool(options, env, warm));
+  return {
+    sandboxes,
+    swept,
+    reconfigure(next) {
+      if (isSameSandbox(now, next)) return;
+      now = next;
+      sandboxes.replace(
+        buildPool({ ...sandboxOptions(next, own, () => options.engine) }, env, next.sandbox.warm),
+      );
+    },
+  };
+}
+
+function isSameSandbox(a: Configuration, b: Configuration): boolean {
+  const [before, after] = [a, b].map(({ sandbox, execution: { memoryMb, cpus, pids } }) =>
+    JSON.stringify([sandbox, memoryMb, cpus, pids]),
+  );
+  return before === after;
+}
+
+function buildPool(options: OnDemandOptions, env: EnvironmentVariables, size: number): WarmPool {
   const starter = new OnDemandSource({ ...options, walls: openKnownWalls(env) });
   // A sandbox may be taken by another run than the one that had it started, so no run's boundary holds its start.
   const shared: SandboxStarter = {
     acquire: (output, signal) => outsideBoundaries(() => starter.acquire(output, signal)),
     findImage: () => starter.findImage(),
   };
-  return { sandboxes: new WarmPool(shared, { size: warm }), swept };
+  return new WarmPool(shared, { size });
 }

@@ -2,7 +2,7 @@ import { definitionDigest } from "../../catalog/parse-tool.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import { ConfiguredCredentials, type CredentialSource, tellingSecrets } from "../../upstream/credentials.ts";
 import { redactListing } from "../../upstream/listing/redact-listing.ts";
-import { type FollowedListings, LiveToolServers } from "../../upstream/live-tool-servers.ts";
+import { type FollowedListings, type LiveServer, LiveToolServers } from "../../upstream/live-tool-servers.ts";
 import { withCredentials } from "../../upstream/mcp/mcp-server-target.ts";
 import type { UpstreamSource } from "../../upstream/pool/pooled-upstream.ts";
 import { type PoolOptions, UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
@@ -10,6 +10,13 @@ import type { Configuration } from "../configuration/configuration.ts";
 import { version } from "../package.ts";
 import { clock } from "../process-clock.ts";
 import type { ProcessGroups } from "../processes/process-groups.ts";
+
+/** Upstream clients for the servers of the configuration that is in force. */
+export interface ReconfigurablePool {
+  readonly pool: UpstreamPool;
+  /** Ends the servers that another configuration does not have, or has with other settings. */
+  reconfigure(next: Configuration): void;
+}
 
 /**
  * Upstream clients for every configured server. The MCP client is loaded when the first of them is used.
@@ -23,30 +30,37 @@ export function composeUpstreams(
   groups: ProcessGroups,
   {
     redactor,
-    credentials: source = configuredCredentials(configuration),
+    credentials: source,
     ...options
   }: PoolOptions & { redactor: Redactor; credentials?: CredentialSource | undefined },
-): UpstreamPool {
-  const sources = configuration.servers.map(
-    (server): UpstreamSource => ({
-      name: server.name,
-      off: server.off,
-      async connect(signal, credentials) {
-        const { connectMcpServer } = await import("../../upstream/mcp/client/connect-mcp-server.ts");
-        const connection = await connectMcpServer(withCredentials(server, credentials.values), {
-          clientVersion: version,
-          connectTimeoutMs: server.connectTimeoutMs,
-          secrets: [...configuration.secrets, ...credentials.secrets],
-          signal,
-          onSpawn: (pid) => groups.record(pid),
-          onExit: (pid) => groups.forget(pid),
-        });
-        return redactListing(connection, redactor);
-      },
-    }),
-  );
-  const credentials = tellingSecrets(source, (secret) => redactor.add(secret));
-  return new UpstreamPool(sources, credentials, clock, options);
+): ReconfigurablePool {
+  const sourcesOf = ({ servers, secrets }: Configuration) =>
+    servers.map(
+      (server): UpstreamSource => ({
+        name: server.name,
+        off: server.off,
+        identity: JSON.stringify({ ...server, description: undefined, callTimeoutMs: undefined }),
+        async connect(signal, credentials) {
+          const { connectMcpServer } = await import("../../upstream/mcp/client/connect-mcp-server.ts");
+          const connection = await connectMcpServer(withCredentials(server, credentials.values), {
+            clientVersion: version,
+            connectTimeoutMs: server.connectTimeoutMs,
+            secrets: [...secrets, ...credentials.secrets],
+            signal,
+            onSpawn: (pid) => groups.record(pid),
+            onExit: (pid) => groups.forget(pid),
+          });
+          return redactListing(connection, redactor);
+        },
+      }),
+    );
+  const credentialsOf = (current: Configuration) =>
+    tellingSecrets(source ?? configuredCredentials(current), (secret) => redactor.add(secret));
+  const pool = new UpstreamPool(sourcesOf(configuration), credentialsOf(configuration), clock, options);
+  return {
+    pool,
+    reconfigure: (next) => pool.replace(sourcesOf(next), credentialsOf(next)),
+  };
 }
 
 function configuredCredentials({ servers }: Configuration): CredentialSource {
@@ -62,9 +76,15 @@ export function composeServers(
   pool: UpstreamPool,
   listings: FollowedListings | undefined,
 ): LiveToolServers {
-  const servers = configuration.servers.map(({ name, callTimeoutMs }) => {
-    const upstreamFor = (principal: string) => pool.get(principal, name);
-    return [name, { upstreamFor, callTimeoutMs }] as const;
-  });
-  return new LiveToolServers(new Map(servers), definitionDigest, listings);
+  return new LiveToolServers(liveServers(configuration, pool), definitionDigest, listings);
+}
+
+/** The servers of a configuration, in the form that `LiveToolServers` takes. */
+export function liveServers({ servers }: Configuration, pool: UpstreamPool): Map<string, LiveServer> {
+  return new Map(
+    servers.map(({ name, callTimeoutMs }) => {
+      const upstreamFor = (principal: string) => pool.get(principal, name);
+      return [name, { upstreamFor, callTimeoutMs }];
+    }),
+  );
 }

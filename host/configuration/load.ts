@@ -22,6 +22,9 @@ export interface FoundConfiguration {
   text: string;
 }
 
+/** The names of the file where nobody names another, best first. */
+const UNNAMED = ["ptc.yaml", "config.yaml"];
+
 /**
  * Finds and reads the configuration: `--config`, else `PTC_CONFIG`, else `PTC_MCP_CONFIG`, else `ptc.yaml`, else
  * `config.yaml` in the working directory. `undefined` when nothing is named and neither file is there.
@@ -33,11 +36,7 @@ export async function findConfiguration({
   env,
   cwd,
 }: FindOptions): Promise<FoundConfiguration | undefined> {
-  const named = [
-    { by: "--config", file: flag },
-    { by: "PTC_CONFIG", file: env.PTC_CONFIG || undefined },
-    { by: "PTC_MCP_CONFIG", file: env.PTC_MCP_CONFIG || undefined },
-  ].find(({ file }) => file !== undefined);
+  const named = nameOf({ flag, env });
   if (named?.file !== undefined) {
     const found = await readConfiguration(named.file, cwd);
     if (found !== undefined) return found;
@@ -46,7 +45,25 @@ export async function findConfiguration({
       `${named.file || "(empty)"}:1: the file named by ${named.by} does not exist; check its path`,
     );
   }
-  return (await readConfiguration("ptc.yaml", cwd)) ?? (await readConfiguration("config.yaml", cwd));
+  for (const file of UNNAMED) {
+    const found = await readConfiguration(file, cwd);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The absolute paths at which the configuration is looked for, best first. */
+export function configurationPaths({ flag, env, cwd }: FindOptions): string[] {
+  const named = nameOf({ flag, env })?.file;
+  return (named === undefined ? UNNAMED : [named]).map((file) => resolve(cwd, file));
+}
+
+function nameOf({ flag, env }: Pick<FindOptions, "flag" | "env">) {
+  return [
+    { by: "--config", file: flag },
+    { by: "PTC_CONFIG", file: env.PTC_CONFIG || undefined },
+    { by: "PTC_MCP_CONFIG", file: env.PTC_MCP_CONFIG || undefined },
+  ].find(({ file }) => file !== undefined);
 }
 
 /**

@@ -56,7 +56,7 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
     yield* examineSandbox(sandboxOptions(configuration ?? USUAL_SANDBOX, own, options.engine));
     if (configuration === undefined) return;
     const redactor = new Redactor(configuration.secrets, configuration.credentials);
-    const pool = composeUpstreams(configuration, own.state.groups, { redactor });
+    const { pool } = composeUpstreams(configuration, own.state.groups, { redactor });
     yield* await examineServers(configuration, options.principal, pool);
     await pool.close();
   } finally {

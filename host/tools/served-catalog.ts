@@ -44,15 +44,16 @@ interface LoadedCatalog {
  * one. A server that was never known counts as not listed yet.
  */
 export class ServedCatalog implements LiveCatalog {
-  readonly #options: ServedCatalogOptions;
+  #options: ServedCatalogOptions;
   readonly #indexes = new ByViewer(() => new ToolIndex());
   /** Why the tools of a configured server are not known, by module. */
   readonly #unlisted = new Map<string, string>();
+  #off: ReadonlyMap<string, string> = new Map();
   readonly #listeners = new Set<() => void>();
   #loaded: LoadedCatalog | undefined;
   /** The version of the files that the catalog was read from. */
   #version: string | undefined;
-  readonly #folder: GeneratedFolder;
+  #folder: GeneratedFolder;
   readonly #modules: WrittenModules;
   /** By server, the latest listing that is not written yet. */
   readonly #arrived = new Map<string, UpstreamListing>();
@@ -68,17 +69,30 @@ export class ServedCatalog implements LiveCatalog {
     this.#options = options;
     this.#folder = new GeneratedFolder(options.configuration);
     this.#modules = new WrittenModules(this.#folder.directory);
-    for (const [module, why] of offServers(options.configuration)) this.#unlisted.set(module, why);
+    this.#noteOff();
+  }
+
+  /** Takes another configuration into use, whose generated files are in the same folder. */
+  async reconfigure(configuration: Configuration): Promise<void> {
+    await this.#inTurn(async () => {
+      const before = this.#loaded;
+      this.#options = { ...this.#options, configuration };
+      this.#folder = new GeneratedFolder(configuration);
+      this.#noteOff();
+      if (before === undefined) return;
+      this.#loaded = { stored: before.stored, tools: this.#build(before.stored) };
+      this.#tellOfServers(before, this.#loaded);
+    });
   }
 
   /** Does not wait for modules that are being written. @throws CatalogError when the catalog on disk cannot be read. */
   async current(viewer: Viewer): Promise<ToolCatalog> {
-    return (await this.#latest()).tools.callableFor(viewer);
+    return (await this.latest()).tools.callableFor(viewer);
   }
 
   /** Like `current`, with everybody's tools. @throws CatalogError */
   async currentTools(): Promise<ProgramTools> {
-    return (await this.#latest()).tools;
+    return (await this.latest()).tools;
   }
 
   /**
@@ -87,10 +101,10 @@ export class ServedCatalog implements LiveCatalog {
    */
   async forProgram(): Promise<ProgramTools> {
     const names = this.#options.configuration.servers.map(({ name }) => name);
-    const known = (await this.#latest()).stored?.lock.servers;
+    const known = (await this.latest()).stored?.lock.servers;
     const first = names.filter((name) => !known?.has(name)).map((name) => this.#absorbing.get(name));
     await Promise.all(first);
-    const { stored } = await this.#latest();
+    const { stored } = await this.latest();
     const damaged = stored === undefined ? [] : await this.#modules.findDamaged(stored.lock, names);
     if (damaged.length > 0) await this.#write(() => this.#repair(damaged));
     return this.currentTools();
@@ -140,13 +154,14 @@ export class ServedCatalog implements LiveCatalog {
 
   /** The configured servers that are not off, and whose tools are not in the catalog yet. */
   async unknownServers(): Promise<string[]> {
-    const { stored } = await this.#latest();
+    const { stored } = await this.latest();
     const known = new Set(stored?.catalog.servers.map(({ name }) => name));
     const inUse = this.#options.configuration.servers.filter(({ off }) => off === undefined);
     return inUse.map(({ name }) => name).filter((name) => !known.has(name));
   }
 
-  async #latest(): Promise<LoadedCatalog> {
+  /** The catalog on disk, and the tools that are made of it. @throws CatalogError */
+  async latest(): Promise<LoadedCatalog> {
     const isKnown = this.#writes > 0 || (await this.#filesVersion()) === this.#version;
     if (this.#loaded !== undefined && (isKnown || this.#writes > 0)) return this.#loaded;
     this.#loading ??= this.#inTurn(() => this.#load()).finally(() => {
@@ -177,7 +192,6 @@ export class ServedCatalog implements LiveCatalog {
   }
 
   async #load(): Promise<LoadedCatalog> {
-    const { configuration, authorizer } = this.#options;
     const version = await this.#filesVersion();
     const before = this.#loaded;
     if (before !== undefined && version === this.#version) return before;
@@ -187,15 +201,36 @@ export class ServedCatalog implements LiveCatalog {
       return before;
     }
     const stored = found && (await this.#verified(found));
-    const served = { indexes: this.#indexes, unlisted: this.#unlisted };
-    const loaded = { stored, tools: buildProgramTools(configuration, stored, authorizer, served) };
+    const loaded = { stored, tools: this.#build(stored) };
     this.#loaded = loaded;
     this.#version = (found?.edits.length ?? 0) > 0 ? await this.#filesVersion() : version;
     if (before !== undefined) {
       this.#noteSuperseded(before, loaded);
-      if (modulesOf(before) !== modulesOf(loaded)) for (const listener of this.#listeners) listener();
+      this.#tellOfServers(before, loaded);
     }
     return loaded;
+  }
+
+  #build(stored: StoredCatalog | undefined): ProgramTools {
+    const { configuration, authorizer } = this.#options;
+    const served = { indexes: this.#indexes, unlisted: this.#unlisted };
+    return buildProgramTools(configuration, stored, authorizer, served);
+  }
+
+  #tellOfServers(before: LoadedCatalog, after: LoadedCatalog): void {
+    if (modulesOf(before) !== modulesOf(after)) for (const listener of this.#listeners) listener();
+  }
+
+  /** Has `#unlisted` name the servers that are off, and none that is not configured. */
+  #noteOff(): void {
+    const { configuration } = this.#options;
+    const off = offServers(configuration);
+    const kept = new Set(configuration.servers.map(({ module }) => module));
+    for (const [module, why] of this.#unlisted) {
+      if (!kept.has(module) || this.#off.get(module) === why) this.#unlisted.delete(module);
+    }
+    for (const [module, why] of off) this.#unlisted.set(module, why);
+    this.#off = off;
   }
 
   /** The catalog on disk; `undefined`, with a warning, when it can no longer be read and an earlier one was loaded. */
@@ -250,7 +285,7 @@ export class ServedCatalog implements LiveCatalog {
 }
 
 function modulesOf({ tools }: LoadedCatalog): string {
-  return tools.all.servers.map(({ module }) => module).join();
+  return [tools.all.servers.map(({ module }) => module), tools.all.configured].join(";");
 }
 
 function digestsOf(server: LockedServer | undefined): string {

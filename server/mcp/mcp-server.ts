@@ -48,6 +48,8 @@ export interface ServeOptions extends Omit<ProgramsOptions, "known"> {
   catalog: LiveCatalog;
   stdin: Readable;
   stdout: Writable;
+  /** A line that every reply is to tell just now; `undefined` when there is none. */
+  notice?: () => string | undefined;
   /** Is called when the client's first requests are answered; may be called more than once. */
   onReady?: () => void;
   /** Receives what goes wrong on the connection. The server goes on. */
@@ -108,6 +110,7 @@ function buildServer(
     context: viewer,
     printer,
     onReady = () => {},
+    notice = () => undefined,
     instructions,
     programs,
     told,
@@ -128,6 +131,11 @@ function buildServer(
   });
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     setImmediate(onReady);
+    const reply = await callTool(params, context);
+    const said = notice();
+    return said === undefined || !isToolReply(reply) ? reply : withNotice(reply, said);
+  });
+  const callTool = async (params: { name: string; arguments?: unknown }, context: ServerContext) => {
     const { name, arguments: args } = params;
     switch (name) {
       case "execute_program":
@@ -147,8 +155,17 @@ function buildServer(
       default:
         throw new ProtocolError(INVALID_PARAMS, `Unknown tool: ${oneLine(name, MAX_SHOWN_CHARS)}`);
     }
-  });
+  };
   return server;
+}
+
+function isToolReply(reply: object): reply is ToolReply {
+  return "content" in reply;
+}
+
+/** A reply with one more text, which leaves the first as it is: clients and programs may parse that. */
+function withNotice(reply: ToolReply, notice: string): ToolReply {
+  return { ...reply, content: [...reply.content, { type: "text", text: `ptc: ${oneLine(notice)}` }] };
 }
 
 async function answerExecuteProgram(

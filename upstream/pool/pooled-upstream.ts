@@ -20,6 +20,8 @@ export interface UpstreamSource {
   readonly name: string;
   /** Why the server is off, if it is. It is never connected then, and calls fail at once. */
   readonly off?: string | undefined;
+  /** Differs when the server is to be started or reached in another way. */
+  readonly identity?: string | undefined;
   /** Starts or reaches the server. @throws UpstreamError, also when the signal aborts. */
   connect(signal: AbortSignal, credentials: ServerCredentials): Promise<UpstreamConnection>;
 }
@@ -51,7 +53,8 @@ export class PooledUpstream implements Upstream {
   #idleTimer: NodeJS.Timeout | undefined;
   #connecting: { promise: Promise<UpstreamConnection>; abort: AbortController } | undefined;
   #connection: UpstreamConnection | undefined;
-  #shutDown = false;
+  /** Why the server is not used any more. */
+  #refusal: string | undefined;
 
   constructor({ source, credentials, clock, backoff, idleMs }: PooledUpstreamOptions) {
     this.name = source.name;
@@ -123,8 +126,22 @@ export class PooledUpstream implements Upstream {
   }
 
   async shutDown(): Promise<void> {
-    this.#shutDown = true;
+    this.#refusal ??= "ptc is ending";
     await this.close();
+  }
+
+  /** Makes every later use fail. The connection is ended as soon as it is idle. @param refusal why it is not used any more. */
+  retire(refusal: string): void {
+    this.#refusal = refusal;
+    clearTimeout(this.#idleTimer);
+    this.#connecting?.abort.abort();
+    this.#connecting = undefined;
+    this.renew();
+  }
+
+  /** Whether something is being done with it. */
+  get isInUse(): boolean {
+    return this.#active > 0;
   }
 
   /** Marks the connection as in use, so that it is not ended as idle. */
@@ -170,8 +187,8 @@ export class PooledUpstream implements Upstream {
 
   async #connect(signal: AbortSignal | undefined): Promise<UpstreamConnection> {
     if (signal?.aborted) throw this.#cancelled();
-    if (this.#shutDown)
-      throw new UpstreamError("cancelled", `server '${this.name}' is not used: ptc is ending`);
+    if (this.#refusal !== undefined)
+      throw new UpstreamError("cancelled", `server '${this.name}' is not used: ${this.#refusal}`);
     if (this.#source.off !== undefined)
       throw new UpstreamError("off", `server '${this.name}' is off: ${this.#source.off}`);
     if (this.#connection !== undefined) return this.#connection;

@@ -16,12 +16,14 @@ export interface PoolOptions {
  * again on its next use, at once after its first loss and then after growing pauses, during which calls fail at once.
  */
 export class UpstreamPool {
-  readonly #sources: ReadonlyMap<string, UpstreamSource>;
-  readonly #credentials: CredentialSource;
+  #sources: ReadonlyMap<string, UpstreamSource>;
+  #credentials: CredentialSource;
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #options: PoolOptions;
   /** Upstreams by principal, then by the server's name. */
   readonly #upstreams = new Map<string, Map<string, PooledUpstream>>();
+  /** Upstreams of servers that are not configured any more, or in another way, with calls under way. */
+  readonly #retired = new Set<PooledUpstream>();
   #isClosed = false;
 
   constructor(
@@ -47,6 +49,30 @@ export class UpstreamPool {
     return upstream;
   }
 
+  /**
+   * Takes the place of the servers by others. Servers that are the same go on. The others end when the calls under way are
+   * over, and are started anew where they are still configured.
+   */
+  replace(sources: readonly UpstreamSource[], credentials: CredentialSource): void {
+    const next = new Map(sources.map((source) => [source.name, source]));
+    for (const upstream of this.#retired) if (!upstream.isInUse) this.#retired.delete(upstream);
+    for (const own of this.#upstreams.values()) {
+      for (const [name, upstream] of own) {
+        const source = next.get(name);
+        if (source !== undefined && source.identity === this.#sources.get(name)?.identity) continue;
+        own.delete(name);
+        this.#retired.add(upstream);
+        upstream.retire(
+          source === undefined
+            ? "it is not configured any more"
+            : "its configuration has just been changed; call it again",
+        );
+      }
+    }
+    this.#sources = next;
+    this.#credentials = credentials;
+  }
+
   #add(principal: string, source: UpstreamSource): PooledUpstream {
     const { backoff = DEFAULT_BACKOFF, idleMs } = this.#options;
     const upstream = new PooledUpstream({
@@ -63,7 +89,7 @@ export class UpstreamPool {
   /** Ends every server, including those being started. None is started again. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    const all = [...this.#upstreams.values()].flatMap((own) => [...own.values()]);
+    const all = [...this.#retired, ...[...this.#upstreams.values()].flatMap((own) => [...own.values()])];
     await Promise.all(all.map((upstream) => upstream.shutDown()));
   }
 }

@@ -11,11 +11,11 @@ export interface ProgramPlace {
 /** Why a program got no place: the queue is full, its time is up, or nobody waits for it any more. */
 export type NoPlace = "full" | "late" | "cancelled";
 
-export interface PlacesOptions {
+export interface PlaceLimits {
   /** Programs that may run at the same time. */
-  maxRunning: number;
+  readonly maxParallelPrograms: number;
   /** Programs that may wait for a place. */
-  maxQueued: number;
+  readonly maxQueuedPrograms: number;
 }
 
 export interface Waiting {
@@ -36,21 +36,22 @@ interface Waiter {
  * holds a sandbox but no place. As many as there are places may do so; of more, each keeps its place.
  */
 export class ProgramPlaces {
-  readonly #options: PlacesOptions;
+  readonly #limits: () => PlaceLimits;
   readonly #held = new Set<ProgramPlace>();
   readonly #paused = new Set<ProgramPlace>();
   /** Longest waiting first. */
   readonly #queue: Waiter[] = [];
 
-  constructor(options: PlacesOptions) {
-    this.#options = options;
+  /** @param limits the limits as they are just now. */
+  constructor(limits: () => PlaceLimits) {
+    this.#limits = limits;
   }
 
   /** Resolves with a place, or with the reason why there is none. Never rejects. */
   async take({ patienceMs, signal, onPosition }: Waiting): Promise<ProgramPlace | NoPlace> {
     if (signal.aborted) return "cancelled";
     if (this.#queue.length === 0 && this.#hasRoom()) return this.#occupy();
-    if (this.#queue.length >= this.#options.maxQueued) return "full";
+    if (this.#queue.length >= this.#limits().maxQueuedPrograms) return "full";
     return new Promise((resolve) => {
       const settle = (outcome: ProgramPlace | NoPlace) => {
         clearTimeout(timer);
@@ -72,8 +73,9 @@ export class ProgramPlaces {
   }
 
   #hasRoom(): boolean {
-    const lent = Math.min(this.#paused.size, this.#options.maxRunning);
-    return this.#held.size - lent < this.#options.maxRunning;
+    const { maxParallelPrograms: maxRunning } = this.#limits();
+    const lent = Math.min(this.#paused.size, maxRunning);
+    return this.#held.size - lent < maxRunning;
   }
 
   #occupy(): ProgramPlace {

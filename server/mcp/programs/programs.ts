@@ -46,12 +46,17 @@ export interface ProgramsOptions {
   /** The context of the client's session, which all of its programs share. */
   context: RunContext;
   clock: Pick<Clock, "monotonicMs">;
+  /** The limits as they are just now. */
+  limits: () => ProgramLimits;
+}
+
+interface ProgramLimits {
   /** Programs that may run at the same time. */
-  maxPrograms: number;
+  readonly maxParallelPrograms: number;
   /** Programs that may wait until one of those has ended. */
-  maxQueued: number;
+  readonly maxQueuedPrograms: number;
   /** How long a program waits for its turn when its request names no time limit. */
-  timeoutMs: number;
+  readonly timeoutMs: number;
 }
 
 const MAX_PROBLEM_CHARS = 300;
@@ -70,8 +75,8 @@ export class Programs {
 
   constructor(options: ProgramsOptions) {
     this.#options = options;
-    this.#places = new ProgramPlaces({ maxRunning: options.maxPrograms, maxQueued: options.maxQueued });
-    this.#suspended = new SuspendedRuns(options.maxPrograms);
+    this.#places = new ProgramPlaces(options.limits);
+    this.#suspended = new SuspendedRuns(() => options.limits().maxParallelPrograms);
   }
 
   /**
@@ -79,7 +84,8 @@ export class Programs {
    * counts from its start, and the same time is the longest that it waits for its turn.
    */
   async start(args: ExecuteProgramArguments, request: ProgramRequest): Promise<ProgramAnswer> {
-    const { runner, context, clock, timeoutMs } = this.#options;
+    const { runner, context, clock, limits } = this.#options;
+    const { timeoutMs } = limits();
     const patienceMs = args.timeout_seconds === undefined ? timeoutMs : args.timeout_seconds * 1_000;
     const place = await this.#places.take({
       patienceMs,
@@ -157,7 +163,7 @@ export class Programs {
 
   #refuse(reason: NoPlace, patienceMs: number): ToolReply {
     if (reason === "cancelled") return buildRefusalReply(buildFailure("Cancelled", "the run was cancelled"));
-    const { maxPrograms, maxQueued } = this.#options;
+    const { maxParallelPrograms: maxPrograms, maxQueuedPrograms: maxQueued } = this.#options.limits();
     const advice = "wait for one to end, or do more in one program";
     const message =
       reason === "full"

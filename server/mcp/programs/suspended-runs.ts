@@ -13,12 +13,12 @@ export interface SuspendedRun {
 
 /** Suspended runs by ticket. Each suspension has its own ticket, which can be used once. */
 export class SuspendedRuns {
-  readonly #maxRuns: number;
+  readonly #maxRuns: () => number;
   /** Oldest first. */
   readonly #byTicket = new Map<string, SuspendedRun & { timer: NodeJS.Timeout }>();
 
   /** @param maxRuns the most runs that wait. One more cancels the oldest. */
-  constructor(maxRuns: number) {
+  constructor(maxRuns: () => number) {
     this.#maxRuns = maxRuns;
   }
 
@@ -26,7 +26,7 @@ export class SuspendedRuns {
   add(run: LiveRun, question: Question): string {
     run.detach();
     const [oldest] = this.#byTicket.keys();
-    if (oldest !== undefined && this.#byTicket.size >= this.#maxRuns) this.#abandon(oldest);
+    if (oldest !== undefined && this.#byTicket.size >= this.#maxRuns()) this.#abandon(oldest);
     const ticket = randomBytes(16).toString("hex");
     const timer = setTimeout(() => this.#abandon(ticket), ABANDONED_AFTER_MS);
     this.#byTicket.set(ticket, { run, question, timer });

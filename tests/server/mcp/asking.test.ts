@@ -174,9 +174,7 @@ describe("a question that is being asked", () => {
       context: CONTEXT,
       known,
       clock: { monotonicMs: () => 0 },
-      maxPrograms: 1,
-      maxQueued: 32,
-      timeoutMs: 60_000,
+      limits: () => ({ maxParallelPrograms: 1, maxQueuedPrograms: 32, timeoutMs: 60_000 }),
     });
     const cancel = new AbortController();
     let takenBack = false;
@@ -215,9 +213,7 @@ describe("a question that was handed out", () => {
       context: CONTEXT,
       known,
       clock: { monotonicMs: () => 0 },
-      maxPrograms: 1,
-      maxQueued: 32,
-      timeoutMs: 60_000,
+      limits: () => ({ maxParallelPrograms: 1, maxQueuedPrograms: 32, timeoutMs: 60_000 }),
     });
     return { held, killed };
   }

@@ -110,12 +110,14 @@ export function serve(
     maxQueued = 32,
     timeoutMs = 60_000,
     context = CONTEXT,
+    notice,
   }: {
     catalog?: LiveCatalog;
     maxPrograms?: number;
     maxQueued?: number;
     timeoutMs?: number;
     context?: RunContext;
+    notice?: () => string | undefined;
   } = {},
 ) {
   const toServer = new PassThrough();
@@ -129,9 +131,8 @@ export function serve(
     runner,
     context,
     clock: { monotonicMs: () => performance.now() },
-    maxPrograms,
-    maxQueued,
-    timeoutMs,
+    limits: () => ({ maxParallelPrograms: maxPrograms, maxQueuedPrograms: maxQueued, timeoutMs }),
+    ...(notice && { notice }),
     stdin: toServer,
     stdout: toClient,
     onWarning: (message) => warnings.push(message),

@@ -1,0 +1,184 @@
+import { stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { messageOf } from "../../base/error-message.ts";
+import type { Configuration } from "./configuration.ts";
+import { configurationPaths, type FindOptions, type FoundConfiguration, findConfiguration } from "./load.ts";
+import { parseConfiguration } from "./parse.ts";
+
+/** How often the file is looked at while nothing is asked of ptc. */
+const LOOK_MS = 1_000;
+/** An edit is believed when the file has not changed for this long: an editor may have written half of it. */
+const SETTLE_MS = 50;
+const MAX_SETTLING = 40;
+/** Some file systems date files in steps of two seconds. A file that is younger is read, and not only looked at. */
+const YOUNG_MS = 2_500;
+
+/** Takes a new configuration into use. @throws Error when it cannot be used; then the one of before stays in force. */
+export type ApplyConfiguration = (next: Configuration) => Promise<void>;
+
+export interface FollowOptions extends FindOptions {
+  /** Receives one line for each edit: that it is in force, or why it is not. */
+  onEdit: (message: string) => void;
+}
+
+/** What the file said when it was last read. */
+interface Reading {
+  found?: FoundConfiguration | undefined;
+  error?: unknown;
+}
+
+/**
+ * The configuration of a ptc that goes on while its file is edited. `refresh` is called before everything that depends on it,
+ * so that no edit is missed; `watch` finds edits in between. An edit that cannot be used changes nothing but `problem`.
+ */
+export class FollowedConfiguration {
+  readonly #options: FollowOptions;
+  readonly #paths: readonly string[];
+  #current: Configuration;
+  #problem: string | undefined;
+  #apply: ApplyConfiguration = async () => {};
+  #reading: Reading;
+  #version: string;
+  #isYoung = true;
+  /** A check that has not begun, which sees every edit until it does. */
+  #next: Promise<void> | undefined;
+  #checking: Promise<void> = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
+
+  private constructor(options: FollowOptions, version: string, reading: Reading, current: Configuration) {
+    this.#options = options;
+    this.#paths = configurationPaths(options);
+    this.#version = version;
+    this.#reading = reading;
+    this.#current = current;
+  }
+
+  /** @throws ConfigurationError when the configuration cannot be used to begin with. */
+  static async open(options: FollowOptions): Promise<FollowedConfiguration> {
+    const { version } = await look(configurationPaths(options));
+    const found = await findConfiguration(options);
+    return new FollowedConfiguration(options, version, { found }, parse(found, options));
+  }
+
+  /** The configuration that is in force. */
+  get current(): Configuration {
+    return this.#current;
+  }
+
+  /** Why the file as it is now is not in force, in one line; `undefined` when it is. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** Calls `apply` with every later configuration, before it is in force. */
+  use(apply: ApplyConfiguration): void {
+    this.#apply = apply;
+  }
+
+  /** Looks for edits from time to time, until `stop`. */
+  watch(): void {
+    this.#timer ??= setInterval(() => void this.refresh(), LOOK_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Resolves when every edit until now is in force, or is known to be unusable. Never rejects. */
+  refresh(): Promise<void> {
+    this.#next ??= this.#checking.then(() => {
+      this.#next = undefined;
+      this.#checking = this.#check();
+      return this.#checking;
+    });
+    return this.#next;
+  }
+
+  async #check(): Promise<void> {
+    try {
+      const { version, isYoung } = await look(this.#paths);
+      if (version === this.#version && !this.#isYoung) return;
+      const now = await this.#read();
+      if (!isSame(now, this.#reading)) await this.#takeIn(await this.#settled(now));
+      this.#version = version;
+      this.#isYoung = isYoung;
+    } catch (error) {
+      this.#refuse(error);
+    }
+  }
+
+  async #takeIn(reading: Reading): Promise<void> {
+    const { file } = this.#current;
+    this.#reading = reading;
+    try {
+      if (reading.error !== undefined) throw reading.error;
+      if (reading.found === undefined && file !== undefined) throw new Error(`${file} is gone`);
+      const next = parse(reading.found, this.#options);
+      await this.#apply(next);
+      const restart = needsRestart(this.#current, next);
+      this.#current = next;
+      this.#problem = undefined;
+      const but = restart === undefined ? "" : `; only ${restart} stays as it was until ptc is started again`;
+      this.#options.onEdit(`${next.file ?? "the configuration"} was edited, and is in force${but}`);
+    } catch (error) {
+      this.#refuse(error);
+    }
+  }
+
+  #refuse(error: unknown): void {
+    const problem = `the configuration was edited and cannot be used, so that the one of before is still in force: ${messageOf(error)}`;
+    if (problem === this.#problem) return;
+    this.#problem = problem;
+    this.#options.onEdit(problem);
+  }
+
+  async #read(): Promise<Reading> {
+    try {
+      return { found: await findConfiguration(this.#options) };
+    } catch (error) {
+      return { error };
+    }
+  }
+
+  /** What the file says when it is no longer being written. */
+  async #settled(first: Reading): Promise<Reading> {
+    let before = first;
+    for (let i = 0; i < MAX_SETTLING; i++) {
+      await delay(SETTLE_MS);
+      const now = await this.#read();
+      if (isSame(now, before)) return now;
+      before = now;
+    }
+    return { error: new Error("it is being written again and again") };
+  }
+}
+
+function parse(found: FoundConfiguration | undefined, { env, cwd }: FindOptions): Configuration {
+  return parseConfiguration(found?.text ?? "", {
+    file: found?.file,
+    directory: found === undefined ? cwd : dirname(found.path),
+    environment: env,
+  });
+}
+
+/** The settings that differ and are read only when ptc starts. */
+function needsRestart(before: Configuration, next: Configuration): string | undefined {
+  if (before.archive.path !== next.archive.path) return "archive.path";
+  return before.archive.keepDays === next.archive.keepDays ? undefined : "archive.keep_days";
+}
+
+function isSame(a: Reading, b: Reading): boolean {
+  const errors = [a, b].map(({ error }) => (error === undefined ? undefined : messageOf(error)));
+  return errors[0] === errors[1] && a.found?.path === b.found?.path && a.found?.text === b.found?.text;
+}
+
+/** A text that changes whenever one of the files is edited or replaced, or what a link to it points to. */
+async function look(paths: readonly string[]): Promise<{ version: string; isYoung: boolean }> {
+  const files = await Promise.all(paths.map((path) => stat(path, { bigint: true }).catch(() => undefined)));
+  const versions = files.map((file) =>
+    file === undefined ? "" : [file.dev, file.ino, file.size, file.mtimeNs, file.ctimeNs].join(" "),
+  );
+  const isYoung = files.some((file) => file !== undefined && Date.now() - Number(file.ctimeMs) < YOUNG_MS);
+  return { version: versions.join(), isYoung };
+}

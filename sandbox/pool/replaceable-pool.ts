@@ -1,0 +1,56 @@
+import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox.ts";
+import type { WarmPool } from "./warm-pool.ts";
+
+interface Used {
+  pool: WarmPool;
+  /** Callers that wait for a sandbox of it. */
+  waiting: number;
+}
+
+/** The pool that sandboxes are taken from. Another may take its place; whoever waits for a sandbox still gets one. */
+export class ReplaceablePool implements SandboxSource {
+  #used: Used;
+  readonly #closing = new Set<Promise<void>>();
+
+  constructor(pool: WarmPool) {
+    this.#used = { pool, waiting: 0 };
+  }
+
+  get ready(): boolean {
+    return this.#used.pool.ready;
+  }
+
+  prime(): void {
+    this.#used.pool.prime();
+  }
+
+  async acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox> {
+    const used = this.#used;
+    used.waiting++;
+    try {
+      return await used.pool.acquire(output, signal);
+    } finally {
+      used.waiting--;
+      this.#endUnused(used);
+    }
+  }
+
+  /** Begins to fill another pool, and ends this one as soon as nobody waits for a sandbox of it. */
+  replace(pool: WarmPool): void {
+    const before = this.#used;
+    this.#used = { pool, waiting: 0 };
+    pool.prime();
+    this.#endUnused(before);
+  }
+
+  /** As `close` of the pools. */
+  async close(): Promise<void> {
+    await Promise.all([this.#used.pool.close(), ...this.#closing]);
+  }
+
+  #endUnused(used: Used): void {
+    if (used === this.#used || used.waiting > 0) return;
+    const closed = used.pool.close().finally(() => this.#closing.delete(closed));
+    this.#closing.add(closed);
+  }
+}
