@@ -285,7 +285,7 @@ export class ServedCatalog implements LiveCatalog {
 }
 
 function modulesOf({ tools }: LoadedCatalog): string {
-  return [tools.all.servers.map(({ module }) => module), tools.all.configured].join(";");
+  return tools.all.servers.map(({ module }) => module).join();
 }
 
 function digestsOf(server: LockedServer | undefined): string {
