@@ -6,10 +6,10 @@ import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
 import { RunnerOutput } from "../execution/runner-output.ts";
 import { bundleProgram } from "../execution/typescript/bundle.ts";
 import { SANDBOX_SOCKET_DIRECTORY, SOCKET_FILE_NAME } from "../protocol/paths.ts";
+import type { SocketFolder } from "../sandbox/docker/channel/socket-folder.ts";
+import { SocketListener } from "../sandbox/docker/channel/socket-listener.ts";
 import { buildContainerRequest } from "../sandbox/docker/container-profile.ts";
 import type { DockerEngine } from "../sandbox/docker/docker-engine.ts";
-import type { SocketFolder } from "../sandbox/docker/socket-folder.ts";
-import { SocketListener } from "../sandbox/docker/socket-listener.ts";
 import { OnDemandSource } from "../sandbox/on-demand-source.ts";
 import type { SandboxEngine, SandboxLimits } from "../sandbox/sandbox-engine.ts";
 import { toolOf } from "../tests/catalog/tool-of.ts";
@@ -61,7 +61,6 @@ async function timeEcho({ containers, sockets, image }: SandboxedBench): Promise
     runtime: "runsc",
     limits: LIMITS,
     socketDirectory,
-    emptyFile: sockets.emptyFile,
     labels: {},
   });
   const script = `

@@ -3,6 +3,32 @@
 /** What ptc says on the guard's stdin. */
 export const GUARD_COMMANDS = { pause: "p", resume: "r" } as const;
 
+/** The argument with which the guard relays the runner's channel over its own stdin and stdout. */
+export const GUARD_ATTACHED = "--attached";
+
+/**
+ * Frames between ptc and a guard that relays: a letter, a number (4 bytes, big-endian), and for `data`, `stdout` and
+ * `stderr` as many bytes. Commands to the guard are frames too, with the number 0.
+ */
+export const GUARD_FRAMES = {
+  /** Bytes of the channel. */
+  data: "d",
+  /** The receiver has passed on so many bytes of the channel: the sender may send as many more. */
+  grant: "w",
+  /** The runner has closed the channel. */
+  end: "e",
+  stdout: "1",
+  stderr: "2",
+} as const;
+
+export const GUARD_HEADER_BYTES = 5;
+
+/** The most bytes of one frame that ptc sends. */
+export const GUARD_PIECE_BYTES = 64 * 1024;
+
+/** Bytes of the channel that either side may send before the other grants more. */
+export const GUARD_WINDOW_BYTES = 1024 * 1024;
+
 /** Exit codes with which the guard ends a sandbox. A program that exits with one of them gets the same message. */
 export const GUARD_EXITS = {
   /** ptc was gone: the other end of the guard's stdin was closed. */

@@ -1,10 +1,16 @@
 # The guard: the first process of a sandbox, which starts the runner and outlives nothing. It ends, and the sandbox with
 # it, when the runner has ended, when its stdin ends (the engine closes that when ptc is gone), or after a number of seconds.
 #
-#     perl guard.pl SECONDS COMMAND [ARGUMENT...]
+#     perl guard.pl SECONDS [--attached] COMMAND [ARGUMENT...]
 #
 # On stdin ptc says `p` to hold every process of the program where it is, and `r` to let them go on; anything else is
 # passed over. The exit code is the runner's, 128 + signal where a signal ended it, or one of the codes below.
+#
+# With --attached the runner's channel to ptc goes over the guard's own stdin and stdout, for engines that can mount no
+# socket of ptc's host. The runner has one end of a pair of sockets, whose number is the last argument (`--channel=N`), and
+# pipes for stdout and stderr; the guard relays between them and ptc, in frames of a letter, a number and, where the
+# letter says so, as many bytes (protocol/guard.ts). On the channel each side sends no more than the other has granted, so
+# that nothing is held without a bound and the program's output, ptc's commands and the channel never wait for each other.
 #
 # The program is in a process namespace of its own, so that it has no name for the guard: gVisor lets a process stop or
 # end the first one of its namespace. Where there are no namespaces to be had, the kernel itself protects its first process.
@@ -27,7 +33,23 @@ my %CALLS = (62 => [272, 157, 165, 126], 183 => [97, 167, 40, 91]);
 # Rounds in which everything is told to stop, until all has: what is told may be starting others meanwhile.
 my $MAX_ROUNDS = 200;
 
+# Also in protocol/guard.ts: the letters of frames, and the bytes of the channel that either side may send ungranted.
+my ($DATA, $GRANT, $END, $STDOUT, $STDERR, $PAUSE, $RESUME) = qw(d w e 1 2 p r);
+my $WINDOW = 1024 * 1024;
+my $HEADER_BYTES = 5;
+my $PIECE_BYTES = 64 * 1024;
+# What waits for ptc to read it. While it is more, the program's output and calls stay where they are.
+my $MAX_WAITING_BYTES = 256 * 1024;
+# What a runner can have left in a pipe or socket when it ends, and how long ptc may take to read it.
+my $MAX_LEFT_BYTES = 1024 * 1024;
+my $READ_PATIENCE_S = 10;
+# What the pipes of the program's output hold, so that a program that prints much seldom waits.
+my $PIPE_BYTES = 1024 * 1024;
+my ($AF_UNIX, $SOCK_STREAM, $F_SETFL, $O_NONBLOCK, $F_SETPIPE_SZ) = (1, 1, 4, 2048, 1031);
+my ($EINTR, $EAGAIN) = (4, 11);
+
 my ($seconds, @command) = @ARGV;
+my $attached = $command[0] eq '--attached' && shift @command;
 my $deadline = time() + $seconds;
 my ($unshare, $prctl, $mount, $capset) = @{ $CALLS{ machine() } // [] };
 
@@ -40,6 +62,13 @@ if ($apart) {
     put('/proc/self/uid_map', "$uid $uid 1");
     put('/proc/self/gid_map', "$gid $gid 1");
 }
+my ($channel, $out, $err, $runners_channel, $runners_out, $runners_err);
+if ($attached) {
+    # The runner keeps what is opened here.
+    local $^F = 1024;
+    socketpair($channel, $runners_channel, $AF_UNIX, $SOCK_STREAM, 0) or die "no channel: $!\n";
+    pipe($out, $runners_out) && pipe($err, $runners_err) or die "no output: $!\n";
+}
 # A runner that ends interrupts the wait for stdin.
 $SIG{CHLD} = sub { };
 my $runner = fork() // die "the runner cannot be started: $!\n";
@@ -47,34 +76,154 @@ run() if $runner == 0;
 # It needs no right over the program's namespaces any more.
 my ($header, $none) = (pack('LL', $CAPABILITIES_V3, 0), "\0" x 24);
 syscall($capset, $header, $none) if $apart;
-open STDOUT, '>', '/dev/null';
 open STDERR, '>', '/dev/null';
+my ($from_host, $to_host, $to_runner, $granted, $delivered) = ('', '', '', $WINDOW, 0);
+if ($attached) {
+    $SIG{PIPE} = 'IGNORE';
+    close $_ for $runners_channel, $runners_out, $runners_err;
+    fcntl($_, $F_SETFL, $O_NONBLOCK) for *STDIN, *STDOUT, $channel, $out, $err;
+    fcntl($_, $F_SETPIPE_SZ, $PIPE_BYTES) for $out, $err;
+}
+else {
+    open STDOUT, '>', '/dev/null';
+}
 
 my $held = 0;
 while (time() < $deadline) {
     # Processes that take turns at waking each other may have been missed.
     kill $SIGSTOP, -1 if $held;
-    my $ready = '';
+    my ($ready, $writable) = ('', '');
     vec($ready, 0, 1) = 1;
+    watch(\$ready, \$writable) if $attached;
     # Wakes up once a second: a runner may end between the look and the wait.
-    my $found = select($ready, undef, undef, 1);
-    leave($?) if waitpid($runner, $WNOHANG) == $runner;
-    next if $found <= 0;
-    my $read = sysread(STDIN, my $said, 4096);
-    next if !defined $read;
-    exit $UNATTENDED if $read == 0;
-    for (split //, $said) {
-        if ($_ eq 'p') {
-            hold();
-            $held = 1;
-        }
-        elsif ($_ eq 'r') {
-            kill $SIGCONT, -1;
-            $held = 0;
-        }
+    my $found = select($ready, $writable, undef, 1);
+    if (waitpid($runner, $WNOHANG) == $runner) {
+        my $status = $?;
+        pass_on_the_rest() if $attached;
+        leave($status);
     }
+    next if $found <= 0;
+    listen_to_host() if vec($ready, 0, 1);
+    relay($ready) if $attached;
 }
 exit $OVERDUE;
+
+sub listen_to_host {
+    my $read = sysread(STDIN, my $said, $PIECE_BYTES);
+    return if !defined $read;
+    exit $UNATTENDED if $read == 0;
+    if (!$attached) {
+        obey($_) for split //, $said;
+        return;
+    }
+    $from_host .= $said;
+    while (length $from_host >= $HEADER_BYTES) {
+        my ($letter, $number) = unpack 'aN', $from_host;
+        my $length = $HEADER_BYTES + ($letter eq $DATA ? $number : 0);
+        last if length $from_host < $length;
+        $to_runner .= substr $from_host, $HEADER_BYTES, $number if $letter eq $DATA;
+        $granted += $number if $letter eq $GRANT;
+        substr($from_host, 0, $length) = '';
+        obey($letter);
+    }
+}
+
+sub obey {
+    if ($_[0] eq $PAUSE) {
+        hold();
+        $held = 1;
+    }
+    elsif ($_[0] eq $RESUME) {
+        kill $SIGCONT, -1;
+        $held = 0;
+    }
+}
+
+# Adds what the relay waits for: room where something waits to be written, bytes where there is room for them.
+sub watch {
+    my ($ready, $writable) = @_;
+    vec($$writable, fileno STDOUT, 1) = 1 if $to_host ne '';
+    vec($$writable, fileno $channel, 1) = 1 if $channel && $to_runner ne '';
+    return if length $to_host >= $MAX_WAITING_BYTES;
+    vec($$ready, fileno $channel, 1) = 1 if $channel && $granted > 0;
+    for my $pipe ($out, $err) {
+        vec($$ready, fileno $pipe, 1) = 1 if $pipe;
+    }
+}
+
+# Reads what is there to be read, and writes what can be written.
+sub relay {
+    my ($ready) = @_;
+    deliver() if $to_runner ne '';
+    take_out() if $out && vec($ready, fileno $out, 1);
+    take_err() if $err && vec($ready, fileno $err, 1);
+    take_channel() if $channel && vec($ready, fileno $channel, 1);
+    send_to_host();
+}
+
+sub take_out {
+    my $read = $out ? take($STDOUT, $out) : 0;
+    undef $out if $read == 0;
+    return $read;
+}
+
+sub take_err {
+    my $read = $err ? take($STDERR, $err) : 0;
+    undef $err if $read == 0;
+    return $read;
+}
+
+sub take_channel {
+    return 0 if !$channel || $granted == 0;
+    my $read = take($DATA, $channel, $granted < $PIECE_BYTES ? $granted : $PIECE_BYTES);
+    if ($read == 0) {
+        undef $channel;
+        $to_host .= pack 'aN', $END, 0;
+    }
+    $granted -= $read if $read > 0;
+    return $read;
+}
+
+# Takes bytes of the runner's: their number, 0 at the end, -1 when there are none just now.
+sub take {
+    my ($letter, $handle, $most) = @_;
+    my $read = sysread($handle, my $bytes, $most // $MAX_WAITING_BYTES) // return is_later() ? -1 : 0;
+    $to_host .= pack('aN', $letter, $read) . $bytes if $read > 0;
+    return $read;
+}
+
+sub is_later { return $! == $EAGAIN || $! == $EINTR }
+
+sub deliver {
+    my $written = $channel ? syswrite $channel, $to_runner : length $to_runner;
+    return if !defined $written && is_later();
+    # Nobody takes it any more.
+    $written //= length $to_runner;
+    substr($to_runner, 0, $written) = '';
+    $delivered += $written;
+    return if $delivered < $WINDOW / 4;
+    $to_host .= pack 'aN', $GRANT, $delivered;
+    $delivered = 0;
+}
+
+sub send_to_host {
+    my $written = $to_host eq '' ? undef : syswrite STDOUT, $to_host;
+    substr($to_host, 0, $written) = '' if defined $written;
+}
+
+# The runner has ended: what it wrote before goes to ptc, as far as ptc reads it.
+sub pass_on_the_rest {
+    for my $take (\&take_out, \&take_err, \&take_channel) {
+        my $most = length($to_host) + $MAX_LEFT_BYTES;
+        1 while length $to_host < $most && $take->() > 0;
+    }
+    my $end = time() + $READ_PATIENCE_S;
+    while ($to_host ne '' && time() < $end) {
+        my $writable = '';
+        vec($writable, fileno STDOUT, 1) = 1;
+        send_to_host() if select(undef, $writable, undef, 1) > 0;
+    }
+}
 
 sub run {
     $SIG{CHLD} = 'DEFAULT';
@@ -89,6 +238,12 @@ sub run {
         }
     }
     open STDIN, '<', '/dev/null';
+    if ($attached) {
+        open STDOUT, '>&', $runners_out;
+        open STDERR, '>&', $runners_err;
+        close $_ for $channel, $out, $err, $runners_out, $runners_err;
+        push @command, '--channel=' . fileno $runners_channel;
+    }
     exec { $command[0] } @command or print STDERR "$command[0]: $!\n";
     exit 127;
 }

@@ -20,6 +20,18 @@ export interface SandboxRequest {
   owner: string;
 }
 
+/** How the programs in sandboxes reach ptc: by a Unix socket that is mounted, or over the container's attached stdin and stdout. */
+export type ChannelKind = "socket" | "attached";
+
+/** `auto` leaves it to the engine. */
+export type ChannelPreference = ChannelKind | "auto";
+
+export interface ChosenChannel {
+  kind: ChannelKind;
+  /** Why it is this one, in words that follow "socket, " or "attached, ". */
+  why: string;
+}
+
 /** What an engine says of itself. What is known of its walls holds while `identity` and `profile` stay the same. */
 export interface EngineDescription {
   version: string;
@@ -29,6 +41,8 @@ export interface EngineDescription {
   profile: string;
   /** Where the engine is reached, and what said so. */
   endpoint: string;
+  /** Processors of the engine's machine. */
+  processors?: number | undefined;
   /** By name. */
   runtimes: ReadonlyMap<string, RuntimeDescription>;
 }
@@ -37,6 +51,8 @@ export interface EngineDescription {
 interface RuntimeDescription {
   /** The executable. */
   path?: string | undefined;
+  /** How its sandboxes reach ptc. */
+  channel?: ChosenChannel | undefined;
   /** Why no sandbox can run with it, and what to do: goes on after "runtime 'NAME'". */
   problem?: string | undefined;
 }
@@ -86,4 +102,4 @@ export interface SandboxEngine {
 }
 
 /** @param folder an existing folder of this process for the engine's files, with a path short enough for sockets in it. */
-export type OpenEngine = (folder: string) => SandboxEngine;
+export type OpenEngine = (folder: string, channel?: ChannelPreference) => SandboxEngine;

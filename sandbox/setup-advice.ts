@@ -3,4 +3,4 @@ export const DOCKER_INSTALLATION = "https://docs.docker.com/engine/install/";
 export const GVISOR_INSTALLATION = "https://gvisor.dev/docs/user_guide/install/";
 
 /** What to do about a runtime that the engine does not know. */
-export const REGISTER_GVISOR = `install gVisor (${GVISOR_INSTALLATION}) and register it in /etc/docker/daemon.json with the flag --host-uds=open`;
+export const REGISTER_GVISOR = `install gVisor (${GVISOR_INSTALLATION}) and register it as \`runsc\` in /etc/docker/daemon.json on the engine's machine`;

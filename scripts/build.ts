@@ -5,7 +5,7 @@
 import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type BuildOptions, build } from "esbuild";
-import { DOCKER_SSH, withEsbuild, withoutUnused } from "./bundled-parts.ts";
+import { withEsbuild, withoutUnused } from "./bundled-parts.ts";
 import { renderLicences } from "./third-party.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -55,16 +55,6 @@ const built = await Promise.all([
     target: "node22",
     minify: true,
     keepNames: true,
-  }),
-  build({
-    ...common,
-    entryPoints: ["docker-modem/lib/ssh"],
-    outfile: join(dist, DOCKER_SSH),
-    format: "cjs",
-    target: "node20",
-    minify: true,
-    // It works without both, which are compiled where they are installed.
-    external: ["cpu-features", "*.node"],
   }),
 ]);
 chmodSync(join(dist, "cli/ptc.js"), 0o755);

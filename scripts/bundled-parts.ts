@@ -2,9 +2,6 @@
 import { readFileSync } from "node:fs";
 import type { Plugin } from "esbuild";
 
-/** The file beside the chunks that speaks SSH to engines. It is loaded when there is one to reach so. */
-export const DOCKER_SSH = "chunks/docker-ssh.cjs";
-
 interface Replacement {
   /** The import, as it is written. */
   filter: RegExp;
@@ -23,7 +20,7 @@ const REPLACEMENTS: readonly Replacement[] = [
   {
     filter: /^\.\/ssh$/,
     importer: /node_modules\/docker-modem\/lib\//,
-    text: `module.exports = (...args) => require("../${DOCKER_SSH}")(...args);`,
+    text: "module.exports = () => { throw new Error('ptc starts the ssh command itself'); };",
   },
   {
     filter: /^prettier$/,
@@ -48,7 +45,6 @@ export function withoutUnused(): Plugin {
           importer.test(found.importer) ? { path: String(i), namespace: "replaced" } : undefined,
         );
       });
-      onResolve({ filter: /\/docker-ssh\.cjs$/ }, ({ path }) => ({ path, external: true }));
       onLoad({ filter: /.*/, namespace: "replaced" }, ({ path }) => ({
         contents: REPLACEMENTS[Number(path)]?.text ?? "",
         loader: "js",

@@ -5,7 +5,8 @@ import type { ImageStore } from "../../sandbox/image/image-store.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 
 /** The engine where nobody names another. Loads the Docker client along with this module, and asks it nothing yet. */
-export const openDocker: OpenEngine = (folder) => new DockerSandboxEngine(new DockerEngine(), folder);
+export const openDocker: OpenEngine = (folder, channel) =>
+  new DockerSandboxEngine(new DockerEngine(), folder, channel);
 
 /** Where the images of that engine are. */
 export function openImageStore(): ImageStore {

@@ -14,9 +14,9 @@ import { openDocker } from "./docker.ts";
 
 /** Properties of sandboxes when there is no configuration file. */
 export const USUAL_SANDBOX = {
-  sandbox: { image: "ptc-runner", runtime: "runsc" },
+  sandbox: { image: "ptc-runner", runtime: "runsc", channel: "auto" },
   execution: { memoryMb: 512, cpus: 1, pids: 256 },
-};
+} as const;
 
 /** An engine, and what its sandboxes are to be like. Asks the engine nothing yet. @param open Docker's without it. */
 export function sandboxOptions(
@@ -25,7 +25,7 @@ export function sandboxOptions(
   open: OpenEngine = openDocker,
 ): OnDemandOptions {
   return {
-    engine: open(state.path),
+    engine: open(state.path, sandbox.channel),
     owner: formatIdentity(self),
     image: sandbox.image,
     runtime: sandbox.runtime,

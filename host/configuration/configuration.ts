@@ -35,6 +35,8 @@ export interface Configuration {
     readonly allowWeakerIsolation: boolean;
     readonly image: string;
     readonly warm: number;
+    /** How programs reach ptc; `auto` leaves it to the engine. */
+    readonly channel: "auto" | "socket" | "attached";
   };
   readonly archive: { readonly path: string; readonly keepDays: number };
   /** Values that must be redacted wherever text leaves ptc: expanded variables, values of `env`, values of `headers`. */

@@ -147,6 +147,7 @@ function buildConfiguration(
       allowWeakerIsolation: sandbox.allow_weaker_isolation,
       image: sandbox.image,
       warm: sandbox.warm,
+      channel: sandbox.channel,
     },
     archive: { path: resolve(directory, archive.path), keepDays: archive.keep_days },
     secrets: distinctSecrets([...expandedSecrets, ...built.flatMap(secretsOf)], environment),

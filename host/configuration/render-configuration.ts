@@ -39,6 +39,7 @@ const REST = `
 
 # sandbox:
 #   warm: 2                         # sandboxes kept started by \`ptc serve\`; 0 turns the pool off
+#   channel: auto                   # how programs reach ptc: socket, attached, or what the engine can do
 
 # Every run is kept, so that it can be looked at and replayed.
 # archive:

@@ -101,7 +101,7 @@ function unredacted({ servers, credentials }: Configuration): string[] {
 /** Tries Docker, gVisor, the image and a real sandbox in this order, up to the first that fails. */
 async function* examineSandbox(options: OnDemandOptions): AsyncGenerator<Finding> {
   const { engine, runtime, image } = options;
-  const checks: [part: string, check: () => Promise<string>][] = [
+  const checks: [part: string, check: () => Promise<string | undefined>][] = [
     [
       "docker",
       async () => {
@@ -120,6 +120,14 @@ async function* examineSandbox(options: OnDemandOptions): AsyncGenerator<Finding
       },
     ],
     [
+      "channel",
+      async () => {
+        const { runtimes } = await engine.describe();
+        const channel = runtimes.get(runtime)?.channel;
+        return channel === undefined ? undefined : `${channel.kind}: ${channel.why}`;
+      },
+    ],
+    [
       "image",
       async () => {
         const found = await engine.findImage(image);
@@ -134,7 +142,9 @@ async function* examineSandbox(options: OnDemandOptions): AsyncGenerator<Finding
       (detail) => ({ ok: true, detail }),
       (error: unknown) => ({ ok: false, detail: messageOf(error) }),
     );
-    yield { area: "sandbox", part, ...finding };
+    // A part that the engine does not have.
+    if (finding.detail === undefined) continue;
+    yield { area: "sandbox", part, ok: finding.ok, detail: finding.detail };
     if (!finding.ok) return;
   }
 }

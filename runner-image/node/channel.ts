@@ -1,4 +1,4 @@
-import { connect, type Socket } from "node:net";
+import { connect, Socket } from "node:net";
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES, MAX_VALUES } from "../../protocol/limits.ts";
 import type { HostMessage, ProgramMessage, ReplyMessage, SandboxMessage } from "../../protocol/messages.ts";
@@ -34,15 +34,18 @@ export class Channel implements Answers {
   }
 
   /**
-   * Connects to the broker's socket. `onProgram` is called once, when the host sends the program. Answers to its calls
-   * are delivered in the given order.
+   * Connects to the broker: by the path of its socket, or by the number of a socket that is connected already. `onProgram`
+   * is called once, when the host sends the program. Answers to its calls are delivered in the given order.
    */
   static async connect(
-    path: string,
+    broker: string | number,
     order: EventOrder,
     onProgram: (program: ProgramMessage) => void,
   ): Promise<Channel> {
-    const socket = connect(path);
+    if (typeof broker === "number") {
+      return new Channel(new Socket({ fd: broker, readable: true, writable: true }), order, onProgram);
+    }
+    const socket = connect(broker);
     await new Promise<void>((resolve, reject) => {
       socket.once("connect", resolve);
       socket.once("error", reject);

@@ -16,10 +16,14 @@ import { installStackTraces } from "./stack-trace.ts";
 import { warmUp } from "./warm-up.ts";
 
 const environment = new Environment();
-const socketPath = join(SANDBOX_SOCKET_DIRECTORY, SOCKET_FILE_NAME);
+// The guard names the socket that it relays. Programs see the same arguments with and without it.
+const [inherited] = process.argv
+  .splice(2)
+  .flatMap((argument) => /^--channel=(\d+)$/.exec(argument)?.[1] ?? []);
+const broker = inherited === undefined ? join(SANDBOX_SOCKET_DIRECTORY, SOCKET_FILE_NAME) : Number(inherited);
 const bundlePath = join(WORKSPACE, ".program.mjs");
 const bundleUrl = pathToFileURL(bundlePath).href;
-const channel = await Channel.connect(socketPath, environment.order, start);
+const channel = await Channel.connect(broker, environment.order, start);
 await warmUp();
 environment.install();
 installStackTraces(bundleUrl);

@@ -1,14 +1,33 @@
+import type { Writable } from "node:stream";
 import type { SandboxOutput } from "../sandbox.ts";
-import type { EngineDescription, StartedSandbox } from "../sandbox-engine.ts";
+import type { StartedSandbox } from "../sandbox-engine.ts";
+import type { EngineMachine } from "./channel/choose-channel.ts";
+import type { DockerRuntime } from "./channel/runtime-flags.ts";
 import type { ContainerRequest } from "./container-profile.ts";
 
 /** A started container. How its runner connects is left to the caller. */
-export type StartedContainer = Omit<StartedSandbox, "connected" | "release">;
+export type StartedContainer = Omit<StartedSandbox, "connected" | "release"> & {
+  /** Carries what the guard reads. */
+  readonly stdin: Writable;
+};
+
+/** What a container engine says of itself. */
+export interface ContainerEngineDescription {
+  version: string;
+  /** A text that changes with the engine, its version and the settings of its runtimes. */
+  identity: string;
+  /** The address of the engine, and what named it. */
+  host: string;
+  source: string;
+  machine: EngineMachine;
+  processors: number;
+  runtimes: Readonly<Record<string, DockerRuntime>>;
+}
 
 /** The operations that ptc needs of a container engine, in the terms of the Docker Engine API. */
 export interface ContainerEngine {
   /** @throws SandboxError `engine_unreachable` */
-  describe(): Promise<EngineDescription>;
+  describe(): Promise<ContainerEngineDescription>;
   /** Digest and labels of an image; `undefined` when there is none of that name. */
   findImage(reference: string): Promise<{ digest: string; labels: Record<string, string> } | undefined>;
   /** @throws SandboxError `start_failed` */

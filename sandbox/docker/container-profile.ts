@@ -1,3 +1,4 @@
+import { GUARD_ATTACHED } from "../../protocol/guard.ts";
 import { GUARD_PATH, RUNNER_PATH, SANDBOX_SOCKET_DIRECTORY, WORKSPACE } from "../../protocol/paths.ts";
 import type { SandboxLimits } from "../sandbox-engine.ts";
 
@@ -6,10 +7,8 @@ export interface ContainerProfile {
   image: string;
   runtime: string;
   limits: SandboxLimits;
-  /** Host folder that holds the socket and nothing else. */
-  socketDirectory: string;
-  /** Host path of an empty file. */
-  emptyFile: string;
+  /** Host folder that holds the socket and nothing else. Without it the channel goes over the attached stdin and stdout. */
+  socketDirectory?: string | undefined;
   labels: Record<string, string>;
 }
 
@@ -40,6 +39,7 @@ const HEAP_SHARE = 0.75;
  * decides how the program is isolated.
  */
 export function buildContainerRequest(profile: ContainerProfile) {
+  const { socketDirectory } = profile;
   const { pids } = profile.limits;
   const tasks = Math.min(MAX_TASKS, Math.max(MIN_TASKS, Math.floor(pids / HOST_TASKS_PER_TASK)));
   const memory = profile.limits.memoryMb * 1024 * 1024;
@@ -48,7 +48,12 @@ export function buildContainerRequest(profile: ContainerProfile) {
   return {
     Image: profile.image,
     // The guard ends the sandbox when its stdin, which ptc holds, is closed. It starts the command that follows.
-    Entrypoint: [PERL, GUARD_PATH, String(MAX_LIFETIME_S)],
+    Entrypoint: [
+      PERL,
+      GUARD_PATH,
+      String(MAX_LIFETIME_S),
+      ...(socketDirectory === undefined ? [GUARD_ATTACHED] : []),
+    ],
     Cmd: [
       NODE,
       `--max-old-space-size=${heapMb}`,
@@ -92,9 +97,9 @@ export function buildContainerRequest(profile: ContainerProfile) {
       ],
       Tmpfs: { [WORKSPACE]: tmpfs(WORKSPACE_MB), "/tmp": tmpfs(TMP_MB), "/dev/shm": tmpfs(SHM_MB) },
       Mounts: [
-        bind(profile.socketDirectory, SANDBOX_SOCKET_DIRECTORY),
-        // Docker would copy the host's name servers into the container.
-        bind(profile.emptyFile, "/etc/resolv.conf"),
+        ...(socketDirectory === undefined ? [] : [bind(socketDirectory, SANDBOX_SOCKET_DIRECTORY)]),
+        // Docker would copy the host's name servers into the container. Every engine's machine has this empty file.
+        bind("/dev/null", "/etc/resolv.conf"),
       ],
     },
   };

@@ -4,15 +4,24 @@ import { setTimeout as delay } from "node:timers/promises";
 import type Docker from "dockerode";
 import { GUARD_COMMANDS } from "../../protocol/guard.ts";
 import type { SandboxExit, SandboxOutput } from "../sandbox.ts";
-import type { EngineDescription } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { AttachedOutput } from "./attached-output.ts";
-import type { ContainerEngine, StartedContainer } from "./container-engine.ts";
+import type { DockerRuntime } from "./channel/runtime-flags.ts";
+import type { ContainerEngine, ContainerEngineDescription, StartedContainer } from "./container-engine.ts";
 import type { ContainerRequest } from "./container-profile.ts";
-import { type DockerClient, openDockerClient } from "./docker-client.ts";
 import { explainDockerFault, httpStatusOf } from "./docker-faults.ts";
-import { profileDigest } from "./profile-digest.ts";
-import { type DockerRuntime, socketFlagProblem } from "./runtime-flags.ts";
+import { type DockerClient, openDockerClient } from "./endpoint/docker-client.ts";
+
+/** What is used of `GET /info`. */
+interface DockerInfo {
+  ID: string;
+  Name: string;
+  ServerVersion: string;
+  KernelVersion: string;
+  OperatingSystem: string;
+  NCPU: number;
+  Runtimes: Record<string, DockerRuntime>;
+}
 
 /** How often a container is inspected whose output has ended but whose exit the engine has not reported. */
 const LOOK_AGAIN_MS = 300;
@@ -32,17 +41,9 @@ export class DockerEngine implements ContainerEngine {
     return this.#client.docker;
   }
 
-  async describe(): Promise<EngineDescription> {
+  async describe(): Promise<ContainerEngineDescription> {
     try {
-      const info = (await this.docker.info()) as {
-        ID: string;
-        ServerVersion: string;
-        Runtimes: Record<string, DockerRuntime>;
-      };
-      const runtimes = Object.entries(info.Runtimes).map(
-        ([name, runtime]) =>
-          [name, { path: runtime.path, problem: socketFlagProblem(name, runtime) }] as const,
-      );
+      const info = (await this.docker.info()) as DockerInfo;
       const { ID, ServerVersion, Runtimes } = info;
       const identity = createHash("sha256")
         .update(JSON.stringify([ID, ServerVersion, Runtimes]))
@@ -51,9 +52,15 @@ export class DockerEngine implements ContainerEngine {
       return {
         version: ServerVersion,
         identity,
-        profile: profileDigest(),
-        endpoint: `${host} (${source})`,
-        runtimes: new Map(runtimes),
+        host,
+        source,
+        machine: {
+          name: info.Name,
+          kernel: info.KernelVersion,
+          operatingSystem: info.OperatingSystem,
+        },
+        processors: info.NCPU,
+        runtimes: Runtimes,
       };
     } catch (error) {
       throw explainDockerFault(error, "engine_unreachable", this.#client);
@@ -132,13 +139,13 @@ class DockerContainer implements StartedContainer {
   readonly id: string;
   readonly exited: Promise<SandboxExit>;
   readonly #container: Docker.Container;
-  readonly #stdin: Writable;
+  readonly stdin: Writable;
   readonly #delivered: Promise<void>;
 
   constructor(container: Docker.Container, stdin: Writable, waited: Waited, delivered: Promise<void>) {
     this.id = container.id;
     this.#container = container;
-    this.#stdin = stdin;
+    this.stdin = stdin;
     this.#delivered = delivered;
     this.exited = this.#settle(waited, ({ State }) => (State.Running ? undefined : State.ExitCode)).then(
       async (code) => {
@@ -150,15 +157,15 @@ class DockerContainer implements StartedContainer {
   }
 
   pause(): void {
-    if (this.#stdin.writable) this.#stdin.write(GUARD_COMMANDS.pause);
+    if (this.stdin.writable) this.stdin.write(GUARD_COMMANDS.pause);
   }
 
   resume(): void {
-    if (this.#stdin.writable) this.#stdin.write(GUARD_COMMANDS.resume);
+    if (this.stdin.writable) this.stdin.write(GUARD_COMMANDS.resume);
   }
 
   leave(): void {
-    this.#stdin.end();
+    this.stdin.end();
   }
 
   async kill(): Promise<void> {

@@ -1,7 +1,7 @@
 import { messageOf } from "../../base/error-message.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { DOCKER_INSTALLATION, GVISOR_INSTALLATION, REGISTER_GVISOR } from "../setup-advice.ts";
-import type { DockerClient } from "./docker-client.ts";
+import type { DockerClient } from "./endpoint/docker-client.ts";
 
 /** What the Docker Engine or its client has thrown, as one line that says what to do. */
 export function explainDockerFault(

@@ -1,34 +1,93 @@
 import { rmSync } from "node:fs";
 import type { SandboxOutput } from "../sandbox.ts";
-import type { EngineDescription, SandboxEngine, SandboxRequest, StartedSandbox } from "../sandbox-engine.ts";
+import type {
+  ChannelKind,
+  ChannelPreference,
+  EngineDescription,
+  SandboxEngine,
+  SandboxRequest,
+  StartedSandbox,
+} from "../sandbox-engine.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { AttachedChannel } from "./channel/attached-channel.ts";
+import { chooseChannel } from "./channel/choose-channel.ts";
+import { socketFlagProblem } from "./channel/runtime-flags.ts";
+import { SocketFolder } from "./channel/socket-folder.ts";
+import { SocketListener } from "./channel/socket-listener.ts";
 import type { ContainerEngine } from "./container-engine.ts";
 import { buildContainerRequest } from "./container-profile.ts";
-import { SocketFolder } from "./socket-folder.ts";
-import { SocketListener } from "./socket-listener.ts";
+import { profileDigest } from "./profile-digest.ts";
 
 /** The label that names the ptc process that owns a container. */
 export const OWNER_LABEL = "dev.ptc.owner";
 
-/** Sandboxes that are containers of a Docker Engine. The runner of each connects to a Unix socket that is mounted into it. */
+/**
+ * Sandboxes that are containers of a Docker Engine. The runner of each connects to a Unix socket that is mounted into it, or,
+ * where the engine can mount none of this machine, over the container's attached stdin and stdout.
+ */
 export class DockerSandboxEngine implements SandboxEngine {
   readonly #containers: ContainerEngine;
   readonly #sockets: SocketFolder;
+  #preference: ChannelPreference;
+  /** By runtime. */
+  readonly #channels = new Map<string, Promise<ChannelKind>>();
 
-  /** @param folder an existing folder on the engine's host. The path of a socket in it must fit into 108 bytes. */
-  constructor(containers: ContainerEngine, folder: string) {
+  /** @param folder an existing folder of this process, with a path short enough for sockets in it. */
+  constructor(containers: ContainerEngine, folder: string, preference: ChannelPreference = "auto") {
     this.#containers = containers;
     this.#sockets = new SocketFolder(folder);
+    this.#preference = preference;
   }
 
-  describe(): Promise<EngineDescription> {
-    return this.#containers.describe();
+  async describe(): Promise<EngineDescription> {
+    const { version, identity, host, source, machine, processors, runtimes } =
+      await this.#containers.describe();
+    const preference = this.#preference;
+    const described = Object.entries(runtimes).map(([name, runtime]) => {
+      const channel = chooseChannel({ preference, host, machine, runtime: [name, runtime] });
+      const problem = channel.kind === "socket" ? socketFlagProblem(name, runtime) : undefined;
+      return [name, { path: runtime.path, channel, problem }] as const;
+    });
+    return {
+      version,
+      identity,
+      profile: profileDigest([host, preference]),
+      endpoint: `${host} (${source})`,
+      processors,
+      runtimes: new Map(described),
+    };
   }
 
   findImage(reference: string): Promise<{ digest: string } | undefined> {
     return this.#containers.findImage(reference);
   }
 
-  async start(
+  async start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
+    const kind = await this.#channelOf(request.runtime);
+    if (kind === "attached") return this.#startAttached(request, output);
+    try {
+      return await this.#startWithSocket(request, output);
+    } catch (error) {
+      if (this.#preference !== "auto" || !isUnmountable(error)) throw error;
+      this.#preference = "attached";
+      this.#channels.clear();
+      return this.#startAttached(request, output);
+    }
+  }
+
+  #channelOf(runtime: string): Promise<ChannelKind> {
+    const preference = this.#preference;
+    if (preference !== "auto") return Promise.resolve(preference);
+    const known = this.#channels.get(runtime);
+    if (known !== undefined) return known;
+    // A runtime that the engine does not know is refused by the engine, whatever the channel.
+    const asked = this.describe().then(({ runtimes }) => runtimes.get(runtime)?.channel?.kind ?? "attached");
+    this.#channels.set(runtime, asked);
+    asked.catch(() => this.#channels.delete(runtime));
+    return asked;
+  }
+
+  async #startWithSocket(
     { image, runtime, limits, owner }: SandboxRequest,
     output: SandboxOutput,
   ): Promise<StartedSandbox> {
@@ -41,9 +100,8 @@ export class DockerSandboxEngine implements SandboxEngine {
     try {
       listener = await SocketListener.listen(socketDirectory);
       const labels = { [OWNER_LABEL]: owner };
-      const emptyFile = this.#sockets.emptyFile;
       const container = await this.#containers.start(
-        buildContainerRequest({ image, runtime, limits, socketDirectory, emptyFile, labels }),
+        buildContainerRequest({ image, runtime, limits, socketDirectory, labels }),
         output,
       );
       return {
@@ -63,6 +121,32 @@ export class DockerSandboxEngine implements SandboxEngine {
     }
   }
 
+  async #startAttached(
+    { image, runtime, limits, owner }: SandboxRequest,
+    output: SandboxOutput,
+  ): Promise<StartedSandbox> {
+    const channel = new AttachedChannel(output);
+    const labels = { [OWNER_LABEL]: owner };
+    const container = await this.#containers.start(
+      buildContainerRequest({ image, runtime, limits, labels }),
+      channel,
+    );
+    channel.open(container.stdin);
+    const end = () => channel.end();
+    container.exited.then(end, end);
+    return {
+      id: container.id,
+      connected: channel.connected,
+      exited: container.exited,
+      pause: () => channel.pause(),
+      resume: () => channel.resume(),
+      leave: () => container.leave(),
+      kill: () => container.kill(),
+      removed: () => container.removed(),
+      release: end,
+    };
+  }
+
   async list(): Promise<{ id: string; owner: string }[]> {
     const containers = await this.#containers.listLabelled(OWNER_LABEL);
     return containers.map(({ id, labels }) => ({ id, owner: labels[OWNER_LABEL] ?? "" }));
@@ -75,4 +159,13 @@ export class DockerSandboxEngine implements SandboxEngine {
   remove(id: string): Promise<void> {
     return this.#containers.remove(id);
   }
+}
+
+/** Whether an engine has refused to mount a folder of this machine, because it sees another file system. */
+function isUnmountable(error: unknown): boolean {
+  return (
+    error instanceof SandboxError &&
+    error.code === "start_failed" &&
+    /\bmount|bind source path/i.test(error.message)
+  );
 }

@@ -1,15 +1,17 @@
 import { createHash } from "node:crypto";
 import { buildContainerRequest } from "./container-profile.ts";
 
-/** Digest of the container's profile without image, runtime and limits. Another profile may have other walls. */
-export function profileDigest(): string {
-  const request = buildContainerRequest({
-    image: "",
-    runtime: "",
-    limits: { memoryMb: 512, cpus: 1, pids: 256 },
-    socketDirectory: "",
-    emptyFile: "",
-    labels: {},
-  });
-  return createHash("sha256").update(JSON.stringify(request)).digest("hex");
+/**
+ * Digest of the container's profile without image, runtime and limits. Another profile may have other walls.
+ *
+ * @param more what else decides on how a sandbox is isolated.
+ */
+export function profileDigest(more: readonly string[]): string {
+  const limits = { memoryMb: 512, cpus: 1, pids: 256 };
+  const requests = ["", undefined].map((socketDirectory) =>
+    buildContainerRequest({ image: "", runtime: "", limits, socketDirectory, labels: {} }),
+  );
+  return createHash("sha256")
+    .update(JSON.stringify([requests, more]))
+    .digest("hex");
 }

@@ -57,6 +57,7 @@ export type WallOptions = OnDemandOptions & {
 export async function tryWalls(options: WallOptions): Promise<WallEvidence> {
   const processors = { allowed: options.limits.cpus, present: availableParallelism() };
   try {
+    processors.present = (await options.engine.describe()).processors ?? processors.present;
     const inside = await tryInside(options);
     const [memory, kill, owner] = await Promise.all([
       tryMemory(options),

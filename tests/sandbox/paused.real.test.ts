@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ApprovalAnswer } from "../../broker/approvals.ts";
 import { GUARD_EXITS } from "../../protocol/guard.ts";
 import { buildContainerRequest } from "../../sandbox/docker/container-profile.ts";
@@ -46,28 +46,35 @@ const RESTLESS = `
   child.kill("SIGKILL");
 `;
 
+beforeEach(() => {
+  ticks = 0;
+});
+
+describe.each(["socket", "attached"] as const)("over the channel '%s'", (channel) => {
+  describeSandboxed("while a person is asked", () => {
+    const run = useRealSandboxes(tools, { ...options, channel });
+
+    test("a program does nothing, its children neither, and its time stands still; then it goes on", async () => {
+      const quiet: number[] = [];
+      answer = async () => {
+        await stillness();
+        const before = ticks;
+        await delay(LIMIT_MS / 2);
+        quiet.push(ticks - before);
+        return ALLOWED;
+      };
+      const { result } = await run(RESTLESS, { limits: { timeoutMs: LIMIT_MS, maxToolCalls: 100_000 } });
+      expect(result).toMatchObject({ ok: true, data: [{ done: true }, { done: true }] });
+      expect(ticks).toBeGreaterThan(0);
+      // Calls that were on their way may still arrive on a busy machine; a program that went on would make hundreds.
+      expect(quiet).toHaveLength(2);
+      expect(Math.max(...quiet)).toBeLessThanOrEqual(MAX_ON_THEIR_WAY);
+    });
+  });
+});
+
 describeSandboxed("while a person is asked", () => {
   const run = useRealSandboxes(tools, options);
-  beforeEach(() => {
-    ticks = 0;
-  });
-
-  test("a program does nothing, its children neither, and its time stands still; then it goes on", async () => {
-    const quiet: number[] = [];
-    answer = async () => {
-      await stillness();
-      const before = ticks;
-      await delay(LIMIT_MS / 2);
-      quiet.push(ticks - before);
-      return ALLOWED;
-    };
-    const { result } = await run(RESTLESS, { limits: { timeoutMs: LIMIT_MS, maxToolCalls: 100_000 } });
-    expect(result).toMatchObject({ ok: true, data: [{ done: true }, { done: true }] });
-    expect(ticks).toBeGreaterThan(0);
-    // Calls that were on their way may still arrive on a busy machine; a program that went on would make hundreds.
-    expect(quiet).toHaveLength(2);
-    expect(Math.max(...quiet)).toBeLessThanOrEqual(MAX_ON_THEIR_WAY);
-  });
 
   test("a program that was paused still runs out of time", async () => {
     answer = async () => {
@@ -112,14 +119,11 @@ describeSandboxed("while a person is asked", () => {
   test("a sandbox that is paused ends with the ptc that holds it", async () => {
     const folder = mkdtempSync(join(tmpdir(), "ptc-paused-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
-    const empty = join(folder, "empty");
-    writeFileSync(empty, "");
     const request = buildContainerRequest({
       image: "ptc-runner",
       runtime: "runsc",
       limits: { memoryMb: 256, cpus: 1, pids: 128 },
       socketDirectory: folder,
-      emptyFile: empty,
       labels: {},
     });
     let started = () => {};

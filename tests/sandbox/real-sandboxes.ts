@@ -20,6 +20,7 @@ import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine, OWNER_LABEL } from "../../sandbox/docker/docker-sandbox-engine.ts";
 import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";
+import type { ChannelPreference } from "../../sandbox/sandbox-engine.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { toolOf } from "../catalog/tool-of.ts";
 import { modulesOf } from "../execution/prepare/module-texts.ts";
@@ -51,12 +52,19 @@ const LIMITS: ExecutionLimits = {
 interface RealSandboxesOptions {
   image?: string;
   pids?: number;
+  channel?: ChannelPreference;
   /** Put over the source that starts each sandbox when it is asked for. */
   over?: (source: OnDemandSource) => SandboxSource;
   /** Patterns of tools that need an approval, and who is asked. */
   ask?: string[];
   approver?: Approver;
   recorder?: RunRecorder;
+}
+
+/** `PTC_TEST_CHANNEL=attached` has every test use that channel that names none. */
+function channelFromEnvironment(): ChannelPreference {
+  const { PTC_TEST_CHANNEL: channel } = process.env;
+  return channel === "attached" || channel === "socket" ? channel : "auto";
 }
 
 /**
@@ -89,13 +97,14 @@ export class RealSandboxes {
     const {
       image = "ptc-runner",
       pids = 256,
+      channel = channelFromEnvironment(),
       over = (source) => source,
       ask = [],
       approver,
       recorder,
     } = options;
     const source = new OnDemandSource({
-      engine: new DockerSandboxEngine(this.#engine, this.#base),
+      engine: new DockerSandboxEngine(this.#engine, this.#base, channel),
       owner: this.#owner,
       image,
       runtime: "runsc",
@@ -140,8 +149,7 @@ export class RealSandboxes {
 
   /** Containers of this process, and folders of sandboxes on its disk. */
   async leftovers(): Promise<string[]> {
-    const folders = readdirSync(this.#base);
-    return [...(await this.containers()), ...folders.filter((name) => name !== "empty")];
+    return [...(await this.containers()), ...readdirSync(this.#base)];
   }
 
   close(): void {

@@ -32,7 +32,7 @@ async function findProblem(): Promise<string> {
   const engine = new DockerEngine();
   try {
     const { runtimes } = await engine.describe();
-    if (!runtimes.has(RUNTIME)) return `Docker does not know the runtime ${RUNTIME}; run \`npm run setup\``;
+    if (!(RUNTIME in runtimes)) return `Docker does not know the runtime ${RUNTIME}; run \`npm run setup\``;
     const image = await engine.findImage(IMAGE);
     return image === undefined ? `there is no image ${IMAGE}; run \`ptc image build\`` : "";
   } catch (error) {

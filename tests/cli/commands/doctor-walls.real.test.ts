@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
+import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import { KnownWalls } from "../../../sandbox/walls/known-walls.ts";
 import { describeSandboxed } from "../../sandbox/in-sandbox.ts";
 import { envelopeOf, usePtc } from "../ptc-process.ts";
@@ -24,7 +25,7 @@ describeSandboxed("ptc doctor --walls", () => {
   test("keeps ptc serve from starting where a wall is known not to hold", async () => {
     const folder = project();
     const state = join(folder.directory, "state");
-    const engine = new DockerEngine();
+    const engine = new DockerSandboxEngine(new DockerEngine(), state);
     const image = (await engine.findImage("ptc-runner"))?.digest ?? "";
     await new KnownWalls(join(state, "ptc/walls.json")).note({ engine, runtime: "runsc", image }, [
       "network",
@@ -37,7 +38,7 @@ describeSandboxed("ptc doctor --walls", () => {
   test("keeps ptc run from running anything where a wall is known not to hold", async () => {
     const folder = project();
     const state = join(folder.directory, "state");
-    const engine = new DockerEngine();
+    const engine = new DockerSandboxEngine(new DockerEngine(), state);
     const image = (await engine.findImage("ptc-runner"))?.digest ?? "";
     const walls = new KnownWalls(join(state, "ptc/walls.json"));
     await walls.note({ engine, runtime: "runsc", image }, ["network"]);

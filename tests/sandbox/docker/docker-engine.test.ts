@@ -15,7 +15,6 @@ const REQUEST = buildContainerRequest({
   runtime: "runsc",
   limits: { memoryMb: 128, cpus: 1, pids: 64 },
   socketDirectory: "/nowhere",
-  emptyFile: "/nowhere/empty",
   labels: {},
 });
 

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { SOCKET_FILE_NAME } from "../../../protocol/paths.ts";
 import type { ContainerEngine, StartedContainer } from "../../../sandbox/docker/container-engine.ts";
 import type { ContainerRequest } from "../../../sandbox/docker/container-profile.ts";
@@ -12,6 +13,7 @@ export class FakeContainer implements StartedContainer {
   readonly id: string;
   readonly exited: Promise<SandboxExit>;
   readonly output: SandboxOutput;
+  readonly stdin = new PassThrough().resume();
   socket: Socket | undefined;
   ended = false;
   #settle: (exit: SandboxExit) => void = () => {};
@@ -86,9 +88,11 @@ export class FakeEngine implements ContainerEngine {
   describe = async () => ({
     version: "fake",
     identity: "fake",
-    profile: "fake",
-    endpoint: "here",
-    runtimes: new Map(),
+    host: "unix:///here",
+    source: "a test",
+    machine: { name: "here", kernel: "1", operatingSystem: "a test" },
+    processors: 1,
+    runtimes: {},
   });
   listLabelled = async () => [];
   keepsOutput = async () => false;

@@ -16,7 +16,7 @@ export function openPool(options: WarmPoolOptions) {
   const engine = new FakeEngine();
   const base = mkdtempSync(join(tmpdir(), "ptc-p-"));
   const source = new OnDemandSource({
-    engine: new DockerSandboxEngine(engine, base),
+    engine: new DockerSandboxEngine(engine, base, "socket"),
     owner: "test",
     image: "ptc-runner",
     runtime: "runsc",
@@ -24,7 +24,7 @@ export function openPool(options: WarmPoolOptions) {
   });
   const pool = new WarmPool(source, options);
   /** Folders of sandboxes on disk. */
-  const folders = () => readdirSync(base).filter((name) => name !== "empty");
+  const folders = () => readdirSync(base);
   const close = async () => {
     engine.release("all");
     await pool.close();

@@ -217,10 +217,10 @@ describeSandboxed("every wall that ptc doctor --walls knows", () => {
     const path = join(base, "known/walls.json");
     const walls = new KnownWalls(path);
     const image = (await docker.findImage("ptc-runner"))?.digest ?? "";
-    const setup = { engine: docker, runtime: "runsc", image };
     const state = new StateDirectory(base, self);
     const limits = { memoryMb: 512, cpus: 1, pids: 256 };
     const engine = new DockerSandboxEngine(docker, state.path);
+    const setup = { engine, runtime: "runsc", image };
     const options = { engine, owner, image: "ptc-runner", runtime: "runsc", limits, walls };
     const start = async () => {
       const sandbox = await new OnDemandSource(options).acquire({ onStdout() {}, onStderr() {} });

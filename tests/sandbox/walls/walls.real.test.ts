@@ -96,7 +96,8 @@ describeSandboxed("what a program can reach", () => {
     expect(data.seen).toEqual([]);
     expect(data.root === "EACCES" || (Array.isArray(data.root) && data.root.length <= 2)).toBe(true);
     expect(["ENOENT", []]).toContainEqual(data.home);
-    expect(data.socketFolder).toSatisfy((names: string[]) => names.every((name) => name === "broker.sock"));
+    // The folder is not there where the channel goes over the attached stdin and stdout.
+    expect([["broker.sock"], [], "ENOENT"]).toContainEqual(data.socketFolder);
     expect(data.addToSocketFolder).toMatch(/^E/);
     expect(data.removeSocket).toMatch(/^E/);
     expect(data.nameServers).not.toMatch(/nameserver/);

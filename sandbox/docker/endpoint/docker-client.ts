@@ -18,5 +18,5 @@ export interface DockerClient {
  */
 export function openDockerClient(env = process.env): DockerClient {
   const endpoint = findDockerEndpoint(env);
-  return { docker: new Docker(dockerOptions(endpoint, env)), host: endpoint.host, source: endpoint.source };
+  return { docker: new Docker(dockerOptions(endpoint)), host: endpoint.host, source: endpoint.source };
 }

@@ -4,8 +4,8 @@ import type { Agent } from "node:https";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { findDockerEndpoint } from "../../../sandbox/docker/docker-endpoint.ts";
-import { dockerOptions } from "../../../sandbox/docker/docker-options.ts";
+import { findDockerEndpoint } from "../../../../sandbox/docker/endpoint/docker-endpoint.ts";
+import { dockerOptions } from "../../../../sandbox/docker/endpoint/docker-options.ts";
 
 const id = (name: string) => createHash("sha256").update(name).digest("hex");
 
@@ -83,7 +83,7 @@ describe("the engine that ptc uses", () => {
     });
     const endpoint = findDockerEndpoint({ HOME, DOCKER_CONTEXT: "tls" });
     expect(endpoint.tls).toEqual({ ca: "CA", cert: "CERT", key: "KEY", skipVerify: false });
-    expect(dockerOptions(endpoint, {})).toEqual({
+    expect(dockerOptions(endpoint)).toEqual({
       protocol: "https",
       host: "build.example",
       port: "2376",
@@ -95,7 +95,7 @@ describe("the engine that ptc uses", () => {
 
   it("is verified unless the context says otherwise", () => {
     const HOME = homeWith(context("lax", { Host: "tcp://x.example:2376", SkipTLSVerify: true }));
-    const { agent } = dockerOptions(findDockerEndpoint({ HOME, DOCKER_CONTEXT: "lax" }), {}) as {
+    const { agent } = dockerOptions(findDockerEndpoint({ HOME, DOCKER_CONTEXT: "lax" })) as {
       agent?: Agent;
     };
     expect(agent?.options).toMatchObject({ rejectUnauthorized: false });
@@ -117,14 +117,12 @@ describe("the options of the Docker client", () => {
     ["unix:///run/x.sock", { socketPath: "/run/x.sock" }],
     ["tcp://10.0.0.1:2375", { protocol: "http", host: "10.0.0.1", port: "2375" }],
     ["tcp://[::1]:4000", { protocol: "http", host: "::1", port: "4000" }],
-    ["ssh://me@build.example", { protocol: "ssh", host: "build.example", port: "22", username: "me" }],
-    ["ssh://build.example:2022", { protocol: "ssh", host: "build.example", port: "2022" }],
   ])("for %s", (host, options) => {
-    expect(dockerOptions({ host, source: "x" }, {})).toEqual(options);
+    expect(dockerOptions({ host, source: "x" })).toEqual(options);
   });
 
   it.each(["fd://3", "unix", "tcp://", "ftp://x.example"])("are refused for %s", (host) => {
-    expect(() => dockerOptions({ host, source: "DOCKER_HOST" }, {})).toThrow(
+    expect(() => dockerOptions({ host, source: "DOCKER_HOST" })).toThrow(
       /^DOCKER_HOST does not name an engine/,
     );
   });

@@ -1,8 +1,8 @@
 import { chmodSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
-import { MAX_CONNECTIONS } from "../../protocol/limits.ts";
-import { SOCKET_FILE_NAME } from "../../protocol/paths.ts";
+import { MAX_CONNECTIONS } from "../../../protocol/limits.ts";
+import { SOCKET_FILE_NAME } from "../../../protocol/paths.ts";
 
 /** The host's end of one sandbox's socket. It accepts a single connection and then stops listening. */
 export class SocketListener {

@@ -2,11 +2,11 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { messageOf } from "../../base/error-message.ts";
-import { isObject } from "../../base/json/is-object.ts";
-import { parseForeignJson } from "../../base/json/parse-json.ts";
-import { visibleLine } from "../../base/text/visible-text.ts";
-import { SandboxError } from "../sandbox-error.ts";
+import { messageOf } from "../../../base/error-message.ts";
+import { isObject } from "../../../base/json/is-object.ts";
+import { parseForeignJson } from "../../../base/json/parse-json.ts";
+import { visibleLine } from "../../../base/text/visible-text.ts";
+import { SandboxError } from "../../sandbox-error.ts";
 
 /** Where the Docker Engine is reached, and what said so. */
 export interface DockerEndpoint {

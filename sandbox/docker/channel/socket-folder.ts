@@ -1,11 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 
 /**
  * The folder on the host that holds what is mounted into sandboxes.
  *
- *     <folder>/empty                 an empty file
  *     <folder>/<random>/broker.sock  one folder per sandbox
  */
 export class SocketFolder {
@@ -14,13 +13,6 @@ export class SocketFolder {
   /** @param path an existing folder that other users of the host cannot enter. */
   constructor(path: string) {
     this.#path = path;
-  }
-
-  /** Path of an empty file. */
-  get emptyFile(): string {
-    const file = join(this.#path, "empty");
-    if (!existsSync(file)) writeFileSync(file, "", { mode: 0o444 });
-    return file;
   }
 
   /** Makes the folder that is mounted into one sandbox. */

@@ -21,7 +21,7 @@ export function socketFlagProblem(name: string, { path, runtimeArgs }: DockerRun
   const others = flags.filter((flag) => !/^--?host-uds(?:=|$)/.test(flag));
   const entry = { runtimes: { [name]: { path, runtimeArgs: [...others, "--host-uds=open"] } } };
   return (
-    "is registered without the flag --host-uds=open, so that no sandbox can connect to ptc; " +
+    "is registered without the flag --host-uds=open, so that no sandbox can connect to a socket of ptc's; " +
     `write ${JSON.stringify(entry)} into /etc/docker/daemon.json and restart Docker`
   );
 }

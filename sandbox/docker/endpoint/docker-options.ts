@@ -1,15 +1,14 @@
+import type { Agent as HttpAgent } from "node:http";
 import { Agent } from "node:https";
 import type { DockerOptions } from "dockerode";
-import { SandboxError } from "../sandbox-error.ts";
+import { SandboxError } from "../../sandbox-error.ts";
 import type { DockerEndpoint } from "./docker-endpoint.ts";
+import { SshAgent } from "./ssh-agent.ts";
 
 const TLS_PORT = "2376";
 
 /** The endpoint in the Docker client's terms. @throws SandboxError `engine_unreachable` for an address that it cannot reach. */
-export function dockerOptions(
-  { host, source, tls }: DockerEndpoint,
-  env: { SSH_AUTH_SOCK?: string | undefined },
-): DockerOptions {
+export function dockerOptions({ host, source, tls }: DockerEndpoint): DockerOptions & { agent?: HttpAgent } {
   const [, scheme = "", rest = ""] = /^([a-z]+):\/\/(.*)$/.exec(host) ?? [];
   if (scheme === "unix" || scheme === "npipe") return { socketPath: rest };
   const url = URL.canParse(host) ? new URL(host) : undefined;
@@ -18,11 +17,14 @@ export function dockerOptions(
   switch (scheme) {
     case "ssh":
       return {
-        protocol: "ssh",
+        protocol: "http",
         host: hostname,
-        port: url.port || "22",
-        ...(url.username === "" ? {} : { username: decodeURIComponent(url.username) }),
-        ...(env.SSH_AUTH_SOCK === undefined ? {} : { sshOptions: { agent: env.SSH_AUTH_SOCK } }),
+        agent: new SshAgent({
+          hostname,
+          port: url.port || undefined,
+          user: decodeURIComponent(url.username) || undefined,
+          socketPath: url.pathname.length > 1 ? decodeURIComponent(url.pathname) : undefined,
+        }),
       };
     case "tcp":
     case "http":

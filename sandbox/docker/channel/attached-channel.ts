@@ -1,0 +1,172 @@
+import { Duplex, type Writable } from "node:stream";
+import {
+  GUARD_COMMANDS,
+  GUARD_FRAMES,
+  GUARD_HEADER_BYTES,
+  GUARD_PIECE_BYTES,
+  GUARD_WINDOW_BYTES,
+} from "../../../protocol/guard.ts";
+import type { SandboxOutput } from "../../sandbox.ts";
+
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * The host's end of a sandbox whose guard relays (runner-image/guard.pl): takes the container's stdout apart into the
+ * program's channel, stdout and stderr, and writes the channel and commands to the container's stdin. Payloads are passed on as
+ * they come, and of the channel no more is held than was granted. Whatever breaks that closes the channel.
+ */
+export class AttachedChannel implements SandboxOutput {
+  /** Resolves with the channel when the runner has sent something on it. */
+  readonly connected: Promise<Duplex>;
+  readonly #output: SandboxOutput;
+  readonly #duplex: Duplex;
+  readonly #header = Buffer.alloc(GUARD_HEADER_BYTES);
+  #headerBytes = 0;
+  #payloadBytes = 0;
+  #isBroken = false;
+  #stdin: Writable | undefined;
+  /** Bytes of the channel that may be sent. */
+  #granted = GUARD_WINDOW_BYTES;
+  #waiting: { rest: Buffer; done: () => void } | undefined;
+  /** Bytes of the channel that came and for which nothing was granted yet. */
+  #received = 0;
+  #isReading = true;
+  #settleConnected: (channel: Duplex) => void = () => {};
+
+  /** @param output receives what the program writes to its stdout and stderr. */
+  constructor(output: SandboxOutput) {
+    this.#output = output;
+    this.connected = new Promise((resolve) => {
+      this.#settleConnected = resolve;
+    });
+    this.#duplex = new Duplex({
+      allowHalfOpen: false,
+      read: () => {
+        this.#isReading = true;
+        this.#grant();
+      },
+      write: (chunk: Buffer, _encoding, done) => {
+        this.#waiting = { rest: chunk, done };
+        this.#sendWaiting();
+      },
+    });
+    // An error before anyone reads must not end the process. The reader learns of the end from `close`.
+    this.#duplex.on("error", () => {});
+  }
+
+  /** Says where to write. Nothing is written before. */
+  open(stdin: Writable): void {
+    this.#stdin = stdin;
+    this.#sendWaiting();
+  }
+
+  pause(): void {
+    this.#send(GUARD_COMMANDS.pause, 0);
+  }
+
+  resume(): void {
+    this.#send(GUARD_COMMANDS.resume, 0);
+  }
+
+  /** The sandbox has ended: nothing more comes. */
+  end(): void {
+    if (!this.#duplex.readableEnded && !this.#duplex.destroyed) this.#duplex.push(null);
+  }
+
+  onStdout(chunk: Buffer): void {
+    let rest = chunk;
+    while (rest.length > 0 && !this.#isBroken) {
+      rest = rest.subarray(this.#payloadBytes > 0 ? this.#takePayload(rest) : this.#takeHeader(rest));
+    }
+  }
+
+  /** What comes here was written by the guard itself, or by what stands in its place. */
+  onStderr(chunk: Buffer): void {
+    this.#output.onStderr(chunk);
+  }
+
+  #takeHeader(bytes: Buffer): number {
+    const taken = bytes.copy(this.#header, this.#headerBytes);
+    this.#headerBytes += taken;
+    if (this.#headerBytes === GUARD_HEADER_BYTES) {
+      this.#headerBytes = 0;
+      this.#startFrame(this.#header.readUInt32BE(1));
+    }
+    return taken;
+  }
+
+  #startFrame(number: number): void {
+    switch (this.#letter) {
+      case GUARD_FRAMES.data:
+      case GUARD_FRAMES.stdout:
+      case GUARD_FRAMES.stderr:
+        this.#payloadBytes = number;
+        return;
+      case GUARD_FRAMES.grant:
+        this.#granted = Math.min(this.#granted + number, GUARD_WINDOW_BYTES);
+        this.#sendWaiting();
+        return;
+      case GUARD_FRAMES.end:
+        this.end();
+        return;
+      default:
+        this.#break();
+    }
+  }
+
+  #takePayload(bytes: Buffer): number {
+    const payload = bytes.subarray(0, this.#payloadBytes);
+    this.#payloadBytes -= payload.length;
+    if (this.#letter === GUARD_FRAMES.stdout) this.#output.onStdout(payload);
+    else if (this.#letter === GUARD_FRAMES.stderr) this.#output.onStderr(payload);
+    else this.#receive(payload);
+    return payload.length;
+  }
+
+  get #letter(): string {
+    return String.fromCharCode(this.#header[0] as number);
+  }
+
+  #receive(payload: Buffer): void {
+    this.#received += payload.length;
+    if (this.#received > GUARD_WINDOW_BYTES) {
+      this.#break();
+      return;
+    }
+    if (this.#duplex.destroyed || this.#duplex.readableEnded) return;
+    this.#settleConnected(this.#duplex);
+    this.#isReading = this.#duplex.push(payload);
+    this.#grant();
+  }
+
+  #grant(): void {
+    if (!this.#isReading || this.#received < GUARD_WINDOW_BYTES / 4) return;
+    this.#send(GUARD_FRAMES.grant, this.#received);
+    this.#received = 0;
+  }
+
+  #break(): void {
+    this.#isBroken = true;
+    this.#duplex.destroy();
+  }
+
+  #sendWaiting(): void {
+    while (this.#waiting !== undefined && this.#granted > 0 && this.#stdin !== undefined) {
+      const { rest, done } = this.#waiting;
+      const piece = rest.subarray(0, Math.min(this.#granted, GUARD_PIECE_BYTES));
+      this.#granted -= piece.length;
+      this.#send(GUARD_FRAMES.data, piece.length, piece);
+      this.#waiting = piece.length === rest.length ? undefined : { rest: rest.subarray(piece.length), done };
+      if (this.#waiting === undefined) done();
+    }
+  }
+
+  #send(letter: string, number: number, payload: Buffer = NOTHING): void {
+    if (this.#stdin?.writable !== true) return;
+    const frame = Buffer.allocUnsafe(GUARD_HEADER_BYTES + payload.length);
+    frame.write(letter, 0, "latin1");
+    frame.writeUInt32BE(number, 1);
+    payload.copy(frame, GUARD_HEADER_BYTES);
+    this.#stdin.write(frame);
+  }
+}

@@ -1,0 +1,63 @@
+import { hostname, release } from "node:os";
+import { oneLine } from "../../../base/text/one-line.ts";
+import type { ChannelPreference, ChosenChannel } from "../../sandbox-engine.ts";
+import { type DockerRuntime, socketFlagProblem } from "./runtime-flags.ts";
+
+/** What an engine says of the machine that it is on. */
+export interface EngineMachine {
+  name: string;
+  kernel: string;
+  operatingSystem: string;
+}
+
+/** The machine that ptc is on. */
+interface ThisMachine {
+  platform: NodeJS.Platform;
+  name: string;
+  kernel: string;
+}
+
+interface Situation {
+  preference: ChannelPreference;
+  /** The address of the engine. */
+  host: string;
+  machine: EngineMachine;
+  /** The runtime's name, and what the engine says of it. */
+  runtime: readonly [string, DockerRuntime];
+}
+
+const MAX_NAME_CHARS = 100;
+
+const thisMachine: ThisMachine = { platform: process.platform, name: hostname(), kernel: release() };
+
+/**
+ * How the programs in an engine's sandboxes reach ptc: by a Unix socket that is mounted into them, which is faster, where the
+ * engine is on this machine, shares its kernel, and its runtime lets sandboxes open such a socket; else over the attached stdin
+ * and stdout, which works with every engine. Where it cannot be told, it is the latter. Pure.
+ */
+export function chooseChannel(situation: Situation, here = thisMachine): ChosenChannel {
+  if (situation.preference !== "auto") {
+    return { kind: situation.preference, why: "sandbox.channel says so" };
+  }
+  const why = whyNoSocket(situation, here);
+  return why === undefined
+    ? { kind: "socket", why: "the engine is on this machine" }
+    : { kind: "attached", why };
+}
+
+function whyNoSocket({ host, machine, runtime }: Situation, here: ThisMachine): string | undefined {
+  if (!/^unix:/.test(host)) return "the engine is reached over a network";
+  const operatingSystem = oneLine(machine.operatingSystem, MAX_NAME_CHARS);
+  if (here.platform !== "linux" || /docker desktop/i.test(operatingSystem)) {
+    return `the engine is in a virtual machine (${operatingSystem})`;
+  }
+  if (machine.kernel !== here.kernel) {
+    const kernels = `${oneLine(machine.kernel, MAX_NAME_CHARS)}, not ${here.kernel}`;
+    return `the engine is on another machine or in a virtual one (its kernel is ${kernels})`;
+  }
+  if (machine.name !== here.name) {
+    return `the engine is on another machine or outside of this container (its name is ${oneLine(machine.name, MAX_NAME_CHARS)}, not ${here.name})`;
+  }
+  const problem = socketFlagProblem(...runtime);
+  return problem === undefined ? undefined : `runtime '${runtime[0]}' ${problem}`;
+}

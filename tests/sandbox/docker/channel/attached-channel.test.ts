@@ -1,0 +1,120 @@
+import { once } from "node:events";
+import { type Duplex, PassThrough } from "node:stream";
+import { expect, test } from "vitest";
+import { GUARD_FRAMES, GUARD_WINDOW_BYTES } from "../../../../protocol/guard.ts";
+import { AttachedChannel } from "../../../../sandbox/docker/channel/attached-channel.ts";
+
+function frame(letter: string, number: number, payload = ""): Buffer {
+  const header = Buffer.from([letter.charCodeAt(0), 0, 0, 0, 0]);
+  header.writeUInt32BE(number, 1);
+  return Buffer.concat([header, Buffer.from(payload, "latin1")]);
+}
+
+const carrying = (letter: string, payload: string) => frame(letter, payload.length, payload);
+
+/** A channel, what it wrote to the sandbox, and what came of the program's output. */
+function open() {
+  const written = { out: "", err: "" };
+  const channel = new AttachedChannel({
+    onStdout: (chunk) => {
+      written.out += chunk.toString("latin1");
+    },
+    onStderr: (chunk) => {
+      written.err += chunk.toString("latin1");
+    },
+  });
+  const stdin = new PassThrough();
+  let said = "";
+  stdin.setEncoding("latin1").on("data", (text: string) => {
+    said += text;
+  });
+  channel.open(stdin);
+  return { channel, written, said: () => said };
+}
+
+/** The program's end of it. */
+async function connect(channel: AttachedChannel): Promise<Duplex> {
+  channel.onStdout(carrying(GUARD_FRAMES.data, "hello"));
+  return channel.connected;
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test.each([1, 2, 7, 1_000])(
+  "what comes in pieces of %i bytes goes where it belongs, in order",
+  async (step) => {
+    const { channel, written } = open();
+    const bytes = Buffer.concat([
+      carrying(GUARD_FRAMES.stdout, "one"),
+      carrying(GUARD_FRAMES.data, "call 1"),
+      carrying(GUARD_FRAMES.stderr, "two"),
+      carrying(GUARD_FRAMES.stdout, ""),
+      carrying(GUARD_FRAMES.data, "call 2"),
+      carrying(GUARD_FRAMES.stdout, "three"),
+      frame(GUARD_FRAMES.end, 0),
+    ]);
+    for (let at = 0; at < bytes.length; at += step) channel.onStdout(bytes.subarray(at, at + step));
+    let text = "";
+    for await (const chunk of await channel.connected) text += String(chunk);
+    expect({ ...written, text }).toEqual({ out: "onethree", err: "two", text: "call 1call 2" });
+  },
+);
+
+test("no more is sent than the sandbox grants, and commands do not wait for that", async () => {
+  const { channel, said } = open();
+  const duplex = await connect(channel);
+  const payload = "x".repeat(GUARD_WINDOW_BYTES + 10);
+  let sent = false;
+  duplex.write(payload, () => {
+    sent = true;
+  });
+  channel.pause();
+  await turn();
+  const xs = () => said().replaceAll(/[^x]/g, "").length;
+  expect({ sent, xs: xs(), isPaused: said().endsWith("p\0\0\0\0") }).toEqual({
+    sent: false,
+    xs: GUARD_WINDOW_BYTES,
+    isPaused: true,
+  });
+  channel.onStdout(frame(GUARD_FRAMES.grant, 4));
+  await turn();
+  expect(xs()).toBe(GUARD_WINDOW_BYTES + 4);
+  channel.onStdout(frame(GUARD_FRAMES.grant, 0xffff_ffff));
+  await turn();
+  expect({ sent, xs: xs() }).toEqual({ sent: true, xs: payload.length });
+});
+
+test("more is granted as the reader takes it, and not before", async () => {
+  const { channel, said } = open();
+  const duplex = await connect(channel);
+  const half = "y".repeat(GUARD_WINDOW_BYTES / 2);
+  channel.onStdout(carrying(GUARD_FRAMES.data, half));
+  await turn();
+  expect(said()).toBe("");
+  duplex.resume();
+  await turn();
+  expect(said()).toBe(frame(GUARD_FRAMES.grant, half.length + "hello".length).toString("latin1"));
+});
+
+test.each([
+  ["sends more than it was granted", carrying(GUARD_FRAMES.data, "z".repeat(GUARD_WINDOW_BYTES))],
+  ["sends what is no frame", Buffer.from("Error: something else\n")],
+])("a sandbox that %s has no channel any more, and no output", async (_, bytes) => {
+  const { channel, written } = open();
+  const duplex = await connect(channel);
+  channel.onStdout(bytes);
+  if (!duplex.closed) await once(duplex, "close");
+  channel.onStdout(carrying(GUARD_FRAMES.stdout, "late"));
+  expect(duplex.destroyed).toBe(true);
+  expect(written.out).toBe("");
+});
+
+test("a sandbox that has ended ends its channel, with all that came before", async () => {
+  const { channel } = open();
+  const duplex = await connect(channel);
+  channel.end();
+  channel.end();
+  let text = "";
+  for await (const chunk of duplex) text += String(chunk);
+  expect(text).toBe("hello");
+});
