@@ -37,7 +37,7 @@ export function openBench({ engine, image }: SandboxedBench) {
   });
   const server = { definitionDigest: () => TOOL.definitionDigest, call };
   const parts: Omit<ExecutionParts, "sandboxes"> = {
-    languages: [createTypeScript({ declarations: "" })],
+    languages: [createTypeScript({ declarations: { runtime: "", node: "" } })],
     modules: { modules: () => [], load: async () => undefined },
     dispatcher: new Dispatcher({
       context: { principal: "local", source: "run" },

@@ -17,7 +17,14 @@ export interface WrittenFiles {
 }
 
 const CATALOG = "catalog.json";
-const FIXED: ReadonlySet<string> = new Set(["runtime.d.ts", "globals.d.ts", CATALOG, LOCK]);
+const FIXED: ReadonlySet<string> = new Set([
+  "runtime.d.ts",
+  "globals.d.ts",
+  ".node.d.ts",
+  "tsconfig.json",
+  CATALOG,
+  LOCK,
+]);
 
 /**
  * Decides which files in a folder are ptc's to replace or to remove. A file is ptc's when the lock has its digest. One that

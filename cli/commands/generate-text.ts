@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { countNoun } from "../../base/text/count-noun.ts";
 import { visibleLine } from "../../base/text/visible-text.ts";
 import type { WrittenFiles } from "../../catalog/store/file-ownership.ts";
@@ -44,17 +44,24 @@ export function proposalWarnings({ failures, warnings, damage }: Generation, isC
 
 /** Warnings after the files were written. @param shown the folder as messages name it. */
 export function writeWarnings(
-  { edited, left }: WrittenFiles,
-  { damage }: Generation,
+  { written, edited, left }: WrittenFiles,
+  { damage, editor }: Generation,
   shown: string,
 ): string[] {
+  const isNewToEditors = editor?.state === "foreign" && written.includes("tsconfig.json");
   return [
+    ...(isNewToEditors ? [adviceFor(editor.path, shown)] : []),
     // Edited entries of the catalog were already reported one by one.
     ...edited
       .filter((path) => path !== "catalog.json" || damage.length === 0)
       .map((path) => `${join(shown, path)} had been edited, and was written again`),
     ...left.map((path) => `${join(shown, path)} is no longer of use, but was edited: delete it yourself`),
   ];
+}
+
+/** How a user's own configuration of TypeScript finds the modules. @param shown the folder as messages name it. */
+function adviceFor(path: string, shown: string): string {
+  return `${basename(path)} is yours and stays as it is; for editors to find ./servers/ from programs beside it, add "rootDirs": [".", "./generated"] to its compilerOptions, and the programs and "generated/*.d.ts" to its include (or extend ${join(shown, "tsconfig.json")})`;
 }
 
 /** The differences between the folder and the servers; empty when there are none. */
@@ -72,7 +79,7 @@ export function renderCheck({ damage, drift, failures }: Generation, stale: read
  * @param shown the folder as messages name it.
  */
 export function renderWritten(generation: Generation, { written }: WrittenFiles, shown: string): string {
-  const { plan, failures } = generation;
+  const { plan, failures, editor } = generation;
   const { servers } = plan.catalog;
   if (servers.length === 0 && failures.length === 0)
     return "no servers are configured, so there is nothing to generate\n";
@@ -83,7 +90,13 @@ export function renderWritten(generation: Generation, { written }: WrittenFiles,
     const unchanged = failed.has(name) ? "  (kept: it could not be listed)" : "  (unchanged)";
     return `${name.padEnd(width)} ${countNoun(tools.length, "tool").padStart(10)}  ${join(shown, path)}${written.includes(path) ? "" : unchanged}`;
   });
-  return `${[...lines, summarize(generation)].join("\n")}\n`;
+  const isEditorTold = editor?.state === "missing" && written.includes(join("..", basename(editor.path)));
+  const told = isEditorTold
+    ? [
+        `wrote ${join(shown, "..", basename(editor.path))}, by which editors find ./servers/ from programs beside it`,
+      ]
+    : [];
+  return `${[...lines, ...told, summarize(generation)].join("\n")}\n`;
 }
 
 function summarize({ plan, listed, failures }: Generation): string {

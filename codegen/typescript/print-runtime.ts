@@ -11,7 +11,9 @@ export interface ToolFunction<In, Out> {
   result(...args: Arguments<In>): Promise<ToolResult<Out>>;
 }
 
-export type ToolResult<Out> = { ok: true; data: Out; raw: any } | { ok: false; error: ToolError; raw?: any };
+export type ToolResult<Out> =
+  | { ok: true; data: Out; error?: undefined; raw: any }
+  | { ok: false; data?: undefined; error: ToolError; raw?: any };
 
 /** The function that calls a tool by its namespaced name. */
 export declare function tool<In, Out>(name: string): ToolFunction<In, Out>;

@@ -1,6 +1,8 @@
 import { assignIdentifiers } from "../../catalog/identifiers.ts";
 import { modulePath } from "../../catalog/store/lockfile.ts";
 import type { LanguagePrinter } from "../language-printer.ts";
+import { NODE_DECLARATIONS, NODE_FILE } from "./editor/node-declarations.ts";
+import { EDITOR_CONFIG } from "./editor/print-editor-config.ts";
 import { GENERATOR } from "./generator-version.ts";
 import { printGlobals } from "./print-globals.ts";
 import { RUNTIME_DECLARATIONS } from "./print-runtime.ts";
@@ -20,6 +22,8 @@ export const TYPESCRIPT_PRINTER: LanguagePrinter = {
     new Map([
       ["runtime.d.ts", RUNTIME_DECLARATIONS],
       ["globals.d.ts", printGlobals(tools)],
+      [NODE_FILE, NODE_DECLARATIONS],
+      ["tsconfig.json", EDITOR_CONFIG],
     ]),
   signature: toolSignature,
   importLine: (module) => `import * as ${module} from "./servers/${module}/index.js";`,

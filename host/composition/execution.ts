@@ -3,7 +3,7 @@ import type { RunArchiver } from "../../archive/archive-store.ts";
 import { Dispatcher } from "../../broker/dispatcher.ts";
 import type { Authorizer } from "../../broker/policy/authorizer.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
-import { RUNTIME_DECLARATIONS } from "../../codegen/typescript/print-runtime.ts";
+import { PROGRAM_DECLARATIONS } from "../../codegen/typescript/editor/program-declarations.ts";
 import { type ExecutedProgram, executeProgram, type RunOptions } from "../../execution/execute-program.ts";
 import type { ModuleSource } from "../../execution/prepare/module-source.ts";
 import type { Program } from "../../execution/program.ts";
@@ -78,7 +78,7 @@ export function composeExecution(configuration: Configuration, options: Composit
   const servers = composeServers(configuration, pool, listings);
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
   const language = createTypeScript({
-    declarations: RUNTIME_DECLARATIONS,
+    declarations: PROGRAM_DECLARATIONS,
     onSpawn: (pid) => groups.record(pid),
     onExit: (pid) => groups.forget(pid),
   });

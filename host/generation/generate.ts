@@ -1,3 +1,4 @@
+import { relative } from "node:path";
 import { CatalogError } from "../../catalog/catalog-error.ts";
 import type { Warning } from "../../catalog/server-listing.ts";
 import { type FoundCatalog, salvageCatalog } from "../../catalog/store/catalog-file.ts";
@@ -8,8 +9,10 @@ import type { UpstreamErrorCode } from "../../upstream/upstream-error.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
 import { type UnmatchedPattern, unmatchedPatterns } from "../configuration/unmatched-patterns.ts";
 import { compareCatalogs, type ServerDrift } from "./drift.ts";
+import { type EditorConfig, findEditorConfig, writeEditorConfig } from "./editor-config.ts";
 import type { GenerationPlan } from "./generate-plan.ts";
 import type { GeneratedFolder } from "./generated-folder.ts";
+import { generatedDirectory } from "./generated-modules.ts";
 import { type ConfiguredServers, type ListOutcome, listServers } from "./list-servers.ts";
 
 /** The proposed content of a folder after servers were listed, compared with its present content. */
@@ -25,6 +28,8 @@ export interface Generation {
   /** The parts of the folder that cannot be used. */
   damage: Damage[];
   failures: ListFailure[];
+  /** How editors find the modules; `undefined` when another folder is written than the one that programs import from. */
+  editor: EditorConfig | undefined;
 }
 
 /** A part of the catalog or lock that cannot be used. */
@@ -87,6 +92,10 @@ export class ModuleGenerator {
     this.#failing = new Set(failures.map(({ server }) => server));
     return {
       plan,
+      editor:
+        folder.directory === generatedDirectory(configuration) && plan.catalog.servers.length > 0
+          ? await findEditorConfig(configuration)
+          : undefined,
       listed,
       warnings: [...problems, ...plan.warnings],
       drift: await compareCatalogs(found?.unverified, plan.catalog),
@@ -100,14 +109,20 @@ export class ModuleGenerator {
     };
   }
 
-  /** Writes the proposed files. @throws CatalogError, and writes nothing then. */
-  write({ plan }: Generation): Promise<WrittenFiles> {
-    return this.#options.folder.write(plan);
+  /** Writes the proposed files, then what editors need beside them. @throws CatalogError; nothing is half written then. */
+  async write({ plan, editor }: Generation): Promise<WrittenFiles> {
+    const { folder, configuration } = this.#options;
+    const outcome = await folder.write(plan);
+    if (editor?.state !== "missing") return outcome;
+    await writeEditorConfig(editor, configuration);
+    return { ...outcome, written: [...outcome.written, relative(folder.directory, editor.path)] };
   }
 
-  /** The paths at which the folder differs from the proposal. */
-  findStale({ plan }: Generation): Promise<string[]> {
-    return this.#options.folder.findStale(plan);
+  /** The paths at which the folder, and what editors need beside it, differ from the proposal. */
+  async findStale({ plan, editor }: Generation): Promise<string[]> {
+    const { folder } = this.#options;
+    const stale = await folder.findStale(plan);
+    return editor?.state === "missing" ? [...stale, relative(folder.directory, editor.path)] : stale;
   }
 
   /** The first entry of `tools` or `approvals` that names no tool, and therefore guards none. */

@@ -163,7 +163,8 @@ describe("ptc generate --out", () => {
   test("leaves a folder of somebody else's as it is", async () => {
     const folder = await generated();
     rmSync(join(folder.directory, LOCK));
-    for (const path of [CATALOG, MODULE, "generated/globals.d.ts", "generated/runtime.d.ts"])
+    const shared = ["globals.d.ts", "runtime.d.ts", ".node.d.ts", "tsconfig.json"];
+    for (const path of [CATALOG, MODULE, ...shared.map((name) => `generated/${name}`)])
       folder.write(path, "mine");
     const { code, stderr } = await folder.ptc(["generate", "--out", "generated"]);
     expect(code).toBe(2);

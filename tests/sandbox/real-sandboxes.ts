@@ -112,7 +112,7 @@ export class RealSandboxes {
     });
     this.#parts = {
       sandboxes: over(source),
-      languages: [createTypeScript({ declarations: "" })],
+      languages: [createTypeScript({ declarations: { runtime: "", node: "" } })],
       modules: deskModule(Object.keys(tools)),
       dispatcher: deskDispatcher(tools, ask),
       approver: approver ?? { ask: async () => UNASKED },

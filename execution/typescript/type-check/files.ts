@@ -1,5 +1,4 @@
 import type { FileChanges, VirtualFiles } from "../typescript-api.ts";
-import { NODE_DECLARATIONS } from "./node-declarations.ts";
 import {
   CONFIG,
   CONFIG_PATH,
@@ -10,11 +9,18 @@ import {
   TOOL_NAMES_PATH,
 } from "./project.ts";
 
+/** What every program finds around it, as declarations. */
+export interface ProgramDeclarations {
+  /** The text of `runtime.d.ts`, which all generated modules share. */
+  runtime: string;
+  /** The globals and modules of Node.js. */
+  node: string;
+}
+
 /** The texts that one check sees besides TypeScript's own library. */
 export interface CheckedTexts {
   code: string;
-  /** Text of `runtime.d.ts`. */
-  declarations: string;
+  declarations: ProgramDeclarations;
   /** Text of each generated module in use, by name. */
   modules: ReadonlyMap<string, string>;
   /** Namespaced names that the program uses as globals, and the function that each stands for. */
@@ -23,10 +29,7 @@ export interface CheckedTexts {
 
 /** The virtual files of the type checker. Generated modules stay between checks; only imported ones are read. */
 export class CheckedFiles implements VirtualFiles {
-  readonly #files = new Map<string, string>([
-    [CONFIG_PATH, JSON.stringify(CONFIG)],
-    [SURROUNDINGS_PATH, NODE_DECLARATIONS],
-  ]);
+  readonly #files = new Map<string, string>([[CONFIG_PATH, JSON.stringify(CONFIG)]]);
 
   read(path: string): string | undefined {
     return this.#files.get(path);
@@ -48,7 +51,8 @@ export class CheckedFiles implements VirtualFiles {
       this.#files.set(path, text);
     };
     put(PROGRAM_PATH, texts.code);
-    put(RUNTIME_PATH, texts.declarations);
+    put(RUNTIME_PATH, texts.declarations.runtime);
+    put(SURROUNDINGS_PATH, texts.declarations.node);
     put(TOOL_NAMES_PATH, declareToolNames(texts.toolNames));
     for (const [module, text] of texts.modules) put(checkedPath(module), text);
     return changes;

@@ -4,7 +4,7 @@ import type { Program } from "../../program.ts";
 import { loadMentioned, mentionedToolNames, toolNamesOf } from "../mentioned-tools.ts";
 import { type OpenedProgram, type ProcessObserver, TypeScriptProcess } from "../typescript-api.ts";
 import { withoutUnavailable } from "../unavailable-tools.ts";
-import { CheckedFiles } from "./files.ts";
+import { CheckedFiles, type ProgramDeclarations } from "./files.ts";
 import { GeneratedTypes } from "./generated-types.ts";
 import { renderFindings } from "./message.ts";
 import { CONFIG_PATH, PROGRAM_PATH, ROOT } from "./project.ts";
@@ -21,10 +21,9 @@ export class TypeCheckProcess {
   readonly #files = new CheckedFiles();
   readonly #process: TypeScriptProcess;
 
-  readonly #declarations: string;
+  readonly #declarations: ProgramDeclarations;
 
-  /** @param declarations the text of `runtime.d.ts`, which all generated modules share */
-  constructor(declarations: string, observer: ProcessObserver) {
+  constructor(declarations: ProgramDeclarations, observer: ProcessObserver) {
     this.#declarations = declarations;
     this.#process = new TypeScriptProcess(ROOT, CONFIG_PATH, this.#files, observer);
   }
@@ -38,7 +37,7 @@ export class TypeCheckProcess {
     await this.#process.start();
     this.#files.replace({
       code: "export const works: number[] = [new Map<string, number>().size];",
-      declarations: "export {};",
+      declarations: { ...this.#declarations, runtime: "export {};" },
       modules: new Map(),
       toolNames: new Map(),
     });

@@ -2,6 +2,7 @@ import { messageOf } from "../../../base/error-message.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
 import type { Program } from "../../program.ts";
 import type { ProcessObserver } from "../typescript-api.ts";
+import type { ProgramDeclarations } from "./files.ts";
 import type { TypeCheckProcess } from "./type-check-process.ts";
 
 type TypeCheckOutcome =
@@ -29,8 +30,7 @@ const START_LIMIT_MS = 15_000;
 const CHECK_LIMIT_MS = 5_000;
 
 export interface TypeCheckerOptions extends ProcessObserver {
-  /** The text of `runtime.d.ts`, which all generated modules share. */
-  declarations: string;
+  declarations: ProgramDeclarations;
   checkLimitMs?: number;
 }
 
@@ -43,7 +43,7 @@ export function createTypeChecker(options: TypeCheckerOptions): TypeChecker {
 }
 
 class ProcessTypeChecker implements TypeChecker {
-  readonly #declarations: string;
+  readonly #declarations: ProgramDeclarations;
   readonly #checkLimitMs: number;
   readonly #observer: ProcessObserver;
   #process: TypeCheckProcess | undefined;

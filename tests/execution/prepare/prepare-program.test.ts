@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { RUNTIME_DECLARATIONS } from "../../../codegen/typescript/print-runtime.ts";
+import { PROGRAM_DECLARATIONS } from "../../../codegen/typescript/editor/program-declarations.ts";
 import type { TypecheckMode } from "../../../execution/prepare/language.ts";
 import type { ModuleSource } from "../../../execution/prepare/module-source.ts";
 import { type Prepared, prepareProgram } from "../../../execution/prepare/prepare-program.ts";
@@ -8,7 +8,7 @@ import { createTypeScript } from "../../../execution/typescript/typescript.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
 import { checkedModules } from "../typescript/type-check/sample-modules.ts";
 
-const typescript = createTypeScript({ declarations: RUNTIME_DECLARATIONS });
+const typescript = createTypeScript({ declarations: PROGRAM_DECLARATIONS });
 const redactor = new Redactor([]);
 let modules: ModuleSource;
 beforeAll(async () => {

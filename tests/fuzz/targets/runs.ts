@@ -59,7 +59,7 @@ export const target = fuzzTarget({
             return sandbox;
           },
         },
-        languages: [createTypeScript({ declarations: "" })],
+        languages: [createTypeScript({ declarations: { runtime: "", node: "" } })],
         modules: { modules: () => [], load: async () => undefined },
         dispatcher: dispatcher(random),
         approver: { ask: async () => UNASKED },

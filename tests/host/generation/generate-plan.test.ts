@@ -23,6 +23,8 @@ describe("planning a generation", () => {
       "servers/google_drive/index.ts",
       "runtime.d.ts",
       "globals.d.ts",
+      ".node.d.ts",
+      "tsconfig.json",
       "catalog.json",
       "ptc.lock.json",
     ]);
@@ -41,7 +43,7 @@ describe("planning a generation", () => {
       version: 1,
       generator: GENERATOR,
       files: Object.fromEntries(
-        ["catalog.json", "globals.d.ts", "runtime.d.ts"].map((path) => [
+        [".node.d.ts", "catalog.json", "globals.d.ts", "runtime.d.ts", "tsconfig.json"].map((path) => [
           path,
           textDigest(files.get(path) ?? ""),
         ]),

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { RUNTIME_DECLARATIONS } from "../../../../codegen/typescript/print-runtime.ts";
+import { PROGRAM_DECLARATIONS } from "../../../../codegen/typescript/editor/program-declarations.ts";
 import type { ModuleSource } from "../../../../execution/prepare/module-source.ts";
 import { bundleProgram } from "../../../../execution/typescript/bundle.ts";
 import { createTypeChecker } from "../../../../execution/typescript/type-check/type-check.ts";
 import { checkedModules, verdict } from "./sample-modules.ts";
 
-const checker = createTypeChecker({ declarations: RUNTIME_DECLARATIONS });
+const checker = createTypeChecker({ declarations: PROGRAM_DECLARATIONS });
 let modules: ModuleSource;
 beforeAll(async () => {
   modules = await checkedModules();

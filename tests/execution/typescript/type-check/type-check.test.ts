@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { RUNTIME_DECLARATIONS } from "../../../../codegen/typescript/print-runtime.ts";
+import { PROGRAM_DECLARATIONS } from "../../../../codegen/typescript/editor/program-declarations.ts";
 import type { ModuleSource } from "../../../../execution/prepare/module-source.ts";
 import { createTypeChecker } from "../../../../execution/typescript/type-check/type-check.ts";
 import { MAX_ERROR_MESSAGE_CHARS } from "../../../../protocol/limits.ts";
@@ -15,7 +15,7 @@ const WRONG = "await mcp__github__create_issue({ titel: 1 });";
 const BOMB =
   'type B<N extends any[], A> = N["length"] extends 30 ? A : B<[...N, 1], A> | B<[...N, 2], A>;\nconst x: B<[], 1> = 1;';
 
-const checker = createTypeChecker({ declarations: RUNTIME_DECLARATIONS });
+const checker = createTypeChecker({ declarations: PROGRAM_DECLARATIONS });
 let modules: ModuleSource & { loaded: string[] };
 beforeAll(async () => {
   modules = await checkedModules();
@@ -106,7 +106,7 @@ describe("the checker's process", () => {
   const ours: ReturnType<typeof createTypeChecker>[] = [];
   const create = (limitMs?: number) => {
     const created = createTypeChecker({
-      declarations: RUNTIME_DECLARATIONS,
+      declarations: PROGRAM_DECLARATIONS,
       ...(limitMs === undefined ? {} : { checkLimitMs: limitMs }),
     });
     ours.push(created);

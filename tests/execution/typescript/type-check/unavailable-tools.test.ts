@@ -1,13 +1,13 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { visibleLine } from "../../../../base/text/visible-text.ts";
 import type { GeneratedModule } from "../../../../codegen/generated-module.ts";
-import { RUNTIME_DECLARATIONS } from "../../../../codegen/typescript/print-runtime.ts";
+import { PROGRAM_DECLARATIONS } from "../../../../codegen/typescript/editor/program-declarations.ts";
 import { readModule } from "../../../../codegen/typescript/read-module.ts";
 import { createTypeChecker } from "../../../../execution/typescript/type-check/type-check.ts";
 import { generateModule } from "../../../codegen/list-tools.ts";
 import { verdict } from "./sample-modules.ts";
 
-const checker = createTypeChecker({ declarations: RUNTIME_DECLARATIONS });
+const checker = createTypeChecker({ declarations: PROGRAM_DECLARATIONS });
 afterAll(() => checker.close());
 
 const checked = (module: GeneratedModule, code: string) =>

@@ -1,0 +1,38 @@
+import { NODE_FILE } from "./node-declarations.ts";
+
+/**
+ * `tsconfig.json` in the output folder. It reads programs beside that folder as ptc does: what they import from `./servers/`
+ * is in the output folder, and the check is as lenient as ptc's own.
+ */
+export const EDITOR_CONFIG = `/** How editors read programs beside ptc.yaml. Written by \`ptc generate\`: edits are lost. */
+${JSON.stringify(
+  {
+    compilerOptions: {
+      target: "esnext",
+      lib: ["esnext"],
+      module: "preserve",
+      moduleResolution: "bundler",
+      moduleDetection: "force",
+      allowImportingTsExtensions: true,
+      allowJs: true,
+      rootDirs: ["..", "."],
+      paths: { "servers/*": ["./servers/*"] },
+      types: [],
+      strict: false,
+      skipLibCheck: true,
+      noEmit: true,
+    },
+    include: [
+      "../*.ts",
+      "../*.mts",
+      "../*.js",
+      "../*.mjs",
+      "./*.d.ts",
+      `./${NODE_FILE}`,
+      "./servers/**/*.ts",
+    ],
+  },
+  null,
+  2,
+)}
+`;
