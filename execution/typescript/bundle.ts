@@ -164,8 +164,20 @@ function refuseImport(path: string, { code }: Program, source: ModuleSource) {
   const none = isFile ? "a program is one file" : "there are no packages in the sandbox";
   const known = `${none}; a program can import Node's built-in modules and ${listServers(source)}`;
   const advice = adviseGlobals(namesImportedFrom(path, code));
+  const [meant] = nearestNames(lastName(path), source.modules());
+  if (meant !== undefined && advice === undefined)
+    return failWith(`'${path}' cannot be imported; did you mean ./servers/${meant}/index.js?`, {
+      code: "unknown_import",
+      path,
+    });
   const text = `'${path}' cannot be imported: ${advice === undefined ? known : `${advice}; ${known}`}`;
   return failWith(text, { code: "unknown_import", path });
+}
+
+/** The part of a path that may be a server's name. */
+function lastName(path: string): string {
+  const parts = path.replace(/(?:\/index)?(?:\.[cm]?[jt]s)?$/, "").split(/[/:]/);
+  return parts.at(-1) ?? "";
 }
 
 function namesImportedFrom(path: string, code: string): string[] {

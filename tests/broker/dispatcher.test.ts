@@ -261,7 +261,13 @@ describe("approvals", () => {
 
   it("that are denied keep the call from the server", async () => {
     const { outcome, called } = await play({ policy: { ask: ["*"] } });
-    expect(outcome).toMatchObject({ ok: false, error: { type: "ApprovalDenied" } });
+    expect(outcome).toMatchObject({
+      ok: false,
+      error: {
+        type: "ApprovalDenied",
+        message: expect.stringMatching(/ needs an approval and was refused by the user$/),
+      },
+    });
     expect(called).toEqual([]);
   });
 

@@ -12,6 +12,10 @@ const UNAVAILABLE = /^'([^'\n]{1,200})' is not available in execute_program/;
 const TOO_SLOW = /^'[^'\n]+' failed: server '[^'\n]+' did not answer within /;
 const FUNCTION_RESULT = /^result(?:[.[].*)? is a function/;
 
+function isEmpty(data: unknown): boolean {
+  return typeof data !== "object" || data === null || Object.keys(data).length === 0;
+}
+
 /** What to call instead of a name that `callTool` was given and that is no tool's. */
 async function adviseOnCalled(called: string, source: ModuleSource): Promise<string | undefined> {
   const [, tool = called] = /(?:__|[./])([\w-]+)$/.exec(called) ?? [];
@@ -26,7 +30,7 @@ async function adviseOnCalled(called: string, source: ModuleSource): Promise<str
  */
 export async function adviseOnFailure(
   { type, message }: Failure,
-  { code }: Program,
+  { code, data }: Program,
   source: ModuleSource,
 ): Promise<string[]> {
   const advice: (string | undefined)[] = [];
@@ -35,7 +39,11 @@ export async function adviseOnFailure(
     if (name !== undefined && !name.startsWith("mcp__"))
       advice.push(await adviseUndefined(name, code, source));
     advice.push(adviseOnLimits(message, code, source));
-    if (OF_UNDEFINED.test(message) && /\bmcp__|servers\/|callTool/.test(code))
+    if (OF_UNDEFINED.test(message) && /\bdata\s*[.[]/.test(code) && isEmpty(data))
+      advice.push(
+        "no data was passed in, so `data` is empty: pass it as the argument `data`, or with --data",
+      );
+    else if (OF_UNDEFINED.test(message) && /\bmcp__|servers\/|callTool/.test(code))
       advice.push(
         "a tool's function returns its data itself, without `content`; print what it returned with console.log to see its shape",
       );

@@ -1,4 +1,4 @@
-import type { AnyNode, Expression, Program as Parsed } from "acorn";
+import type { AnyNode, Expression, Program as Parsed, VariableDeclarator } from "acorn";
 import type { EndedProgram } from "../../prepare/language.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
 import type { Program } from "../../program.ts";
@@ -77,6 +77,8 @@ function adviseOnLostValue({ code, tree }: ParsedProgram): string | undefined {
   const last = tree.body.at(-1);
   if (last?.type === "ExpressionStatement" && meansValue(last.expression))
     return `${NO_VALUE}: the value of the last expression is dropped; write globalThis.result = ${waited(last.expression)}${show(last.expression)}`;
+  if (tree.body.some((node) => node.type === "VariableDeclaration" && declares(node.declarations, "result")))
+    return `${NO_VALUE}: a variable named result is not the program's result; write globalThis.result = result`;
   const uncalled = tree.body.find(
     (node) => node.type === "FunctionDeclaration" && mentions(code, node.id?.name ?? "") === 1,
   );
@@ -89,6 +91,10 @@ function adviseOnExport(declared: AnyNode, show: (node: AnyNode) => string): str
   if (/Function|Class/.test(declared.type))
     return `${NO_VALUE}: nobody calls what a program exports; call the function and set globalThis.result to what it returns`;
   return `${NO_VALUE}: what a program exports is dropped; write globalThis.result = ${show(declared)}`;
+}
+
+function declares(declarations: readonly VariableDeclarator[], name: string): boolean {
+  return declarations.some(({ id }) => id.type === "Identifier" && id.name === name);
 }
 
 function isCommonJs(expression: Expression): boolean {

@@ -10,6 +10,7 @@ const LOCAL = /^(?:\w*Error: )?connect ECONNREFUSED (?:127\.|::1)/;
 const PROCESS = /^(?:\w*Error: )?(?:spawn(?:Sync)? |Command failed)/;
 const READ_ONLY = /^(?:\w*Error: )?(?:EROFS|EACCES|EPERM)\b.*?(?:'([^']*)')?$/;
 const NO_FILE = /^(?:\w*Error: )?ENOENT: no such file or directory, (\w+)(?: '([^']*)')?/;
+const NO_DATABASE = /^(?:\w*Error: )?unable to open database file/;
 const NO_MODULE = /^(?:\w*Error: )?Cannot find (?:module|package) '([^']{1,200})'/;
 /** Where a program may write. */
 const WRITABLE = /^\/(?:workspace|tmp)(?:\/|$)/;
@@ -31,7 +32,7 @@ export function adviseOnLimits(message: string, code: string, source: ModuleSour
   const [, , missing] = NO_FILE.exec(line) ?? [];
   if (missing !== undefined || READ_ONLY.test(line))
     return adviseOnFile(missing ?? READ_ONLY.exec(line)?.[1] ?? "", code);
-  return undefined;
+  return NO_DATABASE.test(line) ? adviseOnFile("", "") : undefined;
 }
 
 /** Where the program calls `fetch`, whose failures have no place of their own. */

@@ -43,7 +43,14 @@ describe.each([
     const { code, stdout } = await ptc("stats", "--json");
     const { runs, undated } = JSON.parse(stdout);
     expect([code, runs + undated]).toEqual([undated === 0 ? 0 : 1, 2]);
-    expect((await ptc("stats")).stdout).toMatch(/^[12] runs? \(/);
+    const shown = await ptc("stats");
+    expect(shown.stdout).toMatch(/^[12] runs? \(/);
+    expect(shown.stdout).not.toMatch(/[GT]B/);
+    expect(shown.stderr).toMatch(
+      undated === 0
+        ? /^$/
+        : /^ptc: 1 run left out whose date, counts or sizes no run can have; `ptc runs verify`/,
+    );
   });
 
   it("verify checks the others and names it", async () => {

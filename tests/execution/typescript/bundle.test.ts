@@ -109,6 +109,7 @@ describe("bundling a program", () => {
     ["./servers/mail/index.js", "there is no server module 'mail'"],
     ["../../runtime.js", "cannot be imported"],
     ["./report.ts", "cannot be imported"],
+    ["@servers/files", "cannot be imported; did you mean"],
   ])("refuses to import %s and says what can be imported", async (path, message) => {
     for (const code of [
       `import "${path}";`,

@@ -60,6 +60,12 @@ describe("a program that failed", () => {
       "a program may write in /workspace only",
     ],
     [`Error: spawnSync /bin/sh ENOENT${AT}`, "", "there are no other programs in the sandbox"],
+    [`Error: unable to open database file${AT}`, "", "a program does not see the files of the host"],
+    [
+      `TypeError: Cannot read properties of undefined (reading 'length')${AT}`,
+      "data.items.length",
+      "no data was passed in, so `data` is empty",
+    ],
     [
       `TypeError: Cannot read properties of undefined (reading 'text')${AT}`,
       "(await mcp__github__whoami({})).content.text",

@@ -27,6 +27,7 @@ describe("a program without a result and without output", () => {
     ],
     ["export default async () => 1;", "call the function and set globalThis.result"],
     ["export default async function main() { return 1; }", "call the function and set globalThis.result"],
+    ["const result = await callTool('x', {});", "write globalThis.result = result"],
     ["export const files = [1];", "what a program exports is dropped"],
     ["module.exports = 1;", "a program is an ES module, and module.exports is dropped"],
     ["module.exports.files = 1;", "a program is an ES module, and module.exports is dropped"],
