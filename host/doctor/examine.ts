@@ -57,7 +57,7 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
     if (configuration === undefined) return;
     const redactor = new Redactor(configuration.secrets, configuration.credentials);
     const { pool } = composeUpstreams(configuration, own.state.groups, { redactor });
-    yield* await examineServers(configuration, options.principal, pool);
+    yield* examineServers(configuration, options.principal, pool);
     await pool.close();
   } finally {
     own.state.remove();
@@ -166,27 +166,26 @@ async function trySandbox(options: OnDemandOptions): Promise<string> {
   }
 }
 
-/** Lists every server, all at once. */
-function examineServers(
+/** Lists every server, all at once, and tells what is found in the order of the servers. */
+async function* examineServers(
   { servers }: Configuration,
   principal: string,
   pool: UpstreamPool,
-): Promise<Finding[]> {
-  return Promise.all(
-    servers.map(async ({ name }): Promise<Finding> => {
-      const about = { area: "servers", part: `server ${name}` } as const;
-      try {
-        const listing = await pool.get(principal, name)?.list();
-        if (listing === undefined) return { ...about, ok: false, detail: "is not configured" };
-        const { implementation, protocolVersion, tools } = listing;
-        const own = oneLine(`${implementation.name} ${implementation.version}`, MAX_NAME_CHARS);
-        const detail = `${own}, ${count(tools.length, "tool")}, MCP ${protocolVersion}`;
-        return { ...about, ok: true, detail };
-      } catch (error) {
-        return { ...about, ok: false, detail: messageOf(error) };
-      }
-    }),
-  );
+): AsyncGenerator<Finding> {
+  const findings = servers.map(async ({ name }): Promise<Finding> => {
+    const about = { area: "servers", part: `server ${name}` } as const;
+    try {
+      const listing = await pool.get(principal, name)?.list();
+      if (listing === undefined) return { ...about, ok: false, detail: "is not configured" };
+      const { implementation, protocolVersion, tools } = listing;
+      const own = oneLine(`${implementation.name} ${implementation.version}`, MAX_NAME_CHARS);
+      const detail = `${own}, ${count(tools.length, "tool")}, MCP ${protocolVersion}`;
+      return { ...about, ok: true, detail };
+    } catch (error) {
+      return { ...about, ok: false, detail: messageOf(error) };
+    }
+  });
+  for (const finding of findings) yield await finding;
 }
 
 async function runtimeVersion(path: string | undefined): Promise<string> {

@@ -119,4 +119,14 @@ describe("a server whose variable is not set", () => {
     expect(stdout).toContain(`server 'git-hub' is off: ${WHY}`);
     expect(code).toBe(1);
   });
+
+  it("is told by doctor among a dozen others, and nothing but the findings is printed", async () => {
+    const many = Array.from({ length: 12 }, (_, i) => fixtureServer(`s${i}`, "documents.mjs"));
+    const off = { name: "off", command: "x", env: { TOKEN: "${HUB_TOKEN}" } };
+    const project = newProject({ "ptc.yaml": { servers: [...many, off] } });
+    const { stdout, stderr } = await project.ptc(["doctor"]);
+    expect(stderr).toBe("");
+    expect(stdout.match(/^ok +server s\d+ /gm)).toHaveLength(12);
+    expect(stdout).toMatch(/^FAIL +server off /m);
+  });
 });
