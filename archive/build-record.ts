@@ -38,10 +38,22 @@ export function buildRecord(
     environment: put(run.environmentJson),
     modules: run.modules.map(({ module, text }) => ({ module, digest: put(JSON.stringify(text)) })),
     calls: calls.toSorted((a, b) => a.seq - b.seq),
-    ...(run.stderrText === "" ? {} : { kept: { stderr: put(JSON.stringify(run.stderrText)) } }),
+    ...keepOutput(run, put),
   };
   checkRecord(record, envelope);
   return record;
+}
+
+function keepOutput(
+  { stderrText, wholeConsoleText, wholeResultJson }: RunToArchive,
+  put: (json: string) => string,
+): Pick<RunRecord, "kept"> {
+  const kept = {
+    ...(stderrText === "" ? {} : { stderr: put(JSON.stringify(stderrText)) }),
+    ...(wholeConsoleText === undefined ? {} : { console: put(JSON.stringify(wholeConsoleText)) }),
+    ...(wholeResultJson === undefined ? {} : { result: put(wholeResultJson) }),
+  };
+  return Object.keys(kept).length === 0 ? {} : { kept };
 }
 
 /**

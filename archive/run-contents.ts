@@ -15,6 +15,8 @@ export interface RunContents {
   consoleText: string;
   /** What the program wrote to stderr. */
   stderrText: string;
+  /** What `consoleText` and the envelope have only a bounded form of. */
+  whole: { consoleText: string | undefined; resultJson: string | undefined };
   envelope: Envelope;
   environment: unknown;
   /** Texts of generated modules, by server module. */
@@ -56,14 +58,20 @@ const MAX_PATH_CHARS = 100;
 export function readContents(record: RunRecord, read: ReadText): RunContents {
   const part = <T>(name: RunPart, schema: z.ZodMiniType<T>): T =>
     parsePart(schema, read(record[name]), `the ${name}`);
+  const kept = <T>(name: "stderr" | "console" | "result", schema: z.ZodMiniType<T>): T | undefined => {
+    const digest = record.kept?.[name];
+    return digest === undefined ? undefined : parsePart(schema, read(digest), `the whole ${name}`);
+  };
   const contents: RunContents = {
     code: part("code", z.string()),
     data: part("data", z.unknown()),
     consoleText: part("console", z.string()),
-    stderrText:
-      record.kept?.stderr === undefined
-        ? ""
-        : parsePart(z.string(), read(record.kept.stderr), "what it wrote to stderr"),
+    stderrText: kept("stderr", z.string()) ?? "",
+    whole: {
+      consoleText: kept("console", z.string()),
+      resultJson:
+        kept("result", z.unknown()) === undefined ? undefined : textUnder(record.kept?.result ?? "", read),
+    },
     envelope: part("envelope", Envelope),
     environment: part("environment", z.unknown()),
     modules: new Map(

@@ -39,6 +39,10 @@ export interface RunToArchive {
   consoleText: string;
   /** What the program wrote to stderr, which may be nothing. */
   stderrText: string;
+  /** All that the program printed, where `consoleText` is a bounded form of it. */
+  wholeConsoleText?: string | undefined;
+  /** The program's value as JSON, where the envelope has a bounded form of it. */
+  wholeResultJson?: string | undefined;
   envelope: Envelope;
   /** The generated modules that the program imported, as they were. */
   modules: { module: string; text: string }[];

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import { inBoundary, withinBoundary } from "../base/fault-boundary.ts";
+import { jsonLine } from "../base/json/json-line.ts";
 import { untilAborted } from "../base/or-aborted.ts";
 import { type Approver, RunApprovals } from "../broker/approvals.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
@@ -16,6 +17,7 @@ import type { Redactor } from "../secrets/redaction.ts";
 import type { CallObserver } from "./call-log.ts";
 import type { Verdict } from "./judge.ts";
 import { fail, type Outcome } from "./outcome.ts";
+import { maxKeptBytes, RunnerOutput } from "./output/runner-output.ts";
 import type { FailureReason } from "./prepare/failure-reason.ts";
 import type { Language, TypecheckMode } from "./prepare/language.ts";
 import type { ModuleSource } from "./prepare/module-source.ts";
@@ -25,7 +27,6 @@ import { inputDigest, type Program } from "./program.ts";
 import type { RunRecorder } from "./record/run-recorder.ts";
 import { type InsideLimits, runInside } from "./run-inside.ts";
 import { RunSandbox } from "./run-sandbox.ts";
-import { RunnerOutput } from "./runner-output.ts";
 import { sealVerdict } from "./seal-verdict.ts";
 import { TimeLimit } from "./time-limit.ts";
 
@@ -63,12 +64,16 @@ export interface RunOptions extends CallObserver {
 
 export interface ExecutedProgram {
   envelope: Envelope;
-  /** What `console.log` printed, cut at its cap. */
+  /** What `console.log` printed, as far as it is kept, which may be more than anybody should be shown. */
   consoleText: string;
   /** Whether `consoleText` lacks the end of what was printed. */
   isConsoleCut: boolean;
   /** What the program wrote with `console.error`, `console.warn` and to its stderr, cut at its cap. */
   stderrText: string;
+  /** The value as JSON, where the envelope has only a bounded form of it. */
+  wholeResultJson: string | undefined;
+  /** How many bytes of console text or of a value are to be shown. */
+  maxShownBytes: number;
   /** Where the value comes from: `globalThis.result`, a last console line that is JSON, or all console text. */
   resultFrom: ValueSource | undefined;
   /** Why the program could not be bundled, as far as that is known. Empty for any other failure. */
@@ -129,7 +134,7 @@ async function execute(
   const approvals = new RunApprovals(runId, forPeople(parts, timeLimit));
   const output = new RunnerOutput(
     limits,
-    limits.maxOutputBytes + MAX_CLAIM_FAILURE_BYTES,
+    maxKeptBytes(limits) + MAX_CLAIM_FAILURE_BYTES,
     options.onConsole ?? (() => {}),
     parts.redactor,
   );
@@ -193,15 +198,19 @@ async function execute(
     outcome.verdict,
     parts.redactor,
     limits.maxOutputBytes,
+    maxKeptBytes(limits),
   );
   const advice = prepared?.ok
     ? await adviseOn(program, verdict, output.consoleText, outcome.advice, { ...parts, modules })
     : [];
+  const isBounded = verdict.ok && envelope.result.ok && envelope.result.data !== verdict.data;
+  const wholeResultJson = isBounded && verdict.from !== "console" ? jsonLine(verdict.data) : undefined;
   const recorded = recording?.end({
     program,
     envelope,
     consoleText: output.consoleText,
     stderrText: output.stderrText,
+    wholeResultJson,
     redactions: redactions + output.redactions,
     bundle: prepared?.ok ? prepared.bundle : undefined,
     modules: modules.archived(),
@@ -216,6 +225,8 @@ async function execute(
     consoleText: output.consoleText,
     isConsoleCut: output.isConsoleCut,
     stderrText: output.stderrText,
+    wholeResultJson,
+    maxShownBytes: limits.maxOutputBytes,
     resultFrom: verdict.ok ? verdict.from : undefined,
     reasons: prepared?.ok === false && !faulted.aborted ? prepared.reasons : [],
     typeWarning: prepared?.ok ? prepared.warning : undefined,

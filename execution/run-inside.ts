@@ -10,8 +10,8 @@ import type { Sandbox } from "../sandbox/sandbox.ts";
 import { CallLog, type CallObserver } from "./call-log.ts";
 import { type Ending, judge } from "./judge.ts";
 import { fail, type Outcome } from "./outcome.ts";
+import { maxKeptBytes, type OutputLimits, type RunnerOutput } from "./output/runner-output.ts";
 import { adviseOnTimeout } from "./pending-calls.ts";
-import type { OutputLimits, RunnerOutput } from "./runner-output.ts";
 import type { TimeLimit } from "./time-limit.ts";
 
 export interface InsideLimits extends CallLimits, OutputLimits {
@@ -50,7 +50,7 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
       bundle: run.bundle,
       data: run.data,
       environment: run.environment,
-      max_output_bytes: limits.maxOutputBytes,
+      max_output_bytes: maxKeptBytes(limits),
       max_stderr_bytes: limits.maxStderrBytes,
     });
   } catch (error) {

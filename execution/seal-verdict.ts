@@ -4,6 +4,7 @@ import { TRUNCATION_MARK } from "../protocol/text-cap.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import type { Verdict } from "./judge.ts";
 import { fail } from "./outcome.ts";
+import { noteMedia, noteMediaIn } from "./output/media-notes.ts";
 import { type EnvelopeFacts, sealEnvelope } from "./seal.ts";
 
 export interface SealedVerdict {
@@ -20,10 +21,11 @@ export function sealVerdict(
   verdict: Verdict,
   redactor: Redactor,
   maxBytes: number,
+  maxKeptBytes: number,
 ): SealedVerdict {
   try {
-    const redacted = redactVerdict(verdict, redactor);
-    return { ...redacted, envelope: sealEnvelope(facts, redacted.verdict, maxBytes) };
+    const redacted = redactVerdict(withoutMedia(verdict), redactor);
+    return { ...redacted, envelope: sealEnvelope(facts, redacted.verdict, maxBytes, maxKeptBytes) };
   } catch (error) {
     const failure = fail("InternalError", `what came of the run cannot be reported: ${messageOf(error)}`);
     return {
@@ -32,6 +34,11 @@ export function sealVerdict(
       envelope: sealEnvelope(facts, failure.verdict, maxBytes),
     };
   }
+}
+
+function withoutMedia(verdict: Verdict): Verdict {
+  if (verdict.ok) return { ...verdict, data: noteMediaIn(verdict.data) };
+  return { ok: false, error: { ...verdict.error, message: noteMedia(verdict.error.message) } };
 }
 
 /** Redacts a verdict before it is cut to size. */

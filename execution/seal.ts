@@ -5,6 +5,7 @@ import { boundMessage, buildFailure, type Failure } from "../protocol/failure.ts
 import { ENVELOPE_OVERHEAD_BYTES } from "../protocol/limits.ts";
 import { cutToJsonBytes } from "../protocol/text-cap.ts";
 import type { Verdict } from "./judge.ts";
+import { boundConsoleJson, boundValue } from "./output/whole-output.ts";
 
 /** What the host itself knows about a run. */
 export interface EnvelopeFacts {
@@ -19,10 +20,16 @@ export interface EnvelopeFacts {
 }
 
 /**
- * Builds the envelope of a run, whose line is at most `maxBytes` long. Console text and messages are cut. A value that does
- * not fit becomes an `OutputLimit` failure, because JSON is never cut.
+ * Builds the envelope of a run, whose line is at most `maxBytes` long. Console text and messages are cut. For a value that
+ * does not fit stands a `BoundedValue`, because JSON is never cut; one that is not kept either, because it is larger than
+ * `maxKeptBytes`, is an `OutputLimit` failure.
  */
-export function sealEnvelope(facts: EnvelopeFacts, verdict: Verdict, maxBytes: number): Envelope {
+export function sealEnvelope(
+  facts: EnvelopeFacts,
+  verdict: Verdict,
+  maxBytes: number,
+  maxKeptBytes = maxBytes,
+): Envelope {
   const room = maxBytes - ENVELOPE_OVERHEAD_BYTES;
   return {
     run_id: facts.runId,
@@ -30,7 +37,7 @@ export function sealEnvelope(facts: EnvelopeFacts, verdict: Verdict, maxBytes: n
     tool_name: "execute_program",
     tool_version: facts.toolVersion,
     input_digest: facts.inputDigest,
-    ...sealResult(fitVerdict(verdict, room), facts.metrics),
+    ...sealResult(fitVerdict(verdict, room, maxKeptBytes - ENVELOPE_OVERHEAD_BYTES), facts.metrics),
     sandbox_image: facts.sandboxImage,
     duration_ms: facts.durationMs,
     approval_state: facts.approvalState,
@@ -55,7 +62,7 @@ function sealResult(verdict: Verdict, metrics: Metrics): { output_digest: string
   return { output_digest: digestOf(bare), result: { ...bare, metrics } };
 }
 
-function fitVerdict(verdict: Verdict, room: number): Verdict {
+function fitVerdict(verdict: Verdict, room: number, keptRoom: number): Verdict {
   if (!verdict.ok) {
     let { message } = verdict.error;
     for (let max = message.length; jsonBytes(message) > room; max = Math.floor(max / 2)) {
@@ -66,9 +73,11 @@ function fitVerdict(verdict: Verdict, room: number): Verdict {
   const bytes = jsonBytes(verdict.data);
   if (bytes <= room) return verdict;
   if (verdict.from === "console" && typeof verdict.data === "string") {
-    return { ...verdict, data: cutConsole(verdict.data, room) };
+    const bound = keptRoom > room ? boundConsoleJson : cutConsole;
+    return { ...verdict, data: bound(verdict.data, room) };
   }
-  const message = `the result is ${bytes} bytes of JSON and at most ${room} fit; return less`;
+  if (bytes <= keptRoom) return { ...verdict, data: boundValue(verdict.data, room) };
+  const message = `the result is ${bytes} bytes of JSON and at most ${keptRoom} fit; return less`;
   return { ok: false, error: buildFailure("OutputLimit", message) };
 }
 

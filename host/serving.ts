@@ -5,7 +5,9 @@ import { describeOffServers } from "./configuration/off-servers.ts";
 import { buildAuthorizer, refuseUnmatchedPatterns } from "./configured-policy.ts";
 import { refuseBrokenWalls } from "./doctor/open-known-walls.ts";
 import { Host, type HostOptions } from "./host.ts";
+import { openArchive } from "./open-archive.ts";
 import type { ProgramRunner } from "./program-runner.ts";
+import { RunOutputs } from "./runs/run-outputs.ts";
 import type { LiveCatalog } from "./tools/live-catalog.ts";
 import { buildProgramTools } from "./tools/program-tools.ts";
 import { ServedCatalog } from "./tools/served-catalog.ts";
@@ -29,6 +31,8 @@ export interface Serving {
   host: Host;
   catalog: LiveCatalog;
   runner: ProgramRunner;
+  /** The whole outputs of runs. */
+  outputs: RunOutputs;
 }
 
 /**
@@ -94,10 +98,12 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     for (const warning of describeOffServers(next)) onWarning(warning);
     listUnknown();
   });
+  const outputs = new RunOutputs(() => openArchive(host.configuration));
   const runner: ProgramRunner = {
     async run(program, options) {
       await refresh();
       const executed = await host.run(program, options);
+      outputs.remember(executed);
       void executed.recorded.then((problem) => problem === undefined || onWarning(problem));
       return executed;
     },
@@ -109,7 +115,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     },
     onServersChanged: (listener) => catalog.onServersChanged(listener),
   };
-  return { host, catalog: current, runner };
+  return { host, catalog: current, runner, outputs };
 }
 
 /** Lists the servers that were never listed, in the background, so that `ptc serve` works without `ptc generate`. */

@@ -36,6 +36,9 @@ export const MAX_ERROR_MESSAGE_CHARS = 4_000;
 /** Bytes a program may write past its caps (raw stdout, raw stderr) before its sandbox is killed. */
 export const MAX_RAW_STREAM_BYTES = 512 * 1024 * 1024;
 
+/** Bytes of console text, and of a result as JSON, that are kept of a run where more than that would not be shown anyway. */
+export const MAX_KEPT_OUTPUT_BYTES = 4 * 1024 * 1024;
+
 /** Room kept in the one output line for everything in the envelope but the data. */
 export const ENVELOPE_OVERHEAD_BYTES = 1_024;
 

@@ -5,7 +5,7 @@
  *
  * One redactor serves a whole process. These are the places where texts leave ptc, and what each of them redacts:
  *
- * - execution/runner-output.ts: a program's console, as it is printed.
+ * - execution/output/runner-output.ts: a program's console, as it is printed.
  * - execution/execute-program.ts: the value or the failure of a program, and the arguments that a person is asked about.
  * - execution/prepare/prepare-program.ts: what bundler and type check say of a program, since they quote it.
  * - execution/redact-observer.ts: names and arguments of calls, for whoever watches a run.

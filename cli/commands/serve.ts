@@ -22,7 +22,7 @@ const PATIENCE_MS = 250;
 export const serveCommand: DefineCommand = (program, surroundings, finish) => {
   program
     .command("serve")
-    .description("serve execute_program, search_tools, inspect_tool and list_callable_tools over stdio (MCP)")
+    .description("serve execute_program, search_tools and three more tools over stdio (MCP)")
     .option("--config <file>", "configuration file")
     .addHelpText(
       "after",
@@ -45,7 +45,7 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
   const { current: configuration } = following;
   const nothing = whyNoServers(configuration);
   if (nothing !== undefined) onWarning(nothing);
-  const { host, catalog, runner } = await openServing({
+  const { host, catalog, runner, outputs } = await openServing({
     configuration,
     following,
     env,
@@ -60,6 +60,7 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     catalog,
     printer: PRINTER,
     runner,
+    outputs,
     clock,
     // Whoever has the standard streams is the one who started ptc, and has one conversation over them.
     context: { ...LOCAL_USER, source: "serve", session: randomUUID() },

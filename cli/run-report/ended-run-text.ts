@@ -13,7 +13,7 @@ import { renderCodeFrame } from "./program-text.ts";
 
 const MAX_VALUE_CHARS = 10_000;
 
-export interface EndedRunFacts extends Pick<ExecutedProgram, "envelope" | "resultFrom"> {
+export interface EndedRunFacts extends Pick<ExecutedProgram, "envelope" | "resultFrom" | "wholeResultJson"> {
   program: Program;
   calls: MadeCalls;
   /** The archived run that has more to show, if there is one. */
@@ -58,15 +58,18 @@ function renderStatus({ envelope, program }: EndedRunFacts, { style }: Terminal)
   return `${mark}  ${style("bold", oneLine(program.fileName, 200))}  ${style("dim", formatDuration(duration_ms))}`;
 }
 
-function renderValue({ envelope, resultFrom, isConsoleShown }: EndedRunFacts, { style }: Terminal): string {
+function renderValue(
+  { envelope, resultFrom, wholeResultJson, isConsoleShown }: EndedRunFacts,
+  { style }: Terminal,
+): string {
   const { result } = envelope;
   if (!result.ok) return "";
   const isConsole = resultFrom === "console" && typeof result.data === "string";
   if (isConsole && (isConsoleShown || result.data === "")) return "";
   const { text, cut } = isConsole
     ? showText(String(result.data), MAX_VALUE_CHARS)
-    : showJson(result.data, MAX_VALUE_CHARS);
-  return `\n${visibleLines(text)}${cut === "" ? "" : `\n${style("dim", `(${cut}; --json prints all of it)`)}`}`;
+    : showJson(wholeResultJson === undefined ? result.data : JSON.parse(wholeResultJson), MAX_VALUE_CHARS);
+  return `\n${visibleLines(text)}${cut === "" ? "" : `\n${style("dim", `(${cut}; ptc runs show --output prints all of it)`)}`}`;
 }
 
 function renderError({ envelope, program }: EndedRunFacts, terminal: Terminal): string {

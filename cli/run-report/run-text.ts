@@ -2,6 +2,7 @@ import type { ArchivedRun } from "../../archive/reading/archived-run.ts";
 import { countNoun } from "../../base/text/count-noun.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import { visibleLines } from "../../base/text/visible-text.ts";
+import { wholeValueOf } from "../../host/run-report/archived-output.ts";
 import {
   formatAge,
   formatBytes,
@@ -29,6 +30,7 @@ const MAX_VALUE_CHARS = 4_000;
 export async function renderRunText(run: ArchivedRun, terminal: Terminal, nowMs: number): Promise<string> {
   const overview = overviewOf(run);
   const { result } = run.envelope;
+  const printed = run.whole.consoleText ?? run.consoleText;
   const sections = [
     renderHeader(run, overview, terminal, nowMs),
     ...(result.ok
@@ -45,14 +47,12 @@ export async function renderRunText(run: ArchivedRun, terminal: Terminal, nowMs:
           ),
         ]),
     section("Sizes", terminal, renderSizes(overview)),
-    ...(run.consoleText === ""
-      ? []
-      : [shown("Console", showText(run.consoleText, MAX_CONSOLE_CHARS), terminal)]),
+    ...(printed === "" ? [] : [shown("Console", showText(printed, MAX_CONSOLE_CHARS), terminal)]),
     ...(run.stderrText === ""
       ? []
       : [shown("Stderr", showText(run.stderrText, MAX_CONSOLE_CHARS), terminal)]),
     shown("Data given", showJson(run.data, MAX_VALUE_CHARS), terminal),
-    ...(result.ok ? [shown("Result", showJson(result.data, MAX_VALUE_CHARS), terminal)] : []),
+    ...(result.ok ? [shown("Result", showJson(wholeValueOf(run), MAX_VALUE_CHARS), terminal)] : []),
     shown("Envelope", showJson(withoutData(run), MAX_VALUE_CHARS), terminal),
   ];
   return `${sections.join("\n\n")}\n`;

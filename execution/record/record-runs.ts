@@ -14,6 +14,8 @@ import { digestOf } from "../../protocol/canonical-json.ts";
 import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import type { ObservedCall } from "../call-log.ts";
+import { maxKeptBytes } from "../output/runner-output.ts";
+import { boundConsole } from "../output/whole-output.ts";
 import { renderRedactedJson } from "./redacted-json.ts";
 import { calledServer, RunAudit, type RunAuditOptions } from "./run-audit.ts";
 import type { BegunRun, RunRecorder, RunRecording, RunReport } from "./run-recorder.ts";
@@ -196,13 +198,16 @@ class ArchivedRecording implements RunRecording {
     const { redactor } = this.#options;
     const code = redactor.redactText(report.program.code);
     const data = redactor.redactValue(report.program.data ?? null);
+    const consoleText = boundConsole(report.consoleText, report.limits.maxOutputBytes);
     this.#redactions += report.redactions + code.count + data.count;
     return {
       facts: this.#facts(report),
       code: code.value,
       dataJson: JSON.stringify(data.value),
-      consoleText: report.consoleText,
+      consoleText,
       stderrText: report.stderrText,
+      wholeConsoleText: consoleText === report.consoleText ? undefined : report.consoleText,
+      wholeResultJson: report.wholeResultJson,
       envelope: report.envelope,
       modules: [...report.modules].map(([module, text]) => ({
         module,
@@ -241,6 +246,7 @@ class ArchivedRecording implements RunRecording {
       options: {
         timeout_ms: limits.timeoutMs,
         max_output_bytes: limits.maxOutputBytes,
+        max_kept_bytes: maxKeptBytes(limits),
         max_stderr_bytes: limits.maxStderrBytes,
         max_parallel_calls: limits.maxParallelCalls,
         max_tool_calls: limits.maxToolCalls,

@@ -19,6 +19,8 @@ export interface RunReport {
   envelope: Envelope;
   consoleText: string;
   stderrText: string;
+  /** The value as JSON, where the envelope has only a bounded form of it. */
+  wholeResultJson: string | undefined;
   /** How many secrets were replaced in console texts, value and error. */
   redactions: number;
   /** `undefined` where the program could not be bundled. */

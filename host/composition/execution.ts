@@ -10,6 +10,7 @@ import type { Program } from "../../execution/program.ts";
 import { redactObserver } from "../../execution/redact-observer.ts";
 import { type RecordedRun, type Replayed, replayProgram } from "../../execution/replay/replay-program.ts";
 import { createTypeScript } from "../../execution/typescript/typescript.ts";
+import { MAX_KEPT_OUTPUT_BYTES } from "../../protocol/limits.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import type { FollowedListings, LiveToolServers } from "../../upstream/live-tool-servers.ts";
@@ -122,7 +123,11 @@ export function composeExecution(configuration: Configuration, options: Composit
             return watched.onCall?.(call);
           },
           runId,
-          limits: { ...execution, timeoutMs: timeoutMs ?? execution.timeoutMs },
+          limits: {
+            ...execution,
+            maxKeptBytes: MAX_KEPT_OUTPUT_BYTES,
+            timeoutMs: timeoutMs ?? execution.timeoutMs,
+          },
           typecheck: typecheck ?? execution.typecheck,
         },
       );

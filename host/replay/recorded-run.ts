@@ -15,6 +15,8 @@ const count = (most: number) => z.int().min(1).max(most);
 const Options = z.object({
   timeout_ms: count(86_400_000),
   max_output_bytes: count(33_554_432),
+  /** Runs of earlier versions kept what they showed. */
+  max_kept_bytes: z.optional(count(33_554_432)),
   max_stderr_bytes: count(33_554_432),
   max_parallel_calls: count(1_000),
   max_tool_calls: count(1_000_000),
@@ -78,6 +80,7 @@ export function toReplayable(archived: ArchivedRun): Replayable | undefined {
     limits: {
       timeoutMs: options.timeout_ms,
       maxOutputBytes: options.max_output_bytes,
+      maxKeptBytes: options.max_kept_bytes,
       maxStderrBytes: options.max_stderr_bytes,
       maxParallelCalls: options.max_parallel_calls,
       maxToolCalls: options.max_tool_calls,

@@ -25,6 +25,7 @@ import { StdioServerTransport } from "./stdio-server-transport.ts";
 import { answerInspectTool } from "./tools/inspect-tool.ts";
 import { buildInstructions } from "./tools/instructions.ts";
 import { answerListCallableTools } from "./tools/list-callable-tools.ts";
+import { answerReadOutput, type OutputSource } from "./tools/read-output.ts";
 import { errorReply, type ToolReply } from "./tools/reply.ts";
 import { answerSearchTools, type ToldReasons } from "./tools/search-answer.ts";
 import {
@@ -32,6 +33,7 @@ import {
   InspectToolArguments,
   ListCallableToolsArguments,
   parseArguments,
+  ReadOutputArguments,
   SearchToolsArguments,
 } from "./tools/tool-arguments.ts";
 import { buildToolDefinitions } from "./tools/tool-definitions.ts";
@@ -46,6 +48,8 @@ const QUESTION = "approval";
 export interface ServeOptions extends Omit<ProgramsOptions, "known"> {
   version: string;
   catalog: LiveCatalog;
+  /** Has the outputs of runs that were too long to show. */
+  outputs: OutputSource;
   stdin: Readable;
   stdout: Writable;
   /** A line that every reply is to tell just now; `undefined` when there is none. */
@@ -109,6 +113,7 @@ function buildServer(
     catalog,
     context: viewer,
     printer,
+    outputs,
     onReady = () => {},
     notice = () => undefined,
     instructions,
@@ -151,6 +156,10 @@ function buildServer(
       case "list_callable_tools":
         return answer(ListCallableToolsArguments, args, async (parsed) =>
           answerListCallableTools(parsed, await catalog.current(viewer)),
+        );
+      case "read_output":
+        return answer(ReadOutputArguments, args, (parsed) =>
+          answerReadOutput(parsed, outputs, viewer.principal),
         );
       default:
         throw new ProtocolError(INVALID_PARAMS, `Unknown tool: ${oneLine(name, MAX_SHOWN_CHARS)}`);

@@ -1,4 +1,5 @@
 import type { ArchivedRun } from "../../archive/reading/archived-run.ts";
+import { wholeValueOf } from "../../host/run-report/archived-output.ts";
 import {
   formatBytes,
   formatCount,
@@ -39,7 +40,7 @@ ${called ? renderTimeline(calls, overview.timeline, colours) : undefined}
 ${called ? await renderCalls(run, calls, colours) : undefined}
 ${renderProgram(overview, record.file_name)}
 ${renderConsole(run)}
-${renderSection("values", "Values", html`<div class="pair">${renderText("Data given", showJson(data, MAX_VALUE_CHARS))}${result.ok ? renderText("Result", showJson(result.data, MAX_VALUE_CHARS)) : undefined}</div>`)}
+${renderSection("values", "Values", html`<div class="pair">${renderText("Data given", showJson(data, MAX_VALUE_CHARS))}${result.ok ? renderText("Result", showJson(wholeValueOf(run), MAX_VALUE_CHARS)) : undefined}</div>`)}
 ${renderRecord(run)}
 ${renderHelp()}`;
   return renderPage(
@@ -61,9 +62,9 @@ function renderHeader({ record }: ArchivedRun, { status, title }: RunOverview): 
 <p class="where"><code>${record.run_id}</code><span>${renderTime(record.started_at)}</span><span>by ${record.principal} through ptc ${record.source}</span></p>`;
 }
 
-function renderConsole({ consoleText, stderrText }: ArchivedRun): Markup | undefined {
+function renderConsole({ consoleText, whole, stderrText }: ArchivedRun): Markup | undefined {
   const texts = [
-    ["Printed", consoleText],
+    ["Printed", whole.consoleText ?? consoleText],
     ["Written to stderr", stderrText],
   ] as const;
   const written = texts.filter(([, text]) => text !== "");

@@ -91,7 +91,7 @@ describeClient("Claude Code", findClaudeCode, (claude) => {
     },
   );
 
-  test("puts the four tools, as ptc describes them, and the instructions before its model", async () => {
+  test("puts the tools, as ptc describes them, and the instructions before its model", async () => {
     const model = await serveModel([{ text: "I see." }]);
     await add(model);
     await prompt(model, { ENABLE_TOOL_SEARCH: "false" });

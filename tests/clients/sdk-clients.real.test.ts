@@ -37,7 +37,7 @@ for (const { sdk, connect, protocolVersion } of GENERATIONS) {
       return session;
     }
 
-    test(`agrees on ${protocolVersion} and finds four tools and the instructions`, async () => {
+    test(`agrees on ${protocolVersion} and finds the tools and the instructions`, async () => {
       const session = await open();
       expect(session.protocolVersion).toBe(protocolVersion);
       expect((await session.listTools()).sort()).toEqual(TOOLS);

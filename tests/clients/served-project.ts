@@ -24,7 +24,13 @@ export interface ServedProject {
 }
 
 /** The tools that ptc offers, sorted. */
-export const TOOLS = ["execute_program", "inspect_tool", "list_callable_tools", "search_tools"];
+export const TOOLS = [
+  "execute_program",
+  "inspect_tool",
+  "list_callable_tools",
+  "read_output",
+  "search_tools",
+];
 
 /** A program that calls a tool more than once, and the whole reply to it. */
 export const PROGRAM = `import { getDocument } from "./servers/my_documents/index.js";

@@ -72,6 +72,39 @@ describe("sealing an envelope", () => {
     expect(result.data).toMatch(/^line\nline[\s\S]*\n\.\.\. \(truncated\)$/);
   });
 
+  it.each([["x".repeat(9_998)], [Array.from({ length: 2_000 }, (_, i) => `\n"${i}`)]])(
+    "bounds a value that is kept elsewhere, saying what it was",
+    (data) => {
+      const line = renderEnvelope(sealEnvelope(facts, { ok: true, data, from: "result" }, MAX, 100_000));
+      expect(Buffer.byteLength(line)).toBeLessThanOrEqual(MAX);
+      const { result, output_digest } = Envelope.parse(JSON.parse(line));
+      const json = JSON.stringify(data);
+      expect(result).toMatchObject({
+        ok: true,
+        data: { truncated: true, bytes: Buffer.byteLength(json), digest: digestOf(data) },
+      });
+      const { head, tail } = (result as { data: { head: string; tail: string } }).data;
+      expect(head.length).toBeGreaterThan(500);
+      expect(json.startsWith(head)).toBe(true);
+      expect(json.endsWith(tail)).toBe(true);
+      expect(output_digest).toBe(digestOf({ ok: true, data: (result as { data: unknown }).data }));
+    },
+  );
+
+  it("bounds console text that is kept elsewhere, and tells equal beginnings and ends apart", () => {
+    const sealed = (middle: string) => {
+      const data = `${"a\n".repeat(4_000)}${middle}${"b\n".repeat(4_000)}`;
+      return sealEnvelope(facts, { ok: true, data, from: "console" }, MAX, 100_000);
+    };
+    const [one, same, other] = [sealed("1"), sealed("1"), sealed("2")];
+    expect(Buffer.byteLength(renderEnvelope(one))).toBeLessThanOrEqual(MAX);
+    expect((one.result as { data: string }).data).toMatch(
+      /^a\na\n[\s\S]*\[\d+ of 16001 characters left out; .*\]\n[\s\S]*b\nb\n\.\.\. \(truncated\)$/,
+    );
+    expect(same.output_digest).toBe(one.output_digest);
+    expect(other.output_digest).not.toBe(one.output_digest);
+  });
+
   it.each([
     ["result", ["x".repeat(9_996)]],
     ["line", "x".repeat(9_998)],

@@ -2,6 +2,9 @@ import type { Writable } from "node:stream";
 import type { ArchiveStore } from "../../../archive/archive-store.ts";
 import type { ArchivedRun } from "../../../archive/reading/archived-run.ts";
 import { jsonLine } from "../../../base/json/json-line.ts";
+import { visibleLines } from "../../../base/text/visible-text.ts";
+import { joinOutput } from "../../../execution/output/whole-output.ts";
+import { archivedOutput } from "../../../host/run-report/archived-output.ts";
 import { readPageAssets } from "../../../server/pages/page-assets.ts";
 import { renderRunPage } from "../../../server/pages/run-page.ts";
 import type { DefineCommand } from "../../command.ts";
@@ -17,6 +20,7 @@ interface ShowFlags {
   config?: string;
   html?: string;
   json?: boolean;
+  output?: boolean;
 }
 
 /** `ptc runs show REF` */
@@ -27,6 +31,7 @@ export const defineShow: DefineCommand = (runs, surroundings, finish) => {
     .argument("<ref>", "input digest, run id, or at least four characters that one begins with")
     .option("--config <file>", "configuration file")
     .option("--html <file>", "write it as one page that needs no network, instead of printing it")
+    .option("--output", "print all that the program gave out: console, result and stderr, however long")
     .option("--json", "print everything as JSON")
     .addHelpText("after", "\nExample:\n  ptc runs show 3f9a12c0 --html run.html\n")
     .action(async (ref: string, flags: ShowFlags) => {
@@ -35,7 +40,9 @@ export const defineShow: DefineCommand = (runs, surroundings, finish) => {
 };
 
 async function show(reference: string, flags: ShowFlags, surroundings: Surroundings): Promise<ExitCode> {
-  if (flags.html !== undefined && flags.json) throw new UsageError("--html and --json: give one of them");
+  const { html, json, output } = flags;
+  if ([html !== undefined, json, output].filter(Boolean).length > 1)
+    throw new UsageError("--html, --json and --output: give one of them");
   return withArchive(flags, surroundings, async (archive) => {
     if (archive === undefined) return EXIT.usage;
     await showRun(archive, reference, flags, surroundings);
@@ -56,8 +63,16 @@ export async function showRun(
   if (flags.html !== undefined)
     await writePage(flags.html, await renderRunPage(run, readPageAssets()), surroundings);
   else if (flags.json) await writeJson(run, stdout);
+  else if (flags.output) await write(stdout, renderOutput(run, stdout.isTTY === true));
   else await write(stdout, await renderRunText(run, terminalOf(stdout, env), Date.now()));
   if (others !== undefined) await write(stderr, `ptc: ${others}\n`);
+}
+
+/** The whole output. In a pipe it is as it was printed, on a terminal nothing of it moves the cursor. */
+function renderOutput(run: ArchivedRun, isTerminal: boolean): string {
+  const { text } = joinOutput(archivedOutput(run));
+  if (text === "") return "";
+  return `${isTerminal ? visibleLines(text) : text}\n`;
 }
 
 /** Writes the JSON call by call, because all results together may be longer than a string can be. */
@@ -71,7 +86,8 @@ async function writeJson(run: ArchivedRun, stdout: Writable): Promise<void> {
     record: facts,
     code,
     data,
-    console: consoleText,
+    console: run.whole.consoleText ?? consoleText,
+    ...(run.whole.resultJson === undefined ? {} : { whole_result: JSON.parse(run.whole.resultJson) }),
     stderr: stderrText,
     envelope,
     environment: run.environment,

@@ -1,7 +1,9 @@
-import { jsonLine } from "../../../base/json/json-line.ts";
 import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
 import type { ExecutedProgram } from "../../../execution/execute-program.ts";
+import { outputOf } from "../../../execution/output/executed-output.ts";
+import { headAndTail } from "../../../execution/output/head-and-tail.ts";
+import { joinOutput, markStderr, withoutLastLineFeed } from "../../../execution/output/whole-output.ts";
 import type { Failure } from "../../../protocol/failure.ts";
 import { errorReply, type ToolReply } from "../tools/reply.ts";
 import { renderEarlierCalls } from "./earlier-calls.ts";
@@ -21,7 +23,7 @@ export function buildProgramReply(
 ): ToolReply {
   const { envelope } = executed;
   const text = envelope.result.ok
-    ? renderSuccess(executed, envelope.result.data)
+    ? renderSuccess(executed)
     : renderFailure(executed, envelope.result.error, calls, context);
   return {
     content: [{ type: "text", text }, ...adviceOn(executed)],
@@ -40,27 +42,35 @@ function sentences(advice: readonly string[]): string[] {
   return advice.map((line) => line.charAt(0).toUpperCase() + visibleLine(line).slice(1));
 }
 
-function renderSuccess(
-  { consoleText, stderrText, isConsoleCut, resultFrom, typeWarning }: ExecutedProgram,
-  data: unknown,
-): string {
+function renderSuccess(executed: ExecutedProgram): string {
+  const { maxShownBytes, typeWarning } = executed;
+  const parts = outputOf(executed);
+  const { resultAt, stderrAt } = joinOutput(parts);
+  const bound = (text: string, at: number) =>
+    headAndTail(text, maxShownBytes, ({ from, to, of }) =>
+      missing(`${to - from} of ${of} characters`, executed, at + from),
+    );
   const lines = [SUCCEEDED];
-  if (consoleText.trim() !== "") lines.push(withoutLastLineFeed(consoleText));
-  if (resultFrom === "result" || (resultFrom === "line" && isConsoleCut)) {
-    lines.push(jsonLine(data));
-  }
+  if (parts.consoleText.trim() !== "") lines.push(bound(withoutLastLineFeed(parts.consoleText), 0));
+  if (parts.resultJson !== undefined) lines.push(bound(parts.resultJson, resultAt));
   if (lines.length === 1) lines.push("(no output)");
-  if (stderrText.trim() !== "") lines.push(renderStderr(stderrText));
+  if (parts.stderrText.trim() !== "") lines.push(renderStderr(executed, stderrAt));
   if (typeWarning !== undefined) lines.push(`Type warnings:\n${typeWarning}`);
   return lines.join("\n");
 }
 
+/** Says what is not shown, and how a model gets it. */
+function missing(what: string, { envelope }: ExecutedProgram, offset: number): string {
+  return `[${what} left out: read_output ${JSON.stringify({ run: envelope.run_id, offset })}]`;
+}
+
 function renderFailure(
-  { consoleText, stderrText, typeWarning, advice }: ExecutedProgram,
+  executed: ExecutedProgram,
   error: Failure,
   calls: readonly ObservedCall[],
   { isReadOnly, hints }: { isReadOnly: (tool: string) => boolean; hints: readonly string[] },
 ): string {
+  const { consoleText, stderrText, typeWarning, advice } = executed;
   const parts = [`${FAILED}\n${headline(error)}`];
   const toDo = [...sentences(advice), ...hints];
   if (toDo.length > 0) parts.push(toDo.join("\n"));
@@ -68,21 +78,23 @@ function renderFailure(
   if (consoleText.trim() !== "") {
     const shown =
       consoleText.length <= MAX_CONSOLE_CHARS ? consoleText : consoleText.slice(-MAX_CONSOLE_CHARS);
-    const what = shown === consoleText ? "It had printed" : "The last that it had printed";
-    parts.push(`${what}:\n${withoutLastLineFeed(shown)}`);
+    const left = consoleText.length - shown.length;
+    const what = left === 0 ? "It had printed:" : "The last that it had printed:";
+    const before = left === 0 ? "" : `${missing(`${left} characters`, executed, 0)}\n`;
+    parts.push(`${what}\n${before}${withoutLastLineFeed(shown)}`);
   }
-  if (stderrText.trim() !== "") parts.push(renderStderr(stderrText));
+  if (stderrText.trim() !== "") parts.push(renderStderr(executed, joinOutput(outputOf(executed)).stderrAt));
   parts.push(...renderEarlierCalls(calls, isReadOnly));
   return parts.join("\n\n");
 }
 
 /** What the program wrote to stderr, line by line so that it is told from its output. Of a long text, the end. */
-function renderStderr(text: string): string {
+function renderStderr(executed: ExecutedProgram, at: number): string {
+  const text = executed.stderrText;
   const shown = text.length <= MAX_CONSOLE_CHARS ? text : text.slice(-MAX_CONSOLE_CHARS);
-  const lines = withoutLastLineFeed(shown).split("\n");
-  const missing = text.length - shown.length;
-  if (missing > 0) lines.unshift(`(${missing} characters left out)`);
-  return lines.map((line) => `[stderr] ${line}`).join("\n");
+  const left = text.length - shown.length;
+  const lines = left === 0 ? "" : `${missing(`${left} characters of stderr`, executed, at)}\n`;
+  return lines + markStderr(shown);
 }
 
 /** The reply for a program that was refused before it was run. */
@@ -101,8 +113,4 @@ function headline({ type, message: said }: Failure): string {
     default:
       return `${type}: ${message}`;
   }
-}
-
-function withoutLastLineFeed(text: string): string {
-  return text.endsWith("\n") ? text.slice(0, -1) : text;
 }

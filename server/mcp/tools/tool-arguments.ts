@@ -62,6 +62,13 @@ export type InspectToolArguments = z.infer<typeof InspectToolArguments>;
 export const ListCallableToolsArguments = z.object({ server });
 export type ListCallableToolsArguments = z.infer<typeof ListCallableToolsArguments>;
 
+export const ReadOutputArguments = z.object({
+  run: text("run", MAX_NAME_CHARS),
+  offset: z._default(z.int("offset must be a whole number").check(z.gte(0, "offset must be at least 0")), 0),
+  grep: z.optional(text("grep", MAX_NAME_CHARS)),
+});
+export type ReadOutputArguments = z.infer<typeof ReadOutputArguments>;
+
 export type ParsedArguments<T> = { ok: true; value: T } | { ok: false; message: string };
 
 /** Parses the arguments of a call. The error is one line; unknown arguments are errors too. */

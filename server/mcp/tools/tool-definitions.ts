@@ -94,6 +94,22 @@ const LIST_CALLABLE_TOOLS: OwnToolDefinition = {
   annotations: { readOnlyHint: true },
 };
 
+const READ_OUTPUT: OwnToolDefinition = {
+  name: "read_output",
+  title: "Read output",
+  description: "Reads on in long output.",
+  inputSchema: {
+    type: "object",
+    properties: {
+      run: { type: "string" },
+      offset: { type: "integer" },
+      grep: { type: "string", description: "Plain text" },
+    },
+    required: ["run"],
+  },
+  annotations: { readOnlyHint: true },
+};
+
 /**
  * @param servers modules of the servers behind ptc: a few are named in `search_tools`, where a model looks for tools.
  * @param guide to the language of programs.
@@ -104,5 +120,11 @@ export function buildToolDefinitions(servers: readonly string[], guide: ProgramG
     names === "" || names.length > MAX_SERVER_LIST_CHARS
       ? SEARCH_TOOLS.description
       : `${SEARCH_TOOLS.description} Servers: ${names}.`;
-  return [executeProgram(guide), { ...SEARCH_TOOLS, description }, inspectTool(guide), LIST_CALLABLE_TOOLS];
+  return [
+    executeProgram(guide),
+    { ...SEARCH_TOOLS, description },
+    inspectTool(guide),
+    LIST_CALLABLE_TOOLS,
+    READ_OUTPUT,
+  ];
 }

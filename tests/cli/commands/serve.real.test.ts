@@ -39,7 +39,7 @@ describe("ptc serve", () => {
       },
     });
     const { client, stderr } = await project.serve();
-    expect((await client.listTools()).tools).toHaveLength(4);
+    expect((await client.listTools()).tools).toHaveLength(5);
     await expect.poll(() => stderr(), { timeout: 20_000 }).toContain("server 'dead'");
     expect(stderr().match(/server 'dead'/g)).toHaveLength(1);
     await expect

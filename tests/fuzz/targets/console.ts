@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RunnerOutput } from "../../../execution/runner-output.ts";
+import { RunnerOutput } from "../../../execution/output/runner-output.ts";
 import { ConsoleDecoder, type ConsoleEntry } from "../../../protocol/console-stream.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
 import { fuzzTarget } from "../fuzz-target.ts";

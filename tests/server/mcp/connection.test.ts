@@ -185,7 +185,7 @@ describe("a connection", () => {
       'garbage\n{"jsonrpc":"2.0"}\n[]\n{"jsonrpc":"1.0","id":1,"method":"x"}\n\u0000\n\n',
     );
     const client = await connectLegacy(served);
-    expect((await client.listTools()).tools).toHaveLength(4);
+    expect((await client.listTools()).tools).toHaveLength(5);
     expect(served.warnings.length).toBeGreaterThan(0);
     await client.close();
   });

@@ -32,6 +32,7 @@ describe("what a model always has in its context", () => {
         "search_tools",
         "inspect_tool",
         "list_callable_tools",
+        "read_output",
       ]);
       expect(countTokens(JSON.stringify(definitions)) + countTokens(instructions)).toBeLessThan(1_000);
       expect(instructions.length).toBeLessThanOrEqual(2_000);

@@ -11,6 +11,7 @@ import type { Envelope } from "../../../protocol/envelope.ts";
 import { buildFailure, type Failure } from "../../../protocol/failure.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import { serveMcp } from "../../../server/mcp/mcp-server.ts";
+import type { OutputSource } from "../../../server/mcp/tools/read-output.ts";
 
 /** A catalog whose servers can be exchanged. */
 export class FakeCatalog implements LiveCatalog {
@@ -85,6 +86,8 @@ export function executed(
     envelope,
     consoleText: "",
     stderrText: "",
+    wholeResultJson: undefined,
+    maxShownBytes: 65_536,
     isConsoleCut: false,
     reasons: [],
     resultFrom: "type" in result ? undefined : "result",
@@ -111,6 +114,7 @@ export function serve(
     timeoutMs = 60_000,
     context = CONTEXT,
     notice,
+    outputs = { read: async () => undefined },
   }: {
     catalog?: LiveCatalog;
     maxPrograms?: number;
@@ -118,6 +122,7 @@ export function serve(
     timeoutMs?: number;
     context?: RunContext;
     notice?: () => string | undefined;
+    outputs?: OutputSource;
   } = {},
 ) {
   const toServer = new PassThrough();
@@ -129,6 +134,7 @@ export function serve(
     catalog,
     printer: PRINTER,
     runner,
+    outputs,
     context,
     clock: { monotonicMs: () => performance.now() },
     limits: () => ({ maxParallelPrograms: maxPrograms, maxQueuedPrograms: maxQueued, timeoutMs }),

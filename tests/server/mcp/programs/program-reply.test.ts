@@ -82,6 +82,12 @@ describe("the reply to a program that ran", () => {
       { consoleText: "xx\n... (truncated)\n", isConsoleCut: true, resultFrom: "console" as const },
       "xx\n... (truncated)",
     ],
+    [
+      "returned too much",
+      { data: { truncated: true } },
+      { consoleText: "a\n", wholeResultJson: `["${"x".repeat(200)}"]`, maxShownBytes: 100 },
+      `a\n["${"x".repeat(39)}\n[122 of 204 characters left out: read_output {"run":"run-1","offset":43}]\n${"x".repeat(39)}"]\n... (truncated)`,
+    ],
     ["logged", { data: 1 }, { stderrText: "careful\nvery\n" }, "1\n[stderr] careful\n[stderr] very"],
     [
       "only logged",
@@ -128,7 +134,7 @@ describe("the reply to a program that failed", () => {
       buildProgramReply(executed(failure, { consoleText }), NO_CALLS, { ...CONTEXT, hints: ["Try y"] }),
     );
     expect(text).toMatch(
-      /^\[Script execution failed\]\nError: x\n\nTry y\n\nThe last that it had printed:\na+the end$/,
+      /^\[Script execution failed\]\nError: x\n\nTry y\n\nThe last that it had printed:\n\[1008 characters left out: read_output \{"run":"run-1","offset":0\}\]\na+the end$/,
     );
     expect(text?.length).toBeLessThan(4_200);
   });
@@ -143,13 +149,13 @@ describe("the reply to a program that failed", () => {
     );
     const text = textOf(reply) ?? "";
     expect(text).toMatch(
-      /^\[Script execution failed\]\nError: x\n\nIt had printed:\nout\n\n\[stderr\] \(\d+ characters/,
+      /^\[Script execution failed\]\nError: x\n\nIt had printed:\nout\n\n\[\d+ characters of stderr left out: read_output \{"run":"run-1","offset":4\}\]\n\[stderr\] /,
     );
     expect(text).toMatch(/\n\[stderr\] log\n\[stderr\] last$/);
     expect(
       text
         .split("\n")
-        .slice(6)
+        .slice(7)
         .every((line) => line.startsWith("[stderr] ")),
     ).toBe(true);
     expect(text.length).toBeLessThan(15_000);

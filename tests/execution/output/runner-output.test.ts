@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { RunnerOutput } from "../../execution/runner-output.ts";
-import { encodeConsoleEntry } from "../../protocol/console-stream.ts";
-import { TRUNCATION_MARK } from "../../protocol/text-cap.ts";
+import { RunnerOutput } from "../../../execution/output/runner-output.ts";
+import { encodeConsoleEntry } from "../../../protocol/console-stream.ts";
+import { TRUNCATION_MARK } from "../../../protocol/text-cap.ts";
 
 /** What is known of an output after some console entries. */
 function take(texts: string[], maxOutputBytes = 100): { consoleText: string; isConsoleCut: boolean } {

@@ -1,5 +1,6 @@
-import { TextCap, TRUNCATION_MARK } from "../protocol/text-cap.ts";
-import type { StreamRedactor } from "../secrets/redaction-stream.ts";
+import { TextCap, TRUNCATION_MARK } from "../../protocol/text-cap.ts";
+import type { StreamRedactor } from "../../secrets/redaction-stream.ts";
+import { noteMedia } from "./media-notes.ts";
 
 /** How a text ends that the runner has cut. The mark is on a line of its own; the second form is for an empty text. */
 const CUT_ENDS = [`\n${TRUNCATION_MARK}\n`, `${TRUNCATION_MARK}\n`];
@@ -34,9 +35,9 @@ export class ConsoleText {
     if (this.#shown.truncated && this.#kept.truncated) return;
     const cut = CUT_ENDS.find((end) => text.endsWith(end));
     this.#isRunnersCut = cut !== undefined;
-    if (cut === undefined) this.#take(this.#redactor.push(text));
+    if (cut === undefined) this.#take(this.#redactor.push(noteMedia(text)));
     // The rest of a secret may have been cut off, so a tail that could begin one is not shown.
-    else this.#take(this.#redactor.push(text.slice(0, -cut.length)) + cut);
+    else this.#take(this.#redactor.push(noteMedia(text.slice(0, -cut.length))) + cut);
   }
 
   /** Takes the text that was held back because a secret could have begun in it. Nothing more follows. */

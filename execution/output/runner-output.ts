@@ -1,8 +1,8 @@
-import { ConsoleDecoder, type ConsoleEntry, type DecodedEntry } from "../protocol/console-stream.ts";
-import { MAX_RAW_STREAM_BYTES } from "../protocol/limits.ts";
-import { TextCap } from "../protocol/text-cap.ts";
-import type { SandboxOutput } from "../sandbox/sandbox.ts";
-import { Redactor } from "../secrets/redaction.ts";
+import { ConsoleDecoder, type ConsoleEntry, type DecodedEntry } from "../../protocol/console-stream.ts";
+import { MAX_RAW_STREAM_BYTES } from "../../protocol/limits.ts";
+import { TextCap } from "../../protocol/text-cap.ts";
+import type { SandboxOutput } from "../../sandbox/sandbox.ts";
+import { Redactor } from "../../secrets/redaction.ts";
 import { ConsoleText } from "./console-text.ts";
 
 const LINE_FEED = 0x0a;
@@ -12,7 +12,14 @@ const ESCAPED = 8;
 
 export interface OutputLimits {
   maxOutputBytes: number;
+  /** How much of the console text and of the result is kept; without it, what is shown. */
+  maxKeptBytes?: number | undefined;
   maxStderrBytes: number;
+}
+
+/** The bound of what is kept of the output: never less than what is shown. */
+export function maxKeptBytes({ maxOutputBytes, maxKeptBytes: most = 0 }: OutputLimits): number {
+  return Math.max(maxOutputBytes, most);
 }
 
 /** Takes what a container writes, within bounds: the first line of stdout, and console entries on stderr. */
@@ -41,7 +48,7 @@ export class RunnerOutput implements SandboxOutput {
     redactor: Redactor = new Redactor([]),
   ) {
     this.#maxStdoutBytes = maxStdoutBytes;
-    this.#decoder = new ConsoleDecoder(ESCAPED * Math.max(limits.maxOutputBytes, limits.maxStderrBytes));
+    this.#decoder = new ConsoleDecoder(ESCAPED * Math.max(maxKeptBytes(limits), limits.maxStderrBytes));
     const shownErr = new TextCap(limits.maxStderrBytes);
     const text = (stream: ConsoleEntry["stream"], shown: TextCap, maxKeptBytes: number) =>
       new ConsoleText({
@@ -51,7 +58,7 @@ export class RunnerOutput implements SandboxOutput {
         onShown: (shownText) => onConsole({ stream, text: shownText }),
       });
     this.#texts = {
-      out: text("out", new TextCap(limits.maxOutputBytes), limits.maxOutputBytes),
+      out: text("out", new TextCap(limits.maxOutputBytes), maxKeptBytes(limits)),
       err: text("err", shownErr, limits.maxStderrBytes),
       raw: text("err", shownErr, 0),
     };
@@ -119,7 +126,7 @@ export class RunnerOutput implements SandboxOutput {
     return this.#tail;
   }
 
-  /** What `console.log` printed, cut at its cap. */
+  /** What `console.log` printed, as far as it is kept. */
   get consoleText(): string {
     return this.#texts.out.kept;
   }

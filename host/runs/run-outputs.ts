@@ -1,0 +1,55 @@
+import { ArchiveError } from "../../archive/archive-error.ts";
+import type { ArchiveStore } from "../../archive/archive-store.ts";
+import type { ExecutedProgram } from "../../execution/execute-program.ts";
+import { outputOf } from "../../execution/output/executed-output.ts";
+import { joinOutput } from "../../execution/output/whole-output.ts";
+import { archivedOutput } from "../run-report/archived-output.ts";
+
+/** The most characters that are held of the outputs of recent runs. */
+const MAX_HELD_CHARS = 16 * 1024 * 1024;
+const MAX_HELD_RUNS = 64;
+
+/** Whole outputs of runs: of recent ones from memory, because they may not be in the archive yet, and of others from there. */
+export class RunOutputs {
+  readonly #openArchive: () => Pick<ArchiveStore, "read" | "close">;
+  readonly #recent = new Map<string, string>();
+  #chars = 0;
+
+  /** @param openArchive opens the archive for one reading. */
+  constructor(openArchive: () => Pick<ArchiveStore, "read" | "close">) {
+    this.#openArchive = openArchive;
+  }
+
+  /** Holds the output of a run that has ended, at the cost of older ones. */
+  remember(executed: ExecutedProgram): void {
+    const { text } = joinOutput(outputOf(executed));
+    this.#recent.set(executed.envelope.run_id, text);
+    this.#chars += text.length;
+    for (const [runId, { length }] of this.#recent) {
+      if (this.#chars <= MAX_HELD_CHARS && this.#recent.size <= MAX_HELD_RUNS) return;
+      this.#recent.delete(runId);
+      this.#chars -= length;
+    }
+  }
+
+  /**
+   * The whole output of a run of this principal, as the reply to its program would be without bounds; `undefined` for a run
+   * that is not known.
+   *
+   * @throws ArchiveError for an archive that cannot be read.
+   */
+  async read(runId: string, principal: string): Promise<string | undefined> {
+    const held = this.#recent.get(runId);
+    if (held !== undefined) return held;
+    const archive = this.#openArchive();
+    try {
+      const run = await archive.read(runId);
+      return run.record.principal === principal ? joinOutput(archivedOutput(run)).text : undefined;
+    } catch (error) {
+      if (error instanceof ArchiveError && error.code === "missing") return undefined;
+      throw error;
+    } finally {
+      await archive.close();
+    }
+  }
+}

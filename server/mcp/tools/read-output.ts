@@ -1,0 +1,74 @@
+import { ArchiveError } from "../../../archive/archive-error.ts";
+import { oneLine } from "../../../base/text/one-line.ts";
+import { errorReply, type ToolReply, textReply } from "./reply.ts";
+import type { ReadOutputArguments } from "./tool-arguments.ts";
+
+const PAGE_CHARS = 20_000;
+const MAX_SHOWN_CHARS = 80;
+/** Characters of its line that are shown before and after what was found. */
+const AROUND_CHARS = 200;
+
+/** Where the whole outputs of runs are. */
+export interface OutputSource {
+  /** The output of a run of this principal; `undefined` for a run that is not known. @throws ArchiveError */
+  read(runId: string, principal: string): Promise<string | undefined>;
+}
+
+/** Answers `read_output`: a page of a run's whole output, or the places in it that have a text. */
+export async function answerReadOutput(
+  { run, offset, grep }: ReadOutputArguments,
+  outputs: OutputSource,
+  principal: string,
+): Promise<ToolReply> {
+  let text: string | undefined;
+  try {
+    text = await outputs.read(run, principal);
+  } catch (error) {
+    if (error instanceof ArchiveError) return errorReply(oneLine(error.message));
+    throw error;
+  }
+  if (text === undefined)
+    return errorReply(`there is no run ${oneLine(run, MAX_SHOWN_CHARS)}; give the id that a reply named`);
+  if (offset > text.length) return errorReply(`the output has only ${text.length} characters`);
+  return textReply(grep === undefined ? renderOutputPage(text, offset) : renderMatches(text, offset, grep));
+}
+
+function renderOutputPage(text: string, offset: number): string {
+  const end = wholeCharacterAt(text, offset + PAGE_CHARS);
+  const what = `characters ${offset} to ${end} of ${text.length}`;
+  return `${text.slice(offset, end)}\n[${what}; ${end === text.length ? "the end" : `next offset ${end}`}]`;
+}
+
+/** The lines that have a text, in capitals or not, each with its offset. Of long lines, what is around the text. */
+function renderMatches(text: string, offset: number, grep: string): string {
+  // The pattern is plain text, so it takes no more time than the text is long.
+  const pattern = new RegExp(grep.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"), "gi");
+  const places: string[] = [];
+  let chars = 0;
+  pattern.lastIndex = offset;
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    const { start, end } = excerptAt(text, match.index, match.index + match[0].length);
+    if (chars > PAGE_CHARS) return `${places.join("\n")}\n[more from offset ${match.index}]`;
+    const place = `${start}: ${text.slice(start, end)}`;
+    places.push(place);
+    chars += place.length;
+    pattern.lastIndex = Math.max(end, match.index + match[0].length);
+  }
+  if (places.length === 0) return `[nothing from offset ${offset} has this text]`;
+  return `${places.join("\n")}\n[the end]`;
+}
+
+function excerptAt(text: string, from: number, to: number): { start: number; end: number } {
+  const lineStart = text.lastIndexOf("\n", from - 1) + 1;
+  const lineFeed = text.indexOf("\n", to);
+  return {
+    start: wholeCharacterAt(text, Math.max(from === 0 ? 0 : lineStart, from - AROUND_CHARS)),
+    end: wholeCharacterAt(text, Math.min(lineFeed === -1 ? text.length : lineFeed, to + AROUND_CHARS)),
+  };
+}
+
+/** The place, or the one before it in the middle of a surrogate pair. */
+function wholeCharacterAt(text: string, place: number): number {
+  if (place >= text.length) return text.length;
+  return /[\ud800-\udbff]/.test(text[place - 1] ?? "") ? place - 1 : place;
+}

@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+import { noteMedia, noteMediaIn } from "../../../execution/output/media-notes.ts";
+
+const PNG = Buffer.concat([Buffer.from("89504e470d0a1a0a", "hex"), Buffer.alloc(34_000)]).toString("base64");
+const WAV = Buffer.concat([Buffer.from("RIFF0000WAVE"), Buffer.alloc(300)]).toString("base64");
+const OTHER = Buffer.alloc(300, 7).toString("base64");
+
+describe("base64 of images and sound", () => {
+  it.each([
+    [
+      "printed as a value",
+      `{ type: 'image', data: '${PNG}' }`,
+      "{ type: 'image', data: '[image/png, 34 KB]' }",
+    ],
+    ["printed as JSON", JSON.stringify({ data: PNG }), '{"data":"[image/png, 34 KB]"}'],
+    ["twice", `${PNG}\n${WAV}\n`, "[image/png, 34 KB]\n[audio/wav, 312 B]\n"],
+    ["in an address", `<img src="data:image/svg+xml;base64,${OTHER}">`, '<img src="[image/svg+xml, 300 B]">'],
+    ["cut in the middle", PNG.slice(0, 1_000), "[image/png, 750 B]"],
+  ])("%s is a note", (_, text, noted) => {
+    expect(noteMedia(text)).toBe(noted);
+  });
+
+  it.each([
+    ["base64 of something else", OTHER],
+    ["a path", `/9j/${"a/b".repeat(3)}`],
+    ["a hash", "iVBORw0KGgo"],
+  ])("is told from %s", (_, text) => {
+    expect(noteMedia(text)).toBe(text);
+  });
+
+  it("in a value is a note where a content block or a text has it, and nothing else is touched", () => {
+    const value = JSON.parse(
+      `{"content":[{"type":"image","data":"${OTHER}","mimeType":"image/avif"},{"type":"audio","data":"${WAV}","mimeType":"audio/wav"}],
+        "resource":{"blob":"${OTHER}","mimeType":"application/pdf"},"text":["${PNG}",1,null],"__proto__":{"data":"x"}}`,
+    );
+    expect(JSON.stringify(noteMediaIn(value))).toBe(
+      `{"content":[{"type":"image","data":"[image/avif, 300 B]","mimeType":"image/avif"},{"type":"audio","data":"[audio/wav, 312 B]","mimeType":"audio/wav"}],"resource":{"blob":"${OTHER}","mimeType":"application/pdf"},"text":["[image/png, 34 KB]",1,null],"__proto__":{"data":"x"}}`,
+    );
+  });
+});
