@@ -32,20 +32,29 @@ export interface ModelApi {
   strays: string[];
 }
 
-/** Serves the turns, one a request, until the test is over. */
-export async function serveModel(turns: readonly Turn[]): Promise<ModelApi> {
+/**
+ * Serves the turns, one a request, until the test is over.
+ *
+ * @param idle what it says to requests that come before there are tools of MCP servers, or after the last turn. Without it,
+ * such requests are not told apart.
+ */
+export async function serveModel(turns: readonly Turn[], idle?: string): Promise<ModelApi> {
   const requests: ModelRequest[] = [];
   const strays: string[] = [];
+  const isEarly = ({ tools }: ModelRequest) =>
+    idle !== undefined && !tools.some(({ name }) => name.startsWith("mcp__"));
   const server = createServer(async (request, response) => {
     const body: Buffer[] = [];
     for await (const chunk of request) body.push(chunk);
-    const turn = turns[requests.length];
+    const turn = turns[requests.length] ?? (idle === undefined ? undefined : { text: idle });
     if (request.method !== "POST" || !/^\/v1\/messages(?:\?|$)/.test(request.url ?? "") || !turn) {
       strays.push(`${request.method} ${request.url}`);
       response.writeHead(403).end();
       return;
     }
-    requests.push(ModelRequest.parse(JSON.parse(Buffer.concat(body).toString())));
+    const parsed = ModelRequest.parse(JSON.parse(Buffer.concat(body).toString()));
+    if (isEarly(parsed)) return stream(response, { text: idle ?? "" }, 0);
+    requests.push(parsed);
     stream(response, turn, requests.length);
   });
   server.on("connect", ({ url }, socket) => {

@@ -1,0 +1,86 @@
+import { readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { describeClient, findClaudeCode, runClient } from "./installed-client.ts";
+import { serveModel } from "./model-api.ts";
+import { useServedProject } from "./served-project.ts";
+
+const served = useServedProject();
+const ON_A_TERMINAL = join(import.meta.dirname, "../fixtures/keys-on-a-terminal.py");
+const EXECUTE = "mcp__ptc__execute_program";
+const LONG = "no-such-document-".repeat(40);
+const DIALOG =
+  'Allowmcp__my_documents__delete_documentwith1argument\\?documentId:"no-such.*?"\\.\\.\\.\\d+characters\\.\\.\\."[a-z-]+".*?❯Accept';
+const ESCAPE = "\u001b";
+
+describeClient("Claude Code on a terminal", findClaudeCode, (claude) => {
+  test.for([
+    { columns: 80, rows: 24, key: "\r", reply: /\[Script executed successfully\]\\ndeleted no-such/ },
+    { columns: 120, rows: 40, key: ESCAPE, reply: /ApprovalDenied/ },
+  ])(
+    "shows at $columns columns what a call would do, and decides by one key",
+    { timeout: 180_000 },
+    async ({ columns, rows, key, reply }) => {
+      const { home, serve } = served();
+      const code = `console.log(await mcp__my_documents__delete_document({ documentId: ${JSON.stringify(LONG)} }));`;
+      const model = await serveModel(
+        [{ tool: EXECUTE, input: { code } }, { text: "All is said." }],
+        "Not yet.",
+      );
+      const folder = join(home, ".claude");
+      const env = {
+        HOME: home,
+        TERM: "xterm-256color",
+        LANG: "C.UTF-8",
+        CLAUDE_CONFIG_DIR: folder,
+        ANTHROPIC_BASE_URL: model.origin,
+        ANTHROPIC_API_KEY: "dummy",
+        HTTP_PROXY: model.origin,
+        HTTPS_PROXY: model.origin,
+        NO_PROXY: "127.0.0.1",
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+        DISABLE_AUTOUPDATER: "1",
+      };
+      const set = Object.entries(serve.env).flatMap(([name, value]) => ["-e", `${name}=${value}`]);
+      await runClient(claude, ["mcp", "remove", "ptc"], { cwd: home, env });
+      await runClient(claude, ["mcp", "add", "ptc", ...set, "--", serve.command, ...serve.args], {
+        cwd: home,
+        env,
+      });
+      welcome(join(folder, ".claude.json"), realpathSync(home));
+      const steps = [
+        ["❯", "Go on.\r"],
+        ["Callingptc", ""],
+        [DIALOG, key],
+        ["Allissaid", ""],
+      ];
+      const shown = await runClient(
+        ["python3", ON_A_TERMINAL, JSON.stringify(steps), String(columns), String(rows), ...claude],
+        ["--allowedTools", EXECUTE],
+        { cwd: home, env },
+      );
+      expect(shown).toMatchObject({ code: 0 });
+      // A prompt that was typed again may stand behind the result.
+      expect(JSON.stringify(model.requests.map(({ messages }) => messages))).toMatch(reply);
+    },
+  );
+
+  /** Answers beforehand what Claude Code asks on its first start: the colours, the key, and whether the folder is trusted. */
+  function welcome(file: string, folder: string): void {
+    const state = JSON.parse(readFileSync(file, "utf8"));
+    const project = {
+      ...state.projects?.[folder],
+      hasTrustDialogAccepted: true,
+      hasCompletedProjectOnboarding: true,
+    };
+    const asked = {
+      hasCompletedOnboarding: true,
+      theme: "dark",
+      customApiKeyResponses: { approved: ["dummy"], rejected: [] },
+    };
+    writeFileSync(
+      file,
+      JSON.stringify({ ...state, ...asked, projects: { ...state.projects, [folder]: project } }),
+    );
+  }
+});
