@@ -13,7 +13,7 @@ const MAX_DAMAGE_SHOWN = 20;
 
 /** Why a server could not be listed, in few words. The warning about it has the whole reason. */
 const WHY: Readonly<Record<UpstreamErrorCode, string>> = {
-  start_failed: "did not start",
+  start_failed: "cannot be started or reached",
   handshake_failed: "refused, or is no MCP server",
   connect_timeout: "timed out",
   backing_off: "failed just before",
@@ -82,7 +82,7 @@ export function renderWritten(generation: Generation, { written }: WrittenFiles,
   const { plan, failures, editor } = generation;
   const { servers } = plan.catalog;
   if (servers.length === 0 && failures.length === 0)
-    return "no servers are configured, so there is nothing to generate\n";
+    return "no servers are configured, so there is nothing to generate: name them in ptc.yaml, which `ptc init` begins\n";
   const failed = new Set(failures.map(({ server }) => server));
   const width = Math.max(...servers.map(({ name }) => name.length));
   const lines = servers.map(({ name, module, tools }) => {

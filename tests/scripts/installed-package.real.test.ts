@@ -64,7 +64,7 @@ describe("the package, as it is published", () => {
     ]);
     expect(packed.unpackedSize).toBeLessThan(MAX_UNPACKED_BYTES);
     const licences = readFileSync(join(app, "node_modules/ptc/dist/THIRD_PARTY_LICENSES"), "utf8");
-    for (const name of ["ajv", "dockerode", "esbuild", "json-schema-to-typescript", "ssh2", "zod"])
+    for (const name of ["ajv", "dockerode", "esbuild", "json-schema-to-typescript", "zod"])
       expect(licences).toMatch(new RegExp(`^${name} \\d.*\\n=+\\n\\n.+`, "m"));
   });
 
@@ -106,9 +106,8 @@ describe("the package, as it is published", () => {
     );
   });
 
-  it("has an SSH client for engines that are reached so, and the script that sets one up here", async () => {
-    const { stdout } = await project.ptc(["doctor"], { env: { DOCKER_HOST: "ssh://nobody@127.0.0.1:1" } });
-    expect(stdout).toMatch(/docker .*ECONNREFUSED/);
+  it("names the script in it that sets up an engine", async () => {
+    const { stdout } = await project.ptc(["doctor"], { env: { DOCKER_HOST: "unix:///no/such/socket" } });
     const script = /^ {2}sudo sh (.*)$/m.exec(stdout)?.[1] ?? "";
     expect(readFileSync(script, "utf8")).toContain("gVisor");
   });

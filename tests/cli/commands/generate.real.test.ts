@@ -84,7 +84,9 @@ describe("ptc generate", () => {
     expect(code).toBe(1);
     expect(stderr).toMatch(/^ptc: warning: .*my-rows.*last modules are kept$/m);
     expect(stdout).toMatch(/my_rows.*index\.ts {2}\(kept: it could not be listed\)$/m);
-    expect(stdout).toMatch(/^1 of 2 servers listed, \d tools?; failed: my-rows \(did not start\)$/m);
+    expect(stdout).toMatch(
+      /^1 of 2 servers listed, \d tools?; failed: my-rows \(cannot be started or reached\)$/m,
+    );
     expect(folder.read("generated/servers/my_rows/index.ts")).toBe(kept);
     expect(folder.read("generated/servers/other/index.ts")).toContain("echo");
   });
