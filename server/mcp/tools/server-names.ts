@@ -23,7 +23,7 @@ function estimateTokens(name: string): number {
   for (const [part] of name.matchAll(/[a-z]+|[0-9]{1,3}|[^a-z0-9]/gi)) {
     if (part === "_") tokens += 0.25;
     else if (!/[a-z]/i.test(part)) tokens++;
-    else tokens += Math.max(1, part.length / (/[aeiouy]/i.test(part) ? 4.5 : 2));
+    else tokens += Math.max(1, part.length / (/[aeiouy]/i.test(part) ? 4.5 : 1.3));
   }
   return tokens;
 }

@@ -8,6 +8,7 @@ const NAMES: Record<string, (i: number) => string> = {
   words: (i) => `company_service_${i}`,
   "letters and numbers": (i) => `s${i}`,
   noise: (i) => `x9k2_q7z_${(i * 7919).toString(36)}`,
+  consonants: (i) => `qxzjvkwp${i}`,
   long: (i) => `${i}_${"x".repeat(60)}`,
 };
 
