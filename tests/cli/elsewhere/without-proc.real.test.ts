@@ -87,7 +87,7 @@ describe("on a system without /proc, gVisor and an engine", () => {
       new StdioClientTransport({ command: "unshare", args, cwd: project.directory, env: environment() }),
     );
     const { tools } = await client.listTools();
-    expect(tools).toHaveLength(4);
+    expect(tools.map(({ name }) => name)).toContain("execute_program");
     const found = await client.callTool({ name: "list_callable_tools", arguments: {} });
     expect(JSON.stringify(found)).toContain("mcp__documents__get_document");
     await client.close();
