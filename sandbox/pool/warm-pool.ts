@@ -8,6 +8,8 @@ import { WaitingSandbox } from "./waiting-sandbox.ts";
 
 /** The most sandboxes that are started in the background at the same time. More would slow running programs down. */
 const MAX_REFILLS = 2;
+/** How long a refill waits after a sandbox was taken while others are ready, so that it does not slow a short program down. */
+const REFILL_AFTER_MS = 40;
 const MAX_IDLE_MS = 30 * 60_000;
 /** A sandbox that ends after waiting this long does not count as a failed start. */
 const STEADY_MS = 10_000;
@@ -52,6 +54,7 @@ export class WarmPool implements SandboxSource {
   readonly #clearing = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   #refills = 0;
+  #refilling: NodeJS.Timeout | undefined;
   #primed = false;
 
   constructor(starter: SandboxStarter, options: WarmPoolOptions) {
@@ -90,7 +93,8 @@ export class WarmPool implements SandboxSource {
     for (let entry = this.#entries.shift(); entry !== undefined; entry = this.#entries.shift()) {
       clearTimeout(entry.ageing);
       if (this.#give(entry.waiting, output)) {
-        this.#fill();
+        if (this.#entries.length === 0) this.#fill();
+        else this.#fillSoon();
         return entry.waiting.sandbox;
       }
       this.#clear(entry.waiting);
@@ -101,6 +105,7 @@ export class WarmPool implements SandboxSource {
   /** Ends all sandboxes that wait or are being started, and resolves when they are removed. Taken ones are left alone. */
   async close(): Promise<void> {
     this.#closing.abort();
+    clearTimeout(this.#refilling);
     this.#pause.stop();
     const closed = new SandboxError("cancelled", "ptc is ending");
     for (const applicant of this.#applicants.splice(0)) applicant.reject(closed);
@@ -141,6 +146,13 @@ export class WarmPool implements SandboxSource {
       this.#refills++;
       this.#start(() => this.#refills--);
     }
+  }
+
+  #fillSoon(): void {
+    this.#refilling ??= setTimeout(() => {
+      this.#refilling = undefined;
+      this.#fill();
+    }, REFILL_AFTER_MS).unref();
   }
 
   /** How many more sandboxes must be started to fill the pool, after those being started have served waiting callers. */
