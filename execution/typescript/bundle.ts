@@ -9,6 +9,7 @@ import type { Program } from "../program.ts";
 import { describeErrors } from "./bundle-errors.ts";
 import { BundlerOverwhelmed, bundle, type Message, type Plugin } from "./bundler.ts";
 import { GENERATED, reasonOf } from "./bundler-messages.ts";
+import { compileModule } from "./compiled-modules.ts";
 import { findComputedImports } from "./computed-imports.ts";
 import { renderGlobalTools } from "./global-tools.ts";
 import { adviseGlobals } from "./missing-export.ts";
@@ -34,6 +35,12 @@ const PROGRAM = PROGRAM_SCHEME.slice(0, -1);
 const RUNTIME = "runtime";
 const RESOLVER = "closed-resolver";
 
+/**
+ * Matches any text that may be more than a plain module: an `import` that begins no declaration, and words that the bundler
+ * takes for signs of CommonJS.
+ */
+const SPECIAL = /import(?!\s*["'{*]|\s+[\w$])|\b(?:require|module|exports|this)\b/;
+
 /** The module through which generated modules and global tool names reach the function that the runner provides. */
 const RUNTIME_SOURCE =
   'const make = globalThis[Symbol.for("ptc.tool")];\n' +
@@ -52,6 +59,8 @@ export async function bundleProgram(program: Program, source: ModuleSource): Pro
   if (bracketDepth(program.code) > MAX_BRACKET_DEPTH)
     return refuseText(`the program nests brackets deeper than ${MAX_BRACKET_DEPTH} levels`);
   try {
+    const plain = SPECIAL.test(program.code) ? undefined : await buildPlain(program, source);
+    if (plain !== undefined) return { ok: true, bundle: plain };
     const [computed] = await findComputedImports(program);
     if (computed !== undefined) {
       const shown = computed.slice(0, MAX_SHOWN_CHARS);
@@ -78,6 +87,20 @@ function subjectOf(messages: readonly Message[]): "text" | "imports" | "exports"
 
 function refuseText(message: string): BundleOutcome {
   return { ok: false, message, subject: "text", reasons: [{ code: "invalid_text" }] };
+}
+
+/**
+ * Bundles a program of which the text alone shows that it is a module without computed imports. Resolves with `undefined` for
+ * one with an error, which is bundled again in the usual way, for its message.
+ */
+async function buildPlain(program: Program, source: ModuleSource): Promise<string | undefined> {
+  try {
+    // The added export makes what a module may not hold, as a top-level return, an error.
+    return await build({ ...program, code: `${program.code}\nexport {};` }, source);
+  } catch (error) {
+    if (error instanceof Error && "errors" in error) return undefined;
+    throw error;
+  }
 }
 
 async function build(program: Program, source: ModuleSource): Promise<string> {
@@ -149,7 +172,11 @@ function closedResolver(program: Program, source: ModuleSource): Plugin {
             code: "missing_module",
             module: path,
           });
-        return { contents: module.text, loader: "ts" };
+        const compiled = await compileModule(module.text);
+        // The bundler itself says what is wrong with a module that cannot be compiled.
+        return compiled === undefined
+          ? { contents: module.text, loader: "ts" }
+          : { contents: compiled, loader: "js" };
       });
       builder.onLoad({ filter: /.*/, namespace: RUNTIME }, async ({ path }) => ({
         contents: path === "tool" ? RUNTIME_SOURCE : await renderGlobalTools(program.code, source),
