@@ -2,7 +2,14 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { GUARD_COMMANDS, GUARD_EXITS } from "../../protocol/guard.ts";
+import {
+  GUARD_ATTACHED,
+  GUARD_COMMANDS,
+  GUARD_EXITS,
+  GUARD_FRAMES,
+  GUARD_HEADER_BYTES,
+  GUARD_WINDOW_BYTES,
+} from "../../protocol/guard.ts";
 
 const GUARD = join(import.meta.dirname, "../../runner-image/guard.pl");
 const text = readFileSync(GUARD, "utf8");
@@ -15,5 +22,11 @@ test.runIf(spawnSync("perl", ["-e", "0"]).status === 0)("the guard is free of wh
 test("the guard and the host have the same names for things", () => {
   const { unattended, overdue, unheld, selfKilled } = GUARD_EXITS;
   expect(text).toContain(`= (${unattended}, ${overdue}, ${unheld}, ${selfKilled});`);
-  for (const command of Object.values(GUARD_COMMANDS)) expect(text).toContain(`$_ eq '${command}'`);
+  const { data, grant, end, stdout, stderr } = GUARD_FRAMES;
+  const letters = [data, grant, end, stdout, stderr, GUARD_COMMANDS.pause, GUARD_COMMANDS.resume];
+  expect(text).toContain(`$PAUSE, $RESUME) = qw(${letters.join(" ")});`);
+  expect(text).toContain(`$HEADER_BYTES = ${GUARD_HEADER_BYTES};`);
+  expect(GUARD_WINDOW_BYTES).toBe(1024 * 1024);
+  expect(text).toContain("$WINDOW = 1024 * 1024;");
+  expect(text).toContain(`eq '${GUARD_ATTACHED}'`);
 });
