@@ -103,7 +103,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     async run(program, options) {
       await refresh();
       const executed = await host.run(program, options);
-      outputs.remember(executed);
+      outputs.remember(executed, options.context.principal);
       void executed.recorded.then((problem) => problem === undefined || onWarning(problem));
       return executed;
     },

@@ -12,7 +12,7 @@ const MAX_HELD_RUNS = 64;
 /** Whole outputs of runs: of recent ones from memory, because they may not be in the archive yet, and of others from there. */
 export class RunOutputs {
   readonly #openArchive: () => Pick<ArchiveStore, "read" | "close">;
-  readonly #recent = new Map<string, string>();
+  readonly #recent = new Map<string, { principal: string; text: string }>();
   #chars = 0;
 
   /** @param openArchive opens the archive for one reading. */
@@ -20,15 +20,15 @@ export class RunOutputs {
     this.#openArchive = openArchive;
   }
 
-  /** Holds the output of a run that has ended, at the cost of older ones. */
-  remember(executed: ExecutedProgram): void {
+  /** Holds the output of a principal's run that has ended, at the cost of older ones. */
+  remember(executed: ExecutedProgram, principal: string): void {
     const { text } = joinOutput(outputOf(executed));
-    this.#recent.set(executed.envelope.run_id, text);
+    this.#recent.set(executed.envelope.run_id, { principal, text });
     this.#chars += text.length;
-    for (const [runId, { length }] of this.#recent) {
+    for (const [runId, { text: oldest }] of this.#recent) {
       if (this.#chars <= MAX_HELD_CHARS && this.#recent.size <= MAX_HELD_RUNS) return;
       this.#recent.delete(runId);
-      this.#chars -= length;
+      this.#chars -= oldest.length;
     }
   }
 
@@ -40,7 +40,7 @@ export class RunOutputs {
    */
   async read(runId: string, principal: string): Promise<string | undefined> {
     const held = this.#recent.get(runId);
-    if (held !== undefined) return held;
+    if (held !== undefined) return held.principal === principal ? held.text : undefined;
     const archive = this.#openArchive();
     try {
       const run = await archive.read(runId);
