@@ -15,9 +15,9 @@ describe("ptc run with something it cannot start from", () => {
     ["zero for a limit", "execution:\n  max_tool_calls: 0\n", /^ptc: ptc\.yaml:2: .*max_tool_calls/],
     ["broken YAML", "servers: [\n", /^ptc: ptc\.yaml:\d+: /],
     [
-      "an unset variable",
-      servers("    command: x\n    env: { KEY: '$" + "{PTC_NOT_SET_HERE}' }\n"),
-      /^ptc: ptc\.yaml:4: .*PTC_NOT_SET_HERE/,
+      "a variable that is not closed",
+      servers("    command: x\n    env: { KEY: '$" + "{PTC_NOT_CLOSED' }\n"),
+      /^ptc: ptc\.yaml:4: servers\[0\]\.env\.KEY: /,
     ],
     [
       "two servers of one module",
