@@ -23,7 +23,7 @@ describeSandboxed("ptc doctor --walls", () => {
   });
 
   test("keeps ptc serve from starting where a wall is known not to hold", async () => {
-    const folder = project();
+    const folder = project({ "ptc.yaml": { servers: [] } });
     const state = join(folder.directory, "state");
     const engine = new DockerSandboxEngine(new DockerEngine(), state);
     const image = (await engine.findImage("ptc-runner"))?.digest ?? "";
