@@ -4,7 +4,7 @@ import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import { KnownWalls } from "../../../sandbox/walls/known-walls.ts";
 import { describeSandboxed } from "../../sandbox/in-sandbox.ts";
-import { envelopeOf, usePtc } from "../ptc-process.ts";
+import { envelopeOf, fixtureServer, usePtc } from "../ptc-process.ts";
 
 const project = usePtc();
 
@@ -23,7 +23,7 @@ describeSandboxed("ptc doctor --walls", () => {
   });
 
   test("keeps ptc serve from starting where a wall is known not to hold", async () => {
-    const folder = project({ "ptc.yaml": { servers: [] } });
+    const folder = project({ "ptc.yaml": { servers: [fixtureServer("x", "documents.mjs")] } });
     const state = join(folder.directory, "state");
     const engine = new DockerSandboxEngine(new DockerEngine(), state);
     const image = (await engine.findImage("ptc-runner"))?.digest ?? "";
