@@ -26,7 +26,7 @@ const MAX_WAITING_CHARS = 4 * 1024 * 1024;
 const MAX_LINES_AT_A_TIME = 100;
 const RETRY_AFTER_MS = 5_000;
 /** How long lines of calls are gathered, so that a run of many calls writes a few times. The line of its end is not held. */
-const GATHER_MS = 25;
+const GATHER_MS = 100;
 const LINE_FEED = 0x0a;
 const PRIVATE_FILE = 0o600;
 const OTHERS = 0o077;

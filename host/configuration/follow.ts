@@ -1,4 +1,4 @@
-import { stat } from "node:fs/promises";
+import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../base/error-message.ts";
@@ -56,7 +56,7 @@ export class FollowedConfiguration {
 
   /** @throws ConfigurationError when the configuration cannot be used to begin with. */
   static async open(options: FollowOptions): Promise<FollowedConfiguration> {
-    const { version } = await look(configurationPaths(options));
+    const { version } = look(configurationPaths(options));
     const found = await findConfiguration(options);
     return new FollowedConfiguration(options, version, { found }, parse(found, options));
   }
@@ -97,7 +97,7 @@ export class FollowedConfiguration {
 
   async #check(): Promise<void> {
     try {
-      const { version, isYoung } = await look(this.#paths);
+      const { version, isYoung } = look(this.#paths);
       if (version === this.#version && !this.#isYoung) return;
       const now = await this.#read();
       if (!isSame(now, this.#reading)) await this.#takeIn(await this.#settled(now));
@@ -173,9 +173,18 @@ function isSame(a: Reading, b: Reading): boolean {
   return errors[0] === errors[1] && a.found?.path === b.found?.path && a.found?.text === b.found?.text;
 }
 
-/** A text that changes whenever one of the files is edited or replaced, or what a link to it points to. */
-async function look(paths: readonly string[]): Promise<{ version: string; isYoung: boolean }> {
-  const files = await Promise.all(paths.map((path) => stat(path, { bigint: true }).catch(() => undefined)));
+/**
+ * A text that changes whenever one of the files is edited or replaced, or what a link to it points to. It is asked for before
+ * every call, and synchronously takes a tenth of the time.
+ */
+function look(paths: readonly string[]): { version: string; isYoung: boolean } {
+  const files = paths.map((path) => {
+    try {
+      return statSync(path, { bigint: true, throwIfNoEntry: false });
+    } catch {
+      return undefined;
+    }
+  });
   const versions = files.map((file) =>
     file === undefined ? "" : [file.dev, file.ino, file.size, file.mtimeNs, file.ctimeNs].join(" "),
   );

@@ -54,7 +54,7 @@ export function captureConsole(maxOutputBytes: number, maxStderrBytes: number): 
     bytesWritten += bytes.length;
     writeAll(STDERR, bytes);
   });
-  Object.assign(console, methodsOf(new Console({ stdout: out, stderr: err, inspectOptions: INSPECT })));
+  Object.assign(console, consoleMethods(out, err));
 
   return {
     text: () => kept.join(""),
@@ -81,7 +81,9 @@ function sink(
   });
 }
 
-function methodsOf(instance: Console): Record<string, unknown> {
+/** The methods of a console that prints to these streams. */
+export function consoleMethods(stdout: Writable, stderr: Writable): Record<string, unknown> {
+  const instance = new Console({ stdout, stderr, inspectOptions: INSPECT });
   const methods: Record<string, unknown> = {};
   for (const name of Object.keys(console)) {
     const method: unknown = Reflect.get(instance, name);

@@ -17,6 +17,8 @@ import { writeAll } from "./write-all.ts";
 
 const STDOUT = 1;
 
+const require = createRequire(join(WORKSPACE, "program.js"));
+
 const { stringify } = JSON;
 const exit = process.exit.bind(process);
 
@@ -49,7 +51,7 @@ export class ProgramRun {
       callTool,
       parallel,
       ToolError,
-      require: createRequire(join(WORKSPACE, "program.js")),
+      require,
       [Symbol.for("ptc.tool")]: tool,
     });
     if (program.environment !== undefined) this.#trace = new TraceSender(environment, channel);

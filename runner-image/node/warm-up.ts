@@ -1,16 +1,53 @@
+import { unlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Writable } from "node:stream";
+import { pathToFileURL } from "node:url";
 import { inspect } from "node:util";
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
+import { WORKSPACE } from "../../protocol/paths.ts";
+import { consoleMethods } from "./console-capture.ts";
+import { Environment } from "./environment/environment.ts";
+import { serializeResult } from "./result-value.ts";
 
 const ROUNDS = 3;
+const MAX_BYTES = 10_000;
+const SOURCE_MAP = Buffer.from('{"version":3,"sources":["warm"],"mappings":"AAAA","names":[]}').toString(
+  "base64",
+);
 
-/** Loads and compiles what the first program will need: the module loader, source maps, framing and formatting. */
+/**
+ * Loads and compiles what the first program will need, on parts of its own that nobody sees afterwards: the module loader,
+ * source maps, framing, the console, randomness, the log of events, and what turns a result into JSON.
+ */
 export async function warmUp(): Promise<void> {
   const decoder = new FrameDecoder(1_000);
   for (let round = 0; round < ROUNDS; round++) {
-    await import(`data:text/javascript,await null; export const warm = ${round};`);
+    await importFile(`await null; export const warm = ${round};`, round);
     for (const payload of decoder.push(encodeFrame({ type: "warm", round }, 1_000))) {
       inspect(JSON.parse(payload.toString("utf8")));
     }
+    const { log } = consoleMethods(nowhere(), nowhere());
+    if (typeof log === "function") log("warm", { round });
+    const environment = new Environment();
+    environment.begin({ seed: "00".repeat(32), time_zone: process.env.TZ ?? "UTC" }, NO_ANSWERS);
+    inspect(environment.trace());
+    serializeResult({ warm: [round, "text", null] }, MAX_BYTES);
   }
   void new Error("warm").stack;
+}
+
+const NO_ANSWERS = { expect: () => false, release() {} };
+
+function nowhere(): Writable {
+  return new Writable({ decodeStrings: false, write: (_chunk, _encoding, done) => done() });
+}
+
+async function importFile(code: string, round: number): Promise<void> {
+  const path = join(WORKSPACE, `.warm-${round}.mjs`);
+  writeFileSync(path, `${code}\n//# sourceMappingURL=data:application/json;base64,${SOURCE_MAP}\n`);
+  try {
+    await import(pathToFileURL(path).href);
+  } finally {
+    unlinkSync(path);
+  }
 }

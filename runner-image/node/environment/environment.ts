@@ -41,7 +41,8 @@ export class Environment {
   begin(environment: ProgramEnvironment | undefined, answers: Answers): void {
     const { seed, time_zone, replay } = environment ?? {};
     if (seed !== undefined) this.#randomness.seed(Buffer.from(seed, "hex"));
-    if (time_zone !== undefined) process.env.TZ = time_zone;
+    // Setting it, even to what it is, makes the runtime look up the zone again.
+    if (time_zone !== undefined && time_zone !== process.env.TZ) process.env.TZ = time_zone;
     this.clock.start(now(), replay);
     if (replay !== undefined) this.order.replay(replay.events, answers);
   }

@@ -173,10 +173,12 @@ export class Programs {
   }
 
   async #reply({ executed, calls }: EndedRun, hints: readonly string[] = []): Promise<ProgramAnswer> {
-    const known = await this.#options.known();
+    // Only what is said of a failure depends on the catalog.
+    const known = executed.envelope.result.ok ? undefined : await this.#options.known();
+    const more = known === undefined ? [] : await hintsFor(executed, calls, known, this.#options.printer);
     const reply = buildProgramReply(executed, calls, {
-      isReadOnly: (tool) => known.find(tool)?.annotations?.readOnlyHint === true,
-      hints: [...hints, ...(await hintsFor(executed, calls, known, this.#options.printer))],
+      isReadOnly: (tool) => known?.find(tool)?.annotations?.readOnlyHint === true,
+      hints: [...hints, ...more],
     });
     return { kind: "reply", reply };
   }
