@@ -8,7 +8,7 @@ import { WaitingSandbox } from "./waiting-sandbox.ts";
 
 /** The most sandboxes that are started in the background at the same time. More would slow running programs down. */
 const MAX_REFILLS = 2;
-/** How long a refill waits after a sandbox was taken while others are ready, so that it does not slow a short program down. */
+/** How long a refill waits at most after a sandbox was taken while others are ready, so as not to slow a short program down. */
 const REFILL_AFTER_MS = 40;
 const MAX_IDLE_MS = 30 * 60_000;
 /** A sandbox that ends after waiting this long does not count as a failed start. */
@@ -94,7 +94,7 @@ export class WarmPool implements SandboxSource {
       clearTimeout(entry.ageing);
       if (this.#give(entry.waiting, output)) {
         if (this.#entries.length === 0) this.#fill();
-        else this.#fillSoon();
+        else this.#fillSoon(entry.waiting.sandbox);
         return entry.waiting.sandbox;
       }
       this.#clear(entry.waiting);
@@ -148,11 +148,15 @@ export class WarmPool implements SandboxSource {
     }
   }
 
-  #fillSoon(): void {
-    this.#refilling ??= setTimeout(() => {
+  /** Refills the pool when a taken sandbox has ended, or a moment from now. */
+  #fillSoon(taken: Sandbox): void {
+    const fill = () => {
+      clearTimeout(this.#refilling);
       this.#refilling = undefined;
       this.#fill();
-    }, REFILL_AFTER_MS).unref();
+    };
+    this.#refilling ??= setTimeout(fill, REFILL_AFTER_MS).unref();
+    taken.exited.then(fill, fill);
   }
 
   /** How many more sandboxes must be started to fill the pool, after those being started have served waiting callers. */
