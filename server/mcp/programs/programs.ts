@@ -93,6 +93,11 @@ export class Programs {
       onPosition: reportPosition(request.progress),
     });
     if (typeof place === "string") return { kind: "reply", reply: this.#refuse(place, patienceMs) };
+    if (this.#closing.signal.aborted) {
+      // The connection ended after the place was given.
+      place.free();
+      return { kind: "reply", reply: this.#refuse("cancelled", patienceMs) };
+    }
     const run = new LiveRun(args, runner, context, clock, () => request.canAsk);
     this.#runs.set(run, place);
     void run.ended().then(() => {

@@ -248,4 +248,15 @@ describe("a question that was handed out", () => {
     });
     expect(killed).toEqual([]);
   });
+
+  it("starts no program that had its place when the connection ended", async () => {
+    const { held, killed } = programs();
+    const request = { signal: new AbortController().signal, progress: undefined, canAsk: true };
+    const reply = held.start({ code: "1" }, request);
+    await held.close();
+    expect(await reply).toMatchObject({
+      reply: { isError: true, content: [{ text: expect.stringContaining("Cancelled") }] },
+    });
+    expect(killed).toEqual([]);
+  });
 });
