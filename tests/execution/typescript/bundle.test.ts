@@ -132,6 +132,8 @@ describe("bundling a program", () => {
       'await import("./package." + data.extension);',
       'await import("./package" + ".js" + "on" + data.x);',
       "await import(`./package.${data.extension}`);",
+      'await import/* x */("./package." + data.x);',
+      'await import\u2028("./package." + data.x);',
       "await import(`../../../../../../../../../etc/pass${data.x}`);",
       'enum Path { Here = "./package." }; await import(Path.Here + data.extension);',
       'await import(data.x ? "./package.json" : "./package." + data.x);',
