@@ -5,6 +5,9 @@ const real = ["tests/**/*.real.test.ts"];
 /** Limits that only a test that hangs reaches, also on a busy machine. */
 const PATIENCE = { testTimeout: 180_000, hookTimeout: 180_000, expect: { poll: { timeout: 60_000 } } };
 
+// No test touches the keyring of whoever runs it.
+process.env.PTC_KEYRING = "off";
+
 export default defineConfig({
   test: {
     projects: [

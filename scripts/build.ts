@@ -11,7 +11,7 @@ import { renderLicences } from "./third-party.ts";
 const root = join(import.meta.dirname, "..");
 const dist = join(root, "dist");
 
-/** What is installed beside ptc and not bundled: what is a program of its own, or very large. */
+/** What is installed beside ptc and not bundled: what is a program of its own, very large, or compiled for one system. */
 const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
   dependencies: Record<string, string>;
 };
@@ -39,7 +39,7 @@ const built = await Promise.all([
     splitting: true,
     chunkNames: "chunks/[name]-[hash]",
     target: "node20",
-    external: Object.keys(dependencies),
+    external: [...Object.keys(dependencies), "@napi-rs/keyring"],
     // Its CommonJS form finds its parts through a variable, where no bundler sees them.
     alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
     plugins: [withoutUnused(), withEsbuild()],

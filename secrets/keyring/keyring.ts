@@ -1,0 +1,108 @@
+/**
+ * The keyring of the user's system: Keychain on macOS, Credential Manager on Windows, and whatever has the Secret Service
+ * on Linux (GNOME Keyring, KWallet, KeePassXC). The kernel's keyring of Linux is not used, because it forgets at a reboot.
+ */
+
+/** The name under which the system lists what ptc keeps. */
+const SERVICE = "ptc";
+/** The time for one access. A locked keyring asks a person for its password meanwhile. */
+const PATIENCE_MS = 60_000;
+/** The time for finding out whether there is a keyring at all. */
+const PROBE_PATIENCE_MS = 5_000;
+const PROBE = "ptc-probe";
+/** Bounds of what is read. Nothing that ptc keeps is larger. */
+const MAX_VALUE_CHARS = 1024 * 1024;
+
+/** Values by name, which the system keeps for this user. */
+export interface Keyring {
+  /** Its name, for people. */
+  readonly name: string;
+  /** The value, or `undefined` when there is none. @throws KeyringError */
+  get(account: string): Promise<string | undefined>;
+  /** @throws KeyringError, for example when the keyring is locked, or when the value is too long for it. */
+  set(account: string, value: string): Promise<void>;
+  /** Whether there was one. @throws KeyringError */
+  delete(account: string): Promise<boolean>;
+}
+
+/** The keyring cannot be used just now. The message is one line, without any value. */
+export class KeyringError extends Error {
+  override readonly name = "KeyringError";
+}
+
+type Package = Pick<typeof import("@napi-rs/keyring"), "AsyncEntry">;
+
+export interface KeyringOptions {
+  /** `PTC_KEYRING=off` is for machines whose keyring is not to be used. */
+  env: Readonly<Record<string, string | undefined>>;
+  /** Loads the package; another one in tests. */
+  load?: () => Promise<Package>;
+}
+
+/**
+ * Opens the system's keyring; `undefined` when this system has none, when it does not answer, or when the optional package is
+ * not installed.
+ */
+export async function openKeyring({ env, load = loadPackage }: KeyringOptions): Promise<Keyring | undefined> {
+  if (env.PTC_KEYRING === "off") return undefined;
+  try {
+    const keyring = new SystemKeyring(await load());
+    await keyring.probe();
+    return keyring;
+  } catch {
+    return undefined;
+  }
+}
+
+async function loadPackage(): Promise<Package> {
+  return await import("@napi-rs/keyring");
+}
+
+const NAMES: Partial<Record<NodeJS.Platform, string>> = {
+  darwin: "Keychain",
+  win32: "Credential Manager",
+};
+
+class SystemKeyring implements Keyring {
+  readonly name = NAMES[process.platform] ?? "Secret Service";
+  readonly #package: Package;
+
+  constructor(loaded: Package) {
+    this.#package = loaded;
+  }
+
+  /** @throws when the keyring does not answer. */
+  async probe(): Promise<void> {
+    await this.#entry(PROBE).getPassword(AbortSignal.timeout(PROBE_PATIENCE_MS));
+  }
+
+  async get(account: string): Promise<string | undefined> {
+    const value = await this.#access("read", (signal) => this.#entry(account).getPassword(signal));
+    if (value === null) return undefined;
+    if (value.length > MAX_VALUE_CHARS) throw new KeyringError(`the ${this.name} has too long a value`);
+    return value;
+  }
+
+  async set(account: string, value: string): Promise<void> {
+    await this.#access("written", (signal) => this.#entry(account).setPassword(value, signal));
+  }
+
+  delete(account: string): Promise<boolean> {
+    return this.#access("written", (signal) => this.#entry(account).deleteCredential(signal));
+  }
+
+  #entry(account: string) {
+    return new this.#package.AsyncEntry(SERVICE, account, { linux: { store: "secret-service" } });
+  }
+
+  async #access<T>(how: "read" | "written", work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const limit = AbortSignal.timeout(PATIENCE_MS);
+    try {
+      return await work(limit);
+    } catch (cause) {
+      // The text of the system's error is left out, because nobody has said that it holds no value.
+      const why = limit.aborted ? `did not answer within ${PATIENCE_MS / 1_000} s` : `cannot be ${how}`;
+      throw new KeyringError(`the system's keyring (${this.name}) ${why}; unlock it`, { cause });
+    }
+  }
+}
