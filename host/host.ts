@@ -9,6 +9,7 @@ import { Redactor } from "../secrets/redaction.ts";
 import type { CredentialSource } from "../upstream/credentials.ts";
 import type { FollowedListings, LiveToolServers } from "../upstream/live-tool-servers.ts";
 import type { PoolOptions } from "../upstream/pool/upstream-pool.ts";
+import type { SecretKeyring } from "../upstream/secret-sources/secret-source.ts";
 import type { Composition } from "./composition/composition.ts";
 import type { Execution, ExecutionOptions } from "./composition/execution.ts";
 import type { ReconfigurablePool } from "./composition/upstreams.ts";
@@ -16,6 +17,7 @@ import type { Configuration } from "./configuration/configuration.ts";
 import { buildAuthorizer } from "./configured-policy.ts";
 import type { EnvironmentVariables } from "./environment-variables.ts";
 import type { ConfiguredServers } from "./generation/list-servers.ts";
+import { openKeyring } from "./open-keyring.ts";
 import { type OwnProcess, openState } from "./processes/state-directory.ts";
 import { RunFeed } from "./runs/run-feed.ts";
 import { loadProgramTools, type ProgramTools } from "./tools/program-tools.ts";
@@ -40,6 +42,8 @@ export interface HostOptions extends PoolOptions {
   authorizer?: Authorizer | undefined;
   /** What servers are told so that they know whom they serve; what the configuration says without it. */
   credentials?: CredentialSource | undefined;
+  /** Where `{ keyring: NAME }` is read from; the user's keyring without it. */
+  keyring?: SecretKeyring | undefined;
   /** Opens what keeps runs, which the host closes; the configured archive without it. */
   archive?: (() => RunArchiver) | undefined;
   /** What starts sandboxes; Docker's without it. */
@@ -154,6 +158,7 @@ export class Host {
     this.#pool ??= this.#load().then(({ composeUpstreams }) =>
       composeUpstreams(this.configuration, this.#openProcess().state.groups, {
         ...this.#options,
+        keyring: this.#options.keyring ?? openKeyring(this.#options.env),
         redactor: this.#redactor,
       }),
     );

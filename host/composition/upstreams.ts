@@ -6,7 +6,11 @@ import { type FollowedListings, type LiveServer, LiveToolServers } from "../../u
 import { withCredentials } from "../../upstream/mcp/mcp-server-target.ts";
 import type { UpstreamSource } from "../../upstream/pool/pooled-upstream.ts";
 import { type PoolOptions, UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
-import type { Configuration } from "../configuration/configuration.ts";
+import type { SecretKeyring } from "../../upstream/secret-sources/secret-source.ts";
+import { SecretSources } from "../../upstream/secret-sources/secret-sources.ts";
+import { SourcedCredentials } from "../../upstream/secret-sources/sourced-credentials.ts";
+import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
+import type { EnvironmentVariables } from "../environment-variables.ts";
 import { version } from "../package.ts";
 import { clock } from "../process-clock.ts";
 import type { ProcessGroups } from "../processes/process-groups.ts";
@@ -23,23 +27,37 @@ export interface ReconfigurablePool {
  *
  * @param groups where the process groups of servers are noted while they live.
  * @param options `credentials` are those of the configuration without it. `redactor` is told of every one that a server is
- * given.
+ * given. `env` is what commands see from which secrets are read.
  */
 export function composeUpstreams(
   configuration: Configuration,
   groups: ProcessGroups,
   {
     redactor,
+    env,
+    keyring,
     credentials: source,
     ...options
-  }: PoolOptions & { redactor: Redactor; credentials?: CredentialSource | undefined },
+  }: PoolOptions & {
+    redactor: Redactor;
+    env: EnvironmentVariables;
+    keyring: SecretKeyring;
+    credentials?: CredentialSource | undefined;
+  },
 ): ReconfigurablePool {
+  const secretSources = new SecretSources({
+    env,
+    keyring,
+    redact: (text) => redactor.redactText(text).value,
+    onSpawn: (pid) => groups.record(pid),
+    onExit: (pid) => groups.forget(pid),
+  });
   const sourcesOf = ({ servers, secrets }: Configuration) =>
     servers.map(
       (server): UpstreamSource => ({
         name: server.name,
         off: server.off,
-        identity: JSON.stringify({ ...server, description: undefined, callTimeoutMs: undefined }),
+        identity: identityOf(server),
         async connect(signal, credentials) {
           const { connectMcpServer } = await import("../../upstream/mcp/client/connect-mcp-server.ts");
           const connection = await connectMcpServer(withCredentials(server, credentials.values), {
@@ -55,7 +73,7 @@ export function composeUpstreams(
       }),
     );
   const credentialsOf = (current: Configuration) =>
-    tellingSecrets(source ?? configuredCredentials(current), (secret) => redactor.add(secret));
+    tellingSecrets(source ?? configuredCredentials(current, secretSources), (secret) => redactor.add(secret));
   const pool = new UpstreamPool(sourcesOf(configuration), credentialsOf(configuration), clock, options);
   return {
     pool,
@@ -63,11 +81,28 @@ export function composeUpstreams(
   };
 }
 
-function configuredCredentials({ servers }: Configuration): CredentialSource {
+/** Differs when a server is to be started or reached in another way. Where in the file that is said does not matter. */
+function identityOf(server: ServerConfiguration): string {
+  const sources = Object.entries(server.secretSources).map(([name, source]) => [
+    name,
+    { ...source, place: undefined },
+  ]);
+  return JSON.stringify({
+    ...server,
+    secretSources: sources,
+    description: undefined,
+    callTimeoutMs: undefined,
+  });
+}
+
+function configuredCredentials({ servers }: Configuration, secretSources: SecretSources): CredentialSource {
   const values = servers.map((server) => {
     return [server.name, server.transport === "stdio" ? server.env : server.headers] as const;
   });
-  return new ConfiguredCredentials(new Map(values));
+  const sourced = servers.map(({ name, transport, secretSources: sources }) => {
+    return [name, { sources, areHeaders: transport !== "stdio" }] as const;
+  });
+  return new SourcedCredentials(new ConfiguredCredentials(new Map(values)), new Map(sourced), secretSources);
 }
 
 /** The servers of a pool as programs call them: each call is checked against what the server lists just now. */

@@ -1,3 +1,5 @@
+import type { SecretSource } from "../../upstream/secret-sources/secret-source.ts";
+
 /** What a `ptc.yaml` says, checked, with every default filled in, as plain data for the other folders. */
 export interface Configuration {
   /** The file as messages name it; `undefined` when there is none. */
@@ -59,6 +61,8 @@ interface AnyServer {
    * not all that it is started with is known.
    */
   readonly off: string | undefined;
+  /** The values of `env` or `headers` that are read when the server starts, by name. They are not among `env` and `headers`. */
+  readonly secretSources: Readonly<Record<string, SecretSource>>;
 }
 
 interface StdioServerConfiguration extends AnyServer {

@@ -9,6 +9,8 @@ import { ConfigurationError, type Problem } from "./configuration-error.ts";
 import { distinctSecrets } from "./expand-environment.ts";
 import { defaultParallelPrograms, thisMachine } from "./parallel-programs.ts";
 import { ConfigurationFile, knownKeys, type ServerEntry } from "./schema.ts";
+import type { SecretValueEntry } from "./secret-values/secret-value.ts";
+import { type SecretSurroundings, splitSecretValues } from "./secret-values/split-secret-values.ts";
 import { expandServers, findServerProblems, transportOf, type UnsetVariables } from "./server-entries.ts";
 import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
 
@@ -113,7 +115,11 @@ function buildConfiguration(
     const missing = unset.get(index);
     const known = missing === undefined ? entry : withoutTexts(entry, missing.texts);
     const off = missing && whyOff(missing, `${file ?? "configuration"}:${source.lineOf(missing.path)}`);
-    return buildServer(known, execution.tool_call_timeout_seconds, directory, off);
+    const placeOf = (path: readonly PropertyKey[]) => {
+      const whole = ["servers", index, ...path];
+      return `${file ?? "configuration"}:${source.lineOf(whole)}: ${renderPath(whole)}`;
+    };
+    return buildServer(known, execution.tool_call_timeout_seconds, { directory, environment, off, placeOf });
   });
   return {
     file,
@@ -165,8 +171,10 @@ function whyOff({ path, names }: UnsetVariables, place: string): string {
 
 /** A server's entry without the texts that could not be expanded. They are no secrets, and nothing is started with them. */
 function withoutTexts(entry: ServerEntry, texts: ReadonlySet<string>): ServerEntry {
-  const known = (mapping: Record<string, string> = {}) =>
-    Object.fromEntries(Object.entries(mapping).filter(([, value]) => !texts.has(value)));
+  const known = (mapping: NonNullable<ServerEntry["env"]> = {}) =>
+    Object.fromEntries(
+      Object.entries(mapping).filter(([, value]) => !textsOf(value).some((each) => texts.has(each))),
+    );
   return {
     ...entry,
     ...(entry.env && { env: known(entry.env) }),
@@ -176,12 +184,23 @@ function withoutTexts(entry: ServerEntry, texts: ReadonlySet<string>): ServerEnt
   };
 }
 
+function textsOf(value: string | SecretValueEntry): string[] {
+  return typeof value === "string" ? [value] : Object.values(value).flat();
+}
+
+interface ServerSurroundings extends SecretSurroundings {
+  off: string | undefined;
+}
+
 function buildServer(
   entry: ServerEntry,
   callTimeoutSeconds: number,
-  directory: string,
-  off: string | undefined,
+  { off, ...surroundings }: ServerSurroundings,
 ): ServerConfiguration {
+  const { directory } = surroundings;
+  const transport = transportOf(entry);
+  const key = transport === "stdio" ? "env" : "headers";
+  const { values, secretSources } = splitSecretValues(key, entry[key] ?? {}, surroundings);
   const server = {
     name: entry.name,
     module: serverModule(entry.name),
@@ -189,17 +208,15 @@ function buildServer(
     callTimeoutMs: (entry.call_timeout_seconds ?? callTimeoutSeconds) * 1_000,
     connectTimeoutMs: (entry.connect_timeout_seconds ?? DEFAULT_CONNECT_TIMEOUT_SECONDS) * 1_000,
     off,
+    secretSources,
   };
-  const transport = transportOf(entry);
-  if (transport !== "stdio") {
-    return { ...server, transport, url: entry.url ?? "", headers: entry.headers ?? {} };
-  }
+  if (transport !== "stdio") return { ...server, transport, url: entry.url ?? "", headers: values };
   return {
     ...server,
     transport,
     command: entry.command ?? "",
     args: entry.args ?? [],
-    env: entry.env ?? {},
+    env: values,
     cwd: resolve(directory, entry.cwd ?? "."),
   };
 }

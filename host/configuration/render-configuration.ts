@@ -14,6 +14,7 @@ const EXAMPLE = `# servers:
 #     transport: http
 #     url: "https://apis.example.com/mcp"
 #     headers: { Authorization: "Bearer \${TOKEN}" }
+#     # or { file: PATH }, { command: [op, read, ...] }, { keyring: NAME }, each with or without prefix: "Bearer "
 `;
 
 const REST = `

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { secretValue } from "./secret-values/secret-value.ts";
 
 /** Every key of ptc.yaml, its type, its bounds and its default. Zero never means unlimited. */
 
@@ -60,7 +61,7 @@ const Server = z.strictObject(
     env: z
       .record(
         z.string().regex(/^[^=\0]+$/, { error: "is not a name for an environment variable" }),
-        z.string({ error: "must be a text; put it in quotes" }),
+        secretValue(z.string()),
         { error: "must be a mapping of names to values" },
       )
       .optional(),
@@ -71,9 +72,11 @@ const Server = z.strictObject(
         z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, {
           error: "is not a name for an HTTP header",
         }),
-        z.string({ error: "must be a text; put it in quotes" }).regex(/^[\t\x20-\x7e\x80-\xff]*$/, {
-          error: "holds a character that no HTTP header may; remove it",
-        }),
+        secretValue(
+          z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, {
+            error: "holds a character that no HTTP header may; remove it",
+          }),
+        ),
         { error: "must be a mapping of names to values" },
       )
       .optional(),

@@ -9,6 +9,9 @@ import type { YamlSource } from "./yaml-source.ts";
 /** The keys of a server in which variables are expanded, and in which numbers and booleans are read as text. */
 const EXPANDED_KEYS = ["command", "args", "env", "cwd", "url", "headers"];
 
+/** Those whose values may be read from elsewhere. */
+const SECRET_KEYS = ["env", "headers"];
+
 interface Expanded {
   value: unknown;
   problems: Problem[];
@@ -45,14 +48,27 @@ export function expandServers(source: YamlSource, environment: EnvironmentVariab
       if (expansion.unset.length > 0) noteUnset(unset, path, expansion.unset, expansion.text);
       return expansion.text;
     }
-    // Values are at most one list or mapping deep; the schema refuses deeper ones.
-    if (path.length > 3) return value;
+    // Values are at most one list or mapping deep, and where secrets come from is told in a mapping more. The schema refuses
+    // deeper ones.
+    if (path.length > (SECRET_KEYS.includes(String(path[2])) ? 5 : 3)) return value;
+    if (path.length === 4 && isObject(value) && isVariableName(value.env) && isOnlyEnv(value)) {
+      return expandNamed(value.env, prefixOf(value), path);
+    }
     if (Array.isArray(value)) return value.map((item, index) => expand(item, [...path, index]));
     if (isObject(value) && Object.hasOwn(value, "__proto__")) {
       problems.push({ path, message: "has a key `__proto__`, which cannot be passed on; remove it" });
       return {};
     }
     return isObject(value) ? mapValues(value, (item, key) => expand(item, [...path, key])) : value;
+  };
+
+  /** The value of `{ env: NAME }`, which is that of `${NAME}`. */
+  const expandNamed = (name: string, prefix: string, path: readonly PropertyKey[]): string => {
+    const variable = Object.hasOwn(environment, name) ? environment[name] : undefined;
+    const text = `${prefix}${variable ?? `\${${name}}`}`;
+    if (variable === undefined) noteUnset(unset, path, [name], text);
+    else secrets.push(variable);
+    return text;
   };
 
   const { value } = source;
@@ -64,6 +80,21 @@ export function expandServers(source: YamlSource, environment: EnvironmentVariab
     );
   });
   return { value: { ...value, servers }, problems, secrets, unset };
+}
+
+function isVariableName(value: unknown): value is string {
+  return typeof value === "string" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(value);
+}
+
+/** Whether a mapping names a variable and no other source, so that nothing of it is lost when it is expanded. */
+function isOnlyEnv(value: Record<string, unknown>): boolean {
+  return Object.keys(value).every(
+    (key) => key === "env" || (key === "prefix" && typeof value.prefix === "string"),
+  );
+}
+
+function prefixOf({ prefix }: Record<string, unknown>): string {
+  return typeof prefix === "string" ? prefix : "";
 }
 
 function noteUnset(

@@ -9,11 +9,14 @@ import { REGISTER_GVISOR } from "../../sandbox/setup-advice.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { whyNotRedacted } from "../../secrets/redaction-secrets.ts";
 import type { UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
+import { whyFileIsOpen } from "../../upstream/secret-sources/secret-file.ts";
+import type { SecretKeyring } from "../../upstream/secret-sources/secret-source.ts";
 import { sandboxOptions, USUAL_SANDBOX } from "../composition/sandboxes.ts";
 import { composeUpstreams } from "../composition/upstreams.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import { type FindOptions, loadConfiguration } from "../configuration/load.ts";
+import { openKeyring } from "../open-keyring.ts";
 import { version } from "../package.ts";
 import { openState } from "../processes/state-directory.ts";
 
@@ -35,6 +38,8 @@ export interface ExamineOptions extends FindOptions {
   principal: string;
   /** What starts sandboxes; Docker's without it. */
   engine?: OpenEngine;
+  /** Where `{ keyring: NAME }` is read from; the user's keyring without it. */
+  keyring?: SecretKeyring;
 }
 
 /**
@@ -56,7 +61,9 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
     yield* examineSandbox(sandboxOptions(configuration ?? USUAL_SANDBOX, own, options.engine));
     if (configuration === undefined) return;
     const redactor = new Redactor(configuration.secrets, configuration.credentials);
-    const { pool } = composeUpstreams(configuration, own.state.groups, { redactor });
+    const { env } = options;
+    const upstreams = { redactor, env, keyring: options.keyring ?? openKeyring(env) };
+    const { pool } = composeUpstreams(configuration, own.state.groups, upstreams);
     yield* examineServers(configuration, options.principal, pool);
     await pool.close();
   } finally {
@@ -79,12 +86,30 @@ async function* examineConfiguration(
     yield { area, part: "configuration", ok: true, detail };
     const plain = unredacted(configuration);
     if (plain.length > 0) yield { area, part: "redaction", ok: true, detail: plain.join("; ") };
+    const open = await openSecretFiles(configuration);
+    if (open.length > 0) yield { area, part: "secrets", ok: true, detail: open.join("; ") };
     return configuration;
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
     yield { area, part: "configuration", ok: false, detail: error.message };
     return undefined;
   }
+}
+
+/** Files of secrets that others may read too. */
+async function openSecretFiles({ servers }: Configuration): Promise<string[]> {
+  const files = servers.flatMap(({ name, secretSources }) =>
+    Object.entries(secretSources).flatMap(([key, source]) =>
+      source.from === "file" ? [{ path: source.path, whose: `${key} of server '${name}'` }] : [],
+    ),
+  );
+  const found = await Promise.all(
+    files.map(async ({ path, whose }) => {
+      const why = await whyFileIsOpen(path);
+      return why === undefined ? [] : [`${path}, which holds ${whose}, ${why}`];
+    }),
+  );
+  return found.flat();
 }
 
 /** Credentials that are not redacted: the name and the reason of each, never the value. */

@@ -77,7 +77,8 @@ export function importServers(file: unknown, directory: string): ImportedServers
       modules.add(serverModule(server.name));
       imported.servers.push(server);
       const values = [...Object.values(server.env ?? {}), ...Object.values(server.headers ?? {})];
-      if (values.some((value) => !value.includes("${"))) imported.withValues.push(server.name);
+      if (values.some((value) => typeof value === "string" && !value.includes("${")))
+        imported.withValues.push(server.name);
     }
   }
   return imported;

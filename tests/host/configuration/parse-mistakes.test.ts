@@ -138,7 +138,7 @@ const BAD: [name: string, yaml: string, message: string][] = [
   [
     "an env value that is missing",
     `${SERVER}    env:\n      A:`,
-    "ptc.yaml:5: servers[0].env.A: must be a text; put it in quotes",
+    "ptc.yaml:5: servers[0].env.A: must be a text in quotes, or a mapping with env, file, command or keyring",
   ],
   [
     "a header with a line break",

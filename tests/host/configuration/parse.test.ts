@@ -43,6 +43,7 @@ describe("a configuration that is right", () => {
         args: ["./financial-data-mcp/dist/index.js"],
         env: {},
         cwd: "/project",
+        secretSources: {},
       },
       {
         name: "document-retrieval",
@@ -55,6 +56,7 @@ describe("a configuration that is right", () => {
         args: ["-m", "doc_retrieval_mcp"],
         env: {},
         cwd: "/project",
+        secretSources: {},
       },
       {
         name: "internal-apis",
@@ -65,6 +67,7 @@ describe("a configuration that is right", () => {
         transport: "sse",
         url: "http://localhost:8080/mcp",
         headers: {},
+        secretSources: {},
       },
     ]);
     expect(configuration.toolPatterns).toEqual([

@@ -74,3 +74,25 @@ test("a runtime that lets no sandbox connect is told of, with what to write", as
     detail: "runtime 'runsc' is set up wrongly; write this there",
   });
 });
+
+test("a file of a secret that others may read is told of, and a secret that cannot be had is its server's", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "ptc-doctor-secret-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "token");
+  writeFileSync(file, "a-token", { mode: 0o644 });
+  const server = { transport: "stdio", command: process.execPath, args: [ECHO] };
+  const servers = [
+    { ...server, name: "x", env: { TOKEN: { file } } },
+    { ...server, name: "locked", env: { TOKEN: { command: [process.execPath, "-e", "process.exit(5)"] } } },
+  ];
+  const findings = await find(JSON.stringify({ servers }), withRuntime());
+  expect(findings.find(({ part }) => part === "secrets")?.detail).toBe(
+    `${file}, which holds TOKEN of server 'x', may be read by others (mode 0644); run \`chmod 600\` on it`,
+  );
+  expect(findings.at(-2)).toMatchObject({ part: "server x", ok: true });
+  expect(findings.at(-1)).toMatchObject({
+    part: "server locked",
+    ok: false,
+    detail: "server 'locked' is not started: ptc.yaml:1: servers[1].env.TOKEN: `node` exited with 5",
+  });
+});

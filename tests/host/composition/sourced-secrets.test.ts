@@ -1,0 +1,104 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { composeUpstreams } from "../../../host/composition/upstreams.ts";
+import { parseConfiguration } from "../../../host/configuration/parse.ts";
+import { ProcessGroups } from "../../../host/processes/process-groups.ts";
+import { Redactor } from "../../../secrets/redaction.ts";
+import type { Upstream } from "../../../upstream/upstream.ts";
+import { callOptions, jsonOf, upstreamErrorOf } from "../../upstream/upstream-fixtures.ts";
+
+const ENV_DUMP = join(import.meta.dirname, "../../fixtures/servers/env-dump.mjs");
+/** Prints a token, and notes each time that it did. */
+const VAULT = `require("fs").appendFileSync("runs", "x"); console.log("vault-token-" + process.env.WHERE)`;
+
+function setUp(servers: Record<string, object>) {
+  const directory = mkdtempSync(join(tmpdir(), "ptc-sourced-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const text = (env: Record<string, object>) =>
+    JSON.stringify({
+      servers: Object.entries(env).map(([name, TOKEN]) => ({
+        name,
+        command: process.execPath,
+        args: [ENV_DUMP],
+        env: { TOKEN },
+      })),
+    });
+  const parse = (env: Record<string, object>) =>
+    parseConfiguration(text(env), { file: "ptc.yaml", directory, environment: {} });
+  const configuration = parse(servers);
+  const redactor = new Redactor(configuration.secrets, configuration.credentials);
+  const { pool, reconfigure } = composeUpstreams(configuration, new ProcessGroups(directory), {
+    redactor,
+    env: { PATH: process.env.PATH, WHERE: "here" },
+    keyring: { get: async (name) => (name === "hub" ? "ring-token-1" : undefined) },
+  });
+  onTestFinished(() => pool.close());
+  const tokenOf = async (name: string) => {
+    const upstream = pool.get("local", name) as Upstream;
+    const dump = jsonOf(await upstream.call("dump", {}, callOptions())) as { env: Record<string, string> };
+    return dump.env.TOKEN;
+  };
+  return {
+    directory,
+    redactor,
+    pool,
+    tokenOf,
+    reconfigure: (next: typeof servers) => reconfigure(parse(next)),
+  };
+}
+
+const vault = { command: [process.execPath, "-e", VAULT] };
+
+test("servers get what was read for them, from one run, and redaction knows it by then", async () => {
+  const { directory, redactor, tokenOf } = setUp({
+    a: vault,
+    b: { ...vault, prefix: "x-" },
+    ring: { keyring: "hub" },
+    file: { file: "token" },
+  });
+  writeFileSync(join(directory, "token"), "file-token-1\n");
+  expect(() => readFileSync(join(directory, "runs"))).toThrow();
+  expect(await Promise.all(["a", "b", "ring", "file"].map(tokenOf))).toEqual([
+    "vault-token-here",
+    "x-vault-token-here",
+    "ring-token-1",
+    "file-token-1",
+  ]);
+  expect(readFileSync(join(directory, "runs"), "utf8")).toBe("x");
+  const { value } = redactor.redactText("vault-token-here, ring-token-1 and file-token-1");
+  expect(value).toBe("[REDACTED], [REDACTED] and [REDACTED]");
+});
+
+test("a secret that cannot be read takes only its server off, in one line, and runs for no other", async () => {
+  const code = `console.error("Error: vault is locked"); process.exit(6)`;
+  const { pool, tokenOf } = setUp({
+    locked: { command: [process.execPath, "-e", code] },
+    gone: { keyring: "gone" },
+    file: { file: "none" },
+    fine: vault,
+  });
+  expect(await tokenOf("fine")).toBe("vault-token-here");
+  const failure = async (name: string) =>
+    upstreamErrorOf((pool.get("local", name) as Upstream).call("dump", {}, callOptions()));
+  expect(await failure("locked")).toMatchObject({
+    code: "start_failed",
+    message:
+      "server 'locked' is not started: ptc.yaml:1: servers[0].env.TOKEN: `node` exited with 6: Error: vault is locked",
+  });
+  expect((await failure("gone")).message).toBe(
+    "server 'gone' is not started: ptc.yaml:1: servers[1].env.TOKEN: the keyring has no 'gone'; put it in with `ptc auth set gone`",
+  );
+  expect((await failure("file")).message).toContain("servers[2].env.TOKEN: the file ");
+});
+
+test("another source starts the server anew, and the same one in another place does not run again", async () => {
+  const { directory, tokenOf, reconfigure } = setUp({ a: vault });
+  expect(await tokenOf("a")).toBe("vault-token-here");
+  reconfigure({ first: { keyring: "hub" }, a: vault });
+  expect(await tokenOf("a")).toBe("vault-token-here");
+  expect(readFileSync(join(directory, "runs"), "utf8")).toBe("x");
+  reconfigure({ a: { keyring: "hub" } });
+  expect(await tokenOf("a")).toBe("ring-token-1");
+});

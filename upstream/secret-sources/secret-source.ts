@@ -1,0 +1,53 @@
+/** Where a value of `env` or `headers` comes from that is read when its server starts. */
+export type SecretSource = {
+  /** File, line and key of the value, for messages. */
+  readonly place: string;
+  /** Stands before the secret, such as `Bearer `. */
+  readonly prefix: string;
+} & (
+  | {
+      readonly from: "file";
+      /** Absolute. */
+      readonly path: string;
+    }
+  | {
+      readonly from: "command";
+      /** The program and its arguments. */
+      readonly argv: readonly [string, ...string[]];
+      /** Absolute. */
+      readonly cwd: string;
+    }
+  | { readonly from: "keyring"; readonly name: string }
+);
+
+/** The secrets that were put into the keyring of the user. */
+export interface SecretKeyring {
+  /** @throws Error whose message continues a sentence that begins with "the keyring". */
+  get(name: string): Promise<string | undefined>;
+}
+
+/** The most bytes of one secret. */
+export const MAX_SECRET_BYTES = 64 * 1024;
+
+/** A secret that cannot be read. The message continues a sentence and holds nothing of the secret. */
+export class SecretSourceError extends Error {
+  override readonly name = "SecretSourceError";
+}
+
+/** The text of a secret as it was written by a person or a program: without the line feed at its end. */
+export function parseSecret(bytes: Buffer, what: string): string {
+  if (bytes.length > MAX_SECRET_BYTES) {
+    throw new SecretSourceError(
+      `${what} more than ${MAX_SECRET_BYTES} bytes, which is too much for a secret`,
+    );
+  }
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes).replace(/\r?\n$/, "");
+  } catch {
+    throw new SecretSourceError(`${what} bytes that are not text in UTF-8`);
+  }
+  if (text === "") throw new SecretSourceError(`${what} nothing`);
+  if (text.includes("\0")) throw new SecretSourceError(`${what} a NUL character`);
+  return text;
+}
