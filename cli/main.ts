@@ -22,6 +22,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
   measure: async () => (await import("./commands/measure.ts")).measureCommand,
   replay: async () => (await import("./commands/replay.ts")).replayCommand,
   runs: async () => (await import("./commands/runs.ts")).runsCommand,
+  auth: async () => (await import("./commands/auth.ts")).authCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   image: async () => (await import("./commands/image.ts")).imageCommand,
 };

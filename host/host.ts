@@ -17,10 +17,10 @@ import type { Configuration } from "./configuration/configuration.ts";
 import { buildAuthorizer } from "./configured-policy.ts";
 import type { EnvironmentVariables } from "./environment-variables.ts";
 import type { ConfiguredServers } from "./generation/list-servers.ts";
-import { openKeyring } from "./open-keyring.ts";
 import { type OwnProcess, openState } from "./processes/state-directory.ts";
 import { RunFeed } from "./runs/run-feed.ts";
 import { loadProgramTools, type ProgramTools } from "./tools/program-tools.ts";
+import { UserSecrets } from "./user-secrets.ts";
 
 /**
  * What programs are run against: every tool, hidden ones too, so that a call of one is refused for what it is. It is read
@@ -158,7 +158,7 @@ export class Host {
     this.#pool ??= this.#load().then(({ composeUpstreams }) =>
       composeUpstreams(this.configuration, this.#openProcess().state.groups, {
         ...this.#options,
-        keyring: this.#options.keyring ?? openKeyring(this.#options.env),
+        keyring: this.#options.keyring ?? new UserSecrets(this.#options.env),
         redactor: this.#redactor,
       }),
     );

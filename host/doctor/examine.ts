@@ -16,9 +16,9 @@ import { composeUpstreams } from "../composition/upstreams.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import { type FindOptions, loadConfiguration } from "../configuration/load.ts";
-import { openKeyring } from "../open-keyring.ts";
 import { version } from "../package.ts";
 import { openState } from "../processes/state-directory.ts";
+import { UserSecrets } from "../user-secrets.ts";
 
 /** The longest name or version of a server that is shown. */
 const MAX_NAME_CHARS = 100;
@@ -62,7 +62,7 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
     if (configuration === undefined) return;
     const redactor = new Redactor(configuration.secrets, configuration.credentials);
     const { env } = options;
-    const upstreams = { redactor, env, keyring: options.keyring ?? openKeyring(env) };
+    const upstreams = { redactor, env, keyring: options.keyring ?? new UserSecrets(env) };
     const { pool } = composeUpstreams(configuration, own.state.groups, upstreams);
     yield* examineServers(configuration, options.principal, pool);
     await pool.close();

@@ -22,7 +22,7 @@ export type SecretSource = {
 
 /** The secrets that were put into the keyring of the user. */
 export interface SecretKeyring {
-  /** @throws Error whose message continues a sentence that begins with "the keyring". */
+  /** @throws Error whose message is one line without any secret. */
   get(name: string): Promise<string | undefined>;
 }
 

@@ -47,7 +47,7 @@ export class SecretSources {
     try {
       secret = await this.#options.keyring.get(name);
     } catch (error) {
-      throw new SecretSourceError(`the keyring ${messageOf(error)}`);
+      throw new SecretSourceError(messageOf(error));
     }
     if (secret !== undefined) return secret;
     throw new SecretSourceError(`the keyring has no '${name}'; put it in with \`ptc auth set ${name}\``);

@@ -14,8 +14,9 @@ export interface SecretValueEntry {
 const SECRET_KINDS = ["env", "file", "command", "keyring"] as const;
 
 /** The names under which secrets can be put into the keyring. */
-const KEYRING_NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/;
-const KEYRING_NAME_RULE = "1 to 128 letters, digits, `.`, `_`, `/` or `-`, and begin with a letter or digit";
+export const KEYRING_NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/;
+export const KEYRING_NAME_RULE =
+  "1 to 128 letters, digits, `.`, `_`, `/` or `-`, and begin with a letter or digit";
 
 const MAX_WORDS = 64;
 const MAX_WORD_CHARS = 4_096;

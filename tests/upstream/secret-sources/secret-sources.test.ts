@@ -26,7 +26,7 @@ function setUp(keyring: Record<string, string> = {}) {
     env: { PATH: process.env.PATH },
     keyring: {
       async get(name) {
-        if (name === "locked") throw new Error("is locked");
+        if (name === "locked") throw new Error("the keyring is locked");
         return keyring[name];
       },
     },
