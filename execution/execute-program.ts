@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import { inBoundary, withinBoundary } from "../base/fault-boundary.ts";
@@ -205,7 +206,7 @@ async function execute(
     : [];
   const isBounded = verdict.ok && envelope.result.ok && envelope.result.data !== verdict.data;
   const wholeResultJson = isBounded && verdict.from !== "console" ? jsonLine(verdict.data) : undefined;
-  const recorded = recording?.end({
+  const report = {
     program,
     envelope,
     consoleText: output.consoleText,
@@ -219,7 +220,9 @@ async function execute(
     trace,
     limits,
     typecheck: options.typecheck,
-  });
+  };
+  // The answer goes out first.
+  const answered = setImmediate();
   return {
     envelope,
     consoleText: output.consoleText,
@@ -232,8 +235,8 @@ async function execute(
     typeWarning: prepared?.ok ? prepared.warning : undefined,
     unchecked: prepared?.ok ? prepared.unchecked : undefined,
     advice,
-    recorded: recorded ?? Promise.resolve(undefined),
-    cleared: runSandbox.clear(),
+    recorded: answered.then(() => recording?.end(report)),
+    cleared: answered.then(() => runSandbox.clear()),
   };
 }
 

@@ -13,6 +13,7 @@ import { compileModule } from "./compiled-modules.ts";
 import { findComputedImports } from "./computed-imports.ts";
 import { renderGlobalTools } from "./global-tools.ts";
 import { adviseGlobals } from "./missing-export.ts";
+import { bundleVerbatim } from "./verbatim-program.ts";
 
 type BundleOutcome =
   | { ok: true; bundle: string }
@@ -58,6 +59,8 @@ export async function bundleProgram(program: Program, source: ModuleSource): Pro
     );
   if (bracketDepth(program.code) > MAX_BRACKET_DEPTH)
     return refuseText(`the program nests brackets deeper than ${MAX_BRACKET_DEPTH} levels`);
+  const verbatim = await bundleVerbatim(program);
+  if (verbatim !== undefined) return { ok: true, bundle: verbatim };
   try {
     const plain = SPECIAL.test(program.code) ? undefined : await buildPlain(program, source);
     if (plain !== undefined) return { ok: true, bundle: plain };

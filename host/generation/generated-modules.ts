@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { RecentlyUsed } from "../../base/recently-used.ts";
 import { isGenerated } from "../../catalog/store/file-ownership.ts";
 import { readOwnFile } from "../../catalog/store/own-file.ts";
 import { readLock } from "../../catalog/store/read-lock.ts";
@@ -7,6 +8,11 @@ import type { GeneratedModule } from "../../codegen/generated-module.ts";
 import type { ModuleSource } from "../../execution/prepare/module-source.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { PRINTER } from "../languages.ts";
+import { fileVersion } from "./file-version.ts";
+
+/** The most modules, and bytes of their texts, that are held. */
+const MAX_MODULES = 200;
+const MAX_BYTES = 32 * 1024 * 1024;
 
 /** The folder of generated modules, which is beside the configuration file. */
 export function generatedDirectory(configuration: Configuration): string {
@@ -18,6 +24,11 @@ export class GeneratedModules implements ModuleSource {
   readonly #directory: string;
   readonly #modules: ReadonlyMap<string, string | undefined>;
   readonly #callable: ReadonlySet<string>;
+  /** What was read last, with the version of its file just before. */
+  readonly #loaded = new RecentlyUsed<string, { version: string | undefined; module: GeneratedModule }>({
+    maxEntries: MAX_MODULES,
+    maxWeight: MAX_BYTES,
+  });
 
   /**
    * @param modules the digest of each module's text, where the lock has one.
@@ -39,9 +50,15 @@ export class GeneratedModules implements ModuleSource {
 
   async load(module: string): Promise<GeneratedModule | undefined> {
     if (!this.#modules.has(module)) return undefined;
+    const version = fileVersion(join(this.#directory, PRINTER.modulePath(module)));
+    const known = this.#loaded.get(module);
+    if (known !== undefined && known.version === version) return known.module;
     try {
       const text = (await this.#read(module, this.#modules.get(module))) ?? (await this.#readRenewed(module));
-      return text && PRINTER.readModule(module, text.toString(), this.#callable);
+      if (text === undefined) return undefined;
+      const loaded = PRINTER.readModule(module, text.toString(), this.#callable);
+      this.#loaded.set(module, { version, module: loaded }, text.length);
+      return loaded;
     } catch {
       return undefined;
     }

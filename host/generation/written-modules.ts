@@ -28,7 +28,7 @@ export class WrittenModules {
   }
 
   async #isSound(path: string, digest: string | undefined): Promise<boolean> {
-    const version = await fileVersion(join(this.#directory, path));
+    const version = fileVersion(join(this.#directory, path));
     if (version === undefined) return false;
     const state = `${version} ${digest}`;
     if (this.#sound.get(path) === state) return true;

@@ -162,7 +162,7 @@ export class ServedCatalog implements LiveCatalog {
 
   /** The catalog on disk, and the tools that are made of it. @throws CatalogError */
   async latest(): Promise<LoadedCatalog> {
-    const isKnown = this.#writes > 0 || (await this.#filesVersion()) === this.#version;
+    const isKnown = this.#writes > 0 || this.#filesVersion() === this.#version;
     if (this.#loaded !== undefined && (isKnown || this.#writes > 0)) return this.#loaded;
     this.#loading ??= this.#inTurn(() => this.#load()).finally(() => {
       this.#loading = undefined;
@@ -184,15 +184,15 @@ export class ServedCatalog implements LiveCatalog {
     }
   }
 
-  async #filesVersion(): Promise<string | undefined> {
+  #filesVersion(): string | undefined {
     const directory = this.#folder.directory;
     const names = ["ptc.lock.json", "catalog.json"];
-    const versions = await Promise.all(names.map((name) => fileVersion(join(directory, name))));
+    const versions = names.map((name) => fileVersion(join(directory, name)));
     return versions.every((version) => version === undefined) ? undefined : versions.join();
   }
 
   async #load(): Promise<LoadedCatalog> {
-    const version = await this.#filesVersion();
+    const version = this.#filesVersion();
     const before = this.#loaded;
     if (before !== undefined && version === this.#version) return before;
     const found = await this.#find();
@@ -203,7 +203,7 @@ export class ServedCatalog implements LiveCatalog {
     const stored = found && (await this.#verified(found));
     const loaded = { stored, tools: this.#build(stored) };
     this.#loaded = loaded;
-    this.#version = (found?.edits.length ?? 0) > 0 ? await this.#filesVersion() : version;
+    this.#version = (found?.edits.length ?? 0) > 0 ? this.#filesVersion() : version;
     if (before !== undefined) {
       this.#noteSuperseded(before, loaded);
       this.#tellOfServers(before, loaded);

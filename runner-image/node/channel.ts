@@ -57,6 +57,13 @@ export class Channel implements Answers {
     this.#socket.write(encodeFrame(message, MAX_CALL_FRAME_BYTES, MAX_VALUES), sent);
   }
 
+  /** Sends what `messages` sends in one piece. */
+  together(messages: () => void): void {
+    this.#socket.cork();
+    messages();
+    this.#socket.uncork();
+  }
+
   /**
    * Makes one call and resolves with the host's reply.
    *

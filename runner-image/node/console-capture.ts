@@ -16,6 +16,8 @@ const INSPECT = {
 };
 
 export interface ConsoleCapture {
+  /** The program starts now. Its output is cut at these numbers of bytes; what was printed before is dropped. */
+  begin(maxOutputBytes: number, maxStderrBytes: number): void;
   /** Console text so far, cut at the cap. */
   text(): string;
   /** The last line that was printed, whole even when the text was cut; `undefined` past the cap on its own length. */
@@ -29,10 +31,10 @@ export interface ConsoleCapture {
  * process dies. `console.log`, `info` and `debug` are the program's output; `error`, `warn`
  * and `trace` are its log, as is what it writes to `process.stderr`.
  */
-export function captureConsole(maxOutputBytes: number, maxStderrBytes: number): ConsoleCapture {
+export function captureConsole(): ConsoleCapture {
   const kept: string[] = [];
-  const outCap = new TextCap(maxOutputBytes);
-  const lastLine = new LastLine(maxOutputBytes);
+  let caps: Caps | undefined;
+  let lastLine = new LastLine(0);
 
   let bytesWritten = 0;
   const send = (stream: ConsoleStream, text: string) => {
@@ -40,42 +42,57 @@ export function captureConsole(maxOutputBytes: number, maxStderrBytes: number): 
     bytesWritten += record.length;
     writeAll(STDERR, record);
   };
-  const out = sink("out", outCap, send, (text, shown) => {
+  const out = sink((text) => {
+    if (caps === undefined) return;
+    const shown = caps.out.take(text);
+    if (shown !== "") {
+      send("out", shown);
+      kept.push(shown);
+    }
     lastLine.push(text);
-    if (shown !== "") kept.push(shown);
   });
-  const err = sink("err", new TextCap(maxStderrBytes), send);
+  const err = sink((text) => {
+    const shown = caps?.err.take(text) ?? "";
+    if (shown !== "") send("err", shown);
+  });
   // What a program writes to its stderr is told apart from what the runtime writes there, as its warnings are.
   Object.defineProperty(process, "stderr", { value: Object.assign(err, { fd: STDERR }), configurable: true });
-  const noise = new TextCap(maxStderrBytes);
   process.removeAllListeners("warning");
   process.on("warning", ({ name, message }) => {
-    const bytes = Buffer.from(noise.take(`(node) ${name}: ${message}\n`));
+    if (caps === undefined) return;
+    const bytes = Buffer.from(caps.warnings.take(`(node) ${name}: ${message}\n`));
     bytesWritten += bytes.length;
     writeAll(STDERR, bytes);
   });
   Object.assign(console, consoleMethods(out, err));
 
   return {
+    begin(maxOutputBytes, maxStderrBytes) {
+      lastLine = new LastLine(maxOutputBytes);
+      caps = {
+        out: new TextCap(maxOutputBytes),
+        err: new TextCap(maxStderrBytes),
+        warnings: new TextCap(maxStderrBytes),
+      };
+    },
     text: () => kept.join(""),
     lastLine: () => lastLine.value(),
     bytesWritten: () => bytesWritten,
   };
 }
 
-function sink(
-  stream: ConsoleStream,
-  cap: TextCap,
-  send: (stream: ConsoleStream, text: string) => void,
-  seen?: (text: string, shown: string) => void,
-): Writable {
+/** Bounds on what a program prints, writes to its stderr, and is warned of by the runtime. */
+interface Caps {
+  out: TextCap;
+  err: TextCap;
+  warnings: TextCap;
+}
+
+function sink(take: (text: string) => void): Writable {
   return new Writable({
     decodeStrings: false,
     write(chunk: string | Buffer, _encoding, done) {
-      const text = typeof chunk === "string" ? chunk : chunk.toString("utf8");
-      const shown = cap.take(text);
-      if (shown !== "") send(stream, shown);
-      seen?.(text, shown);
+      take(typeof chunk === "string" ? chunk : chunk.toString("utf8"));
       done();
     },
   });

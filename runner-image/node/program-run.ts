@@ -30,23 +30,24 @@ const exit = process.exit.bind(process);
  * one after the other may handle the failed one later.
  */
 export class ProgramRun {
-  readonly #program: ProgramMessage;
   readonly #channel: Channel;
-  readonly #console: ConsoleCapture;
-  readonly #trace: TraceSender | undefined;
+  readonly #environment: Environment;
+  readonly #console: ConsoleCapture = captureConsole();
+  #trace: TraceSender | undefined;
+  #maxOutputBytes = 0;
   /** Promises that were rejected, and to which no handler has been attached since. */
   readonly #rejected = new Map<Promise<unknown>, unknown>();
   #evaluated = false;
   #reported = false;
 
-  constructor(program: ProgramMessage, channel: Channel, environment: Environment) {
-    this.#program = program;
+  /** Does in advance what does not depend on the program. */
+  constructor(channel: Channel, environment: Environment) {
     this.#channel = channel;
-    this.#console = captureConsole(program.max_output_bytes, program.max_stderr_bytes);
+    this.#environment = environment;
     Object.assign(console, makeConsoleTimers(environment.clock, console.log));
     const { tool, callTool } = bindTools(channel);
     Object.assign(globalThis, {
-      data: program.data,
+      data: undefined,
       result: undefined,
       callTool,
       parallel,
@@ -54,12 +55,15 @@ export class ProgramRun {
       require,
       [Symbol.for("ptc.tool")]: tool,
     });
-    if (program.environment !== undefined) this.#trace = new TraceSender(environment, channel);
-    environment.begin(program.environment, channel);
   }
 
-  /** Imports the bundle and reports what becomes of it. */
-  evaluate(url: string): void {
+  /** Starts the program, whose module `load` imports, and reports what becomes of it. */
+  start(program: ProgramMessage, load: () => Promise<unknown>): void {
+    this.#maxOutputBytes = program.max_output_bytes;
+    this.#console.begin(program.max_output_bytes, program.max_stderr_bytes);
+    Reflect.set(globalThis, "data", program.data);
+    if (program.environment !== undefined) this.#trace = new TraceSender(this.#environment, this.#channel);
+    this.#environment.begin(program.environment, this.#channel);
     // As in Node.js, a program that listens for itself decides for itself.
     process.on("uncaughtException", (error) => {
       if (process.listenerCount("uncaughtException") === 1) this.fail(describeThrown(error));
@@ -73,7 +77,7 @@ export class ProgramRun {
     process.on("beforeExit", () => this.#settle());
     process.on("exit", (code) => this.#leave(code));
     this.#channel.release();
-    import(url).then(
+    load().then(
       () => {
         this.#evaluated = true;
       },
@@ -135,18 +139,19 @@ export class ProgramRun {
   }
 
   #outcome(value: unknown): DataJson {
-    const { max_output_bytes } = this.#program;
     return value === undefined
-      ? serializeConsole(this.#console.text(), this.#console.lastLine(), max_output_bytes)
-      : serializeResult(value, max_output_bytes);
+      ? serializeConsole(this.#console.text(), this.#console.lastLine(), this.#maxOutputBytes)
+      : serializeResult(value, this.#maxOutputBytes);
   }
 
   #report(outcome: DataJson): void {
     if (this.#reported) return;
     this.#reported = true;
     const bytes = this.#writeClaim(outcome);
-    this.#trace?.send();
-    this.#channel.send({ type: "done", bytes, console_bytes: this.#console.bytesWritten() }, () => exit(0));
+    this.#channel.together(() => {
+      this.#trace?.send();
+      this.#channel.send({ type: "done", bytes, console_bytes: this.#console.bytesWritten() }, () => exit(0));
+    });
   }
 
   #writeClaim(outcome: DataJson): number {

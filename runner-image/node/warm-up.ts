@@ -1,4 +1,3 @@
-import { unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { pathToFileURL } from "node:url";
@@ -7,6 +6,7 @@ import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import { WORKSPACE } from "../../protocol/paths.ts";
 import { consoleMethods } from "./console-capture.ts";
 import { Environment } from "./environment/environment.ts";
+import type { ModulesInMemory } from "./modules-in-memory.ts";
 import { serializeResult } from "./result-value.ts";
 
 const ROUNDS = 3;
@@ -19,10 +19,10 @@ const SOURCE_MAP = Buffer.from('{"version":3,"sources":["warm"],"mappings":"AAAA
  * Loads and compiles what the first program will need, on parts of its own that nobody sees afterwards: the module loader,
  * source maps, framing, the console, randomness, the log of events, and what turns a result into JSON.
  */
-export async function warmUp(): Promise<void> {
+export async function warmUp(modules: ModulesInMemory): Promise<void> {
   const decoder = new FrameDecoder(1_000);
   for (let round = 0; round < ROUNDS; round++) {
-    await importFile(`await null; export const warm = ${round};`, round);
+    await importText(modules, `await null; export const warm = ${round};`, round);
     for (const payload of decoder.push(encodeFrame({ type: "warm", round }, 1_000))) {
       inspect(JSON.parse(payload.toString("utf8")));
     }
@@ -42,12 +42,7 @@ function nowhere(): Writable {
   return new Writable({ decodeStrings: false, write: (_chunk, _encoding, done) => done() });
 }
 
-async function importFile(code: string, round: number): Promise<void> {
-  const path = join(WORKSPACE, `.warm-${round}.mjs`);
-  writeFileSync(path, `${code}\n//# sourceMappingURL=data:application/json;base64,${SOURCE_MAP}\n`);
-  try {
-    await import(pathToFileURL(path).href);
-  } finally {
-    unlinkSync(path);
-  }
+async function importText(modules: ModulesInMemory, code: string, round: number): Promise<void> {
+  const url = pathToFileURL(join(WORKSPACE, `warm-${round}.mjs`)).href;
+  await modules.import(url, `${code}\n//# sourceMappingURL=data:application/json;base64,${SOURCE_MAP}\n`);
 }

@@ -7,7 +7,7 @@ const MODULE = new URL("../../../runner-image/node/console-capture.ts", import.m
 /** What a program prints, in a process of its own because its console is replaced. */
 function printed(program: string, maxOutputBytes = 1_000_000) {
   const source = `import { captureConsole } from ${JSON.stringify(MODULE)};
-    captureConsole(${maxOutputBytes}, 1000);
+    captureConsole().begin(${maxOutputBytes}, 1000);
     ${program}`;
   const { stderr } = spawnSync(process.execPath, ["--input-type=module-typescript", "-e", source], {
     maxBuffer: 1e8,

@@ -66,7 +66,7 @@ describeSandboxed("a pool of started sandboxes", () => {
     ];
     for (const [index, { result, console }] of runs.entries()) {
       const mark = marks[index] ?? "last";
-      expect(result).toMatchObject({ ok: true, data: { mark, before: { files: [".program.mjs"] } } });
+      expect(result).toMatchObject({ ok: true, data: { mark, before: { files: [] } } });
       expect(result).not.toHaveProperty("data.before.global");
       expect(console.err).toBe(`console of ${mark}\n`);
     }
