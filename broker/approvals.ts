@@ -1,6 +1,7 @@
 import type { Tool } from "../catalog/tool.ts";
 import { digestOf } from "../protocol/canonical-json.ts";
 import type { ApprovalState } from "../protocol/envelope.ts";
+import { type AskedElicitation, type Inquiry, type InquiryAnswer, NOT_ASKED } from "./elicitation/inquiry.ts";
 
 /** A question for a person. The answer holds for this run, this definition of the tool, and these arguments. */
 export interface ApprovalRequest {
@@ -28,6 +29,8 @@ export const UNASKED: ApprovalAnswer = { decision: "denied", by: "nobody", isUna
 /** Puts a request to a person. An approver that has no way to ask answers `UNASKED`. */
 export interface Approver {
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer>;
+  /** Puts a question of a server to a person. Without it nobody can be asked. */
+  inquire?(inquiry: Inquiry, signal: AbortSignal): Promise<InquiryAnswer>;
 }
 
 /** The decision on a call that needs an approval. */
@@ -41,7 +44,7 @@ export interface Approval {
 
 const APPROVALS = { once: "approved-once", run: "approved-for-run", denied: "denied" } as const;
 
-/** The approvals of one run: asks one question at a time and remembers what was granted. */
+/** The approvals of one run, and the questions of servers in it: asks one question at a time and remembers what was granted. */
 export class RunApprovals {
   readonly #runId: string;
   readonly #approver: Approver;
@@ -64,6 +67,16 @@ export class RunApprovals {
   /** Asks about one call, unless its tool was approved for the run. Waits for earlier questions first. */
   async approve(tool: Tool, args: unknown, signal: AbortSignal): Promise<Approval> {
     const answer = this.#turn.then(() => this.#ask(tool, args, signal));
+    this.#turn = answer.catch(() => {});
+    return answer;
+  }
+
+  /** Puts a question of a server to a person. Waits for earlier questions first. */
+  async inquire(asked: AskedElicitation, signal: AbortSignal): Promise<InquiryAnswer> {
+    const answer = this.#turn.then(async () => {
+      if (signal.aborted || this.#approver.inquire === undefined) return NOT_ASKED;
+      return this.#approver.inquire({ ...asked, runId: this.#runId }, signal);
+    });
     this.#turn = answer.catch(() => {});
     return answer;
   }

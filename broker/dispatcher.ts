@@ -7,9 +7,10 @@ import type { CallError } from "../protocol/messages.ts";
 import type { RunContext } from "../protocol/run-context.ts";
 import { parseNamespacedName } from "../protocol/tools/tool-name.ts";
 import { CallBudget } from "../upstream/call-budget.ts";
-import type { ToolServer, ToolServers } from "../upstream/tool-servers.ts";
+import type { AskPerson, ToolServer, ToolServers } from "../upstream/tool-servers.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../upstream/upstream-error.ts";
 import type { Approval, RunApprovals } from "./approvals.ts";
+import { answerQuestion } from "./elicitation/answer-question.ts";
 import { normalizeResult } from "./normalize-result.ts";
 import type { Authorizer, Decision } from "./policy/authorizer.ts";
 import { resultBytes } from "./result-bytes.ts";
@@ -152,7 +153,7 @@ export class Dispatcher implements CallDispatcher {
           return { ...refuse(call.tool, "drifted", found.drift), approver: approval.by };
       }
       sent = true;
-      const raw = await found.server.call(tool.name, call.arguments, run.signal);
+      const raw = await found.server.call(tool.name, call.arguments, run.signal, this.#asking(tool, run));
       return { ...(await this.#answer(tool, raw)), ...permission };
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
@@ -164,6 +165,14 @@ export class Dispatcher implements CallDispatcher {
         bytes: 0,
       };
     }
+  }
+
+  /** Puts what the server asks in the middle of a call to the person for whom the program runs. */
+  #asking(tool: Tool, { approvals }: { approvals: RunApprovals }): AskPerson {
+    const { redact = (message: string) => message } = this.#options;
+    const by = { server: tool.server, tool: tool.namespacedName };
+    return (question, signal) =>
+      answerQuestion(question, by, (asked) => approvals.inquire(asked, signal), redact);
   }
 
   /** Why a tool is not known, if its server is. */

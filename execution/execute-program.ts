@@ -7,6 +7,7 @@ import { jsonLine } from "../base/json/json-line.ts";
 import { untilAborted } from "../base/or-aborted.ts";
 import { type Approver, RunApprovals } from "../broker/approvals.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
+import { NOT_ASKED } from "../broker/elicitation/inquiry.ts";
 import type { ValueSource } from "../protocol/claim.ts";
 import type { ConsoleEntry } from "../protocol/console-stream.ts";
 import type { Envelope } from "../protocol/envelope.ts";
@@ -263,6 +264,16 @@ function forPeople({ approver, redactor }: ExecutionParts, timeLimit: TimeLimit)
       try {
         const args = redactor.redactValue(request.arguments).value;
         return await approver.ask({ ...request, arguments: args }, signal);
+      } finally {
+        timeLimit.close();
+      }
+    },
+    // The broker has taken the secrets out of it.
+    async inquire(inquiry, signal) {
+      if (approver.inquire === undefined) return NOT_ASKED;
+      timeLimit.open();
+      try {
+        return await approver.inquire(inquiry, signal);
       } finally {
         timeLimit.close();
       }

@@ -11,7 +11,9 @@ declare const mcp__everything__gzip_file_as_resource: typeof import("./servers/e
 declare const mcp__everything__simulate_research_query: typeof import("./servers/everything/index.js").simulateResearchQuery;
 declare const mcp__everything__toggle_simulated_logging: typeof import("./servers/everything/index.js").toggleSimulatedLogging;
 declare const mcp__everything__toggle_subscriber_updates: typeof import("./servers/everything/index.js").toggleSubscriberUpdates;
+declare const mcp__everything__trigger_elicitation_request: typeof import("./servers/everything/index.js").triggerElicitationRequest;
 declare const mcp__everything__trigger_long_running_operation: typeof import("./servers/everything/index.js").triggerLongRunningOperation;
+declare const mcp__everything__trigger_url_elicitation: typeof import("./servers/everything/index.js").triggerUrlElicitation;
 declare const mcp__filesystem__create_directory: typeof import("./servers/filesystem/index.js").createDirectory;
 declare const mcp__filesystem__directory_tree: typeof import("./servers/filesystem/index.js").directoryTree;
 declare const mcp__filesystem__edit_file: typeof import("./servers/filesystem/index.js").editFile;

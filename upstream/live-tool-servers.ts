@@ -70,11 +70,12 @@ export class LiveToolServers implements ToolServers {
         const definition = definitions.get(tool);
         return definition === undefined ? undefined : this.#digest(definition);
       },
-      call: (tool, args, callSignal) =>
+      call: (tool, args, callSignal, ask) =>
         upstream.call(tool, args, {
           timeoutMs: budget.limitMs,
           spentMs: budget.spentMs,
           signal: callSignal,
+          ask,
           definition: definitions.get(tool),
         }),
     };

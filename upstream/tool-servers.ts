@@ -1,4 +1,8 @@
 import type { CallBudget } from "./call-budget.ts";
+import type { UpstreamCallOptions } from "./upstream.ts";
+
+/** Puts a question of a server to a person, as `UpstreamCallOptions` has it. */
+export type AskPerson = NonNullable<UpstreamCallOptions["ask"]>;
 
 /** A connected MCP server, as the dispatcher needs it. */
 export interface ToolServer {
@@ -9,7 +13,7 @@ export interface ToolServer {
    *
    * @throws UpstreamError, also when the call's time has ended.
    */
-  call(tool: string, args: unknown, signal: AbortSignal): Promise<unknown>;
+  call(tool: string, args: unknown, signal: AbortSignal, ask?: AskPerson): Promise<unknown>;
 }
 
 /** For whom a server is connected, and what is known of it already. */

@@ -10,6 +10,8 @@ export type UpstreamErrorCode =
   | "disconnected"
   | "protocol_error"
   | "remote_error"
+  /** It asked for something in the middle of a call that nobody is there to answer, or that ptc does not offer. */
+  | "input_refused"
   | "cancelled";
 
 /** Errors that may be temporary. A call that failed with one may have had its effect. */

@@ -18,8 +18,30 @@ interface UpstreamImplementation {
   version: string;
 }
 
+/** Something that a server asks for in the middle of a call. A claim of the server's, bounded in size and otherwise unchecked. */
+export interface ServerQuestion {
+  /** The parameters of `elicitation/create` (MCP 2025-11-25 and 2026-07-28, "Elicitation"). */
+  params: unknown;
+  /** Whether the question belongs to this call for certain. Over stdio, an older server does not say which call it asks for. */
+  isCertain: boolean;
+}
+
+/** What becomes of a question. */
+export type QuestionAnswer =
+  /** The result of `elicitation/create`, as it is sent to the server. */
+  | { kind: "answered"; result: Readonly<Record<string, unknown>> }
+  /** The question is not one that can be put to anybody. The server is told why. `reason` follows the server's name. */
+  | { kind: "invalid"; reason: string }
+  /** Nobody can be asked. The call is called off. `reason` follows the server's name. */
+  | { kind: "unasked"; reason: string };
+
 /** Under which limits a tool is called. */
 export interface UpstreamCallOptions {
+  /**
+   * Puts a question of the server to a person. The time that this takes does not count. `signal` aborts when the answer is no
+   * longer wanted. Without it nobody can be asked.
+   */
+  ask?: ((question: ServerQuestion, signal: AbortSignal) => Promise<QuestionAnswer>) | undefined;
   /** The time for the whole call, including starting the server if needed. */
   timeoutMs: number;
   /** How much of that time has already passed. */

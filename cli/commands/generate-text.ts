@@ -22,6 +22,7 @@ const WHY: Readonly<Record<UpstreamErrorCode, string>> = {
   disconnected: "ended",
   protocol_error: "broke the protocol",
   remote_error: "answered with an error",
+  input_refused: "asked for an input",
   cancelled: "cancelled",
 };
 

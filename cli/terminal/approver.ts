@@ -1,11 +1,13 @@
 import { visibleLine } from "../../base/text/visible-text.ts";
 import { type Approver, UNASKED } from "../../broker/approvals.ts";
+import { NOT_ASKED } from "../../broker/elicitation/inquiry.ts";
 import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
+import { inquireOnTerminal } from "./terminal-inquiry.ts";
 import { askOnTerminal, type QuestionParts } from "./terminal-question.ts";
 
 /**
  * The approver of the command line. Approves calls whose tool matches an `--approve` pattern. For other calls it asks on the
- * terminal, one question at a time; without a terminal it denies them.
+ * terminal, one question at a time; without a terminal it denies them. Questions of servers are put on the terminal too.
  */
 export function buildApprover(patterns: readonly string[], parts: QuestionParts): Approver {
   const { console, surroundings } = parts;
@@ -14,8 +16,7 @@ export function buildApprover(patterns: readonly string[], parts: QuestionParts)
     async ask(request, signal) {
       if (patterns.some((pattern) => matchesPattern(pattern, request.tool)))
         return { decision: "once", by: "--approve" };
-      const { stdin, stderr } = surroundings;
-      if (stdin.isTTY !== true || stderr.isTTY !== true || stdin.readableEnded) {
+      if (!isAnybodyThere(surroundings)) {
         console.tell(
           `ptc: ${visibleLine(request.tool)} was denied: nobody can be asked here; ${howToApprove(request.tool)}`,
         );
@@ -25,7 +26,18 @@ export function buildApprover(patterns: readonly string[], parts: QuestionParts)
       turn = answer.catch(() => {});
       return { decision: await answer, by: "terminal" };
     },
+    async inquire(inquiry, signal) {
+      if (!isAnybodyThere(surroundings)) return NOT_ASKED;
+      const answer = turn.then(() => inquireOnTerminal(inquiry, parts, signal));
+      turn = answer.catch(() => {});
+      return answer;
+    },
   };
+}
+
+/** Whether a person can read what is asked, and type an answer. */
+function isAnybodyThere({ stdin, stderr }: QuestionParts["surroundings"]): boolean {
+  return stdin.isTTY === true && stderr.isTTY === true && !stdin.readableEnded;
 }
 
 /** How to approve the tool by an option, with its name ready to be pasted if a shell needs no escaping for it. */

@@ -63,6 +63,7 @@ export function composeUpstreams(
           const connection = await connectMcpServer(withCredentials(server, credentials.values), {
             clientVersion: version,
             connectTimeoutMs: server.connectTimeoutMs,
+            roots: server.roots,
             secrets: [...secrets, ...credentials.secrets],
             signal,
             onSpawn: (pid) => groups.record(pid),

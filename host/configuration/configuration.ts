@@ -56,6 +56,8 @@ interface AnyServer {
   readonly callTimeoutMs: number;
   /** The time limit for starting or reaching the server and initializing the MCP session, and then for each page of its tools. */
   readonly connectTimeoutMs: number;
+  /** The folders that the server is told of, absolute (MCP, "Roots"). Without any, it is not told that there are roots. */
+  readonly roots?: readonly string[] | undefined;
   /**
    * Why the server is off, and what to do; `undefined` when it is not off. A server that is off is never started, because
    * not all that it is started with is known.

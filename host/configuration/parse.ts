@@ -206,6 +206,7 @@ function buildServer(
     module: serverModule(entry.name),
     description: entry.description,
     callTimeoutMs: (entry.call_timeout_seconds ?? callTimeoutSeconds) * 1_000,
+    roots: entry.roots?.map((folder) => resolve(directory, folder)),
     connectTimeoutMs: (entry.connect_timeout_seconds ?? DEFAULT_CONNECT_TIMEOUT_SECONDS) * 1_000,
     off,
     secretSources,

@@ -80,6 +80,7 @@ const Server = z.strictObject(
         { error: "must be a mapping of names to values" },
       )
       .optional(),
+    roots: z.array(text(4_096), list).max(64, { error: "must be at most 64 folders" }).optional(),
     call_timeout_seconds: wholeNumber(1, 86_400).optional(),
     connect_timeout_seconds: wholeNumber(1, 86_400).optional(),
   },

@@ -7,7 +7,7 @@ import type { ServerEntry } from "./schema.ts";
 import type { YamlSource } from "./yaml-source.ts";
 
 /** The keys of a server in which variables are expanded, and in which numbers and booleans are read as text. */
-const EXPANDED_KEYS = ["command", "args", "env", "cwd", "url", "headers"];
+const EXPANDED_KEYS = ["command", "args", "env", "cwd", "url", "headers", "roots"];
 
 /** Those whose values may be read from elsewhere. */
 const SECRET_KEYS = ["env", "headers"];

@@ -1,5 +1,6 @@
 import { oneLine } from "../../base/text/one-line.ts";
 import type { Approver } from "../../broker/approvals.ts";
+import { NOT_ASKED } from "../../broker/elicitation/inquiry.ts";
 import type { CallObserver } from "../../execution/call-log.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
@@ -42,6 +43,19 @@ export function reportRun(
           return answer;
         } finally {
           publish({ ...run, kind: "question-answered", tool, decision });
+        }
+      },
+      async inquire(inquiry, signal) {
+        if (approver.inquire === undefined) return NOT_ASKED;
+        const { server } = inquiry;
+        publish({ ...run, kind: "inquiry-asked", server });
+        let action: "accept" | "decline" | "cancel" | "unasked" | "withdrawn" = "withdrawn";
+        try {
+          const answer = await approver.inquire(inquiry, signal);
+          action = answer.action;
+          return answer;
+        } finally {
+          publish({ ...run, kind: "inquiry-answered", server, action });
         }
       },
     }),

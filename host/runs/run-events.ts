@@ -32,6 +32,14 @@ export type RunEvent = OfRun &
         /** `withdrawn`: the question was closed without an answer. */
         readonly decision: "once" | "run" | "denied" | "withdrawn";
       }
+    /** A server asks the person something in the middle of a call. */
+    | { readonly kind: "inquiry-asked"; readonly server: string }
+    | {
+        readonly kind: "inquiry-answered";
+        readonly server: string;
+        /** `unasked`: nobody can be asked. `withdrawn`: the question was closed without an answer. */
+        readonly action: "accept" | "decline" | "cancel" | "unasked" | "withdrawn";
+      }
     /** The run has ended and its envelope is complete. No event of this run follows. */
     | {
         readonly kind: "ended";

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
 import {
   CLIENT_CAPABILITIES_META_KEY,
@@ -10,6 +11,7 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { isObject } from "../../base/json/is-object.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import type { LiveCatalog } from "../../host/tools/live-catalog.ts";
 import { boundWarnings } from "./bounded-warnings.ts";
@@ -20,7 +22,9 @@ import {
   type ProgramsOptions,
 } from "./programs/programs.ts";
 import type { ProgressSink } from "./programs/run-progress.ts";
-import { buildApprovalForm, parseApprovalAnswer } from "./questions/approval-question.ts";
+import { buildApprovalForm } from "./questions/approval-question.ts";
+import { buildInquiryForm, buildVisit } from "./questions/inquiry-question.ts";
+import type { Question } from "./questions/questions.ts";
 import { StdioServerTransport } from "./stdio-server-transport.ts";
 import { answerInspectTool } from "./tools/inspect-tool.ts";
 import { buildInstructions } from "./tools/instructions.ts";
@@ -96,6 +100,12 @@ export async function serveMcp(options: ServeOptions): Promise<void> {
   await transport.closed;
   await handle.close();
   await programs.close();
+}
+
+/** How the person at a client is asked. */
+interface Asking extends Pick<ProgramRequest, "canAsk" | "ask"> {
+  /** Whether the client shows addresses and has the person open them. */
+  canVisit: boolean;
 }
 
 type Era = "legacy" | "modern";
@@ -181,7 +191,7 @@ async function answerExecuteProgram(
   args: unknown,
   context: ServerContext,
   programs: Programs,
-  asking: Pick<ProgramRequest, "canAsk" | "ask">,
+  asking: Asking,
 ): Promise<ReturnType<typeof inputRequired> | ToolReply> {
   const { mcpReq } = context;
   const request: ProgramRequest = {
@@ -191,20 +201,34 @@ async function answerExecuteProgram(
   };
   const ticket = mcpReq.requestState<string>();
   if (typeof ticket === "string") {
-    const answered = parseApprovalAnswer(mcpReq.inputResponses?.[QUESTION]);
-    return present(await programs.resume(ticket, answered, request));
+    return present(
+      await programs.resume(ticket, mcpReq.inputResponses?.[QUESTION], request),
+      asking.canVisit,
+    );
   }
   const parsed = parseArguments(ExecuteProgramArguments, args);
   if (!parsed.ok) return errorReply(parsed.message);
-  return present(await programs.start(parsed.value, request));
+  return present(await programs.start(parsed.value, request), asking.canVisit);
 }
 
-function present(answer: ProgramAnswer): ReturnType<typeof inputRequired> | ToolReply {
+function present(answer: ProgramAnswer, canVisit: boolean): ReturnType<typeof inputRequired> | ToolReply {
   if (answer.kind === "reply") return answer.reply;
+  const shown = buildQuestion(answer.question, canVisit);
+  const { mode: _, ...visit } = shown;
   return inputRequired({
-    inputRequests: { [QUESTION]: inputRequired.elicit(buildApprovalForm(answer.question.request)) },
+    inputRequests: {
+      [QUESTION]:
+        shown.mode === "form" ? inputRequired.elicit(shown) : inputRequired.elicitUrl(visit as typeof shown),
+    },
     requestState: answer.ticket,
   });
+}
+
+/** What a client is to show. One that shows no addresses of its own accord shows them in the text of a form. */
+function buildQuestion(question: Question, canVisit: boolean) {
+  if (question.kind === "approval") return buildApprovalForm(question.request);
+  const { inquiry } = question;
+  return inquiry.mode === "url" && canVisit ? buildVisit(inquiry) : buildInquiryForm(inquiry);
 }
 
 async function answer<T>(
@@ -229,23 +253,29 @@ function progressSink({ mcpReq }: ServerContext): ProgressSink | undefined {
 }
 
 /** A client of the newer era gets a question as the result of its request. An older one is asked while its request waits. */
-function askingThrough(
-  server: Server,
-  { mcpReq }: ServerContext,
-  era: Era,
-): Pick<ProgramRequest, "canAsk" | "ask"> {
+function askingThrough(server: Server, { mcpReq }: ServerContext, era: Era): Asking {
   if (era === "modern") {
     const envelope: Record<string, unknown> | undefined = mcpReq.envelope;
-    return { canAsk: canShowForm(envelope?.[CLIENT_CAPABILITIES_META_KEY]) };
+    const capabilities = envelope?.[CLIENT_CAPABILITIES_META_KEY];
+    return { canAsk: canShowForm(capabilities), canVisit: canShowUrl(capabilities) };
   }
+  const capabilities = server.getClientCapabilities();
+  const canVisit = canShowUrl(capabilities);
   return {
-    canAsk: canShowForm(server.getClientCapabilities()),
+    canAsk: canShowForm(capabilities),
+    canVisit,
     ask: async (question, signal) => {
-      const params = buildApprovalForm(question);
+      const shown = buildQuestion(question, canVisit);
+      const params = shown.mode === "url" ? { ...shown, elicitationId: randomUUID() } : shown;
       const options = { signal, timeout: ANSWER_TIMEOUT_MS };
-      return parseApprovalAnswer(await mcpReq.send({ method: "elicitation/create", params }, options));
+      return mcpReq.send({ method: "elicitation/create", params }, options);
     },
   };
+}
+
+function canShowUrl(capabilities: unknown): boolean {
+  const elicitation = isObject(capabilities) ? capabilities.elicitation : undefined;
+  return isObject(elicitation) && isObject(elicitation.url);
 }
 
 /** A client that names no elicitation mode supports forms (MCP 2025-11-25, Elicitation: Capabilities). */

@@ -1,3 +1,4 @@
+import { isObject } from "../../base/json/is-object.ts";
 import { itemsIn, type Member, membersIn, parseText, type Span } from "../../base/json/json-spans.ts";
 import { ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.ts";
 import { answeredIdOf } from "../../base/line-splitter.ts";
@@ -6,8 +7,8 @@ import { parseListingPage } from "../listing/listing-page.ts";
 import type { JsonRpcMessage } from "./message-transport.ts";
 
 /**
- * Decides which messages of a server are read. Only an answer to one of our requests is parsed, within bounds; everything
- * unrequested is dropped unparsed. The MCP client gets small stand-ins for results of tools, because its own schemas would
+ * Decides which messages of a server are read. An answer to one of our requests is parsed, within bounds. Of what is
+ * unrequested, questions of the server and reports of progress are read within narrow bounds, and the rest is dropped unparsed. The MCP client gets small stand-ins for results of tools, because its own schemas would
  * reject a whole list for one odd tool.
  */
 
@@ -18,6 +19,8 @@ export type AnswerFault =
   | { readonly kind: "oversize" }
   | { readonly kind: "stream_ended" }
   | { readonly kind: "malformed_error" }
+  /** The call needs a person to visit addresses first. `data` is unchecked. */
+  | { readonly kind: "needs_visit"; readonly data: unknown }
   /** Its JSON is rejected. `detail` follows a subject. */
   | { readonly kind: "refused"; readonly detail: string };
 
@@ -34,13 +37,35 @@ export interface Admission {
 /** Receives requests and notifications of the server. */
 export interface GateListener {
   onToolsChanged(): void;
-  onRequest(id: RequestId, method: string): void;
+  /** @param params reads the parameters, within bounds; `undefined` when there are none or they are refused. */
+  onRequest(id: RequestId, method: string, params: () => unknown): void;
+  /** The server no longer wants the answer to a request of its own. */
+  onRequestCancelled(id: RequestId): void;
+  /** The server reports progress on the request that was sent with this token. */
+  onProgress(token: RequestId): void;
+  /** What a person was sent to do elsewhere is done (MCP 2025-11-25, "Completion Notifications for URL Mode Elicitation"). */
+  onElicitationComplete(id: string): void;
 }
 
 const STAND_INS: Readonly<Record<string, JsonRpcMessage>> = {
   "tools/list": { resultType: "complete", tools: [], ttlMs: 0, cacheScope: "private" },
   "tools/call": { resultType: "complete", content: [] },
+  "resources/list": { resultType: "complete", resources: [], ttlMs: 0, cacheScope: "private" },
+  "resources/templates/list": {
+    resultType: "complete",
+    resourceTemplates: [],
+    ttlMs: 0,
+    cacheScope: "private",
+  },
+  "resources/read": { resultType: "complete", contents: [], ttlMs: 0, cacheScope: "private" },
+  "prompts/list": { resultType: "complete", prompts: [], ttlMs: 0, cacheScope: "private" },
+  "prompts/get": { resultType: "complete", messages: [] },
 };
+
+/** Whether results of a method are kept, and replaced by a stand-in for the MCP client. */
+export function hasStandIn(method: string): boolean {
+  return Object.hasOwn(STAND_INS, method);
+}
 
 /** The most messages of one batch (batches exist only in MCP 2025-03-26). */
 const MAX_BATCH = 100;
@@ -48,6 +73,11 @@ const MAX_MEMBERS = 16;
 const MAX_ID_CHARS = 256;
 const MAX_METHOD_CHARS = 256;
 const MAX_NOTICE_CHARS = 16_384;
+/** The most characters of the parameters of a server's request, and how deep they may nest. */
+const MAX_REQUEST_CHARS = 256 * 1024;
+const MAX_REQUEST_DEPTH = 32;
+/** The error of a call that needs a person to visit an address first (MCP 2025-11-25, "URL Elicitation Required Error"). */
+const URL_ELICITATION_REQUIRED = -32042;
 const EXCERPT_CHARS = 512;
 
 export class MessageGate {
@@ -55,7 +85,13 @@ export class MessageGate {
   readonly #waiting = new Map<RequestId, string>();
   /** Answers that were replaced by stand-ins, until the client has passed these on. */
   readonly #kept = new Map<RequestId, { result: unknown } | { fault: AnswerFault }>();
-  listener: GateListener = { onToolsChanged() {}, onRequest() {} };
+  listener: GateListener = {
+    onToolsChanged() {},
+    onRequest() {},
+    onRequestCancelled() {},
+    onProgress() {},
+    onElicitationComplete() {},
+  };
 
   /** Notes that a request is being sent. */
   expect(id: RequestId, method: string): void {
@@ -131,7 +167,7 @@ export class MessageGate {
     if (name === undefined) return UNASKED;
     if (id === undefined) return this.#notice(name, text);
     const requestId = parseId(text, id);
-    if (requestId !== undefined) this.listener.onRequest(requestId, name);
+    if (requestId !== undefined) this.listener.onRequest(requestId, name, () => paramsIn(text));
     return UNASKED;
   }
 
@@ -145,7 +181,17 @@ export class MessageGate {
 
   /** Handles a notification. The MCP client gets only those about its own subscriptions. */
   #notice(method: string, text: string): Admission {
-    if (method === "notifications/tools/list_changed") this.listener.onToolsChanged();
+    switch (method) {
+      case "notifications/tools/list_changed":
+        this.listener.onToolsChanged();
+        break;
+      case "notifications/progress":
+      case "notifications/elicitation/complete":
+        this.#tell(text);
+        return UNASKED;
+      case "notifications/cancelled":
+        this.#tell(text);
+    }
     const isOfSubscription =
       method === "notifications/subscriptions/acknowledged" || method === "notifications/cancelled";
     if (!isOfSubscription || ![...this.#waiting.values()].includes("subscriptions/listen")) return UNASKED;
@@ -155,6 +201,19 @@ export class MessageGate {
     } catch {
       return UNASKED;
     }
+  }
+
+  /** Passes on a notice about a call of ours. */
+  #tell(text: string): void {
+    if (text.length > MAX_NOTICE_CHARS) return;
+    const params = paramsIn(text);
+    if (!isObject(params)) return;
+    const { progressToken, elicitationId, requestId } = params;
+    const isId = (value: unknown): value is RequestId =>
+      typeof value === "string" || typeof value === "number";
+    if (isId(progressToken)) this.listener.onProgress(progressToken);
+    else if (typeof elicitationId === "string") this.listener.onElicitationComplete(elicitationId);
+    else if (isId(requestId)) this.listener.onRequestCancelled(requestId);
   }
 
   /** The id of the waiting request that an answer is for. Some servers send numeric ids as text. */
@@ -167,7 +226,7 @@ export class MessageGate {
 
   #answer(id: RequestId, text: string, members: readonly Member[]): JsonRpcMessage | undefined {
     const method = this.#waiting.get(id) ?? "";
-    const standIn = STAND_INS[method];
+    const standIn = hasStandIn(method) ? STAND_INS[method] : undefined;
     const twice = members.find(({ name }, index) => members.findIndex((each) => each.name === name) < index);
     if (twice !== undefined) {
       return this.refuse(id, { kind: "refused", detail: `has the key ${JSON.stringify(twice.name)} twice` });
@@ -181,6 +240,9 @@ export class MessageGate {
         const value = parsePart(text, error);
         if (!isJsonRpcError(value)) return this.refuse(id, { kind: "malformed_error" });
         // The data of an error is needed only during version negotiation.
+        if (standIn !== undefined && value.code === URL_ELICITATION_REQUIRED) {
+          this.#kept.set(id, { fault: { kind: "needs_visit", data: value.data } });
+        }
         message.error = standIn === undefined ? value : { code: value.code, message: value.message };
       } else if (result !== undefined && standIn !== undefined) {
         const part = text.slice(result.start, result.end);
@@ -216,7 +278,19 @@ function parseId(text: string, span: Span): RequestId | undefined {
   return Number.isSafeInteger(id) ? id : undefined;
 }
 
-function isJsonRpcError(error: unknown): error is { code: number; message: string } {
+/** The parameters of an unrequested message; `undefined` when there are none, or when they exceed the bounds. */
+function paramsIn(text: string): unknown {
+  const params = membersIn(text, MAX_MEMBERS)?.find(({ name }) => name === "params");
+  if (params === undefined) return undefined;
+  try {
+    const limits = { maxBytes: MAX_REQUEST_CHARS, maxDepth: MAX_REQUEST_DEPTH };
+    return parseForeignJson(text.slice(params.start, params.end), limits);
+  } catch {
+    return undefined;
+  }
+}
+
+function isJsonRpcError(error: unknown): error is { code: number; message: string; data?: unknown } {
   if (typeof error !== "object" || error === null || Array.isArray(error)) return false;
   return (
     "code" in error && Number.isInteger(error.code) && "message" in error && typeof error.message === "string"

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { isObject } from "../../base/json/is-object.ts";
-import type { AnswerFault, MessageGate, RequestId } from "./message-gate.ts";
+import { type AnswerFault, hasStandIn, type MessageGate, type RequestId } from "./message-gate.ts";
 import type { JsonRpcMessage, MessageTransport, SendOptions } from "./message-transport.ts";
 
 /**
@@ -10,20 +10,38 @@ import type { JsonRpcMessage, MessageTransport, SendOptions } from "./message-tr
 
 const RAW = "ptc/raw";
 const FAULT = "ptc/fault";
-const RESULTS_OF_TOOLS: ReadonlySet<unknown> = new Set(["tools/list", "tools/call"]);
 
+/** The most requests of a server that are being answered at the same time. */
+const MAX_OPEN_REQUESTS = 16;
 /** While this many answers wait for a server to read them, its further requests are not answered. */
 const MAX_UNREAD_ANSWERS = 100;
 /** From this revision on, servers send no requests to clients (MCP 2026-07-28). */
 const FIRST_WITHOUT_REQUESTS = "2026-07-28";
 const METHOD_NOT_FOUND = -32601;
+const INTERNAL_ERROR = -32603;
+
+/** A request of a server, and what it is about. */
+export interface ServerRequest {
+  method: string;
+  /** Read when it is first asked for, within bounds. */
+  params(): unknown;
+  /** The progress token of the request of ours in whose response it came; `undefined` where a transport does not tell. */
+  cameWith: RequestId | undefined;
+  /** Aborts when the server no longer wants the answer, or the connection has ended. */
+  signal: AbortSignal;
+}
+
+/** The answer to a request of a server. */
+export type RequestOutcome =
+  | { result: Readonly<Record<string, unknown>> }
+  | { error: { code: number; message: string } };
 
 /** The result inside of a stand-in. */
 export function rawResultOf(standIn: unknown): unknown {
   return isObject(standIn) ? standIn[RAW] : undefined;
 }
 
-/** Why an answer to `tools/list` or `tools/call` was replaced by an error, read from the `data` of that error. */
+/** Why an answer was replaced by an error, read from the `data` of that error. */
 export function answerFaultOf(data: unknown): AnswerFault | undefined {
   return isObject(data) ? (data[FAULT] as AnswerFault | undefined) : undefined;
 }
@@ -35,10 +53,18 @@ export class RawResultTransport implements MessageTransport {
   onclose?: (() => void) | undefined;
   /** Called when the server announces a change of its tools; once for several notices at the same time. */
   onToolsChanged: () => void = () => {};
+  /** Answers a request of the server; `undefined` when ptc offers no such method. */
+  onRequest: (request: ServerRequest) => Promise<RequestOutcome> | undefined = () => undefined;
+  onProgress: (token: RequestId) => void = () => {};
+  onElicitationComplete: (id: string) => void = () => {};
 
   readonly #inner: MessageTransport;
   readonly #gate: MessageGate;
   readonly #sending = new AsyncLocalStorage<RequestId>();
+  /** The progress tokens of requests that wait for their answers, by id. */
+  readonly #tokens = new Map<RequestId, RequestId>();
+  /** The server's requests that are being answered. */
+  readonly #open = new Map<RequestId, AbortController>();
   #protocolVersion: string | undefined;
   #unreadAnswers = 0;
   #isChangeTold = false;
@@ -49,11 +75,17 @@ export class RawResultTransport implements MessageTransport {
     this.hasPerRequestStream = inner.hasPerRequestStream;
     gate.listener = {
       onToolsChanged: () => this.#tellChange(),
-      onRequest: (id, method) => this.#answer(id, method),
+      onRequest: (id, method, params) => this.#answer(id, method, params),
+      onRequestCancelled: (id) => this.#open.get(id)?.abort(),
+      onProgress: (token) => this.#guard(() => this.onProgress(token)),
+      onElicitationComplete: (id) => this.#guard(() => this.onElicitationComplete(id)),
     };
     inner.onmessage = (message) => this.#receive(message);
     inner.onerror = (error) => this.onerror?.(error);
-    inner.onclose = () => this.onclose?.();
+    inner.onclose = () => {
+      this.#withdraw();
+      this.onclose?.();
+    };
   }
 
   get sessionId(): string | undefined {
@@ -76,27 +108,40 @@ export class RawResultTransport implements MessageTransport {
 
   close(): Promise<void> {
     this.#gate.clear();
+    this.#withdraw();
     return this.#inner.close();
+  }
+
+  /** The server's requests are of no use any more. */
+  #withdraw(): void {
+    for (const open of this.#open.values()) open.abort();
   }
 
   async send(message: JsonRpcMessage, options?: SendOptions): Promise<void> {
     const { id, method } = message;
     if (method === "notifications/cancelled" && isObject(message.params)) {
-      this.#gate.forget(message.params.requestId as RequestId);
+      this.#forget(message.params.requestId as RequestId);
     }
     if (!isRequestId(id) || typeof method !== "string") return this.#inner.send(message, options);
     this.#gate.expect(id, method);
-    options?.requestSignal?.addEventListener("abort", () => this.#gate.forget(id), { once: true });
+    const token = progressTokenOf(message.params);
+    if (token !== undefined) this.#tokens.set(id, token);
+    options?.requestSignal?.addEventListener("abort", () => this.#forget(id), { once: true });
     const onRequestStreamEnd = () => {
       options?.onRequestStreamEnd?.();
-      if (RESULTS_OF_TOOLS.has(method)) this.fail(id, { kind: "stream_ended" });
+      if (hasStandIn(method)) this.fail(id, { kind: "stream_ended" });
     };
     try {
       await this.#sending.run(id, () => this.#inner.send(message, { ...options, onRequestStreamEnd }));
     } catch (error) {
-      this.#gate.forget(id);
+      this.#forget(id);
       throw error;
     }
+  }
+
+  #forget(id: RequestId): void {
+    this.#tokens.delete(id);
+    this.#gate.forget(id);
   }
 
   /** Answers a waiting request with an error of our own. */
@@ -115,6 +160,7 @@ export class RawResultTransport implements MessageTransport {
 
   #deliver(message: JsonRpcMessage): void {
     const kept = message.method === undefined ? this.#gate.take(message.id) : undefined;
+    if (message.method === undefined) this.#tokens.delete(message.id as RequestId);
     let whole = message;
     if (kept !== undefined && "result" in kept) {
       whole = { ...message, result: { ...(message.result as object), [RAW]: kept.result } };
@@ -142,22 +188,50 @@ export class RawResultTransport implements MessageTransport {
     });
   }
 
-  /** Answers pings, and everything else with "method not found": ptc offers servers nothing (MCP 2025-11-25, "Ping"). */
-  #answer(id: RequestId, method: string): void {
+  /** Answers pings (MCP 2025-11-25, "Ping"), what `onRequest` answers, and everything else with "method not found". */
+  #answer(id: RequestId, method: string, params: () => unknown): void {
     if (this.#unreadAnswers >= MAX_UNREAD_ANSWERS) return;
     if (this.#protocolVersion !== undefined && this.#protocolVersion >= FIRST_WITHOUT_REQUESTS) return;
-    const outcome =
-      method === "ping"
-        ? { result: {} }
-        : { error: { code: METHOD_NOT_FOUND, message: "ptc offers no such method" } };
+    const sending = this.sendingId;
+    const cameWith = sending === undefined ? undefined : this.#tokens.get(sending);
+    const closed = new AbortController();
+    const isFree = this.#open.size < MAX_OPEN_REQUESTS && !this.#open.has(id);
+    const answering =
+      method === "ping" || !isFree
+        ? undefined
+        : this.onRequest({ method, params, cameWith, signal: closed.signal });
+    if (answering === undefined) {
+      const error = { code: METHOD_NOT_FOUND, message: "ptc offers no such method" };
+      this.#reply(id, method === "ping" ? { result: {} } : { error });
+      return;
+    }
+    this.#open.set(id, closed);
+    const failed = { error: { code: INTERNAL_ERROR, message: "ptc could not answer" } };
+    void answering
+      .catch(() => failed)
+      .then((outcome) => {
+        this.#open.delete(id);
+        // The answer to a request that its sender has cancelled is not sent (MCP 2025-11-25, "Cancellation").
+        if (!closed.signal.aborted) this.#reply(id, outcome);
+      });
+  }
+
+  #reply(id: RequestId, outcome: RequestOutcome): void {
     this.#unreadAnswers++;
-    this.#inner
-      .send({ jsonrpc: "2.0", id, ...outcome })
+    // What goes wrong with this answer is no fault of the request of ours in whose response the server asked.
+    this.#sending
+      .exit(() => this.#inner.send({ jsonrpc: "2.0", id, ...outcome }))
       .catch((error: Error) => this.onerror?.(error))
       .finally(() => {
         this.#unreadAnswers--;
       });
   }
+}
+
+function progressTokenOf(params: unknown): RequestId | undefined {
+  const meta = isObject(params) ? params._meta : undefined;
+  const token = isObject(meta) ? meta.progressToken : undefined;
+  return isRequestId(token) ? token : undefined;
 }
 
 function isRequestId(id: unknown): id is RequestId {

@@ -150,6 +150,7 @@ export class UpstreamFaults {
         return this.build("protocol_error", "answered with an error that is no JSON-RPC error");
       case "stream_ended":
         return this.build("disconnected", "ended its response before it had answered");
+      case "needs_visit":
       case undefined:
         return this.build("remote_error", `rejected the request: ${reasonOf(cause)} (${rpcCode})`, cause);
     }

@@ -165,6 +165,14 @@ export interface ToggleSubscriberUpdatesInput { [k: string]: unknown }
  */
 export const toggleSubscriberUpdates = tool<ToggleSubscriberUpdatesInput, any>("mcp__everything__toggle-subscriber-updates");
 
+export interface TriggerElicitationRequestInput { [k: string]: unknown }
+
+/**
+ * Trigger a Request from the Server for User Elicitation
+ * @returns any: this tool declares no output schema
+ */
+export const triggerElicitationRequest = tool<TriggerElicitationRequestInput, any>("mcp__everything__trigger-elicitation-request");
+
 export interface TriggerLongRunningOperationInput {
   /**
    * Duration of the operation in seconds
@@ -183,3 +191,26 @@ export interface TriggerLongRunningOperationInput {
  * @returns any: this tool declares no output schema
  */
 export const triggerLongRunningOperation = tool<TriggerLongRunningOperationInput, any>("mcp__everything__trigger-long-running-operation");
+
+export interface TriggerUrlElicitationInput {
+  /**
+   * The URL the user should open
+   * @format uri
+   */
+  url: string;
+  /**
+   * Message shown to the user before opening the URL
+   * @default "Please open the link to complete this action."
+   */
+  message?: string;
+  /** Optional explicit elicitation ID. Defaults to a random UUID. */
+  elicitationId?: string;
+  /** Controls which elicitation mechanism is used. When false (default), sends an elicitation/create request (request path). When true, throws a UrlElicitationRequiredError (MCP error code -32042) so the client handles the URL elicitation via the error path rather than waiting for a response. To clear the error, satisfy the prerequisite and retry this call with the same arguments; the retry ignores errorPath and proceeds, so the client does not loop on the same error. */
+  errorPath?: boolean;
+}
+
+/**
+ * Trigger a URL elicitation so the client can direct the user to a browser flow. Supports two mechanisms: the request path (elicitation/create, default) which awaits the user's response, and the error path (UrlElicitationRequiredError, -32042) which signals the client to handle URL elicitation via the error response. Set errorPath=true to use the error path.
+ * @returns any: this tool declares no output schema
+ */
+export const triggerUrlElicitation = tool<TriggerUrlElicitationInput, any>("mcp__everything__trigger-url-elicitation");

@@ -2,12 +2,13 @@ import type { Clock } from "../../../base/clock.ts";
 import { messageOf } from "../../../base/error-message.ts";
 import { countNoun } from "../../../base/text/count-noun.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
-import type { ApprovalAnswer, ApprovalRequest } from "../../../broker/approvals.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import type { ToolPrinter } from "../../../codegen/language-printer.ts";
 import type { ProgramRunner } from "../../../host/program-runner.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
+import { parseApprovalAnswer } from "../questions/approval-question.ts";
+import { parseInquiryAnswer } from "../questions/inquiry-question.ts";
 import type { Question } from "../questions/questions.ts";
 import { errorReply, type ToolReply } from "../tools/reply.ts";
 import type { ExecuteProgramArguments } from "../tools/tool-arguments.ts";
@@ -25,10 +26,10 @@ export interface ProgramRequest {
   /** Whether the client can put a question to a person. */
   canAsk: boolean;
   /**
-   * Asks a person while the request waits. Rejects when the client cannot. Without it, a question is returned as the result
-   * of the request, and the client's next request brings the answer.
+   * Asks a person while the request waits, and resolves with what the client answered. Rejects when the client cannot. Without
+   * it, a question is returned as the result of the request, and the client's next request brings the answer.
    */
-  ask?: ((request: ApprovalRequest, signal: AbortSignal) => Promise<ApprovalAnswer>) | undefined;
+  ask?: ((question: Question, signal: AbortSignal) => Promise<unknown>) | undefined;
 }
 
 /** The answer to a request. */
@@ -108,13 +109,13 @@ export class Programs {
   }
 
   /** Gives a person's answer to the run that waits for it. A ticket can be used once. */
-  async resume(ticket: string, answer: ApprovalAnswer, request: ProgramRequest): Promise<ProgramAnswer> {
+  async resume(ticket: string, response: unknown, request: ProgramRequest): Promise<ProgramAnswer> {
     const suspended = this.#suspended.take(ticket);
     if (suspended === undefined) {
       return { kind: "reply", reply: errorReply("the program that asked is over; run it again") };
     }
     this.#runs.get(suspended.run)?.resume();
-    suspended.question.answer(answer);
+    giveAnswer(suspended.question, response);
     return this.#goOn(suspended.run, request);
   }
 
@@ -154,14 +155,14 @@ export class Programs {
       place?.pause();
       try {
         const noLonger = AbortSignal.any([request.signal, question.withdrawn]);
-        const answer = await request.ask(question.request, noLonger);
+        const response = await request.ask(question, noLonger);
         place?.resume();
-        question.answer(answer);
+        giveAnswer(question, response);
       } catch (error) {
         place?.resume();
         if (question.withdrawn.aborted) continue;
         run.cancel();
-        return this.#reply(await run.result(), [failedToAsk(question.request, error)]);
+        return this.#reply(await run.result(), [failedToAsk(question, error)]);
       }
     }
   }
@@ -189,9 +190,18 @@ export class Programs {
   }
 }
 
-function failedToAsk({ tool }: ApprovalRequest, error: unknown): string {
+function giveAnswer(question: Question, response: unknown): void {
+  if (question.kind === "approval") question.answer(parseApprovalAnswer(response));
+  else question.answer(parseInquiryAnswer(question.inquiry, response));
+}
+
+function failedToAsk(question: Question, error: unknown): string {
   const reason = oneLine(messageOf(error), MAX_PROBLEM_CHARS);
-  return `The program was cancelled because the client could not ask for an approval of ${oneLine(tool)}: ${reason}`;
+  const what =
+    question.kind === "approval"
+      ? `ask for an approval of ${oneLine(question.request.tool)}`
+      : `put a question of server '${oneLine(question.inquiry.server)}' to its user`;
+  return `The program was cancelled because the client could not ${what}: ${reason}`;
 }
 
 /**

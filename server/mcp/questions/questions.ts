@@ -4,14 +4,18 @@ import {
   type Approver,
   UNASKED,
 } from "../../../broker/approvals.ts";
+import { type Inquiry, type InquiryAnswer, NOT_ASKED } from "../../../broker/elicitation/inquiry.ts";
 
-/** A question that waits for a person's answer. */
-export interface Question {
-  request: ApprovalRequest;
+interface Asked<Answer> {
   /** Aborted when the answer is no longer needed, because the call or the program has ended. */
   withdrawn: AbortSignal;
-  answer(answer: ApprovalAnswer): void;
+  answer(answer: Answer): void;
 }
+
+/** A question that waits for a person's answer: ptc's own about a call, or one of a server. */
+export type Question =
+  | ({ kind: "approval"; request: ApprovalRequest } & Asked<ApprovalAnswer>)
+  | ({ kind: "inquiry"; inquiry: Inquiry } & Asked<InquiryAnswer>);
 
 /**
  * The questions of one run, one at a time. The run sees an ordinary approver. A request of the client that waits for the run
@@ -23,24 +27,17 @@ export class Questions implements Approver {
   #waiting: Question | undefined;
   #announce: () => void = () => {};
 
-  /** @param canAsk whether the client can ask a person. If not, questions are answered with `UNASKED`. */
+  /** @param canAsk whether the client can ask a person. If not, questions are answered with `UNASKED` and `NOT_ASKED`. */
   constructor(canAsk: () => boolean) {
     this.#canAsk = canAsk;
   }
 
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
-    const withdrawn = AbortSignal.any([signal, this.#closed.signal]);
-    if (!this.#canAsk() || withdrawn.aborted) return Promise.resolve(UNASKED);
-    return new Promise((resolve) => {
-      const answer = (given: ApprovalAnswer) => {
-        if (this.#waiting === question) this.#waiting = undefined;
-        resolve(given);
-      };
-      const question: Question = { request, withdrawn, answer };
-      withdrawn.addEventListener("abort", () => answer(UNASKED), { once: true });
-      this.#waiting = question;
-      this.#announce();
-    });
+    return this.#put(signal, UNASKED, (asked) => ({ kind: "approval", request, ...asked }));
+  }
+
+  inquire(inquiry: Inquiry, signal: AbortSignal): Promise<InquiryAnswer> {
+    return this.#put<InquiryAnswer>(signal, NOT_ASKED, (asked) => ({ kind: "inquiry", inquiry, ...asked }));
   }
 
   /** Resolves with the open question, as soon as there is one. */
@@ -57,5 +54,24 @@ export class Questions implements Approver {
   /** Withdraws the open question. Later questions are not asked. */
   close(): void {
     this.#closed.abort();
+  }
+
+  #put<Answer>(
+    signal: AbortSignal,
+    unasked: Answer,
+    build: (asked: Asked<Answer>) => Question,
+  ): Promise<Answer> {
+    const withdrawn = AbortSignal.any([signal, this.#closed.signal]);
+    if (!this.#canAsk() || withdrawn.aborted) return Promise.resolve(unasked);
+    return new Promise((resolve) => {
+      const answer = (given: Answer) => {
+        if (this.#waiting === question) this.#waiting = undefined;
+        resolve(given);
+      };
+      const question = build({ withdrawn, answer });
+      withdrawn.addEventListener("abort", () => answer(unasked), { once: true });
+      this.#waiting = question;
+      this.#announce();
+    });
   }
 }

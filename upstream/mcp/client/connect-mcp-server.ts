@@ -15,6 +15,8 @@ export interface ConnectOptions extends LinkOptions {
   /** The time for starting, negotiating and falling back together; then for each page of a listing. */
   connectTimeoutMs?: number;
   signal?: AbortSignal;
+  /** The folders that the server is told of (MCP, "Roots"); none by default. */
+  roots?: readonly string[] | undefined;
   /** Texts to mask in messages, in addition to the values of the server's env and headers. */
   secrets?: readonly string[];
 }
@@ -31,6 +33,7 @@ export async function connectMcpServer(
   options: ConnectOptions,
 ): Promise<UpstreamConnection> {
   const timeoutMs = options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS;
+  const roots = options.roots ?? [];
   const faults = new UpstreamFaults(target, options.secrets ?? []);
   const timeLimit = new AbortController();
   const timer = setTimeout(() => timeLimit.abort(), timeoutMs);
@@ -42,8 +45,8 @@ export async function connectMcpServer(
       tried = tried.add(route);
       const link = openLink(target, route, options, timeoutMs);
       try {
-        const client = await handshake(link, route, options.clientVersion, timeoutMs, signal);
-        return new McpConnection(client, link, faults, timeoutMs);
+        const client = await handshake(link, route, options, timeoutMs, signal);
+        return new McpConnection(client, link, faults, timeoutMs, roots);
       } catch (error) {
         await link.end().catch(() => {});
         if (options.signal?.aborted) throw faults.build("cancelled", "is not connected: no longer needed");
@@ -65,7 +68,7 @@ export async function connectMcpServer(
 async function handshake(
   { transport }: Link,
   route: Route,
-  version: string,
+  { clientVersion: version, roots = [] }: ConnectOptions,
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<Client> {
@@ -78,6 +81,8 @@ async function handshake(
         mode: "auto",
         probe: { timeoutMs: route === "stdio" ? timeoutMs / 2 : timeoutMs },
       },
+      // What is declared does not depend on whether anybody can be asked: some servers list other tools then.
+      capabilities: { elicitation: { form: {}, url: {} }, ...(roots.length === 0 ? {} : { roots: {} }) },
       inputRequired: { autoFulfill: false },
     },
   );

@@ -3,10 +3,11 @@ import { problemsOf, type ToolProblem } from "../../listing/listing-page.ts";
 import type { UpstreamCallOptions, UpstreamConnection } from "../../upstream.ts";
 import type { UpstreamError } from "../../upstream-error.ts";
 import { buildParameterHeaders } from "../http/parameter-headers.ts";
-import { rawResultOf } from "../raw-results.ts";
 import { listAllPages, ToolListingError } from "../tool-listing.ts";
 import type { UpstreamFaults } from "../upstream-faults.ts";
+import { CallSender } from "./call-sender.ts";
 import { factsOf } from "./fault-facts.ts";
+import { RawResult } from "./raw-result.ts";
 import type { Link } from "./server-link.ts";
 
 /** The time for a whole listing. Calls that wait for a listing have time limits of their own. */
@@ -14,11 +15,6 @@ const LIST_TIMEOUT_MS = 300_000;
 /** The most characters of a server's name and version, which are written to files. */
 const MAX_IMPLEMENTATION_CHARS = 256;
 const METHOD_NOT_FOUND = -32601;
-
-/** A schema that accepts any result and returns what the server sent. */
-const RawResult = {
-  "~standard": { version: 1, vendor: "ptc", validate: (value: unknown) => ({ value: rawResultOf(value) }) },
-} as const;
 
 /** A connected server, with which the MCP client has negotiated a protocol version. */
 export class McpConnection implements UpstreamConnection {
@@ -30,11 +26,21 @@ export class McpConnection implements UpstreamConnection {
   readonly #pageTimeoutMs: number;
   #toolsChanged: (() => void)[] = [];
   #lost: ((reason: UpstreamError) => void)[] = [];
+  readonly #calls: CallSender;
   #reason: UpstreamError | undefined;
   #closing: Promise<void> | undefined;
 
-  /** @param pageTimeoutMs the time for one page of a listing. */
-  constructor(client: Client, link: Link, faults: UpstreamFaults, pageTimeoutMs: number) {
+  /**
+   * @param pageTimeoutMs the time for one page of a listing.
+   * @param roots the folders that the server is told of.
+   */
+  constructor(
+    client: Client,
+    link: Link,
+    faults: UpstreamFaults,
+    pageTimeoutMs: number,
+    roots: readonly string[],
+  ) {
     this.#client = client;
     this.#link = link;
     this.#faults = faults;
@@ -48,6 +54,9 @@ export class McpConnection implements UpstreamConnection {
     link.transport.onToolsChanged = () => {
       for (const listener of this.#toolsChanged) listener();
     };
+    this.#calls = new CallSender(client, link.transport, faults, roots, (error, timeoutMs, signal, spentMs) =>
+      this.#fault(error, timeoutMs, signal, spentMs),
+    );
     client.onclose = () => this.#lose(faults.ofLoss(link.diagnosis));
     if (client.transport === undefined) this.#lose(faults.ofLoss(link.diagnosis));
     // Errors that belong to no request are dropped, such as a late answer to a cancelled request.
@@ -85,32 +94,9 @@ export class McpConnection implements UpstreamConnection {
   }
 
   async callTool(tool: string, args: unknown, options: UpstreamCallOptions): Promise<unknown> {
-    const { timeoutMs, spentMs = 0, signal, definition } = options;
-    const leftMs = timeoutMs - spentMs;
-    if (leftMs <= 0) {
-      const text = `was not sent the call: starting it and listing its tools took all of its ${timeoutMs / 1_000} s`;
-      throw this.#faults.build("connect_timeout", `${text}; a later call may find it ready`);
-    }
-    let result: unknown;
-    try {
-      result = await this.#client.request(
-        { method: "tools/call", params: { name: tool, ...(args === undefined ? {} : { arguments: args }) } },
-        RawResult,
-        { timeout: Math.ceil(leftMs), signal, headers: buildParameterHeaders(definition, args) },
-      );
-    } catch (error) {
-      throw this.#fault(error, timeoutMs, signal, spentMs);
-    }
-    if (typeof result !== "object" || result === null || Array.isArray(result)) {
-      throw this.#faults.build("protocol_error", "answered a call with something that is no tool result");
-    }
-    if ("resultType" in result && result.resultType !== "complete") {
-      throw this.#faults.build(
-        "protocol_error",
-        "wants more input in the middle of a call, which ptc cannot give",
-      );
-    }
-    return result;
+    const { definition } = options;
+    const params = { name: tool, ...(args === undefined ? {} : { arguments: args }) };
+    return this.#calls.call("tools/call", params, options, buildParameterHeaders(definition, args));
   }
 
   onToolsChanged(listener: () => void): void {

@@ -1,0 +1,70 @@
+/** A value of a form's field. */
+export type FormValue = string | number | boolean | readonly string[];
+
+export interface FormOption {
+  readonly value: string;
+  /** What a person reads instead of the value. */
+  readonly title: string;
+}
+
+/** A field of a form (MCP 2025-11-25 and 2026-07-28, "Requested Schema"). */
+export type FormField = {
+  readonly name: string;
+  readonly title: string | undefined;
+  readonly description: string | undefined;
+  readonly isRequired: boolean;
+} & (
+  | {
+      readonly kind: "text";
+      readonly minLength: number | undefined;
+      readonly maxLength: number | undefined;
+      readonly format: "email" | "uri" | "date" | "date-time" | undefined;
+      readonly byDefault: string | undefined;
+    }
+  | {
+      readonly kind: "number";
+      readonly isInteger: boolean;
+      readonly minimum: number | undefined;
+      readonly maximum: number | undefined;
+      readonly byDefault: number | undefined;
+    }
+  | { readonly kind: "boolean"; readonly byDefault: boolean | undefined }
+  | {
+      readonly kind: "choice";
+      readonly options: readonly FormOption[];
+      readonly byDefault: string | undefined;
+    }
+  | {
+      readonly kind: "choices";
+      readonly options: readonly FormOption[];
+      readonly minItems: number | undefined;
+      readonly maxItems: number | undefined;
+      readonly byDefault: readonly string[] | undefined;
+    }
+);
+
+/** What a server asks: to fill in a form, or to visit an address. All texts are the server's: visible, bounded, without secrets. */
+export type Elicitation =
+  | { readonly mode: "form"; readonly message: string; readonly fields: readonly FormField[] }
+  | { readonly mode: "url"; readonly message: string; readonly url: string; readonly host: string };
+
+/** What a server asks in the middle of a call. */
+export type AskedElicitation = Elicitation & {
+  /** The configured name of the server. */
+  readonly server: string;
+  /** The tool in whose call the server asks; `undefined` where it does not say. */
+  readonly tool: string | undefined;
+};
+
+/** A question of a server to the person for whom a program runs. */
+export type Inquiry = AskedElicitation & { readonly runId: string };
+
+/** What the person said. */
+export type InquiryAnswer =
+  | { readonly action: "accept"; readonly values: Readonly<Record<string, FormValue>> }
+  | { readonly action: "decline" | "cancel" }
+  /** Nobody can be asked, or what was answered is no answer; `why` follows "and". */
+  | { readonly action: "unasked"; readonly why?: string };
+
+/** The answer when nobody can be asked. */
+export const NOT_ASKED: InquiryAnswer = { action: "unasked" };

@@ -1,0 +1,133 @@
+import { describe, expect, it } from "vitest";
+import { readFormValues } from "../../../broker/elicitation/form-values.ts";
+import { parseElicitation } from "../../../broker/elicitation/parse-elicitation.ts";
+
+const redact = (text: string) => text.replaceAll("s3cret", "[redacted]");
+const form = (properties: object, required: string[] = []) => ({
+  message: "m",
+  requestedSchema: { type: "object", properties, required },
+});
+const fieldsOf = (params: unknown) => {
+  const parsed = parseElicitation(params, redact);
+  if (!parsed.ok || parsed.elicitation.mode !== "form") throw new Error("it is no form");
+  return parsed.elicitation.fields;
+};
+const problemOf = (params: unknown) => {
+  const parsed = parseElicitation(params, redact);
+  return parsed.ok ? undefined : parsed.problem;
+};
+
+describe("what a server asks", () => {
+  it("is read with every kind of field that the protocol knows", () => {
+    const fields = fieldsOf(
+      form(
+        {
+          text: { type: "string", title: "T", description: "D", minLength: 1, maxLength: 5, format: "email" },
+          number: { type: "number", minimum: 0, maximum: 9, default: 1 },
+          whole: { type: "integer" },
+          yes: { type: "boolean", default: true },
+          one: { type: "string", enum: ["a", "b"], enumNames: ["A"], default: "b" },
+          titled: { type: "string", oneOf: [{ const: "x", title: "X" }] },
+          some: {
+            type: "array",
+            minItems: 1,
+            items: { anyOf: [{ const: "p", title: "P" }] },
+            default: ["p", "q"],
+          },
+        },
+        ["text"],
+      ),
+    );
+    expect(fields.map(({ kind, isRequired, byDefault }) => [kind, isRequired, byDefault])).toEqual([
+      ["text", true, undefined],
+      ["number", false, 1],
+      ["number", false, undefined],
+      ["boolean", false, true],
+      ["choice", false, "b"],
+      ["choice", false, undefined],
+      ["choices", false, ["p"]],
+    ]);
+    expect(fields[4]).toMatchObject({
+      options: [
+        { value: "a", title: "A" },
+        { value: "b", title: "b" },
+      ],
+    });
+  });
+
+  it("has its texts made visible, cut, and without secrets", () => {
+    const parsed = parseElicitation(
+      {
+        message: `a\u001b[2Jb s3cret ${"x".repeat(5_000)}`,
+        requestedSchema: { type: "object", properties: {} },
+      },
+      redact,
+    );
+    if (!parsed.ok) throw new Error(parsed.problem);
+    expect(parsed.elicitation.message).toMatch(/^a\\u\{1b\}\[2Jb \[redacted\] x+ \.\.\.$/);
+    expect(parsed.elicitation.message.length).toBeLessThanOrEqual(2_000);
+  });
+
+  it("names the host of an address, and no other than one of the web", () => {
+    const url = (address: string) => parseElicitation({ mode: "url", message: "", url: address }, redact);
+    expect(url("https://user@evil.example:8443/?a=https://bank.example")).toMatchObject({
+      elicitation: { host: "evil.example:8443" },
+    });
+    for (const address of ["javascript:alert(1)", "file:///etc/passwd", "nothing", "https://a/?k=s3cret"]) {
+      expect(url(address)).toMatchObject({ ok: false });
+    }
+  });
+
+  it.each([
+    [undefined, "it says nothing that can be read"],
+    [{ requestedSchema: {} }, "it has no message"],
+    [{ message: "m", mode: "voice" }, "it is neither a form nor an address"],
+    [{ message: "m" }, "its form has no fields that can be read"],
+    [
+      form({ a: { type: "object" } }),
+      "a field of its form is neither a text, a number, a choice nor a yes or no",
+    ],
+    [
+      form({ a: { type: "array", items: { type: "string" } } }),
+      "a list in its form has nothing to choose from",
+    ],
+    [form({ a: { type: "string", enum: ["s3cret"] } }), "a value to choose holds a secret"],
+    [
+      form(Object.fromEntries(Array.from({ length: 33 }, (_, i) => [`f${i}`, { type: "boolean" }]))),
+      "its form has more than 32 fields",
+    ],
+  ])("cannot be put to a person when it is %j", (params, why) => {
+    expect(problemOf(params)).toBe(`asked something that cannot be put to a person: ${why}`);
+  });
+});
+
+describe("the values of a form", () => {
+  const fields = fieldsOf(
+    form(
+      {
+        name: { type: "string", minLength: 2 },
+        at: { type: "string", format: "date" },
+        age: { type: "integer", maximum: 9 },
+        some: { type: "array", maxItems: 1, items: { type: "string", enum: ["p", "q"] } },
+      },
+      ["name"],
+    ),
+  );
+  it.each([
+    [{}, "'name' is missing"],
+    [{ name: "a" }, "'name' must be at least 2 characters long"],
+    [{ name: 5 }, "'name' must be a text"],
+    [{ name: "ann", at: "May" }, "'at' must be a date such as 2026-05-31"],
+    [{ name: "ann", age: 1.5 }, "'age' must be a whole number"],
+    [{ name: "ann", age: 10 }, "'age' must be at most 9"],
+    [{ name: "ann", some: ["p", "q"] }, "'some' must be at most 1 of them"],
+    [{ name: "ann", some: ["z"] }, "'some' must be some of those to choose from"],
+  ])("are refused when they are %j", (content, problem) => {
+    expect(readFormValues(fields, content)).toEqual({ ok: false, problem });
+  });
+
+  it("are those of the fields and no others", () => {
+    const content = { name: "ann", at: "", age: 9, more: 1 };
+    expect(readFormValues(fields, content)).toEqual({ ok: true, values: { name: "ann", age: 9 } });
+  });
+});

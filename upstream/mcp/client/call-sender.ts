@@ -1,0 +1,244 @@
+import { basename } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+import type { Client } from "@modelcontextprotocol/client";
+import { isObject } from "../../../base/json/is-object.ts";
+import type { UpstreamCallOptions } from "../../upstream.ts";
+import { UpstreamError } from "../../upstream-error.ts";
+import type { RawResultTransport, RequestOutcome, ServerRequest } from "../raw-results.ts";
+import type { UpstreamFaults } from "../upstream-faults.ts";
+import { TOTAL_TIMES } from "./call-time.ts";
+import { factsOf } from "./fault-facts.ts";
+import { MAX_ROUNDS, parseNeededVisits, parseWantedInput } from "./input-requests.ts";
+import { OpenCall } from "./open-call.ts";
+import { RawResult } from "./raw-result.ts";
+
+/** JSON-RPC 2.0, section 5.1 */
+const INVALID_PARAMS = -32602;
+const INTERNAL_ERROR = -32603;
+
+/** The MCP client's own time limit of a request, which `OpenCall` takes the place of. */
+const NO_LIMIT_MS = 2 ** 31 - 1;
+/** The pause before a call is sent again that a server has put off without a question. */
+const PUT_OFF_MS = 250;
+
+type Params = Readonly<Record<string, unknown>>;
+
+type BuildFault = (
+  error: unknown,
+  timeoutMs: number,
+  signal: AbortSignal,
+  spentMs: number | undefined,
+) => UpstreamError;
+
+/**
+ * Sends calls to one server and sees each through to its result: what the server asks in the middle of one is put to whoever
+ * made it. An older server asks in a request of its own (MCP 2025-11-25), a newer one in a result, upon which the call is sent
+ * again with the answers (MCP 2026-07-28, "Multi Round-Trip Requests").
+ */
+export class CallSender {
+  readonly #client: Client;
+  readonly #faults: UpstreamFaults;
+  readonly #roots: readonly string[];
+  readonly #faultOf: BuildFault;
+  /** The calls that are not answered, by progress token; the newest last. */
+  readonly #open = new Map<number, OpenCall>();
+  #tokens = 0;
+
+  constructor(
+    client: Client,
+    transport: RawResultTransport,
+    faults: UpstreamFaults,
+    roots: readonly string[],
+    faultOf: BuildFault,
+  ) {
+    this.#client = client;
+    this.#faults = faults;
+    this.#roots = roots;
+    this.#faultOf = faultOf;
+    transport.onRequest = (request) => this.#onRequest(request);
+    transport.onProgress = (token) => this.#open.get(Number(token))?.time.progress();
+    transport.onElicitationComplete = (id) => {
+      for (const call of this.#open.values()) call.complete(id);
+    };
+  }
+
+  /** Sends a call and resolves with its result, which is checked only to be an object. @throws UpstreamError */
+  async call(
+    method: string,
+    params: Params,
+    options: UpstreamCallOptions,
+    headers: Record<string, string> = {},
+  ): Promise<Record<string, unknown>> {
+    const { timeoutMs, spentMs = 0, signal } = options;
+    if (timeoutMs - spentMs <= 0) {
+      const text = `was not sent the call: starting it and listing its tools took all of its ${timeoutMs / 1_000} s`;
+      throw this.#faults.build("connect_timeout", `${text}; a later call may find it ready`);
+    }
+    const token = ++this.#tokens;
+    const call = new OpenCall(options);
+    this.#open.set(token, call);
+    try {
+      return await this.#seeThrough(method, params, { call, token, headers });
+    } catch (error) {
+      if (call.failure !== undefined) throw call.failure;
+      if (error instanceof UpstreamError) throw error;
+      if (call.isLate && !signal.aborted) throw this.#late(call, options);
+      throw this.#faultOf(error, timeoutMs, signal, spentMs);
+    } finally {
+      this.#open.delete(token);
+      call.end();
+    }
+  }
+
+  async #seeThrough(
+    method: string,
+    params: Params,
+    sent: { call: OpenCall; token: number; headers: Record<string, string> },
+  ): Promise<Record<string, unknown>> {
+    let answers: Params = {};
+    for (let round = 0; ; round++) {
+      const result = await this.#send(method, { ...params, ...answers }, sent);
+      if (!isObject(result)) {
+        throw this.#faults.build("protocol_error", "answered a call with something that is no tool result");
+      }
+      const { resultType = "complete" } = result;
+      if (resultType === "complete") return result;
+      if (resultType !== "input_required")
+        throw this.#faults.build("protocol_error", "answered a call with a result of an unknown kind");
+      if (round >= MAX_ROUNDS)
+        throw this.#faults.build(
+          "protocol_error",
+          `asked for input more than ${MAX_ROUNDS} times in one call`,
+        );
+      answers = await this.#answersTo(result, sent.call);
+    }
+  }
+
+  async #send(
+    method: string,
+    params: Params,
+    { call, token, headers }: { call: OpenCall; token: number; headers: Record<string, string> },
+  ): Promise<unknown> {
+    for (let visits = 0; ; visits++) {
+      try {
+        return await this.#client.request(
+          { method, params: { ...params, _meta: { progressToken: token } } },
+          RawResult,
+          { timeout: NO_LIMIT_MS, signal: call.signal, headers },
+        );
+      } catch (error) {
+        const { replaced } = factsOf(error);
+        const needed = replaced?.kind === "needs_visit" ? parseNeededVisits(replaced.data) : undefined;
+        if (needed === undefined || visits >= MAX_ROUNDS) throw error;
+        // The server has said that it did not begin with the call.
+        for (const { elicitationId, params: visit } of needed) await this.#visit(elicitationId, visit, call);
+      }
+    }
+  }
+
+  /** Sends a person to an address, and waits until the server says that what is to be done there is done. */
+  async #visit(elicitationId: string, params: unknown, call: OpenCall): Promise<void> {
+    const answer = await this.#ask(params, call);
+    if (answer.action !== "accept") {
+      const said = answer.action === "decline" ? "refused" : "did not answer";
+      throw this.#faults.build("input_refused", `needs a visit to an address first, which the user ${said}`);
+    }
+    await call.completion(elicitationId);
+  }
+
+  /** The answers to all that an `input_required` result asks for, as parameters of the next round. */
+  async #answersTo(result: Record<string, unknown>, call: OpenCall): Promise<Params> {
+    const wanted = parseWantedInput(result);
+    if (wanted === undefined)
+      throw this.#faults.build("protocol_error", "asked for input in a form that is none of the protocol's");
+    const { requests, requestState } = wanted;
+    if (requests.length === 0) await delay(PUT_OFF_MS, undefined, { signal: call.signal });
+    const responses: [string, Params][] = [];
+    for (const { key, method, params } of requests) {
+      if (method === "elicitation/create") responses.push([key, await this.#ask(params, call)]);
+      else if (method === "roots/list" && this.#roots.length > 0) responses.push([key, this.#listRoots()]);
+      else throw this.#faults.build("input_refused", `asked for ${nameOf(method)}, which ptc does not offer`);
+    }
+    return {
+      ...(responses.length === 0 ? {} : { inputResponses: Object.fromEntries(responses) }),
+      ...(requestState === undefined ? {} : { requestState }),
+    };
+  }
+
+  async #ask(params: unknown, call: OpenCall): Promise<Params> {
+    const answer = await call.ask(params, true);
+    switch (answer.kind) {
+      case "answered":
+        return answer.result;
+      case "invalid":
+        throw this.#faults.build("protocol_error", answer.reason);
+      case "unasked":
+        throw this.#faults.build("input_refused", answer.reason);
+    }
+  }
+
+  /** Answers a request of the server; `undefined` for one that ptc does not offer. */
+  #onRequest(request: ServerRequest): Promise<RequestOutcome> | undefined {
+    if (request.method === "roots/list" && this.#roots.length > 0)
+      return Promise.resolve({ result: this.#listRoots() });
+    if (request.method === "elicitation/create") return this.#onElicitation(request);
+    return undefined;
+  }
+
+  async #onElicitation({ params, cameWith, signal }: ServerRequest): Promise<RequestOutcome> {
+    const known = cameWith === undefined ? undefined : this.#open.get(Number(cameWith));
+    const call = known ?? [...this.#open.values()].at(-1);
+    if (call === undefined) return refused(INTERNAL_ERROR, "nobody waits for a call of this server");
+    const isCertain = known !== undefined || this.#open.size === 1;
+    let answer: Awaited<ReturnType<OpenCall["ask"]>>;
+    try {
+      answer = await call.ask(params(), isCertain, signal);
+    } catch {
+      return refused(INTERNAL_ERROR, "the call that this was asked for is over");
+    }
+    switch (answer.kind) {
+      case "answered":
+        return { result: answer.result };
+      case "invalid":
+        return refused(INVALID_PARAMS, answer.reason);
+      case "unasked":
+        call.fail(this.#faults.build("input_refused", answer.reason));
+        return refused(INTERNAL_ERROR, answer.reason);
+    }
+  }
+
+  /** MCP 2025-11-25, "Roots". */
+  #listRoots(): Params {
+    return { roots: this.#roots.map((path) => ({ uri: pathToFileURL(path).href, name: basename(path) })) };
+  }
+
+  #late(call: OpenCall, { timeoutMs, spentMs }: UpstreamCallOptions): UpstreamError {
+    if (!call.time.hasProgress)
+      return this.#faults.ofRequest(
+        { kind: "timeout", cause: undefined },
+        timeoutMs,
+        undefined,
+        undefined,
+        spentMs,
+      );
+    const text = `did not answer within ${timeoutMs / 1_000} s of its last progress, or ${(timeoutMs * TOTAL_TIMES) / 1_000} s in all; it may still be at work`;
+    return this.#faults.build("call_timeout", text);
+  }
+}
+
+function refused(code: number, message: string): RequestOutcome {
+  return { error: { code, message } };
+}
+
+/** How a message calls what a server asked for. */
+function nameOf(method: string): string {
+  switch (method) {
+    case "sampling/createMessage":
+      return "an answer of a model (sampling)";
+    case "roots/list":
+      return "its roots, which the configuration does not give it";
+    default:
+      return "something";
+  }
+}

@@ -1,0 +1,92 @@
+import { orAborted } from "../../../base/or-aborted.ts";
+import type { QuestionAnswer, UpstreamCallOptions } from "../../upstream.ts";
+import type { UpstreamError } from "../../upstream-error.ts";
+import { CallTime } from "./call-time.ts";
+
+/** Nobody is there for the questions of this call. */
+const NOBODY: QuestionAnswer = {
+  kind: "unasked",
+  reason: "asks for something that a person has to answer, and nobody can be asked here",
+};
+
+/** A call that was sent and is not answered: its time, the questions of its server, and why it was called off. */
+export class OpenCall {
+  readonly time: CallTime;
+  readonly #ask: UpstreamCallOptions["ask"];
+  readonly #caller: AbortSignal;
+  readonly #stop = new AbortController();
+  readonly #onAbort = () => this.#stop.abort();
+  readonly #awaited = new Map<string, () => void>();
+  /** What was done elsewhere before anybody waited for it. */
+  readonly #completed = new Set<string>();
+  #isLate = false;
+  #failure: UpstreamError | undefined;
+
+  constructor({ timeoutMs, spentMs = 0, signal, ask }: UpstreamCallOptions) {
+    this.#ask = ask;
+    this.#caller = signal;
+    if (signal.aborted) this.#stop.abort();
+    signal.addEventListener("abort", this.#onAbort);
+    this.time = new CallTime(timeoutMs, timeoutMs - spentMs, () => {
+      this.#isLate = true;
+      this.#stop.abort();
+    });
+  }
+
+  /** Aborts when the call is over or called off. */
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  /** Whether the call was called off because its time was up. */
+  get isLate(): boolean {
+    return this.#isLate;
+  }
+
+  /** Why the call was called off, if it was for a reason of ours. */
+  get failure(): UpstreamError | undefined {
+    return this.#failure;
+  }
+
+  /** Calls the call off. */
+  fail(failure: UpstreamError): void {
+    this.#failure ??= failure;
+    this.#stop.abort();
+  }
+
+  /** Puts a question to a person, while the time of the call stands still. */
+  async ask(params: unknown, isCertain: boolean, signal?: AbortSignal): Promise<QuestionAnswer> {
+    if (this.#ask === undefined) return NOBODY;
+    const withdrawn = signal === undefined ? this.#stop.signal : AbortSignal.any([signal, this.#stop.signal]);
+    this.time.pause();
+    try {
+      return await orAborted(
+        this.#ask({ params, isCertain }, withdrawn),
+        withdrawn,
+        () => new Error("the question was withdrawn"),
+      );
+    } finally {
+      this.time.resume();
+    }
+  }
+
+  /** What a person was sent to do elsewhere is done. */
+  complete(elicitationId: string): void {
+    this.#completed.add(elicitationId);
+    this.#awaited.get(elicitationId)?.();
+  }
+
+  /** Waits until what a person was sent to do elsewhere is done. Rejects when the call is over before that. */
+  async completion(elicitationId: string): Promise<void> {
+    if (this.#completed.has(elicitationId)) return;
+    const done = new Promise<void>((resolve) => this.#awaited.set(elicitationId, resolve));
+    await orAborted(done, this.#stop.signal, () => new Error("the call is over"));
+  }
+
+  /** The call is over: its questions are withdrawn. */
+  end(): void {
+    this.time.end();
+    this.#caller.removeEventListener("abort", this.#onAbort);
+    this.#stop.abort();
+  }
+}
