@@ -14,7 +14,7 @@ import { type Surroundings, write } from "./surroundings.ts";
 const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
   init: async () => (await import("./commands/init.ts")).initCommand,
   generate: async () => (await import("./commands/generate.ts")).generateCommand,
-  run: async () => (await import("./commands/run.ts")).runCommand,
+  run: async () => (await import("./commands/run-command.ts")).runCommand,
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
   list: async () => (await import("./commands/list.ts")).listCommand,
   search: async () => (await import("./commands/search.ts")).searchCommand,

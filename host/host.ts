@@ -12,6 +12,7 @@ import type { PoolOptions } from "../upstream/pool/upstream-pool.ts";
 import type { SecretKeyring } from "../upstream/secret-sources/secret-source.ts";
 import type { Composition } from "./composition/composition.ts";
 import type { Execution, ExecutionOptions } from "./composition/execution.ts";
+import type { BegunSandbox } from "./composition/sandboxes.ts";
 import type { ReconfigurablePool } from "./composition/upstreams.ts";
 import type { Configuration } from "./configuration/configuration.ts";
 import { buildAuthorizer } from "./configured-policy.ts";
@@ -50,6 +51,8 @@ export interface HostOptions extends PoolOptions {
   engine?: OpenEngine | undefined;
   /** How many sandboxes are kept started; defaults to none. */
   warm?: number;
+  /** A sandbox that is being started for the first program, and this process's folder, which the host removes. */
+  begun?: BegunSandbox;
   /** Is told what servers list to one principal while programs run. */
   listings?: FollowedListings;
   /** Is called once, when the servers are there for programs. */
@@ -143,14 +146,16 @@ export class Host {
     const pool = await this.#pool?.catch(() => undefined);
     const { kept, ended } = execution?.end() ?? {};
     const late = patienceMs === undefined ? [] : [delay(patienceMs, undefined, { ref: false })];
-    await Promise.race([Promise.all([pool?.pool.close(), ended]), ...late]);
+    const untaken = this.#options.begun?.starter.close();
+    await Promise.race([Promise.all([pool?.pool.close(), ended, untaken]), ...late]);
     await kept;
-    this.#own?.state.groups.kill();
-    this.#own?.state.remove();
+    const own = this.#own ?? this.#options.begun?.own;
+    own?.state.groups.kill();
+    own?.state.remove();
   }
 
   #openProcess(): OwnProcess {
-    this.#own ??= openState(this.#options.env);
+    this.#own ??= this.#options.begun?.own ?? openState(this.#options.env);
     return this.#own;
   }
 

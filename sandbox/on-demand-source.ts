@@ -17,6 +17,8 @@ export interface OnDemandOptions {
   limits: SandboxLimits;
   /** The walls that are known to be broken; without it, none is. */
   walls?: KnownWalls;
+  /** Is called whenever the engine has been asked to start a sandbox. */
+  onRequested?: () => void;
 }
 
 /** Starts a new sandbox for each request. */
@@ -29,11 +31,13 @@ export class OnDemandSource implements SandboxStarter {
 
   /** When it rejects, also after being cancelled, the sandbox has been removed. */
   async acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox> {
-    const { engine, owner, runtime, limits, walls } = this.#options;
+    const { engine, owner, runtime, limits, walls, onRequested } = this.#options;
     refuseCancelled(signal);
+    const prepared = engine.prepare?.(runtime);
     const image = await orCancelled(this.findImage(), signal);
     if (walls !== undefined) await orCancelled(walls.refuseBroken({ engine, runtime, image }), signal);
-    const started = await engine.start({ image, runtime, limits, owner }, output);
+    await prepared;
+    const started = await engine.start({ image, runtime, limits, owner, onRequested }, output);
     try {
       return new RunningSandbox(started, image, await orCancelled(connected(started), signal));
     } catch (error) {

@@ -18,6 +18,8 @@ export interface SandboxRequest {
   limits: SandboxLimits;
   /** The process that the sandbox belongs to. The engine stores it with the sandbox. */
   owner: string;
+  /** Is called when the engine has been asked to start the sandbox, and nothing but its answer is waited for. */
+  onRequested?: (() => void) | undefined;
 }
 
 /** How the programs in sandboxes reach ptc: by a Unix socket that is mounted, or over the container's attached stdin and stdout. */
@@ -88,6 +90,8 @@ export interface SandboxEngine {
   describe(): Promise<EngineDescription>;
   /** Digest of an image; `undefined` when there is none of that name. @throws SandboxError `engine_unreachable` */
   findImage(reference: string): Promise<{ digest: string } | undefined>;
+  /** Asks the engine what `start` needs to know of a runtime, while something else is waited for. Never rejects. */
+  prepare?(runtime: string): Promise<void>;
   /**
    * @param output receives what the sandbox writes, from its first byte.
    * @throws SandboxError `start_failed`, `runtime_missing`, `engine_unreachable`; the sandbox is then removed.

@@ -18,6 +18,11 @@ const REPLACEMENTS: readonly Replacement[] = [
     text: "module.exports = () => { throw new Error('ptc uses no BuildKit sessions'); };",
   },
   {
+    filter: /^\.\/buildkit$/,
+    importer: /node_modules\/dockerode\/lib\//,
+    text: "exports.followProgress = () => { throw new Error('ptc builds with the classic builder'); };",
+  },
+  {
     filter: /^\.\/ssh$/,
     importer: /node_modules\/docker-modem\/lib\//,
     text: "module.exports = () => { throw new Error('ptc starts the ssh command itself'); };",

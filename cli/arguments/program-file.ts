@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.ts";
 import type { Program } from "../../execution/program.ts";
-import { languageOfFile, PROGRAM_SUFFIXES, UNNAMED_PROGRAM } from "../../host/languages.ts";
+import { languageOfFile, PROGRAM_SUFFIXES, UNNAMED_PROGRAM } from "../../host/program-files.ts";
 import { MAX_CODE_BYTES, MAX_NESTING_DEPTH, MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
 import { UsageError } from "../exit-code.ts";
 import type { Surroundings } from "../surroundings.ts";

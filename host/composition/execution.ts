@@ -25,7 +25,7 @@ import { reportRun } from "../runs/report-run.ts";
 import type { RunFeed } from "../runs/run-feed.ts";
 import type { ProgramTools } from "../tools/program-tools.ts";
 import { composeRecords } from "./records.ts";
-import { composeSandboxes } from "./sandboxes.ts";
+import { type BegunSandbox, composeSandboxes } from "./sandboxes.ts";
 import { composeServers, liveServers } from "./upstreams.ts";
 
 export interface ExecutionOptions extends ProgramOptions, Pick<RunOptions, "onConsole"> {}
@@ -45,6 +45,8 @@ export interface CompositionOptions {
   runs: RunFeed;
   /** How many sandboxes are kept started; defaults to none. */
   warm?: number | undefined;
+  /** A sandbox that is being started for the first program. */
+  begun?: BegunSandbox | undefined;
   listings?: FollowedListings | undefined;
   onWarning: (message: string) => void;
 }

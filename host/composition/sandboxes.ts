@@ -1,9 +1,11 @@
+import { setImmediate } from "node:timers/promises";
 import { outsideBoundaries } from "../../base/fault-boundary.ts";
 import { sweepSandboxes } from "../../sandbox/leftovers.ts";
 import { type OnDemandOptions, OnDemandSource } from "../../sandbox/on-demand-source.ts";
 import { ReplaceablePool } from "../../sandbox/pool/replaceable-pool.ts";
 import { WarmPool } from "../../sandbox/pool/warm-pool.ts";
 import type { SandboxStarter } from "../../sandbox/sandbox.ts";
+import { SandboxAhead } from "../../sandbox/sandbox-ahead.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { openKnownWalls } from "../doctor/open-known-walls.ts";
@@ -33,11 +35,45 @@ export function sandboxOptions(
   };
 }
 
+/** A sandbox that is being started before everything is loaded that a program needs. */
+export interface BegunSandbox {
+  own: OwnProcess;
+  options: OnDemandOptions;
+  starter: SandboxAhead;
+}
+
+/** Begins to start a sandbox. Resolves as soon as that goes on by itself, or has failed. @throws SandboxError */
+export async function beginSandbox(
+  configuration: Configuration,
+  own: OwnProcess,
+  env: EnvironmentVariables,
+): Promise<BegunSandbox> {
+  const options = sandboxOptions(configuration, own);
+  let onRequested = () => {};
+  const requested = new Promise<void>((resolve) => {
+    onRequested = resolve;
+  });
+  const source = startOnDemand({ ...options, onRequested }, env);
+  const starter = new SandboxAhead({
+    acquire(output, signal) {
+      const acquired = source.acquire(output, signal);
+      acquired.then(onRequested, onRequested);
+      return acquired;
+    },
+    findImage: () => source.findImage(),
+  });
+  await requested;
+  // The request is written in another turn of the event loop.
+  await setImmediate();
+  return { own, options, starter };
+}
+
 /**
  * Sandboxes for programs, some of them started in advance. Begins to remove the sandboxes of dead ptc processes; `swept`
  * resolves when that is done, and never rejects. `reconfigure` has later sandboxes be like another configuration says.
  *
  * @param warm how many sandboxes are kept started.
+ * @param begun a sandbox of this configuration that is being started already, for the first program.
  */
 export function composeSandboxes(
   configuration: Configuration,
@@ -46,12 +82,18 @@ export function composeSandboxes(
     env,
     engine,
     warm = 0,
-  }: { env: EnvironmentVariables; engine?: OpenEngine | undefined; warm?: number | undefined },
+    begun,
+  }: {
+    env: EnvironmentVariables;
+    engine?: OpenEngine | undefined;
+    warm?: number | undefined;
+    begun?: BegunSandbox | undefined;
+  },
 ): { sandboxes: ReplaceablePool; reconfigure: (next: Configuration) => void; swept: Promise<void> } {
-  const options = sandboxOptions(configuration, own, engine);
+  const options = begun?.options ?? sandboxOptions(configuration, own, engine);
   const swept = sweepSandboxes(options.engine, (owner) => isDead(owner, own.self)).catch(() => {});
   let now = configuration;
-  const sandboxes = new ReplaceablePool(buildPool(options, env, warm));
+  const sandboxes = new ReplaceablePool(buildPool(begun?.starter ?? startOnDemand(options, env), warm));
   return {
     sandboxes,
     swept,
@@ -59,7 +101,13 @@ export function composeSandboxes(
       if (isSameSandbox(now, next)) return;
       now = next;
       sandboxes.replace(
-        buildPool({ ...sandboxOptions(next, own, () => options.engine) }, env, next.sandbox.warm),
+        buildPool(
+          startOnDemand(
+            sandboxOptions(next, own, () => options.engine),
+            env,
+          ),
+          next.sandbox.warm,
+        ),
       );
     },
   };
@@ -72,8 +120,11 @@ function isSameSandbox(a: Configuration, b: Configuration): boolean {
   return before === after;
 }
 
-function buildPool(options: OnDemandOptions, env: EnvironmentVariables, size: number): WarmPool {
-  const starter = new OnDemandSource({ ...options, walls: openKnownWalls(env) });
+function startOnDemand(options: OnDemandOptions, env: EnvironmentVariables): OnDemandSource {
+  return new OnDemandSource({ ...options, walls: openKnownWalls(env) });
+}
+
+function buildPool(starter: SandboxStarter, size: number): WarmPool {
   // A sandbox may be taken by another run than the one that had it started, so no run's boundary holds its start.
   const shared: SandboxStarter = {
     acquire: (output, signal) => outsideBoundaries(() => starter.acquire(output, signal)),

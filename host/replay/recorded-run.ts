@@ -7,7 +7,8 @@ import type { InsideLimits } from "../../execution/run-inside.ts";
 import { CALL_DECISIONS } from "../../protocol/call-decision.ts";
 import type { ProgramEnvironment } from "../../protocol/messages.ts";
 import { Trace } from "../../protocol/messages.ts";
-import { isLanguage, PRINTER } from "../languages.ts";
+import { PRINTER } from "../languages.ts";
+import { isLanguage } from "../program-files.ts";
 
 const count = (most: number) => z.int().min(1).max(most);
 

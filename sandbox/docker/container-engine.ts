@@ -30,8 +30,15 @@ export interface ContainerEngine {
   describe(): Promise<ContainerEngineDescription>;
   /** Digest and labels of an image; `undefined` when there is none of that name. */
   findImage(reference: string): Promise<{ digest: string; labels: Record<string, string> } | undefined>;
-  /** @throws SandboxError `start_failed` */
-  start(request: ContainerRequest, output: SandboxOutput): Promise<StartedContainer>;
+  /**
+   * @param onRequested is called when only the engine's answer to the last request is waited for.
+   * @throws SandboxError `start_failed`
+   */
+  start(
+    request: ContainerRequest,
+    output: SandboxOutput,
+    onRequested?: () => void,
+  ): Promise<StartedContainer>;
   /** All containers, running or not, that carry a label. */
   listLabelled(label: string): Promise<{ id: string; labels: Record<string, string> }[]>;
   /** Whether the engine stores what a container writes. */

@@ -79,7 +79,11 @@ export class DockerEngine implements ContainerEngine {
     }
   }
 
-  async start(request: ContainerRequest, output: SandboxOutput): Promise<StartedContainer> {
+  async start(
+    request: ContainerRequest,
+    output: SandboxOutput,
+    onRequested?: () => void,
+  ): Promise<StartedContainer> {
     let container: Docker.Container | undefined;
     let attached: Duplex | undefined;
     try {
@@ -95,7 +99,9 @@ export class DockerEngine implements ContainerEngine {
       waited.catch(() => {});
       attached = (await attaching) as Duplex;
       const delivered = deliver(attached, output);
-      await container.start();
+      const starting = container.start();
+      onRequested?.();
+      await starting;
       return new DockerContainer(container, attached, waited, delivered);
     } catch (error) {
       attached?.destroy();

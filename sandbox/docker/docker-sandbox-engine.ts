@@ -62,6 +62,10 @@ export class DockerSandboxEngine implements SandboxEngine {
     return this.#containers.findImage(reference);
   }
 
+  async prepare(runtime: string): Promise<void> {
+    await this.#channelOf(runtime).catch(() => {});
+  }
+
   async start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
     const kind = await this.#channelOf(request.runtime);
     if (kind === "attached") return this.#startAttached(request, output);
@@ -88,7 +92,7 @@ export class DockerSandboxEngine implements SandboxEngine {
   }
 
   async #startWithSocket(
-    { image, runtime, limits, owner }: SandboxRequest,
+    { image, runtime, limits, owner, onRequested }: SandboxRequest,
     output: SandboxOutput,
   ): Promise<StartedSandbox> {
     const socketDirectory = this.#sockets.makeSocketDirectory();
@@ -103,6 +107,7 @@ export class DockerSandboxEngine implements SandboxEngine {
       const container = await this.#containers.start(
         buildContainerRequest({ image, runtime, limits, socketDirectory, labels }),
         output,
+        onRequested,
       );
       return {
         id: container.id,
@@ -122,7 +127,7 @@ export class DockerSandboxEngine implements SandboxEngine {
   }
 
   async #startAttached(
-    { image, runtime, limits, owner }: SandboxRequest,
+    { image, runtime, limits, owner, onRequested }: SandboxRequest,
     output: SandboxOutput,
   ): Promise<StartedSandbox> {
     const channel = new AttachedChannel(output);
@@ -130,6 +135,7 @@ export class DockerSandboxEngine implements SandboxEngine {
     const container = await this.#containers.start(
       buildContainerRequest({ image, runtime, limits, labels }),
       channel,
+      onRequested,
     );
     channel.open(container.stdin);
     const end = () => channel.end();

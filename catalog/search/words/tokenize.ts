@@ -22,11 +22,23 @@ const NOT_ASCII = /[^\p{ASCII}]/u;
 const ASCII_WORD = /[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*/g;
 const ASCII_PART = /[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+/g;
 const ANY_WORD = /[\p{L}\p{M}\p{N}ー]+(?:-[\p{L}\p{M}\p{N}ー]+)*/gu;
-const ANY_PART = new RegExp(
-  `[${UNSPACED}]+|\\p{Lu}{2,}s(?!\\p{Ll})|\\p{Lu}+(?!\\p{Ll})|[\\p{Lu}\\p{Lt}]?${LOWER}+|\\p{Lt}|\\p{N}+`,
-  "gu",
-);
-const UNSPACED_RUN = new RegExp(`^[${UNSPACED}]`, "u");
+// These take milliseconds to build, for which no command waits that searches nothing.
+let builtAnyPart: RegExp | undefined;
+let builtUnspacedRun: RegExp | undefined;
+
+function anyPart(): RegExp {
+  builtAnyPart ??= new RegExp(
+    `[${UNSPACED}]+|\\p{Lu}{2,}s(?!\\p{Ll})|\\p{Lu}+(?!\\p{Ll})|[\\p{Lu}\\p{Lt}]?${LOWER}+|\\p{Lt}|\\p{N}+`,
+    "gu",
+  );
+  return builtAnyPart;
+}
+
+function unspacedRun(): RegExp {
+  builtUnspacedRun ??= new RegExp(`^[${UNSPACED}]`, "u");
+  return builtUnspacedRun;
+}
+
 const ONE_CASE = /^[A-Za-z]?[a-z]*$/;
 
 /**
@@ -52,7 +64,7 @@ export function rawWords(text: string): readonly string[] {
 /** One word, as `rawWords` has it. */
 export function takeApart(raw: string): Word {
   if (ONE_CASE.test(raw)) return wordOf([tokenOf(raw)]);
-  return compound(raw.match(NOT_ASCII.test(raw) ? ANY_PART : ASCII_PART) ?? []);
+  return compound(raw.match(NOT_ASCII.test(raw) ? anyPart() : ASCII_PART) ?? []);
 }
 
 /** Compatibility forms made one, and Latin, Greek and Cyrillic letters without their accents. */
@@ -64,8 +76,9 @@ function fold(text: string): string {
 }
 
 function compound(rawParts: readonly string[]): Word {
-  const isUnspaced = rawParts.some((raw) => UNSPACED_RUN.test(raw));
-  const parts = rawParts.flatMap((raw) => (UNSPACED_RUN.test(raw) ? pairs([...raw]) : [raw])).map(tokenOf);
+  const unspaced = unspacedRun();
+  const isUnspaced = rawParts.some((raw) => unspaced.test(raw));
+  const parts = rawParts.flatMap((raw) => (unspaced.test(raw) ? pairs([...raw]) : [raw])).map(tokenOf);
   const joins = parts.length > 1 && parts.length <= 3 && !isUnspaced;
   return wordOf(parts, joins ? tokenOf(parts.map(({ text }) => text).join("")) : undefined);
 }

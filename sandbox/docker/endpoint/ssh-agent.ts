@@ -1,8 +1,10 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { Agent } from "node:http";
 import { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { oneLine } from "../../../base/text/one-line.ts";
+
+// An import statement would have Node.js load its `fetch` as well, which takes longer than all of Docker's client.
+const { Agent } = process.getBuiltinModule("node:http");
 
 /** An engine that is reached over SSH. */
 export interface SshTarget {

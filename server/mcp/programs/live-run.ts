@@ -3,7 +3,7 @@ import type { Approver } from "../../../broker/approvals.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
 import type { ExecutedProgram } from "../../../execution/execute-program.ts";
 import type { Program } from "../../../execution/program.ts";
-import { UNNAMED_PROGRAM } from "../../../host/languages.ts";
+import { UNNAMED_PROGRAM } from "../../../host/program-files.ts";
 import type { ProgramRunner } from "../../../host/program-runner.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import { type Question, Questions } from "../questions/questions.ts";

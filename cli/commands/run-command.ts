@@ -1,0 +1,71 @@
+import type { TypecheckMode } from "../../execution/prepare/language.ts";
+import { beginSandbox } from "../../host/begin-sandbox.ts";
+import { loadConfiguration } from "../../host/configuration/load.ts";
+import { readProgram } from "../arguments/program-file.ts";
+import type { DefineCommand } from "../command.ts";
+import { UsageError } from "../exit-code.ts";
+import { SIGNALS, type Surroundings } from "../surroundings.ts";
+import type { RunFlags, RunRequest } from "./run.ts";
+
+const MAX_TIMEOUT_SECONDS = 86_400;
+
+/** `ptc run FILE|-`. What runs programs is loaded while a sandbox starts. */
+export const runCommand: DefineCommand = (program, surroundings, finish) => {
+  program
+    .command("run")
+    .description(
+      "run one program in a sandbox; stdout is one line of JSON (on a terminal a report), stderr the console",
+    )
+    .argument("<file>", "a .ts, .mts, .js or .mjs file, or - for TypeScript on stdin")
+    .option("--config <file>", "configuration file")
+    .option("--data <json>", "JSON that the program sees as `data`, or @FILE to read it from a file")
+    .option("--timeout <seconds>", "time limit of the program, instead of the configured one")
+    .option("--typecheck <mode>", "error, warn or off, instead of the configured one")
+    .option(
+      "--approve <pattern>",
+      "approve calls of matching tools (repeatable; * is a wildcard)",
+      collect,
+      [],
+    )
+    .option("--json", "print the one line of JSON on a terminal too")
+    .addHelpText(
+      "after",
+      '\nExample:\n  ptc run report.ts --data \'{"month": "2026-05"}\' | jq .result.data\n',
+    )
+    .action(async (file: string, flags: RunFlags) => {
+      const request = await readRequest(file, flags, surroundings);
+      const { run } = await import("./run.ts");
+      finish(await run(request, flags, surroundings));
+    });
+};
+
+async function readRequest(file: string, flags: RunFlags, surroundings: Surroundings): Promise<RunRequest> {
+  const { env } = surroundings;
+  const program = await readProgram(file, flags.data, surroundings);
+  const timeoutMs = flags.timeout === undefined ? undefined : parseTimeout(flags.timeout);
+  const typecheck = parseTypecheck(flags.typecheck);
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const cancel = new AbortController();
+  for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
+  const begun = await beginSandbox(configuration, env);
+  return { program, configuration, timeoutMs, typecheck, cancel, begun };
+}
+
+function parseTimeout(text: string): number {
+  const seconds = Number(text);
+  if (!(seconds > 0 && seconds <= MAX_TIMEOUT_SECONDS)) {
+    throw new UsageError(
+      `--timeout: '${text}' is not a number of seconds between 0 and ${MAX_TIMEOUT_SECONDS}`,
+    );
+  }
+  return Math.ceil(seconds * 1_000);
+}
+
+function parseTypecheck(mode: string | undefined): TypecheckMode | undefined {
+  if (mode === undefined || mode === "error" || mode === "warn" || mode === "off") return mode;
+  throw new UsageError(`--typecheck: '${mode}' is not error, warn or off`);
+}
+
+function collect(value: string, previous: string[]): string[] {
+  return [...previous, value];
+}

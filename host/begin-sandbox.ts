@@ -1,0 +1,14 @@
+import { type BegunSandbox, beginSandbox as begin } from "./composition/sandboxes.ts";
+import type { Configuration } from "./configuration/configuration.ts";
+import type { EnvironmentVariables } from "./environment-variables.ts";
+import { openState } from "./processes/state-directory.ts";
+
+/**
+ * Begins to start a sandbox for a command that will run one program, so that it starts while the rest of ptc is loaded. A `Host`
+ * takes it over, and ends it when no program takes it. Why it could not be started is told to the program that asks for it.
+ *
+ * @throws SandboxError when the folder for this process's files cannot be made.
+ */
+export function beginSandbox(configuration: Configuration, env: EnvironmentVariables): Promise<BegunSandbox> {
+  return begin(configuration, openState(env), env);
+}
