@@ -1,4 +1,4 @@
-import { type BegunSandbox, beginSandbox as begin } from "./composition/sandboxes.ts";
+import { type BegunSandbox, startSandboxAhead } from "./composition/sandboxes.ts";
 import type { Configuration } from "./configuration/configuration.ts";
 import type { EnvironmentVariables } from "./environment-variables.ts";
 import { openState } from "./processes/state-directory.ts";
@@ -10,5 +10,5 @@ import { openState } from "./processes/state-directory.ts";
  * @throws SandboxError when the folder for this process's files cannot be made.
  */
 export function beginSandbox(configuration: Configuration, env: EnvironmentVariables): Promise<BegunSandbox> {
-  return begin(configuration, openState(env), env);
+  return startSandboxAhead(configuration, openState(env), env);
 }

@@ -43,7 +43,7 @@ export interface BegunSandbox {
 }
 
 /** Begins to start a sandbox. Resolves as soon as that goes on by itself, or has failed. @throws SandboxError */
-export async function beginSandbox(
+export async function startSandboxAhead(
   configuration: Configuration,
   own: OwnProcess,
   env: EnvironmentVariables,

@@ -28,11 +28,12 @@ test("the first who asks gets the sandbox that was started ahead, and what it wr
   });
   await eventually(() => expect(engine.live.size).toBe(1));
   outputs[0]?.onStdout(Buffer.from("early "));
-  let written = "";
-  const sandbox = await ahead.acquire({ ...NO_OUTPUT, onStdout: (chunk) => void (written += chunk) });
+  const written: string[] = [];
+  const onStdout = (chunk: Buffer) => void written.push(chunk.toString());
+  const sandbox = await ahead.acquire({ ...NO_OUTPUT, onStdout });
   outputs[0]?.onStdout(Buffer.from("and late"));
   expect(sandbox.id).toBe("sandbox-1");
-  expect(written).toBe("early and late");
+  expect(written.join("")).toBe("early and late");
   const next = await ahead.acquire(NO_OUTPUT);
   expect(next.id).toBe("sandbox-2");
   await ahead.close();
