@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 /** `sha256:<hex>` over bytes, or over the UTF-8 of a text. */
 export function textDigest(text: string | Uint8Array): string {
-  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
+  return `sha256:${hash("sha256", text)}`;
 }

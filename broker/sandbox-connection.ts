@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { messageOf } from "../base/error-message.ts";
 import { inBoundary } from "../base/fault-boundary.ts";
 import { ownSignal } from "../base/own-signal.ts";
+import { writeTogether } from "../base/write-together.ts";
 import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../protocol/frames.ts";
 import {
   MAX_CALL_FRAME_BYTES,
@@ -211,7 +212,9 @@ export class SandboxConnection {
 
   /** Resolves when the stream can take more, so that a sandbox that does not read its replies gets no further ones. */
   async #write(frame: Buffer): Promise<void> {
-    if (!this.#channel.writable || this.#channel.write(frame)) return;
+    if (!this.#channel.writable) return;
+    writeTogether(this.#channel);
+    if (this.#channel.write(frame)) return;
     await once(this.#channel, "drain", { signal: this.#abort.signal }).catch(() => {});
   }
 

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { textDigest } from "../base/text-digest.ts";
 
 /** Thrown for a value that JSON cannot carry. */
 export class CanonicalJsonError extends Error {
@@ -18,7 +18,7 @@ export function canonicalJson(value: unknown): string {
 
 /** `sha256:<hex>` over the canonical JSON of a value. */
 export function digestOf(value: unknown): string {
-  return `sha256:${createHash("sha256").update(canonicalJson(value)).digest("hex")}`;
+  return textDigest(canonicalJson(value));
 }
 
 /** How many member names are kept in their quoted form: the rows of a table all have the same names. */

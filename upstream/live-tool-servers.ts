@@ -29,6 +29,7 @@ export class LiveToolServers implements ToolServers {
   #servers: ReadonlyMap<string, LiveServer>;
   readonly #listed = new WeakMap<Upstream, ListedTools>();
   readonly #digest: (definition: unknown) => string;
+  readonly #digests = new WeakMap<object, string>();
   readonly #followed: FollowedListings | undefined;
 
   /** @param digest the digest that `ptc generate` would record of a definition. */
@@ -68,7 +69,7 @@ export class LiveToolServers implements ToolServers {
     return {
       definitionDigest: (tool) => {
         const definition = definitions.get(tool);
-        return definition === undefined ? undefined : this.#digest(definition);
+        return definition === undefined ? undefined : this.#digestOf(definition);
       },
       call: (tool, args, callSignal, ask) =>
         upstream.call(tool, args, {
@@ -79,6 +80,14 @@ export class LiveToolServers implements ToolServers {
           definition: definitions.get(tool),
         }),
     };
+  }
+
+  /** A listed definition does not change; another listing has others. */
+  #digestOf(definition: unknown): string {
+    if (typeof definition !== "object" || definition === null) return this.#digest(definition);
+    const digest = this.#digests.get(definition) ?? this.#digest(definition);
+    this.#digests.set(definition, digest);
+    return digest;
   }
 
   /** Asks a server what it lists to a principal, unless that is known. @throws UpstreamError */

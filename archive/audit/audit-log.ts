@@ -35,8 +35,8 @@ interface AuditLogOptions {
   /** The file. Missing folders on its path are made for their owner only. */
   path: string;
   clock: Pick<Clock, "wallMs">;
-  /** Returns a value without its secrets: names come from servers and programs, and may hold some. */
-  redact: <T>(value: T) => T;
+  /** Returns a name without its secrets: names come from servers and programs, and may hold some. */
+  redact: (name: string) => string;
   /** Is called once when the log cannot be written, and again only after a successful write in between. */
   onFailure: (message: string) => void;
 }
@@ -62,7 +62,7 @@ export class AuditLog {
   /** Notes one call. Returns at once. */
   call(run: AuditedRun, call: AuditedCall): void {
     const { redact } = this.#options;
-    const name = (text: string) => (call.known ? text : boundMadeUpName(redact(text)));
+    const name = (text: string) => (call.known ? redact(text) : boundMadeUpName(redact(text)));
     this.#append("call", run, {
       server: name(call.server),
       tool: name(call.tool),
@@ -71,7 +71,7 @@ export class AuditLog {
       result_bytes: call.resultBytes,
       duration_ms: call.durationMs,
       decision: call.decision,
-      approver: call.approver,
+      approver: call.approver && redact(call.approver),
       redactions: call.redactions,
     });
   }
@@ -102,11 +102,11 @@ export class AuditLog {
       event,
       run_id: run.runId,
       trace_id: run.traceId,
-      principal: run.principal,
+      principal: redact(run.principal),
       code_digest: run.codeDigest,
       ...members,
     };
-    this.#wait([renderAuditLine(redact(line))]);
+    this.#wait([renderAuditLine(line)]);
     if (event === "run") this.#writeSoon();
     else this.#start();
   }

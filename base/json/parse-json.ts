@@ -71,9 +71,11 @@ export function jsonDepth(json: string): number {
 
 const MAX_SHOWN_CHARS = 64;
 
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
 function decode(bytes: Uint8Array): string {
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return UTF8.decode(bytes);
   } catch (cause) {
     throw new ForeignJsonError("not_utf8", "is not UTF-8", { cause });
   }

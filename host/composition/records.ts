@@ -40,7 +40,7 @@ export function composeRecords(
   const audit = new AuditLog({
     path: join(configuration.directory, PRIVATE_FOLDER_NAME, "audit.jsonl"),
     clock,
-    redact: (value) => redactor.redactValue(value).value as typeof value,
+    redact: (name) => redactor.redactText(name).value,
     onFailure: onWarning,
   });
   return {

@@ -4,7 +4,10 @@ import { MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES, MAX_VALUES } from "../../p
 import type { HostMessage, ProgramMessage, ReplyMessage, SandboxMessage } from "../../protocol/messages.ts";
 import { type Answers, callEvent, type EventOrder } from "./environment/event-order.ts";
 
-const { setImmediate } = globalThis;
+const { queueMicrotask, setImmediate } = globalThis;
+
+/** With more calls than this under way, further ones wait their turn on the host, so that they are sent together. */
+const FEW_CALLS = 8;
 
 /**
  * The runner's end of the socket. It keeps the process alive while the host owes an answer, and only then: a program
@@ -17,6 +20,7 @@ export class Channel implements Answers {
   readonly #waiting = new Map<number, (reply: ReplyMessage) => void>();
   readonly #unanswered = new Set<number>();
   #nextId = 0;
+  #gathers = false;
 
   private constructor(socket: Socket, order: EventOrder, onProgram: (program: ProgramMessage) => void) {
     this.#socket = socket;
@@ -64,6 +68,21 @@ export class Channel implements Answers {
     this.#socket.uncork();
   }
 
+  /** Sends what still waits for others. */
+  flush(): void {
+    if (!this.#gathers) return;
+    this.#gathers = false;
+    this.#socket.uncork();
+  }
+
+  /** What is sent until the end of this microtask is sent together. */
+  #gather(): void {
+    if (this.#gathers) return;
+    this.#gathers = true;
+    this.#socket.cork();
+    queueMicrotask(() => this.flush());
+  }
+
   /**
    * Makes one call and resolves with the host's reply.
    *
@@ -71,6 +90,7 @@ export class Channel implements Answers {
    */
   call(tool: string, args: unknown, raw: boolean): Promise<ReplyMessage> {
     const id = this.#nextId++;
+    if (this.#unanswered.size >= FEW_CALLS) this.#gather();
     this.send({ type: "call", id, tool, arguments: args, ...(raw ? { raw } : {}) });
     this.#unanswered.add(id);
     return new Promise((resolve) => {

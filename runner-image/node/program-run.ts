@@ -75,7 +75,10 @@ export class ProgramRun {
       this.#rejected.delete(promise);
     });
     process.on("beforeExit", () => this.#settle());
-    process.on("exit", (code) => this.#leave(code));
+    process.on("exit", (code) => {
+      this.#channel.flush();
+      this.#leave(code);
+    });
     this.#channel.release();
     load().then(
       () => {

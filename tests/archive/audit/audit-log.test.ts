@@ -64,7 +64,7 @@ function open(at = path): AuditLog {
   return new AuditLog({
     path: at,
     clock: { wallMs: () => nowMs },
-    redact: (value) => REDACTOR.redactValue(value).value as typeof value,
+    redact: (name) => REDACTOR.redactText(name).value,
     onFailure: (message) => failures.push(message),
   });
 }

@@ -33,7 +33,7 @@ class Records implements RunRecorder {
   readonly #audit = new AuditLog({
     path: this.#auditPath,
     clock: { wallMs: Date.now },
-    redact: (value) => this.#redactor.redactValue(value).value as typeof value,
+    redact: (name) => this.#redactor.redactText(name).value,
     onFailure: (message) => void this.failures.push(message),
   });
 

@@ -2,6 +2,7 @@ import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import type { Readable } from "node:stream";
 import { settlesWithin } from "../../../base/in-time.ts";
 import { LineSplitter, type OversizeLine } from "../../../base/line-splitter.ts";
+import { writeTogether } from "../../../base/write-together.ts";
 import { signalGroup, spawnGroup } from "../../process-group.ts";
 import type { Admission } from "../message-gate.ts";
 import type { JsonRpcMessage, MessageTransport } from "../message-transport.ts";
@@ -110,6 +111,7 @@ export class StdioClientTransport implements MessageTransport {
       this.#kill();
       throw new Error("the server does not read its input");
     }
+    writeTogether(stdin);
     await new Promise<void>((resolve, reject) => {
       stdin.write(`${JSON.stringify(message)}\n`, (error) => {
         // EPIPE means that the server is ending. That is reported with its diagnosis when it has ended.
