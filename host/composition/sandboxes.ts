@@ -2,12 +2,14 @@ import { setImmediate } from "node:timers/promises";
 import { outsideBoundaries } from "../../base/fault-boundary.ts";
 import { sweepSandboxes } from "../../sandbox/leftovers.ts";
 import { type OnDemandOptions, OnDemandSource } from "../../sandbox/on-demand-source.ts";
+import { startsAtOnce } from "../../sandbox/pool/pool-policy.ts";
 import { ReplaceablePool } from "../../sandbox/pool/replaceable-pool.ts";
-import { WarmPool } from "../../sandbox/pool/warm-pool.ts";
+import { WarmPool, type WarmPoolOptions } from "../../sandbox/pool/warm-pool.ts";
 import type { SandboxStarter } from "../../sandbox/sandbox.ts";
 import { SandboxAhead } from "../../sandbox/sandbox-ahead.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import type { Configuration } from "../configuration/configuration.ts";
+import { thisMachine } from "../configuration/parallel-programs.ts";
 import { openKnownWalls } from "../doctor/open-known-walls.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
 import { formatIdentity, isDead } from "../processes/process-identity.ts";
@@ -93,7 +95,12 @@ export function composeSandboxes(
   const options = begun?.options ?? sandboxOptions(configuration, own, engine);
   const swept = sweepSandboxes(options.engine, (owner) => isDead(owner, own.self)).catch(() => {});
   let now = configuration;
-  const sandboxes = new ReplaceablePool(buildPool(begun?.starter ?? startOnDemand(options, env), warm));
+  const sandboxes = new ReplaceablePool(
+    buildPool(begun?.starter ?? startOnDemand(options, env), {
+      size: warm,
+      maxSize: configuration.sandbox.maxWarm,
+    }),
+  );
   return {
     sandboxes,
     swept,
@@ -106,7 +113,7 @@ export function composeSandboxes(
             sandboxOptions(next, own, () => options.engine),
             env,
           ),
-          next.sandbox.warm,
+          { size: next.sandbox.warm, maxSize: next.sandbox.maxWarm },
         ),
       );
     },
@@ -124,11 +131,11 @@ function startOnDemand(options: OnDemandOptions, env: EnvironmentVariables): OnD
   return new OnDemandSource({ ...options, walls: openKnownWalls(env) });
 }
 
-function buildPool(starter: SandboxStarter, size: number): WarmPool {
+function buildPool(starter: SandboxStarter, bounds: WarmPoolOptions): WarmPool {
   // A sandbox may be taken by another run than the one that had it started, so no run's boundary holds its start.
   const shared: SandboxStarter = {
     acquire: (output, signal) => outsideBoundaries(() => starter.acquire(output, signal)),
     findImage: () => starter.findImage(),
   };
-  return new WarmPool(shared, { size });
+  return new WarmPool(shared, { ...bounds, maxStarts: startsAtOnce(thisMachine()) });
 }

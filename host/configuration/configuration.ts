@@ -36,7 +36,10 @@ export interface Configuration {
     readonly runtime: string;
     readonly allowWeakerIsolation: boolean;
     readonly image: string;
+    /** Sandboxes that are kept started, however few programs come. */
     readonly warm: number;
+    /** Sandboxes that are kept started at most, when many programs come. */
+    readonly maxWarm: number;
     /** How programs reach ptc; `auto` leaves it to the engine. */
     readonly channel: "auto" | "socket" | "attached";
   };

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type * as z from "zod";
 import { similarNames } from "../../catalog/search/similar-names.ts";
 import { serverModule } from "../../protocol/tools/tool-name.ts";
+import { defaultCeiling } from "../../sandbox/pool/pool-policy.ts";
 import { urlCredentialsIn } from "../../secrets/redaction-secrets.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
 import type { Configuration, ServerConfiguration, ToolPattern } from "./configuration.ts";
@@ -62,6 +63,13 @@ function findPolicyProblems({ tools, sandbox }: ConfigurationFile): Problem[] {
   const problems: Problem[] = [];
   if (tools.allow !== undefined && tools.block.length > 0) {
     problems.push({ path: ["tools", "block"], message: "cannot stand beside `allow`; keep one of the two" });
+  }
+  const { warm, max_warm: maxWarm = warm } = sandbox;
+  if (maxWarm < warm) {
+    problems.push({
+      path: ["sandbox", "max_warm"],
+      message: `cannot be less than \`warm\`, which is ${warm}`,
+    });
   }
   if (sandbox.runtime !== "runsc" && !sandbox.allow_weaker_isolation) {
     problems.push({
@@ -153,6 +161,7 @@ function buildConfiguration(
       allowWeakerIsolation: sandbox.allow_weaker_isolation,
       image: sandbox.image,
       warm: sandbox.warm,
+      maxWarm: Math.max(sandbox.warm, sandbox.max_warm ?? defaultCeiling(thisMachine())),
       channel: sandbox.channel,
     },
     archive: { path: resolve(directory, archive.path), keepDays: archive.keep_days },

@@ -39,7 +39,8 @@ const REST = `
 #   typecheck: error                # error | warn | off
 
 # sandbox:
-#   warm: 2                         # sandboxes kept started by \`ptc serve\`; 0 turns the pool off
+#   warm: 2                         # sandboxes kept started by \`ptc serve\`, at least; 0 turns the pool off
+#   max_warm: 8                     # and at most, while many programs come; without it, as the machine has cores and memory
 #   channel: auto                   # how programs reach ptc: socket, attached, or what the engine can do
 
 # Every run is kept, so that it can be looked at and replayed.

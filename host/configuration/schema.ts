@@ -114,6 +114,8 @@ export const ConfigurationFile = section({
     runtime: text(128).default("runsc"),
     image: text(512).default("ptc-runner"),
     warm: wholeNumber(0, 64).default(2),
+    /** Without it, as many as the machine carries. */
+    max_warm: wholeNumber(0, 64).optional(),
     channel: oneOf(["auto", "socket", "attached"]).default("auto"),
     allow_weaker_isolation: z.boolean({ error: "must be true or false" }).default(false),
   }),

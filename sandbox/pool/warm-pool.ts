@@ -2,12 +2,19 @@ import { setImmediate } from "node:timers/promises";
 import { orCancelled, refuseCancelled } from "../or-cancelled.ts";
 import type { Sandbox, SandboxOutput, SandboxSource, SandboxStarter } from "../sandbox.ts";
 import { SandboxError } from "../sandbox-error.ts";
+import { ArrivalRate } from "./arrival-rate.ts";
 import { CurrentImage } from "./current-image.ts";
+import { type PoolBounds, type PoolDemand, poolTarget, refillsAtOnce } from "./pool-policy.ts";
 import { RetryPause } from "./retry-pause.ts";
 import { WaitingSandbox } from "./waiting-sandbox.ts";
 
-/** The most sandboxes that are started in the background at the same time. More would slow running programs down. */
-const MAX_REFILLS = 2;
+/** How many sandboxes are started at the same time to refill the pool, when nothing is said of the machine. */
+const MAX_STARTS = 2;
+/** How long a sandbox takes to be ready before one was timed, and how much a later one counts. */
+const USUAL_BOOT_MS = 500;
+const LATEST_BOOT_SHARE = 0.1;
+/** How often it is looked whether fewer sandboxes are needed. */
+const DRAIN_EVERY_MS = 10_000;
 /** How long a refill waits at most after a sandbox was taken while others are ready, so as not to slow a short program down. */
 const REFILL_AFTER_MS = 40;
 const MAX_IDLE_MS = 30 * 60_000;
@@ -15,8 +22,12 @@ const MAX_IDLE_MS = 30 * 60_000;
 const STEADY_MS = 10_000;
 
 export interface WarmPoolOptions {
-  /** How many sandboxes are kept waiting. */
+  /** How many sandboxes are kept waiting, however few are taken. 0 turns the pool off. */
   size: number;
+  /** How many wait at most when many are taken; by default `size`. */
+  maxSize?: number | undefined;
+  /** How many sandboxes are started at the same time at most, to refill the pool; two by default. */
+  maxStarts?: number | undefined;
   /** A sandbox that has waited this long is replaced; thirty minutes by default. */
   maxIdleMs?: number;
 }
@@ -36,13 +47,14 @@ interface Applicant {
 }
 
 /**
- * Keeps sandboxes started, connected and ready, so that programs need not wait. Each sandbox serves one program. Nothing is
- * started before `prime` or `acquire` is called. When the pool is empty, `acquire` starts a sandbox in addition to those
+ * Keeps sandboxes started, connected and ready, so that programs need not wait. Each sandbox serves one program. How many
+ * wait follows the programs that come (pool-policy.ts). Nothing is started before `prime` or `acquire` is called. When the pool is empty, `acquire` starts a sandbox in addition to those
  * that refill the pool, and gets whichever is ready first.
  */
 export class WarmPool implements SandboxSource {
   readonly #starter: SandboxStarter;
-  readonly #size: number;
+  readonly #bounds: PoolBounds;
+  readonly #maxStarts: number;
   readonly #maxIdleMs: number;
   readonly #image: CurrentImage;
   readonly #pause = new RetryPause(() => this.#fill());
@@ -53,13 +65,16 @@ export class WarmPool implements SandboxSource {
   readonly #starts = new Set<Promise<void>>();
   readonly #clearing = new Set<Promise<void>>();
   readonly #closing = new AbortController();
-  #refills = 0;
+  readonly #arrivals = new ArrivalRate();
+  #bootMs = USUAL_BOOT_MS;
   #refilling: NodeJS.Timeout | undefined;
+  #draining: NodeJS.Timeout | undefined;
   #primed = false;
 
   constructor(starter: SandboxStarter, options: WarmPoolOptions) {
     this.#starter = starter;
-    this.#size = options.size;
+    this.#bounds = { floor: options.size, ceiling: Math.max(options.size, options.maxSize ?? 0) };
+    this.#maxStarts = options.maxStarts ?? MAX_STARTS;
     this.#maxIdleMs = options.maxIdleMs ?? MAX_IDLE_MS;
     this.#image = new CurrentImage(() => starter.findImage());
   }
@@ -78,6 +93,7 @@ export class WarmPool implements SandboxSource {
   async acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox> {
     this.#refuseClosed();
     refuseCancelled(signal);
+    this.#arrivals.note(performance.now());
     this.prime();
     if (this.#entries.length > 0) {
       // This also checks that the engine answers, without which a program could not be killed.
@@ -106,6 +122,7 @@ export class WarmPool implements SandboxSource {
   async close(): Promise<void> {
     this.#closing.abort();
     clearTimeout(this.#refilling);
+    clearTimeout(this.#draining);
     this.#pause.stop();
     const closed = new SandboxError("cancelled", "ptc is ending");
     for (const applicant of this.#applicants.splice(0)) applicant.reject(closed);
@@ -140,12 +157,24 @@ export class WarmPool implements SandboxSource {
     }
   }
 
+  get #demand(): PoolDemand {
+    return { arrivalsPerSecond: this.#arrivals.perSecond(performance.now()), bootMs: this.#bootMs };
+  }
+
+  get #target(): number {
+    return poolTarget(this.#bounds, this.#demand);
+  }
+
   #fill(): void {
     if (!this.#primed || this.#closing.signal.aborted) return;
-    while (!this.#pause.active && this.#refills < MAX_REFILLS && this.#lacking() > 0) {
-      this.#refills++;
-      this.#start(() => this.#refills--);
-    }
+    while (!this.#pause.active && this.#starts.size < this.#refillsAtOnce() && this.#lacking() > 0)
+      this.#start();
+  }
+
+  /** How many sandboxes may be starting when another is started to refill the pool. */
+  #refillsAtOnce(): number {
+    const ready = this.#entries.length;
+    return refillsAtOnce({ ready, target: this.#target, most: this.#maxStarts }, this.#demand);
   }
 
   /** Refills the pool when a taken sandbox has ended, or a moment from now. */
@@ -162,22 +191,19 @@ export class WarmPool implements SandboxSource {
   /** How many more sandboxes must be started to fill the pool, after those being started have served waiting callers. */
   #lacking(): number {
     const fresh = this.#entries.filter(({ aged }) => !aged).length;
-    return this.#size - fresh - (this.#starts.size - this.#applicants.length);
+    return this.#target - fresh - (this.#starts.size - this.#applicants.length);
   }
 
-  #start(ended = () => {}): void {
+  #start(): void {
     const begunAtMs = performance.now();
-    const over = () => {
-      this.#starts.delete(start);
-      ended();
-    };
     const start = WaitingSandbox.start(this.#starter, this.#closing.signal).then(
       (waiting) => {
-        over();
+        this.#starts.delete(start);
+        this.#bootMs += (performance.now() - begunAtMs - this.#bootMs) * LATEST_BOOT_SHARE;
         this.#arrive(waiting, begunAtMs);
       },
       (error: unknown) => {
-        over();
+        this.#starts.delete(start);
         this.#fail(error);
       },
     );
@@ -217,7 +243,16 @@ export class WarmPool implements SandboxSource {
     this.#entries.push(entry);
     void waiting.lost.then(() => this.#lose(entry));
     // An aged sandbox is removed only when its replacement is ready.
-    while (this.#entries.length > this.#size) this.#discard(this.#entries.shift() as Entry);
+    this.#drain();
+  }
+
+  /** Removes what waits in vain, oldest first, now and whenever fewer are needed. */
+  #drain(): void {
+    const target = this.#target;
+    while (this.#entries.length > target) this.#discard(this.#entries.shift() as Entry);
+    clearTimeout(this.#draining);
+    if (this.#entries.length <= this.#bounds.floor) return;
+    this.#draining = setTimeout(() => this.#drain(), DRAIN_EVERY_MS).unref();
   }
 
   #lose(entry: Entry): void {

@@ -51,6 +51,11 @@ const BAD: [name: string, yaml: string, message: string][] = [
   ],
   ["a negative pool", "sandbox: {warm: -1}", "ptc.yaml:1: sandbox.warm: must be a whole number from 0 to 64"],
   [
+    "a pool that may grow to less than it is",
+    "sandbox: {warm: 4, max_warm: 3}",
+    "ptc.yaml:1: sandbox.max_warm: cannot be less than `warm`, which is 4",
+  ],
+  [
     "an unknown choice",
     "execution: {typecheck: on}",
     "ptc.yaml:1: execution.typecheck: must be one of error, warn, off",

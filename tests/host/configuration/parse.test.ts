@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax under test
 import { describe, expect, it } from "vitest";
 import { defaultParallelPrograms, thisMachine } from "../../../host/configuration/parallel-programs.ts";
+import { defaultCeiling } from "../../../sandbox/pool/pool-policy.ts";
 import { parse } from "./parse-text.ts";
 
 /** The example that the first design of ptc gave, as its readers have it. */
@@ -104,6 +105,7 @@ describe("a configuration that is right", () => {
         allowWeakerIsolation: false,
         image: "ptc-runner",
         warm: 2,
+        maxWarm: Math.max(2, defaultCeiling(thisMachine())),
         channel: "auto",
       },
       archive: { path: "/project/.ptc/archive.db", keepDays: 30 },

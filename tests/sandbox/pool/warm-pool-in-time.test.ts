@@ -98,7 +98,7 @@ test("what has waited for long is replaced, and stays until its replacement is t
   const old = [...engine.live.keys()];
   engine.hold();
   await pass(60_000);
-  await until(() => engine.starting === 2);
+  await until(() => engine.starting === 1);
   expect([...engine.live.keys()]).toEqual(old);
   engine.release("all");
   await until(() => allWait(engine, 2)() && old.every((id) => !engine.live.has(id)));
@@ -142,4 +142,44 @@ test("while others are ready, a taken sandbox is replaced a moment later; the la
   await pool.acquire(NO_OUTPUT);
   await pool.acquire(NO_OUTPUT);
   await until(() => engine.started >= 4);
+});
+
+test("while many programs come more sandboxes wait, up to a ceiling, and when they stop they go again", async () => {
+  const { engine, pool } = usePool({ size: 2, maxSize: 5 });
+  pool.prime();
+  await until(allWait(engine, 2));
+  engine.hold();
+  for (let round = 0; round < 12; round++) {
+    const asked = Array.from({ length: 4 }, () => pool.acquire(NO_OUTPUT));
+    await pass(500, 50);
+    for (let start = 0; start < 6; start++) engine.release("first");
+    await Promise.all(asked.map(async (sandbox) => (await sandbox).dispose()));
+  }
+  await pass(500);
+  engine.release("all");
+  await until(allWait(engine, 5));
+  const { started } = engine;
+  await pass(40_000, 1_000);
+  expect(engine.live.size).toBe(5);
+  await pass(60_000, 1_000);
+  await until(allWait(engine, 2));
+  expect(engine.started).toBe(started);
+});
+
+test("a pool that is off stays so, however many programs come", async () => {
+  const { engine, pool } = usePool({ size: 0, maxSize: 5 });
+  for (let arrival = 0; arrival < 30; arrival++) await (await pool.acquire(NO_OUTPUT)).dispose();
+  await pass(1_000);
+  expect(engine.live.size).toBe(0);
+});
+
+test("what callers wait for counts as a refill: no more is started than the pool may start at once", async () => {
+  const { engine, pool } = usePool({ size: 2, maxStarts: 3 });
+  engine.hold();
+  const asked = Array.from({ length: 3 }, () => pool.acquire(NO_OUTPUT));
+  await turns();
+  expect(engine.starting).toBeLessThanOrEqual(3 + 2);
+  engine.release("all");
+  await Promise.all(asked);
+  await until(allWait(engine, 3 + 2));
 });

@@ -1,0 +1,68 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  defaultCeiling,
+  poolTarget,
+  refillsAtOnce,
+  startsAtOnce,
+} from "../../../sandbox/pool/pool-policy.ts";
+
+const GIB = 1024 ** 3;
+
+test.each([
+  ["nobody comes", { arrivalsPerSecond: 0, bootMs: 500 }, 2],
+  ["one comes now and then", { arrivalsPerSecond: 0.2, bootMs: 500 }, 2],
+  ["one comes each second", { arrivalsPerSecond: 1, bootMs: 500 }, 2],
+  ["three come each second", { arrivalsPerSecond: 3, bootMs: 500 }, 4],
+  ["three come each second, and boots are slow", { arrivalsPerSecond: 3, bootMs: 1_000 }, 7],
+  ["more come than there is room for", { arrivalsPerSecond: 100, bootMs: 500 }, 8],
+])("when %s, as many wait as come during a boot, and some more", (_, demand, expected) => {
+  expect(poolTarget({ floor: 2, ceiling: 8 }, demand)).toBe(expected);
+});
+
+const demands = fc.record({
+  arrivalsPerSecond: fc.double({ min: 0, max: 1_000, noNaN: true }),
+  bootMs: fc.double({ min: 0, max: 60_000, noNaN: true }),
+});
+
+test("the target stays within its bounds, grows with the demand, and is always 0 for a pool that is off", () => {
+  fc.assert(
+    fc.property(demands, fc.nat(64), fc.nat(64), fc.nat(100), (demand, floor, more, faster) => {
+      const bounds = { floor, ceiling: floor + more };
+      const target = poolTarget(bounds, demand);
+      if (floor === 0) expect(target).toBe(0);
+      else {
+        expect(target).toBeGreaterThanOrEqual(floor);
+        expect(target).toBeLessThanOrEqual(bounds.ceiling);
+        const busier = { ...demand, arrivalsPerSecond: demand.arrivalsPerSecond + faster };
+        expect(poolTarget(bounds, busier)).toBeGreaterThanOrEqual(target);
+      }
+    }),
+  );
+});
+
+test.each([
+  ["all wait and few come, one", { ready: 4, target: 4, most: 3 }, 0.5, 1],
+  ["enough wait, as many as keep up", { ready: 2, target: 4, most: 3 }, 3, 2],
+  [
+    "enough wait but more come than could be started, no more than may be",
+    { ready: 4, target: 8, most: 3 },
+    50,
+    3,
+  ],
+  ["few wait, all that may be", { ready: 1, target: 4, most: 3 }, 0, 3],
+  ["none waits, all that may be", { ready: 0, target: 2, most: 3 }, 0, 3],
+])("of refills at once, while %s", (_, pool, arrivalsPerSecond, expected) => {
+  expect(refillsAtOnce(pool, { arrivalsPerSecond, bootMs: 500 })).toBe(expected);
+});
+
+test.each([
+  [{ cores: 1, memoryBytes: 2 * GIB }, 4, 2],
+  [{ cores: 2, memoryBytes: 24 * GIB }, 8, 3],
+  [{ cores: 8, memoryBytes: 4 * GIB }, 8, 8],
+  [{ cores: 64, memoryBytes: 512 * GIB }, 32, 8],
+  [{ cores: 4, memoryBytes: GIB / 4 }, 1, 5],
+])("on %j at most %i wait, and %i start at once", (machine, ceiling, starts) => {
+  expect(defaultCeiling(machine)).toBe(ceiling);
+  expect(startsAtOnce(machine)).toBe(starts);
+});
