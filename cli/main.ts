@@ -15,6 +15,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
   init: async () => (await import("./commands/init.ts")).initCommand,
   generate: async () => (await import("./commands/generate.ts")).generateCommand,
   run: async () => (await import("./commands/run-command.ts")).runCommand,
+  call: async () => (await import("./commands/call.ts")).callCommand,
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
   list: async () => (await import("./commands/list.ts")).listCommand,
   search: async () => (await import("./commands/search.ts")).searchCommand,
@@ -72,7 +73,7 @@ export async function main(surroundings: Surroundings): Promise<ExitCode> {
 }
 
 /** Commands that continue after a fault that belongs to none of their runs and servers. */
-const GO_ON: ReadonlySet<string | undefined> = new Set(["run", "serve", "replay"]);
+const GO_ON: ReadonlySet<string | undefined> = new Set(["run", "serve", "replay", "call"]);
 
 /** Reports an uncaught fault that belongs to no run and no server. Most commands end with it. */
 export function reportStray(fault: unknown, surroundings: Surroundings): void {

@@ -14,7 +14,7 @@ import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
 import { LOCAL_USER } from "../local-user.ts";
 import { exitOnSignals, SIGNALS, type Surroundings, write } from "../surroundings.ts";
 import { ListingProgress } from "../terminal/listing-progress.ts";
-import { proposalWarnings, renderCheck, renderWritten, writeWarnings } from "./generate-text.ts";
+import { proposalWarnings, renderCheck, renderWritten, writeWarnings } from "./generate/generate-text.ts";
 
 interface GenerateFlags {
   config?: string;

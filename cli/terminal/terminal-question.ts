@@ -11,6 +11,8 @@ const MAX_NAME_CHARS = 60;
 export interface QuestionParts {
   console: ProgramConsole;
   surroundings: Surroundings;
+  /** Who wants the call, in words that go before the tool; a program without it. */
+  asker?: string | undefined;
   /** Is called for Ctrl-C while a question is open. */
   onInterrupt: () => void;
 }
@@ -21,7 +23,7 @@ export interface QuestionParts {
  */
 export async function askOnTerminal(
   { tool, arguments: args }: ApprovalRequest,
-  { console, surroundings, onInterrupt }: QuestionParts,
+  { console, surroundings, asker = "the program wants to call", onInterrupt }: QuestionParts,
   signal: AbortSignal,
 ): Promise<ApprovalAnswer["decision"]> {
   if (signal.aborted) return "denied";
@@ -33,7 +35,7 @@ export async function askOnTerminal(
       return "denied";
     }
     if (signal.aborted) return "denied";
-    console.draw("\nptc asks: the program wants to call\n");
+    console.draw(`\nptc asks: ${asker}\n`);
     console.draw(console.quote(name));
     console.draw("with\n");
     console.draw(console.quote(renderApprovalArguments(args)));

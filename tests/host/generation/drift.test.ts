@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Catalog } from "../../../catalog/store/catalog.ts";
-import { renderDrift } from "../../../cli/commands/generate-text.ts";
+import { renderDrift } from "../../../cli/commands/generate/generate-text.ts";
 import { compareCatalogs } from "../../../host/generation/drift.ts";
 import { planGeneration } from "../../../host/generation/generate-plan.ts";
 import { listingOf } from "../../codegen/list-tools.ts";

@@ -1,13 +1,13 @@
 import { basename, join } from "node:path";
-import { countNoun } from "../../base/text/count-noun.ts";
-import { visibleLine } from "../../base/text/visible-text.ts";
-import type { WrittenFiles } from "../../catalog/store/file-ownership.ts";
-import { modulePath } from "../../catalog/store/lockfile.ts";
-import { shownName } from "../../catalog/store/shown-name.ts";
-import { quoteString } from "../../codegen/escape.ts";
-import type { ServerDrift } from "../../host/generation/drift.ts";
-import type { Generation } from "../../host/generation/generate.ts";
-import type { UpstreamErrorCode } from "../../upstream/upstream-error.ts";
+import { countNoun } from "../../../base/text/count-noun.ts";
+import { visibleLine } from "../../../base/text/visible-text.ts";
+import type { WrittenFiles } from "../../../catalog/store/file-ownership.ts";
+import { modulePath } from "../../../catalog/store/lockfile.ts";
+import { shownName } from "../../../catalog/store/shown-name.ts";
+import { quoteString } from "../../../codegen/escape.ts";
+import type { ServerDrift } from "../../../host/generation/drift.ts";
+import type { Generation } from "../../../host/generation/generate.ts";
+import type { UpstreamErrorCode } from "../../../upstream/upstream-error.ts";
 
 const MAX_DAMAGE_SHOWN = 20;
 

@@ -1,0 +1,155 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { jsonLine } from "../../base/json/json-line.ts";
+import { oneLine } from "../../base/text/one-line.ts";
+import { visibleLine, visibleLines } from "../../base/text/visible-text.ts";
+import { toolParameters } from "../../catalog/arguments/tool-parameters.ts";
+import type { Tool } from "../../catalog/tool.ts";
+import { unknownTool } from "../../catalog/unknown-names.ts";
+import { type ExecutedCall, messageOfCall } from "../../execution/execute-call.ts";
+import { renderEnvelope } from "../../execution/seal.ts";
+import { openCaller } from "../../host/calls/caller.ts";
+import { loadConfiguration } from "../../host/configuration/load.ts";
+import { refuseUnmatchedPatterns } from "../../host/configured-policy.ts";
+import { loadProgramTools, type ProgramTools } from "../../host/tools/program-tools.ts";
+import { parseNamespacedName, serverModule } from "../../protocol/tools/tool-name.ts";
+import { readCallArguments } from "../arguments/call-arguments.ts";
+import type { DefineCommand } from "../command.ts";
+import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import { LOCAL_USER } from "../local-user.ts";
+import { SIGNALS, type Surroundings, write } from "../surroundings.ts";
+import { buildApprover } from "../terminal/approver.ts";
+import { ProgramConsole } from "../terminal/program-console.ts";
+import { terminalOf } from "../terminal/terminal.ts";
+import { renderCallHelp } from "./call/call-help.ts";
+
+const RECORD_PATIENCE_MS = 2_000;
+
+interface CallFlags {
+  config?: string;
+  json?: string;
+  approve: string[];
+  envelope?: boolean;
+  help?: boolean;
+}
+
+/** `ptc call SERVER.TOOL key=value ...` */
+export const callCommand: DefineCommand = (program, surroundings, finish) => {
+  const command = program
+    .command("call")
+    .description("call one tool, without a sandbox; stdout is what it answers")
+    .argument("[tool]", "<server>.<tool>, mcp__<server>__<tool>, or the tool's name where only one has it")
+    .argument(
+      "[arguments...]",
+      "key=value, read by the tool's schema; key=@FILE for what is in a file; @FILE for all arguments; @- is stdin",
+    )
+    .helpOption(false)
+    .option("--config <file>", "configuration file")
+    .option("--json <json>", "all arguments as a JSON object, or @FILE")
+    .option(
+      "--approve <pattern>",
+      "approve the call if its tool matches (repeatable; * is a wildcard)",
+      (value: string, previous: string[]) => [...previous, value],
+      [],
+    )
+    .option("--envelope", "print the envelope of the run, as `ptc run` does")
+    .option("-h, --help", "what this command takes; after a tool, what the tool takes")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  ptc call github.list_issues --help\n  ptc call github.list_issues owner=ada labels='[\"bug\"]' limit=5\n",
+    );
+  command.action(async (tool: string | undefined, words: string[], flags: CallFlags) => {
+    if (tool === undefined && flags.help !== true)
+      throw new UsageError("name a tool: ptc call SERVER.TOOL; `ptc list` has them all");
+    if (tool === undefined) command.outputHelp();
+    else finish(await call(tool, words, flags, surroundings));
+  });
+};
+
+async function call(
+  name: string,
+  words: readonly string[],
+  flags: CallFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { env, stdout } = surroundings;
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const tools = await loadProgramTools(configuration);
+  refuseUnmatchedPatterns(configuration, tools.all);
+  const tool = findTool(name, tools);
+  if (flags.help === true) {
+    await write(stdout, renderCallHelp(tool, terminalOf(stdout, env)));
+    return EXIT.done;
+  }
+  const parameters = toolParameters(tool.inputSchema);
+  const args = await readCallArguments(
+    { words, json: flags.json },
+    { name: visibleLine(tool.namespacedName), parameters },
+    surroundings,
+  );
+  const console = new ProgramConsole(surroundings, configuration.execution.maxStderrBytes);
+  const onWarning = (message: string) => console.tell(`ptc: warning: ${oneLine(message)}`);
+  const cancel = new AbortController();
+  for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
+  const caller = openCaller({ configuration, env, tools, onWarning });
+  try {
+    const executed = await caller.call(
+      { tool: tool.namespacedName, arguments: args },
+      {
+        context: { ...LOCAL_USER, source: "call" },
+        approver: buildApprover(flags.approve, {
+          console,
+          surroundings,
+          asker: "you want to call",
+          onInterrupt: () => cancel.abort(),
+        }),
+        signal: cancel.signal,
+      },
+    );
+    // Whoever has the answer may end ptc, and expects the call in the archive. A slow archive delays it only so long.
+    const recorded = executed.recorded.then((problem) => problem === undefined || onWarning(problem));
+    await Promise.race([recorded, delay(RECORD_PATIENCE_MS, undefined, { ref: false })]);
+    const code = await report(executed, flags, surroundings);
+    await recorded;
+    return code;
+  } finally {
+    await caller.close();
+  }
+}
+
+/** The tool of that name. One that programs may not call is found too: the broker refuses it, and that is recorded. */
+function findTool(name: string, tools: ProgramTools): Tool {
+  const callable = tools.callableFor(LOCAL_USER);
+  const tool = callable.find(name) ?? tools.all.find(name);
+  if (tool !== undefined) return tool;
+  const server = serverModule(parseNamespacedName(name)?.module ?? name.split(".")[0] ?? "");
+  const isListed = callable.servers.some(({ module }) => module === server) || callable.unlisted.has(server);
+  if (callable.configured.includes(server) && !isListed)
+    throw new UsageError(
+      `the tools of server '${visibleLine(server)}' are not known yet; run \`ptc generate\``,
+    );
+  throw new UsageError(unknownTool(name, callable, "`ptc search`"));
+}
+
+async function report(
+  { envelope, verdict, decision }: ExecutedCall,
+  flags: CallFlags,
+  { stdout, stderr, env }: Surroundings,
+): Promise<ExitCode> {
+  if (flags.envelope === true) await write(stdout, `${renderEnvelope(envelope)}\n`);
+  else if (verdict.ok) await write(stdout, renderAnswer(verdict.data, stdout.isTTY === true));
+  if (verdict.ok) return EXIT.done;
+  const { style } = terminalOf(stderr, env);
+  await write(stderr, `ptc: ${style("red", oneLine(messageOfCall(verdict.error)))}\n`);
+  return decision === "invalid" ? EXIT.usage : EXIT.failed;
+}
+
+/** Text as it is, anything else as JSON: on one line in a pipe, indented on a terminal, where nothing moves the cursor. */
+function renderAnswer(data: unknown, isTerminal: boolean): string {
+  if (typeof data === "string") {
+    const text = isTerminal ? visibleLines(data) : data;
+    return text === "" || text.endsWith("\n") ? text : `${text}\n`;
+  }
+  return isTerminal
+    ? `${visibleLines(JSON.stringify(data, undefined, 2) ?? "null")}\n`
+    : `${jsonLine(data)}\n`;
+}

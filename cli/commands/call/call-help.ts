@@ -1,0 +1,63 @@
+import { oneLine } from "../../../base/text/one-line.ts";
+import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
+import { describeTypes } from "../../../catalog/arguments/read-argument.ts";
+import { type Parameter, toolParameters } from "../../../catalog/arguments/tool-parameters.ts";
+import type { Tool } from "../../../catalog/tool.ts";
+import { placeholderOf } from "../../arguments/call-arguments.ts";
+import { layOutTable } from "../../run-report/text-table.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
+
+const MAX_PARAMETERS = 200;
+const MAX_DESCRIPTION_CHARS = 4_000;
+const MAX_LINE_CHARS = 300;
+const MAX_CHOICES = 12;
+
+/** What a tool takes and how it is called from a shell, made from its schema. */
+export function renderCallHelp(tool: Tool, { style }: Terminal): string {
+  const { parameters, isOpen } = toolParameters(tool.inputSchema);
+  const called = `${tool.server}.${tool.name}`;
+  const shown = parameters.slice(0, MAX_PARAMETERS);
+  const rows = shown.map((parameter) => [
+    { text: `  ${visibleLine(parameter.name)}=${placeholderOf(parameter)}` },
+    { text: describe(parameter) },
+  ]);
+  const required = shown.filter(({ isRequired }) => isRequired);
+  const example = required.map((parameter) => ` ${visibleLine(parameter.name)}=${placeholderOf(parameter)}`);
+  const sections = [
+    style("bold", visibleLine(tool.namespacedName)),
+    ...(tool.description === undefined
+      ? []
+      : [visibleLines(tool.description.slice(0, MAX_DESCRIPTION_CHARS)).trim()]),
+    parameters.length === 0
+      ? isOpen
+        ? "It takes any arguments."
+        : "It takes no arguments."
+      : [
+          "Arguments:",
+          ...layOutTable(rows),
+          ...(parameters.length > shown.length ? [`  and ${parameters.length - shown.length} more`] : []),
+          ...(isOpen ? ["  and any others"] : []),
+        ].join("\n"),
+    `Example:\n  ptc call ${/^[\w.-]+$/.test(called) ? called : "SERVER.TOOL"}${example.join("")}`,
+  ];
+  return `${sections.join("\n\n")}\n`;
+}
+
+function describe(parameter: Parameter): string {
+  const { isRequired, types, choices, description, default: byDefault } = parameter;
+  const facts = [
+    ...(isRequired ? ["required"] : []),
+    ...(choices === undefined
+      ? types === undefined
+        ? []
+        : [describeTypes(types)]
+      : [
+          `one of ${choices
+            .slice(0, MAX_CHOICES)
+            .map((choice) => JSON.stringify(choice))
+            .join(", ")}${choices.length > MAX_CHOICES ? ", ..." : ""}`,
+        ]),
+    ...(byDefault === undefined ? [] : [`by default ${JSON.stringify(byDefault)}`]),
+  ].join(", ");
+  return oneLine([facts, ...(description === undefined ? [] : [description])].join(". "), MAX_LINE_CHARS);
+}

@@ -1,0 +1,88 @@
+import type { Approver } from "../../broker/approvals.ts";
+import { Dispatcher } from "../../broker/dispatcher.ts";
+import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
+import { type DirectCall, type ExecutedCall, executeCall } from "../../execution/execute-call.ts";
+import { MAX_KEPT_OUTPUT_BYTES } from "../../protocol/limits.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
+import { Redactor } from "../../secrets/redaction.ts";
+import { composeRecords } from "../composition/records.ts";
+import { composeServers, composeUpstreams } from "../composition/upstreams.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import { buildAuthorizer } from "../configured-policy.ts";
+import type { EnvironmentVariables } from "../environment-variables.ts";
+import { moduleUrl, version } from "../package.ts";
+import { clock } from "../process-clock.ts";
+import { openState } from "../processes/state-directory.ts";
+import type { ProgramTools } from "../tools/program-tools.ts";
+import { UserSecrets } from "../user-secrets.ts";
+
+export interface CallerOptions {
+  configuration: Configuration;
+  env: EnvironmentVariables;
+  /** The generated tools of that configuration. */
+  tools: ProgramTools;
+  /** Receives failures that belong to no call. */
+  onWarning: (message: string) => void;
+}
+
+interface CallOptions {
+  /** On whose behalf it is called. */
+  context: RunContext;
+  approver: Approver;
+  signal: AbortSignal;
+}
+
+/** Makes single calls as programs make them, without a sandbox. */
+export interface Caller {
+  /** Failures of the call or a server are in the envelope. */
+  call(call: DirectCall, options: CallOptions): Promise<ExecutedCall>;
+  /** Ends every server, when what was called is recorded. Never throws. */
+  close(): Promise<void>;
+}
+
+/** @throws SandboxError when the folder for this process's files cannot be made. */
+export function openCaller({ configuration, env, tools, onWarning }: CallerOptions): Caller {
+  const own = openState(env);
+  const redactor = new Redactor(configuration.secrets, configuration.credentials);
+  const { pool } = composeUpstreams(configuration, own.state.groups, {
+    redactor,
+    env,
+    keyring: new UserSecrets(env),
+  });
+  const servers = composeServers(configuration, pool, undefined);
+  const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
+  const records = composeRecords(configuration, { redactor, onWarning });
+  const authorizer = buildAuthorizer(configuration);
+  return {
+    async call(call, { context, approver, signal }) {
+      const { all } = tools;
+      const dispatcher = new Dispatcher({
+        context,
+        tools: all,
+        authorizer,
+        servers,
+        validator,
+        redact: (message) => redactor.redactText(message).value,
+      });
+      const { execution } = configuration;
+      return executeCall(
+        call,
+        {
+          dispatcher,
+          approver,
+          redactor,
+          recorder: records.recorder(context, tools),
+          clock,
+          toolVersion: version,
+          modules: all.configured,
+        },
+        { limits: { ...execution, maxKeptBytes: MAX_KEPT_OUTPUT_BYTES }, signal },
+      );
+    },
+    async close() {
+      await Promise.all([pool.close(), validator.close(), records.close()]);
+      own.state.groups.kill();
+      own.state.remove();
+    },
+  };
+}

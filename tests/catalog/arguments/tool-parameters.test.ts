@@ -1,0 +1,117 @@
+import { describe, expect, it } from "vitest";
+import { describeTypes, readArgument } from "../../../catalog/arguments/read-argument.ts";
+import { toolParameters } from "../../../catalog/arguments/tool-parameters.ts";
+import { sampleSchema, seededRandom } from "../../fuzz/targets/schema.ts";
+
+const object = (properties: object, rest: object = {}) => ({ type: "object", properties, ...rest });
+
+/** What `text` is read as, for an argument with that schema. */
+function read(schema: unknown, text: string): unknown {
+  const [parameter] = toolParameters(object({ a: schema })).parameters;
+  if (parameter === undefined) throw new Error("there is no parameter");
+  const result = readArgument(text, parameter);
+  return result.ok ? result.value : new Error(result.why);
+}
+
+describe("an argument that is written as text", () => {
+  it.each<[schema: unknown, text: string, value: unknown]>([
+    [{ type: "string" }, "5", "5"],
+    [{ type: "string" }, "", ""],
+    [{ type: "string" }, '"quoted"', '"quoted"'],
+    [{ type: "integer" }, "5", 5],
+    [{ type: "integer" }, "-5", -5],
+    [{ type: "number" }, "1.5e3", 1500],
+    [{ type: "boolean" }, "true", true],
+    [{ type: "array", items: { type: "string" } }, '["a", "b"]', ["a", "b"]],
+    [{ type: "array", items: { type: "string" } }, "a", ["a"]],
+    [{ type: "array", items: { type: "integer" } }, "7", [7]],
+    [{ type: "object" }, '{"b": [1]}', { b: [1] }],
+    [{ type: ["string", "null"] }, "null", null],
+    [{ type: ["string", "null"] }, '"null"', "null"],
+    [{ type: ["string", "null"] }, "nothing", "nothing"],
+    [{ anyOf: [{ type: "string" }, { type: "integer" }] }, "5", 5],
+    [{ anyOf: [{ type: "integer" }, { type: "null" }] }, "5", 5],
+    [{ oneOf: [{ type: "array" }, { type: "string" }] }, "a b", "a b"],
+    [{ allOf: [{ type: ["string", "integer"] }, { type: "number" }] }, "5", 5],
+    [{ $ref: "#/properties/a/$defs/x", $defs: { x: { type: "boolean" } } }, "false", false],
+    [{ enum: ["quick", "slow"] }, "slow", "slow"],
+    [{ enum: [1, 2] }, "2", 2],
+    [{ const: "only" }, "only", "only"],
+    [{}, "5", 5],
+    [{}, "five", "five"],
+    [true, '{"a": 1}', { a: 1 }],
+    [{}, "12345678901234567890", "12345678901234567890"],
+  ])("with %j, %s is %j", (schema, text, value) => {
+    expect(read(schema, text)).toEqual(value);
+  });
+
+  it.each<[schema: unknown, text: string, why: string]>([
+    [{ type: "integer" }, "five", "must be a whole number"],
+    [{ type: "integer" }, "1.5", "must be a whole number"],
+    [{ type: "integer" }, "12345678901234567890", "is a number with more digits than JSON can carry exactly"],
+    [{ type: "number" }, "1e999", "must be a number"],
+    [{ type: "boolean" }, "yes", "must be true or false"],
+    [{ type: "array", items: { type: "integer" } }, "[1,", "must be a list, as JSON"],
+    [{ type: "array", items: { type: "integer" } }, "x", "must be a whole number"],
+    [{ type: "object" }, "[]", "must be an object"],
+    [{ type: ["integer", "null"] }, "x", "must be a whole number or null"],
+    [{ enum: ["quick", "slow"] }, "fast", 'must be one of "quick", "slow"'],
+    [{ type: "array", items: { enum: ["a"] } }, "b", 'must be one of "a"'],
+  ])("with %j, %s is refused", (schema, text, why) => {
+    expect(read(schema, text)).toEqual(new Error(why));
+  });
+});
+
+describe("the arguments of a tool", () => {
+  const summary = (schema: unknown) => {
+    const { parameters, isOpen } = toolParameters(schema);
+    return [
+      isOpen,
+      ...parameters.map(
+        ({ name, isRequired, types }) =>
+          `${name}${isRequired ? "!" : ""}: ${types === undefined ? "?" : describeTypes(types)}`,
+      ),
+    ];
+  };
+
+  it("are those of the schema and of all that it is put together from, required ones first", () => {
+    expect(
+      summary({
+        $defs: { paged: object({ page: { type: "integer" } }, { required: ["page"] }) },
+        ...object({ q: { type: "string" } }),
+        allOf: [{ $ref: "#/$defs/paged" }],
+        anyOf: [object({ id: { type: "integer" } }, { required: ["id"] }), object({ name: {} })],
+      }),
+    ).toEqual([false, "page!: a whole number", "q: a text", "id: a whole number", "name: ?"]);
+  });
+
+  it.each<[schema: unknown, isOpen: boolean]>([
+    [object({}), false],
+    [object({ a: {} }, { additionalProperties: false }), false],
+    [object({ a: {} }, { additionalProperties: { type: "string" } }), true],
+    [object({ a: {} }, { patternProperties: { "^x": {} } }), true],
+    [{ type: "object" }, true],
+    [{ type: "object", additionalProperties: false }, false],
+    [{}, true],
+    [true, true],
+    [null, true],
+  ])("may be others besides with %j: %s", (schema, isOpen) => {
+    expect(toolParameters(schema).isOpen).toBe(isOpen);
+  });
+
+  it("are found in bounded time in a schema that goes round and multiplies", () => {
+    const knot = { anyOf: Array.from({ length: 50 }, () => ({ $ref: "#/$defs/knot" })) };
+    const schema = { $defs: { knot }, ...object({ a: { $ref: "#/$defs/knot" }, b: { type: "integer" } }) };
+    expect(toolParameters(schema).parameters.map(({ name }) => name)).toEqual(["a", "b"]);
+  });
+
+  it("are found, or not, in any schema", () => {
+    const random = seededRandom(7);
+    for (let i = 0; i < 3_000; i++) {
+      const { parameters } = toolParameters(sampleSchema(random));
+      for (const parameter of parameters) {
+        for (const text of ["5", "[1]", "x", '{"a":1}']) readArgument(text, parameter);
+      }
+    }
+  });
+});

@@ -1,0 +1,192 @@
+import { describe, expect, it } from "vitest";
+import { main } from "../../../cli/main.ts";
+import { Envelope } from "../../../protocol/envelope.ts";
+import { projectFromSources } from "../ptc-from-sources.ts";
+import { fixtureServer, type StartOptions } from "../ptc-process.ts";
+import { hasPython, onTerminal, WITHOUT_PYTHON } from "../terminal/run-on-terminal.ts";
+import { surroundingsIn } from "./runs-projects.ts";
+
+const EVERYTHING = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
+
+/** No engine is there, and none is needed. */
+const NOWHERE = { DOCKER_HOST: "unix:///nowhere/docker.sock" };
+
+async function setUp(more: object = {}) {
+  const project = projectFromSources({
+    "ptc.yaml": {
+      servers: [
+        fixtureServer("docs", "documents.mjs"),
+        { name: "every-thing", command: process.execPath, args: [`${process.cwd()}/${EVERYTHING}`] },
+        { ...fixtureServer("dump", "env-dump.mjs"), env: { TOKEN: { keyring: "hub" } } },
+      ],
+      ...more,
+    },
+  });
+  const env = { ...project.env, ...NOWHERE };
+  await project.ptc(["auth", "set", "hub"], { env, stdin: "keyring-secret-1" });
+  expect(await project.ptc(["generate"], { env })).toMatchObject({ code: 0 });
+  const call = (args: string[], options: StartOptions = {}) =>
+    project.ptc(["call", ...args], { ...options, env: { ...env, ...options.env } });
+  return { project, env, call };
+}
+
+describe("ptc call", () => {
+  it("answers on stdout: JSON or text, by any of a tool's names, with arguments of its types", async () => {
+    const { project, call } = await setUp();
+    const answer = async (args: string[], stdin?: string) => {
+      const { code, stdout, stderr } = await call(args, { ...(stdin === undefined ? {} : { stdin }) });
+      expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: "" });
+      return stdout;
+    };
+    project.write("args.json", { a: 3, b: 4 });
+    project.write("id.txt", "from a file");
+    expect(await answer(["docs.get_document", "documentId=7"])).toBe('{"title":"Document 7","words":3}\n');
+    expect(await answer(["mcp__docs__get_document", "documentId=@id.txt"])).toBe(
+      '{"title":"Document from a file","words":3}\n',
+    );
+    expect(await answer(["every_thing.getSum", "a=1", "b=2.5"])).toBe("The sum of 1 and 2.5 is 3.5.\n");
+    expect(await answer(["every-thing.get-sum", "@args.json"])).toBe("The sum of 3 and 4 is 7.\n");
+    expect(await answer(["every-thing.get-sum", "--json", '{"a": 3, "b": 4}', "b=-1"])).toBe(
+      "The sum of 3 and -1 is 2.\n",
+    );
+    expect(await answer(["every-thing.get-sum", "--json", "@-"], '{"a": 5, "b": 6}')).toBe(
+      "The sum of 5 and 6 is 11.\n",
+    );
+    expect(await answer(["every-thing.echo", "message=@@you = \u001b[2J"])).toBe("Echo: @you = \u001b[2J\n");
+  });
+
+  it("says what is wrong with the arguments in one line, before a server is started", async () => {
+    const { project } = await setUp();
+    project.write("ptc.yaml", project.read("ptc.yaml").replaceAll(process.execPath, "/nowhere/node"));
+    const refusals: [string[], string][] = [
+      [[], "name a tool: ptc call SERVER.TOOL; `ptc list` has them all"],
+      [["docs.get_documnt"], "there is no tool 'docs.get_documnt'; did you mean mcp__docs__get_document"],
+      [
+        ["docs.get_document", "documentID=7"],
+        "mcp__docs__get_document has no argument 'documentID'; did you mean 'documentId'?",
+      ],
+      [
+        ["docs.get_document", "--json", '{"doc": 1}'],
+        "mcp__docs__get_document has no argument 'doc'; it takes documentId",
+      ],
+      [["docs.list_documents", "x=1"], "mcp__docs__list_documents has no argument 'x'; it takes none"],
+      [["docs.get_document"], "mcp__docs__get_document needs 'documentId'"],
+      [["docs.get_document", "documentId"], "'documentId' is no argument; write key=value"],
+      [["docs.get_document", "documentId=1", "documentId=2"], "'documentId' stands twice"],
+      [["every-thing.get-sum", "a=one", "b=2"], "a=one: must be a number"],
+      [["every-thing.get-sum", "--json", "[]"], "--json: must be an object with the tool's arguments"],
+      [["every-thing.get-sum", "--json", "{"], "--json: is not JSON"],
+      [["every-thing.get-sum", "@none.json"], "none.json: there is no such file"],
+      [["every-thing.get-sum", "--json", "{}", "@x"], "all arguments were given twice"],
+      [["every-thing.get-sum", "a=@none", "b=1"], "none: there is no such file"],
+    ];
+    for (const [args, message] of refusals) {
+      const surroundings = surroundingsIn(project.directory, ["node", "ptc", "call", ...args]);
+      const code = await main(surroundings);
+      const stderr = surroundings.stderr.text;
+      expect({ args, code, stdout: surroundings.stdout.text }).toEqual({ args, code: 2, stdout: "" });
+      expect(stderr).toMatch(/^ptc: .*\n$/);
+      expect(stderr).toContain(message);
+    }
+    expect((await project.ptc(["runs", "list", "--json"])).stdout).not.toContain("run_id");
+  });
+
+  it("shows what a tool takes, from its schema", async () => {
+    const { call } = await setUp();
+    const { code, stdout } = await call(["every-thing.get-annotated-message", "--help"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("Demonstrates how annotations can be used");
+    expect(stdout).toMatch(
+      /^ {2}messageType=TEXT +required, one of "error", "success", "debug"\. Type of message/m,
+    );
+    expect(stdout).toMatch(/^ {2}includeImage=true\|false +true or false, by default false\. /m);
+    expect(stdout).toContain("  ptc call every-thing.get-annotated-message messageType=TEXT\n");
+    expect((await call(["--help"])).stdout).toContain("key=value, read by the tool's schema");
+  });
+
+  it("goes through policy and approval, and is audited and archived without secrets, whatever becomes of it", async () => {
+    const { project, call } = await setUp({ tools: { block: ["mcp__docs__list_documents"] } });
+    const outcomes: [string[], number, string][] = [
+      [
+        ["docs.lock_document", "documentId=a"],
+        1,
+        "'mcp__docs__lock_document' failed: a is locked by somebody else",
+      ],
+      [
+        ["docs.delete_document", "documentId=a"],
+        1,
+        "nobody can be asked here; pass --approve 'mcp__docs__delete_document'",
+      ],
+      [["docs.delete_document", "documentId=a", "--approve", "*delete*"], 0, ""],
+      [["docs.list_documents"], 1, "'mcp__docs__list_documents' is not available"],
+      [["dump.go", "--json", "{}"], 0, ""],
+    ];
+    for (const [args, code, message] of outcomes) {
+      const exited = await call(args);
+      expect({ args, code: exited.code }).toEqual({ args, code });
+      expect(exited.stderr).toContain(message);
+      expect(exited.stdout).not.toContain("keyring-secret-1");
+    }
+    const runs = JSON.parse((await project.ptc(["runs", "list", "--json"])).stdout) as {
+      run_id: string;
+      status: string;
+      source: string;
+      calls: number;
+    }[];
+    expect(runs.map(({ status, source, calls }) => [status, source, calls])).toEqual([
+      ["ok", "call", 1],
+      ["ToolError", "call", 1],
+      ["ok", "call", 1],
+      ["ApprovalDenied", "call", 1],
+      ["ToolError", "call", 1],
+    ]);
+    const shown = await project.ptc(["runs", "show", runs[3]?.run_id ?? ""]);
+    expect(shown.stdout).toContain("by local through ptc call");
+    expect(shown.stdout).toContain('globalThis.result = await callTool("mcp__docs__delete_document", data);');
+    const dumped = await project.ptc(["runs", "show", runs[0]?.run_id ?? "", "--json"]);
+    expect(dumped.stdout).toContain("[REDACTED]");
+    expect(dumped.stdout).not.toContain("keyring-secret-1");
+    const audit = project
+      .read(".ptc/audit.jsonl")
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(
+      audit.filter(({ event }) => event === "call").map(({ tool, decision }) => [tool, decision]),
+    ).toEqual([
+      ["mcp__docs__lock_document", "allowed"],
+      ["mcp__docs__delete_document", "denied"],
+      ["mcp__docs__delete_document", "approved-once"],
+      ["mcp__docs__list_documents", "unavailable"],
+      ["mcp__dump__go", "allowed"],
+    ]);
+  });
+
+  it("prints the envelope instead where it is asked to, and says why a server cannot be used", async () => {
+    const { project, env, call } = await setUp();
+    const { stdout } = await call(["docs.get_document", "documentId=7", "--envelope"]);
+    expect(Envelope.parse(JSON.parse(stdout))).toMatchObject({
+      sandbox_image: null,
+      result: { ok: true, data: { words: 3 }, metrics: { tool_calls: 1 } },
+    });
+    await project.ptc(["auth", "set", "hub", "--remove"], { env });
+    const failed = await call(["dump.go"]);
+    expect(failed).toMatchObject({ code: 1, stdout: "" });
+    expect(failed.stderr).toContain(
+      "server 'dump' is not started: ptc.yaml:1: servers[2].env.TOKEN: the keyring has no 'hub'; put it in with `ptc auth set hub`",
+    );
+  });
+
+  it.skipIf(!hasPython)(`asks on a terminal${WITHOUT_PYTHON}`, async () => {
+    const { project, env } = await setUp();
+    const question = "Allow mcp__docs__delete_document\\? .*: ";
+    const screen = await onTerminal(
+      project,
+      [[question, "y\r"]],
+      ["call", "docs.delete_document", "documentId=a"],
+      env,
+    );
+    expect(screen).toContain("ptc asks: you want to call\n│ mcp__docs__delete_document\n");
+    expect(screen).toMatch(/\ndeleted a\n$/);
+  });
+});
