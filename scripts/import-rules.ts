@@ -50,6 +50,7 @@ const OURS = [...FOLDERS, "generated", "tests", "bench", "scripts", "examples"];
 /** Packages that exactly one file, or one folder, may import. */
 const SINGLE_IMPORTER = {
   "@napi-rs/keyring": "secrets/keyring/",
+  "ipaddr.js": "upstream/authorization/address-guard.ts",
   dockerode: "sandbox/docker/",
   esbuild: "execution/typescript/bundler.ts",
   "json-schema-to-typescript": "codegen/typescript/print-types.ts",

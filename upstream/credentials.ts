@@ -1,3 +1,5 @@
+import type { Authorization } from "./authorization/authorization.ts";
+
 /** The credentials with which ptc uses a server. */
 export interface ServerCredentials {
   /** All environment variables of a server on stdio, or all headers for a remote server. Nothing is added. */
@@ -7,6 +9,8 @@ export interface ServerCredentials {
    * texts that leave ptc afterwards.
    */
   readonly secrets: readonly string[];
+  /** The login of the principal at a remote server, whose tokens change while a connection lives. */
+  readonly authorization?: Authorization;
 }
 
 /**

@@ -1,6 +1,8 @@
 export type UpstreamErrorCode =
   | "start_failed"
   | "handshake_failed"
+  /** A person has to log in. */
+  | "login_required"
   | "connect_timeout"
   /** It failed recently, so it was not tried. */
   | "backing_off"

@@ -1,5 +1,6 @@
 import { definitionDigest } from "../../catalog/parse-tool.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
+import { LoginCredentials } from "../../upstream/authorization/login-credentials.ts";
 import { ConfiguredCredentials, type CredentialSource, tellingSecrets } from "../../upstream/credentials.ts";
 import { redactListing } from "../../upstream/listing/redact-listing.ts";
 import { type FollowedListings, type LiveServer, LiveToolServers } from "../../upstream/live-tool-servers.ts";
@@ -11,9 +12,11 @@ import { SecretSources } from "../../upstream/secret-sources/secret-sources.ts";
 import { SourcedCredentials } from "../../upstream/secret-sources/sourced-credentials.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
+import { openLoginStore } from "../logins/login-store.ts";
 import { version } from "../package.ts";
 import { clock } from "../process-clock.ts";
 import type { ProcessGroups } from "../processes/process-groups.ts";
+import { composeAuthorizations } from "./authorizations.ts";
 
 /** Upstream clients for the servers of the configuration that is in force. */
 export interface ReconfigurablePool {
@@ -27,7 +30,7 @@ export interface ReconfigurablePool {
  *
  * @param groups where the process groups of servers are noted while they live.
  * @param options `credentials` are those of the configuration without it. `redactor` is told of every one that a server is
- * given. `env` is what commands see from which secrets are read.
+ * given. `env` is what commands see from which secrets are read, and says where the user's logins are.
  */
 export function composeUpstreams(
   configuration: Configuration,
@@ -64,6 +67,7 @@ export function composeUpstreams(
             clientVersion: version,
             connectTimeoutMs: server.connectTimeoutMs,
             roots: server.roots,
+            authorization: credentials.authorization,
             secrets: [...secrets, ...credentials.secrets],
             signal,
             onSpawn: (pid) => groups.record(pid),
@@ -73,8 +77,17 @@ export function composeUpstreams(
         },
       }),
     );
+  const onSecret = (secret: string) => redactor.add(secret);
+  const logins = openLoginStore(env);
   const credentialsOf = (current: Configuration) =>
-    tellingSecrets(source ?? configuredCredentials(current, secretSources), (secret) => redactor.add(secret));
+    tellingSecrets(
+      source ??
+        new LoginCredentials(
+          configuredCredentials(current, secretSources),
+          composeAuthorizations(current, logins, onSecret),
+        ),
+      onSecret,
+    );
   const pool = new UpstreamPool(sourcesOf(configuration), credentialsOf(configuration), clock, options);
   return {
     pool,

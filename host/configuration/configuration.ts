@@ -1,3 +1,4 @@
+import type { AuthSettings } from "../../upstream/authorization/auth-settings.ts";
 import type { SecretSource } from "../../upstream/secret-sources/secret-source.ts";
 
 /** What a `ptc.yaml` says, checked, with every default filled in, as plain data for the other folders. */
@@ -79,10 +80,12 @@ interface StdioServerConfiguration extends AnyServer {
   readonly cwd: string;
 }
 
-interface RemoteServerConfiguration extends AnyServer {
+export interface RemoteServerConfiguration extends AnyServer {
   readonly transport: "http" | "sse";
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** How ptc gets tokens for the server; `undefined` when it gets none, and the headers are all there is. */
+  readonly auth: AuthSettings | undefined;
 }
 
 export type ServerConfiguration = StdioServerConfiguration | RemoteServerConfiguration;

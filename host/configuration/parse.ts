@@ -12,6 +12,7 @@ import { defaultParallelPrograms, thisMachine } from "./parallel-programs.ts";
 import { ConfigurationFile, knownKeys, type ServerEntry } from "./schema.ts";
 import type { SecretValueEntry } from "./secret-values/secret-value.ts";
 import { type SecretSurroundings, splitSecretValues } from "./secret-values/split-secret-values.ts";
+import { authSecrets, buildAuth } from "./server-auth.ts";
 import { expandServers, findServerProblems, transportOf, type UnsetVariables } from "./server-entries.ts";
 import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
 
@@ -220,7 +221,9 @@ function buildServer(
     off,
     secretSources,
   };
-  if (transport !== "stdio") return { ...server, transport, url: entry.url ?? "", headers: values };
+  if (transport !== "stdio") {
+    return { ...server, transport, url: entry.url ?? "", headers: values, auth: buildAuth(entry) };
+  }
   return {
     ...server,
     transport,
@@ -246,7 +249,12 @@ function secretsOf(server: ServerConfiguration): string[] {
   const headers = Object.values(server.headers);
   // In `Bearer <token>` the token alone is a secret too, because it may appear without its scheme.
   const tokens = headers.flatMap((value) => /^[A-Za-z]+ +(\S.*)$/.exec(value)?.[1] ?? []);
-  return [...headers, ...tokens, ...(urlCredentialsIn(server.url).length > 0 ? [server.url] : [])];
+  return [
+    ...headers,
+    ...tokens,
+    ...authSecrets(server.auth),
+    ...(urlCredentialsIn(server.url).length > 0 ? [server.url] : []),
+  ];
 }
 
 /** The arguments that are URLs with credentials. Others count as public: they name packages, folders and modes. */

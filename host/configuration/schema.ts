@@ -49,6 +49,42 @@ const ToolPatterns = z.array(
 /** A list of patterns. A key without a value counts as an empty list. */
 const OptionalToolPatterns = z.preprocess((value) => value ?? [], ToolPatterns);
 
+const Scopes = z.union(
+  [text(4_096), z.array(text(1_024).regex(/^\S+$/, { error: "must be a scope without spaces" }), list)],
+  { error: "must be a list of scopes, or a text with spaces between them" },
+);
+
+/** How ptc gets tokens for a server over HTTP. */
+const Auth = z.preprocess(
+  // `auth: oauth` is short for `auth: { type: oauth }`.
+  (value) => (typeof value === "string" ? { type: value } : value),
+  z.strictObject(
+    {
+      type: oneOf(["oauth", "client_credentials", "none"]),
+      client_id: text(2_048).optional(),
+      client_secret: text(8_192).optional(),
+      scopes: Scopes.optional(),
+      issuer: text(2_048).optional(),
+      client_metadata_url: text(2_048).optional(),
+      callback_port: wholeNumber(1, 65_535).optional(),
+      private_key: text(65_536).optional(),
+      signing_algorithm: oneOf([
+        "RS256",
+        "RS384",
+        "RS512",
+        "PS256",
+        "PS384",
+        "PS512",
+        "ES256",
+        "ES384",
+        "ES512",
+      ]).optional(),
+      token_endpoint_auth_method: oneOf(["client_secret_basic", "client_secret_post"]).optional(),
+    },
+    { error: notAMapping },
+  ),
+);
+
 const Server = z.strictObject(
   {
     name: z.string({ error: "must be a text; give the server a name" }).regex(/^[A-Za-z0-9._-]{1,64}$/, {
@@ -81,6 +117,7 @@ const Server = z.strictObject(
       )
       .optional(),
     roots: z.array(text(4_096), list).max(64, { error: "must be at most 64 folders" }).optional(),
+    auth: Auth.optional(),
     call_timeout_seconds: wholeNumber(1, 86_400).optional(),
     connect_timeout_seconds: wholeNumber(1, 86_400).optional(),
   },

@@ -4,10 +4,11 @@ import type { EnvironmentVariables } from "../environment-variables.ts";
 import type { Problem } from "./configuration-error.ts";
 import { expandEnvironment } from "./expand-environment.ts";
 import type { ServerEntry } from "./schema.ts";
+import { findAuthProblems } from "./server-auth.ts";
 import type { YamlSource } from "./yaml-source.ts";
 
 /** The keys of a server in which variables are expanded, and in which numbers and booleans are read as text. */
-const EXPANDED_KEYS = ["command", "args", "env", "cwd", "url", "headers", "roots"];
+const EXPANDED_KEYS = ["command", "args", "env", "cwd", "url", "headers", "auth", "roots"];
 
 /** Those whose values may be read from elsewhere. */
 const SECRET_KEYS = ["env", "headers"];
@@ -37,6 +38,7 @@ export function expandServers(source: YamlSource, environment: EnvironmentVariab
   const unset = new Map<number, UnsetVariables>();
 
   const expand = (value: unknown, path: readonly PropertyKey[]): unknown => {
+    if (path[2] === "auth" && typeof value !== "string" && typeof value !== "object") return value;
     if (typeof value === "number" || typeof value === "boolean") return source.writtenAt(path) ?? value;
     if (typeof value === "string") {
       const expansion = expandEnvironment(value, environment);
@@ -121,7 +123,13 @@ export function findServerProblems(
   servers: readonly ServerEntry[],
   unset: ReadonlyMap<number, UnsetVariables>,
 ): Problem[] {
-  return [...findTransportProblems(servers, unset), ...findNameProblems(servers)];
+  return [
+    ...findTransportProblems(servers, unset),
+    ...servers.flatMap((server, index) =>
+      findAuthProblems(server, ["servers", index], unset.get(index)?.texts),
+    ),
+    ...findNameProblems(servers),
+  ];
 }
 
 /** The transport of a server. The default is stdio for a command and Streamable HTTP for a URL. */
@@ -140,7 +148,9 @@ function findTransportProblems(
     }
     const transport = transportOf(server);
     const stdio = transport === "stdio";
-    const foreign = stdio ? (["url", "headers"] as const) : (["command", "args", "env", "cwd"] as const);
+    const foreign = stdio
+      ? (["url", "headers", "auth"] as const)
+      : (["command", "args", "env", "cwd"] as const);
     for (const key of foreign) {
       if (server[key] === undefined) continue;
       return [

@@ -4,6 +4,7 @@ type Planted = [what: string, file: string, text: string, rule: string];
 /** Packages that one file or folder may import. */
 export const OWNED_PACKAGES = [
   "@napi-rs/keyring",
+  "ipaddr.js",
   "dockerode",
   "esbuild",
   "json-schema-to-typescript",

@@ -1,6 +1,7 @@
 import { messageOf } from "../../base/error-message.ts";
 import { visibleLine } from "../../base/text/visible-text.ts";
 import { FaultMask } from "../../secrets/fault-mask.ts";
+import { LoginRequiredError } from "../authorization/authorization.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../upstream-error.ts";
 import type { McpServerTarget } from "./mcp-server-target.ts";
 import type { AnswerFault } from "./message-gate.ts";
@@ -14,6 +15,8 @@ export interface FaultFacts {
     | "garbage"
     | "http"
     | "listing"
+    | "login"
+    | "token"
     | "negotiation"
     | "network"
     | "other"
@@ -36,18 +39,19 @@ type Diagnosis = Readonly<StdioDiagnosis> | undefined;
 /** Builds the errors of one server. Each message is one line that says what to do, without the server's secrets. */
 export class UpstreamFaults {
   readonly #target: McpServerTarget;
-  readonly #mask: FaultMask;
+  readonly #secrets: () => readonly string[];
 
-  /** @param secrets texts to mask in messages, in addition to the values of the server's env and headers. */
-  constructor(target: McpServerTarget, secrets: readonly string[]) {
+  /** @param secrets has the texts to mask in messages, in addition to the values of the server's env and headers. */
+  constructor(target: McpServerTarget, secrets: () => readonly string[]) {
     this.#target = target;
-    const own = Object.values(target.transport === "stdio" ? target.env : target.headers);
-    const places = target.transport === "stdio" ? target.args : [target.url];
-    this.#mask = new FaultMask([...secrets, ...own], places);
+    this.#secrets = secrets;
   }
 
   build(code: UpstreamErrorCode, text: string, cause?: unknown): UpstreamError {
-    const message = toPlainLine(this.#mask.mask(text));
+    const target = this.#target;
+    const own = Object.values(target.transport === "stdio" ? target.env : target.headers);
+    const places = target.transport === "stdio" ? target.args : [target.url];
+    const message = toPlainLine(new FaultMask([...this.#secrets(), ...own], places).mask(text));
     return new UpstreamError(code, `server '${this.#target.name}' ${message}`, { cause });
   }
 
@@ -59,6 +63,7 @@ export class UpstreamFaults {
       return this.build("start_failed", text, cause);
     }
     if (kind === "timeout") return this.ofConnectTimeout(timeoutMs, diagnosis);
+    if (kind === "login" || kind === "token") return this.#ofAuthorization(facts, "handshake_failed");
     if (kind === "network") {
       return this.build(
         "start_failed",
@@ -120,6 +125,9 @@ export class UpstreamFaults {
           `answered HTTP ${status}${status === 401 ? "; check its headers" : ""}`,
           cause,
         );
+      case "login":
+      case "token":
+        return this.#ofAuthorization(facts, "remote_error");
       case "listing":
         return this.build("protocol_error", reasonOf(cause), cause);
       case "garbage":
@@ -154,6 +162,16 @@ export class UpstreamFaults {
       case undefined:
         return this.build("remote_error", `rejected the request: ${reasonOf(cause)} (${rpcCode})`, cause);
     }
+  }
+
+  #ofAuthorization({ kind, cause }: FaultFacts, code: UpstreamErrorCode): UpstreamError {
+    if (kind === "token") return this.build(code, reasonOf(cause), cause);
+    const why = cause instanceof LoginRequiredError && cause.why !== undefined ? ` (${cause.why})` : "";
+    return this.build(
+      "login_required",
+      `needs a login${why}: run \`ptc auth login ${this.#target.name}\``,
+      cause,
+    );
   }
 
   #ofSpawn(error: Error): UpstreamError {

@@ -14,6 +14,7 @@ const MAX_DAMAGE_SHOWN = 20;
 /** Why a server could not be listed, in few words. The warning about it has the whole reason. */
 const WHY: Readonly<Record<UpstreamErrorCode, string>> = {
   start_failed: "cannot be started or reached",
+  login_required: "needs a login",
   handshake_failed: "refused, or is no MCP server",
   connect_timeout: "timed out",
   backing_off: "failed just before",

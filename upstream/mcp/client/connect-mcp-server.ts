@@ -34,7 +34,10 @@ export async function connectMcpServer(
 ): Promise<UpstreamConnection> {
   const timeoutMs = options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS;
   const roots = options.roots ?? [];
-  const faults = new UpstreamFaults(target, options.secrets ?? []);
+  const faults = new UpstreamFaults(target, () => [
+    ...(options.secrets ?? []),
+    ...(options.authorization?.secrets() ?? []),
+  ]);
   const timeLimit = new AbortController();
   const timer = setTimeout(() => timeLimit.abort(), timeoutMs);
   const signal =

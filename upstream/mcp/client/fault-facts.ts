@@ -1,4 +1,5 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, SseError } from "@modelcontextprotocol/client";
+import { AuthorizationError, LoginRequiredError } from "../../authorization/authorization.ts";
 import { answerFaultOf } from "../raw-results.ts";
 import { ToolListingError } from "../tool-listing.ts";
 import type { FaultFacts } from "../upstream-faults.ts";
@@ -6,6 +7,9 @@ import type { FaultFacts } from "../upstream-faults.ts";
 /** The facts of an error of the MCP client, independent of its classes. */
 export function factsOf(error: unknown): FaultFacts {
   const facts: FaultFacts = { kind: "other", cause: error };
+  const authorization = authorizationFaultOf(error);
+  if (authorization instanceof LoginRequiredError) return { kind: "login", cause: authorization };
+  if (authorization !== undefined) return { kind: "token", cause: authorization };
   if (error instanceof ToolListingError) return { ...facts, kind: "listing" };
   if (error instanceof ProtocolError) {
     return { ...facts, kind: "answer", rpcCode: error.code, replaced: answerFaultOf(error.data) };
@@ -30,6 +34,18 @@ export function factsOf(error: unknown): FaultFacts {
     default:
       return { ...facts, kind: "violation" };
   }
+}
+
+/** A fault of the login, from the error or its causes. */
+function authorizationFaultOf(error: unknown): LoginRequiredError | AuthorizationError | undefined {
+  for (
+    let fault: unknown = error, depth = 0;
+    fault instanceof Error && depth < 5;
+    fault = fault.cause, depth++
+  ) {
+    if (fault instanceof LoginRequiredError || fault instanceof AuthorizationError) return fault;
+  }
+  return undefined;
 }
 
 /** Why the server could not be reached: a system error code such as ECONNREFUSED, from the error or its causes. */

@@ -13,6 +13,7 @@ export function isLegacy(route: Route): boolean {
 
 /** The route to try after a failure of this one; `undefined` when no other is likely to work. */
 export function nextRoute(route: Route, { kind, status }: FaultFacts): Route | undefined {
+  if (kind === "login" || kind === "token") return undefined;
   const negotiation = kind === "negotiation" || (kind === "http" && (status ?? 0) >= 500);
   switch (route) {
     case "stdio":

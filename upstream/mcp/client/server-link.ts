@@ -2,6 +2,12 @@ import { SSEClientTransport, SseError, StreamableHTTPClientTransport } from "@mo
 import { inTime } from "../../../base/in-time.ts";
 import { answeredIdOf } from "../../../base/line-splitter.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../../protocol/limits.ts";
+import {
+  type Authorization,
+  AuthorizationError,
+  LoginRequiredError,
+} from "../../authorization/authorization.ts";
+import { buildAuthorizedFetch } from "../../authorization/authorized-fetch.ts";
 import { buildBoundedFetch } from "../http/bounded-fetch.ts";
 import { splitCredentials } from "../http/url-credentials.ts";
 import type { McpServerTarget } from "../mcp-server-target.ts";
@@ -28,6 +34,8 @@ export interface LinkOptions {
   /** Receive the process group of a server on stdio. */
   onSpawn?: (pid: number) => void;
   onExit?: (pid: number) => void;
+  /** The login at a remote server. */
+  authorization?: Authorization | undefined;
 }
 
 /** Prepares a connection. Nothing is started or sent before the client starts the transport. */
@@ -54,22 +62,27 @@ export function openLink(
   }
   const { url, headers } = splitCredentials(target);
   let transport: RawResultTransport | undefined;
-  const fetch = buildBoundedFetch({
+  const bounded = buildBoundedFetch({
     maxMessageBytes,
     admit: (text) => gate.admit(text),
     onOversize: (id) => transport?.fail(id ?? transport.sendingId, { kind: "oversize" }),
   });
-  const init = { fetch, requestInit: { headers } };
+  const { authorization } = options;
+  const fetch = authorization === undefined ? bounded : buildAuthorizedFetch(bounded, url, authorization);
+  const requestInit = { headers };
   if (route === "sse") {
-    const sse = new SSEClientTransport(url, init);
+    const noting = noteAuthorizationFault(fetch);
+    const sse = new SSEClientTransport(url, { fetch: noting.fetch, requestInit });
     const start = sse.start.bind(sse);
+    // Of a fault while the stream is opened, the client passes on the text alone.
+    const started = () => start().catch((error: unknown) => Promise.reject(noting.fault() ?? error));
     // A Streamable HTTP endpoint may open a stream too, but never sends the event that names the endpoint.
-    sse.start = () => inTime(start(), timeoutMs / 3, () => new Error("no endpoint event came"));
+    sse.start = () => inTime(started(), timeoutMs / 3, () => new Error("no endpoint event came"));
     transport = new RawResultTransport(sse as unknown as MessageTransport, gate);
     endOnStreamError(sse);
     return { transport, end: () => sse.close() };
   }
-  const http = new StreamableHTTPClientTransport(url, init);
+  const http = new StreamableHTTPClientTransport(url, { fetch, requestInit });
   transport = new RawResultTransport(http as unknown as MessageTransport, gate);
   const end = async () => {
     if (http.sessionId !== undefined) {
@@ -82,6 +95,24 @@ export function openLink(
     await http.close();
   };
   return { transport, end };
+}
+
+type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+/** The same `fetch`, and the last fault of the login in it. */
+function noteAuthorizationFault(fetch: Fetch): { fetch: Fetch; fault: () => Error | undefined } {
+  let fault: Error | undefined;
+  return {
+    fetch: async (url, init) => {
+      try {
+        return await fetch(url, init);
+      } catch (error) {
+        if (error instanceof LoginRequiredError || error instanceof AuthorizationError) fault = error;
+        throw error;
+      }
+    },
+    fault: () => fault,
+  };
 }
 
 /** By these two members the MCP client recognises a pipe to a local process, where silence means an old server. */

@@ -1,0 +1,158 @@
+import { createInterface } from "node:readline";
+import { jsonLine } from "../../../base/json/json-line.ts";
+import { oneLine } from "../../../base/text/one-line.ts";
+import { visibleLine } from "../../../base/text/visible-text.ts";
+import type { Configuration } from "../../../host/configuration/configuration.ts";
+import { loadConfiguration } from "../../../host/configuration/load.ts";
+import { beginLogin, loginServer, type WaitingLogin } from "../../../host/logins/log-in.ts";
+import { openHost } from "../../../host/open-host.ts";
+import { UpstreamError } from "../../../upstream/upstream-error.ts";
+import type { DefineCommand } from "../../command.ts";
+import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
+import { LOCAL_USER } from "../../local-user.ts";
+import { exitOnSignals, type Surroundings, write } from "../../surroundings.ts";
+import { canOpenBrowser, openBrowser } from "../../terminal/open-browser.ts";
+
+interface LoginFlags {
+  config?: string;
+  browser: boolean;
+  timeout?: string;
+  json?: boolean;
+}
+
+const DEFAULT_TIMEOUT_SECONDS = 300;
+const MAX_TIMEOUT_SECONDS = 86_400;
+
+/** `ptc auth login` */
+export const defineLogin: DefineCommand = (auth, surroundings, finish) => {
+  auth
+    .command("login [server]")
+    .description("log in to a server with a browser, and keep the login for this user")
+    .option("--no-browser", "print the address, and take the one that the browser ends up at from stdin")
+    .option("--timeout <seconds>", "how long to wait for the browser", String(DEFAULT_TIMEOUT_SECONDS))
+    .option("--config <file>", "configuration file")
+    .option("--json", "print the outcome as JSON")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  ptc auth login internal-apis\n  ptc auth login internal-apis --no-browser\n",
+    )
+    .action(async (name: string | undefined, flags: LoginFlags) => {
+      finish(await login(name, flags, surroundings));
+    });
+};
+
+async function login(
+  name: string | undefined,
+  flags: LoginFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { env, stdout, stderr } = surroundings;
+  const { principal } = LOCAL_USER;
+  exitOnSignals(surroundings);
+  const timeoutMs = parseTimeout(flags.timeout) * 1_000;
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const server = loginServerOf(configuration, name);
+  try {
+    const waiting = await beginLogin(server, principal, { env });
+    if (waiting !== undefined) await waitForPerson(waiting, { ...flags, timeoutMs }, surroundings);
+    const { tools, problem } = await tryServer(configuration, server.name, surroundings);
+    const outcome = {
+      server: server.name,
+      login: waiting !== undefined,
+      issuer: waiting?.issuer,
+      tools,
+      problem,
+    };
+    const what =
+      waiting === undefined ? `'${server.name}' asks for no login` : `logged in to '${server.name}'`;
+    const found =
+      problem === undefined ? `${tools} tool${tools === 1 ? "" : "s"}` : "but it cannot be used yet";
+    await write(stdout, `${flags.json ? jsonLine(outcome) : `${what}: ${found}`}\n`);
+    if (problem !== undefined) await write(stderr, `ptc: ${oneLine(problem)}\n`);
+    return problem === undefined ? EXIT.done : EXIT.failed;
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error;
+    await write(stderr, `ptc: ${oneLine(error.message)}\n`);
+    return EXIT.failed;
+  }
+}
+
+/** The server to log in to: the one that is named, or the only one there is. */
+function loginServerOf(configuration: Configuration, name: string | undefined) {
+  try {
+    if (name !== undefined) return loginServer(configuration, name);
+    const able = configuration.servers.filter(
+      (server) => server.transport !== "stdio" && server.off === undefined && server.auth?.type === "oauth",
+    );
+    const [only] = able;
+    if (only !== undefined && able.length === 1) return loginServer(configuration, only.name);
+    const names = able.map((server) => server.name).join(", ");
+    throw new UsageError(
+      only === undefined
+        ? "no server of the configuration has a login"
+        : `name the server to log in to: ${names}`,
+    );
+  } catch (error) {
+    throw error instanceof UpstreamError ? new UsageError(error.message) : error;
+  }
+}
+
+async function waitForPerson(
+  waiting: WaitingLogin,
+  { browser, timeoutMs }: { browser: boolean; timeoutMs: number },
+  { env, stdin, stderr }: Surroundings,
+): Promise<void> {
+  const opened = browser && canOpenBrowser(env) && (await openBrowser(waiting.url, env));
+  const isTyped = stdin.isTTY === true || !browser;
+  const lines = [
+    opened ? "ptc: log in with the browser that was just opened, or at" : "ptc: log in with a browser at",
+    `  ${visibleLine(waiting.url)}`,
+    ...(isTyped
+      ? [
+          `ptc: if the browser runs elsewhere, it ends up at ${waiting.redirectUri}?..., which it cannot open: paste that address here`,
+        ]
+      : []),
+  ];
+  await write(stderr, `${lines.join("\n")}\n`);
+  const reader = isTyped ? createInterface({ input: stdin }) : undefined;
+  reader?.on("line", (line) => {
+    if (line.trim() === "") return;
+    const problem = waiting.paste(line);
+    if (problem !== undefined) stderr.write(`ptc: ${problem}\n`);
+  });
+  const timer = setTimeout(
+    () => waiting.cancel(`nobody did within ${timeoutMs / 1_000} s; --timeout gives it longer`),
+    timeoutMs,
+  );
+  try {
+    await waiting.done;
+  } finally {
+    clearTimeout(timer);
+    reader?.close();
+    stdin.pause();
+  }
+}
+
+/** Lists the tools of the server, so that a login that does not do is noticed by whoever made it. */
+async function tryServer(
+  configuration: Configuration,
+  name: string,
+  { env }: Surroundings,
+): Promise<{ tools: number; problem?: string }> {
+  const host = openHost({ configuration, env, onWarning: () => {} });
+  try {
+    const listing = await (await host.servers(LOCAL_USER.principal)).get(name)?.list();
+    return { tools: listing?.tools.length ?? 0 };
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error;
+    return { tools: 0, problem: error.message };
+  } finally {
+    await host.close();
+  }
+}
+
+function parseTimeout(text = String(DEFAULT_TIMEOUT_SECONDS)): number {
+  const seconds = /^\d{1,6}$/.test(text) ? Number(text) : 0;
+  if (seconds >= 1 && seconds <= MAX_TIMEOUT_SECONDS) return seconds;
+  throw new UsageError(`--timeout must be a whole number from 1 to ${MAX_TIMEOUT_SECONDS}`);
+}

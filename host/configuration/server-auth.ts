@@ -1,0 +1,95 @@
+import type { AuthSettings } from "../../upstream/authorization/auth-settings.ts";
+import type { Problem } from "./configuration-error.ts";
+import type { ServerEntry } from "./schema.ts";
+
+type AuthEntry = NonNullable<ServerEntry["auth"]>;
+
+/** The keys of `auth` that only one of its types has. */
+const OF_PERSONS = ["client_metadata_url", "callback_port"] as const;
+const OF_MACHINES = ["private_key", "signing_algorithm"] as const;
+
+/**
+ * Problems of a server's `auth`, whose keys and types are valid by the schema.
+ *
+ * @param unset texts with variables that are not set, which are not judged.
+ */
+export function findAuthProblems(
+  server: ServerEntry,
+  path: readonly PropertyKey[],
+  unset: ReadonlySet<string> | undefined,
+): Problem[] {
+  const { auth } = server;
+  if (auth === undefined || server.url === undefined) return [];
+  const at = (key: keyof AuthEntry, message: string): Problem[] => [
+    { path: [...path, "auth", key], message },
+  ];
+  if (auth.type === "none") {
+    const [key] = Object.keys(auth).filter((each) => each !== "type") as (keyof AuthEntry)[];
+    return key === undefined ? [] : at(key, "does not go with type none; remove it, or change the type");
+  }
+  const foreign = (auth.type === "oauth" ? OF_MACHINES : OF_PERSONS).find((key) => auth[key] !== undefined);
+  if (foreign !== undefined)
+    return at(foreign, `does not go with type ${auth.type}; remove it, or change the type`);
+  if (hasAuthorization(server)) {
+    const message = "cannot stand beside an Authorization header or a user in the url; keep one of the two";
+    return [{ path: [...path, "auth"], message }];
+  }
+  if (auth.type === "client_credentials") {
+    if (auth.client_id === undefined)
+      return at("type", "needs a `client_id` beside it; add the one that is registered for this machine");
+    if ((auth.client_secret === undefined) === (auth.private_key === undefined))
+      return at("type", "needs either a `client_secret` or a `private_key` beside it");
+  }
+  if (auth.client_secret !== undefined && auth.client_id === undefined)
+    return at("client_secret", "needs a `client_id` beside it");
+  for (const key of ["issuer", "client_metadata_url"] as const) {
+    const value = auth[key];
+    if (value === undefined || unset?.has(value) === true) continue;
+    const url = URL.canParse(value) ? new URL(value) : undefined;
+    if (key === "client_metadata_url" && (url?.protocol !== "https:" || url.pathname === "/"))
+      return at(key, "is not the https URL of a document; write https://host/path");
+    if (url?.protocol !== "https:" && url?.protocol !== "http:")
+      return at(key, "is not a URL; write the one that the authorization server names as its issuer");
+  }
+  return [];
+}
+
+/**
+ * How ptc gets tokens for a remote server. A server about which the configuration says nothing is logged in to when it asks for
+ * that; one with credentials in its headers or its URL never is.
+ */
+export function buildAuth(server: ServerEntry): AuthSettings | undefined {
+  const { auth } = server;
+  if (auth?.type === "none" || (auth === undefined && hasAuthorization(server))) return undefined;
+  const { scopes } = auth ?? {};
+  const common = {
+    clientId: auth?.client_id,
+    clientSecret: auth?.client_secret,
+    scope: typeof scopes === "string" ? scopes : scopes?.join(" "),
+    issuer: auth?.issuer,
+    authMethod: auth?.token_endpoint_auth_method,
+  };
+  if (auth?.type === "client_credentials") {
+    const { client_id: clientId = "", private_key: privateKey, signing_algorithm: signingAlgorithm } = auth;
+    return { ...common, type: "client_credentials", clientId, privateKey, signingAlgorithm };
+  }
+  return {
+    ...common,
+    type: "oauth",
+    isDefault: auth === undefined,
+    clientMetadataUrl: auth?.client_metadata_url,
+    callbackPort: auth?.callback_port,
+  };
+}
+
+/** The values of `auth` that are secrets. */
+export function authSecrets(auth: AuthSettings | undefined): string[] {
+  const key = auth?.type === "client_credentials" ? auth.privateKey : undefined;
+  return [auth?.clientSecret, key].filter((secret) => secret !== undefined);
+}
+
+function hasAuthorization({ headers = {}, url = "" }: ServerEntry): boolean {
+  const { username, password } = URL.canParse(url) ? new URL(url) : { username: "", password: "" };
+  const isInUrl = username !== "" || password !== "";
+  return isInUrl || Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
+}

@@ -1,0 +1,148 @@
+import { messageOf } from "../../base/error-message.ts";
+import { askForChallenge } from "../../upstream/authorization/ask-server.ts";
+import { AuthorizationError } from "../../upstream/authorization/authorization.ts";
+import type { BegunLogin } from "../../upstream/mcp/client/auth/person-login.ts";
+import { UpstreamError } from "../../upstream/upstream-error.ts";
+import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
+import type { EnvironmentVariables } from "../environment-variables.ts";
+import { clock } from "../process-clock.ts";
+import { type Answered, listenForCallback } from "./callback-listener.ts";
+import { loginKeyOf, openLoginStore } from "./login-store.ts";
+
+/** A login that waits for a person to open an address. */
+export interface WaitingLogin {
+  /** The address that the person is to open. */
+  readonly url: string;
+  /** The authorization server that it leads to. */
+  readonly issuer: string;
+  /** Where the browser ends up, on this machine. */
+  readonly redirectUri: string;
+  /** Resolves when the login is kept. @throws UpstreamError when it failed, or was cancelled. */
+  readonly done: Promise<void>;
+  /**
+   * Takes the address at which a browser on another machine has ended up. What comes of it is told by `done`. Returns what is
+   * wrong with it where it is not such an address.
+   */
+  paste(address: string): string | undefined;
+  /** Gives up. Nothing is kept. */
+  cancel(reason: string): void;
+}
+
+/**
+ * Begins the login of a principal at a server. `undefined` when the server asks for none.
+ *
+ * @throws UpstreamError when no login is possible, or none that can be trusted.
+ */
+export async function beginLogin(
+  server: RemoteServerConfiguration,
+  principal: string,
+  { env, signal }: { env: EnvironmentVariables; signal?: AbortSignal },
+): Promise<WaitingLogin | undefined> {
+  const { auth: settings } = server;
+  if (settings?.type !== "oauth") return undefined;
+  const store = openLoginStore(env);
+  const key = loginKeyOf(principal, server);
+  let resolve = () => {};
+  let reject: (error: unknown) => void = () => {};
+  const done = new Promise<void>((resolveDone, rejectDone) => {
+    resolve = resolveDone;
+    reject = rejectDone;
+  });
+  done.catch(() => {});
+  let begun: BegunLogin | undefined;
+  /** A code is valid once: of two redirects with one, the first counts. */
+  let isAnswered = false;
+
+  const answer = async (query: URLSearchParams): Promise<Answered> => {
+    if (begun === undefined || isAnswered || !begun.isAnsweredBy(query)) return "foreign";
+    isAnswered = true;
+    try {
+      const login = await begun.complete(query);
+      await store.withLock(key, () => store.write(key, login));
+      resolve();
+      return "good";
+    } catch (error) {
+      reject(faultOf(server.name, error));
+      return "bad";
+    }
+  };
+
+  try {
+    const previous = await store.read(key).catch(() => undefined);
+    const port = settings.callbackPort;
+    const usual = portOf(previous?.client.redirectUri);
+    const listener = await listenForCallback(port ?? usual, answer).catch((error: unknown) => {
+      if (port !== undefined || usual === undefined) throw error;
+      return listenForCallback(undefined, answer);
+    });
+    const { redirectUri } = listener;
+    try {
+      const challenge = await askForChallenge(server, signal);
+      const { beginPersonLogin } = await import("../../upstream/mcp/client/auth/person-login.ts");
+      begun = await beginPersonLogin({ key, settings, challenge, redirectUri, previous, clock, signal });
+    } catch (error) {
+      listener.close();
+      throw error;
+    }
+    if (begun === undefined) {
+      listener.close();
+      return undefined;
+    }
+    const { url, issuer } = begun;
+    const cancel = (reason: string) => {
+      isAnswered = true;
+      reject(new UpstreamError("cancelled", `server '${server.name}' was not logged in to: ${reason}`));
+    };
+    const onAbort = () => cancel("it was cancelled");
+    signal?.addEventListener("abort", onAbort, { once: true });
+    const end = () => {
+      signal?.removeEventListener("abort", onAbort);
+      listener.close();
+    };
+    done.then(end, end);
+    const paste = (address: string) => {
+      const query = queryOf(address);
+      if (!query.has("state")) return "that is not the address that the browser ended up at; paste all of it";
+      if (begun?.isAnsweredBy(query) !== true) return "that address belongs to another login";
+      void answer(query);
+      return undefined;
+    };
+    return { url: url.href, issuer, redirectUri, done, paste, cancel };
+  } catch (error) {
+    throw faultOf(server.name, error);
+  }
+}
+
+/** The server of that name, which can be logged in to. @throws UpstreamError that says why it cannot. */
+export function loginServer({ servers }: Configuration, name: string): RemoteServerConfiguration {
+  const server = servers.find((each) => each.name === name || each.module === name);
+  const refuse = (why: string) => new UpstreamError("start_failed", `server '${name}' ${why}`);
+  if (server === undefined) {
+    const known = servers.map((each) => each.name).join(", ");
+    throw refuse(`is not in the configuration${known === "" ? "" : `; there are ${known}`}`);
+  }
+  if (server.off !== undefined) throw refuse(`is off: ${server.off}`);
+  if (server.transport === "stdio")
+    throw refuse("is a program on this machine: it has no login, but its `env`");
+  if (server.auth === undefined) throw refuse("has its credentials in ptc.yaml: it has no login");
+  if (server.auth.type === "client_credentials")
+    throw refuse("has client_credentials in ptc.yaml: it gets its tokens without a login");
+  return server;
+}
+
+export function faultOf(server: string, error: unknown): UpstreamError {
+  if (error instanceof UpstreamError) return error;
+  if (!(error instanceof AuthorizationError)) throw error;
+  return new UpstreamError("handshake_failed", `server '${server}' ${messageOf(error)}`, { cause: error });
+}
+
+function portOf(redirectUri: string | undefined): number | undefined {
+  return redirectUri !== undefined && URL.canParse(redirectUri)
+    ? Number(new URL(redirectUri).port) || undefined
+    : undefined;
+}
+
+function queryOf(address: string): URLSearchParams {
+  const text = address.trim();
+  return URL.canParse(text) ? new URL(text).searchParams : new URLSearchParams(text.replace(/^.*\?/, ""));
+}

@@ -1,0 +1,67 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { composeAuthorizations } from "../../../host/composition/authorizations.ts";
+import type { Configuration, RemoteServerConfiguration } from "../../../host/configuration/configuration.ts";
+import { parseConfiguration } from "../../../host/configuration/parse.ts";
+import { beginLogin, loginServer } from "../../../host/logins/log-in.ts";
+import { loginKeyOf, openLoginStore } from "../../../host/logins/login-store.ts";
+import type { Login } from "../../../upstream/authorization/logins/login.ts";
+import { connectMcpServer } from "../../../upstream/mcp/client/connect-mcp-server.ts";
+import { ScriptedBrowser } from "./servers/browser.ts";
+
+const PRINCIPAL = "local";
+
+/** A user with a configuration of one server, `guarded`, and a state folder of their own. */
+export function useUser(url: string, settings: object = {}, name = "guarded") {
+  const folder = mkdtempSync(join(tmpdir(), "ptc-logins-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const env = { XDG_STATE_HOME: folder, PTC_KEYRING: "off" };
+  const text = JSON.stringify({ servers: [{ name, url, ...settings }] });
+  const configuration: Configuration = parseConfiguration(text, {
+    file: "ptc.yaml",
+    directory: "/",
+    environment: {},
+  });
+  const told: string[] = [];
+  const open = () =>
+    composeAuthorizations(configuration, openLoginStore(env), (secret) => told.push(secret))(PRINCIPAL, name);
+  const server = configuration.servers[0] as RemoteServerConfiguration;
+  return {
+    env,
+    folder,
+    configuration,
+    server,
+    principal: PRINCIPAL,
+    /** The secrets that redaction was told of. */
+    told,
+    authorization: open,
+    connect: (authorization = open()) =>
+      connectMcpServer(server, { clientVersion: "0", authorization, connectTimeoutMs: 60_000 }).then(
+        (connection) => {
+          onTestFinished(() => connection.close());
+          return connection;
+        },
+      ),
+    begin: () => beginLogin(loginServer(configuration, name), PRINCIPAL, { env }),
+    /** Changes what is kept of the login, behind its back. */
+    async edit(change: (login: Login) => unknown) {
+      const key = loginKeyOf(PRINCIPAL, server);
+      const store = openLoginStore(env);
+      const path = (await store.place(key)) ?? "";
+      const before = readFileSync(path, "utf8");
+      const { login, ...rest } = JSON.parse(before);
+      writeFileSync(path, JSON.stringify({ ...rest, login: change(login) }));
+      return { restore: async () => writeFileSync(path, before) };
+    },
+    /** Logs in with a browser. */
+    async logIn(browser = new ScriptedBrowser()) {
+      const waiting = await this.begin();
+      if (waiting === undefined) throw new Error("no login is asked for");
+      const ended = await browser.open(waiting.url);
+      await waiting.done;
+      return ended;
+    },
+  };
+}

@@ -1,0 +1,36 @@
+/** A browser that follows redirects and keeps cookies, and does nothing else. */
+export class ScriptedBrowser {
+  readonly #cookies = new Map<string, Map<string, string>>();
+  /** The addresses that it was sent to, in order. */
+  readonly visited: string[] = [];
+
+  /**
+   * Opens an address and follows every redirect.
+   *
+   * @param stopAt does not open an address for which this is true, as a browser that cannot reach it; returns it instead.
+   */
+  async open(
+    address: string,
+    stopAt: (url: URL) => boolean = () => false,
+  ): Promise<{ url: string; status: number }> {
+    let url = new URL(address);
+    for (let redirects = 0; redirects < 20; redirects++) {
+      this.visited.push(url.href);
+      if (stopAt(url)) return { url: url.href, status: 0 };
+      const jar = this.#cookies.get(url.host) ?? new Map<string, string>();
+      this.#cookies.set(url.host, jar);
+      const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
+      const response = await fetch(url, { redirect: "manual", headers: cookie === "" ? {} : { cookie } });
+      for (const set of response.headers.getSetCookie()) {
+        const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(set) ?? [];
+        if (value === "" || /expires=Thu, 01 Jan 1970/i.test(set)) jar.delete(name);
+        else jar.set(name, value);
+      }
+      await response.body?.cancel();
+      const location = response.headers.get("location");
+      if (location === null) return { url: url.href, status: response.status };
+      url = new URL(location, url);
+    }
+    throw new Error("too many redirects");
+  }
+}

@@ -1,0 +1,400 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { connect } from "node:net";
+import { describe, expect, test } from "vitest";
+import { AddressGuard, zoneOf } from "../../../upstream/authorization/address-guard.ts";
+import { buildGuardedFetch } from "../../../upstream/authorization/guarded-fetch.ts";
+import { discover } from "../../../upstream/mcp/client/auth/discovery.ts";
+import { listen } from "../mcp/upstream-http-servers.ts";
+import { useUser } from "./logged-in.ts";
+import { ScriptedBrowser } from "./servers/browser.ts";
+import { serveOidc } from "./servers/oidc-server.ts";
+import { serveProtected } from "./servers/protected-server.ts";
+import { serveRouter } from "./servers/router-server.ts";
+
+const METADATA = "/.well-known/oauth-authorization-server";
+
+function answerJson(response: ServerResponse, document: unknown): true {
+  response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(document));
+  return true;
+}
+
+/** An authorization server whose metadata says something else than it should. */
+async function serveAltered(change: (metadata: Record<string, unknown>) => object) {
+  const oidc = await serveOidc();
+  const usual = (await (await fetch(`${oidc.issuer}/.well-known/openid-configuration`)).json()) as Record<
+    string,
+    unknown
+  >;
+  oidc.intercept = ({ url }, response) => url === METADATA && answerJson(response, change(usual));
+  const server = await serveProtected({
+    authorizationServers: [oidc.issuer],
+    verifier: oidc,
+    scopes: ["read"],
+  });
+  return { oidc, server, user: useUser(server.url) };
+}
+
+/** What a browser was sent back with, before anybody has seen it. */
+async function answerOf(url: string): Promise<URL> {
+  return new URL((await new ScriptedBrowser().open(url, ({ pathname }) => pathname === "/callback")).url);
+}
+
+describe("metadata that cannot be trusted is refused", () => {
+  test.for<[what: string, change: (usual: Record<string, unknown>) => object, why: RegExp]>([
+    ["of another issuer", (usual) => ({ ...usual, issuer: "https://evil.example" }), /Issuer mismatch/],
+    [
+      "without PKCE",
+      ({ code_challenge_methods_supported: _, ...usual }) => usual,
+      /does not say that it supports PKCE with S256/,
+    ],
+    [
+      "with plain PKCE alone",
+      (usual) => ({ ...usual, code_challenge_methods_supported: ["plain"] }),
+      /does not say that it supports PKCE with S256/,
+    ],
+    [
+      "with a token endpoint in the clear",
+      (usual) => ({ ...usual, token_endpoint: "http://example.com/token" }),
+      /token endpoint, which is not https/,
+    ],
+    [
+      "with a login page in the clear",
+      (usual) => ({ ...usual, authorization_endpoint: "http://example.com/auth" }),
+      /authorization endpoint, which is not https/,
+    ],
+    [
+      "with a script for a login page",
+      (usual) => ({ ...usual, authorization_endpoint: "javascript:alert(1)" }),
+      /cannot be used|not https/,
+    ],
+    ["of another form", () => ({ issuer: 7 }), /metadata cannot be used: it does not have the form/],
+  ])("%s", async ([, change, why]) => {
+    const { oidc, user } = await serveAltered(change);
+    await expect(user.begin()).rejects.toThrow(why);
+    expect(oidc.requests).not.toContain("POST /reg");
+    expect(oidc.requests).not.toContain("POST /token");
+  });
+
+  test("of another resource than the server", async () => {
+    const oidc = await serveOidc();
+    const server = await serveProtected({
+      authorizationServers: [oidc.issuer],
+      verifier: oidc,
+      scopes: ["read"],
+      metadata: { resource: "https://other.example/mcp" },
+    });
+    await expect(useUser(server.url).begin()).rejects.toThrow(
+      /has metadata for another resource, https:\/\/other\.example\/mcp: it is not trusted/,
+    );
+    expect(oidc.requests).toEqual([]);
+  });
+
+  test("of another authorization server than that of the configuration", async () => {
+    const oidc = await serveOidc();
+    const server = await serveProtected({
+      authorizationServers: [oidc.issuer],
+      verifier: oidc,
+      scopes: ["read"],
+    });
+    const user = useUser(server.url, { auth: { type: "oauth", issuer: "https://auth.example" } });
+    await expect(user.begin()).rejects.toThrow(
+      /^server 'guarded' trusts http:.*, and not the `issuer` of its `auth` in ptc\.yaml$/,
+    );
+    expect(oidc.requests).toEqual([]);
+  });
+});
+
+describe("an answer that cannot be trusted is refused", () => {
+  test.for<[what: string, change: (answer: URL) => void, why: RegExp]>([
+    [
+      "of another issuer",
+      (answer) => answer.searchParams.set("iss", "https://evil.example"),
+      /another authorization server than the one/,
+    ],
+    [
+      "without the issuer that is always named",
+      (answer) => answer.searchParams.delete("iss"),
+      /another authorization server than the one/,
+    ],
+    ["with a code of another login", (answer) => answer.searchParams.set("code", "stolen"), /invalid_grant/],
+    ["without a code", (answer) => answer.searchParams.delete("code"), /it holds no code/],
+  ])("%s", async ([, change, why]) => {
+    const oidc = await serveOidc();
+    const server = await serveProtected({
+      authorizationServers: [oidc.issuer],
+      verifier: oidc,
+      scopes: ["read"],
+    });
+    const user = useUser(server.url);
+    const waiting = await user.begin();
+    const answer = await answerOf(waiting?.url ?? "");
+    change(answer);
+    expect((await fetch(answer)).status).toBe(400);
+    await expect(waiting?.done).rejects.toThrow(why);
+    await expect(user.connect()).rejects.toMatchObject({ code: "login_required" });
+  });
+
+  test("of nobody's, which does not disturb the login either", async () => {
+    const oidc = await serveOidc();
+    const server = await serveProtected({
+      authorizationServers: [oidc.issuer],
+      verifier: oidc,
+      scopes: ["read"],
+    });
+    const user = useUser(server.url);
+    const waiting = await user.begin();
+    const foreign = new URL(`${waiting?.redirectUri}?code=x&state=y&error=access_denied`);
+    expect((await fetch(foreign)).status).toBe(400);
+    expect((await fetch(new URL("/", foreign))).status).toBe(404);
+    const answer = await answerOf(waiting?.url ?? "");
+    const page = await fetch(answer);
+    expect({ status: page.status, store: page.headers.get("cache-control") }).toEqual({
+      status: 200,
+      store: "no-store",
+    });
+    await waiting?.done;
+    await user.connect();
+    // The code that was used is not used again.
+    await expect(fetch(answer)).rejects.toThrow();
+  });
+
+  test("of an error, which is told in one line", async () => {
+    const oidc = await serveOidc();
+    const server = await serveProtected({
+      authorizationServers: [oidc.issuer],
+      verifier: oidc,
+      scopes: ["read"],
+    });
+    const waiting = await useUser(server.url).begin();
+    const answer = new URL(`${waiting?.redirectUri}`);
+    const state = new URL(waiting?.url ?? "").searchParams.get("state") ?? "";
+    for (const [name, value] of Object.entries({
+      state,
+      iss: oidc.issuer,
+      error: "access_denied",
+      error_description: "no\n\u001b[31mno",
+    }))
+      answer.searchParams.set(name, value);
+    await fetch(answer);
+    await expect(waiting?.done).rejects.toThrow(/answered access_denied: no .{0,12}no$/);
+  });
+});
+
+describe("a token goes to its own server alone", () => {
+  test("and not where the server redirects to", async () => {
+    const router = await serveRouter();
+    const elsewhere: IncomingMessage["headers"][] = [];
+    const other = await listen(({ headers }, response) => {
+      elsewhere.push(headers);
+      response.writeHead(404).end();
+    });
+    const server = await serveProtected({ authorizationServers: [router.issuer], verifier: router });
+    const user = useUser(server.url);
+    await user.logIn();
+    const connection = await user.connect();
+    server.rules.intercept = ({ url }, response) => {
+      if (url !== "/mcp") return false;
+      response.writeHead(307, { location: `${other}/mcp` }).end();
+      return true;
+    };
+    await expect(connection.listTools()).rejects.toThrow();
+    await expect(user.connect()).rejects.toThrow();
+    expect(elsewhere.filter(({ authorization }) => authorization !== undefined)).toEqual([]);
+  });
+
+  test("and a code or a refresh token not where the token endpoint redirects to", async () => {
+    const oidc = await serveOidc();
+    const bodies: string[] = [];
+    const other = await listen((request, response) => {
+      request.on("data", (chunk) => bodies.push(String(chunk)));
+      request.on("end", () => response.writeHead(404).end());
+    });
+    oidc.intercept = ({ url }, response) => {
+      if (url !== "/token") return false;
+      response.writeHead(307, { location: `${other}/token` }).end();
+      return true;
+    };
+    const server = await serveProtected({
+      authorizationServers: [oidc.issuer],
+      verifier: oidc,
+      scopes: ["read"],
+    });
+    await expect(useUser(server.url).logIn()).rejects.toThrow(/was not logged in to: HTTP 307/);
+    expect(bodies).toEqual([]);
+  });
+
+  test("and one for another resource is of no use", async () => {
+    const router = await serveRouter();
+    const one = await serveProtected({ authorizationServers: [router.issuer], verifier: router });
+    const two = await serveProtected({ authorizationServers: [router.issuer], verifier: router });
+    const user = useUser(one.url);
+    await user.logIn();
+    expect(await user.connect()).toBeDefined();
+    await expect(useUser(two.url).connect()).rejects.toMatchObject({ code: "login_required" });
+    expect(two.tokens.filter((token) => token !== undefined)).toEqual([]);
+  });
+});
+
+describe("an authorization server that floods, hangs or dies", () => {
+  const ask = (url: string, patienceMs = 60_000) =>
+    buildGuardedFetch({ guard: new AddressGuard(url), patienceMs })(url);
+
+  test("is not read to the end", async () => {
+    let sent = 0;
+    const chunk = Buffer.alloc(64 * 1024, " ");
+    const origin = await listen((_, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      const more = () => {
+        while (sent < 10 * 1024 * 1024 && !response.destroyed) {
+          sent += chunk.length;
+          if (!response.write(chunk)) return void response.once("drain", more);
+        }
+        response.end();
+      };
+      more();
+    });
+    await expect(ask(origin)).rejects.toThrow(/answered with more than 512 KiB/);
+    expect(sent).toBeLessThan(9 * 1024 * 1024);
+  });
+
+  test("is not read at all where it says how much it has", async () => {
+    const origin = await listen((_, response) =>
+      response.writeHead(200, { "content-length": 10 * 1024 * 1024 }).write("{"),
+    );
+    await expect(ask(origin)).rejects.toThrow(/answered with more than 512 KiB/);
+  });
+
+  test("is given up on, before and in the middle of its answer", async () => {
+    const silent = await listen(() => {});
+    await expect(ask(silent, 100)).rejects.toThrow(/did not answer within 0.1 s/);
+    const slow = await listen((_, response) => response.writeHead(200).write("{"));
+    await expect(ask(slow, 100)).rejects.toThrow(/did not answer within 0.1 s/);
+  });
+
+  test("is told of in one line when it dies", async () => {
+    const dying = await listen((_, response) => {
+      response.writeHead(200, { "content-length": 1_000 });
+      response.write("{", () => response.destroy());
+    });
+    await expect(ask(dying)).rejects.toThrow(
+      /ended its answer in the middle|cannot be reached: (ECONNRESET|aborted)/,
+    );
+    const router = await serveRouter();
+    const gone = await listen(() => {});
+    const server = await serveProtected({
+      authorizationServers: [gone.replace(/\d+$/, "1")],
+      verifier: router,
+    });
+    await expect(useUser(server.url).begin()).rejects.toThrow(
+      /^server 'guarded' names the authorization server http:\/\/127\.0\.0\.1:1, whose metadata cannot be used: 127\.0\.0\.1:1 cannot be reached: ECONNREFUSED$/,
+    );
+  });
+});
+
+describe("metadata leads to no address that only this machine reaches", () => {
+  test.for([
+    ["8.8.8.8", "public"],
+    ["2606:4700::1111", "public"],
+    ["127.0.0.1", "loopback"],
+    ["127.255.255.254", "loopback"],
+    ["::1", "loopback"],
+    ["::ffff:127.0.0.1", "loopback"],
+    ["::ffff:7f00:1", "loopback"],
+    ["64:ff9b::7f00:1", "loopback"],
+    ["64:ff9b::808:808", "public"],
+    ["10.0.0.1", "private"],
+    ["172.16.0.1", "private"],
+    ["192.168.1.1", "private"],
+    ["100.64.0.1", "private"],
+    ["fd00::1", "private"],
+    ["169.254.169.254", "forbidden"],
+    ["fe80::1", "forbidden"],
+    ["fe80::1%eth0", "forbidden"],
+    ["0.0.0.0", "forbidden"],
+    ["::", "forbidden"],
+    ["224.0.0.1", "forbidden"],
+    ["255.255.255.255", "forbidden"],
+    ["2002:7f00:1::", "forbidden"],
+    ["nothing", "forbidden"],
+  ])("%s is %s", ([address = "", zone]) => {
+    expect(zoneOf(address)).toBe(zone);
+  });
+
+  const public_ = () => new AddressGuard("https://mcp.example/mcp", "public");
+
+  test("where the server is elsewhere: neither by address nor by name", async () => {
+    let requests = 0;
+    const origin = await listen((_, response) => {
+      requests++;
+      response.end("{}");
+    });
+    const { port } = new URL(origin);
+    const fetch = buildGuardedFetch({ guard: public_() });
+    await expect(fetch(origin)).rejects.toThrow(
+      /is this machine \(127\.0\.0\.1\), where the metadata of a server elsewhere may not lead/,
+    );
+    await expect(fetch(`http://localhost:${port}`)).rejects.toThrow(/is this machine/);
+    await expect(fetch(`http://[::ffff:127.0.0.1]:${port}`)).rejects.toThrow(/is this machine/);
+    await expect(fetch(`http://2130706433:${port}`)).rejects.toThrow(/is this machine/);
+    await expect(fetch("http://169.254.169.254/latest/meta-data/")).rejects.toThrow(/is no public host/);
+    await expect(fetch("http://10.0.0.1/")).rejects.toThrow(/is a private network/);
+    expect(requests).toBe(0);
+  });
+
+  test("also where an authorization server is named as if it were public", async () => {
+    const oidc = await serveOidc();
+    const server = await serveProtected({
+      authorizationServers: [oidc.issuer],
+      verifier: oidc,
+      scopes: ["read"],
+    });
+    const fetch = buildGuardedFetch({ guard: new AddressGuard(server.url, "public") });
+    const found = discover({
+      serverUrl: server.url,
+      resourceMetadataUrl: undefined,
+      issuer: undefined,
+      fetch,
+    });
+    await expect(found).rejects.toThrow(
+      /names the authorization server .*, whose metadata cannot be used: .* is this machine/,
+    );
+    expect(oidc.requests).toEqual([]);
+  });
+
+  test("and a server with a name is where it was reached, and never less public than that", () => {
+    const guard = new AddressGuard("https://mcp.corp.example/mcp");
+    const own = new URL("https://mcp.corp.example/x");
+    const other = new URL("https://auth.corp.example/");
+    expect(guard.allows(own, "10.0.0.1")).toBe(true);
+    expect(guard.allows(other, "10.0.0.2")).toBe(false);
+    guard.reached(own, "10.0.0.1");
+    expect(guard.allows(other, "10.0.0.2")).toBe(true);
+    expect(guard.allows(other, "127.0.0.1")).toBe(false);
+    guard.reached(own, "93.184.216.34");
+    guard.reached(own, "10.0.0.1");
+    expect(guard.allows(other, "10.0.0.2")).toBe(false);
+  });
+
+  test("nor is a URL opened with a user in it, or that is not HTTP", async () => {
+    const fetch = buildGuardedFetch({ guard: public_() });
+    await expect(fetch("https://user:password@example.com/")).rejects.toThrow(/named with a user/);
+    await expect(fetch("file:///etc/passwd")).rejects.toThrow(/not reached over HTTP/);
+  });
+});
+
+test("the redirect of a login is only to be reached from this machine", async () => {
+  const oidc = await serveOidc();
+  const server = await serveProtected({
+    authorizationServers: [oidc.issuer],
+    verifier: oidc,
+    scopes: ["read"],
+  });
+  const waiting = await useUser(server.url).begin();
+  const { hostname, port } = new URL(waiting?.redirectUri ?? "");
+  expect(hostname).toBe("127.0.0.1");
+  const other = connect({ host: "127.0.0.2", port: Number(port) });
+  await expect(
+    new Promise((resolve, reject) => other.on("connect", resolve).on("error", reject)),
+  ).rejects.toThrow();
+  waiting?.cancel("the test is over");
+});

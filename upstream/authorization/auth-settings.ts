@@ -1,0 +1,34 @@
+/** How a server over HTTP is authorized, as the configuration says, with every variable and secret filled in. */
+export type AuthSettings = OAuthSettings | ClientCredentialsSettings;
+
+interface AnyAuthSettings {
+  readonly clientId: string | undefined;
+  readonly clientSecret: string | undefined;
+  /** Separated by spaces. Without it, the scopes that the server asks for. */
+  readonly scope: string | undefined;
+  /** The one authorization server to which tokens are asked from; that which the server names without it. */
+  readonly issuer: string | undefined;
+  /** `token_endpoint_auth_method` (RFC 7591); what the authorization server supports without it. */
+  readonly authMethod: "client_secret_basic" | "client_secret_post" | undefined;
+}
+
+/** A person logs in with a browser (the authorization code grant with PKCE). */
+export interface OAuthSettings extends AnyAuthSettings {
+  readonly type: "oauth";
+  /** Whether the configuration says nothing, so that a login is asked for only when the server challenges. */
+  readonly isDefault: boolean;
+  /** The https URL of a document that describes the client, which is its id too. */
+  readonly clientMetadataUrl: string | undefined;
+  /** The port of the redirect on this machine, where the client is registered with one. */
+  readonly callbackPort: number | undefined;
+}
+
+/** A machine has credentials of its own (RFC 6749, section 4.4; MCP extension "OAuth Client Credentials"). */
+export interface ClientCredentialsSettings extends AnyAuthSettings {
+  readonly type: "client_credentials";
+  readonly clientId: string;
+  /** A key in PKCS#8 PEM or as a JWK, with which the client signs assertions instead of sending a secret (RFC 7523). */
+  readonly privateKey: string | undefined;
+  /** Such as `RS256` or `ES256`. */
+  readonly signingAlgorithm: string | undefined;
+}

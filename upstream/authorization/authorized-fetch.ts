@@ -1,0 +1,70 @@
+import type { Authorization, Challenge } from "./authorization.ts";
+
+type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+/** How often one request is sent at most: as it is, with a newer token, and with one for more scopes. */
+const MAX_SENDS = 3;
+
+/**
+ * Adds a server's token to each request that goes to the server's own origin, and to no other. A challenged request was not
+ * carried out, and is sent again when there is another token.
+ */
+export function buildAuthorizedFetch(fetch: Fetch, serverUrl: URL, authorization: Authorization): Fetch {
+  return async (input, init = {}) => {
+    if (new URL(input).origin !== serverUrl.origin) return fetch(input, init);
+    const signal = init.signal ?? undefined;
+    for (let sends = 1; ; sends++) {
+      const token = await authorization.token(signal);
+      const response = await fetch(input, token === undefined ? init : withToken(init, token));
+      const challenge = challengeOf(response);
+      if (challenge === undefined || sends === MAX_SENDS) return response;
+      const isAnother = await authorization.challenged(challenge, token, signal);
+      if (!isAnother) return response;
+      await response.body?.cancel().catch(() => {});
+    }
+  };
+}
+
+function withToken(init: RequestInit, token: string): RequestInit {
+  const headers = new Headers(init.headers);
+  headers.set("authorization", `Bearer ${token}`);
+  // Whoever follows a redirect makes a request of its own, to which this function decides anew what to add.
+  return { ...init, headers, redirect: "manual" };
+}
+
+/** The challenge of a response; `undefined` when a token would change nothing. */
+export function challengeOf({
+  status,
+  headers,
+}: Pick<Response, "status" | "headers">): Challenge | undefined {
+  if (status !== 401 && status !== 403) return undefined;
+  const parameters = tokenParameters(headers.get("www-authenticate") ?? "");
+  if (status === 403 && parameters?.get("error") !== "insufficient_scope") return undefined;
+  return {
+    kind: status === 401 ? "unauthorized" : "insufficient_scope",
+    isOfTokens: parameters !== undefined,
+    resourceMetadataUrl: parameters?.get("resource_metadata"),
+    scope: parameters?.get("scope"),
+  };
+}
+
+const MAX_HEADER_CHARS = 8_192;
+
+/**
+ * The parameters of the `Bearer` challenge in a `WWW-Authenticate` header, which may hold challenges of other schemes (RFC 9110,
+ * section 11.6.1). The first of two parameters of one name counts.
+ */
+function tokenParameters(header: string): Map<string, string> | undefined {
+  const begin = /(?:^|,)\s*Bearer(?:\s|,|$)/i.exec(header);
+  if (begin === null) return undefined;
+  const parameters = new Map<string, string>();
+  let rest = header.slice(begin.index + begin[0].length).slice(0, MAX_HEADER_CHARS);
+  for (;;) {
+    const next = /^[\s,]*([A-Za-z0-9_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/.exec(rest);
+    if (next === null) return parameters;
+    const [all, name = "", quoted, bare = ""] = next;
+    const value = quoted === undefined ? bare : quoted.replace(/\\(.)/g, "$1");
+    if (!parameters.has(name.toLowerCase())) parameters.set(name.toLowerCase(), value);
+    rest = rest.slice(all.length);
+  }
+}

@@ -1,0 +1,144 @@
+import { type LookupAddress, lookup } from "node:dns";
+import * as http from "node:http";
+import * as https from "node:https";
+import { isIP, type LookupFunction } from "node:net";
+import { type AddressGuard, AddressRefusedError, zoneOf } from "./address-guard.ts";
+
+/** The most bytes of an answer. Metadata and tokens have a few thousand. */
+const MAX_BODY_BYTES = 512 * 1024;
+const MAX_HEADER_BYTES = 32 * 1024;
+const PATIENCE_MS = 20_000;
+
+export interface GuardedFetchOptions {
+  guard: AddressGuard;
+  signal?: AbortSignal | undefined;
+  /** The time for one request, its answer included. */
+  patienceMs?: number;
+}
+
+type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+/** An answer is refused. The message goes on after the name of a host. */
+class AnswerRefusedError extends Error {
+  override readonly name = "AnswerRefusedError";
+}
+
+/**
+ * A `fetch` for what metadata leads to. The address is checked when it is connected to. Redirects are not followed, bodies and
+ * times are bounded, credentials in URLs are refused, and every request has a connection of its own.
+ *
+ * Rejects with a TypeError, as `fetch` does, whose message says which host failed and why.
+ */
+export function buildGuardedFetch({ guard, signal, patienceMs = PATIENCE_MS }: GuardedFetchOptions): Fetch {
+  return async (input, init = {}) => {
+    const url = new URL(input);
+    const limit = AbortSignal.timeout(patienceMs);
+    const signals = [limit, ...(signal ? [signal] : []), ...(init.signal ? [init.signal] : [])];
+    try {
+      return await request(url, init, guard, AbortSignal.any(signals));
+    } catch (cause) {
+      const why = limit.aborted ? `did not answer within ${patienceMs / 1_000} s` : reasonOf(cause);
+      throw new TypeError(`${url.host} ${why}`, { cause });
+    }
+  };
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof AddressRefusedError || error instanceof AnswerRefusedError) return error.message;
+  const { code, message } = error as NodeJS.ErrnoException;
+  return `cannot be reached: ${code ?? message}`;
+}
+
+async function request(
+  url: URL,
+  init: RequestInit,
+  guard: AddressGuard,
+  signal: AbortSignal,
+): Promise<Response> {
+  if (url.protocol !== "https:" && url.protocol !== "http:")
+    throw new AnswerRefusedError("is not reached over HTTP");
+  if (url.username !== "" || url.password !== "")
+    throw new AnswerRefusedError("was named with a user in its URL");
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  if (isIP(host) !== 0 && !guard.allows(url, host)) throw refused(host);
+  const { request: send } = url.protocol === "https:" ? https : http;
+  const body = init.body === undefined || init.body === null ? undefined : String(init.body);
+  const headers = new Headers(init.headers);
+  headers.set("user-agent", "ptc");
+  headers.set("connection", "close");
+  if (body !== undefined) headers.set("content-length", String(Buffer.byteLength(body)));
+  const answer = await new Promise<http.IncomingMessage>((resolve, reject) => {
+    const sent = send(url, {
+      method: init.method ?? "GET",
+      headers: Object.fromEntries(headers),
+      agent: false,
+      lookup: guardedLookup(url, guard),
+      maxHeaderSize: MAX_HEADER_BYTES,
+      signal,
+    });
+    sent.on("socket", (socket) => {
+      socket.once("connect", () => {
+        const address = socket.remoteAddress ?? "";
+        if (guard.allows(url, address)) guard.reached(url, address);
+        else sent.destroy(refused(address));
+      });
+    });
+    sent.on("response", resolve);
+    sent.on("error", reject);
+    sent.end(body);
+  });
+  try {
+    return await toResponse(answer);
+  } finally {
+    answer.destroy();
+  }
+}
+
+/** Looks a name up, and leaves out the addresses that may not be connected to. */
+function guardedLookup(url: URL, guard: AddressGuard): LookupFunction {
+  return (hostname, options, done) => {
+    lookup(hostname, { ...options, all: true }, (error, found) => {
+      const addresses = found as LookupAddress[] | undefined;
+      const [first] = addresses ?? [];
+      if (error !== null || first === undefined) return done(error, "", 0);
+      const allowed = addresses?.filter(({ address }) => guard.allows(url, address)) ?? [];
+      const [best] = allowed;
+      if (best === undefined) return done(refused(first.address), "", 0);
+      if (options.all === true) done(null, allowed);
+      else done(null, best.address, best.family);
+    });
+  };
+}
+
+function refused(address: string): AddressRefusedError {
+  const zone = zoneOf(address);
+  const what =
+    zone === "loopback" ? "this machine" : zone === "private" ? "a private network" : "no public host";
+  return new AddressRefusedError(
+    `is ${what} (${address}), where the metadata of a server elsewhere may not lead`,
+  );
+}
+
+async function toResponse(answer: http.IncomingMessage): Promise<Response> {
+  const status = answer.statusCode ?? 0;
+  if (status < 200 || status > 599) throw new AnswerRefusedError(`answered HTTP ${status}`);
+  if (Number(answer.headers["content-length"] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MAX_BODY_BYTES) throw tooLarge();
+    chunks.push(chunk);
+  }
+  if (!answer.complete) throw new AnswerRefusedError("ended its answer in the middle");
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(answer.headersDistinct)) {
+    for (const each of value ?? []) headers.append(name, each);
+  }
+  const empty = status === 204 || status === 205 || status === 304;
+  return new Response(empty ? null : Buffer.concat(chunks), { status, headers });
+}
+
+function tooLarge(): AnswerRefusedError {
+  return new AnswerRefusedError(`answered with more than ${MAX_BODY_BYTES / 1024} KiB`);
+}
