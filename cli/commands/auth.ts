@@ -10,5 +10,6 @@ export const authCommand: DefineCommand = (program, surroundings, finish) => {
     .command("auth")
     .description("log in to servers, and keep secrets for them")
     .addHelpText("after", "\nExamples:\n  ptc auth login internal-apis\n  ptc auth set github-token\n");
-  for (const define of [defineLogin, defineLogout, defineStatus, defineSet]) define(auth, surroundings, finish);
+  for (const define of [defineLogin, defineLogout, defineStatus, defineSet])
+    define(auth, surroundings, finish);
 };

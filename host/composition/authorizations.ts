@@ -3,7 +3,7 @@ import type { LoginStore } from "../../upstream/authorization/logins/login-store
 import { MachineLogin } from "../../upstream/authorization/machine-login.ts";
 import { StoredLogin } from "../../upstream/authorization/stored-login.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import { loginKeyOf } from "../logins/login-store.ts";
+import { loginKeyOf } from "../logins/open-logins.ts";
 import { clock } from "../process-clock.ts";
 
 /**
@@ -23,7 +23,7 @@ export function composeAuthorizations(
     if (settings.type === "client_credentials") {
       return new MachineLogin({
         async fetch(wanted) {
-          const { fetchMachineToken } = await import("../../upstream/mcp/client/auth/machine-login.ts");
+          const { fetchMachineToken } = await import("../../upstream/mcp/client/auth/machine-token.ts");
           return fetchMachineToken({ serverUrl, settings, ...wanted, clock });
         },
         onSecret,

@@ -12,7 +12,7 @@ import { SecretSources } from "../../upstream/secret-sources/secret-sources.ts";
 import { SourcedCredentials } from "../../upstream/secret-sources/sourced-credentials.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
-import { openLoginStore } from "../logins/login-store.ts";
+import { openLoginStore } from "../logins/open-logins.ts";
 import { version } from "../package.ts";
 import { clock } from "../process-clock.ts";
 import type { ProcessGroups } from "../processes/process-groups.ts";

@@ -7,7 +7,7 @@ import type { Configuration, RemoteServerConfiguration } from "../configuration/
 import type { EnvironmentVariables } from "../environment-variables.ts";
 import { clock } from "../process-clock.ts";
 import { type Answered, listenForCallback } from "./callback-listener.ts";
-import { loginKeyOf, openLoginStore } from "./login-store.ts";
+import { loginKeyOf, openLoginStore } from "./open-logins.ts";
 
 /** A login that waits for a person to open an address. */
 export interface WaitingLogin {

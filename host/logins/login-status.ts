@@ -1,9 +1,9 @@
-import type { Login } from "../../upstream/authorization/logins/login.ts";
+import type { Login } from "../../upstream/authorization/logins/login-record.ts";
 import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
 import { clock } from "../process-clock.ts";
 import { faultOf } from "./log-in.ts";
-import { loginKeyOf, openLoginStore } from "./login-store.ts";
+import { loginKeyOf, openLoginStore } from "./open-logins.ts";
 
 /** How a server is authorized, and what is known of its login without asking anybody. */
 export interface LoginStatus {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import { type Authorization, type Challenge, notEnough } from "./authorization.ts";
-import { includesScopes, uniteScopes } from "./logins/login.ts";
+import { includesScopes, uniteScopes } from "./logins/login-record.ts";
 
 const EARLY_MS = 15_000;
 

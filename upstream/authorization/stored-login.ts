@@ -1,6 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import { type Authorization, type Challenge, LoginRequiredError, notEnough } from "./authorization.ts";
-import { includesScopes, type Login, type LoginKey, uniteScopes } from "./logins/login.ts";
+import { includesScopes, type Login, type LoginKey, uniteScopes } from "./logins/login-record.ts";
 import type { LoginStore } from "./logins/login-store.ts";
 
 /** A token is renewed when it has less than this left, so that it does not expire on its way. */

@@ -218,9 +218,7 @@ export class PooledUpstream implements Upstream {
       const reason: unknown = faulted.signal.aborted ? faulted.signal.reason : error;
       if (!signal.aborted) {
         this.#connecting = undefined;
-        // A person may log in at any moment, and is not to wait then.
-        if (!(reason instanceof UpstreamError && reason.code === "login_required"))
-          this.#backoff.failed(reason);
+        this.#backoff.failed(reason);
       }
       throw reason;
     }

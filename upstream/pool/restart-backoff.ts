@@ -38,6 +38,8 @@ export class RestartBackoff {
 
   /** A connection could not be made. */
   failed(reason: unknown): void {
+    // A person may log in at any moment, and is not to wait then.
+    if (reason instanceof UpstreamError && reason.code === "login_required") return;
     this.#fail(reason, 0);
   }
 

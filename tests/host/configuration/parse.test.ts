@@ -68,6 +68,7 @@ describe("a configuration that is right", () => {
         transport: "sse",
         url: "http://localhost:8080/mcp",
         headers: {},
+        auth: expect.objectContaining({ type: "oauth", isDefault: true }),
         secretSources: {},
       },
     ]);

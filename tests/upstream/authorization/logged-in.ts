@@ -6,8 +6,8 @@ import { composeAuthorizations } from "../../../host/composition/authorizations.
 import type { Configuration, RemoteServerConfiguration } from "../../../host/configuration/configuration.ts";
 import { parseConfiguration } from "../../../host/configuration/parse.ts";
 import { beginLogin, loginServer } from "../../../host/logins/log-in.ts";
-import { loginKeyOf, openLoginStore } from "../../../host/logins/login-store.ts";
-import type { Login } from "../../../upstream/authorization/logins/login.ts";
+import { loginKeyOf, openLoginStore } from "../../../host/logins/open-logins.ts";
+import type { Login } from "../../../upstream/authorization/logins/login-record.ts";
 import { connectMcpServer } from "../../../upstream/mcp/client/connect-mcp-server.ts";
 import { ScriptedBrowser } from "./servers/browser.ts";
 

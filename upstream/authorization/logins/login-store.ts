@@ -8,8 +8,8 @@ import { textDigest } from "../../../base/text-digest.ts";
 import { whyFolderIsUnsafe } from "../../../base/unsafe-folder.ts";
 import { type Keyring, KeyringError } from "../../../secrets/keyring/keyring.ts";
 import { AuthorizationError } from "../authorization.ts";
-import { Login, type LoginKey } from "./login.ts";
 import { withLock } from "./login-lock.ts";
+import { Login, type LoginKey } from "./login-record.ts";
 
 const LIMITS = { maxBytes: 1024 * 1024, maxDepth: 16 };
 

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { composeAuthorizations } from "../../../../host/composition/authorizations.ts";
 import { parseConfiguration } from "../../../../host/configuration/parse.ts";
-import { openLoginStore } from "../../../../host/logins/login-store.ts";
+import { openLoginStore } from "../../../../host/logins/open-logins.ts";
 
 const [, , url, folder = ""] = process.argv;
 const text = JSON.stringify({ servers: [{ name: "guarded", url }] });

@@ -1,7 +1,7 @@
 import { type FetchLike, RegistrationRejectedError, registerClient } from "@modelcontextprotocol/client";
 import type { OAuthSettings } from "../../../authorization/auth-settings.ts";
 import { AuthorizationError } from "../../../authorization/authorization.ts";
-import type { Client } from "../../../authorization/logins/login.ts";
+import type { Client } from "../../../authorization/logins/login-record.ts";
 import type { Discovered } from "./discovery.ts";
 import { explainFault } from "./oauth-fault.ts";
 

@@ -1,5 +1,5 @@
 import { selectClientAuthMethod } from "@modelcontextprotocol/client";
-import type { Client } from "../../../authorization/logins/login.ts";
+import type { Client } from "../../../authorization/logins/login-record.ts";
 
 /**
  * Adds what identifies the client to a request to an authorization server (RFC 6749, section 2.3.1). In HTTP Basic, id and

@@ -16,7 +16,7 @@ import {
   type Login,
   type LoginKey,
   uniteScopes,
-} from "../../../authorization/logins/login.ts";
+} from "../../../authorization/logins/login-record.ts";
 import { chooseClient } from "./choose-client.ts";
 import { authenticateClient } from "./client-authentication.ts";
 import { type Discovered, discover, requireSecure } from "./discovery.ts";

@@ -2,7 +2,7 @@ import { refreshAuthorization } from "@modelcontextprotocol/client";
 import type { Clock } from "../../../../base/clock.ts";
 import { AddressGuard } from "../../../authorization/address-guard.ts";
 import { buildGuardedFetch } from "../../../authorization/guarded-fetch.ts";
-import type { Login } from "../../../authorization/logins/login.ts";
+import type { Login } from "../../../authorization/logins/login-record.ts";
 import { authenticateClient } from "./client-authentication.ts";
 import { explainFault, isEndedGrant, isUnknownClient } from "./oauth-fault.ts";
 import { grantedBy } from "./tokens.ts";

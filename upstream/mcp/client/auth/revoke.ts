@@ -1,6 +1,6 @@
 import { AddressGuard } from "../../../authorization/address-guard.ts";
 import { buildGuardedFetch } from "../../../authorization/guarded-fetch.ts";
-import type { Login } from "../../../authorization/logins/login.ts";
+import type { Login } from "../../../authorization/logins/login-record.ts";
 import { authenticateClient } from "./client-authentication.ts";
 import { requireSecure } from "./discovery.ts";
 import { explainFault } from "./oauth-fault.ts";

@@ -1,7 +1,7 @@
 import type { OAuthTokens } from "@modelcontextprotocol/client";
 import type { Clock } from "../../../../base/clock.ts";
 import { AuthorizationError } from "../../../authorization/authorization.ts";
-import type { Login } from "../../../authorization/logins/login.ts";
+import type { Login } from "../../../authorization/logins/login-record.ts";
 
 type Granted = Pick<Login, "accessToken" | "refreshToken" | "expiresAt" | "scope">;
 

@@ -5,7 +5,7 @@ import { AddressGuard } from "../../../authorization/address-guard.ts";
 import type { ClientCredentialsSettings } from "../../../authorization/auth-settings.ts";
 import { AuthorizationError } from "../../../authorization/authorization.ts";
 import { buildGuardedFetch } from "../../../authorization/guarded-fetch.ts";
-import { uniteScopes } from "../../../authorization/logins/login.ts";
+import { uniteScopes } from "../../../authorization/logins/login-record.ts";
 import { authenticateClient } from "./client-authentication.ts";
 import { discover } from "./discovery.ts";
 import { explainFault } from "./oauth-fault.ts";

@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { openKeyring } from "../../secrets/keyring/keyring.ts";
-import type { LoginKey } from "../../upstream/authorization/logins/login.ts";
+import type { LoginKey } from "../../upstream/authorization/logins/login-record.ts";
 import { LoginStore } from "../../upstream/authorization/logins/login-store.ts";
 import type { RemoteServerConfiguration } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
