@@ -12,9 +12,10 @@ import { type Surroundings, write } from "./surroundings.ts";
 
 /** One file for each command. Only the file of the called command is loaded; help loads them all. */
 const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
-  init: async () => (await import("./commands/init.ts")).initCommand,
+  init: async () => (await import("./commands/configuration/init.ts")).initCommand,
   generate: async () => (await import("./commands/generate.ts")).generateCommand,
   run: async () => (await import("./commands/run-command.ts")).runCommand,
+  add: async () => (await import("./commands/configuration/add.ts")).addCommand,
   call: async () => (await import("./commands/call.ts")).callCommand,
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
   list: async () => (await import("./commands/list.ts")).listCommand,

@@ -2,20 +2,20 @@ import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { countNoun } from "../../base/text/count-noun.ts";
-import { oneLine } from "../../base/text/one-line.ts";
-import { type ImportedServers, importServers } from "../../host/configuration/import/import-servers.ts";
+import { countNoun } from "../../../base/text/count-noun.ts";
+import { oneLine } from "../../../base/text/one-line.ts";
+import { type ImportedServers, importServers } from "../../../host/configuration/import/import-servers.ts";
 import {
   ClientFileError,
   MAX_CLIENT_FILE_BYTES,
   readClientFile,
-} from "../../host/configuration/import/read-client-file.ts";
-import { renderConfiguration } from "../../host/configuration/render-configuration.ts";
-import { readTextFile } from "../arguments/text-file.ts";
-import { claudeCommand } from "../claude-command.ts";
-import type { DefineCommand } from "../command.ts";
-import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
-import { type Surroundings, write } from "../surroundings.ts";
+} from "../../../host/configuration/import/read-client-file.ts";
+import { renderConfiguration } from "../../../host/configuration/render-configuration.ts";
+import { readTextFile } from "../../arguments/text-file.ts";
+import { claudeCommand } from "../../claude-command.ts";
+import type { DefineCommand } from "../../command.ts";
+import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
+import { type Surroundings, write } from "../../surroundings.ts";
 
 const FILE = "ptc.yaml";
 const MAX_NAME_CHARS = 80;

@@ -1,0 +1,230 @@
+import { randomUUID } from "node:crypto";
+import { realpathSync, statSync } from "node:fs";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join, relative } from "node:path";
+import { countNoun } from "../../../base/text/count-noun.ts";
+import { oneLine } from "../../../base/text/one-line.ts";
+import { visibleLine } from "../../../base/text/visible-text.ts";
+import { modulePath } from "../../../catalog/store/lockfile.ts";
+import { addServer } from "../../../host/configuration/edit/add-server.ts";
+import {
+  findPlainSecrets,
+  fromKeyring,
+  keyringNameOf,
+  type PlainSecret,
+  replaceSecrets,
+} from "../../../host/configuration/edit/plain-secrets.ts";
+import { findConfiguration } from "../../../host/configuration/load.ts";
+import { parseConfiguration } from "../../../host/configuration/parse.ts";
+import { renderConfiguration } from "../../../host/configuration/render-configuration.ts";
+import type { ServerEntry } from "../../../host/configuration/schema.ts";
+import { ModuleGenerator } from "../../../host/generation/generate.ts";
+import { GeneratedFolder } from "../../../host/generation/generated-folder.ts";
+import { generatedDirectory } from "../../../host/generation/generated-modules.ts";
+import { openHost } from "../../../host/open-host.ts";
+import { UserSecrets } from "../../../host/user-secrets.ts";
+import type { DefineCommand } from "../../command.ts";
+import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
+import { LOCAL_USER } from "../../local-user.ts";
+import { SIGNALS, type Surroundings, write } from "../../surroundings.ts";
+import { proposalWarnings } from "../generate/generate-text.ts";
+
+interface AddFlags {
+  config?: string;
+  transport?: string;
+  description?: string;
+  env: string[];
+  header: string[];
+  force?: boolean;
+}
+
+const collect = (value: string, previous: string[]) => [...previous, value];
+
+/** `ptc add NAME -- COMMAND...` and `ptc add NAME URL` */
+export const addCommand: DefineCommand = (program, surroundings, finish) => {
+  program
+    .command("add")
+    .description("write a server into ptc.yaml, try it, and generate its module")
+    .argument("<name>", "what the server is called in ptc.yaml")
+    .argument("<target...>", "its URL, or after -- the command that starts it")
+    .option("--env <name=value>", "a variable for the command (repeatable)", collect, [])
+    .option("--header <header>", "'Name: value', a header for the URL (repeatable)", collect, [])
+    .option("--transport <transport>", "stdio, http or sse (default: by the target)")
+    .option("--description <text>", "what it is for")
+    .option("--force", "write it also when it cannot be tried with success")
+    .option(
+      "--config <file>",
+      "configuration file (default: ptc.yaml here, which is made where there is none)",
+    )
+    .addHelpText(
+      "after",
+      "\nA secret goes to the keyring, and ptc.yaml names it: write `$" +
+        "{NAME}` to take it from the environment instead.\nA server that does not answer is not written, unless --force is given.\n\nExamples:\n  ptc add files -- npx -y @modelcontextprotocol/server-filesystem .\n  ptc add apis https://apis.example.com/mcp --header 'Authorization: Bearer ...'\n",
+    )
+    .action(async (name: string, target: string[], flags: AddFlags) => {
+      finish(await add(name, target, flags, surroundings));
+    });
+};
+
+async function add(
+  name: string,
+  target: readonly string[],
+  flags: AddFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { env, stdout, stderr } = surroundings;
+  const cwd = surroundings.cwd();
+  const found = await findConfiguration({ flag: flags.config, env, cwd });
+  const file = found?.file ?? "ptc.yaml";
+  const path = found?.path ?? join(cwd, file);
+  const directory = dirname(path);
+  const parse = (text: string) => parseConfiguration(text, { file, directory, environment: env });
+  const text = found?.text ?? "";
+  const same = parse(text).servers.find((server) => server.name === name);
+  if (same !== undefined)
+    throw new UsageError(`${file} already has a server '${name}'; choose another name, or edit it there`);
+  if (!/^[A-Za-z0-9._-]{1,64}$/.test(name))
+    throw new UsageError("a server's name has 1 to 64 letters, digits, `.`, `_` or `-`");
+  const plain = buildEntry(name, target, flags);
+  const secrets = findPlainSecrets(plain);
+  const entry = replaceSecrets(plain, secrets, fromKeyring);
+  const next = found === undefined ? renderConfiguration([entry]) : addServer(text, entry);
+  const configuration = parse(next);
+  const kept = await keepSecrets(secrets, surroundings);
+  if (kept === undefined) return EXIT.failed;
+
+  const stop = new AbortController();
+  for (const signal of SIGNALS) surroundings.on(signal, () => stop.abort());
+  const warn = (message: string) => void stderr.write(`ptc: warning: ${oneLine(message)}\n`);
+  const host = openHost({ configuration, env, onWarning: warn });
+  try {
+    const servers = configuration.servers.filter((server) => server.name === name);
+    const generator = new ModuleGenerator({
+      configuration,
+      servers,
+      upstreams: await host.servers(LOCAL_USER.principal),
+      folder: new GeneratedFolder(configuration, generatedDirectory(configuration)),
+    });
+    const generation = await generator.propose(stop.signal);
+    const [failure] = generation.failures;
+    if (stop.signal.aborted || (failure !== undefined && flags.force !== true)) {
+      await kept.undo();
+      const why = failure === undefined ? "it was interrupted" : failure.message;
+      await write(stderr, `ptc: '${name}' was not added: ${oneLine(why)}; --force writes it all the same\n`);
+      return EXIT.failed;
+    }
+    await replaceFile(path, found?.text, next);
+    for (const told of kept.told) await write(stderr, `ptc: ${told}\n`);
+    if (failure !== undefined) {
+      await write(stdout, `added '${name}' to ${visibleLine(file)}; it does not work yet\n`);
+      await write(stderr, `ptc: ${oneLine(failure.message)}\n`);
+      return EXIT.failed;
+    }
+    for (const warning of proposalWarnings(generation, false)) warn(warning);
+    await generator.write(generation);
+    const tools = generation.plan.catalog.servers.find((server) => server.name === name)?.tools.length ?? 0;
+    const module = servers[0]?.module ?? name;
+    const shown = relative(cwd, join(generatedDirectory(configuration), modulePath(module)));
+    await write(stdout, `added '${name}' to ${visibleLine(file)}: ${countNoun(tools, "tool")}, ${shown}\n`);
+    return EXIT.done;
+  } finally {
+    await host.close();
+  }
+}
+
+/** @throws UsageError for a target and flags that do not go together. */
+function buildEntry(name: string, target: readonly string[], flags: AddFlags): ServerEntry {
+  const { transport, description } = flags;
+  if (transport !== undefined && transport !== "stdio" && transport !== "http" && transport !== "sse")
+    throw new UsageError(`--transport: '${transport}' is not stdio, http or sse`);
+  const [first = "", ...rest] = target;
+  const isUrl = /^https?:\/\//i.test(first) && transport !== "stdio";
+  const common = { name, ...(description === undefined ? {} : { description }) };
+  if (isUrl) {
+    if (rest.length > 0) throw new UsageError(`'${rest[0]}' stands after the URL; put options before it`);
+    if (flags.env.length > 0) throw new UsageError("--env is for a command; a URL takes --header");
+    const headers = pairs(flags.header, "--header", ":", (value) => value.trim());
+    return {
+      ...common,
+      transport: transport === "sse" ? "sse" : "http",
+      url: first,
+      ...(flags.header.length > 0 && { headers }),
+    };
+  }
+  if (transport === "http" || transport === "sse")
+    throw new UsageError(`'${first}' is not a URL; write http://host:port/path or https://host/path`);
+  if (flags.header.length > 0) throw new UsageError("--header is for a URL; a command takes --env");
+  const env = pairs(flags.env, "--env", "=", (value) => value);
+  return {
+    ...common,
+    transport: "stdio",
+    command: first,
+    ...(rest.length > 0 && { args: rest }),
+    ...(flags.env.length > 0 && { env }),
+  };
+}
+
+function pairs(
+  words: readonly string[],
+  flag: string,
+  separator: string,
+  read: (value: string) => string,
+): Record<string, string> {
+  const entries = words.map((word): [string, string] => {
+    const at = word.indexOf(separator);
+    // The word is not quoted, because it may be a secret.
+    if (at <= 0) throw new UsageError(`${flag}: write 'NAME${separator === ":" ? ": " : separator}value'`);
+    return [word.slice(0, at).trim(), read(word.slice(at + 1))];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Puts secrets into the keyring. `undefined` when that fails, which is told. `undo` takes out those that were not there. */
+async function keepSecrets(
+  secrets: readonly PlainSecret[],
+  { env, stderr }: Surroundings,
+): Promise<{ told: string[]; undo(): Promise<void> } | undefined> {
+  const keyring = new UserSecrets(env);
+  const before = new Map<string, string | undefined>();
+  const told: string[] = [];
+  const undo = async () => {
+    for (const [name, value] of before)
+      await (value === undefined ? keyring.delete(name) : keyring.set(name, value));
+  };
+  for (const secret of secrets) {
+    const name = keyringNameOf(secret);
+    const earlier = await keyring.get(name).catch(() => undefined);
+    const kept = await keyring.set(name, secret.secret);
+    if (!kept.ok) {
+      await undo();
+      await write(
+        stderr,
+        `ptc: '${secret.server}' was not added: ${secret.key} looks like a secret, and cannot be kept: ${kept.why}\n`,
+      );
+      return undefined;
+    }
+    before.set(name, earlier);
+    told.push(`${secret.key} is kept as '${name}' in ${kept.where}; ptc.yaml only names it`);
+  }
+  return { told, undo };
+}
+
+/** Writes the whole file or nothing. @throws UsageError when it was edited meanwhile, or cannot be written. */
+async function replaceFile(path: string, before: string | undefined, next: string): Promise<void> {
+  try {
+    if (before === undefined) return await writeFile(path, next, { flag: "wx" });
+    const real = realpathSync(path);
+    if ((await readFile(real, "utf8")) !== before)
+      throw new UsageError(`${basename(path)} was edited meanwhile, and stays as it is; try again`);
+    const draft = `${real}.${randomUUID()}`;
+    try {
+      await writeFile(draft, next, { flag: "wx", mode: statSync(real).mode & 0o777 });
+      await rename(draft, real);
+    } finally {
+      await rm(draft, { force: true });
+    }
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`${basename(path)} cannot be written (${(error as NodeJS.ErrnoException).code})`);
+  }
+}

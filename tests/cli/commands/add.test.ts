@@ -1,0 +1,75 @@
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { projectFromSources } from "../ptc-from-sources.ts";
+
+const DUMP = join(import.meta.dirname, "../../fixtures/servers/env-dump.mjs");
+const BEFORE = "# mine\nservers:\n  - name: first # kept\n    command: never-started\n";
+
+describe("ptc add", () => {
+  it("writes a server that answers, keeps its secret out of the file, and generates it", async () => {
+    const project = projectFromSources({ "ptc.yaml": BEFORE });
+    const { env } = project;
+    const args = [
+      "add",
+      "dump",
+      "--env",
+      "API_TOKEN=abcd1234efgh5678",
+      "--env",
+      "MODE=fast",
+      "--",
+      process.execPath,
+      DUMP,
+      "-y",
+    ];
+    const { code, stdout, stderr } = await project.ptc(args, { env });
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: "added 'dump' to ptc.yaml: 1 tool, generated/servers/dump/index.ts\n",
+    });
+    expect(stderr).toContain("ptc: API_TOKEN is kept as 'dump/API_TOKEN' in ");
+    const text = project.read("ptc.yaml");
+    expect(text.startsWith(BEFORE)).toBe(true);
+    expect(text).not.toContain("abcd1234efgh5678");
+    expect(project.read("generated/servers/dump/index.ts")).toContain("mcp__dump__go");
+    const { stdout: dumped } = await project.ptc(["call", "dump.go"], { env });
+    expect(JSON.parse(dumped)).toMatchObject({
+      env: { MODE: "fast", API_TOKEN: "[REDACTED]" },
+      argv: ["-y"],
+    });
+  });
+
+  it("leaves file and keyring as they were when the server does not answer, unless it is told to write it", async () => {
+    const project = projectFromSources({ "ptc.yaml": BEFORE });
+    const { env } = project;
+    const args = ["add", "gone", "--env", "API_TOKEN=abcd1234efgh5678"];
+    const refused = await project.ptc([...args, "--", "/nowhere/x"], { env });
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toMatch(
+      /^ptc: 'gone' was not added: server 'gone' did not start: .*; --force writes it all the same\n$/,
+    );
+    expect(project.read("ptc.yaml")).toBe(BEFORE);
+    expect(project.read(".local/state/ptc/secrets.json")).not.toContain("abcd1234");
+    const forced = await project.ptc([...args, "--force", "--", "/nowhere/x"], { env });
+    expect(forced).toMatchObject({ code: 1, stdout: "added 'gone' to ptc.yaml; it does not work yet\n" });
+    expect(project.read("ptc.yaml")).toContain("keyring: gone/API_TOKEN");
+  });
+
+  it.each([
+    [["first", "--", "x"], "ptc.yaml already has a server 'first'"],
+    [["a b", "--", "x"], "a server's name has 1 to 64 letters"],
+    [["x", "ftp://h", "--transport", "http"], "'ftp://h' is not a URL"],
+    [["x", "http://h", "--env", "A=1"], "--env is for a command"],
+    [["x", "--header", "A: 1", "--", "x"], "--header is for a URL"],
+    [["x", "http://h", "--header", "secret-value"], "--header: write 'NAME: value'"],
+    [["x", "http://h", "--transport", "ws"], "--transport: 'ws' is not stdio, http or sse"],
+    [["x", "http://h", "y"], "'y' stands after the URL"],
+  ])("refuses %j in one line", async (args, message) => {
+    const project = projectFromSources({ "ptc.yaml": BEFORE });
+    const { code, stderr } = await project.ptc(["add", ...args], { env: project.env });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^ptc: .*\n$/);
+    expect(stderr).toContain(message);
+    expect(stderr).not.toContain("secret-value");
+    expect(project.read("ptc.yaml")).toBe(BEFORE);
+  });
+});
