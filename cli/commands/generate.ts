@@ -41,7 +41,8 @@ export const generateCommand: DefineCommand = (program, surroundings, finish) =>
     });
 };
 
-async function generate(
+/** Generates the modules of these servers, or of all, and tells what came of it. */
+export async function generate(
   names: string[],
   flags: GenerateFlags,
   surroundings: Surroundings,

@@ -41,7 +41,8 @@ export const defineLogin: DefineCommand = (auth, surroundings, finish) => {
     });
 };
 
-async function login(
+/** Logs in to a server, and tells what came of it. */
+export async function login(
   name: string | undefined,
   flags: LoginFlags,
   surroundings: Surroundings,

@@ -27,7 +27,9 @@ import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
 import { LOCAL_USER } from "../../local-user.ts";
 import { SIGNALS, type Surroundings, write } from "../../surroundings.ts";
+import { login } from "../auth/login.ts";
 import { proposalWarnings } from "../generate/generate-text.ts";
+import { generate } from "../generate.ts";
 
 interface AddFlags {
   config?: string;
@@ -72,7 +74,7 @@ async function add(
   flags: AddFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
-  const { env, stdout, stderr } = surroundings;
+  const { env, stdin, stdout, stderr } = surroundings;
   const cwd = surroundings.cwd();
   const found = await findConfiguration({ flag: flags.config, env, cwd });
   const file = found?.file ?? "ptc.yaml";
@@ -107,7 +109,8 @@ async function add(
     });
     const generation = await generator.propose(stop.signal);
     const [failure] = generation.failures;
-    if (stop.signal.aborted || (failure !== undefined && flags.force !== true)) {
+    const needsLogin = failure?.code === "login_required";
+    if (stop.signal.aborted || (failure !== undefined && flags.force !== true && !needsLogin)) {
       await kept.undo();
       const why = failure === undefined ? "it was interrupted" : failure.message;
       await write(stderr, `ptc: '${name}' was not added: ${oneLine(why)}; --force writes it all the same\n`);
@@ -115,6 +118,12 @@ async function add(
     }
     await replaceFile(path, found?.text, next);
     for (const told of kept.told) await write(stderr, `ptc: ${told}\n`);
+    if (needsLogin && stdin.isTTY === true && stderr.isTTY === true) {
+      await write(stderr, `ptc: added '${name}' to ${visibleLine(file)}; it asks for a login\n`);
+      const config = flags.config === undefined ? {} : { config: flags.config };
+      const code = await login(name, { ...config, browser: true }, surroundings);
+      return code === EXIT.done ? generate([name], config, surroundings) : code;
+    }
     if (failure !== undefined) {
       await write(stdout, `added '${name}' to ${visibleLine(file)}; it does not work yet\n`);
       await write(stderr, `ptc: ${oneLine(failure.message)}\n`);

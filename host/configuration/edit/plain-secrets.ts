@@ -63,3 +63,62 @@ export function fromKeyring(secret: PlainSecret): { keyring: string; prefix?: st
   const { prefix } = secret;
   return { keyring: keyringNameOf(secret), ...(prefix === "" ? {} : { prefix }) };
 }
+/** The name of the variable that stands for the secret of a header or a variable. */
+export function variableOf({ server, key }: PlainSecret): string {
+  const name = /^[A-Za-z_][A-Za-z0-9_]*$/.test(key) ? key : `${server}_${key}`;
+  const upper = name.replaceAll(/[^A-Za-z0-9]+/g, "_").toUpperCase();
+  return /^[0-9]/.test(upper) ? `_${upper}` : upper;
+}
+
+/** The value that takes the secret from the environment. */
+export function fromVariable(secret: PlainSecret): string {
+  return `${secret.prefix}\${${variableOf(secret)}}`;
+}
+
+const SECRET_FLAG = /^--?[\w-]*(?:api-?key|token|secret|passw(?:or)?d)$/i;
+const SECRET_QUERY = /([?&][\w-]*(?:key|token|secret|sig(?:nature)?)=)([^&#\s]+)/gi;
+const MARK = /\[REDACTED[^\]]*\]/g;
+
+/**
+ * The entry with a variable in the place of each secret in its arguments and its URL, where nothing else can stand for one:
+ * tokens by their form, what follows a flag such as `--api-key`, and passwords and keys in URLs.
+ */
+export function withoutArgumentSecrets(entry: ServerEntry): { entry: ServerEntry; variables: string[] } {
+  const variables: string[] = [];
+  const instead = () => {
+    const base = `${entry.name.replaceAll(/[^A-Za-z0-9]+/g, "_").toUpperCase()}_SECRET`;
+    const name = `${/^[0-9]/.test(base) ? "_" : ""}${base}${variables.length === 0 ? "" : variables.length + 1}`;
+    variables.push(name);
+    return `\${${name}}`;
+  };
+  const tokens = new Redactor([]);
+  const clean = (text: string) => {
+    if (text.includes("${")) return text;
+    const { value, count } = tokens.redactText(text);
+    const named = (count === 0 ? text : value.replaceAll(MARK, instead))
+      .replaceAll(
+        SECRET_QUERY,
+        (_, before: string, secret: string) => before + (secret.includes("${") ? secret : instead()),
+      )
+      .replace(
+        /^([a-z][a-z0-9+.-]*:\/\/[^\s/?#:@]*:)([^\s/?#@]+)@/i,
+        (_, before: string) => `${before}${instead()}@`,
+      );
+    return named;
+  };
+  const args = entry.args?.map((argument, index, all) => {
+    if (SECRET_FLAG.test(all[index - 1] ?? "") && !argument.includes("${") && !argument.startsWith("-"))
+      return instead();
+    const [, flag, value = ""] = /^(--?[\w-]+)=(.+)$/s.exec(argument) ?? [];
+    if (flag !== undefined && SECRET_FLAG.test(flag) && !value.includes("${")) return `${flag}=${instead()}`;
+    const [, header, secret = ""] =
+      /^((?:x-[\w-]*key|authorization) *: *(?:Bearer +)?)(\S.*)$/is.exec(argument) ?? [];
+    if (header !== undefined && !secret.includes("${")) return header + instead();
+    return clean(argument);
+  });
+  const url = entry.url === undefined ? undefined : clean(entry.url);
+  return {
+    entry: { ...entry, ...(args !== undefined && { args }), ...(url !== undefined && { url }) },
+    variables,
+  };
+}

@@ -4,7 +4,7 @@ import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
 import { serverModule } from "../../../protocol/tools/tool-name.ts";
 import type { ServerEntry } from "../schema.ts";
-import { translateReferences, variable } from "./client-variables.ts";
+import { type ClientSurroundings, translateReferences, variable } from "./client-variables.ts";
 
 /** The most characters of a reference that a message quotes. */
 const MAX_REFERENCE_CHARS = 60;
@@ -17,6 +17,8 @@ const ForeignServer = z.looseObject({
   env: z.record(z.string(), z.coerce.string()).optional(),
   cwd: z.string().optional(),
   url: z.string().optional(),
+  /** Gemini CLI: the URL of Streamable HTTP; its `url` is that of the older SSE. */
+  httpUrl: z.string().optional(),
   headers: z.record(z.string(), z.coerce.string()).optional(),
   disabled: z.boolean().optional(),
   /** Codex: `false` disables the server. */
@@ -53,7 +55,12 @@ const PLACES = [
  *
  * @param file the parsed file.
  */
-export function importServers(file: unknown, directory: string): ImportedServers | undefined {
+export function importServers(
+  file: unknown,
+  directory: string,
+  { pluginRoot, isGemini = false }: { pluginRoot?: string | undefined; isGemini?: boolean | undefined } = {},
+): ImportedServers | undefined {
+  const surroundings = { pluginRoot, isGemini, inputs: inputsOf(file) };
   const found = new Map<string, unknown>();
   let hasPlace = isObject(memberOf(file, "projects")) || isObject(memberOf(file, "mcpServers"));
   for (const source of [projectOf(file, directory), file]) {
@@ -69,7 +76,7 @@ export function importServers(file: unknown, directory: string): ImportedServers
   const imported: ImportedServers = { servers: [], skipped: [], withValues: [] };
   const modules = new Set<string>();
   for (const [name, entry] of found) {
-    const server = readServer(name, entry, directory);
+    const server = readServer(name, entry, directory, surroundings);
     if (typeof server === "string") imported.skipped.push({ name, why: server });
     else if (modules.has(serverModule(server.name)))
       imported.skipped.push({ name, why: "another server has the same name in code" });
@@ -85,17 +92,23 @@ export function importServers(file: unknown, directory: string): ImportedServers
 }
 
 /** Translates one entry. A string says why the entry cannot be used. */
-function readServer(name: string, entry: unknown, directory: string): ServerEntry | string {
+function readServer(
+  name: string,
+  entry: unknown,
+  directory: string,
+  { isGemini, ...surroundings }: ClientSurroundings & { isGemini: boolean },
+): ServerEntry | string {
   const parsed = ForeignServer.safeParse(entry);
   if (!parsed.success) return "its entry is not one that ptc can read";
   if (parsed.data.disabled === true || parsed.data.enabled === false) return "it is disabled there";
-  const server = translateServer(parsed.data, directory);
+  const server = translateServer(parsed.data, directory, surroundings);
   if (typeof server === "string") return server;
   if (isPtc(server)) return "it is ptc itself";
   const hidden = findHidden(server);
   if (hidden !== undefined) return `its ${hidden} holds a character that cannot be seen; write it without`;
   const ownName = name.replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 64);
-  const type = server.type ?? (server.url === undefined ? "stdio" : "http");
+  const isOldUrl = isGemini && parsed.data.httpUrl === undefined;
+  const type = server.type ?? (server.url === undefined ? "stdio" : isOldUrl ? "sse" : "http");
   switch (type) {
     case "stdio": {
       if (server.command === undefined) return "it has no command";
@@ -116,16 +129,21 @@ function readServer(name: string, entry: unknown, directory: string): ServerEntr
 }
 
 /** Translates references, and Codex's keys to `env` and `headers`. A string says why the entry cannot be used. */
-function translateServer(server: ForeignServer, directory: string): ForeignServer | string {
+function translateServer(
+  server: ForeignServer,
+  directory: string,
+  surroundings: ClientSurroundings,
+): ForeignServer | string {
   let unknown: string | undefined;
   const translate = (text: string): string => {
-    const translated = translateReferences(text, directory);
+    const translated = translateReferences(text, directory, surroundings);
     if (translated.ok) return translated.text;
     unknown ??= translated.reference;
     return text;
   };
   const { command, args, env, cwd, url, headers, env_vars, http_headers, env_http_headers } = server;
-  const { bearer_token_env_var: bearer } = server;
+  const { bearer_token_env_var: bearer, httpUrl } = server;
+  const address = httpUrl ?? url;
   const values = (record: Record<string, string>, change: (value: string) => string) =>
     Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]));
   const allEnv = {
@@ -143,7 +161,7 @@ function translateServer(server: ForeignServer, directory: string): ForeignServe
     args: args?.map(translate),
     env: env === undefined && env_vars === undefined ? undefined : allEnv,
     cwd: cwd === undefined ? undefined : translate(cwd),
-    url: url === undefined ? undefined : translate(url),
+    url: address === undefined ? undefined : translate(address),
     headers: Object.keys(allHeaders).length > 0 || headers !== undefined ? allHeaders : undefined,
   };
   if (unknown === undefined) return translated;
@@ -165,6 +183,13 @@ function findHidden(server: ForeignServer): string | undefined {
 function isPtc({ command, args = [] }: ForeignServer): boolean {
   const words = [command ?? "", ...args];
   return words.some((word) => /(?:^|[/\\])ptc(?:\.js)?$/.test(word)) && words.includes("serve");
+}
+
+/** The names of the inputs that a file of VS Code declares. */
+function inputsOf(file: unknown): ReadonlySet<string> {
+  const inputs = memberOf(file, "inputs") ?? memberOf(memberOf(file, "mcp"), "inputs");
+  const ids = Array.isArray(inputs) ? inputs.map((input) => memberOf(input, "id")) : [];
+  return new Set(ids.filter((id) => typeof id === "string"));
 }
 
 function projectOf(file: unknown, directory: string): unknown {
