@@ -2,6 +2,9 @@ import { defineConfig } from "vitest/config";
 
 const real = ["tests/**/*.real.test.ts"];
 
+/** Commands run alone, so that no test leaves a process behind. Tests of the background host start and end their own. */
+const ENVIRONMENT = { env: { PTC_HOST: "off" } };
+
 /** Limits that only a test that hangs reaches, also on a busy machine. */
 const PATIENCE = { testTimeout: 180_000, hookTimeout: 180_000, expect: { poll: { timeout: 60_000 } } };
 
@@ -17,6 +20,7 @@ export default defineConfig({
           include: ["tests/**/*.test.ts"],
           exclude: real,
           ...PATIENCE,
+          ...ENVIRONMENT,
           // Many of these tests wait for a process or a timer.
           maxWorkers: "100%",
           sequence: { groupOrder: 0 },
@@ -27,6 +31,7 @@ export default defineConfig({
           name: "real",
           include: real,
           ...PATIENCE,
+          ...ENVIRONMENT,
           fileParallelism: false,
           sequence: { groupOrder: 1 },
           globalSetup: ["tests/sandbox/require-sandbox.ts"],

@@ -12,7 +12,7 @@ export function measureColdRun(image: string): Comparison {
   const program = join(directory, "trivial.js");
   writeFileSync(program, "globalThis.result = 0;\n");
   const ptc = join(import.meta.dirname, "../dist/cli/ptc.js");
-  const runPtc = () => timeProcess(process.execPath, [ptc, "run", program], directory);
+  const runPtc = () => timeProcess(process.execPath, [ptc, "run", program, "--no-host"], directory);
   const runDocker = () =>
     timeProcess(
       "docker",

@@ -26,6 +26,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
   runs: async () => (await import("./commands/runs.ts")).runsCommand,
   auth: async () => (await import("./commands/auth.ts")).authCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
+  host: async () => (await import("./background/host-command.ts")).hostCommand,
   image: async () => (await import("./commands/image.ts")).imageCommand,
 };
 
@@ -74,7 +75,7 @@ export async function main(surroundings: Surroundings): Promise<ExitCode> {
 }
 
 /** Commands that continue after a fault that belongs to none of their runs and servers. */
-const GO_ON: ReadonlySet<string | undefined> = new Set(["run", "serve", "replay", "call"]);
+const GO_ON: ReadonlySet<string | undefined> = new Set(["run", "serve", "replay", "call", "background-host"]);
 
 /** Reports an uncaught fault that belongs to no run and no server. Most commands end with it. */
 export function reportStray(fault: unknown, surroundings: Surroundings): void {

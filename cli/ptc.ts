@@ -17,7 +17,24 @@ delete process.env.VERBOSE;
 process.noDeprecation = true;
 
 module.enableCompileCache?.();
+// What runs programs is not loaded where a background host does that.
+const { askHost } = await import("./background/ask-host.ts");
+const asked = await askHost(process);
+if (asked.kind === "done") process.exit(asked.exitCode);
+
 const { main, reportStray } = await import("./main.ts");
 const { installLastResort } = await import("../base/fault-boundary.ts");
 installLastResort(process, (fault) => reportStray(fault, process));
-process.exit(await main(process));
+const { HOST_PROCESS } = await import("./background/start-host.ts");
+if (process.argv[2] === HOST_PROCESS) {
+  const { runBackgroundHost } = await import("./background/background-host.ts");
+  process.exit(await runBackgroundHost(process, process.argv[3], main));
+}
+if (asked.why !== undefined) {
+  const then = asked.lostRun === undefined ? "going on alone" : "the program is not run again";
+  process.stderr.write(`ptc: ${asked.why}; ${then}\n`);
+}
+const { argv, env, stdin, stdout, stderr } = process;
+const on = (event: NodeJS.Signals, listener: () => void) => process.on(event, listener);
+const here = { argv, env, stdin: asked.stdin ?? stdin, stdout, stderr, on, alone: asked };
+process.exit(await main({ ...here, cwd: () => process.cwd(), exit: (code) => process.exit(code) }));

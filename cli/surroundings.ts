@@ -1,4 +1,7 @@
 import type { Readable, Writable } from "node:stream";
+import type { Configuration } from "../host/configuration/configuration.ts";
+import type { Host } from "../host/host.ts";
+import type { ReadFile } from "./arguments/text-file.ts";
 
 /** The parts of the process that a command may use. */
 export interface Surroundings {
@@ -10,6 +13,28 @@ export interface Surroundings {
   cwd(): string;
   on(event: (typeof SIGNALS)[number], listener: () => void): unknown;
   exit(code: number): never;
+  /** Reads files where the user is; without it, this process does. */
+  readFile?: ReadFile;
+  /** The background host that runs the command. */
+  shared?: SharedHost;
+  /** What a command that a background host did not run has to know of that. */
+  alone?: {
+    /** Whether a host may be started for the next command. */
+    mayStart: boolean;
+    /** The run that had begun to make calls when its host was lost. */
+    lostRun?: string | undefined;
+  };
+}
+
+/** A host that goes on after the command. */
+export interface SharedHost {
+  host: Pick<Host, "currentTools" | "run">;
+  /** Leaves the command to its caller when the host was started with something else than this caller has. */
+  accept(configuration: Configuration): void;
+  /** Is about to make the first call of a run. Resolves when the caller knows. */
+  onCalling(runId: string): Promise<void>;
+  /** Receives the failures that belong to no run, while the command goes on. */
+  onWarning(listener: (message: string) => void): void;
 }
 
 /** The signals that ask ptc to end. */

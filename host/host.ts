@@ -52,7 +52,7 @@ export interface HostOptions extends PoolOptions {
   /** How many sandboxes are kept started; defaults to none. */
   warm?: number;
   /** A sandbox that is being started for the first program, and this process's folder, which the host removes. */
-  begun?: BegunSandbox;
+  begun?: BegunSandbox | undefined;
   /** Is told what servers list to one principal while programs run. */
   listings?: FollowedListings;
   /** Is called once, when the servers are there for programs. */

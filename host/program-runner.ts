@@ -14,6 +14,8 @@ export interface ProgramOptions extends Pick<CallObserver, "onCall"> {
   /** Overrides the configured mode. */
   typecheck?: TypecheckMode | undefined;
   approver: Approver;
+  /** Is called before the first call of the run, which waits for it. */
+  beforeCalls?: ((runId: string) => Promise<void>) | undefined;
   /** Cancels the run. */
   signal: AbortSignal;
   /** Receives this run's events, as a listener of the host's `RunFeed` does. */

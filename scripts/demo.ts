@@ -8,7 +8,7 @@ import { Envelope } from "../protocol/envelope.ts";
 const root = join(import.meta.dirname, "..");
 const program = "examples/dependency-report.ts";
 const memory = mkdtempSync(join(tmpdir(), "ptc-demo-"));
-const env = { ...process.env, PTC_DEMO_MEMORY: join(memory, "graph.jsonl") };
+const env = { ...process.env, PTC_DEMO_MEMORY: join(memory, "graph.jsonl"), PTC_HOST: "off" };
 
 heading("1. ptc generate: typed modules from what three MCP servers list");
 ptc(["generate"], "inherit");

@@ -20,7 +20,7 @@ const MAX_DATA_BYTES = MAX_REPLY_FRAME_BYTES;
 export async function readProgram(
   file: string,
   data: string | undefined,
-  surroundings: Pick<Surroundings, "stdin" | "cwd">,
+  surroundings: Pick<Surroundings, "stdin" | "cwd" | "readFile">,
 ): Promise<Program> {
   const language = file === "-" ? UNNAMED_PROGRAM.language : languageOfFile(file);
   if (language === undefined) {
@@ -30,19 +30,22 @@ export async function readProgram(
   const code =
     file === "-"
       ? await readTextStream(surroundings.stdin, "stdin", MAX_PROGRAM_BYTES)
-      : await readTextFile(file, surroundings.cwd(), MAX_PROGRAM_BYTES);
+      : await readTextFile(file, surroundings.cwd(), MAX_PROGRAM_BYTES, surroundings.readFile);
   return {
     code,
-    data: await readData(data, surroundings.cwd()),
+    data: await readData(data, surroundings),
     language,
     fileName: file === "-" ? UNNAMED_PROGRAM.fileName : basename(file),
   };
 }
 
-async function readData(flag: string | undefined, cwd: string): Promise<unknown> {
+async function readData(
+  flag: string | undefined,
+  { cwd, readFile }: Pick<Surroundings, "cwd" | "readFile">,
+): Promise<unknown> {
   if (flag === undefined) return {};
   const file = flag.startsWith("@") ? flag.slice(1) : undefined;
-  const text = file === undefined ? flag : await readTextFile(file, cwd, MAX_DATA_BYTES);
+  const text = file === undefined ? flag : await readTextFile(file, cwd(), MAX_DATA_BYTES, readFile);
   try {
     return parseForeignJson(text, { maxBytes: MAX_DATA_BYTES, maxDepth: MAX_NESTING_DEPTH });
   } catch (error) {

@@ -7,20 +7,24 @@ import { UsageError } from "../exit-code.ts";
 const CHUNK_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
 
+/** Reads the first bytes of a file, at most that many. Rejects with an error that has a `code`. */
+export type ReadFile = (path: string, maxBytes: number) => Promise<Buffer>;
+
 /**
  * Reads a file that the user named, which may be a pipe or a device.
  *
+ * @param read reads it where the user is; defaults to this process.
  * @throws UsageError in one line that names the file and, if it is not UTF-8, the line and the position of the first wrong byte.
  */
-export async function readTextFile(file: string, cwd: string, maxBytes: number): Promise<string> {
+export async function readTextFile(
+  file: string,
+  cwd: string,
+  maxBytes: number,
+  read: ReadFile = readHere,
+): Promise<string> {
   let bytes: Buffer;
   try {
-    const handle = await open(resolve(cwd, file));
-    try {
-      bytes = await readAtMost(handle, maxBytes + 1);
-    } finally {
-      await handle.close();
-    }
+    bytes = await read(resolve(cwd, file), maxBytes + 1);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === "ENOENT") throw new UsageError(`${visibleLine(file)}: there is no such file`);
@@ -40,6 +44,15 @@ export async function readTextStream(stream: Readable, name: string, maxBytes: n
     if (length > maxBytes) break;
   }
   return decode(Buffer.concat(chunks), name, maxBytes);
+}
+
+async function readHere(path: string, maxBytes: number): Promise<Buffer> {
+  const handle = await open(path);
+  try {
+    return await readAtMost(handle, maxBytes);
+  } finally {
+    await handle.close();
+  }
 }
 
 async function readAtMost(handle: FileHandle, maxBytes: number): Promise<Buffer> {

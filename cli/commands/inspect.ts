@@ -4,7 +4,8 @@ import { unknownTool } from "../../catalog/unknown-names.ts";
 import { describeForPrograms } from "../../codegen/describe-tool.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
 import { PRINTER } from "../../host/languages.ts";
-import { loadProgramTools } from "../../host/tools/program-tools.ts";
+import { NO_HOST } from "../background/no-host.ts";
+import { toolsFor } from "../background/tools-for.ts";
 import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
 import { LOCAL_USER } from "../local-user.ts";
@@ -19,6 +20,7 @@ export const inspectCommand: DefineCommand = (program, surroundings, finish) => 
     .argument("<tool>", "mcp__<server>__<tool>, or <server>.<tool>, or the tool's name where only one has it")
     .option("--config <file>", "configuration file")
     .option("--json", "print it as JSON, with its schemas")
+    .option(...NO_HOST)
     .addHelpText("after", "\nExample:\n  ptc inspect github.list_issues\n")
     .action(async (tool: string, flags: { config?: string; json?: boolean }) => {
       finish(await inspect(tool, flags, surroundings));
@@ -32,7 +34,7 @@ async function inspect(
 ): Promise<ExitCode> {
   const { stdout, env } = surroundings;
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  const catalog = (await loadProgramTools(configuration)).callableFor(LOCAL_USER);
+  const catalog = (await toolsFor(configuration, surroundings)).callableFor(LOCAL_USER);
   const tool = catalog.find(name);
   if (tool === undefined) throw new UsageError(unknownTool(name, catalog, "`ptc search`"));
   if (flags.json) {

@@ -6,7 +6,8 @@ import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { unknownServer } from "../../catalog/unknown-names.ts";
 import type { ServerConfiguration } from "../../host/configuration/configuration.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
-import { loadProgramTools } from "../../host/tools/program-tools.ts";
+import { NO_HOST } from "../background/no-host.ts";
+import { toolsFor } from "../background/tools-for.ts";
 import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
 import { LOCAL_USER } from "../local-user.ts";
@@ -29,6 +30,7 @@ export const listCommand: DefineCommand = (program, surroundings, finish) => {
     .argument("[server]", "only this server")
     .option("--config <file>", "configuration file")
     .option("--json", "print them as JSON")
+    .option(...NO_HOST)
     .addHelpText("after", "\nExample:\n  ptc list github\n")
     .action(async (server: string | undefined, flags: ListFlags) => {
       finish(await list(server, flags, surroundings));
@@ -42,7 +44,7 @@ async function list(
 ): Promise<ExitCode> {
   const { stdout, stderr, env } = surroundings;
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  const catalog = (await loadProgramTools(configuration)).callableFor(LOCAL_USER);
+  const catalog = (await toolsFor(configuration, surroundings)).callableFor(LOCAL_USER);
   const servers = selectServers(name, catalog);
   if (servers.length === 0 && configuration.servers.some(({ off }) => off === undefined))
     await write(stderr, NOTHING_GENERATED);

@@ -2,6 +2,7 @@ import type { TypecheckMode } from "../../execution/prepare/language.ts";
 import { beginSandbox } from "../../host/begin-sandbox.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
 import { readProgram } from "../arguments/program-file.ts";
+import { NO_HOST } from "../background/no-host.ts";
 import type { DefineCommand } from "../command.ts";
 import { UsageError } from "../exit-code.ts";
 import { SIGNALS, type Surroundings } from "../surroundings.ts";
@@ -28,6 +29,7 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
       [],
     )
     .option("--json", "print the one line of JSON on a terminal too")
+    .option(...NO_HOST)
     .addHelpText(
       "after",
       '\nExample:\n  ptc run report.ts --data \'{"month": "2026-05"}\' | jq .result.data\n',
@@ -40,14 +42,17 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
 };
 
 async function readRequest(file: string, flags: RunFlags, surroundings: Surroundings): Promise<RunRequest> {
-  const { env } = surroundings;
-  const program = await readProgram(file, flags.data, surroundings);
+  const { env, shared, alone } = surroundings;
   const timeoutMs = flags.timeout === undefined ? undefined : parseTimeout(flags.timeout);
   const typecheck = parseTypecheck(flags.typecheck);
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  // What a host has read of stdin, its caller cannot read any more.
+  shared?.accept(configuration);
+  const program = await readProgram(file, flags.data, surroundings);
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
-  const begun = await beginSandbox(configuration, env);
+  const isOwn = shared === undefined && alone?.lostRun === undefined;
+  const begun = isOwn ? await beginSandbox(configuration, env) : undefined;
   return { program, configuration, timeoutMs, typecheck, cancel, begun };
 }
 

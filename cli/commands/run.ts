@@ -7,10 +7,12 @@ import { describeOffServers } from "../../host/configuration/off-servers.ts";
 import { refuseUnmatchedPatterns } from "../../host/configured-policy.ts";
 import type { HostOptions } from "../../host/host.ts";
 import { openHost } from "../../host/open-host.ts";
+import { sealLostRun } from "../background/lost-run.ts";
+import { startHost } from "../background/start-host.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { LOCAL_USER } from "../local-user.ts";
 import { MadeCalls } from "../run-report/made-calls.ts";
-import { type Surroundings, write } from "../surroundings.ts";
+import { type SharedHost, type Surroundings, write } from "../surroundings.ts";
 import { buildApprover } from "../terminal/approver.ts";
 import { reportEndedRun } from "../terminal/ended-run.ts";
 import { ProgramConsole } from "../terminal/program-console.ts";
@@ -34,29 +36,37 @@ export interface RunRequest {
   typecheck: TypecheckMode | undefined;
   /** Cancels the run. */
   cancel: AbortController;
-  /** The program's sandbox, which is starting. */
-  begun: NonNullable<HostOptions["begun"]>;
+  /** The program's sandbox, which is starting; `undefined` where a background host has sandboxes. */
+  begun: HostOptions["begun"];
 }
 
-/** Runs a program in this process, and prints what becomes of it. */
+/** Runs a program, in this process or with the background host that this process is, and prints what becomes of it. */
 export async function run(
   { program, configuration, timeoutMs, typecheck, cancel, begun }: RunRequest,
   flags: RunFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
-  const { env } = surroundings;
+  const { env, shared, alone } = surroundings;
+  const calls = new MadeCalls();
+  if (alone?.lostRun !== undefined) {
+    const envelope = sealLostRun(alone.lostRun, program, configuration.execution.maxOutputBytes);
+    const lost = { envelope, resultFrom: undefined, wholeResultJson: undefined, archivedAs: undefined };
+    await reportEndedRun({ ...lost, program, calls }, flags, surroundings);
+    return EXIT.failed;
+  }
   const console = new ProgramConsole(surroundings, configuration.execution.maxStderrBytes);
   const onWarning = (message: string) => console.tell(`ptc: warning: ${oneLine(message)}`);
   for (const warning of describeOffServers(configuration)) onWarning(warning);
-  const host = openHost({ configuration, env, onWarning, begun });
+  shared?.onWarning(onWarning);
+  const own = shared === undefined ? openHost({ configuration, env, onWarning, begun }) : undefined;
+  const host = own ?? (shared as SharedHost).host;
   try {
     refuseUnmatchedPatterns(configuration, (await host.currentTools()).all);
   } catch (error) {
-    await host.close();
+    await own?.close();
     throw error;
   }
 
-  const calls = new MadeCalls();
   const executed = await host.run(program, {
     context: { ...LOCAL_USER, source: "run" },
     approver: buildApprover(flags.approve, {
@@ -68,6 +78,7 @@ export async function run(
     typecheck,
     onConsole: ({ text }) => console.print(text),
     onCall: (call) => calls.note(call),
+    beforeCalls: shared?.onCalling,
     signal: cancel.signal,
   });
   const { envelope, typeWarning, advice, recorded, cleared } = executed;
@@ -86,9 +97,12 @@ export async function run(
   for (const line of advice) console.tell(`ptc: ${oneLine(line)}`);
   const unrecorded = await recorded;
   if (unrecorded !== undefined) onWarning(unrecorded);
-  await Promise.all([cleared, host.close()]);
+  await Promise.all(own === undefined ? [] : [cleared, own.close()]);
+  const isUnavailable = !envelope.result.ok && envelope.result.error.type === "SandboxUnavailable";
+  if (alone?.mayStart === true && !configuration.host.isOff && !isUnavailable)
+    startHost(surroundings, flags.config);
   if (envelope.result.ok) return EXIT.done;
-  if (envelope.result.error.type !== "SandboxUnavailable") return EXIT.failed;
+  if (!isUnavailable) return EXIT.failed;
   if (!isReport) await write(surroundings.stderr, `ptc: ${oneLine(envelope.result.error.message)}\n`);
   return EXIT.noSandbox;
 }

@@ -4,7 +4,8 @@ import type { Tool } from "../../catalog/tool.ts";
 import { unknownServer } from "../../catalog/unknown-names.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
 import { describeOffServers } from "../../host/configuration/off-servers.ts";
-import { loadProgramTools } from "../../host/tools/program-tools.ts";
+import { NO_HOST } from "../background/no-host.ts";
+import { toolsFor } from "../background/tools-for.ts";
 import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
 import { LOCAL_USER } from "../local-user.ts";
@@ -32,6 +33,7 @@ export const searchCommand: DefineCommand = (program, surroundings, finish) => {
     .option("--server <server>", "only this server")
     .option("--limit <number>", `how many to show (default: ${DEFAULT_LIMIT})`)
     .option("--json", "print what was found as JSON")
+    .option(...NO_HOST)
     .addHelpText("after", "\nExample:\n  ptc search create a pull request --server github\n")
     .action(async (words: string[], flags: SearchFlags) => {
       finish(await search(words.join(" "), flags, surroundings));
@@ -42,7 +44,7 @@ async function search(query: string, flags: SearchFlags, surroundings: Surroundi
   const { stdout, stderr, env } = surroundings;
   const limit = parseLimit(flags.limit);
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  const catalog = (await loadProgramTools(configuration)).callableFor(LOCAL_USER);
+  const catalog = (await toolsFor(configuration, surroundings)).callableFor(LOCAL_USER);
   const scope = flags.server === undefined ? undefined : catalog.server(flags.server);
   if (flags.server !== undefined && scope === undefined)
     throw new UsageError(unknownServer(flags.server, catalog));

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { RunArchiver } from "../../archive/archive-store.ts";
-import { Dispatcher } from "../../broker/dispatcher.ts";
+import { type CallDispatcher, Dispatcher } from "../../broker/dispatcher.ts";
 import type { Authorizer } from "../../broker/policy/authorizer.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import { PROGRAM_DECLARATIONS } from "../../codegen/typescript/editor/program-declarations.ts";
@@ -98,14 +98,18 @@ export function composeExecution(configuration: Configuration, options: Composit
       sandboxes.prime();
       void language.warm();
     },
-    async run(program, programTools, { context, approver, timeoutMs, typecheck, onEvent, onCall, ...rest }) {
+    async run(
+      program,
+      programTools,
+      { context, approver, timeoutMs, typecheck, onEvent, onCall, beforeCalls, ...rest },
+    ) {
       const { all: tools } = programTools;
       const modules = programTools.modulesFor(context);
       const runId = randomUUID();
       if (onEvent !== undefined) runs.subscribe(onEvent, runId);
       const report = reportRun((event) => runs.publish(event), { runId, context }, redactor);
       const watched = redactObserver(onCall === undefined ? {} : { onCall }, redactor);
-      const dispatcher = new Dispatcher({
+      const own = new Dispatcher({
         context,
         tools,
         authorizer,
@@ -113,6 +117,7 @@ export function composeExecution(configuration: Configuration, options: Composit
         validator,
         redact: (message) => redactor.redactText(message).value,
       });
+      const dispatcher = beforeCalls === undefined ? own : announceCalls(own, () => beforeCalls(runId));
       const recorder = records.recorder(context, programTools);
       const executed = await executeProgram(
         program,
@@ -140,6 +145,18 @@ export function composeExecution(configuration: Configuration, options: Composit
     end() {
       const ended = Promise.all([validator.close(), language.close(), sandboxes.close(), swept]);
       return { kept: records.close(), ended: ended.then(() => {}) };
+    },
+  };
+}
+
+/** Answers calls as another dispatcher does, all of them after `announce`. */
+function announceCalls(dispatcher: CallDispatcher, announce: () => Promise<void>): CallDispatcher {
+  let announced: Promise<void> | undefined;
+  return {
+    async dispatch(call, run) {
+      announced ??= announce();
+      await announced;
+      return dispatcher.dispatch(call, run);
     },
   };
 }

@@ -44,6 +44,8 @@ export interface Configuration {
     /** How programs reach ptc; `auto` leaves it to the engine. */
     readonly channel: "auto" | "socket" | "attached";
   };
+  /** The background host of the project, and how long it waits for a command before it ends. */
+  readonly host: { readonly isOff: boolean; readonly idleMs: number };
   readonly archive: { readonly path: string; readonly keepDays: number };
   /** Values that must be redacted wherever text leaves ptc: expanded variables, values of `env`, values of `headers`. */
   readonly secrets: readonly string[];

@@ -3,7 +3,8 @@ import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../base/error-message.ts";
 import type { Configuration } from "./configuration.ts";
-import { configurationPaths, type FindOptions, type FoundConfiguration, findConfiguration } from "./load.ts";
+import { configurationPaths, type FindOptions } from "./configuration-paths.ts";
+import { type FoundConfiguration, findConfiguration } from "./load.ts";
 import { parseConfiguration } from "./parse.ts";
 
 /** How often the file is looked at while nothing is asked of ptc. */

@@ -1,18 +1,10 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import type { EnvironmentVariables } from "../environment-variables.ts";
 import type { Configuration } from "./configuration.ts";
 import { ConfigurationError } from "./configuration-error.ts";
+import { type FindOptions, namedConfiguration, UNNAMED_CONFIGURATIONS } from "./configuration-paths.ts";
 import { parseConfiguration } from "./parse.ts";
 import { MAX_CONFIGURATION_BYTES } from "./yaml-source.ts";
-
-export interface FindOptions {
-  /** The value of `--config`. */
-  flag?: string | undefined;
-  env: EnvironmentVariables;
-  /** Absolute. */
-  cwd: string;
-}
 
 export interface FoundConfiguration {
   /** As the user wrote it, for messages. */
@@ -21,9 +13,6 @@ export interface FoundConfiguration {
   path: string;
   text: string;
 }
-
-/** The names of the file where nobody names another, best first. */
-const UNNAMED = ["ptc.yaml", "config.yaml"];
 
 /**
  * Finds and reads the configuration: `--config`, else `PTC_CONFIG`, else `PTC_MCP_CONFIG`, else `ptc.yaml`, else
@@ -36,7 +25,7 @@ export async function findConfiguration({
   env,
   cwd,
 }: FindOptions): Promise<FoundConfiguration | undefined> {
-  const named = nameOf({ flag, env });
+  const named = namedConfiguration({ flag, env });
   if (named?.file !== undefined) {
     const found = await readConfiguration(named.file, cwd);
     if (found !== undefined) return found;
@@ -45,25 +34,11 @@ export async function findConfiguration({
       `${named.file || "(empty)"}:1: the file named by ${named.by} does not exist; check its path`,
     );
   }
-  for (const file of UNNAMED) {
+  for (const file of UNNAMED_CONFIGURATIONS) {
     const found = await readConfiguration(file, cwd);
     if (found !== undefined) return found;
   }
   return undefined;
-}
-
-/** The absolute paths at which the configuration is looked for, best first. */
-export function configurationPaths({ flag, env, cwd }: FindOptions): string[] {
-  const named = nameOf({ flag, env })?.file;
-  return (named === undefined ? UNNAMED : [named]).map((file) => resolve(cwd, file));
-}
-
-function nameOf({ flag, env }: Pick<FindOptions, "flag" | "env">) {
-  return [
-    { by: "--config", file: flag },
-    { by: "PTC_CONFIG", file: env.PTC_CONFIG || undefined },
-    { by: "PTC_MCP_CONFIG", file: env.PTC_MCP_CONFIG || undefined },
-  ].find(({ file }) => file !== undefined);
 }
 
 /**

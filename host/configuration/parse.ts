@@ -115,7 +115,7 @@ function renderPath(path: readonly PropertyKey[]): string {
 }
 
 function buildConfiguration(
-  { servers, tools, approvals, execution, sandbox, archive }: ConfigurationFile,
+  { servers, tools, approvals, execution, sandbox, host, archive }: ConfigurationFile,
   { secrets: expandedSecrets, unset }: Pick<ReturnType<typeof expandServers>, "secrets" | "unset">,
   source: YamlSource,
   { file, directory, environment }: ParseOptions,
@@ -165,6 +165,7 @@ function buildConfiguration(
       maxWarm: Math.max(sandbox.warm, sandbox.max_warm ?? defaultCeiling(thisMachine())),
       channel: sandbox.channel,
     },
+    host: { isOff: host.off === true, idleMs: host.idle_seconds * 1_000 },
     archive: { path: resolve(directory, archive.path), keepDays: archive.keep_days },
     secrets: distinctSecrets([...expandedSecrets, ...built.flatMap(secretsOf)], environment),
     credentials: distinctSecrets([...expandedSecrets, ...built.flatMap(credentialsOf)], environment),

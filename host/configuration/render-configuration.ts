@@ -43,6 +43,10 @@ const REST = `
 #   max_warm: 8                     # and at most, while many programs come; without it, as the machine has cores and memory
 #   channel: auto                   # how programs reach ptc: socket, attached, or what the engine can do
 
+# What is ready for later commands is kept by a process in the background, until none came for so long. \`host: off\`: none is.
+# host:
+#   idle_seconds: 600
+
 # Every run is kept, so that it can be looked at and replayed.
 # archive:
 #   path: .ptc/archive.db

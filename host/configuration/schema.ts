@@ -156,6 +156,20 @@ export const ConfigurationFile = section({
     channel: oneOf(["auto", "socket", "attached"]).default("auto"),
     allow_weaker_isolation: z.boolean({ error: "must be true or false" }).default(false),
   }),
+  /** `off` is a text in YAML 1.2, and false in YAML 1.1. */
+  host: z.preprocess(
+    (value) => (value === "off" || value === false ? { off: true } : (value ?? {})),
+    z.strictObject(
+      {
+        off: z.literal(true).optional(),
+        idle_seconds: wholeNumber(1, 86_400).default(600),
+      },
+      {
+        error: ({ code }) =>
+          code === "invalid_type" ? "must be off, or a mapping with idle_seconds" : undefined,
+      },
+    ),
+  ),
   archive: section({
     path: text(4_096).default(".ptc/archive.db"),
     keep_days: wholeNumber(1, 36_500).default(30),

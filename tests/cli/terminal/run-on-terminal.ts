@@ -11,7 +11,7 @@ export const WITHOUT_PYTHON = hasPython ? "" : " (skipped: there is no python3 t
 
 /** Runs ptc on a terminal, on which each text is typed once its pattern was shown. Returns all that it showed. */
 export async function onTerminal(
-  folder: Project,
+  folder: Pick<Project, "command" | "directory">,
   steps: [string, string][],
   args: string[],
   env: Record<string, string | undefined> = {},

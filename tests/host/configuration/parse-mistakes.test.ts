@@ -49,6 +49,12 @@ const BAD: [name: string, yaml: string, message: string][] = [
     "execution: {cpus: .inf}",
     "ptc.yaml:1: execution.cpus: must be a number from 0.1 to 256",
   ],
+  ["a host that is on", "host: on", "ptc.yaml:1: host: must be off, or a mapping with idle_seconds"],
+  [
+    "a host that never waits",
+    "host: {idle_seconds: 0}",
+    "ptc.yaml:1: host.idle_seconds: must be a whole number from 1 to 86400",
+  ],
   ["a negative pool", "sandbox: {warm: -1}", "ptc.yaml:1: sandbox.warm: must be a whole number from 0 to 64"],
   [
     "a pool that may grow to less than it is",

@@ -109,6 +109,7 @@ describe("a configuration that is right", () => {
         maxWarm: Math.max(2, defaultCeiling(thisMachine())),
         channel: "auto",
       },
+      host: { isOff: false, idleMs: 600_000 },
       archive: { path: "/project/.ptc/archive.db", keepDays: 30 },
       credentials: [],
       secrets: [],
@@ -117,6 +118,13 @@ describe("a configuration that is right", () => {
 
   it("may leave sections empty, as when all below them is commented out", () => {
     expect(parse("servers:\ntools:\n  block:\nexecution:\n# end\n")).toEqual(parse(""));
+  });
+
+  it("may turn the background host off, in the words of each version of YAML", () => {
+    expect(parse("host: off").host).toEqual({ isOff: true, idleMs: 600_000 });
+    expect(parse("%YAML 1.1\n---\nhost: off").host.isOff).toBe(true);
+    expect(parse("host: {idle_seconds: 5}").host).toEqual({ isOff: false, idleMs: 5_000 });
+    expect(parse("host:").host.isOff).toBe(false);
   });
 
   it("allows nothing when the list of allowed tools is empty", () => {

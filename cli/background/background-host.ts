@@ -1,0 +1,131 @@
+import { existsSync } from "node:fs";
+import { oneLine } from "../../base/text/one-line.ts";
+import { CatalogOnDisk } from "../../host/background/catalog-on-disk.ts";
+import { HostFiles } from "../../host/background/host-files.ts";
+import {
+  findDifference,
+  type HostIdentity,
+  identify,
+  isReplaceable,
+} from "../../host/background/host-identity.ts";
+import { findHost, findProject, type HostPlace, placeOf } from "../../host/background/host-place.ts";
+import { describeBuild } from "../../host/background/ptc-build.ts";
+import { loadConfiguration } from "../../host/configuration/load.ts";
+import { openHost } from "../../host/open-host.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
+import { SIGNALS, type Surroundings } from "../surroundings.ts";
+import { askOnce, connectTo } from "./ask-host.ts";
+import { HostListener } from "./host-listener.ts";
+
+/** How often a host looks whether it is still wanted. */
+const LOOK_MS = 1_000;
+/** How long the host in service may take to say that it lives, before another takes its place. */
+const ANSWER_PATIENCE_MS = 5_000;
+/** How long the end may take. */
+const CLOSE_PATIENCE_MS = 10_000;
+const MAX_LOG_BYTES = 1024 * 1024;
+/** Each has sandboxes, servers and a type checker. Further projects of a user have their commands run alone. */
+const MAX_HOSTS = 4;
+
+/**
+ * The background host of a project: runs the commands of its callers until none came for long, or it is out of date. Its
+ * stderr is its log.
+ *
+ * @param runCommand runs one command for a caller.
+ */
+export async function runBackgroundHost(
+  surroundings: Surroundings,
+  config: string | undefined,
+  runCommand: (surroundings: Surroundings) => Promise<number>,
+): Promise<ExitCode> {
+  const { argv, env } = surroundings;
+  const log = openLog(surroundings.stderr);
+  const entry = argv[1] ?? "";
+  const options = { flag: config, env, cwd: surroundings.cwd() };
+  const build = describeBuild(entry);
+  const project = findProject(options);
+  const configuration = await loadConfiguration(options);
+  if (project === undefined || configuration.host.isOff) return EXIT.done;
+  process.chdir("/");
+
+  const place = placeOf(project, env);
+  const files = new HostFiles(place);
+  if (!files.claim()) return EXIT.done;
+  try {
+    const identity = identify({ build, fileDigest: project.fileDigest }, configuration, env);
+    if (files.countOthers() >= MAX_HOSTS || (await isNeedless(identity, place))) return EXIT.done;
+    let retire: (why: string) => void = () => {};
+    const retired = new Promise<string>((resolve) => {
+      retire = resolve;
+    });
+    for (const signal of SIGNALS) surroundings.on(signal, () => retire(signal));
+    let listener: HostListener | undefined;
+    const host = openHost({
+      configuration,
+      env,
+      catalog: new CatalogOnDisk(configuration),
+      warm: configuration.sandbox.warm,
+      idleMs: configuration.host.idleMs,
+      onWarning: (message) => {
+        log(`warning: ${message}`);
+        listener?.warn(message);
+      },
+    });
+    listener = await HostListener.open({
+      socket: files.socket,
+      token: files.token,
+      identity,
+      host,
+      runCommand,
+      idleMs: configuration.host.idleMs,
+      onRetire: retire,
+    });
+    files.publish();
+    log("in service");
+    const watch = setInterval(() => {
+      if (!files.isPublished) retire("another host is in service");
+      else if (!isSameBuild(entry, build)) retire("ptc was updated");
+      else if (!existsSync(configuration.directory)) retire("the project is gone");
+    }, LOOK_MS);
+    await host.warm();
+    log(`ends: ${await retired}`);
+    clearInterval(watch);
+    files.withdraw();
+    await listener.close();
+    await host.close(CLOSE_PATIENCE_MS);
+    return EXIT.done;
+  } finally {
+    files.unclaim();
+  }
+}
+
+/** Whether the host in service, if there is one, does as well as one of this identity, or is not to be replaced yet. */
+async function isNeedless(identity: HostIdentity, place: HostPlace): Promise<boolean> {
+  const found = findHost(place);
+  const socket = found === undefined ? undefined : await connectTo(found.socket);
+  if (found === undefined || socket === undefined || typeof socket === "string") return false;
+  const answer = await askOnce(socket, "status", { token: found.token, patienceMs: ANSWER_PATIENCE_MS });
+  socket.destroy();
+  if (answer?.kind !== "status") return false;
+  const { status } = answer;
+  const difference = findDifference(status.identity, identity);
+  return difference === undefined || !isReplaceable(difference, Date.now() - Date.parse(status.started));
+}
+
+function isSameBuild(entry: string, build: string): boolean {
+  try {
+    return describeBuild(entry) === build;
+  } catch {
+    return false;
+  }
+}
+
+/** Writes lines with their time, until the log is full. */
+function openLog(stderr: Surroundings["stderr"]): (line: string) => void {
+  let bytes = 0;
+  return (line) => {
+    const text = `${new Date().toISOString()} ${oneLine(line)}\n`;
+    bytes += Buffer.byteLength(text);
+    if (bytes <= MAX_LOG_BYTES) stderr.write(text);
+  };
+}

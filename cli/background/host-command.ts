@@ -1,0 +1,112 @@
+import { jsonLine } from "../../base/json/json-line.ts";
+import { oneLine } from "../../base/text/one-line.ts";
+import { killHost } from "../../host/background/host-files.ts";
+import type { HostStatus } from "../../host/background/host-messages.ts";
+import { findHost, findProject, placeOf, UnsafePlaceError } from "../../host/background/host-place.ts";
+import { formatDuration } from "../../host/run-report/quantities.ts";
+import type { DefineCommand } from "../command.ts";
+import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import { type Surroundings, write } from "../surroundings.ts";
+import { askOnce, connectTo } from "./ask-host.ts";
+
+const ANSWER_PATIENCE_MS = 5_000;
+
+interface HostFlags {
+  config?: string;
+  json?: boolean;
+}
+
+/** `ptc host status|stop` */
+export const hostCommand: DefineCommand = (program, surroundings, finish) => {
+  const host = program
+    .command("host")
+    .description("the background host of this project, which keeps what later commands need")
+    .addHelpText("after", "\nExample:\n  ptc host status\n");
+  host
+    .command("status")
+    .description("tell whether it runs, and what it does")
+    .option("--config <file>", "configuration file")
+    .option("--json", "print it as JSON")
+    .addHelpText("after", "\nExample:\n  ptc host status --json | jq .running\n")
+    .action(async (flags: HostFlags) => finish(await status(flags, surroundings)));
+  host
+    .command("stop")
+    .description("end it when the commands that it runs have ended, or at once if it hangs")
+    .option("--config <file>", "configuration file")
+    .addHelpText("after", "\nExample:\n  ptc host stop\n")
+    .action(async (flags: HostFlags) => finish(await stop(flags, surroundings)));
+};
+
+async function status(flags: HostFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const reached = await reach(flags, surroundings);
+  const { stdout, stderr } = surroundings;
+  const answer = typeof reached === "string" ? undefined : await reached.ask("status");
+  const found = answer?.kind === "status" ? answer.status : undefined;
+  if (flags.json) {
+    const { identity: _, ...shown } = found ?? {};
+    await write(stdout, `${jsonLine({ running: found !== undefined, ...(found && { host: shown }) })}\n`);
+  } else if (found !== undefined) await write(stdout, render(found));
+  if (found !== undefined) return EXIT.done;
+  const why =
+    typeof reached === "string" ? reached : "the background host does not answer; `ptc host stop` ends it";
+  await write(stderr, `ptc: ${oneLine(why)}\n`);
+  return typeof reached === "string" ? EXIT.done : EXIT.failed;
+}
+
+async function stop(flags: HostFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const reached = await reach(flags, surroundings);
+  const say = (line: string) => write(surroundings.stderr, `ptc: ${oneLine(line)}\n`);
+  if (typeof reached === "string") {
+    await say(reached);
+    return EXIT.done;
+  }
+  const answer = await reached.ask("stop");
+  if (answer?.kind === "stopping") {
+    const { running } = answer;
+    const rest = running === 0 ? "" : `; it ends with the last of the commands that it runs (${running})`;
+    await say(`the background host was stopped${rest}`);
+    return EXIT.done;
+  }
+  const pid = killHost(reached.socket);
+  await say(
+    pid === undefined
+      ? "the background host has ended unexpectedly"
+      : `the background host did not answer, and its process ${pid} was killed`,
+  );
+  return EXIT.done;
+}
+
+/** The host of this project, or why there is none to ask. @throws UsageError */
+async function reach({ config }: HostFlags, { env, cwd }: Surroundings) {
+  const project = findProject({ flag: config, env, cwd: cwd() });
+  if (project === undefined) throw new UsageError(`${config ?? "the configuration"}: there is no such file`);
+  try {
+    const found = findHost(placeOf(project, env));
+    if (found === undefined) return "no background host runs for this project";
+    const { socket, token } = found;
+    return {
+      socket,
+      async ask(wants: "status" | "stop") {
+        const connection = await connectTo(socket);
+        if (typeof connection === "string") return undefined;
+        try {
+          return await askOnce(connection, wants, { token, patienceMs: ANSWER_PATIENCE_MS });
+        } finally {
+          connection.destroy();
+        }
+      },
+    };
+  } catch (error) {
+    if (error instanceof UnsafePlaceError) throw new UsageError(error.message);
+    throw error;
+  }
+}
+
+function render({ pid, version, started, idleMs, running, served }: HostStatus): string {
+  const lines = [
+    `process ${pid}, ptc ${version}, started ${started}`,
+    `runs ${running} commands now, has run ${served}`,
+    `ends after ${formatDuration(idleMs)} without any`,
+  ];
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,41 @@
+import { spawn } from "node:child_process";
+import { closeSync, mkdirSync, openSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { findProject } from "../../host/background/host-place.ts";
+import type { Surroundings } from "../surroundings.ts";
+
+/** The first argument of the process of a background host. It is no command for people. */
+export const HOST_PROCESS = "background-host";
+
+/** Where the hosts of this user write what nobody is there to read. */
+function logFolder({ XDG_STATE_HOME, HOME }: Surroundings["env"]): string {
+  return join(XDG_STATE_HOME || join(HOME || homedir(), ".local/state"), "ptc/hosts");
+}
+
+/**
+ * Starts the background host of this project and does not wait for it. A machine for tests and builds gets none: what is
+ * started there is to end there.
+ */
+export function startHost({ argv, env, cwd }: Surroundings, config: string | undefined): void {
+  if (env.CI !== undefined && env.CI !== "" && env.CI !== "false") return;
+  try {
+    const project = findProject({ flag: config, env, cwd: cwd() });
+    if (project === undefined) return;
+    const folder = logFolder(env);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const log = openSync(join(folder, `${project.key.slice(0, 16)}.log`), "w", 0o600);
+    const named = config === undefined ? [] : [config];
+    spawn(process.execPath, [argv[1] ?? "", HOST_PROCESS, ...named], {
+      cwd: cwd(),
+      env,
+      detached: true,
+      stdio: ["ignore", "ignore", log],
+    })
+      .on("error", () => {})
+      .unref();
+    closeSync(log);
+  } catch {
+    // The command has done its work. A host that cannot be started is no failure of it.
+  }
+}

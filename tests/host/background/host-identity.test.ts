@@ -1,0 +1,47 @@
+import { expect, it } from "vitest";
+import { findDifference, identify, isReplaceable } from "../../../host/background/host-identity.ts";
+import { parseConfiguration } from "../../../host/configuration/parse.ts";
+
+const BUILD = { build: "a", fileDigest: "b" };
+
+function identityOf(text: string, env: Record<string, string>, build = BUILD, file = "ptc.yaml") {
+  return identify(build, parseConfiguration(text, { file, directory: "/project", environment: env }), env);
+}
+
+// A YAML escape hides the variable from whoever only reads the text.
+const SERVER = 'servers: [{name: a, command: x, env: {K: "\\x24{HIDDEN}"}}]';
+
+it.each([
+  ["a variable of the configuration", { HIDDEN: "1" }, { HIDDEN: "2" }],
+  ["a variable of the configuration that is not set", { HIDDEN: "1" }, {}],
+  ["the path of programs", { HIDDEN: "1", PATH: "/bin" }, { HIDDEN: "1", PATH: "/opt" }],
+  ["the engine", { HIDDEN: "1" }, { HIDDEN: "1", DOCKER_HOST: "unix:///x" }],
+])("differs by %s", (_, host, caller) => {
+  expect(findDifference(identityOf(SERVER, host), identityOf(SERVER, caller))).toBe("another environment");
+  expect(findDifference(identityOf(SERVER, host), identityOf(SERVER, host))).toBeUndefined();
+});
+
+it("does not differ by the terminal, nor by how the configuration was named", () => {
+  const host = identityOf(SERVER, { TERM: "xterm", SHLVL: "1", PTC_CONFIG: "a" });
+  const caller = identityOf(SERVER, { TERM: "dumb", SHLVL: "3" }, BUILD, "../project/ptc.yaml");
+  expect(findDifference(host, caller)).toBeUndefined();
+});
+
+it("differs by every variable where a command reads a secret, but by those of the terminal", () => {
+  const text = "servers: [{name: a, command: x, env: {K: {command: [op, read]}}}]";
+  const host = identityOf(text, { OP_SESSION: "1", TERM: "xterm" });
+  expect(findDifference(host, identityOf(text, { OP_SESSION: "2", TERM: "xterm" }))).toBe(
+    "another environment",
+  );
+  expect(findDifference(host, identityOf(text, { OP_SESSION: "1", TERM: "dumb" }))).toBeUndefined();
+});
+
+it("names a version and an edited file first, and replaces a young host only for the latter", () => {
+  const host = identityOf(SERVER, {});
+  const edited = findDifference(host, identityOf(SERVER, { HIDDEN: "1" }, { ...BUILD, fileDigest: "c" }));
+  const updated = findDifference(host, identityOf(SERVER, {}, { build: "z", fileDigest: "c" }));
+  expect([edited, updated]).toEqual(["another configuration", "another version of ptc or Node.js"]);
+  expect(isReplaceable("another configuration", 0)).toBe(true);
+  expect(isReplaceable("another environment", 9_999)).toBe(false);
+  expect(isReplaceable("another environment", 10_000)).toBe(true);
+});
