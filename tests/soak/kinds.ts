@@ -20,7 +20,8 @@ const failing: SoakKind = {
   calls: 5,
   failure: "ScriptError",
 };
-const output: SoakKind = {
+/** The kind that ptc holds most memory for. */
+export const LARGEST: SoakKind = {
   name: "big output",
   code: 'for (let i = 0; i < 2_000; i++) console.log(i, "x".repeat(1_000));',
   calls: 0,
@@ -51,7 +52,7 @@ export const KINDS: readonly SoakKind[] = [
   calls,
   failing,
   trivial,
-  output,
+  LARGEST,
   calls,
   timeout,
   trivial,
