@@ -45,8 +45,10 @@ export async function discover(options: DiscoveryOptions): Promise<Discovered | 
   try {
     metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn: fetch });
   } catch (error) {
-    if (resourceMetadata === undefined && options.issuer === undefined && !(error instanceof TypeError))
-      return undefined;
+    // A server that is its own authorization server has metadata, and many others have some page in its place.
+    const isAssumed = resourceMetadata === undefined && options.issuer === undefined;
+    const isNone = error instanceof SyntaxError || (error instanceof Error && error.name === "ZodError");
+    if (isAssumed && isNone) return undefined;
     throw explainFault(
       error,
       `names the authorization server ${shown(issuer)}, whose metadata cannot be used`,
