@@ -45,11 +45,12 @@ export function buildRecord(
 }
 
 function keepOutput(
-  { stderrText, wholeConsoleText, wholeResultJson }: RunToArchive,
+  { stderrText, emittedJson, wholeConsoleText, wholeResultJson }: RunToArchive,
   put: (json: string) => string,
 ): Pick<RunRecord, "kept"> {
   const kept = {
     ...(stderrText === "" ? {} : { stderr: put(JSON.stringify(stderrText)) }),
+    ...(emittedJson === undefined ? {} : { emitted: put(emittedJson) }),
     ...(wholeConsoleText === undefined ? {} : { console: put(JSON.stringify(wholeConsoleText)) }),
     ...(wholeResultJson === undefined ? {} : { result: put(wholeResultJson) }),
   };

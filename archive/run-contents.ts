@@ -2,6 +2,7 @@ import * as z from "zod/mini";
 import { visibleLine } from "../base/text/visible-text.ts";
 import { canonicalJson } from "../protocol/canonical-json.ts";
 import { Envelope } from "../protocol/envelope.ts";
+import { type EmittedBlock, EmittedBlocks } from "../protocol/output/emitted.ts";
 import { parseJson } from "./archived-json.ts";
 import { Count, Sum, WholeDuration } from "./bounds.ts";
 import { ArchivedOutcome, type CallRecord, findMisplaced, type RunPart, RunRecord } from "./run-record.ts";
@@ -15,6 +16,8 @@ export interface RunContents {
   consoleText: string;
   /** What the program wrote to stderr. */
   stderrText: string;
+  /** What the program emitted for the client. */
+  emitted: readonly EmittedBlock[];
   /** What `consoleText` and the envelope have only a bounded form of. */
   whole: { consoleText: string | undefined; resultJson: string | undefined };
   envelope: Envelope;
@@ -58,7 +61,10 @@ const MAX_PATH_CHARS = 100;
 export function readContents(record: RunRecord, read: ReadText): RunContents {
   const part = <T>(name: RunPart, schema: z.ZodMiniType<T>): T =>
     parsePart(schema, read(record[name]), `the ${name}`);
-  const kept = <T>(name: "stderr" | "console" | "result", schema: z.ZodMiniType<T>): T | undefined => {
+  const kept = <T>(
+    name: "stderr" | "emitted" | "console" | "result",
+    schema: z.ZodMiniType<T>,
+  ): T | undefined => {
     const digest = record.kept?.[name];
     return digest === undefined ? undefined : parsePart(schema, read(digest), `the whole ${name}`);
   };
@@ -67,6 +73,7 @@ export function readContents(record: RunRecord, read: ReadText): RunContents {
     data: part("data", z.unknown()),
     consoleText: part("console", z.string()),
     stderrText: kept("stderr", z.string()) ?? "",
+    emitted: kept("emitted", EmittedBlocks) ?? [],
     whole: {
       consoleText: kept("console", z.string()),
       resultJson:

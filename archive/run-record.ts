@@ -86,6 +86,8 @@ export const RunRecord = z.strictObject({
     z.strictObject({
       /** What the program wrote to stderr. */
       stderr: z.optional(Digest),
+      /** What it emitted for the client. */
+      emitted: z.optional(Digest),
       /** All that it printed, where the console has a bounded form of it. */
       console: z.optional(Digest),
       /** Its value, where the envelope has a bounded form of it. */

@@ -39,6 +39,8 @@ export interface RunToArchive {
   consoleText: string;
   /** What the program wrote to stderr, which may be nothing. */
   stderrText: string;
+  /** The blocks that the program emitted, as JSON; `undefined` when there are none. */
+  emittedJson?: string | undefined;
   /** All that the program printed, where `consoleText` is a bounded form of it. */
   wholeConsoleText?: string | undefined;
   /** The program's value as JSON, where the envelope has a bounded form of it. */

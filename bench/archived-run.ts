@@ -106,6 +106,7 @@ async function replay(parts: ExecutionParts, { calls, report }: Recorded): Promi
       program: PROGRAM,
       envelope,
       consoleText,
+      emitted: [],
       calls: calls.map(toRecordedCall),
       environment: { ...environment, ...(trace === undefined ? {} : { replay: trace }) },
       knowsModules: true,

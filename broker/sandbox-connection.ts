@@ -22,7 +22,11 @@ import {
   SandboxMessage,
   type Trace,
 } from "../protocol/messages.ts";
+import { type EmittedBlock, MAX_EMITTED_BLOCKS, MAX_EMITTED_BYTES } from "../protocol/output/emitted.ts";
 import type { CallAnswer } from "./dispatcher.ts";
+
+/** The bytes of all frames with emitted blocks: of the blocks, and some around each. */
+const MAX_EMIT_FRAMES_BYTES = MAX_EMITTED_BYTES + MAX_EMITTED_BLOCKS * 256;
 
 /** Limits on the calls of a run. */
 export interface CallLimits {
@@ -54,6 +58,8 @@ export class SandboxConnection {
   readonly ended: Promise<ConnectionEnd>;
   /** The number of calls that were started, and the bytes of their results. */
   readonly metrics = { toolCalls: 0, toolResultBytes: 0 };
+  /** What the program has emitted, in order: claims, which hold what they like within bounds. */
+  readonly emitted: EmittedBlock[] = [];
 
   readonly #channel: Duplex;
   readonly #limits: CallLimits;
@@ -63,6 +69,7 @@ export class SandboxConnection {
   readonly #queue: { call: Call; bytes: number }[] = [];
   #trace: Trace | undefined;
   #traces = 0;
+  #emittedBytes = 0;
   #queuedBytes = 0;
   #active = 0;
   #greeted = false;
@@ -164,6 +171,13 @@ export class SandboxConnection {
         if (!this.#greeted) throw new FrameError("a trace came before hello");
         if (++this.#traces > MAX_TRACES) throw new FrameError(`more than ${MAX_TRACES} traces came`);
         this.#trace = message.trace;
+        return;
+      case "emit":
+        if (!this.#greeted) throw new FrameError("a block was emitted before hello");
+        this.#emittedBytes += payload.length;
+        if (this.emitted.length >= MAX_EMITTED_BLOCKS || this.#emittedBytes > MAX_EMIT_FRAMES_BYTES)
+          throw new FrameError("more was emitted than may be");
+        this.emitted.push(message.block);
         return;
       case "done":
         this.#settleEnd({ kind: "done", lineBytes: message.bytes, consoleBytes: message.console_bytes });

@@ -5,6 +5,7 @@ import { withinBoundary } from "../base/fault-boundary.ts";
 import { jsonLine } from "../base/json/json-line.ts";
 import { type Approver, RunApprovals } from "../broker/approvals.ts";
 import type { CallDispatcher, CallOutcome } from "../broker/dispatcher.ts";
+import { NOT_ASKED } from "../broker/elicitation/inquiry.ts";
 import type { Envelope, Metrics } from "../protocol/envelope.ts";
 import { buildFailure } from "../protocol/failure.ts";
 import type { Redactor } from "../secrets/redaction.ts";
@@ -140,6 +141,7 @@ async function execute(
     envelope,
     consoleText: "",
     stderrText: "",
+    emitted: [],
     wholeResultJson: isBounded && sealed.verdict.ok ? jsonLine(sealed.verdict.data) : undefined,
     redactions: sealed.redactions,
     bundle: undefined,
@@ -175,5 +177,7 @@ function withoutSecrets({ approver, redactor }: DirectCallParts): Approver {
   return {
     ask: (request, signal) =>
       approver.ask({ ...request, arguments: redactor.redactValue(request.arguments).value }, signal),
+    // The broker has taken the secrets out of it.
+    inquire: async (inquiry, signal) => approver.inquire?.(inquiry, signal) ?? NOT_ASKED,
   };
 }

@@ -13,12 +13,14 @@ import type { ConsoleEntry } from "../protocol/console-stream.ts";
 import type { Envelope } from "../protocol/envelope.ts";
 import { MAX_CLAIM_FAILURE_BYTES } from "../protocol/limits.ts";
 import type { ProgramEnvironment } from "../protocol/messages.ts";
+import type { EmittedBlock } from "../protocol/output/emitted.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox/sandbox.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import type { CallObserver } from "./call-log.ts";
 import type { Verdict } from "./judge.ts";
 import { fail, type Outcome } from "./outcome.ts";
+import { redactEmitted } from "./output/emitted-blocks.ts";
 import { maxKeptBytes, RunnerOutput } from "./output/runner-output.ts";
 import type { FailureReason } from "./prepare/failure-reason.ts";
 import type { Language, TypecheckMode } from "./prepare/language.ts";
@@ -72,6 +74,8 @@ export interface ExecutedProgram {
   isConsoleCut: boolean;
   /** What the program wrote with `console.error`, `console.warn` and to its stderr, cut at its cap. */
   stderrText: string;
+  /** What the program emitted for the client, without secrets in its texts. */
+  emitted: readonly EmittedBlock[];
   /** The value as JSON, where the envelope has only a bounded form of it. */
   wholeResultJson: string | undefined;
   /** How many bytes of console text or of a value are to be shown. */
@@ -207,13 +211,15 @@ async function execute(
     : [];
   const isBounded = verdict.ok && envelope.result.ok && envelope.result.data !== verdict.data;
   const wholeResultJson = isBounded && verdict.from !== "console" ? jsonLine(verdict.data) : undefined;
+  const emitted = redactEmitted(outcome.emitted ?? [], parts.redactor);
   const report = {
     program,
     envelope,
     consoleText: output.consoleText,
     stderrText: output.stderrText,
+    emitted: emitted.blocks,
     wholeResultJson,
-    redactions: redactions + output.redactions,
+    redactions: redactions + output.redactions + emitted.redactions,
     bundle: prepared?.ok ? prepared.bundle : undefined,
     modules: modules.archived(),
     knownModules: modules.modules(),
@@ -229,6 +235,7 @@ async function execute(
     consoleText: output.consoleText,
     isConsoleCut: output.isConsoleCut,
     stderrText: output.stderrText,
+    emitted: emitted.blocks,
     wholeResultJson,
     maxShownBytes: limits.maxOutputBytes,
     resultFrom: verdict.ok ? verdict.from : undefined,

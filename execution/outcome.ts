@@ -1,6 +1,7 @@
 import type { Metrics } from "../protocol/envelope.ts";
 import { buildFailure, type FailureType } from "../protocol/failure.ts";
 import type { Trace } from "../protocol/messages.ts";
+import type { EmittedBlock } from "../protocol/output/emitted.ts";
 import type { Verdict } from "./judge.ts";
 
 /** What a run came to. */
@@ -8,6 +9,8 @@ export interface Outcome {
   verdict: Verdict;
   metrics?: Metrics;
   trace?: Trace | undefined;
+  /** What the program emitted, as it did. */
+  emitted?: readonly EmittedBlock[];
   /** What to do about the outcome, one line each. */
   advice?: readonly string[];
 }

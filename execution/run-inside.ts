@@ -78,6 +78,7 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
       tool_result_bytes: connection.metrics.toolResultBytes,
     },
     trace: connection.trace,
+    emitted: connection.emitted,
     advice,
   };
 }

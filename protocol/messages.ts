@@ -1,9 +1,10 @@
 import * as z from "zod/mini";
 import { MAX_TOOL_NAME_CHARS, MAX_TRACE_SERIES_CHARS } from "./limits.ts";
+import { EmittedBlock } from "./output/emitted.ts";
 
 /**
- * The messages on the socket. The sandbox says hello, waits for its one program, makes calls, sends what it takes to
- * replay them, and says done; the host sends the program and answers calls. What comes from the sandbox is a claim until
+ * The messages on the socket. The sandbox says hello, waits for its one program, makes calls, emits blocks, sends what it
+ * takes to replay it, and says done; the host sends the program and answers calls. What comes from the sandbox is a claim until
  * it has been parsed.
  */
 
@@ -57,7 +58,10 @@ export type Trace = z.infer<typeof Trace>;
 /** The trace so far. The last one that comes is the trace of the run. */
 const TraceMessage = z.strictObject({ type: z.literal("trace"), trace: Trace });
 
-export const SandboxMessage = z.discriminatedUnion("type", [Hello, Call, TraceMessage, Done]);
+/** A block for the client beside the output of the program. */
+const Emit = z.strictObject({ type: z.literal("emit"), block: EmittedBlock });
+
+export const SandboxMessage = z.discriminatedUnion("type", [Hello, Call, TraceMessage, Emit, Done]);
 export type SandboxMessage = z.infer<typeof SandboxMessage>;
 
 /** The one program a sandbox runs. */

@@ -28,6 +28,7 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
       collect,
       [],
     )
+    .option("--emit-to <folder>", "write what the program emits to files there")
     .option("--json", "print the one line of JSON on a terminal too")
     .option(...NO_HOST)
     .addHelpText(

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { oneLine } from "../../base/text/one-line.ts";
 import type { TypecheckMode } from "../../execution/prepare/language.ts";
@@ -14,6 +15,7 @@ import { LOCAL_USER } from "../local-user.ts";
 import { MadeCalls } from "../run-report/made-calls.ts";
 import { type SharedHost, type Surroundings, write } from "../surroundings.ts";
 import { buildApprover } from "../terminal/approver.ts";
+import { reportEmitted } from "../terminal/emitted-files.ts";
 import { reportEndedRun } from "../terminal/ended-run.ts";
 import { ProgramConsole } from "../terminal/program-console.ts";
 
@@ -25,6 +27,7 @@ export interface RunFlags {
   timeout?: string;
   typecheck?: string;
   approve: string[];
+  emitTo?: string;
   json?: boolean;
 }
 
@@ -81,8 +84,13 @@ export async function run(
     beforeCalls: shared?.onCalling,
     signal: cancel.signal,
   });
-  const { envelope, typeWarning, advice, recorded, cleared } = executed;
+  const { envelope, typeWarning, advice, recorded, cleared, emitted } = executed;
   console.end();
+  await reportEmitted(
+    emitted,
+    flags.emitTo === undefined ? undefined : resolve(surroundings.cwd(), flags.emitTo),
+    (line) => console.tell(line),
+  );
   if (typeWarning !== undefined) {
     console.tell("ptc: type warnings:");
     console.print(`${typeWarning}\n`);

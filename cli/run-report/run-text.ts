@@ -3,6 +3,7 @@ import { countNoun } from "../../base/text/count-noun.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import { visibleLines } from "../../base/text/visible-text.ts";
 import { wholeValueOf } from "../../host/run-report/archived-output.ts";
+import { emittedLine } from "../../host/run-report/emitted-line.ts";
 import {
   formatAge,
   formatBytes,
@@ -12,6 +13,7 @@ import {
 } from "../../host/run-report/quantities.ts";
 import { overviewOf, type RunOverview } from "../../host/run-report/run-overview.ts";
 import { type ShownText, showJson, showText } from "../../host/run-report/shown-text.ts";
+import type { EmittedBlock } from "../../protocol/output/emitted.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { renderCallsText } from "./calls-text.ts";
 import { statusStyle } from "./list-text.ts";
@@ -51,6 +53,7 @@ export async function renderRunText(run: ArchivedRun, terminal: Terminal, nowMs:
     ...(run.stderrText === ""
       ? []
       : [shown("Stderr", showText(run.stderrText, MAX_CONSOLE_CHARS), terminal)]),
+    ...(run.emitted.length === 0 ? [] : [section("Emitted", terminal, renderEmitted(run.emitted))]),
     shown("Data given", showJson(run.data, MAX_VALUE_CHARS), terminal),
     ...(result.ok ? [shown("Result", showJson(wholeValueOf(run), MAX_VALUE_CHARS), terminal)] : []),
     shown("Envelope", showJson(withoutData(run), MAX_VALUE_CHARS), terminal),
@@ -114,6 +117,10 @@ function renderSizes({ resultBytes, returnedBytes, keptBytes, keptTokens }: RunO
     `shown to a model  ${formatBytes(returnedBytes)}`,
     `kept out          ${formatBytes(keptBytes)}, about ${formatTokens(keptTokens)} tokens (an estimate: 4 bytes each)`,
   ].join("\n");
+}
+
+function renderEmitted(blocks: readonly EmittedBlock[]): string {
+  return blocks.map((block) => oneLine(emittedLine(block), MAX_VALUE_CHARS)).join("\n");
 }
 
 /** The envelope without its data, which has a section of its own. */

@@ -32,15 +32,17 @@ export function readLine(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const reader = createInterface({ input: stdin, output: stderr, terminal: true, historySize: 0 });
+  const over = new AbortController();
   return new Promise<string | undefined>((resolve) => {
     reader.on("SIGINT", () => {
       onInterrupt();
       resolve(undefined);
     });
     reader.on("close", () => resolve(undefined));
-    signal.addEventListener("abort", () => resolve(undefined), { once: true });
+    signal.addEventListener("abort", () => resolve(undefined), { signal: over.signal });
     reader.question(prompt, resolve);
   }).finally(() => {
+    over.abort();
     reader.close();
     if (signal.aborted) stderr.write("\n");
   });

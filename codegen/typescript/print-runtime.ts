@@ -34,6 +34,26 @@ declare global {
     options?: { limit?: number },
   ): Promise<{ -readonly [K in keyof Fns]: Awaited<ReturnType<Fns[K]>> }>;
 
+  /** What a tool returns beside text and data, as MCP has it. \`data\` and \`blob\` are base64; \`bytesOf\` decodes them. */
+  type ContentBlock =
+    | { type: "text"; text: string }
+    | { type: "image" | "audio"; data: string; mimeType: string }
+    | { type: "resource"; resource: ResourceContents }
+    | { type: "resource_link"; uri: string; name: string; title?: string; description?: string; mimeType?: string };
+
+  /** A resource of a server: its text, or its bytes in base64. */
+  type ResourceContents = { uri: string; mimeType?: string; text?: string; blob?: string };
+
+  /**
+   * Hands an image, a sound, a file or a text to the client beside the output: a text, bytes with their type, or content blocks
+   * as tools return them. With a \`name\`, texts and bytes are files.
+   */
+  function emit(value: string | ContentBlock | readonly ContentBlock[]): void;
+  function emit(value: string | Uint8Array | ArrayBuffer, options: { mimeType: string; name?: string }): void;
+
+  /** The bytes of an image, a sound or a resource that a tool returned. */
+  function bytesOf(block: ContentBlock | ResourceContents | readonly ContentBlock[]): Uint8Array;
+
   /** A tool call that failed. */
   class ToolError extends Error {
     name: string;

@@ -206,6 +206,7 @@ class ArchivedRecording implements RunRecording {
       dataJson: JSON.stringify(data.value),
       consoleText,
       stderrText: report.stderrText,
+      emittedJson: report.emitted.length === 0 ? undefined : JSON.stringify(report.emitted),
       wholeConsoleText: consoleText === report.consoleText ? undefined : report.consoleText,
       wholeResultJson: report.wholeResultJson,
       envelope: report.envelope,

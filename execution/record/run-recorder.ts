@@ -1,5 +1,6 @@
 import type { Envelope } from "../../protocol/envelope.ts";
 import type { ProgramEnvironment, Trace } from "../../protocol/messages.ts";
+import type { EmittedBlock } from "../../protocol/output/emitted.ts";
 import type { CallObserver } from "../call-log.ts";
 import type { TypecheckMode } from "../prepare/language.ts";
 
@@ -19,6 +20,8 @@ export interface RunReport {
   envelope: Envelope;
   consoleText: string;
   stderrText: string;
+  /** What the program emitted, without secrets. */
+  emitted: readonly EmittedBlock[];
   /** The value as JSON, where the envelope has only a bounded form of it. */
   wholeResultJson: string | undefined;
   /** How many secrets were replaced in console texts, value and error. */

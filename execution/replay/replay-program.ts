@@ -2,12 +2,14 @@ import { listUpTo } from "../../base/text/list-up-to.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import { buildFailure, type Failure, type FailureType } from "../../protocol/failure.ts";
 import type { ProgramEnvironment } from "../../protocol/messages.ts";
+import type { EmittedBlock } from "../../protocol/output/emitted.ts";
 import {
   type ExecutedProgram,
   type ExecutionParts,
   executeProgram,
   type RunOptions,
 } from "../execute-program.ts";
+import { describeEmitted } from "../output/emitted-blocks.ts";
 import type { ModuleSource } from "../prepare/module-source.ts";
 import type { Program } from "../program.ts";
 import { redactObserver } from "../redact-observer.ts";
@@ -21,6 +23,8 @@ export interface RecordedRun {
   program: Program;
   envelope: Envelope;
   consoleText: string;
+  /** What the program emitted. */
+  emitted: readonly EmittedBlock[];
   calls: readonly RecordedCall[];
   environment: ProgramEnvironment;
   /** Whether the record says which server modules there were, which messages may list. Those of older versions do not. */
@@ -150,7 +154,7 @@ function adviseEdited({ result }: Envelope, modules: ModuleSource): Failure | un
 
 async function compare(
   run: RecordedRun,
-  { envelope: { output_digest, result }, unchecked }: ExecutedProgram,
+  { envelope: { output_digest, result }, unchecked, emitted: replayed }: ExecutedProgram,
   [missing]: readonly RecordedCall[],
   isReworded: boolean,
 ): Promise<string | undefined> {
@@ -164,9 +168,28 @@ async function compare(
     const { path, expected, got } = difference;
     return `the result differs at ${path}: expected ${expected}; got ${got}`;
   }
+  const emitted = emittedDifference(run.emitted, replayed);
+  if (emitted !== undefined) return emitted;
   // A program that runs out of memory may do so at another call each time.
   if (missing === undefined || (!recorded.ok && recorded.error.type === "OutOfMemory")) return undefined;
   return describeMissing(missing);
+}
+
+function emittedDifference(
+  recorded: readonly EmittedBlock[],
+  replayed: readonly EmittedBlock[],
+): string | undefined {
+  const most = recorded.length > replayed.length ? recorded : replayed;
+  const at = most.findIndex(
+    (_, index) => JSON.stringify(recorded[index]) !== JSON.stringify(replayed[index]),
+  );
+  if (at < 0) return undefined;
+  const describe = (block: EmittedBlock | undefined) => {
+    if (block === undefined) return "nothing more";
+    const { what, bytes } = describeEmitted(block);
+    return `${what}, ${bytes} bytes`;
+  };
+  return `what the program emitted differs at block ${at + 1}: expected ${describe(recorded[at])}; got ${describe(replayed[at])}`;
 }
 
 /** Compares up to the cut. When time also cut the replay, calls may be missing that it had no time to make. */

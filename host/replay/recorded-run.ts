@@ -60,6 +60,7 @@ export function toReplayable(archived: ArchivedRun): Replayable | undefined {
       },
       envelope: archived.envelope,
       consoleText: archived.consoleText,
+      emitted: archived.emitted,
       calls: record.calls.map((call, index) => ({
         seq: call.seq + 1,
         tool: call.tool,

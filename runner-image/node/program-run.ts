@@ -5,6 +5,7 @@ import type { ProgramMessage } from "../../protocol/messages.ts";
 import { WORKSPACE } from "../../protocol/paths.ts";
 import type { Channel } from "./channel.ts";
 import { type ConsoleCapture, captureConsole } from "./console-capture.ts";
+import { bytesOf, makeEmit } from "./emit.ts";
 import { makeConsoleTimers } from "./environment/console-timers.ts";
 import type { Environment } from "./environment/environment.ts";
 import { parallel } from "./parallel.ts";
@@ -51,6 +52,8 @@ export class ProgramRun {
       result: undefined,
       callTool,
       parallel,
+      emit: makeEmit((block) => channel.send({ type: "emit", block })),
+      bytesOf,
       ToolError,
       require,
       [Symbol.for("ptc.tool")]: tool,

@@ -30,7 +30,7 @@ import { answerInspectTool } from "./tools/inspect-tool.ts";
 import { buildInstructions } from "./tools/instructions.ts";
 import { answerListCallableTools } from "./tools/list-callable-tools.ts";
 import { answerReadOutput, type OutputSource } from "./tools/read-output.ts";
-import { errorReply, type ToolReply } from "./tools/reply.ts";
+import { errorReply, type ProgramReply, type ToolReply } from "./tools/reply.ts";
 import { answerSearchTools, type ToldReasons } from "./tools/search-answer.ts";
 import {
   ExecuteProgramArguments,
@@ -178,12 +178,12 @@ function buildServer(
   return server;
 }
 
-function isToolReply(reply: object): reply is ToolReply {
+function isToolReply(reply: object): reply is ProgramReply {
   return "content" in reply;
 }
 
 /** A reply with one more text, which leaves the first as it is: clients and programs may parse that. */
-function withNotice(reply: ToolReply, notice: string): ToolReply {
+function withNotice(reply: ProgramReply, notice: string): ProgramReply {
   return { ...reply, content: [...reply.content, { type: "text", text: `ptc: ${oneLine(notice)}` }] };
 }
 
@@ -192,7 +192,7 @@ async function answerExecuteProgram(
   context: ServerContext,
   programs: Programs,
   asking: Asking,
-): Promise<ReturnType<typeof inputRequired> | ToolReply> {
+): Promise<ReturnType<typeof inputRequired> | ProgramReply> {
   const { mcpReq } = context;
   const request: ProgramRequest = {
     signal: mcpReq.signal,
@@ -211,7 +211,7 @@ async function answerExecuteProgram(
   return present(await programs.start(parsed.value, request), asking.canVisit);
 }
 
-function present(answer: ProgramAnswer, canVisit: boolean): ReturnType<typeof inputRequired> | ToolReply {
+function present(answer: ProgramAnswer, canVisit: boolean): ReturnType<typeof inputRequired> | ProgramReply {
   if (answer.kind === "reply") return answer.reply;
   const shown = buildQuestion(answer.question, canVisit);
   const { mode: _, ...visit } = shown;

@@ -28,6 +28,8 @@ export function renderPage(
     "default-src 'none'",
     `style-src ${hashSource(style)}`,
     `script-src ${hashSource(assets.script)}`,
+    // What a program emitted is in the page itself.
+    "img-src data:",
     "base-uri 'none'",
     "form-action 'none'",
   ].join("; ");

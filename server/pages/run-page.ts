@@ -1,5 +1,6 @@
 import type { ArchivedRun } from "../../archive/reading/archived-run.ts";
 import { wholeValueOf } from "../../host/run-report/archived-output.ts";
+import { emittedLine } from "../../host/run-report/emitted-line.ts";
 import {
   formatBytes,
   formatCount,
@@ -40,6 +41,7 @@ ${called ? renderTimeline(calls, overview.timeline, colours) : undefined}
 ${called ? await renderCalls(run, calls, colours) : undefined}
 ${renderProgram(overview, record.file_name)}
 ${renderConsole(run)}
+${renderEmitted(run)}
 ${renderSection("values", "Values", html`<div class="pair">${renderText("Data given", showJson(data, MAX_VALUE_CHARS))}${result.ok ? renderText("Result", showJson(wholeValueOf(run), MAX_VALUE_CHARS)) : undefined}</div>`)}
 ${renderRecord(run)}
 ${renderHelp()}`;
@@ -71,6 +73,22 @@ function renderConsole({ consoleText, whole, stderrText }: ArchivedRun): Markup 
   if (written.length === 0) return undefined;
   const parts = written.map(([label, text]) => renderText(label, showText(text, MAX_VALUE_CHARS)));
   return renderSection("console", "Console", html`${parts}`);
+}
+
+/** Images that every browser shows, and that hold nothing but pixels. */
+const SHOWN_IMAGES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
+function renderEmitted({ emitted }: ArchivedRun): Markup | undefined {
+  if (emitted.length === 0) return undefined;
+  const items = emitted.map((block) => {
+    const line = emittedLine(block);
+    const isShown = block.type === "image" && SHOWN_IMAGES.has(block.mimeType);
+    const image = isShown
+      ? html`<br><img src="data:${block.mimeType};base64,${block.data}" alt="${line}">`
+      : undefined;
+    return html`<li>${line}${image}</li>`;
+  });
+  return renderSection("emitted", "Emitted", html`<ol>${items}</ol>`);
 }
 
 function renderFailure({ status, errorMessage, failingPlaces }: RunOverview, retryable: boolean): Markup {

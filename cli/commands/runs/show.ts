@@ -89,6 +89,7 @@ async function writeJson(run: ArchivedRun, stdout: Writable): Promise<void> {
     console: run.whole.consoleText ?? consoleText,
     ...(run.whole.resultJson === undefined ? {} : { whole_result: JSON.parse(run.whole.resultJson) }),
     stderr: stderrText,
+    ...(run.emitted.length === 0 ? {} : { emitted: run.emitted }),
     envelope,
     environment: run.environment,
   };

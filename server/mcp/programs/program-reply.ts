@@ -5,7 +5,7 @@ import { outputOf } from "../../../execution/output/executed-output.ts";
 import { headAndTail } from "../../../execution/output/head-and-tail.ts";
 import { joinOutput, markStderr, withoutLastLineFeed } from "../../../execution/output/whole-output.ts";
 import type { Failure } from "../../../protocol/failure.ts";
-import { errorReply, type ToolReply } from "../tools/reply.ts";
+import { errorReply, type ProgramReply, type ToolReply } from "../tools/reply.ts";
 import { renderEarlierCalls } from "./earlier-calls.ts";
 
 const SUCCEEDED = "[Script executed successfully]";
@@ -20,13 +20,13 @@ export function buildProgramReply(
   executed: ExecutedProgram,
   calls: readonly ObservedCall[],
   context: { isReadOnly: (tool: string) => boolean; hints: readonly string[] },
-): ToolReply {
+): ProgramReply {
   const { envelope } = executed;
   const text = envelope.result.ok
     ? renderSuccess(executed)
     : renderFailure(executed, envelope.result.error, calls, context);
   return {
-    content: [{ type: "text", text }, ...adviceOn(executed)],
+    content: [{ type: "text", text }, ...executed.emitted, ...adviceOn(executed)],
     ...(envelope.result.ok ? {} : { isError: true as const }),
     _meta: { "ptc/envelope": envelope },
   };

@@ -10,7 +10,7 @@ import type { RunContext } from "../../../protocol/run-context.ts";
 import { parseApprovalAnswer } from "../questions/approval-question.ts";
 import { parseInquiryAnswer } from "../questions/inquiry-question.ts";
 import type { Question } from "../questions/questions.ts";
-import { errorReply, type ToolReply } from "../tools/reply.ts";
+import { errorReply, type ProgramReply, type ToolReply } from "../tools/reply.ts";
 import type { ExecuteProgramArguments } from "../tools/tool-arguments.ts";
 import { hintsFor } from "./failure-hints.ts";
 import { type EndedRun, LiveRun } from "./live-run.ts";
@@ -34,7 +34,7 @@ export interface ProgramRequest {
 
 /** The answer to a request. */
 export type ProgramAnswer =
-  | { kind: "reply"; reply: ToolReply }
+  | { kind: "reply"; reply: ProgramReply }
   /** The run waits for a person. The client returns the answer together with the ticket. */
   | { kind: "question"; question: Question; ticket: string };
 

@@ -1,9 +1,14 @@
+import type { EmittedBlock } from "../../../protocol/output/emitted.ts";
+
 /** The result of a tool call: text for the model, and the envelope as structured content. */
 export type ToolReply = {
   content: { type: "text"; text: string }[];
   isError?: true;
   _meta?: Record<string, unknown>;
 };
+
+/** The result of a program: its text, then what it emitted. */
+export type ProgramReply = Omit<ToolReply, "content"> & { content: EmittedBlock[] };
 
 export function textReply(text: string): ToolReply {
   return { content: [{ type: "text", text }] };

@@ -101,6 +101,7 @@ function report(change: Partial<RunReport> = {}): RunReport {
     envelope,
     consoleText: "",
     stderrText: "",
+    emitted: [],
     wholeResultJson: undefined,
     redactions: 0,
     bundle: "bundle",

@@ -61,7 +61,8 @@ function hostile(control: string) {
   );
 }
 
-const text = (reply: { content: { text: string }[] }) => reply.content.map((part) => part.text).join("");
+const text = (reply: { content: object[] }) =>
+  reply.content.map((part) => ("text" in part ? String(part.text) : "")).join("");
 
 function call(tool: string, decision: string, ok: boolean): ObservedCall {
   const outcome = ok

@@ -86,6 +86,7 @@ export function executed(
     envelope,
     consoleText: "",
     stderrText: "",
+    emitted: [],
     wholeResultJson: undefined,
     maxShownBytes: 65_536,
     isConsoleCut: false,

@@ -8,7 +8,8 @@ const CONTEXT = { isReadOnly: (tool: string) => tool.includes("get_"), hints: []
 const NO_CALLS: ObservedCall[] = [];
 
 function textOf(reply: ReturnType<typeof buildProgramReply>): string | undefined {
-  return reply.content[0]?.text;
+  const [first] = reply.content;
+  return first?.type === "text" ? first.text : undefined;
 }
 
 function call(tool: string, rest: Partial<ObservedCall> = {}): ObservedCall {
