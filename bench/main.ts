@@ -1,67 +1,135 @@
-/** `npm run bench`: prints ratios measured in this one run, and fails when one is too large. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+/**
+ * `npm run bench`: measures, and prints a table and one line of JSON. Every figure is measured in this run. Exit codes: 0 done,
+ * 1 when a bound is missed, something could not be measured or, with `--compare`, a ratio got worse; 2 bad usage.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
-import { SocketFolder } from "../sandbox/docker/channel/socket-folder.ts";
-import { DockerEngine } from "../sandbox/docker/docker-engine.ts";
-import { DockerSandboxEngine } from "../sandbox/docker/docker-sandbox-engine.ts";
-import { readSearchSets, searchSetsFolder } from "../tests/catalog/search/search-sets.ts";
-import { type Agreement, measureAgreement } from "../tests/codegen/agreement.ts";
-import { toolLists, toolListsFolder, toolListsPresent } from "../tests/codegen/tool-lists.ts";
-import { measureArchive } from "./archive.ts";
-import { measureArchivedRun } from "./archived-run.ts";
-import { measureBrokeredCall } from "./brokered-call.ts";
-import { measureGeneration } from "./codegen.ts";
-import { measureColdRun } from "./cold-run.ts";
-import { measureOverMcp } from "./over-mcp.ts";
-import { measureReading } from "./reading.ts";
-import { type Comparison, report } from "./report.ts";
-import { reportAgreement } from "./report-agreement.ts";
-import { measureSearch, reportFigure } from "./search.ts";
-import { measureTokens, reportTokens, type TokenShare } from "./tokens.ts";
-import { measureTypeCheck } from "./type-check.ts";
-import { measureWarmRun } from "./warm-run.ts";
+import { parseArgs } from "node:util";
+import { compare, readBaseline, recordBaseline } from "./baseline.ts";
+import { type Figure, isKept } from "./figure.ts";
+import type { Bench, Measurement } from "./measurement.ts";
+import { PARTS } from "./parts/measurements.ts";
+import { arrivals, steady } from "./runs/arrivals.ts";
+import { calls } from "./runs/calls.ts";
+import { brokeredCall, insideSandbox } from "./runs/inside-sandbox.ts";
+import { refills } from "./runs/refills.ts";
+import { coldRun, sharedHost } from "./runs/shell.ts";
+import { trivialRun } from "./runs/trivial-run.ts";
+import { growth } from "./scale/growth.ts";
+import { thousandRuns } from "./scale/thousand-runs.ts";
+import { renderComparison, renderFigures } from "./table.ts";
 
-const image = "ptc-runner";
-const base = mkdtempSync(join(tmpdir(), "ptc-b-"));
-const containers = new DockerEngine();
-
-const sandboxed = {
-  engine: new DockerSandboxEngine(containers, base),
-  containers,
-  sockets: new SocketFolder(base),
-  image,
-};
-const comparisons: Comparison[] = [
-  measureColdRun(image),
-  await measureBrokeredCall(sandboxed),
-  ...(await measureWarmRun(sandboxed)),
-  ...(await measureArchivedRun(sandboxed, join(base, "archived-run"))),
-  ...(await measureArchive(join(base, "archive"))),
-  ...(await measureOverMcp(join(base, "over-mcp"))),
+const MEASUREMENTS: readonly Measurement[] = [
+  trivialRun,
+  insideSandbox,
+  calls,
+  brokeredCall,
+  refills,
+  steady,
+  sharedHost,
+  coldRun,
+  arrivals,
+  growth,
+  thousandRuns,
+  ...PARTS,
 ];
-const shares: TokenShare[] = [];
-const agreements: Agreement[] = [];
-if (toolListsPresent) {
-  comparisons.push(...(await measureGeneration(toolLists)));
-  comparisons.push(await measureTypeCheck(toolLists));
-  shares.push(...(await measureTokens(toolLists, countTokens)));
-  agreements.push(await measureAgreement(toolLists, 2));
-} else {
-  console.log(
-    `skipped: generation, tokens and fidelity, for want of tool lists at ${toolListsFolder} (PTC_TOOL_LISTS)`,
-  );
+
+const QUICK_SHARE = 0.25;
+const MIN_ROUNDS = 3;
+
+const USAGE = `npm run bench -- [--only NAME]... [--quick] [--json FILE] [--compare] [--record]
+
+  --only NAME   measure only this; may be repeated
+  --quick       fewer rounds: to see that it works, not to trust
+  --json FILE   write the JSON there instead of printing it
+  --compare     beside bench/baseline.json; exit 1 only when a ratio got worse beyond its tolerance
+  --record      make this run's ratios the baseline
+
+${MEASUREMENTS.map(({ name, about }) => `  ${name.padEnd(16)}${about}`).join("\n")}
+`;
+
+process.exit(await main(process.argv.slice(2)));
+
+async function main(args: string[]): Promise<number> {
+  const flags = readFlags(args);
+  if (typeof flags === "number") return flags;
+  const figures: Figure[] = [];
+  const skipped: string[] = [];
+  const failed: string[] = [];
+  const folder = mkdtempSync(join(tmpdir(), "ptc-b-"));
+  const bench: Bench = {
+    folder,
+    image: "ptc-runner",
+    isQuick: flags.quick,
+    rounds: (count) => (flags.quick ? Math.max(MIN_ROUNDS, Math.ceil(count * QUICK_SHARE)) : count),
+    skip: (what, why) => void skipped.push(`${what}: ${why}`),
+  };
+  try {
+    for (const { name, about, measure } of flags.chosen) {
+      process.stderr.write(`${name}: ${about} ...\n`);
+      try {
+        figures.push(...(await measure(bench)));
+      } catch (error) {
+        failed.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  process.stdout.write(renderFigures(figures));
+  for (const line of skipped) process.stdout.write(`skipped: ${line}\n`);
+  for (const line of failed) process.stdout.write(`could not be measured: ${line}\n`);
+  const report = {
+    machine: { processors: availableParallelism(), node: process.version, platform: process.platform },
+    quick: flags.quick,
+    figures: figures.map((figure) => ({ ...figure, kept: isKept(figure) })),
+    skipped,
+    failed,
+  };
+  if (flags.json === undefined) process.stdout.write(`${JSON.stringify(report)}\n`);
+  else writeFileSync(flags.json, `${JSON.stringify(report, null, 2)}\n`);
+  if (flags.record) recordBaseline(figures);
+  if (failed.length > 0) return 1;
+  if (!flags.compare) return figures.some((figure) => isKept(figure) === false) ? 1 : 0;
+  const compared = compare(figures, readBaseline());
+  process.stdout.write(`\n${renderComparison(compared)}`);
+  return compared.some(({ isWorse }) => isWorse) ? 1 : 0;
 }
-const searchSets = readSearchSets(searchSetsFolder);
-if (searchSets.length === 0) console.log("skipped: search, for want of sets of queries (PTC_SEARCH_SETS)");
-const figures = searchSets.length === 0 ? [] : measureSearch(searchSets, toolLists);
-if (toolListsPresent) figures.push(...(await measureReading(toolLists, countTokens)));
-const holds = [
-  ...comparisons.map(report),
-  ...shares.map(reportTokens),
-  ...agreements.map(reportAgreement),
-  ...figures.map(reportFigure),
-];
-rmSync(base, { recursive: true, force: true });
-process.exit(holds.every(Boolean) ? 0 : 1);
+
+interface Flags {
+  chosen: readonly Measurement[];
+  quick: boolean;
+  compare: boolean;
+  record: boolean;
+  json: string | undefined;
+}
+
+/** Reads the command line. Prints what is wrong, or the usage, and returns the exit code then. */
+function readFlags(args: string[]): Flags | 0 | 2 {
+  try {
+    const { values } = parseArgs({
+      args,
+      options: {
+        only: { type: "string", multiple: true, default: [] },
+        quick: { type: "boolean", default: false },
+        compare: { type: "boolean", default: false },
+        record: { type: "boolean", default: false },
+        json: { type: "string" },
+        help: { type: "boolean", default: false },
+      },
+    });
+    const { only, json, help, ...rest } = values;
+    const unknown = only.filter((name) => !MEASUREMENTS.some((each) => each.name === name));
+    if (unknown.length > 0) throw new Error(`there is no measurement '${unknown.join("', '")}'`);
+    if (help) {
+      process.stdout.write(USAGE);
+      return 0;
+    }
+    const chosen = MEASUREMENTS.filter(({ name }) => only.length === 0 || only.includes(name));
+    return { chosen, json, ...rest };
+  } catch (error) {
+    process.stderr.write(`bench: ${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+    return 2;
+  }
+}

@@ -1,13 +1,13 @@
-import type { ServerListing } from "../catalog/server-listing.ts";
-import { buildServerModel } from "../catalog/tool-model.ts";
-import { PROGRAM_DECLARATIONS } from "../codegen/typescript/editor/program-declarations.ts";
-import { printServerModule } from "../codegen/typescript/print-typescript.ts";
-import { readModule } from "../codegen/typescript/read-module.ts";
-import type { ModuleSource } from "../execution/prepare/module-source.ts";
-import type { Program } from "../execution/program.ts";
-import { bundleProgram } from "../execution/typescript/bundle.ts";
-import { createTypeChecker } from "../execution/typescript/type-check/type-check.ts";
-import type { Comparison } from "./report.ts";
+import type { ServerListing } from "../../catalog/server-listing.ts";
+import { buildServerModel } from "../../catalog/tool-model.ts";
+import { PROGRAM_DECLARATIONS } from "../../codegen/typescript/editor/program-declarations.ts";
+import { printServerModule } from "../../codegen/typescript/print-typescript.ts";
+import { readModule } from "../../codegen/typescript/read-module.ts";
+import type { ModuleSource } from "../../execution/prepare/module-source.ts";
+import type { Program } from "../../execution/program.ts";
+import { bundleProgram } from "../../execution/typescript/bundle.ts";
+import { createTypeChecker } from "../../execution/typescript/type-check/type-check.ts";
+import type { Comparison } from "../figure.ts";
 
 const WARM_UP = 10;
 const ROUNDS = 100;

@@ -1,13 +1,13 @@
-import { Dispatcher } from "../broker/dispatcher.ts";
-import { PolicyAuthorizer } from "../broker/policy/authorizer.ts";
-import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
-import type { Tool } from "../catalog/tool.ts";
-import type { ExecutionLimits, ExecutionParts } from "../execution/execute-program.ts";
-import type { Program } from "../execution/program.ts";
-import { createTypeScript } from "../execution/typescript/typescript.ts";
-import { OnDemandSource } from "../sandbox/on-demand-source.ts";
-import { Redactor } from "../secrets/redaction.ts";
-import { toolOf } from "../tests/catalog/tool-of.ts";
+import { Dispatcher } from "../../broker/dispatcher.ts";
+import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
+import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
+import type { Tool } from "../../catalog/tool.ts";
+import type { ExecutionLimits, ExecutionParts } from "../../execution/execute-program.ts";
+import type { Program } from "../../execution/program.ts";
+import { createTypeScript } from "../../execution/typescript/typescript.ts";
+import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
+import { Redactor } from "../../secrets/redaction.ts";
+import { toolOf } from "../../tests/catalog/tool-of.ts";
 import type { SandboxedBench } from "./brokered-call.ts";
 
 export const LIMITS: ExecutionLimits = {

@@ -1,7 +1,7 @@
 import { compile } from "json-schema-to-typescript";
-import type { ServerListing } from "../catalog/server-listing.ts";
-import { planGeneration } from "../host/generation/generate-plan.ts";
-import type { Comparison } from "./report.ts";
+import type { ServerListing } from "../../catalog/server-listing.ts";
+import { planGeneration } from "../../host/generation/generate-plan.ts";
+import type { Comparison } from "../figure.ts";
 
 const ROUNDS = 5;
 

@@ -1,14 +1,8 @@
-import type { SearchableTool } from "../catalog/search/searchable-text.ts";
-import type { ServerListing } from "../catalog/server-listing.ts";
-import { buildIndex, meanNdcg, type SearchSet } from "../tests/catalog/search/search-sets.ts";
-
-/** A measured number and its bound. */
-export interface Figure {
-  name: string;
-  value: number;
-  unit: string;
-  bound: { atLeast: number } | { atMost: number };
-}
+import type { SearchableTool } from "../../catalog/search/searchable-text.ts";
+import type { ServerListing } from "../../catalog/server-listing.ts";
+import { buildIndex, meanNdcg, type SearchSet } from "../../tests/catalog/search/search-sets.ts";
+import type { Figure } from "../figure.ts";
+import { percentile } from "../figure.ts";
 
 const TOOLS = 10_000;
 const ROUNDS = 5;
@@ -57,8 +51,8 @@ function measureSpeed(how: string, tools: readonly SearchableTool[], queries: re
       unit: "ms of processor time",
       bound: { atMost: 600 },
     },
-    { name: `query, p95${how}`, value: percentile95(queryMs), unit: "ms", bound },
-    { name: `query after a change, p95${how}`, value: percentile95(afterChangeMs), unit: "ms", bound },
+    { name: `query, p95${how}`, value: percentile(queryMs, 0.95), unit: "ms", bound },
+    { name: `query after a change, p95${how}`, value: percentile(afterChangeMs, 0.95), unit: "ms", bound },
   ];
 }
 
@@ -140,17 +134,4 @@ function timeOf(work: () => unknown): number {
   const startedAt = performance.now();
   work();
   return performance.now() - startedAt;
-}
-
-function percentile95(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length * 0.95)] ?? Number.NaN;
-}
-
-/** Prints a figure and returns whether it keeps its bound. */
-export function reportFigure({ name, value, unit, bound }: Figure): boolean {
-  const holds = "atLeast" in bound ? value >= bound.atLeast : value <= bound.atMost;
-  const wanted = "atLeast" in bound ? `at least ${bound.atLeast}` : `at most ${bound.atMost}`;
-  console.log(`${name}: ${value.toPrecision(4)} ${unit} (${wanted}) ${holds ? "ok" : "NOT KEPT"}`);
-  return holds;
 }

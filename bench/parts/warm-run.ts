@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type ExecutionParts, executeProgram } from "../execution/execute-program.ts";
-import { WarmPool } from "../sandbox/pool/warm-pool.ts";
+import { type ExecutionParts, executeProgram } from "../../execution/execute-program.ts";
+import { WarmPool } from "../../sandbox/pool/warm-pool.ts";
+import type { Comparison } from "../figure.ts";
 import { benchProgram, LIMITS, openBench } from "./bench-execution.ts";
 import type { SandboxedBench } from "./brokered-call.ts";
-import type { Comparison } from "./report.ts";
 
 const ROUNDS = 20;
 /** Long enough for the pool to be full again. */

@@ -1,14 +1,14 @@
-import type { ServerListing } from "../catalog/server-listing.ts";
-import type { Tool } from "../catalog/tool.ts";
-import { ToolCatalog } from "../catalog/tool-catalog.ts";
-import { PRINTER } from "../host/languages.ts";
-import { answerInspectTool } from "../server/mcp/tools/inspect-tool.ts";
-import { buildInstructions } from "../server/mcp/tools/instructions.ts";
-import type { ToolReply } from "../server/mcp/tools/reply.ts";
-import { answerSearchTools } from "../server/mcp/tools/search-answer.ts";
-import { buildToolDefinitions } from "../server/mcp/tools/tool-definitions.ts";
-import { serversOf } from "../tests/catalog/tool-of.ts";
-import type { Figure } from "./search.ts";
+import type { ServerListing } from "../../catalog/server-listing.ts";
+import type { Tool } from "../../catalog/tool.ts";
+import { ToolCatalog } from "../../catalog/tool-catalog.ts";
+import { PRINTER } from "../../host/languages.ts";
+import { answerInspectTool } from "../../server/mcp/tools/inspect-tool.ts";
+import { buildInstructions } from "../../server/mcp/tools/instructions.ts";
+import type { ToolReply } from "../../server/mcp/tools/reply.ts";
+import { answerSearchTools } from "../../server/mcp/tools/search-answer.ts";
+import { buildToolDefinitions } from "../../server/mcp/tools/tool-definitions.ts";
+import { serversOf } from "../../tests/catalog/tool-of.ts";
+import type { Figure } from "../figure.ts";
 
 /** What models look for, in their words. */
 const QUERIES = [

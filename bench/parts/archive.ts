@@ -1,16 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import type { CallFacts } from "../archive/run-record.ts";
-import type { RunToArchive } from "../archive/run-to-archive.ts";
-import { openForReading, openForWriting } from "../archive/sqlite/file/connection.ts";
-import { findRuns } from "../archive/sqlite/queries/find-runs.ts";
-import { listRunPage } from "../archive/sqlite/queries/list-runs.ts";
-import { readStats } from "../archive/sqlite/queries/stats.ts";
-import { ArchiveWriter } from "../archive/sqlite/writer/archive-writer.ts";
-import { digestOf } from "../protocol/canonical-json.ts";
-import { encodeFrame } from "../protocol/frames.ts";
-import { MAX_REPLY_FRAME_BYTES } from "../protocol/limits.ts";
-import type { Comparison } from "./report.ts";
+import type { CallFacts } from "../../archive/run-record.ts";
+import type { RunToArchive } from "../../archive/run-to-archive.ts";
+import { openForReading, openForWriting } from "../../archive/sqlite/file/connection.ts";
+import { findRuns } from "../../archive/sqlite/queries/find-runs.ts";
+import { listRunPage } from "../../archive/sqlite/queries/list-runs.ts";
+import { readStats } from "../../archive/sqlite/queries/stats.ts";
+import { ArchiveWriter } from "../../archive/sqlite/writer/archive-writer.ts";
+import { digestOf } from "../../protocol/canonical-json.ts";
+import { encodeFrame } from "../../protocol/frames.ts";
+import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
+import type { Comparison } from "../figure.ts";
 
 const ROUNDS = 30;
 const CALLS = 100;
@@ -61,7 +61,7 @@ async function measureRecording(path: string): Promise<Comparison[]> {
   }
   await writer.close();
   const sorted = settledMs.toSorted((a, b) => a - b);
-  console.log(
+  console.error(
     `a run of ${CALLS} calls is in the archive ${sorted[ROUNDS / 2]?.toPrecision(3)} ms after its end`,
   );
   const name = `handing a run of ${CALLS} calls to the archive`;
@@ -94,7 +94,7 @@ function measureLookups(path: string): Comparison[] {
     lookup("runs of a digest's first 12 digits", (round) => findRuns(db, digestOfRound(round).slice(0, 19))),
   ];
   const statsMs = time(() => readStats(db));
-  console.log(`counts over ${RUNS} runs take ${statsMs.toPrecision(3)} ms`);
+  console.error(`counts over ${RUNS} runs take ${statsMs.toPrecision(3)} ms`);
   db.close();
   return comparisons;
 }

@@ -1,17 +1,21 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { ArchiveWriter } from "../archive/sqlite/writer/archive-writer.ts";
-import type { ObservedCall } from "../execution/call-log.ts";
-import { type ExecutedProgram, type ExecutionParts, executeProgram } from "../execution/execute-program.ts";
-import { ArchivingRecorder } from "../execution/record/record-runs.ts";
-import type { RunReport } from "../execution/record/run-recorder.ts";
-import type { RecordedCall } from "../execution/replay/recorded-calls.ts";
-import { replayProgram } from "../execution/replay/replay-program.ts";
-import { digestOf } from "../protocol/canonical-json.ts";
-import { WarmPool } from "../sandbox/pool/warm-pool.ts";
+import { ArchiveWriter } from "../../archive/sqlite/writer/archive-writer.ts";
+import type { ObservedCall } from "../../execution/call-log.ts";
+import {
+  type ExecutedProgram,
+  type ExecutionParts,
+  executeProgram,
+} from "../../execution/execute-program.ts";
+import { ArchivingRecorder } from "../../execution/record/record-runs.ts";
+import type { RunReport } from "../../execution/record/run-recorder.ts";
+import type { RecordedCall } from "../../execution/replay/recorded-calls.ts";
+import { replayProgram } from "../../execution/replay/replay-program.ts";
+import { digestOf } from "../../protocol/canonical-json.ts";
+import { WarmPool } from "../../sandbox/pool/warm-pool.ts";
+import type { Comparison } from "../figure.ts";
 import { BENCH_TOOLS, benchProgram, LIMITS, openBench } from "./bench-execution.ts";
 import type { SandboxedBench } from "./brokered-call.ts";
-import type { Comparison } from "./report.ts";
 
 const ROUNDS = 30;
 const REFILL_MS = 400;

@@ -1,0 +1,60 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as z from "zod/mini";
+import { type Figure, isKept } from "./figure.ts";
+
+const BASELINE_PATH = join(import.meta.dirname, "baseline.json");
+const USUAL_TOLERANCE = 0.3;
+
+/** The ratios of a run that was good. Absolute figures are not in it: they belong to the machine. */
+const Baseline = z.strictObject({
+  /** By which share a ratio may be worse. */
+  tolerance: z.number(),
+  ratios: z.record(z.string(), z.number()),
+});
+type Baseline = z.infer<typeof Baseline>;
+
+/** A ratio beside the one of the baseline. */
+export interface Compared {
+  name: string;
+  before: number;
+  now: number;
+  isWorse: boolean;
+}
+
+/** Compares the ratios that the baseline has. Larger is worse, except where a bound is a least value. */
+export function compare(figures: readonly Figure[], { tolerance, ratios }: Baseline): Compared[] {
+  return figures.filter(isRatio).flatMap((figure) => {
+    const { name, value: now, bound } = figure;
+    const before = ratios[name];
+    if (before === undefined) return [];
+    const isWorse =
+      bound !== undefined && "atLeast" in bound
+        ? now < before * (1 - tolerance)
+        : now > before * (1 + tolerance);
+    return [{ name, before, now, isWorse: isWorse && isKept(figure) !== true }];
+  });
+}
+
+export function readBaseline(path = BASELINE_PATH): Baseline {
+  if (!existsSync(path)) throw new Error(`${path} is not there; record one with --record`);
+  return Baseline.parse(JSON.parse(readFileSync(path, "utf8")));
+}
+
+/** Records the ratios of this run; those that were not measured stay as they are. */
+export function recordBaseline(figures: readonly Figure[], path = BASELINE_PATH): void {
+  const { tolerance, ratios } = existsSync(path)
+    ? readBaseline(path)
+    : { tolerance: USUAL_TOLERANCE, ratios: {} };
+  const measured = figures
+    .filter(isRatio)
+    .map(({ name, value }) => [name, Number(value.toPrecision(3))] as const);
+  const sorted = Object.entries({ ...ratios, ...Object.fromEntries(measured) }).toSorted(([a], [b]) =>
+    a < b ? -1 : 1,
+  );
+  writeFileSync(path, `${JSON.stringify({ tolerance, ratios: Object.fromEntries(sorted) }, null, 2)}\n`);
+}
+
+function isRatio({ unit, value }: Figure): boolean {
+  return unit === "times" && Number.isFinite(value);
+}

@@ -1,0 +1,97 @@
+import { join } from "node:path";
+import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
+import { readSearchSets, searchSetsFolder } from "../../tests/catalog/search/search-sets.ts";
+import { MIN_REFUSED, measureAgreement } from "../../tests/codegen/agreement.ts";
+import { toolLists, toolListsFolder, toolListsPresent } from "../../tests/codegen/tool-lists.ts";
+import { type Figure, ratio } from "../figure.ts";
+import type { Bench, Measurement } from "../measurement.ts";
+import { openSandboxed } from "../sandboxed.ts";
+import { measureArchive } from "./archive.ts";
+import { measureArchivedRun } from "./archived-run.ts";
+import { measureGeneration } from "./codegen.ts";
+import { measureReading } from "./reading.ts";
+import { measureSearch } from "./search.ts";
+import { measureTokens } from "./tokens.ts";
+import { measureTypeCheck } from "./type-check.ts";
+import { measureWarmRun } from "./warm-run.ts";
+
+/** Parts of ptc alone, without a client and mostly without a process around them. */
+export const PARTS: readonly Measurement[] = [
+  {
+    name: "warm-run",
+    about: "programs in sandboxes of a full pool, against a sandbox that is started for one",
+    measure: async (bench) => (await measureWarmRun(openSandboxed(bench))).map(ratio),
+  },
+  {
+    name: "archived-run",
+    about: "a run that is archived, and its replay",
+    measure: async (bench) =>
+      (await measureArchivedRun(openSandboxed(bench), join(bench.folder, "archived-run"))).map(ratio),
+  },
+  {
+    name: "archive",
+    about: "handing a run over, and finding one among many",
+    measure: async (bench) => (await measureArchive(join(bench.folder, "archive"))).map(ratio),
+  },
+  {
+    name: "generation",
+    about: "generating modules, and checking a program against them",
+    measure: withToolLists(async () => [
+      ...(await measureGeneration(toolLists)).map(ratio),
+      ratio(await measureTypeCheck(toolLists)),
+    ]),
+  },
+  {
+    name: "tokens",
+    about: "what a model reads of tools and of ptc",
+    measure: withToolLists(async () => [
+      ...(await measureTokens(toolLists, countTokens)),
+      ...(await measureReading(toolLists, countTokens)),
+    ]),
+  },
+  {
+    name: "fidelity",
+    about: "how often generated types and the validator agree",
+    measure: withToolLists(fidelity),
+  },
+  {
+    name: "search",
+    about: "quality and speed of finding tools",
+    async measure(bench) {
+      const sets = readSearchSets(searchSetsFolder);
+      if (sets.length > 0) return measureSearch(sets, toolLists);
+      bench.skip("search", "there are no sets of queries (PTC_SEARCH_SETS)");
+      return [];
+    },
+  },
+];
+
+function withToolLists(measure: () => Promise<Figure[]>): Measurement["measure"] {
+  return async (bench: Bench) => {
+    if (toolListsPresent) return measure();
+    bench.skip(
+      "what is measured with real tools",
+      `there are no tool lists at ${toolListsFolder} (PTC_TOOL_LISTS)`,
+    );
+    return [];
+  };
+}
+
+/** Values that are accepted must type-check, and those that are refused for their shape must not. */
+async function fidelity(): Promise<Figure[]> {
+  const { schemas, accepted, refused } = await measureAgreement(toolLists, 2);
+  const share = (name: string, kept: number, of: number, atLeast: number): Figure => ({
+    name,
+    value: kept / of,
+    unit: "times",
+    against: "all of them",
+    bound: { atLeast },
+    detail: `${kept} of ${of}, sampled and mutated from ${schemas} schemas`,
+  });
+  const typed = accepted.filter(({ typeChecks }) => typeChecks).length;
+  const untyped = refused.filter(({ typeChecks }) => !typeChecks).length;
+  return [
+    share("accepted values that type-check", typed, accepted.length, 1),
+    share("refused values that do not", untyped, refused.length, MIN_REFUSED),
+  ];
+}
