@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { type Figure, isKept } from "./figure.ts";
+import type { Figure } from "./figure.ts";
 
 const BASELINE_PATH = join(import.meta.dirname, "baseline.json");
 const USUAL_TOLERANCE = 0.3;
@@ -24,15 +24,14 @@ export interface Compared {
 
 /** Compares the ratios that the baseline has. Larger is worse, except where a bound is a least value. */
 export function compare(figures: readonly Figure[], { tolerance, ratios }: Baseline): Compared[] {
-  return figures.filter(isRatio).flatMap((figure) => {
-    const { name, value: now, bound } = figure;
+  return figures.filter(isRatio).flatMap(({ name, value: now, bound }) => {
     const before = ratios[name];
     if (before === undefined) return [];
     const isWorse =
       bound !== undefined && "atLeast" in bound
         ? now < before * (1 - tolerance)
         : now > before * (1 + tolerance);
-    return [{ name, before, now, isWorse: isWorse && isKept(figure) !== true }];
+    return [{ name, before, now, isWorse }];
   });
 }
 
