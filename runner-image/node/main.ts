@@ -28,4 +28,5 @@ await warmUp(modules);
 environment.install();
 installStackTraces(bundleUrl);
 const run = new ProgramRun(channel, environment);
+run.rehearse();
 channel.send({ type: "hello", protocol: PROTOCOL_VERSION, language: "javascript", runtime: process.version });

@@ -1,6 +1,8 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { buildFailure, type Failure } from "../../protocol/failure.ts";
+import { encodeFrame } from "../../protocol/frames.ts";
+import { MAX_CALL_FRAME_BYTES, MAX_VALUES } from "../../protocol/limits.ts";
 import type { ProgramMessage } from "../../protocol/messages.ts";
 import { WORKSPACE } from "../../protocol/paths.ts";
 import type { Channel } from "./channel.ts";
@@ -58,6 +60,17 @@ export class ProgramRun {
       require,
       [Symbol.for("ptc.tool")]: tool,
     });
+  }
+
+  /** Does what the start and the end of a program do, so that it is compiled when one comes. Nothing of it is seen. */
+  rehearse(): void {
+    this.#console.begin(0, 0);
+    new TraceSender(this.#environment, this.#channel).stop();
+    this.#environment.begin({ seed: "00".repeat(32), time_zone: process.env.TZ ?? "UTC" }, this.#channel);
+    const trace = this.#environment.trace();
+    encodeFrame({ type: "trace", trace }, MAX_CALL_FRAME_BYTES, MAX_VALUES);
+    this.#result();
+    this.#outcome(1);
   }
 
   /** Starts the program, whose module `load` imports, and reports what becomes of it. */

@@ -1,7 +1,7 @@
 import type { Channel } from "./channel.ts";
 import type { Environment } from "./environment/environment.ts";
 
-const { setTimeout } = globalThis;
+const { clearTimeout, setTimeout } = globalThis;
 
 const FIRST_AFTER_MS = 1_000;
 /** The pause before the next trace, as a share of the time so far. A run that is killed has sent most of its trace, in few messages. */
@@ -12,6 +12,7 @@ export class TraceSender {
   readonly #environment: Environment;
   readonly #channel: Channel;
   #runMs = 0;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(environment: Environment, channel: Channel) {
     this.#environment = environment;
@@ -23,12 +24,18 @@ export class TraceSender {
     this.#channel.send({ type: "trace", trace: this.#environment.trace() });
   }
 
+  /** Sends nothing more of its own accord. */
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
   #schedule(): void {
     const delayMs = Math.max(FIRST_AFTER_MS, this.#runMs * SHARE);
-    setTimeout(() => {
+    this.#timer = setTimeout(() => {
       this.#runMs += delayMs;
       this.send();
       this.#schedule();
-    }, delayMs).unref();
+    }, delayMs);
+    this.#timer.unref();
   }
 }

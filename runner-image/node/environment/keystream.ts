@@ -7,15 +7,18 @@ const TWO_POW_53 = 2 ** 53;
 
 /** Random bytes that follow from a seed: AES-256 in counter mode. Streams of one seed under different names are independent. */
 export class Keystream {
-  readonly #cipher: ReturnType<typeof createCipheriv>;
+  readonly #seed: Uint8Array;
+  readonly #name: string;
+  /** Made when the first byte is taken: most programs take none. */
+  #cipher: ReturnType<typeof createCipheriv> | undefined;
   readonly #block = new Uint8Array(BLOCK_BYTES);
   readonly #words = new Uint32Array(this.#block.buffer);
   #used = BLOCK_BYTES;
 
   /** `seed` is at least 16 bytes that nobody can guess. */
   constructor(seed: Uint8Array, name: string) {
-    const key = createHash("sha256").update(name).update("\0").update(seed).digest();
-    this.#cipher = createCipheriv("aes-256-ctr", key, new Uint8Array(16));
+    this.#seed = seed;
+    this.#name = name;
   }
 
   /** Overwrites all of `target` with the next bytes. */
@@ -40,7 +43,13 @@ export class Keystream {
   }
 
   #refill(): void {
+    this.#cipher ??= this.#makeCipher();
     this.#block.set(this.#cipher.update(ZEROS));
     this.#used = 0;
+  }
+
+  #makeCipher(): ReturnType<typeof createCipheriv> {
+    const key = createHash("sha256").update(this.#name).update("\0").update(this.#seed).digest();
+    return createCipheriv("aes-256-ctr", key, new Uint8Array(16));
   }
 }
