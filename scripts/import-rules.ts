@@ -52,7 +52,7 @@ const SINGLE_IMPORTER = {
   "@napi-rs/keyring": "secrets/keyring/",
   "ipaddr.js": "upstream/authorization/address-guard.ts",
   dockerode: "sandbox/docker/",
-  esbuild: "execution/typescript/bundler.ts",
+  esbuild: "execution/typescript/bundling/bundler.ts",
   "json-schema-to-typescript": "codegen/typescript/print-types.ts",
   "@modelcontextprotocol/client": "upstream/mcp/client/",
   "@modelcontextprotocol/server": "server/mcp/mcp-server.ts",

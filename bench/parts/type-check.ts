@@ -5,7 +5,7 @@ import { printServerModule } from "../../codegen/typescript/print-typescript.ts"
 import { readModule } from "../../codegen/typescript/read-module.ts";
 import type { ModuleSource } from "../../execution/prepare/module-source.ts";
 import type { Program } from "../../execution/program.ts";
-import { bundleProgram } from "../../execution/typescript/bundle.ts";
+import { bundleProgram } from "../../execution/typescript/bundling/bundle.ts";
 import { createTypeChecker } from "../../execution/typescript/type-check/type-check.ts";
 import type { Comparison } from "../figure.ts";
 

@@ -2,7 +2,7 @@ import type { FailureReason } from "../prepare/failure-reason.ts";
 import type { Preparation, TypecheckMode } from "../prepare/language.ts";
 import type { ModuleSource } from "../prepare/module-source.ts";
 import type { Program } from "../program.ts";
-import { bundleProgram } from "./bundle.ts";
+import { bundleProgram } from "./bundling/bundle.ts";
 import type { TypeChecker } from "./type-check/type-check.ts";
 
 /**

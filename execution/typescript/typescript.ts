@@ -4,7 +4,7 @@ import { adviseOnFailure } from "./advice/advise-failure.ts";
 import { prepareTypeScript } from "./prepare-typescript.ts";
 import { createTypeChecker, type TypeCheckerOptions } from "./type-check/type-check.ts";
 import { TYPESCRIPT_FACTS } from "./typescript-facts.ts";
-import { bundleVerbatim } from "./verbatim-program.ts";
+import { bundleVerbatim } from "./bundling/verbatim-program.ts";
 
 /** What the parser is loaded for in advance. */
 const FIRST_PROGRAM: Program = {

@@ -31,7 +31,7 @@ async function brokenRules(file: string, text: string): Promise<string[]> {
     "sandbox/on-demand-source.ts": "export const source = 1;",
     "upstream/upstream-error.ts": "export const error = 1;",
     "upstream/mcp/mcp-upstream.ts": "export const upstream = 1;",
-    "execution/typescript/bundle.ts": "export const bundle = 1;",
+    "execution/typescript/bundling/bundle.ts": "export const bundle = 1;",
     "host/composition/execution.ts": "export const execution = 1;",
     "archive/sqlite/sqlite-archive-store.ts": "export const store = 1;",
     "archive/portable/export-runs.ts": "export const lines = 1;",
@@ -82,7 +82,7 @@ describe("the import rules", () => {
   });
 
   it("let the host import what knows a language", async () => {
-    const text = 'import "../codegen/typescript/print.ts";\nimport "../execution/typescript/bundle.ts";';
+    const text = 'import "../codegen/typescript/print.ts";\nimport "../execution/typescript/bundling/bundle.ts";';
     expect(await brokenRules("host/x.ts", text)).toEqual([]);
   });
 

@@ -167,7 +167,7 @@ export const PLANTED: readonly Planted[] = [
   [
     "the bundler into the server",
     "server/mcp/x.ts",
-    'import { bundle } from "../../execution/typescript/bundle.ts";\nbundle;',
+    'import { bundle } from "../../execution/typescript/bundling/bundle.ts";\nbundle;',
     "host-wires-engines",
   ],
   [

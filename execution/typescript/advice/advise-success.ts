@@ -2,7 +2,7 @@ import type { AnyNode, Expression, Program as Parsed, VariableDeclarator } from 
 import type { EndedProgram } from "../../prepare/language.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
 import type { Program } from "../../program.ts";
-import { reduceToJavaScript } from "../bundler.ts";
+import { reduceToJavaScript } from "../bundling/bundler.ts";
 import { nameServers } from "./sandbox-limits.ts";
 
 /** Longer programs mostly carry data, and are not looked into. */

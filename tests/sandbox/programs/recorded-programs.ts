@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import { SandboxConnection } from "../../../broker/sandbox-connection.ts";
-import { bundleProgram } from "../../../execution/typescript/bundle.ts";
+import { bundleProgram } from "../../../execution/typescript/bundling/bundle.ts";
 import { currentProcess, formatIdentity } from "../../../host/processes/process-identity.ts";
 import { type Claim, parseClaim } from "../../../protocol/claim.ts";
 import { ConsoleDecoder } from "../../../protocol/console-stream.ts";

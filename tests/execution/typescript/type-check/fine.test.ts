@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PROGRAM_DECLARATIONS } from "../../../../codegen/typescript/editor/program-declarations.ts";
 import type { ModuleSource } from "../../../../execution/prepare/module-source.ts";
-import { bundleProgram } from "../../../../execution/typescript/bundle.ts";
+import { bundleProgram } from "../../../../execution/typescript/bundling/bundle.ts";
 import { createTypeChecker } from "../../../../execution/typescript/type-check/type-check.ts";
 import { checkedModules, verdict } from "./sample-modules.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { bundleProgram } from "../../../execution/typescript/bundle.ts";
-import { modulesOf } from "../prepare/module-texts.ts";
+import { bundleProgram } from "../../../../execution/typescript/bundling/bundle.ts";
+import { modulesOf } from "../../prepare/module-texts.ts";
 
 const MODULE = `
 import { tool } from "../../runtime.js";
@@ -42,7 +42,7 @@ async function run(code: string): Promise<{ value: unknown; called: unknown[] }>
 describe("bundling a program", () => {
   it.each([
     "./servers/files/index.js",
-    "./servers/files/index.ts",
+    "../servers/files/index.ts",
     "./servers/files",
     "servers/files/index.js",
   ])("takes a generated module from %s", async (path) => {
@@ -108,7 +108,7 @@ describe("bundling a program", () => {
     ["./servers/../../x/index.js", "cannot be imported"],
     ["./servers/mail/index.js", "there is no server module 'mail'"],
     ["../../runtime.js", "cannot be imported"],
-    ["./report.ts", "cannot be imported"],
+    ["../report.ts", "cannot be imported"],
     ["@servers/files", "cannot be imported; did you mean"],
   ])("refuses to import %s and says what can be imported", async (path, message) => {
     for (const code of [

@@ -1,4 +1,4 @@
-import type { FailureReason } from "../prepare/failure-reason.ts";
+import type { FailureReason } from "../../prepare/failure-reason.ts";
 import type { Message } from "./bundler.ts";
 
 /** The bundler names generated modules `<namespace>:<module>`. Messages must not show that name. */

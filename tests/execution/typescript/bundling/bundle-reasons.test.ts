@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { ModuleSource } from "../../../execution/prepare/module-source.ts";
-import { bundleProgram } from "../../../execution/typescript/bundle.ts";
-import { modulesOf } from "../prepare/module-texts.ts";
+import type { ModuleSource } from "../../../../execution/prepare/module-source.ts";
+import { bundleProgram } from "../../../../execution/typescript/bundling/bundle.ts";
+import { modulesOf } from "../../prepare/module-texts.ts";
 
 const MODULE = `
 import { tool } from "../../runtime.js";

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from "../../base/recently-used.ts";
+import { RecentlyUsed } from "../../../base/recently-used.ts";
 import { reduceToJavaScript, type TransformOptions } from "./bundler.ts";
 
 const MAX_MODULES = 200;

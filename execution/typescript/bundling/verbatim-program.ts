@@ -1,6 +1,6 @@
 import type { Parser, Token } from "acorn";
-import { PROGRAM_SCHEME } from "../../protocol/paths.ts";
-import type { Program } from "../program.ts";
+import { PROGRAM_SCHEME } from "../../../protocol/paths.ts";
+import type { Program } from "../../program.ts";
 
 /** Longer programs are left to the bundler, which is a process of its own. */
 const MAX_CHARS = 64 * 1024;

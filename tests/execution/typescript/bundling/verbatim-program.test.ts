@@ -1,7 +1,7 @@
 import { SourceMap } from "node:module";
 import { describe, expect, it } from "vitest";
-import type { Program } from "../../../execution/program.ts";
-import { bundleVerbatim } from "../../../execution/typescript/verbatim-program.ts";
+import type { Program } from "../../../../execution/program.ts";
+import { bundleVerbatim } from "../../../../execution/typescript/bundling/verbatim-program.ts";
 
 const bundle = (code: string, rest: Partial<Program> = {}) =>
   bundleVerbatim({ code, data: {}, language: "typescript", fileName: "program.ts", ...rest });

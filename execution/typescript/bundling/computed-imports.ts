@@ -1,5 +1,5 @@
 import type { Node } from "acorn";
-import type { Program } from "../program.ts";
+import type { Program } from "../../program.ts";
 import { reduceToJavaScript, type TransformOptions } from "./bundler.ts";
 
 /** Matches anything in the bundler's output that may be a computed import. */
