@@ -1,7 +1,7 @@
 import type { Authorizer } from "../broker/policy/authorizer.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { FollowedConfiguration } from "./configuration/follow.ts";
-import { describeOffServers } from "./configuration/off-servers.ts";
+import { describeOffServers } from "./configuration/servers/off-servers.ts";
 import { buildAuthorizer, refuseUnmatchedPatterns } from "./configured-policy.ts";
 import { refuseBrokenWalls } from "./doctor/open-known-walls.ts";
 import { Host, type HostOptions } from "./host.ts";

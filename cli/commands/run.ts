@@ -4,7 +4,7 @@ import { oneLine } from "../../base/text/one-line.ts";
 import type { TypecheckMode } from "../../execution/prepare/language.ts";
 import type { Program } from "../../execution/program.ts";
 import type { Configuration } from "../../host/configuration/configuration.ts";
-import { describeOffServers } from "../../host/configuration/off-servers.ts";
+import { describeOffServers } from "../../host/configuration/servers/off-servers.ts";
 import { refuseUnmatchedPatterns } from "../../host/configured-policy.ts";
 import type { HostOptions } from "../../host/host.ts";
 import { openHost } from "../../host/open-host.ts";

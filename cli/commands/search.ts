@@ -3,7 +3,7 @@ import { oneLine } from "../../base/text/one-line.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import { unknownServer } from "../../catalog/unknown-names.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
-import { describeOffServers } from "../../host/configuration/off-servers.ts";
+import { describeOffServers } from "../../host/configuration/servers/off-servers.ts";
 import { NO_HOST } from "../background/no-host.ts";
 import { toolsFor } from "../background/tools-for.ts";
 import type { DefineCommand } from "../command.ts";

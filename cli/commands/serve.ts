@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { oneLine } from "../../base/text/one-line.ts";
 import { FollowedConfiguration } from "../../host/configuration/follow.ts";
-import { whyNoServers } from "../../host/configuration/no-servers.ts";
+import { whyNoServers } from "../../host/configuration/servers/no-servers.ts";
 import { PRINTER } from "../../host/languages.ts";
 import { version } from "../../host/package.ts";
 import { clock } from "../../host/process-clock.ts";

@@ -1,10 +1,10 @@
 import type { Language } from "../prepare/language.ts";
 import type { Program } from "../program.ts";
 import { adviseOnFailure } from "./advice/advise-failure.ts";
+import { bundleVerbatim } from "./bundling/verbatim-program.ts";
 import { prepareTypeScript } from "./prepare-typescript.ts";
 import { createTypeChecker, type TypeCheckerOptions } from "./type-check/type-check.ts";
 import { TYPESCRIPT_FACTS } from "./typescript-facts.ts";
-import { bundleVerbatim } from "./bundling/verbatim-program.ts";
 
 /** What the parser is loaded for in advance. */
 const FIRST_PROGRAM: Program = {

@@ -1,15 +1,11 @@
 import { availableParallelism, totalmem } from "node:os";
+import type { Machine } from "../../sandbox/pool/pool-policy.ts";
 
 const PROGRAMS_PER_CORE = 2;
 /** The share of the machine's memory that running programs may fill. */
 const MEMORY_SHARE = 0.5;
 const MAX_PROGRAMS = 32;
 const BYTES_PER_MB = 1024 * 1024;
-
-export interface Machine {
-  cores: number;
-  memoryBytes: number;
-}
 
 /** The machine on which ptc runs. */
 export function thisMachine(): Machine {

@@ -12,8 +12,13 @@ import { defaultParallelPrograms, thisMachine } from "./parallel-programs.ts";
 import { ConfigurationFile, knownKeys, type ServerEntry } from "./schema.ts";
 import type { SecretValueEntry } from "./secret-values/secret-value.ts";
 import { type SecretSurroundings, splitSecretValues } from "./secret-values/split-secret-values.ts";
-import { authSecrets, buildAuth } from "./server-auth.ts";
-import { expandServers, findServerProblems, transportOf, type UnsetVariables } from "./server-entries.ts";
+import { authSecrets, buildAuth } from "./servers/server-auth.ts";
+import {
+  expandServers,
+  findServerProblems,
+  transportOf,
+  type UnsetVariables,
+} from "./servers/server-entries.ts";
 import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
 
 const DEFAULT_CONNECT_TIMEOUT_SECONDS = 30;

@@ -4,7 +4,7 @@ import { readCatalog } from "../../catalog/store/catalog-file.ts";
 import { type StoredCatalog, storedServers } from "../../catalog/store/stored-catalog.ts";
 import { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import { offServers } from "../configuration/off-servers.ts";
+import { offServers } from "../configuration/servers/off-servers.ts";
 import { buildAuthorizer } from "../configured-policy.ts";
 import { GeneratedModules, generatedDirectory } from "../generation/generated-modules.ts";
 import { ByViewer } from "./by-viewer.ts";

@@ -13,7 +13,7 @@ import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { serverModule } from "../../protocol/tools/tool-name.ts";
 import type { UpstreamListing } from "../../upstream/upstream.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import { offServers } from "../configuration/off-servers.ts";
+import { offServers } from "../configuration/servers/off-servers.ts";
 import { fileVersion } from "../generation/file-version.ts";
 import { GeneratedFolder } from "../generation/generated-folder.ts";
 import { describeListing } from "../generation/list-servers.ts";

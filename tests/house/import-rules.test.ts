@@ -82,7 +82,8 @@ describe("the import rules", () => {
   });
 
   it("let the host import what knows a language", async () => {
-    const text = 'import "../codegen/typescript/print.ts";\nimport "../execution/typescript/bundling/bundle.ts";';
+    const text =
+      'import "../codegen/typescript/print.ts";\nimport "../execution/typescript/bundling/bundle.ts";';
     expect(await brokenRules("host/x.ts", text)).toEqual([]);
   });
 

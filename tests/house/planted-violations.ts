@@ -82,7 +82,7 @@ export const PLANTED: readonly Planted[] = [
   [
     "the bundler into what executes programs in any language",
     "execution/x.ts",
-    'import "./typescript/bundle.ts";',
+    'import "./typescript/bundling/bundle.ts";',
     "execution-typescript-importers",
   ],
   [

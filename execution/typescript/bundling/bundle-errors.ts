@@ -1,9 +1,9 @@
 import { PROGRAM_SCHEME } from "../../../protocol/paths.ts";
 import type { FailureReason } from "../../prepare/failure-reason.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
+import { explainMissingExport } from "../missing-export.ts";
 import type { Message } from "./bundler.ts";
 import { generatedModule, reasonOf } from "./bundler-messages.ts";
-import { explainMissingExport } from "../missing-export.ts";
 
 const MAX_ERRORS_SHOWN = 5;
 const MAX_LINE_CHARS = 200;

@@ -6,13 +6,13 @@ import type { FailureReason } from "../../prepare/failure-reason.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
 import { nearestNames } from "../../prepare/nearest-names.ts";
 import type { Program } from "../../program.ts";
+import { renderGlobalTools } from "../global-tools.ts";
+import { adviseGlobals } from "../missing-export.ts";
 import { describeErrors } from "./bundle-errors.ts";
 import { BundlerOverwhelmed, bundle, type Message, type Plugin } from "./bundler.ts";
 import { GENERATED, reasonOf } from "./bundler-messages.ts";
 import { compileModule } from "./compiled-modules.ts";
 import { findComputedImports } from "./computed-imports.ts";
-import { renderGlobalTools } from "../global-tools.ts";
-import { adviseGlobals } from "../missing-export.ts";
 import { bundleVerbatim } from "./verbatim-program.ts";
 
 type BundleOutcome =

@@ -1,4 +1,4 @@
-import type { Configuration } from "./configuration.ts";
+import type { Configuration } from "../configuration.ts";
 
 /** Why there are no servers, where ptc has looked and what to do, in one line; `undefined` when there are some. */
 export function whyNoServers({

@@ -1,6 +1,6 @@
-import type { AuthSettings } from "../../upstream/authorization/auth-settings.ts";
-import type { Problem } from "./configuration-error.ts";
-import type { ServerEntry } from "./schema.ts";
+import type { AuthSettings } from "../../../upstream/authorization/auth-settings.ts";
+import type { Problem } from "../configuration-error.ts";
+import type { ServerEntry } from "../schema.ts";
 
 type AuthEntry = NonNullable<ServerEntry["auth"]>;
 

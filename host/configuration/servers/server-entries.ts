@@ -1,11 +1,11 @@
-import { isObject } from "../../base/json/is-object.ts";
-import { serverModule } from "../../protocol/tools/tool-name.ts";
-import type { EnvironmentVariables } from "../environment-variables.ts";
-import type { Problem } from "./configuration-error.ts";
-import { expandEnvironment } from "./expand-environment.ts";
-import type { ServerEntry } from "./schema.ts";
+import { isObject } from "../../../base/json/is-object.ts";
+import { serverModule } from "../../../protocol/tools/tool-name.ts";
+import type { EnvironmentVariables } from "../../environment-variables.ts";
+import type { Problem } from "../configuration-error.ts";
+import { expandEnvironment } from "../expand-environment.ts";
+import type { ServerEntry } from "../schema.ts";
+import type { YamlSource } from "../yaml-source.ts";
 import { findAuthProblems } from "./server-auth.ts";
-import type { YamlSource } from "./yaml-source.ts";
 
 /** The keys of a server in which variables are expanded, and in which numbers and booleans are read as text. */
 const EXPANDED_KEYS = ["command", "args", "env", "cwd", "url", "headers", "auth", "roots"];

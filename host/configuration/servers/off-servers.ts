@@ -1,4 +1,4 @@
-import type { Configuration } from "./configuration.ts";
+import type { Configuration } from "../configuration.ts";
 
 /** The servers that are off, by module, each with the reason and what to do. */
 export function offServers({ servers }: Pick<Configuration, "servers">): ReadonlyMap<string, string> {
