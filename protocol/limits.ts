@@ -4,7 +4,7 @@
  */
 
 /** Version of the frame protocol; the runner states it in its hello and the host refuses any other. */
-export const PROTOCOL_VERSION = 2;
+export const PROTOCOL_VERSION = 3;
 
 /** Largest frame a sandbox may send: one call with its arguments. */
 export const MAX_CALL_FRAME_BYTES = 16 * 1024 * 1024;

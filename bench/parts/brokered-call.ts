@@ -6,7 +6,7 @@ import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import { RunnerOutput } from "../../execution/output/runner-output.ts";
-import { bundleProgram } from "../../execution/typescript/bundle.ts";
+import { bundleProgram } from "../../execution/typescript/bundling/bundle.ts";
 import { SANDBOX_SOCKET_DIRECTORY, SOCKET_FILE_NAME } from "../../protocol/paths.ts";
 import type { SocketFolder } from "../../sandbox/docker/channel/socket-folder.ts";
 import { SocketListener } from "../../sandbox/docker/channel/socket-listener.ts";

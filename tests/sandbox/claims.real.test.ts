@@ -52,7 +52,7 @@ describeSandboxed("a program that speaks on the runner's socket", () => {
     ],
     [
       "a second hello",
-      "send(frame(JSON.stringify({ type: 'hello', protocol: 2, language: 'x', runtime: 'x' })));",
+      "send(frame(JSON.stringify({ type: 'hello', protocol: 3, language: 'x', runtime: 'x' })));",
     ],
     [
       "a call with an id that is none",

@@ -52,7 +52,7 @@ const CLAIMS = [
 ];
 
 const MESSAGES = [
-  '{"type":"hello","protocol":2,"language":"x","runtime":"x"}',
+  '{"type":"hello","protocol":3,"language":"x","runtime":"x"}',
   '{"type":"call","id":900,"tool":"mcp__desk__echo","arguments":{"n":1e400}}',
   '{"type":"call","id":901,"tool":"mcp__desk__echo","arguments":{"a":1,"a":2}}',
   '{"type":"call","id":902,"tool":"mcp__desk__echo","arguments":null}',
@@ -334,7 +334,7 @@ export const TRICKS: readonly Trick[] = [
   {
     name: "connects again",
     code: () =>
-      `for (let i = 0; i < 20; i++) net.connect("/run/ptc/broker.sock").on("error", () => {}).write(frame('{"type":"hello","protocol":2,"language":"x","runtime":"x"}'));`,
+      `for (let i = 0; i < 20; i++) net.connect("/run/ptc/broker.sock").on("error", () => {}).write(frame('{"type":"hello","protocol":3,"language":"x","runtime":"x"}'));`,
     allows: [...BROKEN],
   },
   {
