@@ -1,0 +1,120 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { main } from "../../../../cli/main.ts";
+import { eventually } from "../../../eventually.ts";
+import { ScriptedBrowser } from "../../../upstream/authorization/servers/browser.ts";
+import { serveProtected } from "../../../upstream/authorization/servers/protected-server.ts";
+import { serveRouter } from "../../../upstream/authorization/servers/router-server.ts";
+
+/** A browser as `BROWSER` names one: it opens the address and goes where that leads. */
+const BROWSER = `#!${process.execPath}\nawait fetch(process.argv[2]);\n`;
+
+async function setUp() {
+  const router = await serveRouter();
+  const server = await serveProtected({
+    authorizationServers: [router.issuer],
+    verifier: router,
+    scopes: ["read"],
+  });
+  const folder = mkdtempSync(join(tmpdir(), "ptc-auth-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, "browser.mjs"), BROWSER);
+  chmodSync(join(folder, "browser.mjs"), 0o755);
+  const servers = [
+    { name: "guarded", url: server.url },
+    { name: "local", command: "node" },
+    { name: "keyed", url: server.url, headers: { Authorization: "Bearer x" } },
+  ];
+  writeFileSync(join(folder, "ptc.yaml"), JSON.stringify({ servers }));
+  const start = (...args: string[]) => {
+    const out = { stdout: "", stderr: "" };
+    const collect = (name: "stdout" | "stderr") =>
+      new PassThrough().on("data", (chunk) => {
+        out[name] += chunk;
+      });
+    const stdin = new PassThrough();
+    const code = main({
+      argv: ["node", "ptc", "auth", ...args],
+      env: {
+        HOME: folder,
+        PATH: process.env.PATH,
+        PTC_KEYRING: "off",
+        XDG_STATE_HOME: folder,
+        BROWSER: join(folder, "browser.mjs"),
+      },
+      stdin,
+      stdout: collect("stdout"),
+      stderr: collect("stderr"),
+      cwd: () => folder,
+      on() {},
+      exit: (exitCode) => {
+        throw new Error(`exit ${exitCode}`);
+      },
+    });
+    return { out, stdin, code };
+  };
+  const ptc = async (...args: string[]) => {
+    const { out, code } = start(...args);
+    return { code: await code, ...out };
+  };
+  return { router, server, start, ptc };
+}
+
+describe("ptc auth", () => {
+  it("logs in with the browser, shows the login, and logs out", async () => {
+    const { router, server, ptc } = await setUp();
+    expect((await ptc("status")).stdout).toContain(
+      "guarded  not logged in; if it asks for a login, run `ptc auth login guarded`",
+    );
+    const login = await ptc("login");
+    expect(login).toMatchObject({ code: 0, stdout: "logged in to 'guarded': 3 tools\n" });
+    expect(login.stderr).toMatch(
+      /^ptc: log in with the browser that was just opened, or at\n {2}http:\S+\n$/,
+    );
+    const token = server.tokens.findLast((each) => each !== undefined) ?? "";
+    const [status] = JSON.parse((await ptc("status", "guarded", "--json")).stdout);
+    expect(status).toMatchObject({ state: "logged_in", issuer: router.issuer, scope: "read", renews: true });
+    expect(JSON.stringify(status)).not.toContain(token);
+    expect(await ptc("logout", "guarded")).toMatchObject({
+      code: 0,
+      stdout: "logged out of 'guarded', and its tokens are revoked\n",
+    });
+    expect(await router.verify(token)).toBeUndefined();
+    expect((await ptc("logout", "guarded")).stdout).toBe("'guarded' had no login\n");
+  });
+
+  it("takes the address at which a browser elsewhere ended up", async () => {
+    const { start } = await setUp();
+    const { out, stdin, code } = start("login", "guarded", "--no-browser");
+    await eventually(() => expect(out.stderr).toContain("paste that address here"));
+    const url = /^ {2}(http:\S+)$/m.exec(out.stderr)?.[1] ?? "";
+    const ended = await new ScriptedBrowser().open(url, ({ pathname }) => pathname === "/callback");
+    stdin.write("no idea\n");
+    await eventually(() => expect(out.stderr).toContain("that is not the address"));
+    stdin.write(`${ended.url}\n`);
+    expect(await code).toBe(0);
+    expect(out.stdout).toBe("logged in to 'guarded': 3 tools\n");
+  });
+
+  it("says in one line what cannot be logged in to, and gives up on nobody", async () => {
+    const { ptc } = await setUp();
+    expect(await ptc("login", "gaurded")).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(
+        /^ptc: server 'gaurded' is not in the configuration; there are guarded, local, keyed\n$/,
+      ),
+    });
+    expect((await ptc("login", "local")).stderr).toMatch(/is a program on this machine/);
+    expect((await ptc("login", "keyed")).stderr).toMatch(/has its credentials in ptc\.yaml/);
+    expect((await ptc("login", "guarded", "--timeout", "0")).stderr).toMatch(/--timeout must be/);
+    expect(await ptc("login", "guarded", "--no-browser", "--timeout", "1")).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /server 'guarded' was not logged in to: nobody did within 1 s; --timeout gives it longer\n$/,
+      ),
+    });
+  });
+});
