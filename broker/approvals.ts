@@ -31,6 +31,8 @@ export interface Approver {
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer>;
   /** Puts a question of a server to a person. Without it nobody can be asked. */
   inquire?(inquiry: Inquiry, signal: AbortSignal): Promise<InquiryAnswer>;
+  /** Whether the person's client shows addresses and opens them. Without it, it does not. */
+  canVisit?(): boolean;
 }
 
 /** The decision on a call that needs an approval. */
@@ -62,6 +64,11 @@ export class RunApprovals {
   /** `DENIED` after any denial, else `APPROVED` after any approval. */
   get state(): ApprovalState {
     return this.#state;
+  }
+
+  /** Whether the person can be sent to an address. */
+  get canVisit(): boolean {
+    return this.#approver.inquire !== undefined && this.#approver.canVisit?.() === true;
   }
 
   /** Asks about one call, unless its tool was approved for the run. Waits for earlier questions first. */

@@ -20,6 +20,7 @@ import type { SchemaValidator } from "./schemas/schema-validator.ts";
 const NOT_CONNECTED: ReadonlySet<UpstreamErrorCode> = new Set([
   "start_failed",
   "handshake_failed",
+  "login_required",
   "connect_timeout",
   "backing_off",
   "off",
@@ -33,7 +34,11 @@ const UNAVAILABLE: Decision = { kind: "unavailable" };
 export type CallAnswer = {
   /** The size of the server's result. */
   bytes: number;
-} & ({ ok: true; data: unknown; raw: unknown } | { ok: false; error: CallError; raw?: unknown });
+} & (
+  | { ok: true; data: unknown; raw: unknown }
+  /** `loginAt` is the server at which a person has to log in first. */
+  | { ok: false; error: CallError; raw?: unknown; loginAt?: string }
+);
 
 interface Decided {
   decision: CallDecision;
@@ -161,6 +166,7 @@ export class Dispatcher implements CallDispatcher {
         ...permission,
         ...(isUnreachable(error, sent) ? { decision: "unreachable" } : {}),
         ok: false,
+        ...(error.code === "login_required" ? { loginAt: tool.server } : {}),
         error: callError(call.tool, `'${call.tool}' failed: ${error.message}`, error.retryable),
         bytes: 0,
       };

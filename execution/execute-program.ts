@@ -275,12 +275,16 @@ function forPeople({ approver, redactor }: ExecutionParts, timeLimit: TimeLimit)
         timeLimit.close();
       }
     },
+    canVisit: () => approver.canVisit?.() === true,
     // The broker has taken the secrets out of it.
     async inquire(inquiry, signal) {
       if (approver.inquire === undefined) return NOT_ASKED;
       timeLimit.open();
       try {
-        return await approver.inquire(inquiry, signal);
+        const answer = await approver.inquire(inquiry, signal);
+        const visited = inquiry.mode === "url" && answer.action === "accept" ? inquiry.visited : undefined;
+        await untilAborted(Promise.resolve(visited?.catch(() => {})), signal);
+        return answer;
       } finally {
         timeLimit.close();
       }

@@ -46,7 +46,14 @@ export type FormField = {
 /** What a server asks: to fill in a form, or to visit an address. All texts are the server's: visible, bounded, without secrets. */
 export type Elicitation =
   | { readonly mode: "form"; readonly message: string; readonly fields: readonly FormField[] }
-  | { readonly mode: "url"; readonly message: string; readonly url: string; readonly host: string };
+  | {
+      readonly mode: "url";
+      readonly message: string;
+      readonly url: string;
+      readonly host: string;
+      /** Settles when what the person does there has come to an end, where ptc can know that. Their time until then counts as asked. */
+      readonly visited?: Promise<unknown>;
+    };
 
 /** What a server asks in the middle of a call. */
 export type AskedElicitation = Elicitation & {

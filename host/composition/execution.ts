@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { RunArchiver } from "../../archive/archive-store.ts";
 import { type CallDispatcher, Dispatcher } from "../../broker/dispatcher.ts";
+import { offerLogins } from "../../broker/offer-logins.ts";
 import type { Authorizer } from "../../broker/policy/authorizer.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import { PROGRAM_DECLARATIONS } from "../../codegen/typescript/editor/program-declarations.ts";
@@ -17,6 +18,7 @@ import type { FollowedListings, LiveToolServers } from "../../upstream/live-tool
 import type { UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
+import { beginLogin, loginServer } from "../logins/log-in.ts";
 import { moduleUrl, version } from "../package.ts";
 import { clock } from "../process-clock.ts";
 import type { OwnProcess } from "../processes/state-directory.ts";
@@ -75,6 +77,7 @@ export interface Execution {
 /** Wires what it takes to execute programs under a configuration. */
 export function composeExecution(configuration: Configuration, options: CompositionOptions): Execution {
   let { execution } = configuration;
+  let current = configuration;
   const { own, pool, authorizer, redactor, runs, listings } = options;
   const { groups } = own.state;
   const { sandboxes, swept, reconfigure } = composeSandboxes(configuration, own, options);
@@ -90,6 +93,7 @@ export function composeExecution(configuration: Configuration, options: Composit
   return {
     servers,
     reconfigure(next) {
+      current = next;
       execution = next.execution;
       servers.replace(liveServers(next, pool));
       reconfigure(next);
@@ -117,7 +121,12 @@ export function composeExecution(configuration: Configuration, options: Composit
         validator,
         redact: (message) => redactor.redactText(message).value,
       });
-      const dispatcher = beforeCalls === undefined ? own : announceCalls(own, () => beforeCalls(runId));
+      const offering = offerLogins(own, (server, signal) => {
+        const { env } = options;
+        return beginLogin(loginServer(current, server), context.principal, { env, signal });
+      });
+      const dispatcher =
+        beforeCalls === undefined ? offering : announceCalls(offering, () => beforeCalls(runId));
       const recorder = records.recorder(context, programTools);
       const executed = await executeProgram(
         program,

@@ -45,6 +45,7 @@ export function reportRun(
           publish({ ...run, kind: "question-answered", tool, decision });
         }
       },
+      canVisit: () => approver.canVisit?.() === true,
       async inquire(inquiry, signal) {
         if (approver.inquire === undefined) return NOT_ASKED;
         const { server } = inquiry;

@@ -33,6 +33,7 @@ export class LiveRun {
    * Starts the program.
    *
    * @param canAsk whether the client can ask a person; it is called for each question.
+   * @param canVisit whether it shows addresses of its own accord.
    */
   constructor(
     { code, data = {}, timeout_seconds, typecheck }: ExecuteProgramArguments,
@@ -40,8 +41,9 @@ export class LiveRun {
     context: RunContext,
     clock: Pick<Clock, "monotonicMs">,
     canAsk: () => boolean,
+    canVisit: () => boolean,
   ) {
-    this.#questions = new Questions(canAsk);
+    this.#questions = new Questions(canAsk, canVisit);
     this.#progress = new RunProgress(clock);
     const program: Program = { code, data, ...UNNAMED_PROGRAM };
     const approver: Approver = this.#questions;

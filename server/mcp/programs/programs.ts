@@ -25,6 +25,8 @@ export interface ProgramRequest {
   progress: ProgressSink | undefined;
   /** Whether the client can put a question to a person. */
   canAsk: boolean;
+  /** Whether it shows addresses of its own accord. */
+  canVisit?: boolean;
   /**
    * Asks a person while the request waits, and resolves with what the client answered. Rejects when the client cannot. Without
    * it, a question is returned as the result of the request, and the client's next request brings the answer.
@@ -99,7 +101,14 @@ export class Programs {
       place.free();
       return { kind: "reply", reply: this.#refuse("cancelled", patienceMs) };
     }
-    const run = new LiveRun(args, runner, context, clock, () => request.canAsk);
+    const run = new LiveRun(
+      args,
+      runner,
+      context,
+      clock,
+      () => request.canAsk,
+      () => request.canVisit === true,
+    );
     this.#runs.set(run, place);
     void run.ended().then(() => {
       this.#runs.delete(run);

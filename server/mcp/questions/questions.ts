@@ -23,21 +23,35 @@ export type Question =
  */
 export class Questions implements Approver {
   readonly #canAsk: () => boolean;
+  readonly #canVisit: () => boolean;
   readonly #closed = new AbortController();
   #waiting: Question | undefined;
   #announce: () => void = () => {};
 
-  /** @param canAsk whether the client can ask a person. If not, questions are answered with `UNASKED` and `NOT_ASKED`. */
-  constructor(canAsk: () => boolean) {
+  /**
+   * @param canAsk whether the client can ask a person. If not, questions are answered with `UNASKED` and `NOT_ASKED`.
+   * @param canVisit whether it shows addresses of its own accord.
+   */
+  constructor(canAsk: () => boolean, canVisit: () => boolean = () => false) {
     this.#canAsk = canAsk;
+    this.#canVisit = canVisit;
   }
 
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
-    return this.#put(signal, UNASKED, (asked) => ({ kind: "approval", request, ...asked }));
+    return this.#put(signal, UNASKED, this.#canAsk(), (asked) => ({ kind: "approval", request, ...asked }));
   }
 
   inquire(inquiry: Inquiry, signal: AbortSignal): Promise<InquiryAnswer> {
-    return this.#put<InquiryAnswer>(signal, NOT_ASKED, (asked) => ({ kind: "inquiry", inquiry, ...asked }));
+    const can = this.#canAsk() || (inquiry.mode === "url" && this.#canVisit());
+    return this.#put<InquiryAnswer>(signal, NOT_ASKED, can, (asked) => ({
+      kind: "inquiry",
+      inquiry,
+      ...asked,
+    }));
+  }
+
+  canVisit(): boolean {
+    return this.#canVisit();
   }
 
   /** Resolves with the open question, as soon as there is one. */
@@ -59,10 +73,11 @@ export class Questions implements Approver {
   #put<Answer>(
     signal: AbortSignal,
     unasked: Answer,
+    can: boolean,
     build: (asked: Asked<Answer>) => Question,
   ): Promise<Answer> {
     const withdrawn = AbortSignal.any([signal, this.#closed.signal]);
-    if (!this.#canAsk() || withdrawn.aborted) return Promise.resolve(unasked);
+    if (!can || withdrawn.aborted) return Promise.resolve(unasked);
     return new Promise((resolve) => {
       const answer = (given: Answer) => {
         if (this.#waiting === question) this.#waiting = undefined;

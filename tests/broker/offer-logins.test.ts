@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import { type Approver, RunApprovals, UNASKED } from "../../broker/approvals.ts";
+import type { CallOutcome } from "../../broker/dispatcher.ts";
+import type { Inquiry, InquiryAnswer } from "../../broker/elicitation/inquiry.ts";
+import { offerLogins } from "../../broker/offer-logins.ts";
+import { UpstreamError } from "../../upstream/upstream-error.ts";
+
+const REFUSED: CallOutcome = {
+  ok: false,
+  loginAt: "hub",
+  error: {
+    type: "ToolError",
+    server: "hub",
+    tool: "go",
+    message: "server 'hub' needs a login",
+    retryable: false,
+  },
+  decision: "unreachable",
+  bytes: 0,
+};
+const DONE: CallOutcome = { ok: true, data: 1, raw: 1, decision: "allowed", bytes: 1 };
+
+/** Calls of a server that needs a login, and a person who answers as told. */
+function setUp(answer: InquiryAnswer["action"], options: { canVisit?: boolean; fault?: UpstreamError } = {}) {
+  const state = { isLoggedIn: false, calls: 0, begun: 0, cancelled: [] as string[], asked: [] as Inquiry[] };
+  const inner = {
+    async dispatch() {
+      state.calls++;
+      return state.isLoggedIn ? DONE : REFUSED;
+    },
+  };
+  const approver: Approver = {
+    ask: async () => UNASKED,
+    async inquire(inquiry) {
+      state.asked.push(inquiry);
+      return answer === "accept" ? { action: answer, values: {} } : { action: answer };
+    },
+    canVisit: () => options.canVisit ?? true,
+  };
+  const dispatcher = offerLogins(inner, async () => {
+    state.begun++;
+    if (options.fault !== undefined) throw options.fault;
+    const done = new Promise<void>((resolve) =>
+      setImmediate(() => {
+        state.isLoggedIn = answer === "accept";
+        resolve();
+      }),
+    );
+    return {
+      url: "https://auth.example/go?state=x",
+      done,
+      cancel: (reason) => void state.cancelled.push(reason),
+    };
+  });
+  const run = { approvals: new RunApprovals("run", approver), signal: new AbortController().signal };
+  const call = () => dispatcher.dispatch({ tool: "mcp__hub__go", arguments: {} }, run);
+  return { state, call };
+}
+
+describe("a call that needs a login", () => {
+  it("is made again when the person has logged in, who is asked once for all calls", async () => {
+    const { state, call } = setUp("accept");
+    expect(await Promise.all([call(), call(), call()])).toEqual([DONE, DONE, DONE]);
+    expect(state).toMatchObject({ calls: 6, begun: 1 });
+    expect(state.asked).toMatchObject([
+      {
+        mode: "url",
+        url: "https://auth.example/go?state=x",
+        host: "auth.example",
+        server: "hub",
+        runId: "run",
+      },
+    ]);
+    expect(await call()).toBe(DONE);
+    expect(state.begun).toBe(1);
+  });
+
+  it.each(["decline", "cancel", "unasked"] as const)(
+    "fails as before where the answer is %s, and is not asked about again",
+    async (action) => {
+      const { state, call } = setUp(action);
+      expect(await call()).toBe(REFUSED);
+      expect(await call()).toBe(REFUSED);
+      expect(state).toMatchObject({ calls: 2, begun: 1 });
+      expect(state.cancelled).toHaveLength(1);
+    },
+  );
+
+  it("begins no login where the client shows no addresses", async () => {
+    const { state, call } = setUp("accept", { canVisit: false });
+    expect(await call()).toBe(REFUSED);
+    expect(state).toMatchObject({ calls: 1, begun: 0, asked: [] });
+  });
+
+  it("fails as before where no login can be begun", async () => {
+    const { state, call } = setUp("accept", { fault: new UpstreamError("handshake_failed", "no") });
+    expect(await call()).toBe(REFUSED);
+    expect(state.calls).toBe(1);
+  });
+});
