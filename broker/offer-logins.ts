@@ -4,7 +4,7 @@ import type { RunApprovals } from "./approvals.ts";
 import type { CallDispatcher } from "./dispatcher.ts";
 
 /** A login that waits for a person. */
-export interface OfferedLogin {
+interface OfferedLogin {
   readonly url: string;
   /** Resolves when the person has logged in. */
   readonly done: Promise<void>;
