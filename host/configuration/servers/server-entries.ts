@@ -11,7 +11,7 @@ import { findAuthProblems } from "./server-auth.ts";
 const EXPANDED_KEYS = ["command", "args", "env", "cwd", "url", "headers", "auth", "roots"];
 
 /** Those whose values may be read from elsewhere. */
-const SECRET_KEYS = ["env", "headers"];
+const SECRET_KEYS = ["env", "headers", "auth"];
 
 interface Expanded {
   value: unknown;
