@@ -11,6 +11,13 @@ export interface ToolDefinition {
   inputSchema: unknown;
   outputSchema?: unknown;
   annotations?: JsonObject;
+  /** Where it is no tool: the method of the protocol that it stands for, which has the same name. */
+  method?: string;
+}
+
+/** Whether a definition stands for a method of the protocol, such as `resources/read`, and for no tool. */
+export function isMethod(definition: unknown): boolean {
+  return isObject(definition) && definition.method !== undefined;
 }
 
 const MAX_ANNOTATIONS_DEPTH = 16;
@@ -49,6 +56,7 @@ export function parseTool(
   if (entry.annotations !== undefined && entry.annotations !== null) {
     tool.annotations = readAnnotations(entry.annotations, onProblem);
   }
+  if (entry.method === entry.name) tool.method = entry.name;
   return tool;
 }
 

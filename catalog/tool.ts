@@ -23,6 +23,8 @@ export interface Tool {
   readonly outputSchema?: unknown;
   /** What the server says of the tool, as it said it. Hints, which nothing enforces. */
   readonly annotations?: JsonObject | undefined;
+  /** Where it is no tool: the method of the protocol that it stands for. */
+  readonly method?: string | undefined;
   /** Digest of the definition that the generated types were made from. */
   readonly definitionDigest: string;
 }

@@ -8,6 +8,10 @@ declare const mcp__everything__get_structured_content: typeof import("./servers/
 declare const mcp__everything__get_sum: typeof import("./servers/everything/index.js").getSum;
 declare const mcp__everything__get_tiny_image: typeof import("./servers/everything/index.js").getTinyImage;
 declare const mcp__everything__gzip_file_as_resource: typeof import("./servers/everything/index.js").gzipFileAsResource;
+declare const mcp__everything__prompts_get: typeof import("./servers/everything/index.js").promptsGet;
+declare const mcp__everything__prompts_list: typeof import("./servers/everything/index.js").promptsList;
+declare const mcp__everything__resources_list: typeof import("./servers/everything/index.js").resourcesList;
+declare const mcp__everything__resources_read: typeof import("./servers/everything/index.js").resourcesRead;
 declare const mcp__everything__simulate_research_query: typeof import("./servers/everything/index.js").simulateResearchQuery;
 declare const mcp__everything__toggle_simulated_logging: typeof import("./servers/everything/index.js").toggleSimulatedLogging;
 declare const mcp__everything__toggle_subscriber_updates: typeof import("./servers/everything/index.js").toggleSubscriberUpdates;
@@ -36,4 +40,6 @@ declare const mcp__memory__delete_observations: typeof import("./servers/memory/
 declare const mcp__memory__delete_relations: typeof import("./servers/memory/index.js").deleteRelations;
 declare const mcp__memory__open_nodes: typeof import("./servers/memory/index.js").openNodes;
 declare const mcp__memory__read_graph: typeof import("./servers/memory/index.js").readGraph;
+declare const mcp__memory__resources_list: typeof import("./servers/memory/index.js").resourcesList;
+declare const mcp__memory__resources_read: typeof import("./servers/memory/index.js").resourcesRead;
 declare const mcp__memory__search_nodes: typeof import("./servers/memory/index.js").searchNodes;

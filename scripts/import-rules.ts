@@ -53,7 +53,7 @@ const SINGLE_IMPORTER = {
   "ipaddr.js": "upstream/authorization/address-guard.ts",
   dockerode: "sandbox/docker/",
   esbuild: "execution/typescript/bundling/bundler.ts",
-  "json-schema-to-typescript": "codegen/typescript/print-types.ts",
+  "json-schema-to-typescript": "codegen/typescript/types/print-types.ts",
   "@modelcontextprotocol/client": "upstream/mcp/client/",
   "@modelcontextprotocol/server": "server/mcp/mcp-server.ts",
   typescript: "execution/typescript/typescript-api.ts",

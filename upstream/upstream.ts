@@ -7,7 +7,7 @@ import type { UpstreamError } from "./upstream-error.ts";
 export interface UpstreamListing {
   implementation: UpstreamImplementation;
   protocolVersion: string;
-  /** The definitions of all pages, unchecked. */
+  /** The definitions of all pages, unchecked, and those of the server's methods that are called like tools. */
   tools: unknown[];
   /** The parts that could not be read, and were left out or replaced by neutral ones. */
   problems?: readonly ToolProblem[];

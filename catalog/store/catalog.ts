@@ -14,6 +14,8 @@ export const CatalogTool = z.strictObject({
   outputSchema: z.unknown().optional(),
   /** Not a schema of ours: every member is kept as the server wrote it. */
   annotations: z.custom<JsonObject>(isObject).optional(),
+  /** Where it is no tool: the method of the protocol that it stands for. */
+  method: z.string().optional(),
 });
 export type CatalogTool = z.infer<typeof CatalogTool>;
 
@@ -49,6 +51,6 @@ function inOrder({ name, module, description, tools }: CatalogServer) {
 }
 
 function toolInOrder(tool: CatalogTool) {
-  const { name, identifier, title, description, inputSchema, outputSchema, annotations } = tool;
-  return { name, identifier, title, description, inputSchema, outputSchema, annotations };
+  const { name, identifier, title, description, inputSchema, outputSchema, annotations, method } = tool;
+  return { name, identifier, title, description, inputSchema, outputSchema, annotations, method };
 }

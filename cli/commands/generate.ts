@@ -1,6 +1,7 @@
 import { relative, resolve } from "node:path";
 import { jsonLine } from "../../base/json/json-line.ts";
 import { visibleLine } from "../../base/text/visible-text.ts";
+import { countTools } from "../../catalog/count-tools.ts";
 import { modulePath } from "../../catalog/store/lockfile.ts";
 import type { Configuration, ServerConfiguration } from "../../host/configuration/configuration.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
@@ -166,7 +167,7 @@ async function writeAndTell(
   const failures = shownFailures(generation);
   const servers = plan.catalog.servers.map(({ name, module, tools }) => ({
     name,
-    tools: tools.length,
+    tools: countTools(tools),
     module: modulePath(module),
   }));
   await write(

@@ -1,6 +1,6 @@
 import { jsonLine } from "../../base/json/json-line.ts";
-import { countNoun } from "../../base/text/count-noun.ts";
 import { oneLine } from "../../base/text/one-line.ts";
+import { renderOffer } from "../../catalog/count-tools.ts";
 import type { ServerTools } from "../../catalog/tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { unknownServer } from "../../catalog/unknown-names.ts";
@@ -89,11 +89,7 @@ function renderOff({ name, off = "" }: ServerConfiguration, terminal: Terminal):
 }
 
 function render({ name, module, description, tools }: ServerTools, terminal: Terminal): string {
-  const about = [
-    `servers/${module}`,
-    countNoun(tools.length, "tool"),
-    ...(description ? [oneLine(description)] : []),
-  ];
+  const about = [`servers/${module}`, renderOffer(tools), ...(description ? [oneLine(description)] : [])];
   const width = Math.max(0, ...tools.map(({ identifier }) => identifier.length));
   const room = terminal.columns === undefined ? undefined : terminal.columns - width - 4;
   const lines = tools.map((tool) => {

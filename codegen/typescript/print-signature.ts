@@ -1,8 +1,8 @@
 import type { Documentation, TypeNode } from "../../catalog/model/type-model.ts";
 import { type ToolModel, withoutTypes } from "../../catalog/tool-model.ts";
-import { type PrintRequest, printTypes } from "./print-types.ts";
-import { BRIEF, briefLines, COMPACT, type TypeLayout, trailingComment } from "./type-layout.ts";
-import { definitionNames, nameTypesBriefly } from "./type-names.ts";
+import { type PrintRequest, printTypes } from "./types/print-types.ts";
+import { BRIEF, briefLines, COMPACT, type TypeLayout, trailingComment } from "./types/type-layout.ts";
+import { definitionNames, nameTypesBriefly } from "./types/type-names.ts";
 
 /** Longest sentence that the compact form quotes of a description. */
 const MAX_SENTENCE_CHARS = 300;

@@ -2,10 +2,11 @@ import type { Documentation, TypeModel, TypeNode } from "../../catalog/model/typ
 import type { Warning } from "../../catalog/server-listing.ts";
 import { type ServerModel, type ToolModel, withoutTypes } from "../../catalog/tool-model.ts";
 import { blockComment, quoteString } from "../escape.ts";
-import { type PrintRequest, printTypes } from "./print-types.ts";
+import { printMethods } from "./print-methods.ts";
 import { printToolDeclaration } from "./tool-declaration.ts";
-import { DOCUMENTED } from "./type-layout.ts";
-import { definitionNames, nameTypes, type TypeNames } from "./type-names.ts";
+import { type PrintRequest, printTypes } from "./types/print-types.ts";
+import { DOCUMENTED } from "./types/type-layout.ts";
+import { definitionNames, nameTypes, type TypeNames } from "./types/type-names.ts";
 
 /** Tools whose types are printed at once: enough to save time, few enough to bound memory. */
 const BATCH = 100;
@@ -26,6 +27,7 @@ export async function printServerModule(server: ServerModel): Promise<{ text: st
     const batch = server.tools.slice(at, at + BATCH);
     blocks.push(...(await printTools(server, batch, names, warnings)));
   }
+  blocks.push(...printMethods(server, names));
   if (server.tools.length === 0) blocks.push("export {};");
   return { text: `${blocks.join("\n\n")}\n`, warnings };
 }

@@ -3,6 +3,7 @@ import { promisify } from "node:util";
 import { messageOf } from "../../base/error-message.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
+import { renderOffer } from "../../catalog/count-tools.ts";
 import { type OnDemandOptions, OnDemandSource } from "../../sandbox/on-demand-source.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import { REGISTER_GVISOR } from "../../sandbox/setup-advice.ts";
@@ -205,7 +206,7 @@ async function* examineServers(
       if (listing === undefined) return { ...about, ok: false, detail: "is not configured" };
       const { implementation, protocolVersion, tools } = listing;
       const own = oneLine(`${implementation.name} ${implementation.version}`, MAX_NAME_CHARS);
-      const detail = `${own}, ${count(tools.length, "tool")}, MCP ${protocolVersion}`;
+      const detail = `${own}, ${renderOffer(tools)}, MCP ${protocolVersion}`;
       return { ...about, ok: true, detail };
     } catch (error) {
       return { ...about, ok: false, detail: messageOf(error) };

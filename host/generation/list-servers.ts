@@ -1,4 +1,5 @@
 import { ownSignal } from "../../base/own-signal.ts";
+import { countTools } from "../../catalog/count-tools.ts";
 import type { ServerListing, Warning } from "../../catalog/server-listing.ts";
 import type { Upstream, UpstreamListing } from "../../upstream/upstream.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../../upstream/upstream-error.ts";
@@ -43,7 +44,7 @@ export async function listServers(
           throw new UpstreamError("start_failed", `server '${server.name}' is not in use here`);
         const listing = await upstream.list(ownSignal(signal));
         listed.listings.push(describeListing(server, listing));
-        onOutcome({ server: server.name, tools: listing.tools.length });
+        onOutcome({ server: server.name, tools: countTools(listing.tools) });
         for (const problem of listing.problems ?? [])
           listed.problems.push({ server: server.name, ...problem });
       } catch (error) {

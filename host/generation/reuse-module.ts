@@ -59,6 +59,7 @@ function isSameText(tool: ToolDefinition, old: CatalogTool): boolean {
   return (
     tool.title === old.title &&
     tool.description === old.description &&
+    tool.method === old.method &&
     same(tool.inputSchema, old.inputSchema) &&
     same(tool.outputSchema, old.outputSchema) &&
     same(tool.annotations, old.annotations)

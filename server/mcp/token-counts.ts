@@ -1,3 +1,5 @@
+import { countTools } from "../../catalog/count-tools.ts";
+import { isMethod } from "../../catalog/parse-tool.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { ToolPrinter } from "../../codegen/language-printer.ts";
@@ -26,8 +28,11 @@ export async function countTokensOf(catalog: ToolCatalog, printer: ToolPrinter):
   const tokensOf = (text: string) => countTokens(text);
   const servers = catalog.servers.map(({ name, tools }) => ({
     server: name,
-    tools: tools.length,
-    tokens: tools.reduce((sum, tool) => sum + tokensOf(JSON.stringify(asDefinition(tool))), 0),
+    tools: countTools(tools),
+    // No client shows a model a server's methods as tools.
+    tokens: tools
+      .filter((tool) => !isMethod(tool))
+      .reduce((sum, tool) => sum + tokensOf(JSON.stringify(asDefinition(tool))), 0),
   }));
   const modules = catalog.servers.map(({ module }) => module);
   const definitions = tokensOf(JSON.stringify(buildToolDefinitions(modules, printer.guide)));
@@ -48,7 +53,7 @@ async function countSession(
   tokensOf: (text: string) => number,
 ): Promise<Omit<TokenCounts["session"], "total">> {
   const bySize = catalog.servers
-    .flatMap(({ tools }) => tools)
+    .flatMap(({ tools }) => tools.filter((tool) => !isMethod(tool)))
     .map((tool) => ({ tool, size: JSON.stringify(asDefinition(tool)).length }))
     .sort((a, b) => a.size - b.size || (a.tool.namespacedName < b.tool.namespacedName ? -1 : 1))
     .map(({ tool }) => tool);

@@ -7,8 +7,8 @@ const EVERYTHING = createRequire(import.meta.url).resolve(
   "@modelcontextprotocol/server-everything/dist/index.js",
 );
 const CONFIGURATION = {
-  sandbox: { image: "ptc-servers" },
   servers: [{ name: "everything", command: process.execPath, args: [EVERYTHING] }],
+  tools: { block: ["mcp__everything__prompts/list"] },
 };
 /** Uses what a real server has beside tools that answer text, and hands it on. */
 const PROGRAM = `import * as everything from "./servers/everything/index.js";
@@ -17,7 +17,17 @@ emit(blocks);
 const bytes = bytesOf(blocks.find((block: ContentBlock) => block.type === "image"));
 emit(bytes, { mimeType: "image/png", name: "tiny.png" });
 const asked = await everything.triggerElicitationRequest.result({});
-globalThis.result = { start: [...bytes.slice(0, 4)], asked: asked.error?.message };`;
+const { resources } = await everything.resources.list();
+const read = await everything.resources.read("demo://resource/dynamic/blob/1");
+const prompt = await everything.prompts.get("args-prompt", { city: "Rome" });
+globalThis.result = {
+  start: [...bytes.slice(0, 4)],
+  asked: asked.error?.message,
+  listed: resources.some(({ uri }) => uri.endsWith("/features.md")),
+  resource: new TextDecoder().decode(bytesOf(read.contents[0]!)),
+  prompt: prompt.messages[0]?.content.text,
+  blocked: await everything.prompts.list().catch((error) => error.message),
+};`;
 
 describeSandboxed("what a real server sends beyond text", () => {
   const project = usePtc();
@@ -31,6 +41,10 @@ describeSandboxed("what a real server sends beyond text", () => {
       data: {
         start: [0x89, 0x50, 0x4e, 0x47],
         asked: expect.stringContaining("server 'everything' asks for an input in the middle of the call"),
+        listed: true,
+        resource: expect.stringContaining("Resource 1"),
+        prompt: "What's weather in Rome?",
+        blocked: "'mcp__everything__prompts/list' is not available in execute_program",
       },
     });
     expect(stdout.trim().split("\n")).toHaveLength(1);
@@ -42,7 +56,7 @@ describeSandboxed("what a real server sends beyond text", () => {
     const page = await folder.ptc(["runs", "show", envelope.run_id, "--html", "-"]);
     expect(page).toMatchObject({ code: 0 });
     const replayed = await folder.ptc(["replay", envelope.run_id]);
-    expect(replayed).toMatchObject({ code: 0, stderr: expect.stringContaining("ptc: same: 2 calls") });
+    expect(replayed).toMatchObject({ code: 0, stderr: expect.stringContaining("ptc: same: 6 calls") });
     // Served, the same program hands the blocks to the client beside its text.
     const { client } = await folder.serve();
     const reply = await client.callTool({ name: "execute_program", arguments: { code: PROGRAM } });

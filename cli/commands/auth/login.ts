@@ -2,6 +2,7 @@ import { createInterface } from "node:readline";
 import { jsonLine } from "../../../base/json/json-line.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine } from "../../../base/text/visible-text.ts";
+import { countTools } from "../../../catalog/count-tools.ts";
 import type { Configuration } from "../../../host/configuration/configuration.ts";
 import { loadConfiguration } from "../../../host/configuration/load.ts";
 import { beginLogin, loginServer, type WaitingLogin } from "../../../host/logins/log-in.ts";
@@ -143,7 +144,7 @@ async function tryServer(
   const host = openHost({ configuration, env, onWarning: () => {} });
   try {
     const listing = await (await host.servers(LOCAL_USER.principal)).get(name)?.list();
-    return { tools: listing?.tools.length ?? 0 };
+    return { tools: countTools(listing?.tools ?? []) };
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error;
     return { tools: 0, problem: error.message };

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { realpathSync, statSync } from "node:fs";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
-import { countNoun } from "../../../base/text/count-noun.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine } from "../../../base/text/visible-text.ts";
+import { renderOffer } from "../../../catalog/count-tools.ts";
 import { modulePath } from "../../../catalog/store/lockfile.ts";
 import { addServer } from "../../../host/configuration/edit/add-server.ts";
 import {
@@ -131,10 +131,10 @@ async function add(
     }
     for (const warning of proposalWarnings(generation, false)) warn(warning);
     await generator.write(generation);
-    const tools = generation.plan.catalog.servers.find((server) => server.name === name)?.tools.length ?? 0;
+    const tools = generation.plan.catalog.servers.find((server) => server.name === name)?.tools ?? [];
     const module = servers[0]?.module ?? name;
     const shown = relative(cwd, join(generatedDirectory(configuration), modulePath(module)));
-    await write(stdout, `added '${name}' to ${visibleLine(file)}: ${countNoun(tools, "tool")}, ${shown}\n`);
+    await write(stdout, `added '${name}' to ${visibleLine(file)}: ${renderOffer(tools)}, ${shown}\n`);
     return EXIT.done;
   } finally {
     await host.close();

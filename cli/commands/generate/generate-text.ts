@@ -1,6 +1,7 @@
 import { basename, join } from "node:path";
 import { countNoun } from "../../../base/text/count-noun.ts";
 import { visibleLine } from "../../../base/text/visible-text.ts";
+import { countTools, renderOffer } from "../../../catalog/count-tools.ts";
 import type { WrittenFiles } from "../../../catalog/store/file-ownership.ts";
 import { modulePath } from "../../../catalog/store/lockfile.ts";
 import { shownName } from "../../../catalog/store/shown-name.ts";
@@ -87,10 +88,11 @@ export function renderWritten(generation: Generation, { written }: WrittenFiles,
     return "no servers are configured, so there is nothing to generate: name them in ptc.yaml, which `ptc init` begins\n";
   const failed = new Set(failures.map(({ server }) => server));
   const width = Math.max(...servers.map(({ name }) => name.length));
+  const offerWidth = Math.max(10, ...servers.map(({ tools }) => renderOffer(tools).length));
   const lines = servers.map(({ name, module, tools }) => {
     const path = modulePath(module);
     const unchanged = failed.has(name) ? "  (kept: it could not be listed)" : "  (unchanged)";
-    return `${name.padEnd(width)} ${countNoun(tools.length, "tool").padStart(10)}  ${join(shown, path)}${written.includes(path) ? "" : unchanged}`;
+    return `${name.padEnd(width)} ${renderOffer(tools).padStart(offerWidth)}  ${join(shown, path)}${written.includes(path) ? "" : unchanged}`;
   });
   const isEditorTold = editor?.state === "missing" && written.includes(join("..", basename(editor.path)));
   const told = isEditorTold
@@ -106,7 +108,7 @@ function summarize({ plan, listed, failures }: Generation): string {
     return `no server could be listed: ${renderFailures(failures)}`;
   const tools = plan.catalog.servers
     .filter(({ name }) => listed.has(name))
-    .reduce((sum, server) => sum + server.tools.length, 0);
+    .reduce((sum, server) => sum + countTools(server.tools), 0);
   if (failures.length === 0) return `${countNoun(listed.size, "server")} listed, ${countNoun(tools, "tool")}`;
   const all = countNoun(listed.size + failures.length, "server");
   return `${listed.size} of ${all} listed, ${countNoun(tools, "tool")}; failed: ${renderFailures(failures)}`;

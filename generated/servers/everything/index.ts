@@ -133,6 +133,79 @@ export interface GzipFileAsResourceInput {
  */
 export const gzipFileAsResource = tool<GzipFileAsResourceInput, any>("mcp__everything__gzip-file-as-resource");
 
+export interface PromptsGetInput {
+  name: string;
+  arguments?: { [k: string]: string };
+}
+
+export interface PromptsGetOutput {
+  description?: string;
+  messages: {
+    role: "user" | "assistant";
+    content: any;
+  }[];
+}
+
+/** Gets the messages of a prompt of this server. In a program also `prompts.get(name, args)`. */
+export const promptsGet = tool<PromptsGetInput, PromptsGetOutput>("mcp__everything__prompts/get");
+
+export interface PromptsListInput { [k: string]: never }
+
+export interface PromptsListOutput {
+  prompts: {
+    name: string;
+    title?: string;
+    description?: string;
+    arguments?: {
+      name: string;
+      description?: string;
+      required?: boolean;
+    }[];
+  }[];
+}
+
+/** Lists the prompts of this server and their arguments. In a program also `prompts.list()`. */
+export const promptsList = tool<PromptsListInput, PromptsListOutput>("mcp__everything__prompts/list");
+
+export interface ResourcesListInput { [k: string]: never }
+
+export interface ResourcesListOutput {
+  resources: {
+    uri: string;
+    name: string;
+    title?: string;
+    description?: string;
+    mimeType?: string;
+    size?: number;
+  }[];
+  resourceTemplates: {
+    uriTemplate: string;
+    name: string;
+    title?: string;
+    description?: string;
+    mimeType?: string;
+  }[];
+}
+
+/** Lists the resources of this server, and the templates (RFC 6570) of the URIs of those that it does not list. In a program also `resources.list()`. */
+export const resourcesList = tool<ResourcesListInput, ResourcesListOutput>("mcp__everything__resources/list");
+
+export interface ResourcesReadInput {
+  uri: string;
+}
+
+export interface ResourcesReadOutput {
+  contents: {
+    uri: string;
+    mimeType?: string;
+    text?: string;
+    blob?: string;
+  }[];
+}
+
+/** Reads a resource of this server: each of its contents is `text`, or a `blob` in base64, which `bytesOf` decodes. In a program also `resources.read(uri)`. */
+export const resourcesRead = tool<ResourcesReadInput, ResourcesReadOutput>("mcp__everything__resources/read");
+
 export interface SimulateResearchQueryInput {
   /** The research topic to investigate */
   topic: string;
@@ -214,3 +287,17 @@ export interface TriggerUrlElicitationInput {
  * @returns any: this tool declares no output schema
  */
 export const triggerUrlElicitation = tool<TriggerUrlElicitationInput, any>("mcp__everything__trigger-url-elicitation");
+
+export const resources = {
+  /** All resources, and templates of URIs. */
+  list: () => tool<ResourcesListInput, ResourcesListOutput>("mcp__everything__resources/list")({}),
+  /** The contents of one resource. */
+  read: (uri: string) => tool<ResourcesReadInput, ResourcesReadOutput>("mcp__everything__resources/read")({ uri }),
+};
+
+export const prompts = {
+  /** The messages of one prompt. */
+  get: (name: string, args?: Record<string, string>) => tool<PromptsGetInput, PromptsGetOutput>("mcp__everything__prompts/get")(args === undefined ? { name } : { name, arguments: args }),
+  /** All prompts, and their arguments. */
+  list: () => tool<PromptsListInput, PromptsListOutput>("mcp__everything__prompts/list")({}),
+};

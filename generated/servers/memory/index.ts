@@ -175,6 +175,45 @@ export interface ReadGraphOutput {
 /** Read the entire knowledge graph */
 export const readGraph = tool<ReadGraphInput, ReadGraphOutput>("mcp__memory__read_graph");
 
+export interface ResourcesListInput { [k: string]: never }
+
+export interface ResourcesListOutput {
+  resources: {
+    uri: string;
+    name: string;
+    title?: string;
+    description?: string;
+    mimeType?: string;
+    size?: number;
+  }[];
+  resourceTemplates: {
+    uriTemplate: string;
+    name: string;
+    title?: string;
+    description?: string;
+    mimeType?: string;
+  }[];
+}
+
+/** Lists the resources of this server, and the templates (RFC 6570) of the URIs of those that it does not list. In a program also `resources.list()`. */
+export const resourcesList = tool<ResourcesListInput, ResourcesListOutput>("mcp__memory__resources/list");
+
+export interface ResourcesReadInput {
+  uri: string;
+}
+
+export interface ResourcesReadOutput {
+  contents: {
+    uri: string;
+    mimeType?: string;
+    text?: string;
+    blob?: string;
+  }[];
+}
+
+/** Reads a resource of this server: each of its contents is `text`, or a `blob` in base64, which `bytesOf` decodes. In a program also `resources.read(uri)`. */
+export const resourcesRead = tool<ResourcesReadInput, ResourcesReadOutput>("mcp__memory__resources/read");
+
 export interface SearchNodesInput {
   /** The search query to match against entity names, types, and observation content */
   query: string;
@@ -201,3 +240,10 @@ export interface SearchNodesOutput {
 
 /** Search for nodes in the knowledge graph based on a query */
 export const searchNodes = tool<SearchNodesInput, SearchNodesOutput>("mcp__memory__search_nodes");
+
+export const resources = {
+  /** All resources, and templates of URIs. */
+  list: () => tool<ResourcesListInput, ResourcesListOutput>("mcp__memory__resources/list")({}),
+  /** The contents of one resource. */
+  read: (uri: string) => tool<ResourcesReadInput, ResourcesReadOutput>("mcp__memory__resources/read")({ uri }),
+};

@@ -3,7 +3,8 @@ import { listAllPages } from "../../../upstream/mcp/tool-listing.ts";
 
 describe("a listing", () => {
   const page = (tools: unknown[], nextCursor?: unknown) => ({ tools, nextCursor });
-  const limits = { pages: 3, tools: 4, bytes: 100 };
+  const listed = { method: "tools/list", member: "tools", noun: "tools" };
+  const limits = { pages: 3, items: 4, bytes: 100 };
 
   it.each([
     [undefined, "answered tools/list with something that is no list of tools"],
@@ -12,17 +13,17 @@ describe("a listing", () => {
     [page([1, 2, 3, 4, 5]), "lists more than 4 tools"],
     [page(["x".repeat(200)]), "lists tools of more than 100 bytes"],
   ])("cannot have the page %j", async (first, message) => {
-    await expect(listAllPages(async () => first, limits)).rejects.toThrow(message);
+    await expect(listAllPages(async () => first, listed, limits)).rejects.toThrow(message);
   });
 
   it("cannot have pages without end", async () => {
     let pages = 0;
     const next = async () => page([], String(pages++));
-    await expect(listAllPages(next, limits)).rejects.toThrow("lists its tools on more than 3 pages");
+    await expect(listAllPages(next, listed, limits)).rejects.toThrow("lists its tools on more than 3 pages");
     expect(pages).toBe(3);
   });
 
   it.each([undefined, null, ""])("ends with the cursor %j", async (cursor) => {
-    expect(await listAllPages(async () => page([1], cursor), limits)).toEqual([1]);
+    expect(await listAllPages(async () => page([1], cursor), listed, limits)).toEqual([1]);
   });
 });

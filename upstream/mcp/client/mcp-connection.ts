@@ -1,10 +1,12 @@
 import { type Client, ProtocolError } from "@modelcontextprotocol/client";
 import { problemsOf, type ToolProblem } from "../../listing/listing-page.ts";
 import type { UpstreamCallOptions, UpstreamConnection } from "../../upstream.ts";
-import type { UpstreamError } from "../../upstream-error.ts";
+import { UpstreamError } from "../../upstream-error.ts";
 import { buildParameterHeaders } from "../http/parameter-headers.ts";
+import { methodOf, type ServerMethod, withMethods } from "../server-methods.ts";
 import { listAllPages, ToolListingError } from "../tool-listing.ts";
 import type { UpstreamFaults } from "../upstream-faults.ts";
+import { callMethod } from "./call-method.ts";
 import { CallSender } from "./call-sender.ts";
 import { factsOf } from "./fault-facts.ts";
 import { RawResult } from "./raw-result.ts";
@@ -69,7 +71,7 @@ export class McpConnection implements UpstreamConnection {
   ): Promise<unknown[]> {
     const began = performance.now();
     try {
-      return await listAllPages(async (cursor) => {
+      const tools = await listAllPages(async (cursor) => {
         const leftMs = LIST_TIMEOUT_MS - (performance.now() - began);
         if (leftMs <= 0) throw new ToolListingError(`took ${LIST_TIMEOUT_MS / 1_000} s to list its tools`);
         const page = await this.#client.request(
@@ -83,9 +85,12 @@ export class McpConnection implements UpstreamConnection {
         for (const problem of problemsOf(page)) onProblem(problem);
         return page;
       });
+      return withMethods(tools, this.#client.getServerCapabilities());
     } catch (error) {
-      const noTools = this.#client.getServerCapabilities()?.tools === undefined;
-      if (noTools && error instanceof ProtocolError && error.code === METHOD_NOT_FOUND) return [];
+      const capabilities = this.#client.getServerCapabilities();
+      const noTools = capabilities?.tools === undefined;
+      if (noTools && error instanceof ProtocolError && error.code === METHOD_NOT_FOUND)
+        return withMethods([], capabilities);
       const facts = factsOf(error);
       if (facts.kind === "timeout" && signal?.aborted !== true)
         throw this.#faults.ofListTimeout(this.#pageTimeoutMs, error);
@@ -95,8 +100,19 @@ export class McpConnection implements UpstreamConnection {
 
   async callTool(tool: string, args: unknown, options: UpstreamCallOptions): Promise<unknown> {
     const { definition } = options;
+    const method = methodOf(definition);
+    if (method !== undefined) return this.#callMethod(method, args, options);
     const params = { name: tool, ...(args === undefined ? {} : { arguments: args }) };
     return this.#calls.call("tools/call", params, options, buildParameterHeaders(definition, args));
+  }
+
+  async #callMethod(method: ServerMethod, args: unknown, options: UpstreamCallOptions): Promise<unknown> {
+    try {
+      return await callMethod(method, args, options, (...request) => this.#calls.call(...request));
+    } catch (error) {
+      if (error instanceof UpstreamError) throw error;
+      throw this.#fault(error, options.timeoutMs, options.signal, options.spentMs);
+    }
   }
 
   onToolsChanged(listener: () => void): void {

@@ -1,6 +1,6 @@
 import type { compile, Options } from "json-schema-to-typescript";
-import type { Documentation, TypeNode } from "../../catalog/model/type-model.ts";
-import { propertyName, quoteString } from "../escape.ts";
+import type { Documentation, TypeNode } from "../../../catalog/model/type-model.ts";
+import { propertyName, quoteString } from "../../escape.ts";
 import type { Placeholders, TypeLayout } from "./type-layout.ts";
 
 /**

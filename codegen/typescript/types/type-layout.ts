@@ -1,5 +1,5 @@
-import type { Documentation } from "../../catalog/model/type-model.ts";
-import { blockComment, commentLines } from "../escape.ts";
+import type { Documentation } from "../../../catalog/model/type-model.ts";
+import { blockComment, commentLines } from "../../escape.ts";
 import { groupOptional } from "./group-optional.ts";
 
 /** What the placeholders stand for. */

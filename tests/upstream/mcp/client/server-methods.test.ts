@@ -1,0 +1,107 @@
+import { createRequire } from "node:module";
+import { describe, expect, it } from "vitest";
+import type { UpstreamConnection } from "../../../../upstream/upstream.ts";
+import { callOptions, connect, fixture, jsonOf, upstreamErrorOf } from "../../upstream-fixtures.ts";
+
+const EVERYTHING = createRequire(import.meta.url).resolve(
+  "@modelcontextprotocol/server-everything/dist/index.js",
+);
+
+/** Calls what a server lists under a name, as the pool does: with its definition. */
+async function callListed(connection: UpstreamConnection, name: string, args: unknown = {}) {
+  const tools = (await connection.listTools()) as { name: string }[];
+  const definition = tools.find((tool) => tool.name === name);
+  return connection.callTool(name, args, { ...callOptions(), definition });
+}
+
+describe("resources and prompts of a real server", () => {
+  it("are listed beside its tools, and called like them", async () => {
+    const connection = await connect(fixture("", { args: [EVERYTHING] }));
+    expect(await callListed(connection, "resources/list")).toMatchObject({
+      structuredContent: {
+        resources: expect.arrayContaining([
+          expect.objectContaining({ uri: "demo://resource/static/document/features.md" }),
+        ]),
+        resourceTemplates: expect.arrayContaining([
+          expect.objectContaining({ uriTemplate: "demo://resource/dynamic/blob/{resourceId}" }),
+        ]),
+      },
+    });
+    const uri = "demo://resource/dynamic/blob/1";
+    expect(await callListed(connection, "resources/read", { uri })).toEqual({
+      content: [],
+      structuredContent: { contents: [{ uri, mimeType: "text/plain", blob: expect.any(String) }] },
+    });
+    const args = { name: "args-prompt", arguments: { city: "Rome" } };
+    expect(await callListed(connection, "prompts/get", args)).toMatchObject({
+      structuredContent: { messages: [{ role: "user", content: { text: "What's weather in Rome?" } }] },
+    });
+    expect(await callListed(connection, "prompts/list")).toMatchObject({
+      structuredContent: {
+        prompts: expect.arrayContaining([expect.objectContaining({ name: "args-prompt" })]),
+      },
+    });
+    const unknown = callListed(connection, "resources/read", { uri: "demo://nothing" });
+    expect(await upstreamErrorOf(unknown)).toMatchObject({ code: "remote_error" });
+  });
+});
+
+describe.each(["legacy", "modern"])("the methods of a %s server", (era) => {
+  const start = (tools = "0") =>
+    connect(fixture("resources.mjs", { args: [...fixture("resources.mjs").args, era, tools] }));
+
+  it("are followed to the last page of a list, and not further than that it may end", async () => {
+    const connection = await start();
+    expect(await callListed(connection, "resources/list")).toEqual({
+      content: [],
+      structuredContent: {
+        resources: [
+          { uri: "mem://a", name: "a" },
+          { uri: "mem://b", name: "b" },
+        ],
+        resourceTemplates: [],
+      },
+    });
+    expect(await upstreamErrorOf(callListed(connection, "prompts/list"))).toMatchObject({
+      code: "protocol_error",
+      message: "server 'x' sent the same cursor twice in prompts/list, which would never end",
+    });
+  });
+
+  it("answer what the method promises, and nothing else", async () => {
+    const connection = await start();
+    expect(await callListed(connection, "resources/read", { uri: "mem://a" })).toEqual({
+      content: [],
+      structuredContent: { contents: [{ uri: "mem://a", blob: "bWVtOi8vYQ==" }] },
+    });
+    const odd = callListed(connection, "resources/read", { uri: "mem://odd" });
+    expect(await upstreamErrorOf(odd)).toMatchObject({
+      code: "protocol_error",
+      message: "server 'x' answered resources/read with something that is no answer to it",
+    });
+  });
+
+  it("leave its name to a tool that reads alike, and no tool passes for a method", async () => {
+    const connection = await start("2");
+    const listed = (await connection.listTools()) as { name: string; method?: string }[];
+    expect(listed.map(({ name, method }) => [name, method])).toEqual([
+      ["resources_read", undefined],
+      ["prompts/get", undefined],
+      ["resources/list", "resources/list"],
+      ["prompts/list", "prompts/list"],
+    ]);
+    expect(jsonOf(await callListed(connection, "prompts/get"))).toBe("tool prompts/get");
+  });
+});
+
+it("a prompt may ask the person something, as a call may", async () => {
+  const connection = await connect(
+    fixture("resources.mjs", { args: [...fixture("resources.mjs").args, "modern"] }),
+  );
+  const tools = (await connection.listTools()) as { name: string }[];
+  const definition = tools.find(({ name }) => name === "prompts/get");
+  const ask = async () =>
+    ({ kind: "answered", result: { action: "accept", content: { tone: "dry" } } }) as const;
+  const got = await connection.callTool("prompts/get", { name: "p" }, { ...callOptions(), ask, definition });
+  expect(JSON.stringify(got)).toContain("dry");
+});

@@ -1,0 +1,156 @@
+import { isObject } from "../../base/json/is-object.ts";
+
+/**
+ * Resources and prompts of a server, which programs reach as they reach its tools: each method of the protocol is listed as a
+ * definition beside those of the tools, and so passes the same policy, approvals, audit and archive.
+ */
+
+/** A method of MCP that is called like a tool, under its own name. */
+export type ServerMethod = "resources/read" | "resources/list" | "prompts/get" | "prompts/list";
+
+/** What `ptc generate` and calls know a method by. `method` marks it, and no definition of a server's has that member. */
+interface MethodDefinition {
+  name: ServerMethod;
+  method: ServerMethod;
+  title: string;
+  description: string;
+  inputSchema: object;
+  outputSchema: object;
+  annotations: object;
+}
+
+const TEXT = { type: "string" };
+const READ_ONLY = { readOnlyHint: true };
+const NOTHING = { type: "object", properties: {}, additionalProperties: false };
+
+function objectOf(properties: Record<string, object>, ...required: string[]): object {
+  return { type: "object", properties, required };
+}
+
+function listOf(items: object): object {
+  return { type: "array", items };
+}
+
+const RESOURCE = { name: TEXT, title: TEXT, description: TEXT, mimeType: TEXT };
+
+/** By capability of the server (MCP 2025-11-25 and 2026-07-28, "Resources" and "Prompts"). */
+const DEFINITIONS: Readonly<Record<"resources" | "prompts", readonly MethodDefinition[]>> = {
+  resources: [
+    {
+      name: "resources/list",
+      method: "resources/list",
+      title: "List resources",
+      description:
+        "Lists the resources of this server, and the templates (RFC 6570) of the URIs of those that it does not list. " +
+        "In a program also `resources.list()`.",
+      inputSchema: NOTHING,
+      outputSchema: objectOf(
+        {
+          resources: listOf(objectOf({ uri: TEXT, ...RESOURCE, size: { type: "number" } }, "uri", "name")),
+          resourceTemplates: listOf(objectOf({ uriTemplate: TEXT, ...RESOURCE }, "uriTemplate", "name")),
+        },
+        "resources",
+        "resourceTemplates",
+      ),
+      annotations: READ_ONLY,
+    },
+    {
+      name: "resources/read",
+      method: "resources/read",
+      title: "Read a resource",
+      description:
+        "Reads a resource of this server: each of its contents is `text`, or a `blob` in base64, which `bytesOf` decodes. " +
+        "In a program also `resources.read(uri)`.",
+      inputSchema: objectOf({ uri: TEXT }, "uri"),
+      outputSchema: objectOf(
+        { contents: listOf(objectOf({ uri: TEXT, mimeType: TEXT, text: TEXT, blob: TEXT }, "uri")) },
+        "contents",
+      ),
+      annotations: READ_ONLY,
+    },
+  ],
+  prompts: [
+    {
+      name: "prompts/get",
+      method: "prompts/get",
+      title: "Get a prompt",
+      description:
+        "Gets the messages of a prompt of this server. In a program also `prompts.get(name, args)`.",
+      inputSchema: objectOf(
+        { name: TEXT, arguments: { type: "object", additionalProperties: TEXT } },
+        "name",
+      ),
+      outputSchema: objectOf(
+        {
+          description: TEXT,
+          messages: listOf(
+            objectOf({ role: { enum: ["user", "assistant"] }, content: {} }, "role", "content"),
+          ),
+        },
+        "messages",
+      ),
+      annotations: READ_ONLY,
+    },
+    {
+      name: "prompts/list",
+      method: "prompts/list",
+      title: "List prompts",
+      description:
+        "Lists the prompts of this server and their arguments. In a program also `prompts.list()`.",
+      inputSchema: NOTHING,
+      outputSchema: objectOf(
+        {
+          prompts: listOf(
+            objectOf(
+              {
+                name: TEXT,
+                title: TEXT,
+                description: TEXT,
+                arguments: listOf(
+                  objectOf({ name: TEXT, description: TEXT, required: { type: "boolean" } }, "name"),
+                ),
+              },
+              "name",
+            ),
+          ),
+        },
+        "prompts",
+      ),
+      annotations: READ_ONLY,
+    },
+  ],
+};
+
+/**
+ * The tools that a server listed, and after them a definition of each method that its capabilities offer. Where a tool reads
+ * like a method, it keeps its name, and the method is left out.
+ */
+export function withMethods(
+  tools: readonly unknown[],
+  capabilities: Readonly<Record<string, unknown>> = {},
+): unknown[] {
+  const read = new Set(tools.map((tool) => (isObject(tool) ? lettersOf(String(tool.name)) : "")));
+  const offered = (["resources", "prompts"] as const).flatMap((capability) =>
+    capabilities[capability] === undefined ? [] : DEFINITIONS[capability],
+  );
+  return [...tools.map(unmarked), ...offered.filter(({ name }) => !read.has(lettersOf(name)))];
+}
+
+/** The method that a definition stands for; `undefined` for that of a tool. */
+export function methodOf(definition: unknown): ServerMethod | undefined {
+  if (!isObject(definition)) return undefined;
+  const { name, method } = definition;
+  const all = Object.values(DEFINITIONS).flat();
+  return name === method ? all.find((each) => each.name === name)?.name : undefined;
+}
+
+/** A server's own definition cannot pass for one of a method. */
+function unmarked(tool: unknown): unknown {
+  if (!isObject(tool) || !Object.hasOwn(tool, "method")) return tool;
+  const { method: _, ...rest } = tool;
+  return rest;
+}
+
+function lettersOf(name: string): string {
+  return name.replace(/[^A-Za-z0-9]/g, "").toLowerCase();
+}
