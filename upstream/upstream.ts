@@ -9,6 +9,8 @@ export interface UpstreamListing {
   protocolVersion: string;
   /** The definitions of all pages, unchecked, and those of the server's methods that are called like tools. */
   tools: unknown[];
+  /** For how long it holds, as the server says (MCP 2026-07-28, "Caching"); `undefined` when it does not say. */
+  ttlMs?: number;
   /** The parts that could not be read, and were left out or replaced by neutral ones. */
   problems?: readonly ToolProblem[];
 }
@@ -81,8 +83,15 @@ export interface Upstream {
 export interface UpstreamConnection {
   readonly implementation: UpstreamImplementation;
   readonly protocolVersion: string;
-  /** @throws UpstreamError */
-  listTools(signal?: AbortSignal, onProblem?: (problem: ToolProblem) => void): Promise<unknown[]>;
+  /**
+   * @param onTtl is told for how long each page holds, where the server says so.
+   * @throws UpstreamError
+   */
+  listTools(
+    signal?: AbortSignal,
+    onProblem?: (problem: ToolProblem) => void,
+    onTtl?: (ttlMs: number) => void,
+  ): Promise<unknown[]>;
   /** @throws UpstreamError */
   callTool(tool: string, args: unknown, options: UpstreamCallOptions): Promise<unknown>;
   onToolsChanged(listener: () => void): void;

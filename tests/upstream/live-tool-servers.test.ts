@@ -15,6 +15,7 @@ class FakeUpstream implements Upstream {
   listings = 0;
   renewals = 0;
   isConnected = true;
+  ttlMs: number | undefined;
   answering: Promise<unknown> = Promise.resolve();
   announce: (change: ToolsChange) => void = () => {};
 
@@ -23,7 +24,8 @@ class FakeUpstream implements Upstream {
     this.running ??= this.version;
     const tools = [{ name: "go", version: this.running }];
     await this.answering;
-    return { implementation: { name: "x", version: "1" }, protocolVersion: "2025-11-25", tools };
+    const ttl = this.ttlMs === undefined ? {} : { ttlMs: this.ttlMs };
+    return { implementation: { name: "x", version: "1" }, protocolVersion: "2025-11-25", tools, ...ttl };
   }
 
   async call(): Promise<unknown> {
@@ -69,6 +71,32 @@ beforeEach(() => {
 });
 afterEach(() => {
   vi.useRealTimers();
+});
+
+describe("a server that says for how long its list holds", () => {
+  it.each([
+    [0, 59_000, 2_000],
+    [600_000, 599_000, 2_000],
+  ])("%i ms, is listed again after that, and at most every minute", async (ttlMs, fresh, stale) => {
+    const { upstream, digest } = setUp();
+    upstream.ttlMs = ttlMs;
+    expect(await digest()).toBe("v1");
+    upstream.running = 2;
+    await vi.advanceTimersByTimeAsync(fresh);
+    expect(await digest()).toBe("v1");
+    await vi.advanceTimersByTimeAsync(stale);
+    // Several calls at once share one listing.
+    expect(await Promise.all([digest(), digest()])).toEqual(["v2", "v2"]);
+    expect(upstream.listings).toBe(2);
+  });
+
+  it("is not listed again when it does not say", async () => {
+    const { upstream, digest } = setUp();
+    await digest();
+    await vi.advanceTimersByTimeAsync(86_400_000);
+    await digest();
+    expect(upstream.listings).toBe(1);
+  });
 });
 
 describe("a server that announces changes", () => {

@@ -18,8 +18,12 @@ export interface ListingObserver {
 /** Definitions of a server by protocol name, as it listed them. */
 export type ListedDefinitions = ReadonlyMap<string, unknown>;
 
+/** A listing holds so long at least, even where its server says that it does not: many say so without a reason. */
+const MIN_TTL_MS = 60_000;
+
 /**
- * The tools of one server, listed on first use and again after they may have changed. At most one listing is in progress
+ * The tools of one server, listed on first use and again after they may have changed, or after as long as the server says
+ * that its list holds. At most one listing is in progress
  * and one more is due. Pauses between listings grow when they follow each other closely; the last listing is used
  * meanwhile. So a server that announces changes without end costs little.
  */
@@ -30,6 +34,8 @@ export class ListedTools {
   /** Resolves when the listing in progress has been received and taken in. */
   #atWork: Promise<void> | undefined;
   #changed = false;
+  /** When the listing holds no longer, by `performance.now()`. */
+  #staleAt = Number.POSITIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   readonly #listings = new GrowingPause();
   readonly #renewals = new GrowingPause();
@@ -42,7 +48,8 @@ export class ListedTools {
 
   /** The current definitions. Concurrent callers share one listing. A failed listing is repeated. @throws UpstreamError */
   definitions(): Promise<ListedDefinitions> {
-    return this.#listing ?? this.#list();
+    const isStale = this.#atWork === undefined && performance.now() >= this.#staleAt;
+    return isStale ? this.#list() : (this.#listing ?? this.#list());
   }
 
   /**
@@ -76,6 +83,7 @@ export class ListedTools {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#changed = false;
+    this.#staleAt = Number.POSITIVE_INFINITY;
     const answer = this.#upstream.list().catch((error: unknown) => {
       throw toUpstreamError(this.#upstream.name, error);
     });
@@ -98,6 +106,8 @@ export class ListedTools {
   async #takeIn(answer: Promise<UpstreamListing>): Promise<void> {
     try {
       const listing = await answer;
+      if (listing.ttlMs !== undefined)
+        this.#staleAt = performance.now() + Math.max(listing.ttlMs, MIN_TTL_MS);
       await this.#observer?.listed(this.#upstream.name, listing);
     } catch {
       // The caller that asked for the listing gets the error.

@@ -12,8 +12,8 @@ export function redactListing(
   return {
     implementation: connection.implementation,
     protocolVersion: connection.protocolVersion,
-    listTools: async (signal, onProblem) =>
-      redactor.redactValue(await connection.listTools(signal, onProblem)).value as unknown[],
+    listTools: async (signal, onProblem, onTtl) =>
+      redactor.redactValue(await connection.listTools(signal, onProblem, onTtl)).value as unknown[],
     callTool: (tool, args, options) => connection.callTool(tool, args, options),
     onToolsChanged: (listener) => connection.onToolsChanged(listener),
     onLost: (listener) => connection.onLost(listener),

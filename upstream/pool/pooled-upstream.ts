@@ -5,7 +5,7 @@ import { inTime } from "../../base/in-time.ts";
 import { orAborted } from "../../base/or-aborted.ts";
 import { notReadyInTime } from "../call-budget.ts";
 import type { ServerCredentials } from "../credentials.ts";
-import type { ToolProblem } from "../listing/listing-page.ts";
+import { listConnection } from "../listing/list-connection.ts";
 import type {
   ToolsChange,
   Upstream,
@@ -72,12 +72,7 @@ export class PooledUpstream implements Upstream {
   async list(signal?: AbortSignal): Promise<UpstreamListing> {
     return this.#use(
       () => this.#connect(signal),
-      async (connection) => {
-        const problems: ToolProblem[] = [];
-        const tools = await connection.listTools(signal, (problem) => problems.push(problem));
-        const { implementation, protocolVersion } = connection;
-        return { implementation, protocolVersion, tools, ...(problems.length > 0 ? { problems } : {}) };
-      },
+      (connection) => listConnection(connection, signal),
     );
   }
 

@@ -1,4 +1,5 @@
 import { type Client, ProtocolError } from "@modelcontextprotocol/client";
+import { isObject } from "../../../base/json/is-object.ts";
 import { problemsOf, type ToolProblem } from "../../listing/listing-page.ts";
 import type { UpstreamCallOptions, UpstreamConnection } from "../../upstream.ts";
 import { UpstreamError } from "../../upstream-error.ts";
@@ -68,6 +69,7 @@ export class McpConnection implements UpstreamConnection {
   async listTools(
     signal?: AbortSignal,
     onProblem: (problem: ToolProblem) => void = () => {},
+    onTtl: (ttlMs: number) => void = () => {},
   ): Promise<unknown[]> {
     const began = performance.now();
     try {
@@ -83,6 +85,8 @@ export class McpConnection implements UpstreamConnection {
           },
         );
         for (const problem of problemsOf(page)) onProblem(problem);
+        const ttlMs = isObject(page) ? page.ttlMs : undefined;
+        if (typeof ttlMs === "number" && ttlMs >= 0) onTtl(ttlMs);
         return page;
       });
       return withMethods(tools, this.#client.getServerCapabilities());

@@ -94,6 +94,14 @@ describe.each(["legacy", "modern"])("the methods of a %s server", (era) => {
   });
 });
 
+it("the pages of a list say for how long they hold, in the newer era", async () => {
+  const args = [...fixture("resources.mjs").args, "modern", "2"];
+  const connection = await connect(fixture("resources.mjs", { args }));
+  const told: number[] = [];
+  await connection.listTools(undefined, undefined, (ttlMs) => told.push(ttlMs));
+  expect(told).toEqual([90_000, 70_000]);
+});
+
 it("a prompt may ask the person something, as a call may", async () => {
   const connection = await connect(
     fixture("resources.mjs", { args: [...fixture("resources.mjs").args, "modern"] }),
