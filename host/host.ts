@@ -178,12 +178,13 @@ export class Host {
   async #compose(): Promise<Execution> {
     const { onServers } = this.#options;
     const { composeExecution } = await this.#load();
-    const { pool } = await this.#upstreams();
+    const { pool, secrets } = await this.#upstreams();
     const execution = composeExecution(this.configuration, {
       ...this.#options,
       authorizer: this.#authorizer,
       own: this.#openProcess(),
       pool,
+      secrets,
       redactor: this.#redactor,
       runs: this.runs,
     });

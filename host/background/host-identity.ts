@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Configuration } from "../configuration/configuration.ts";
+import { secretSourcesOf, withoutPlaces } from "../configuration/secret-values/secret-places.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
 
 /** What a background host depends on, by digest. A caller for whom any of it is something else is not served. */
@@ -30,8 +31,8 @@ export function identify(
   configuration: Configuration,
   env: EnvironmentVariables,
 ): HostIdentity {
-  const hasCommands = configuration.servers.some(({ secretSources }) =>
-    Object.values(secretSources).some(({ from }) => from === "command"),
+  const hasCommands = configuration.servers.some((server) =>
+    secretSourcesOf(server).some(({ source }) => source.from === "command"),
   );
   const isDependedOn = (name: string) => (hasCommands ? !OF_A_TERMINAL.test(name) : DEPENDED_ON.test(name));
   const variables = Object.entries(env)
@@ -69,13 +70,9 @@ export function isReplaceable(difference: HostDifference, ageMs: number): boolea
 
 /** A configuration without how its file was named, which differs by the folder of the caller. */
 function withoutNames(configuration: Configuration): unknown {
-  const servers = configuration.servers.map(({ off, secretSources, ...server }) => ({
-    ...server,
-    off: off !== undefined,
-    secretSources: Object.entries(secretSources).map(([name, source]) => [
-      name,
-      { ...source, place: undefined },
-    ]),
+  const servers = configuration.servers.map((server) => ({
+    ...withoutPlaces(server),
+    off: server.off !== undefined,
   }));
   return { ...configuration, file: undefined, servers };
 }

@@ -2,20 +2,24 @@ import type { Authorization, Challenge } from "../../upstream/authorization/auth
 import type { LoginStore } from "../../upstream/authorization/logins/login-store.ts";
 import { MachineLogin } from "../../upstream/authorization/machine-login.ts";
 import { StoredLogin } from "../../upstream/authorization/stored-login.ts";
+import { AuthSecrets } from "../../upstream/secret-sources/auth-secrets.ts";
 import type { Configuration } from "../configuration/configuration.ts";
+import type { LoginSecrets } from "../logins/login-secrets.ts";
 import { loginKeyOf } from "../logins/open-logins.ts";
 import { clock } from "../process-clock.ts";
 
 /**
  * The logins at the remote servers of a configuration. What speaks OAuth is loaded when a server first asks for a token.
  *
- * @param onSecret is told of every token before it is used.
+ * @param secrets reads those of the configuration, and is told of every token before it is used.
  */
 export function composeAuthorizations(
   { servers }: Configuration,
   store: LoginStore,
-  onSecret: (secret: string) => void,
+  secrets: LoginSecrets,
 ): (principal: string, server: string) => Authorization | undefined {
+  const onSecret = (secret: string) => secrets.onSecret(secret);
+  const authSecrets = new AuthSecrets(secrets.sources, onSecret);
   return (principal, name) => {
     const server = servers.find((each) => each.name === name);
     if (server === undefined || server.transport === "stdio" || server.auth === undefined) return undefined;
@@ -24,7 +28,12 @@ export function composeAuthorizations(
       return new MachineLogin({
         async fetch(wanted) {
           const { fetchMachineToken } = await import("../../upstream/mcp/client/auth/machine-token.ts");
-          return fetchMachineToken({ serverUrl, settings, ...wanted, clock });
+          const [clientSecret, privateKey] = await Promise.all([
+            authSecrets.read(settings.clientSecret),
+            authSecrets.read(settings.privateKey),
+          ]);
+          const filled = { ...settings, clientSecret, privateKey };
+          return fetchMachineToken({ serverUrl, settings: filled, ...wanted, clock });
         },
         onSecret,
         clock,
@@ -35,7 +44,12 @@ export function composeAuthorizations(
       store,
       async refresh(login, signal) {
         const { refreshLogin } = await import("../../upstream/mcp/client/auth/refresh.ts");
-        return refreshLogin(login, clock, signal);
+        // The secret may be another one since the login. That of a registration is with the login alone.
+        const secret =
+          login.client.kind === "configured"
+            ? await authSecrets.read(settings.clientSecret, signal)
+            : login.client.secret;
+        return refreshLogin({ ...login, client: { ...login.client, secret } }, clock, signal);
       },
       async offersLogin(challenge: Challenge, signal) {
         if (challenge.isOfTokens || !settings.isDefault) return true;

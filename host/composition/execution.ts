@@ -19,6 +19,7 @@ import type { UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
 import { beginLogin, loginServer } from "../logins/log-in.ts";
+import type { LoginSecrets } from "../logins/login-secrets.ts";
 import { moduleUrl, version } from "../package.ts";
 import { clock } from "../process-clock.ts";
 import type { OwnProcess } from "../processes/state-directory.ts";
@@ -36,6 +37,8 @@ export interface CompositionOptions {
   env: EnvironmentVariables;
   own: OwnProcess;
   pool: UpstreamPool;
+  /** What logins at its servers read secrets with. */
+  secrets: LoginSecrets;
   /** Decides who may call what. */
   authorizer: Authorizer;
   /** Docker's without it. */
@@ -122,8 +125,8 @@ export function composeExecution(configuration: Configuration, options: Composit
         redact: (message) => redactor.redactText(message).value,
       });
       const offering = offerLogins(own, (server, signal) => {
-        const { env } = options;
-        return beginLogin(loginServer(current, server), context.principal, { env, signal });
+        const { env, secrets } = options;
+        return beginLogin(loginServer(current, server), context.principal, { env, secrets, signal });
       });
       const dispatcher =
         beforeCalls === undefined ? offering : announceCalls(offering, () => beforeCalls(runId));

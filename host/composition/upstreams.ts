@@ -1,18 +1,20 @@
 import { definitionDigest } from "../../catalog/parse-tool.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import { LoginCredentials } from "../../upstream/authorization/login-credentials.ts";
-import { ConfiguredCredentials, type CredentialSource, tellingSecrets } from "../../upstream/credentials.ts";
+import { type CredentialSource, tellingSecrets } from "../../upstream/credentials.ts";
 import { redactListing } from "../../upstream/listing/redact-listing.ts";
 import { type FollowedListings, type LiveServer, LiveToolServers } from "../../upstream/live-tool-servers.ts";
 import { withCredentials } from "../../upstream/mcp/mcp-server-target.ts";
 import type { UpstreamSource } from "../../upstream/pool/pooled-upstream.ts";
 import { type PoolOptions, UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
-import type { SecretKeyring } from "../../upstream/secret-sources/secret-source.ts";
+import type { SecretKeyring, SecretSource } from "../../upstream/secret-sources/secret-source.ts";
 import { SecretSources } from "../../upstream/secret-sources/secret-sources.ts";
-import { SourcedCredentials } from "../../upstream/secret-sources/sourced-credentials.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
+import { withoutPlaces } from "../configuration/secret-values/secret-places.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
+import type { LoginSecrets } from "../logins/login-secrets.ts";
 import { openLoginStore } from "../logins/open-logins.ts";
+import { serverCredentials } from "../logins/server-credentials.ts";
 import { version } from "../package.ts";
 import { clock } from "../process-clock.ts";
 import type { ProcessGroups } from "../processes/process-groups.ts";
@@ -21,6 +23,8 @@ import { composeAuthorizations } from "./authorizations.ts";
 /** Upstream clients for the servers of the configuration that is in force. */
 export interface ReconfigurablePool {
   readonly pool: UpstreamPool;
+  /** What logins at its servers read secrets with. */
+  readonly secrets: LoginSecrets;
   /** Ends the servers that another configuration does not have, or has with other settings. */
   reconfigure(next: Configuration): void;
 }
@@ -40,21 +44,31 @@ export function composeUpstreams(
     env,
     keyring,
     credentials: source,
+    onRead,
     ...options
   }: PoolOptions & {
     redactor: Redactor;
     env: EnvironmentVariables;
     keyring: SecretKeyring;
     credentials?: CredentialSource | undefined;
+    /** Is told of every secret that was read, and from where. */
+    onRead?: ((source: SecretSource, secret: string) => void) | undefined;
   },
 ): ReconfigurablePool {
-  const secretSources = new SecretSources({
+  const ownSources = new SecretSources({
     env,
     keyring,
     redact: (text) => redactor.redactText(text).value,
     onSpawn: (pid) => groups.record(pid),
     onExit: (pid) => groups.forget(pid),
   });
+  const secretSources: LoginSecrets["sources"] = {
+    async read(from, signal) {
+      const secret = await ownSources.read(from, signal);
+      onRead?.(from, secret);
+      return secret;
+    },
+  };
   const sourcesOf = ({ servers, secrets }: Configuration) =>
     servers.map(
       (server): UpstreamSource => ({
@@ -78,45 +92,32 @@ export function composeUpstreams(
       }),
     );
   const onSecret = (secret: string) => redactor.add(secret);
+  const secrets: LoginSecrets = { sources: secretSources, onSecret };
   const logins = openLoginStore(env);
   const credentialsOf = (current: Configuration) =>
     tellingSecrets(
       source ??
         new LoginCredentials(
-          configuredCredentials(current, secretSources),
-          composeAuthorizations(current, logins, onSecret),
+          serverCredentials(current.servers, secretSources),
+          composeAuthorizations(current, logins, secrets),
         ),
       onSecret,
     );
   const pool = new UpstreamPool(sourcesOf(configuration), credentialsOf(configuration), clock, options);
   return {
     pool,
+    secrets,
     reconfigure: (next) => pool.replace(sourcesOf(next), credentialsOf(next)),
   };
 }
 
 /** Differs when a server is to be started or reached in another way. Where in the file that is said does not matter. */
 function identityOf(server: ServerConfiguration): string {
-  const sources = Object.entries(server.secretSources).map(([name, source]) => [
-    name,
-    { ...source, place: undefined },
-  ]);
   return JSON.stringify({
-    ...server,
-    secretSources: sources,
+    ...withoutPlaces(server),
     description: undefined,
     callTimeoutMs: undefined,
   });
-}
-
-function configuredCredentials({ servers }: Configuration, secretSources: SecretSources): CredentialSource {
-  const values = servers.map((server) => {
-    return [server.name, server.transport === "stdio" ? server.env : server.headers] as const;
-  });
-  const sourced = servers.map(({ name, transport, secretSources: sources }) => {
-    return [name, { sources, areHeaders: transport !== "stdio" }] as const;
-  });
-  return new SourcedCredentials(new ConfiguredCredentials(new Map(values)), new Map(sourced), secretSources);
 }
 
 /** The servers of a pool as programs call them: each call is checked against what the server lists just now. */

@@ -1,5 +1,5 @@
 import type { AuthSettings } from "../../upstream/authorization/auth-settings.ts";
-import type { SecretSource } from "../../upstream/secret-sources/secret-source.ts";
+import type { ConfiguredSecret, SecretSource } from "../../upstream/secret-sources/secret-source.ts";
 
 /** What a `ptc.yaml` says, checked, with every default filled in, as plain data for the other folders. */
 export interface Configuration {
@@ -87,7 +87,7 @@ export interface RemoteServerConfiguration extends AnyServer {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** How ptc gets tokens for the server; `undefined` when it gets none, and the headers are all there is. */
-  readonly auth: AuthSettings | undefined;
+  readonly auth: AuthSettings<ConfiguredSecret> | undefined;
 }
 
 export type ServerConfiguration = StdioServerConfiguration | RemoteServerConfiguration;

@@ -228,7 +228,13 @@ function buildServer(
     secretSources,
   };
   if (transport !== "stdio") {
-    return { ...server, transport, url: entry.url ?? "", headers: values, auth: buildAuth(entry) };
+    return {
+      ...server,
+      transport,
+      url: entry.url ?? "",
+      headers: values,
+      auth: buildAuth(entry, surroundings),
+    };
   }
   return {
     ...server,
@@ -258,7 +264,7 @@ function secretsOf(server: ServerConfiguration): string[] {
   return [
     ...headers,
     ...tokens,
-    ...authSecrets(server.auth),
+    ...authSecrets(server.auth).flatMap(({ secret }) => (typeof secret === "string" ? [secret] : [])),
     ...(urlCredentialsIn(server.url).length > 0 ? [server.url] : []),
   ];
 }

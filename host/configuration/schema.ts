@@ -62,12 +62,12 @@ const Auth = z.preprocess(
     {
       type: oneOf(["oauth", "client_credentials", "none"]),
       client_id: text(2_048).optional(),
-      client_secret: text(8_192).optional(),
+      client_secret: secretValue(text(8_192)).optional(),
       scopes: Scopes.optional(),
       issuer: text(2_048).optional(),
       client_metadata_url: text(2_048).optional(),
       callback_port: wholeNumber(1, 65_535).optional(),
-      private_key: text(65_536).optional(),
+      private_key: secretValue(text(65_536)).optional(),
       signing_algorithm: oneOf([
         "RS256",
         "RS384",

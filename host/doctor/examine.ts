@@ -11,13 +11,14 @@ import { Redactor } from "../../secrets/redaction.ts";
 import { whyNotRedacted } from "../../secrets/redaction-secrets.ts";
 import type { UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
 import { whyFileIsOpen } from "../../upstream/secret-sources/secret-file.ts";
-import type { SecretKeyring } from "../../upstream/secret-sources/secret-source.ts";
+import type { SecretKeyring, SecretSource } from "../../upstream/secret-sources/secret-source.ts";
 import { sandboxOptions, USUAL_SANDBOX } from "../composition/sandboxes.ts";
 import { composeUpstreams } from "../composition/upstreams.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import type { FindOptions } from "../configuration/configuration-paths.ts";
 import { loadConfiguration } from "../configuration/load.ts";
+import { secretSourcesOf } from "../configuration/secret-values/secret-places.ts";
 import { version } from "../package.ts";
 import { openState } from "../processes/state-directory.ts";
 import { UserSecrets } from "../user-secrets.ts";
@@ -64,10 +65,14 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
     if (configuration === undefined) return;
     const redactor = new Redactor(configuration.secrets, configuration.credentials);
     const { env } = options;
-    const upstreams = { redactor, env, keyring: options.keyring ?? new UserSecrets(env) };
+    const read = new Map<string, string>();
+    const onRead = ({ place }: SecretSource, secret: string) => void read.set(place, secret);
+    const upstreams = { redactor, env, keyring: options.keyring ?? new UserSecrets(env), onRead };
     const { pool } = composeUpstreams(configuration, own.state.groups, upstreams);
     yield* examineServers(configuration, options.principal, pool);
     await pool.close();
+    const plain = unredactedSources(configuration, read);
+    if (plain.length > 0) yield { area: "servers", part: "redaction", ok: true, detail: plain.join("; ") };
   } finally {
     own.state.remove();
   }
@@ -100,9 +105,9 @@ async function* examineConfiguration(
 
 /** Files of secrets that others may read too. */
 async function openSecretFiles({ servers }: Configuration): Promise<string[]> {
-  const files = servers.flatMap(({ name, secretSources }) =>
-    Object.entries(secretSources).flatMap(([key, source]) =>
-      source.from === "file" ? [{ path: source.path, whose: `${key} of server '${name}'` }] : [],
+  const files = servers.flatMap((server) =>
+    secretSourcesOf(server).flatMap(({ key, source }) =>
+      source.from === "file" ? [{ path: source.path, whose: `${key} of server '${server.name}'` }] : [],
     ),
   );
   const found = await Promise.all(
@@ -123,6 +128,17 @@ function unredacted({ servers, credentials }: Configuration): string[] {
       return why === undefined ? [] : [`${name} of server '${server.name}' ${why}`];
     });
   });
+}
+
+/** Secrets that were read and are not redacted: the name and the reason of each. @param read by place. */
+function unredactedSources({ servers }: Configuration, read: ReadonlyMap<string, string>): string[] {
+  return servers.flatMap((server) =>
+    secretSourcesOf(server).flatMap(({ key, source }) => {
+      const secret = read.get(source.place);
+      const why = secret === undefined ? undefined : whyNotRedacted(secret, true);
+      return why === undefined ? [] : [`${key} of server '${server.name}' ${why}`];
+    }),
+  );
 }
 
 /** Tries Docker, gVisor, the image and a real sandbox in this order, up to the first that fails. */

@@ -1,13 +1,17 @@
 import { messageOf } from "../../base/error-message.ts";
 import { askForChallenge } from "../../upstream/authorization/ask-server.ts";
 import { AuthorizationError } from "../../upstream/authorization/authorization.ts";
+import { tellingSecrets } from "../../upstream/credentials.ts";
 import type { BegunLogin } from "../../upstream/mcp/client/auth/person-login.ts";
+import { AuthSecrets } from "../../upstream/secret-sources/auth-secrets.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
 import { clock } from "../process-clock.ts";
 import { type Answered, listenForCallback } from "./callback-listener.ts";
+import { type LoginSecrets, ownLoginSecrets } from "./login-secrets.ts";
 import { loginKeyOf, openLoginStore } from "./open-logins.ts";
+import { serverCredentials } from "./server-credentials.ts";
 
 /** A login that waits for a person to open an address. */
 export interface WaitingLogin {
@@ -28,6 +32,13 @@ export interface WaitingLogin {
   cancel(reason: string): void;
 }
 
+export interface BeginOptions {
+  env: EnvironmentVariables;
+  /** Its own without it. */
+  secrets?: LoginSecrets;
+  signal?: AbortSignal;
+}
+
 /**
  * Begins the login of a principal at a server. `undefined` when the server asks for none.
  *
@@ -36,10 +47,10 @@ export interface WaitingLogin {
 export async function beginLogin(
   server: RemoteServerConfiguration,
   principal: string,
-  { env, signal }: { env: EnvironmentVariables; signal?: AbortSignal },
+  { env, secrets = ownLoginSecrets(env), signal }: BeginOptions,
 ): Promise<WaitingLogin | undefined> {
-  const { auth: settings } = server;
-  if (settings?.type !== "oauth") return undefined;
+  const { auth: configured } = server;
+  if (configured?.type !== "oauth") return undefined;
   const store = openLoginStore(env);
   const key = loginKeyOf(principal, server);
   let resolve = () => {};
@@ -69,7 +80,7 @@ export async function beginLogin(
 
   try {
     const previous = await store.read(key).catch(() => undefined);
-    const port = settings.callbackPort;
+    const port = configured.callbackPort;
     const usual = portOf(previous?.client.redirectUri);
     const listener = await listenForCallback(port ?? usual, answer).catch((error: unknown) => {
       if (port !== undefined || usual === undefined) throw error;
@@ -77,7 +88,13 @@ export async function beginLogin(
     });
     const { redirectUri } = listener;
     try {
-      const challenge = await askForChallenge(server, signal);
+      const ready = signal ?? new AbortController().signal;
+      const [headers, clientSecret] = await Promise.all([
+        readHeaders(server, principal, secrets, ready),
+        new AuthSecrets(secrets.sources, secrets.onSecret).read(configured.clientSecret, ready),
+      ]);
+      const settings = { ...configured, clientSecret };
+      const challenge = await askForChallenge({ ...server, headers }, signal);
       const { beginPersonLogin } = await import("../../upstream/mcp/client/auth/person-login.ts");
       begun = await beginPersonLogin({ key, settings, challenge, redirectUri, previous, clock, signal });
     } catch (error) {
@@ -111,6 +128,17 @@ export async function beginLogin(
   } catch (error) {
     throw faultOf(server.name, error);
   }
+}
+
+/** The headers of requests without a token. @throws UpstreamError */
+async function readHeaders(
+  server: RemoteServerConfiguration,
+  principal: string,
+  { sources, onSecret }: LoginSecrets,
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, string>>> {
+  const credentials = tellingSecrets(serverCredentials([server], sources), onSecret);
+  return (await credentials.credentialsFor(principal, server.name, signal)).values;
 }
 
 /** The server of that name, which can be logged in to. @throws UpstreamError that says why it cannot. */

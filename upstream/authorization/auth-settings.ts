@@ -1,9 +1,13 @@
-/** How a server over HTTP is authorized, as the configuration says, with every variable and secret filled in. */
-export type AuthSettings = OAuthSettings | ClientCredentialsSettings;
+/**
+ * How a server over HTTP is authorized, as the configuration says, with every variable filled in.
+ *
+ * @typeParam Secret what stands for a secret: its text, or in a configuration also where it is read from.
+ */
+export type AuthSettings<Secret = string> = OAuthSettings<Secret> | ClientCredentialsSettings<Secret>;
 
-interface AnyAuthSettings {
+interface AnyAuthSettings<Secret> {
   readonly clientId: string | undefined;
-  readonly clientSecret: string | undefined;
+  readonly clientSecret: Secret | undefined;
   /** Separated by spaces. Without it, the scopes that the server asks for. */
   readonly scope: string | undefined;
   /** The one authorization server to which tokens are asked from; that which the server names without it. */
@@ -13,7 +17,7 @@ interface AnyAuthSettings {
 }
 
 /** A person logs in with a browser (the authorization code grant with PKCE). */
-export interface OAuthSettings extends AnyAuthSettings {
+export interface OAuthSettings<Secret = string> extends AnyAuthSettings<Secret> {
   readonly type: "oauth";
   /** Whether the configuration says nothing, so that a login is asked for only when the server challenges. */
   readonly isDefault: boolean;
@@ -24,11 +28,11 @@ export interface OAuthSettings extends AnyAuthSettings {
 }
 
 /** A machine has credentials of its own (RFC 6749, section 4.4; MCP extension "OAuth Client Credentials"). */
-export interface ClientCredentialsSettings extends AnyAuthSettings {
+export interface ClientCredentialsSettings<Secret = string> extends AnyAuthSettings<Secret> {
   readonly type: "client_credentials";
   readonly clientId: string;
   /** A key in PKCS#8 PEM or as a JWK, with which the client signs assertions instead of sending a secret (RFC 7523). */
-  readonly privateKey: string | undefined;
+  readonly privateKey: Secret | undefined;
   /** Such as `RS256` or `ES256`. */
   readonly signingAlgorithm: string | undefined;
 }

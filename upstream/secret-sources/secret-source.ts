@@ -1,4 +1,4 @@
-/** Where a value of `env` or `headers` comes from that is read when its server starts. */
+/** Where a value of `env`, `headers` or `auth` comes from that is read when its server starts, or asks for a token. */
 export type SecretSource = {
   /** File, line and key of the value, for messages. */
   readonly place: string;
@@ -19,6 +19,9 @@ export type SecretSource = {
     }
   | { readonly from: "keyring"; readonly name: string }
 );
+
+/** A secret of the configuration: its text, or where that is read from. */
+export type ConfiguredSecret = string | SecretSource;
 
 /** The secrets that were put into the keyring of the user. */
 export interface SecretKeyring {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { isObject } from "../../../base/json/is-object.ts";
 
-/** A value of `env` or `headers` that is not written out: where it comes from. Exactly one of the first three is set. */
+/** A value of `env` or `headers`, or a secret of `auth`, that is not written out: where it comes from. Exactly one of the first three is set. */
 export interface SecretValueEntry {
   file?: string;
   command?: [string, ...string[]];

@@ -1,6 +1,6 @@
 import { homedir } from "node:os";
 import { resolve } from "node:path";
-import type { SecretSource } from "../../../upstream/secret-sources/secret-source.ts";
+import type { ConfiguredSecret, SecretSource } from "../../../upstream/secret-sources/secret-source.ts";
 import type { EnvironmentVariables } from "../../environment-variables.ts";
 import type { SecretValueEntry } from "./secret-value.ts";
 
@@ -25,6 +25,17 @@ export function splitSecretValues(
     else sources.push([name, sourceOf(value, surroundings.placeOf([key, name]), surroundings)]);
   }
   return { values: Object.fromEntries(values), secretSources: Object.fromEntries(sources) };
+}
+
+/** A secret of `auth`: its text, or where it is read from when a token is asked for. */
+export function authSecretOf(
+  key: "client_secret" | "private_key",
+  value: string | SecretValueEntry | undefined,
+  surroundings: SecretSurroundings,
+): ConfiguredSecret | undefined {
+  return typeof value === "object"
+    ? sourceOf(value, surroundings.placeOf(["auth", key]), surroundings)
+    : value;
 }
 
 function sourceOf(

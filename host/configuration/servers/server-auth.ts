@@ -1,6 +1,8 @@
 import type { AuthSettings } from "../../../upstream/authorization/auth-settings.ts";
+import type { ConfiguredSecret } from "../../../upstream/secret-sources/secret-source.ts";
 import type { Problem } from "../configuration-error.ts";
 import type { ServerEntry } from "../schema.ts";
+import { authSecretOf, type SecretSurroundings } from "../secret-values/split-secret-values.ts";
 
 type AuthEntry = NonNullable<ServerEntry["auth"]>;
 
@@ -58,19 +60,23 @@ export function findAuthProblems(
  * How ptc gets tokens for a remote server. A server about which the configuration says nothing is logged in to when it asks for
  * that; one with credentials in its headers or its URL never is.
  */
-export function buildAuth(server: ServerEntry): AuthSettings | undefined {
+export function buildAuth(
+  server: ServerEntry,
+  surroundings: SecretSurroundings,
+): AuthSettings<ConfiguredSecret> | undefined {
   const { auth } = server;
   if (auth?.type === "none" || (auth === undefined && hasAuthorization(server))) return undefined;
   const { scopes } = auth ?? {};
   const common = {
     clientId: auth?.client_id,
-    clientSecret: auth?.client_secret,
+    clientSecret: authSecretOf("client_secret", auth?.client_secret, surroundings),
     scope: typeof scopes === "string" ? scopes : scopes?.join(" "),
     issuer: auth?.issuer,
     authMethod: auth?.token_endpoint_auth_method,
   };
   if (auth?.type === "client_credentials") {
-    const { client_id: clientId = "", private_key: privateKey, signing_algorithm: signingAlgorithm } = auth;
+    const { client_id: clientId = "", signing_algorithm: signingAlgorithm } = auth;
+    const privateKey = authSecretOf("private_key", auth.private_key, surroundings);
     return { ...common, type: "client_credentials", clientId, privateKey, signingAlgorithm };
   }
   return {
@@ -82,10 +88,14 @@ export function buildAuth(server: ServerEntry): AuthSettings | undefined {
   };
 }
 
-/** The values of `auth` that are secrets. */
-export function authSecrets(auth: AuthSettings | undefined): string[] {
-  const key = auth?.type === "client_credentials" ? auth.privateKey : undefined;
-  return [auth?.clientSecret, key].filter((secret) => secret !== undefined);
+/** The secrets of `auth`, by key. */
+export function authSecrets(
+  auth: AuthSettings<ConfiguredSecret> | undefined,
+): { key: string; secret: ConfiguredSecret }[] {
+  const privateKey = auth?.type === "client_credentials" ? auth.privateKey : undefined;
+  return Object.entries({ client_secret: auth?.clientSecret, private_key: privateKey }).flatMap(
+    ([key, secret]) => (secret === undefined ? [] : [{ key: `auth.${key}`, secret }]),
+  );
 }
 
 function hasAuthorization({ headers = {}, url = "" }: ServerEntry): boolean {

@@ -9,6 +9,7 @@ import { composeAuthorizations } from "../../../host/composition/authorizations.
 import type { RemoteServerConfiguration } from "../../../host/configuration/configuration.ts";
 import { parseConfiguration } from "../../../host/configuration/parse.ts";
 import { beginLogin } from "../../../host/logins/log-in.ts";
+import { ownLoginSecrets } from "../../../host/logins/login-secrets.ts";
 import { openLoginStore } from "../../../host/logins/open-logins.ts";
 import { connectMcpServer } from "../../../upstream/mcp/client/connect-mcp-server.ts";
 import type { UpstreamConnection } from "../../../upstream/upstream.ts";
@@ -30,10 +31,11 @@ const text = JSON.stringify({
 });
 const configuration = parseConfiguration(text, { file: "ptc.yaml", directory: "/", environment: {} });
 const server = configuration.servers[0] as RemoteServerConfiguration;
-const authorization = composeAuthorizations(configuration, openLoginStore(env), () => {})(
-  PRINCIPAL,
-  "guarded",
-);
+const authorization = composeAuthorizations(
+  configuration,
+  openLoginStore(env),
+  ownLoginSecrets(env),
+)(PRINCIPAL, "guarded");
 
 /** What a user would write under `auth` for what they were given. */
 function authOf(scenario: string): object {

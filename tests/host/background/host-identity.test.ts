@@ -36,6 +36,17 @@ it("differs by every variable where a command reads a secret, but by those of th
   expect(findDifference(host, identityOf(text, { OP_SESSION: "1", TERM: "dumb" }))).toBeUndefined();
 });
 
+it("knows the commands of auth, whose place in the file does not matter", () => {
+  const auth = "{type: client_credentials, client_id: a, client_secret: {command: [op, read]}}";
+  const text = (lines: string, what = auth) =>
+    `${lines}servers: [{name: a, url: "https://a.example", auth: ${what}}]`;
+  const host = identityOf(text(""), { OP_SESSION: "1" });
+  expect(findDifference(host, identityOf(text("\n\n"), { OP_SESSION: "1" }))).toBeUndefined();
+  expect(findDifference(host, identityOf(text(""), { OP_SESSION: "2" }))).toBe("another environment");
+  const other = identityOf(text("", auth.replace("read", "get")), { OP_SESSION: "1" });
+  expect(findDifference(host, other)).toBe("another environment");
+});
+
 it("names a version and an edited file first, and replaces a young host only for the latter", () => {
   const host = identityOf(SERVER, {});
   const edited = findDifference(host, identityOf(SERVER, { HIDDEN: "1" }, { ...BUILD, fileDigest: "c" }));

@@ -42,6 +42,28 @@ describe("the auth of a server", () => {
     expect(parse({ auth }).servers[0]?.off).toMatch(/^S is not set/);
   });
 
+  it("takes its secrets from all that values of env and headers are read from, and reads none by itself", () => {
+    const auth = (client_secret: object) => ({ type: "oauth", client_id: "a", client_secret });
+    const place = "ptc.yaml:9: servers[0].auth.client_secret";
+    expect(authOf({ auth: auth({ file: "s" }) })).toMatchObject({
+      clientSecret: { place, prefix: "", from: "file", path: "/s" },
+    });
+    expect(authOf({ auth: auth({ command: ["op", "read"] }) })).toMatchObject({
+      clientSecret: { from: "command", argv: ["op", "read"], cwd: "/" },
+    });
+    const { servers, secrets } = parse({
+      auth: { type: "client_credentials", client_id: "a", private_key: { keyring: "hub/key" } },
+    });
+    expect(servers[0]).toMatchObject({ auth: { privateKey: { from: "keyring", name: "hub/key" } } });
+    expect(secrets).toEqual([]);
+    expect(() => parse({ auth: auth({ fiel: "s" }) })).toThrow(
+      /auth\.client_secret\.fiel: is not a known key/,
+    );
+    expect(() => parse({ auth: auth({ keyring: "a b" }) })).toThrow(
+      /client_secret\.keyring: must be a name of/,
+    );
+  });
+
   it.each<[object, RegExp]>([
     [{ auth: "oath" }, /servers\[0\]\.auth\.type: must be one of oauth, client_credentials, none/],
     [

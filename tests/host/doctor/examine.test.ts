@@ -80,19 +80,30 @@ test("a file of a secret that others may read is told of, and a secret that cann
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, "token");
   writeFileSync(file, "a-token", { mode: 0o644 });
+  const pin = join(folder, "pin");
+  writeFileSync(pin, "123", { mode: 0o600 });
   const server = { transport: "stdio", command: process.execPath, args: [ECHO] };
   const servers = [
     { ...server, name: "x", env: { TOKEN: { file } } },
+    { ...server, name: "short", env: { PIN: { file: pin } } },
     { ...server, name: "locked", env: { TOKEN: { command: [process.execPath, "-e", "process.exit(5)"] } } },
   ];
   const findings = await find(JSON.stringify({ servers }), withRuntime());
   expect(findings.find(({ part }) => part === "secrets")?.detail).toBe(
     `${file}, which holds TOKEN of server 'x', may be read by others (mode 0644); run \`chmod 600\` on it`,
   );
-  expect(findings.at(-2)).toMatchObject({ part: "server x", ok: true });
-  expect(findings.at(-1)).toMatchObject({
+  expect(findings.at(-4)).toMatchObject({ part: "server x", ok: true });
+  expect(findings.at(-1)).toEqual({
+    area: "servers",
+    part: "redaction",
+    ok: true,
+    detail: expect.stringMatching(
+      /^PIN of server 'short' has 3 characters, and values of fewer than \d are not redacted$/,
+    ),
+  });
+  expect(findings.at(-2)).toMatchObject({
     part: "server locked",
     ok: false,
-    detail: "server 'locked' is not started: ptc.yaml:1: servers[1].env.TOKEN: `node` exited with 5",
+    detail: "server 'locked' is not started: ptc.yaml:1: servers[2].env.TOKEN: `node` exited with 5",
   });
 });

@@ -6,6 +6,7 @@ import { composeAuthorizations } from "../../../host/composition/authorizations.
 import type { Configuration, RemoteServerConfiguration } from "../../../host/configuration/configuration.ts";
 import { parseConfiguration } from "../../../host/configuration/parse.ts";
 import { beginLogin, loginServer } from "../../../host/logins/log-in.ts";
+import { ownLoginSecrets } from "../../../host/logins/login-secrets.ts";
 import { loginKeyOf, openLoginStore } from "../../../host/logins/open-logins.ts";
 import type { Login } from "../../../upstream/authorization/logins/login-record.ts";
 import { connectMcpServer } from "../../../upstream/mcp/client/connect-mcp-server.ts";
@@ -25,8 +26,8 @@ export function useUser(url: string, settings: object = {}, name = "guarded") {
     environment: {},
   });
   const told: string[] = [];
-  const open = () =>
-    composeAuthorizations(configuration, openLoginStore(env), (secret) => told.push(secret))(PRINCIPAL, name);
+  const secrets = { ...ownLoginSecrets(env), onSecret: (secret: string) => void told.push(secret) };
+  const open = () => composeAuthorizations(configuration, openLoginStore(env), secrets)(PRINCIPAL, name);
   const server = configuration.servers[0] as RemoteServerConfiguration;
   return {
     env,
@@ -44,7 +45,7 @@ export function useUser(url: string, settings: object = {}, name = "guarded") {
           return connection;
         },
       ),
-    begin: () => beginLogin(loginServer(configuration, name), PRINCIPAL, { env }),
+    begin: () => beginLogin(loginServer(configuration, name), PRINCIPAL, { env, secrets }),
     /** Changes what is kept of the login, behind its back. */
     async edit(change: (login: Login) => unknown) {
       const key = loginKeyOf(PRINCIPAL, server);

@@ -1,7 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
-import { readdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { loginStatus, logOut } from "../../../host/logins/login-status.ts";
 import { useUser } from "./logged-in.ts";
 import { ScriptedBrowser } from "./servers/browser.ts";
@@ -129,14 +130,28 @@ describe("a login at an OpenID provider", () => {
       response_types: ["code" as const],
       token_endpoint_auth_method: "client_secret_basic" as const,
     };
+    const folder = mkdtempSync(join(tmpdir(), "ptc-secret-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const secret = join(folder, "secret");
+    writeFileSync(secret, `${client.client_secret}\n`);
     const settings = {
-      auth: { type: "oauth", client_id: client.client_id, client_secret: client.client_secret },
+      headers: { "x-gateway": { command: [process.execPath, "-p", "'of the gateway'"] } },
+      auth: { type: "oauth", client_id: client.client_id, client_secret: { file: secret } },
     };
-    const { oidc, user } = await serveBoth({ clients: [client], registration: false, settings });
+    const { oidc, server, user } = await serveBoth({ clients: [client], registration: false, settings });
+    const gateways: unknown[] = [];
+    server.rules.intercept = ({ url, headers }) => {
+      if (url === "/mcp") gateways.push(headers["x-gateway"]);
+      return false;
+    };
     await user.logIn();
-    await user.connect();
+    expect(gateways).toEqual(["of the gateway"]);
     expect(oidc.requests).not.toContain("POST /reg");
-    expect(user.configuration.secrets).toContain(client.client_secret);
+    expect(user.told).toEqual(expect.arrayContaining([client.client_secret, "of the gateway"]));
+    rmSync(secret);
+    await expect(user.begin()).rejects.toThrow(
+      /^server 'guarded' gets no token: .*: the file .* does not exist$/,
+    );
   });
 
   test("says how to register a client where the server registers none", async () => {
@@ -227,6 +242,25 @@ describe("a machine with credentials of its own", () => {
     expect(user.told).toHaveLength(2);
   });
 
+  test("reads its secret when a token is asked for, and says where it cannot be read", async () => {
+    const client = {
+      ...common,
+      client_secret: "machine secret",
+      token_endpoint_auth_method: "client_secret_basic" as const,
+    };
+    const secret = join(mkdtempSync(join(tmpdir(), "ptc-secret-")), "secret");
+    onTestFinished(() => rmSync(dirname(secret), { recursive: true }));
+    const auth = { type: "client_credentials", client_id: "machine", client_secret: { file: secret } };
+    const { user } = await serveBoth({ clients: [client], settings: { auth } });
+    await expect(user.connect()).rejects.toThrow(
+      `server 'guarded' gets no token: ptc.yaml:1: servers[0].auth.client_secret: the file ${secret} does not exist`,
+    );
+    writeFileSync(secret, "machine secret\n");
+    const connection = await user.connect();
+    expect(await connection.listTools()).toHaveLength(3);
+    expect(user.told[0]).toBe("machine secret");
+  });
+
   test("gets them by a key, with which it signs", async () => {
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const jwks = { keys: [publicKey.export({ format: "jwk" }) as never] };
@@ -236,8 +270,9 @@ describe("a machine with credentials of its own", () => {
       token_endpoint_auth_method: "private_key_jwt" as const,
       token_endpoint_auth_signing_alg: "ES256" as const,
     };
-    const private_key = privateKey.export({ type: "pkcs8", format: "pem" });
-    const auth = { type: "client_credentials", client_id: "machine", private_key };
+    const pem = privateKey.export({ type: "pkcs8", format: "pem" });
+    const command = [process.execPath, "-e", "console.log(process.argv[1])", "--", pem];
+    const auth = { type: "client_credentials", client_id: "machine", private_key: { command } };
     const { oidc, user } = await serveBoth({ clients: [client], settings: { auth } });
     expect(await (await user.connect()).listTools()).toHaveLength(3);
     expect(oidc.tokenRequests[0]?.get("client_assertion_type")).toMatch(/jwt-bearer$/);

@@ -2,13 +2,14 @@
 import { once } from "node:events";
 import { composeAuthorizations } from "../../../../host/composition/authorizations.ts";
 import { parseConfiguration } from "../../../../host/configuration/parse.ts";
+import { ownLoginSecrets } from "../../../../host/logins/login-secrets.ts";
 import { openLoginStore } from "../../../../host/logins/open-logins.ts";
 
 const [, , url, folder = ""] = process.argv;
 const text = JSON.stringify({ servers: [{ name: "guarded", url }] });
 const configuration = parseConfiguration(text, { file: "ptc.yaml", directory: "/", environment: {} });
 const store = openLoginStore({ XDG_STATE_HOME: folder, PTC_KEYRING: "off" });
-const authorization = composeAuthorizations(configuration, store, () => {})("local", "guarded");
+const authorization = composeAuthorizations(configuration, store, ownLoginSecrets({}))("local", "guarded");
 process.stdout.write("ready\n");
 await once(process.stdin, "data");
 process.stdout.write(`${await authorization?.token().catch((error: Error) => error.message)}\n`);

@@ -1,0 +1,18 @@
+import { ConfiguredCredentials, type CredentialSource } from "../../upstream/credentials.ts";
+import type { SecretSources } from "../../upstream/secret-sources/secret-sources.ts";
+import { SourcedCredentials } from "../../upstream/secret-sources/sourced-credentials.ts";
+import type { ServerConfiguration } from "../configuration/configuration.ts";
+
+/** The `env` and `headers` of servers: those that are written out, and those that are read when a server starts. */
+export function serverCredentials(
+  servers: readonly ServerConfiguration[],
+  secretSources: Pick<SecretSources, "read">,
+): CredentialSource {
+  const values = servers.map((server) => {
+    return [server.name, server.transport === "stdio" ? server.env : server.headers] as const;
+  });
+  const sourced = servers.map(({ name, transport, secretSources: sources }) => {
+    return [name, { sources, areHeaders: transport !== "stdio" }] as const;
+  });
+  return new SourcedCredentials(new ConfiguredCredentials(new Map(values)), new Map(sourced), secretSources);
+}
