@@ -66,6 +66,7 @@ const Auth = z.preprocess(
       scopes: Scopes.optional(),
       issuer: text(2_048).optional(),
       client_metadata_url: text(2_048).optional(),
+      callback_host: oneOf(["127.0.0.1", "localhost"]).optional(),
       callback_port: wholeNumber(1, 65_535).optional(),
       private_key: secretValue(text(65_536)).optional(),
       signing_algorithm: oneOf([

@@ -20,11 +20,13 @@ export interface CallbackListener {
  * Waits on this machine for the browser to come back from a login.
  *
  * @param port the one with which the client is registered; a free one without it.
+ * @param name how the redirect names this machine. It is listened on as 127.0.0.1, which browsers try for either.
  * @param answer is given the query of each redirect.
  * @throws AuthorizationError when the port is taken.
  */
 export async function listenForCallback(
   port: number | undefined,
+  name: "127.0.0.1" | "localhost",
   answer: (query: URLSearchParams) => Promise<Answered>,
 ): Promise<CallbackListener> {
   const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
@@ -47,7 +49,7 @@ export async function listenForCallback(
   });
   server.on("error", () => {});
   const { port: own } = server.address() as AddressInfo;
-  return { redirectUri: `http://${HOST}:${own}${PATH}`, close: () => end(server) };
+  return { redirectUri: `http://${name}:${own}${PATH}`, close: () => end(server) };
 }
 
 const PAGES: Readonly<Record<Answered, [status: number, text: string]>> = {

@@ -80,11 +80,11 @@ export async function beginLogin(
 
   try {
     const previous = await store.read(key).catch(() => undefined);
-    const port = configured.callbackPort;
+    const { callbackHost, callbackPort: port } = configured;
     const usual = portOf(previous?.client.redirectUri);
-    const listener = await listenForCallback(port ?? usual, answer).catch((error: unknown) => {
+    const listener = await listenForCallback(port ?? usual, callbackHost, answer).catch((error: unknown) => {
       if (port !== undefined || usual === undefined) throw error;
-      return listenForCallback(undefined, answer);
+      return listenForCallback(undefined, callbackHost, answer);
     });
     const { redirectUri } = listener;
     try {

@@ -23,6 +23,8 @@ export interface OAuthSettings<Secret = string> extends AnyAuthSettings<Secret> 
   readonly isDefault: boolean;
   /** The https URL of a document that describes the client, which is its id too. */
   readonly clientMetadataUrl: string | undefined;
+  /** How the redirect names this machine, where the client is registered with one name. */
+  readonly callbackHost: "127.0.0.1" | "localhost";
   /** The port of the redirect on this machine, where the client is registered with one. */
   readonly callbackPort: number | undefined;
 }

@@ -20,6 +20,15 @@ const ForeignServer = z.looseObject({
   /** Gemini CLI: the URL of Streamable HTTP; its `url` is that of the older SSE. */
   httpUrl: z.string().optional(),
   headers: z.record(z.string(), z.coerce.string()).optional(),
+  /** Claude Code: its client at the server's authorization server, and where that is described. */
+  oauth: z
+    .looseObject({
+      clientId: z.string().min(1).optional(),
+      callbackPort: z.int().min(1).max(65_535).optional(),
+      authServerMetadataUrl: z.string().optional(),
+      scopes: z.string().min(1).optional(),
+    })
+    .optional(),
   disabled: z.boolean().optional(),
   /** Codex: `false` disables the server. */
   enabled: z.boolean().optional(),
@@ -121,7 +130,13 @@ function readServer(
     case "sse": {
       if (server.url === undefined) return "it has no url";
       const transport = type === "sse" ? "sse" : "http";
-      return { name: ownName, transport, url: server.url, ...defined({ headers: server.headers }) };
+      // With an Authorization header, there is nothing to log in with.
+      const isKeyed = Object.keys(server.headers ?? {}).some(
+        (each) => each.toLowerCase() === "authorization",
+      );
+      const auth = isKeyed ? undefined : importAuth(server.oauth);
+      if (typeof auth === "string") return auth;
+      return { name: ownName, transport, url: server.url, ...defined({ headers: server.headers, auth }) };
     }
     default:
       return `ptc does not know servers of type '${type}'`;
@@ -162,18 +177,62 @@ function translateServer(
     env: env === undefined && env_vars === undefined ? undefined : allEnv,
     cwd: cwd === undefined ? undefined : translate(cwd),
     url: address === undefined ? undefined : translate(address),
+    oauth: mapTexts(server.oauth, translate),
     headers: Object.keys(allHeaders).length > 0 || headers !== undefined ? allHeaders : undefined,
   };
   if (unknown === undefined) return translated;
   return `it holds ${oneLine(unknown, MAX_REFERENCE_CHARS)}, which ptc cannot resolve; write \${NAME} for a variable instead`;
 }
 
+/**
+ * Claude Code's `oauth` as `auth`. A string says why it cannot be used. Clients are registered with its redirect, which is
+ * `http://localhost:PORT/callback`.
+ */
+function importAuth(oauth: ForeignServer["oauth"]): ServerEntry["auth"] | string {
+  if (oauth === undefined) return undefined;
+  const { clientId: client_id, callbackPort: callback_port, authServerMetadataUrl: url, scopes } = oauth;
+  const issuer = url === undefined ? undefined : issuerOf(url);
+  if (url !== undefined && issuer === undefined)
+    return "its oauth.authServerMetadataUrl does not end in a well-known path, so that its issuer is not known; add it by hand";
+  const callback_host = client_id === undefined ? undefined : ("localhost" as const);
+  const settings = defined({ client_id, scopes, issuer, callback_host, callback_port });
+  return Object.keys(settings).length === 0 ? undefined : { type: "oauth", ...settings };
+}
+
+/** The issuer whose metadata is there (RFC 8414, section 3.1; OpenID Connect Discovery, section 4). */
+function issuerOf(metadataUrl: string): string | undefined {
+  const known =
+    /^(https?:\/\/[^/?#]+)(?:\/\.well-known\/(?:oauth-authorization-server|openid-configuration)(\/[^?#]*)?|(\/[^?#]*)\/\.well-known\/openid-configuration)$/.exec(
+      metadataUrl,
+    );
+  return known === null ? undefined : `${known[1]}${known[2] ?? known[3] ?? ""}`;
+}
+
+function mapTexts<T extends object>(members: T | undefined, change: (text: string) => string): T | undefined {
+  if (members === undefined) return undefined;
+  const changed = Object.entries(members).map(([key, value]) => [
+    key,
+    typeof value === "string" ? change(value) : value,
+  ]);
+  return Object.fromEntries(changed) as T;
+}
+
 /** The part of an entry that contains an invisible or misleading character, which a reader of the new file would miss. */
 function findHidden(server: ForeignServer): string | undefined {
-  const { type, command, args = [], env = {}, cwd, url, headers = {} } = server;
+  const { type, command, args = [], env = {}, cwd, url, headers = {}, oauth = {} } = server;
+  const ofOauth = Object.values(oauth).filter((value) => typeof value === "string");
   const names = [...Object.keys(env), ...Object.keys(headers)];
   if (names.some((name) => visibleLine(name) !== name)) return "name of a variable or a header";
-  const parts = { type, command, args, env: Object.values(env), cwd, url, headers: Object.values(headers) };
+  const parts = {
+    type,
+    command,
+    args,
+    env: Object.values(env),
+    cwd,
+    url,
+    headers: Object.values(headers),
+    oauth: ofOauth,
+  };
   return Object.entries(parts).find(([, value]) =>
     [value].flat().some((text) => text !== undefined && visibleLines(text) !== text),
   )?.[0];

@@ -7,7 +7,7 @@ import { authSecretOf, type SecretSurroundings } from "../secret-values/split-se
 type AuthEntry = NonNullable<ServerEntry["auth"]>;
 
 /** The keys of `auth` that only one of its types has. */
-const OF_PERSONS = ["client_metadata_url", "callback_port"] as const;
+const OF_PERSONS = ["client_metadata_url", "callback_host", "callback_port"] as const;
 const OF_MACHINES = ["private_key", "signing_algorithm"] as const;
 
 /**
@@ -84,6 +84,7 @@ export function buildAuth(
     type: "oauth",
     isDefault: auth === undefined,
     clientMetadataUrl: auth?.client_metadata_url,
+    callbackHost: auth?.callback_host ?? "127.0.0.1",
     callbackPort: auth?.callback_port,
   };
 }

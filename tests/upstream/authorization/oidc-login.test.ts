@@ -125,7 +125,7 @@ describe("a login at an OpenID provider", () => {
       client_id: "ptc client",
       client_secret: "a secret: with + and %",
       application_type: "native" as const,
-      redirect_uris: ["http://127.0.0.1/callback"],
+      redirect_uris: ["http://localhost/callback"],
       grant_types: ["authorization_code", "refresh_token"],
       response_types: ["code" as const],
       token_endpoint_auth_method: "client_secret_basic" as const,
@@ -136,7 +136,12 @@ describe("a login at an OpenID provider", () => {
     writeFileSync(secret, `${client.client_secret}\n`);
     const settings = {
       headers: { "x-gateway": { command: [process.execPath, "-p", "'of the gateway'"] } },
-      auth: { type: "oauth", client_id: client.client_id, client_secret: { file: secret } },
+      auth: {
+        type: "oauth",
+        client_id: client.client_id,
+        client_secret: { file: secret },
+        callback_host: "localhost",
+      },
     };
     const { oidc, server, user } = await serveBoth({ clients: [client], registration: false, settings });
     const gateways: unknown[] = [];

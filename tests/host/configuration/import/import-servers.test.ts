@@ -36,6 +36,47 @@ describe("importing servers", () => {
     expect({ skipped, withValues }).toEqual({ skipped: [], withValues: [] });
   });
 
+  it("takes over how Claude Code logs in, with the redirect that its client is registered with", () => {
+    const remote = (oauth: object) => ({ type: "http", url: "https://x.example/mcp", oauth });
+    const authServerMetadataUrl = "https://auth.example/.well-known/openid-configuration";
+    const file = {
+      mcpServers: {
+        all: remote({ clientId: "${ID}", callbackPort: 3118, authServerMetadataUrl, scopes: "read write" }),
+        path: remote({ authServerMetadataUrl: "https://a.example/.well-known/oauth-authorization-server/t" }),
+        tenant: remote({ authServerMetadataUrl: "https://a.example/t/.well-known/openid-configuration" }),
+        none: remote({}),
+        custom: remote({ authServerMetadataUrl: "https://a.example/metadata.json" }),
+        wrong: remote({ callbackPort: "x" }),
+      },
+    };
+    const { servers = [], skipped } = imported(file) ?? {};
+    expect(servers.map(({ auth }) => auth)).toEqual([
+      {
+        type: "oauth",
+        client_id: "${ID}",
+        scopes: "read write",
+        issuer: "https://auth.example",
+        callback_host: "localhost",
+        callback_port: 3118,
+      },
+      { type: "oauth", issuer: "https://a.example/t" },
+      { type: "oauth", issuer: "https://a.example/t" },
+      undefined,
+    ]);
+    expect(skipped).toEqual([
+      {
+        name: "custom",
+        why: expect.stringMatching(/^its oauth\.authServerMetadataUrl does not end in a well-known/),
+      },
+      { name: "wrong", why: "its entry is not one that ptc can read" },
+    ]);
+    const text = renderConfiguration(servers);
+    const parsed = parseConfiguration(text, { file: "ptc.yaml", directory: "/", environment: { ID: "me" } });
+    expect(parsed.servers[0]).toMatchObject({
+      auth: { clientId: "me", callbackHost: "localhost", callbackPort: 3118 },
+    });
+  });
+
   it("prefers the project's servers of a ~/.claude.json to the user's, and leaves other projects alone", () => {
     const file = {
       mcpServers: { a: { command: "user" }, b: { command: "user" } },
