@@ -5,6 +5,7 @@ import { answeredIdOf } from "../../base/line-splitter.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 import { parseListingPage } from "../listing/listing-page.ts";
 import type { JsonRpcMessage } from "./message-transport.ts";
+import { standInOf } from "./stand-ins.ts";
 
 /**
  * Decides which messages of a server are read. An answer to one of our requests is parsed, within bounds. Of what is
@@ -45,26 +46,6 @@ export interface GateListener {
   onProgress(token: RequestId): void;
   /** What a person was sent to do elsewhere is done (MCP 2025-11-25, "Completion Notifications for URL Mode Elicitation"). */
   onElicitationComplete(id: string): void;
-}
-
-const STAND_INS: Readonly<Record<string, JsonRpcMessage>> = {
-  "tools/list": { resultType: "complete", tools: [], ttlMs: 0, cacheScope: "private" },
-  "tools/call": { resultType: "complete", content: [] },
-  "resources/list": { resultType: "complete", resources: [], ttlMs: 0, cacheScope: "private" },
-  "resources/templates/list": {
-    resultType: "complete",
-    resourceTemplates: [],
-    ttlMs: 0,
-    cacheScope: "private",
-  },
-  "resources/read": { resultType: "complete", contents: [], ttlMs: 0, cacheScope: "private" },
-  "prompts/list": { resultType: "complete", prompts: [], ttlMs: 0, cacheScope: "private" },
-  "prompts/get": { resultType: "complete", messages: [] },
-};
-
-/** Whether results of a method are kept, and replaced by a stand-in for the MCP client. */
-export function hasStandIn(method: string): boolean {
-  return Object.hasOwn(STAND_INS, method);
 }
 
 /** The most messages of one batch (batches exist only in MCP 2025-03-26). */
@@ -226,7 +207,7 @@ export class MessageGate {
 
   #answer(id: RequestId, text: string, members: readonly Member[]): JsonRpcMessage | undefined {
     const method = this.#waiting.get(id) ?? "";
-    const standIn = hasStandIn(method) ? STAND_INS[method] : undefined;
+    const standIn = standInOf(method);
     const twice = members.find(({ name }, index) => members.findIndex((each) => each.name === name) < index);
     if (twice !== undefined) {
       return this.refuse(id, { kind: "refused", detail: `has the key ${JSON.stringify(twice.name)} twice` });

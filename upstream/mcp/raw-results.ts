@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { isObject } from "../../base/json/is-object.ts";
-import { type AnswerFault, hasStandIn, type MessageGate, type RequestId } from "./message-gate.ts";
+import type { AnswerFault, MessageGate, RequestId } from "./message-gate.ts";
 import type { JsonRpcMessage, MessageTransport, SendOptions } from "./message-transport.ts";
+import { standInOf } from "./stand-ins.ts";
 
 /**
  * Sits between the MCP client and a transport whose messages come through a gate. Replaces the gate's stand-ins by the
@@ -129,7 +130,7 @@ export class RawResultTransport implements MessageTransport {
     options?.requestSignal?.addEventListener("abort", () => this.#forget(id), { once: true });
     const onRequestStreamEnd = () => {
       options?.onRequestStreamEnd?.();
-      if (hasStandIn(method)) this.fail(id, { kind: "stream_ended" });
+      if (standInOf(method) !== undefined) this.fail(id, { kind: "stream_ended" });
     };
     try {
       await this.#sending.run(id, () => this.#inner.send(message, { ...options, onRequestStreamEnd }));

@@ -9,9 +9,10 @@ import type { RawResultTransport, RequestOutcome, ServerRequest } from "../raw-r
 import type { UpstreamFaults } from "../upstream-faults.ts";
 import { TOTAL_TIMES } from "./call-time.ts";
 import { factsOf } from "./fault-facts.ts";
-import { MAX_ROUNDS, parseNeededVisits, parseWantedInput } from "./input-requests.ts";
+import { MAX_ROUNDS, parseNeededVisits, parseWantedInput, type WantedInput } from "./input-requests.ts";
 import { OpenCall } from "./open-call.ts";
 import { RawResult } from "./raw-result.ts";
+import { seeTaskThrough, taskIn } from "./task.ts";
 
 /** JSON-RPC 2.0, section 5.1 */
 const INVALID_PARAMS = -32602;
@@ -21,6 +22,8 @@ const INTERNAL_ERROR = -32603;
 const NO_LIMIT_MS = 2 ** 31 - 1;
 /** The pause before a call is sent again that a server has put off without a question. */
 const PUT_OFF_MS = 250;
+/** How long a server is waited for that is told that a task is not wanted any more. */
+const CANCEL_TIMEOUT_MS = 5_000;
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -102,6 +105,8 @@ export class CallSender {
       if (!isObject(result)) {
         throw this.#faults.build("protocol_error", "answered a call with something that is no tool result");
       }
+      const task = method === "tools/call" ? taskIn(result, params.task !== undefined) : undefined;
+      if (task !== undefined) return this.#seeTaskThrough(task, result.resultType !== "task", sent);
       const { resultType = "complete" } = result;
       if (resultType === "complete") return result;
       if (resultType !== "input_required")
@@ -113,6 +118,25 @@ export class CallSender {
         );
       answers = await this.#answersTo(result, sent.call);
     }
+  }
+
+  async #seeTaskThrough(
+    task: unknown,
+    isLegacy: boolean,
+    { call, token }: { call: OpenCall; token: number },
+  ): Promise<Record<string, unknown>> {
+    const requests = {
+      signal: call.signal,
+      send: (method: string, params: Params) =>
+        method === "tasks/cancel"
+          ? this.#client.request({ method, params }, RawResult, { timeout: CANCEL_TIMEOUT_MS })
+          : this.#send(method, params, { call, token, headers: {} }),
+      answer: (wanted: WantedInput["requests"]) => this.#answer(wanted, call),
+      progress: () => call.time.progress(),
+    };
+    const result = await seeTaskThrough(task, requests, isLegacy, this.#faults);
+    if (isObject(result) && (result.resultType ?? "complete") === "complete") return result;
+    throw this.#faults.build("protocol_error", "ended a task with something that is no tool result");
   }
 
   async #send(
@@ -154,16 +178,21 @@ export class CallSender {
       throw this.#faults.build("protocol_error", "asked for input in a form that is none of the protocol's");
     const { requests, requestState } = wanted;
     if (requests.length === 0) await delay(PUT_OFF_MS, undefined, { signal: call.signal });
+    return {
+      ...(requests.length === 0 ? {} : { inputResponses: await this.#answer(requests, call) }),
+      ...(requestState === undefined ? {} : { requestState }),
+    };
+  }
+
+  /** Answers by key. */
+  async #answer(requests: WantedInput["requests"], call: OpenCall): Promise<Params> {
     const responses: [string, Params][] = [];
     for (const { key, method, params } of requests) {
       if (method === "elicitation/create") responses.push([key, await this.#ask(params, call)]);
       else if (method === "roots/list" && this.#roots.length > 0) responses.push([key, this.#listRoots()]);
       else throw this.#faults.build("input_refused", `asked for ${nameOf(method)}, which ptc does not offer`);
     }
-    return {
-      ...(responses.length === 0 ? {} : { inputResponses: Object.fromEntries(responses) }),
-      ...(requestState === undefined ? {} : { requestState }),
-    };
+    return Object.fromEntries(responses);
   }
 
   async #ask(params: unknown, call: OpenCall): Promise<Params> {

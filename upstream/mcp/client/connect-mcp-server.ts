@@ -8,6 +8,7 @@ import { factsOf } from "./fault-facts.ts";
 import { McpConnection } from "./mcp-connection.ts";
 import { isLegacy, nextRoute, type Route } from "./routes.ts";
 import { type Link, type LinkOptions, openLink } from "./server-link.ts";
+import { TASKS_EXTENSION } from "./task.ts";
 
 export interface ConnectOptions extends LinkOptions {
   /** ptc's own version, which is sent to servers. */
@@ -85,7 +86,11 @@ async function handshake(
         probe: { timeoutMs: route === "stdio" ? timeoutMs / 2 : timeoutMs },
       },
       // What is declared does not depend on whether anybody can be asked: some servers list other tools then.
-      capabilities: { elicitation: { form: {}, url: {} }, ...(roots.length === 0 ? {} : { roots: {} }) },
+      capabilities: {
+        elicitation: { form: {}, url: {} },
+        extensions: { [TASKS_EXTENSION]: {} },
+        ...(roots.length === 0 ? {} : { roots: {} }),
+      },
       inputRequired: { autoFulfill: false },
     },
   );

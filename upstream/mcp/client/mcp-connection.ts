@@ -9,9 +9,11 @@ import { listAllPages, ToolListingError } from "../tool-listing.ts";
 import type { UpstreamFaults } from "../upstream-faults.ts";
 import { callMethod } from "./call-method.ts";
 import { CallSender } from "./call-sender.ts";
+import { TOTAL_TIMES } from "./call-time.ts";
 import { factsOf } from "./fault-facts.ts";
 import { RawResult } from "./raw-result.ts";
 import type { Link } from "./server-link.ts";
+import { needsTask } from "./task.ts";
 
 /** The time for a whole listing. Calls that wait for a listing have time limits of their own. */
 const LIST_TIMEOUT_MS = 300_000;
@@ -106,7 +108,14 @@ export class McpConnection implements UpstreamConnection {
     const { definition } = options;
     const method = methodOf(definition);
     if (method !== undefined) return this.#callMethod(method, args, options);
-    const params = { name: tool, ...(args === undefined ? {} : { arguments: args }) };
+    const isTask =
+      this.#client.getProtocolEra() !== "modern" &&
+      needsTask(definition, this.#client.getServerCapabilities());
+    const params = {
+      name: tool,
+      ...(args === undefined ? {} : { arguments: args }),
+      ...(isTask ? { task: { ttl: options.timeoutMs * TOTAL_TIMES } } : {}),
+    };
     return this.#calls.call("tools/call", params, options, buildParameterHeaders(definition, args));
   }
 

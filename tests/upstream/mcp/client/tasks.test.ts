@@ -1,0 +1,84 @@
+import { createRequire } from "node:module";
+import { describe, expect, it, vi } from "vitest";
+import type { QuestionAnswer, ServerQuestion, UpstreamConnection } from "../../../../upstream/upstream.ts";
+import { eventually } from "../../../eventually.ts";
+import { callOptions, connect, fixture, jsonOf, upstreamErrorOf } from "../../upstream-fixtures.ts";
+
+const EVERYTHING = createRequire(import.meta.url).resolve(
+  "@modelcontextprotocol/server-everything/dist/index.js",
+);
+
+const logOf = async (connection: UpstreamConnection) =>
+  jsonOf(await connection.callTool("log", {}, callOptions())) as { log: unknown[]; declared: object };
+
+const accepts = (content: Record<string, unknown>) =>
+  vi.fn<(question: ServerQuestion) => Promise<QuestionAnswer>>(async () => ({
+    kind: "answered",
+    result: { action: "accept", content },
+  }));
+
+describe("a call that a server makes a task of", () => {
+  it("has the task's result, and what was declared allows it", async () => {
+    const connection = await connect(fixture("tasks.mjs"));
+    expect(await connection.callTool("works", {}, callOptions())).toEqual({
+      content: [],
+      structuredContent: { poll: 3 },
+    });
+    expect(await connection.callTool("at_once", {}, callOptions())).toMatchObject({
+      structuredContent: { poll: 1 },
+    });
+    expect(await logOf(connection)).toEqual({
+      log: [],
+      declared: { "io.modelcontextprotocol/tasks": {} },
+    });
+  });
+
+  it("asks the person once for each thing that the task needs", async () => {
+    const connection = await connect(fixture("tasks.mjs"));
+    const ask = accepts({ color: "red" });
+    const result = await connection.callTool("asks", {}, { ...callOptions(), ask });
+    expect(jsonOf(result)).toEqual({ first: { action: "accept", content: { color: "red" } } });
+    expect(ask).toHaveBeenCalledTimes(1);
+    expect((await logOf(connection)).log).toEqual([["update", "asks"]]);
+  });
+
+  it.each([
+    ["fails", "remote_error", "server 'x' rejected the request: no disk (-32603)"],
+    ["cancelled", "remote_error", "server 'x' has cancelled the task that it made of the call"],
+    ["no_result", "protocol_error", "server 'x' ended a task with something that is no tool result"],
+    ["another", "protocol_error", "server 'x' answered tasks/get with something that is not that task"],
+    ["odd", "protocol_error", "server 'x' speaks of its task in a way that is none of the protocol's"],
+  ])("fails in one line when the task %s", async (tool, code, message) => {
+    const connection = await connect(fixture("tasks.mjs"));
+    const error = await upstreamErrorOf(connection.callTool(tool, {}, callOptions()));
+    expect(error).toMatchObject({ code, message });
+  });
+
+  it.each([
+    ["its run", "cancelled"],
+    ["its time", "call_timeout"],
+    ["a question that nobody answers", "input_refused"],
+  ])("ends with %s, and its task is cancelled", async (end, code) => {
+    const connection = await connect(fixture("tasks.mjs"));
+    const stop = new AbortController();
+    const tool = code === "input_refused" ? "asks" : "endless";
+    const timeoutMs = code === "call_timeout" ? 300 : 20_000;
+    const call = connection.callTool(tool, {}, callOptions({ timeoutMs, signal: stop.signal }));
+    if (end === "its run") setTimeout(() => stop.abort(), 100);
+    expect(await upstreamErrorOf(call)).toMatchObject({ code });
+    await eventually(async () => expect((await logOf(connection)).log).toEqual([["cancel", tool]]));
+  });
+});
+
+describe("a tool of a real server of 2025-11-25 that can only be called as a task", () => {
+  it("is called as one, asks the person, and answers", async () => {
+    const connection = await connect(fixture("", { args: [EVERYTHING] }));
+    const tools = (await connection.listTools()) as { name: string }[];
+    const definition = tools.find(({ name }) => name === "simulate-research-query");
+    const ask = accepts({ interpretation: "snake" });
+    const args = { topic: "python", ambiguous: true };
+    const call = connection.callTool("simulate-research-query", args, { ...callOptions(), ask, definition });
+    expect(JSON.stringify(await call)).toContain("Research Report: python (snake)");
+    expect(ask).toHaveBeenCalledTimes(1);
+  });
+});
