@@ -42,7 +42,7 @@ async function run(code: string): Promise<{ value: unknown; called: unknown[] }>
 describe("bundling a program", () => {
   it.each([
     "./servers/files/index.js",
-    "../servers/files/index.ts",
+    "./servers/files/index.ts",
     "./servers/files",
     "servers/files/index.js",
   ])("takes a generated module from %s", async (path) => {
