@@ -1,8 +1,10 @@
 import { createRequire } from "node:module";
+import { json } from "node:stream/consumers";
 import { describe, expect, it, vi } from "vitest";
 import type { QuestionAnswer, ServerQuestion, UpstreamConnection } from "../../../../upstream/upstream.ts";
 import { eventually } from "../../../eventually.ts";
 import { callOptions, connect, fixture, jsonOf, upstreamErrorOf } from "../../upstream-fixtures.ts";
+import { listen } from "../upstream-http-servers.ts";
 
 const EVERYTHING = createRequire(import.meta.url).resolve(
   "@modelcontextprotocol/server-everything/dist/index.js",
@@ -28,7 +30,10 @@ describe("a call that a server makes a task of", () => {
       structuredContent: { poll: 1 },
     });
     expect(await logOf(connection)).toEqual({
-      log: [],
+      log: [
+        ["create", "works"],
+        ["create", "at_once"],
+      ],
       declared: { "io.modelcontextprotocol/tasks": {} },
     });
   });
@@ -39,7 +44,10 @@ describe("a call that a server makes a task of", () => {
     const result = await connection.callTool("asks", {}, { ...callOptions(), ask });
     expect(jsonOf(result)).toEqual({ first: { action: "accept", content: { color: "red" } } });
     expect(ask).toHaveBeenCalledTimes(1);
-    expect((await logOf(connection)).log).toEqual([["update", "asks"]]);
+    expect((await logOf(connection)).log).toEqual([
+      ["create", "asks"],
+      ["update", "asks"],
+    ]);
   });
 
   it.each([
@@ -62,11 +70,44 @@ describe("a call that a server makes a task of", () => {
     const connection = await connect(fixture("tasks.mjs"));
     const stop = new AbortController();
     const tool = code === "input_refused" ? "asks" : "endless";
-    const timeoutMs = code === "call_timeout" ? 300 : 20_000;
+    const timeoutMs = code === "call_timeout" ? 2_000 : 20_000;
     const call = connection.callTool(tool, {}, callOptions({ timeoutMs, signal: stop.signal }));
-    if (end === "its run") setTimeout(() => stop.abort(), 100);
-    expect(await upstreamErrorOf(call)).toMatchObject({ code });
-    await eventually(async () => expect((await logOf(connection)).log).toEqual([["cancel", tool]]));
+    const failed = upstreamErrorOf(call);
+    const created = ["create", tool];
+    if (end === "its run") {
+      await eventually(async () => expect((await logOf(connection)).log).toEqual([created]));
+      stop.abort();
+    }
+    expect(await failed).toMatchObject({ code });
+    await eventually(async () => expect((await logOf(connection)).log).toEqual([created, ["cancel", tool]]));
+  });
+});
+
+describe("a task over HTTP", () => {
+  it("is named in the headers of what is asked of it, by which proxies find its server", async () => {
+    const names: unknown[] = [];
+    const task = { taskId: "t1", pollIntervalMs: 1 };
+    const results: Record<string, object> = {
+      "server/discover": { supportedVersions: ["2026-07-28"], capabilities: { tools: {} } },
+      "tools/call": { ...task, resultType: "task", status: "working" },
+      "tasks/get": { ...task, status: "completed", result: { content: [], structuredContent: {} } },
+    };
+    const url = await listen(async (request, response) => {
+      const { id, method } = (await json(request)) as { id: number; method: string };
+      names.push([method, request.headers["mcp-name"]]);
+      const result = { resultType: "complete", ttlMs: 0, cacheScope: "private", ...results[method] };
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    });
+    const connection = await connect({ name: "x", transport: "http", url: `${url}/mcp`, headers: {} });
+    expect(await connection.callTool("go", {}, callOptions())).toEqual({
+      content: [],
+      structuredContent: {},
+    });
+    expect(names.slice(1)).toEqual([
+      ["tools/call", "go"],
+      ["tasks/get", "t1"],
+    ]);
   });
 });
 
