@@ -45,6 +45,7 @@ describe("importing servers", () => {
         path: remote({ authServerMetadataUrl: "https://a.example/.well-known/oauth-authorization-server/t" }),
         tenant: remote({ authServerMetadataUrl: "https://a.example/t/.well-known/openid-configuration" }),
         none: remote({}),
+        keyed: { ...remote({ clientId: "a" }), headers: { authorization: "Bearer ${T}" } },
         custom: remote({ authServerMetadataUrl: "https://a.example/metadata.json" }),
         wrong: remote({ callbackPort: "x" }),
       },
@@ -61,6 +62,7 @@ describe("importing servers", () => {
       },
       { type: "oauth", issuer: "https://a.example/t" },
       { type: "oauth", issuer: "https://a.example/t" },
+      undefined,
       undefined,
     ]);
     expect(skipped).toEqual([
