@@ -99,7 +99,13 @@ export class Project {
   }
 
   /** Starts `ptc serve` with the v1 SDK's client in front of it, and what it says on stderr. */
-  async serve(): Promise<{ client: Client; pid: number; stderr: () => string }> {
+  async serve({
+    env = {},
+    client = new Client({ name: "test", version: "1" }),
+  }: {
+    env?: Record<string, string>;
+    client?: Client;
+  } = {}): Promise<{ client: Client; pid: number; stderr: () => string }> {
     const transport = new StdioClientTransport({
       command: process.execPath,
       args: [this.#command, "serve"],
@@ -108,6 +114,7 @@ export class Project {
         PATH: process.env.PATH ?? "",
         XDG_RUNTIME_DIR: join(this.directory, "run"),
         ...(process.env.DOCKER_HOST === undefined ? {} : { DOCKER_HOST: process.env.DOCKER_HOST }),
+        ...env,
       },
       stderr: "pipe",
     });
@@ -115,7 +122,6 @@ export class Project {
     transport.stderr?.on("data", (chunk: Buffer) => {
       stderr += chunk.toString();
     });
-    const client = new Client({ name: "test", version: "1" });
     await client.connect(transport);
     return { client, pid: transport.pid ?? 0, stderr: () => stderr };
   }

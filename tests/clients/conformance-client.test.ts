@@ -1,5 +1,7 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { findScript, runClient } from "./installed-client.ts";
 
 /**
@@ -49,7 +51,12 @@ const found = findScript("@modelcontextprotocol/conformance", "conformance");
 const conformance = typeof found === "string" ? expect.fail(found) : found;
 const client = `${process.execPath} ${join(import.meta.dirname, "processes/conformance-client-process.ts")}`;
 
-describe("the conformance suite, with ptc as the client", () => {
+/** What Node.js has compiled for one client serves the next. */
+const cache = mkdtempSync(join(tmpdir(), "ptc-conformance-cache-"));
+afterAll(() => rmSync(cache, { recursive: true, force: true }));
+
+// Each scenario waits for two processes to start, and for little else.
+describe.concurrent("the conformance suite, with ptc as the client", () => {
   test("has no scenario that has not been looked at", async () => {
     const { stdout } = await runClient(conformance, ["list", "--client"], { cwd: import.meta.dirname });
     const scenarios = [...stdout.matchAll(/^ +- (\S+)/gm)].map(([, name]) => name);
@@ -58,7 +65,8 @@ describe("the conformance suite, with ptc as the client", () => {
 
   test.for(APPLY)("passes its scenario %s", async (scenario) => {
     const args = ["client", "--command", client, "--scenario", scenario, "--timeout", "80000"];
-    const { code, stderr } = await runClient(conformance, args, { cwd: import.meta.dirname });
+    const env = { NODE_COMPILE_CACHE: cache };
+    const { code, stderr } = await runClient(conformance, args, { cwd: import.meta.dirname, env });
     expect({ code, stderr }).toEqual({
       code: 0,
       stderr: expect.stringMatching(/Passed: (\d+)\/\1, 0 failed/),

@@ -1,8 +1,9 @@
+import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { main } from "../../../cli/main.ts";
 import { Envelope } from "../../../protocol/envelope.ts";
 import { projectFromSources } from "../ptc-from-sources.ts";
-import { fixtureServer, type StartOptions } from "../ptc-process.ts";
+import { type Exited, fixtureServer } from "../ptc-process.ts";
 import { hasPython, onTerminal, WITHOUT_PYTHON } from "../terminal/run-on-terminal.ts";
 import { surroundingsIn } from "./runs-projects.ts";
 
@@ -23,18 +24,33 @@ async function setUp(more: object = {}) {
     },
   });
   const env = { ...project.env, ...NOWHERE };
-  await project.ptc(["auth", "set", "hub"], { env, stdin: "keyring-secret-1" });
-  expect(await project.ptc(["generate"], { env })).toMatchObject({ code: 0 });
-  const call = (args: string[], options: StartOptions = {}) =>
-    project.ptc(["call", ...args], { ...options, env: { ...env, ...options.env } });
-  return { project, env, call };
+  /** Runs a command in this process. */
+  const ptc = async (args: string[], stdin = ""): Promise<Exited> => {
+    const surroundings = {
+      ...surroundingsIn(project.directory, ["node", "ptc", ...args]),
+      env: {
+        ...env,
+        PATH: process.env.PATH,
+        PTC_KEYRING: "off",
+        PTC_HOST: "off",
+        XDG_RUNTIME_DIR: `${project.directory}/run`,
+      },
+      stdin: Readable.from(stdin === "" ? [] : [Buffer.from(stdin)]),
+    };
+    const code = await main(surroundings);
+    return { code, stdout: surroundings.stdout.text, stderr: surroundings.stderr.text };
+  };
+  await ptc(["auth", "set", "hub"], "keyring-secret-1");
+  expect(await ptc(["generate"])).toMatchObject({ code: 0 });
+  const call = (args: string[], stdin?: string) => ptc(["call", ...args], stdin);
+  return { project, env, ptc, call };
 }
 
 describe("ptc call", () => {
   it("answers on stdout: JSON or text, by any of a tool's names, with arguments of its types", async () => {
-    const { project, call } = await setUp();
+    const { project, env, call } = await setUp();
     const answer = async (args: string[], stdin?: string) => {
-      const { code, stdout, stderr } = await call(args, { ...(stdin === undefined ? {} : { stdin }) });
+      const { code, stdout, stderr } = await call(args, stdin);
       expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: "" });
       return stdout;
     };
@@ -52,11 +68,15 @@ describe("ptc call", () => {
     expect(await answer(["every-thing.get-sum", "--json", "@-"], '{"a": 5, "b": 6}')).toBe(
       "The sum of 5 and 6 is 11.\n",
     );
+    // The same as a process of its own.
+    expect(
+      await project.ptc(["call", "every-thing.get-sum", "--json", "@-"], { env, stdin: '{"a": 1, "b": 6}' }),
+    ).toEqual({ code: 0, stdout: "The sum of 1 and 6 is 7.\n", stderr: "" });
     expect(await answer(["every-thing.echo", "message=@@you = \u001b[2J"])).toBe("Echo: @you = \u001b[2J\n");
   });
 
   it("says what is wrong with the arguments in one line, before a server is started", async () => {
-    const { project } = await setUp();
+    const { project, ptc, call } = await setUp();
     project.write("ptc.yaml", project.read("ptc.yaml").replaceAll(process.execPath, "/nowhere/node"));
     const refusals: [string[], string][] = [
       [[], "name a tool: ptc call SERVER.TOOL; `ptc list` has them all"],
@@ -81,14 +101,12 @@ describe("ptc call", () => {
       [["every-thing.get-sum", "a=@none", "b=1"], "none: there is no such file"],
     ];
     for (const [args, message] of refusals) {
-      const surroundings = surroundingsIn(project.directory, ["node", "ptc", "call", ...args]);
-      const code = await main(surroundings);
-      const stderr = surroundings.stderr.text;
-      expect({ args, code, stdout: surroundings.stdout.text }).toEqual({ args, code: 2, stdout: "" });
+      const { code, stdout, stderr } = await call(args);
+      expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: "" });
       expect(stderr).toMatch(/^ptc: .*\n$/);
       expect(stderr).toContain(message);
     }
-    expect((await project.ptc(["runs", "list", "--json"])).stdout).not.toContain("run_id");
+    expect((await ptc(["runs", "list", "--json"])).stdout).not.toContain("run_id");
   });
 
   it("shows what a tool takes, from its schema", async () => {
@@ -105,7 +123,7 @@ describe("ptc call", () => {
   });
 
   it("goes through policy and approval, and is audited and archived without secrets, whatever becomes of it", async () => {
-    const { project, call } = await setUp({ tools: { block: ["mcp__docs__list_documents"] } });
+    const { project, ptc, call } = await setUp({ tools: { block: ["mcp__docs__list_documents"] } });
     const outcomes: [string[], number, string][] = [
       [
         ["docs.lock_document", "documentId=a"],
@@ -127,7 +145,7 @@ describe("ptc call", () => {
       expect(exited.stderr).toContain(message);
       expect(exited.stdout).not.toContain("keyring-secret-1");
     }
-    const runs = JSON.parse((await project.ptc(["runs", "list", "--json"])).stdout) as {
+    const runs = JSON.parse((await ptc(["runs", "list", "--json"])).stdout) as {
       run_id: string;
       status: string;
       source: string;
@@ -140,10 +158,10 @@ describe("ptc call", () => {
       ["ApprovalDenied", "call", 1],
       ["ToolError", "call", 1],
     ]);
-    const shown = await project.ptc(["runs", "show", runs[3]?.run_id ?? ""]);
+    const shown = await ptc(["runs", "show", runs[3]?.run_id ?? ""]);
     expect(shown.stdout).toContain("by local through ptc call");
     expect(shown.stdout).toContain('globalThis.result = await callTool("mcp__docs__delete_document", data);');
-    const dumped = await project.ptc(["runs", "show", runs[0]?.run_id ?? "", "--json"]);
+    const dumped = await ptc(["runs", "show", runs[0]?.run_id ?? "", "--json"]);
     expect(dumped.stdout).toContain("[REDACTED]");
     expect(dumped.stdout).not.toContain("keyring-secret-1");
     const audit = project
@@ -163,13 +181,13 @@ describe("ptc call", () => {
   });
 
   it("prints the envelope instead where it is asked to, and says why a server cannot be used", async () => {
-    const { project, env, call } = await setUp();
+    const { ptc, call } = await setUp();
     const { stdout } = await call(["docs.get_document", "documentId=7", "--envelope"]);
     expect(Envelope.parse(JSON.parse(stdout))).toMatchObject({
       sandbox_image: null,
       result: { ok: true, data: { words: 3 }, metrics: { tool_calls: 1 } },
     });
-    await project.ptc(["auth", "set", "hub", "--remove"], { env });
+    await ptc(["auth", "set", "hub", "--remove"]);
     const failed = await call(["dump.go"]);
     expect(failed).toMatchObject({ code: 1, stdout: "" });
     expect(failed.stderr).toContain(
