@@ -94,11 +94,12 @@ describe("a login whose token has expired", () => {
     const { router, server, user } = await serveBoth();
     await user.logIn();
     const connection = await user.connect();
-    router.expireAll();
     const file = await user.edit((login) => ({
       ...login,
       tokenEndpoint: `${new URL(server.url).origin}/nothing`,
     }));
+    // From now on anything that reaches for the server renews the login.
+    router.expireAll();
     await expect(connection.listTools()).rejects.toThrow(
       /^server 'guarded' cannot have its login renewed: HTTP 404/,
     );
