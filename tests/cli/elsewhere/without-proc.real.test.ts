@@ -25,7 +25,8 @@ beforeAll(() => {
 
 function environment(): Record<string, string> {
   const DOCKER_HOST = `unix://${join(project.directory, "no.sock")}`;
-  return { PATH: process.env.PATH ?? "", XDG_RUNTIME_DIR: join(project.directory, "run"), DOCKER_HOST };
+  const own = { PATH: process.env.PATH ?? "", XDG_RUNTIME_DIR: join(project.directory, "run") };
+  return { ...own, DOCKER_HOST, PTC_HOST: "off" };
 }
 
 async function ptc(args: readonly string[], { directory } = project): Promise<Exited> {

@@ -41,6 +41,7 @@ describeSandboxed("an engine on another machine", () => {
       cwd: project.directory,
       env: {
         PATH: process.env.PATH ?? "",
+        PTC_HOST: "off",
         HOME: project.directory,
         XDG_RUNTIME_DIR: join(project.directory, "run"),
         ...engine.environment,
