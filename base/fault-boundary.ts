@@ -18,6 +18,26 @@ export function withinBoundary<T>(onFault: FaultHandler, work: () => T): T {
   return boundaries.run({ onFault }, work);
 }
 
+/**
+ * Does work inside of a boundary of its own, which ends with it.
+ *
+ * @param work gets a signal that the first fault that nobody catches aborts, with the fault as its reason.
+ */
+export function withinOwnBoundary<T>(work: (faulted: AbortSignal) => Promise<T>): Promise<T> {
+  const faulted = new AbortController();
+  let isOver = false;
+  return withinBoundary(
+    (fault) => {
+      faulted.abort(fault);
+      return !isOver;
+    },
+    () =>
+      work(faulted.signal).finally(() => {
+        isOver = true;
+      }),
+  );
+}
+
 /** Does work that outlives the run or the server that is the first to need it, such as starting what several share. */
 export function outsideBoundaries<T>(work: () => T): T {
   return boundaries.run(undefined, work);

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
-import { withinBoundary } from "../base/fault-boundary.ts";
+import { withinOwnBoundary } from "../base/fault-boundary.ts";
 import { jsonLine } from "../base/json/json-line.ts";
 import { type Approver, RunApprovals } from "../broker/approvals.ts";
 import type { CallDispatcher, CallOutcome } from "../broker/dispatcher.ts";
@@ -73,18 +73,7 @@ export function executeCall(
   parts: DirectCallParts,
   options: DirectCallOptions,
 ): Promise<ExecutedCall> {
-  const faulted = new AbortController();
-  let isOver = false;
-  return withinBoundary(
-    (fault) => {
-      faulted.abort(fault);
-      return !isOver;
-    },
-    () =>
-      execute(call, parts, options, faulted.signal).finally(() => {
-        isOver = true;
-      }),
-  );
+  return withinOwnBoundary((faulted) => execute(call, parts, options, faulted));
 }
 
 async function execute(

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
-import { inBoundary, withinBoundary } from "../base/fault-boundary.ts";
+import { inBoundary, withinOwnBoundary } from "../base/fault-boundary.ts";
 import { jsonLine } from "../base/json/json-line.ts";
 import { untilAborted } from "../base/or-aborted.ts";
 import { type Approver, RunApprovals } from "../broker/approvals.ts";
@@ -106,18 +106,7 @@ export function executeProgram(
   parts: ExecutionParts,
   options: RunOptions,
 ): Promise<ExecutedProgram> {
-  const faulted = new AbortController();
-  let isOver = false;
-  return withinBoundary(
-    (fault) => {
-      faulted.abort(fault);
-      return !isOver;
-    },
-    () =>
-      execute(program, parts, options, faulted.signal).finally(() => {
-        isOver = true;
-      }),
-  );
+  return withinOwnBoundary((faulted) => execute(program, parts, options, faulted));
 }
 
 /** @param faulted is aborted by an uncaught fault of the host, with the fault as its reason. */
