@@ -18,20 +18,27 @@ function answerJson(response: ServerResponse, document: unknown): true {
   return true;
 }
 
-/** An authorization server whose metadata says something else than it should. */
-async function serveAltered(change: (metadata: Record<string, unknown>) => object) {
+/** A server behind an authorization server, and a user of it. */
+async function serveGuarded() {
   const oidc = await serveOidc();
-  const usual = (await (await fetch(`${oidc.issuer}/.well-known/openid-configuration`)).json()) as Record<
-    string,
-    unknown
-  >;
-  oidc.intercept = ({ url }, response) => url === METADATA && answerJson(response, change(usual));
   const server = await serveProtected({
     authorizationServers: [oidc.issuer],
     verifier: oidc,
     scopes: ["read"],
   });
   return { oidc, server, user: useUser(server.url) };
+}
+
+/** An authorization server whose metadata says something else than it should. */
+async function serveAltered(change: (metadata: Record<string, unknown>) => object) {
+  const guarded = await serveGuarded();
+  const { oidc } = guarded;
+  const usual = (await (await fetch(`${oidc.issuer}/.well-known/openid-configuration`)).json()) as Record<
+    string,
+    unknown
+  >;
+  oidc.intercept = ({ url }, response) => url === METADATA && answerJson(response, change(usual));
+  return guarded;
 }
 
 /** What a browser was sent back with, before anybody has seen it. */
@@ -119,13 +126,7 @@ describe("an answer that cannot be trusted is refused", () => {
     ["with a code of another login", (answer) => answer.searchParams.set("code", "stolen"), /invalid_grant/],
     ["without a code", (answer) => answer.searchParams.delete("code"), /it holds no code/],
   ])("%s", async ([, change, why]) => {
-    const oidc = await serveOidc();
-    const server = await serveProtected({
-      authorizationServers: [oidc.issuer],
-      verifier: oidc,
-      scopes: ["read"],
-    });
-    const user = useUser(server.url);
+    const { user } = await serveGuarded();
     const waiting = await user.begin();
     const answer = await answerOf(waiting?.url ?? "");
     change(answer);
@@ -135,13 +136,7 @@ describe("an answer that cannot be trusted is refused", () => {
   });
 
   test("of nobody's, which does not disturb the login either", async () => {
-    const oidc = await serveOidc();
-    const server = await serveProtected({
-      authorizationServers: [oidc.issuer],
-      verifier: oidc,
-      scopes: ["read"],
-    });
-    const user = useUser(server.url);
+    const { user } = await serveGuarded();
     const waiting = await user.begin();
     const foreign = new URL(`${waiting?.redirectUri}?code=x&state=y&error=access_denied`);
     expect((await fetch(foreign)).status).toBe(400);
