@@ -9,7 +9,7 @@ import { parseNamespacedName } from "../protocol/tools/tool-name.ts";
 import { CallBudget } from "../upstream/call-budget.ts";
 import type { AskPerson, ToolServer, ToolServers } from "../upstream/tool-servers.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../upstream/upstream-error.ts";
-import type { Approval, RunApprovals } from "./approvals.ts";
+import type { Approval, RunApprovals } from "./approvals/approvals.ts";
 import { answerQuestion } from "./elicitation/answer-question.ts";
 import { normalizeResult } from "./normalize-result.ts";
 import type { Authorizer, Decision } from "./policy/authorizer.ts";

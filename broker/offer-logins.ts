@@ -1,6 +1,6 @@
 import { orAborted } from "../base/or-aborted.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
-import type { RunApprovals } from "./approvals.ts";
+import type { RunApprovals } from "./approvals/approvals.ts";
 import type { CallDispatcher } from "./dispatcher.ts";
 
 /** A login that waits for a person. */

@@ -3,7 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import { withinOwnBoundary } from "../base/fault-boundary.ts";
 import { jsonLine } from "../base/json/json-line.ts";
-import { type Approver, RunApprovals } from "../broker/approvals.ts";
+import { type Approver, RunApprovals } from "../broker/approvals/approvals.ts";
 import type { CallDispatcher, CallOutcome } from "../broker/dispatcher.ts";
 import { NOT_ASKED } from "../broker/elicitation/inquiry.ts";
 import type { Envelope, Metrics } from "../protocol/envelope.ts";

@@ -5,7 +5,7 @@ import { messageOf } from "../base/error-message.ts";
 import { inBoundary, withinOwnBoundary } from "../base/fault-boundary.ts";
 import { jsonLine } from "../base/json/json-line.ts";
 import { untilAborted } from "../base/or-aborted.ts";
-import { type Approver, RunApprovals } from "../broker/approvals.ts";
+import { type Approver, RunApprovals } from "../broker/approvals/approvals.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
 import { NOT_ASKED } from "../broker/elicitation/inquiry.ts";
 import type { ValueSource } from "../protocol/claim.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import { oneLine } from "../base/text/one-line.ts";
-import type { RunApprovals } from "../broker/approvals.ts";
+import type { RunApprovals } from "../broker/approvals/approvals.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
 import { type CallLimits, SandboxConnection } from "../broker/sandbox-connection.ts";
 import { FrameError } from "../protocol/frames.ts";

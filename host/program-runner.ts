@@ -1,4 +1,4 @@
-import type { Approver } from "../broker/approvals.ts";
+import type { Approver } from "../broker/approvals/approvals.ts";
 import type { CallObserver } from "../execution/call-log.ts";
 import type { ExecutedProgram } from "../execution/execute-program.ts";
 import type { TypecheckMode } from "../execution/prepare/language.ts";

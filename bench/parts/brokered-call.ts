@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { RunApprovals } from "../../broker/approvals.ts";
+import { RunApprovals } from "../../broker/approvals/approvals.ts";
 import { Dispatcher } from "../../broker/dispatcher.ts";
 import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";

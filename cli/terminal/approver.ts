@@ -1,5 +1,5 @@
 import { visibleLine } from "../../base/text/visible-text.ts";
-import { type Approver, UNASKED } from "../../broker/approvals.ts";
+import { type Approver, UNASKED } from "../../broker/approvals/approvals.ts";
 import { NOT_ASKED } from "../../broker/elicitation/inquiry.ts";
 import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
 import { inquireOnTerminal } from "./terminal-inquiry.ts";

@@ -1,6 +1,6 @@
 import { visibleLine } from "../../base/text/visible-text.ts";
-import { renderApprovalArguments } from "../../broker/approval-text.ts";
-import type { ApprovalAnswer, ApprovalRequest } from "../../broker/approvals.ts";
+import { renderApprovalArguments } from "../../broker/approvals/approval-text.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../../broker/approvals/approvals.ts";
 import type { Surroundings } from "../surroundings.ts";
 import type { ProgramConsole } from "./program-console.ts";
 import { readLine, throwAwayTyped } from "./typed-line.ts";

@@ -1,4 +1,4 @@
-import type { Approver } from "../../broker/approvals.ts";
+import type { Approver } from "../../broker/approvals/approvals.ts";
 import { Dispatcher } from "../../broker/dispatcher.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import { type DirectCall, type ExecutedCall, executeCall } from "../../execution/execute-call.ts";

@@ -1,5 +1,5 @@
 import { oneLine } from "../../base/text/one-line.ts";
-import type { Approver } from "../../broker/approvals.ts";
+import type { Approver } from "../../broker/approvals/approvals.ts";
 import { NOT_ASKED } from "../../broker/elicitation/inquiry.ts";
 import type { CallObserver } from "../../execution/call-log.ts";
 import type { Envelope } from "../../protocol/envelope.ts";

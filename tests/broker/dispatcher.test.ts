@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type ApprovalAnswer, type ApprovalRequest, RunApprovals } from "../../broker/approvals.ts";
+import { type ApprovalAnswer, type ApprovalRequest, RunApprovals } from "../../broker/approvals/approvals.ts";
 import { Dispatcher } from "../../broker/dispatcher.ts";
 import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import type { Policy } from "../../broker/policy/policy.ts";

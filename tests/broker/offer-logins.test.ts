@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Approver, RunApprovals, UNASKED } from "../../broker/approvals.ts";
+import { type Approver, RunApprovals, UNASKED } from "../../broker/approvals/approvals.ts";
 import type { CallOutcome } from "../../broker/dispatcher.ts";
 import type { Inquiry, InquiryAnswer } from "../../broker/elicitation/inquiry.ts";
 import { offerLogins } from "../../broker/offer-logins.ts";

@@ -1,6 +1,6 @@
 import { duplexPair } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { RunApprovals, UNASKED } from "../../broker/approvals.ts";
+import { RunApprovals, UNASKED } from "../../broker/approvals/approvals.ts";
 import type { CallOutcome } from "../../broker/dispatcher.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
 import { RunnerOutput } from "../../execution/output/runner-output.ts";

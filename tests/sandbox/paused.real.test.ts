@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import type { ApprovalAnswer } from "../../broker/approvals.ts";
+import type { ApprovalAnswer } from "../../broker/approvals/approvals.ts";
 import { GUARD_EXITS } from "../../protocol/guard.ts";
 import { buildContainerRequest } from "../../sandbox/docker/container-profile.ts";
 import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../base/clock.ts";
-import type { Approver } from "../../../broker/approvals.ts";
+import type { Approver } from "../../../broker/approvals/approvals.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
 import type { ExecutedProgram } from "../../../execution/execute-program.ts";
 import type { Program } from "../../../execution/program.ts";

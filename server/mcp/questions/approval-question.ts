@@ -1,7 +1,7 @@
 import { visibleLine } from "../../../base/text/visible-text.ts";
-import { renderApprovalOverview } from "../../../broker/approval-overview.ts";
-import { renderApprovalArguments } from "../../../broker/approval-text.ts";
-import type { ApprovalAnswer, ApprovalRequest } from "../../../broker/approvals.ts";
+import { renderApprovalOverview } from "../../../broker/approvals/approval-overview.ts";
+import { renderApprovalArguments } from "../../../broker/approvals/approval-text.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../../../broker/approvals/approvals.ts";
 
 /** The approver that is recorded for an answer of the client's user. */
 const BY = "elicitation";

@@ -3,7 +3,7 @@ import {
   type ApprovalRequest,
   type Approver,
   UNASKED,
-} from "../../../broker/approvals.ts";
+} from "../../../broker/approvals/approvals.ts";
 import { type Inquiry, type InquiryAnswer, NOT_ASKED } from "../../../broker/elicitation/inquiry.ts";
 
 interface Asked<Answer> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RunApprovals } from "../../../broker/approvals.ts";
+import { RunApprovals } from "../../../broker/approvals/approvals.ts";
 import { type CallOutcome, Dispatcher } from "../../../broker/dispatcher.ts";
 import { type Authorizer, type Decision, PolicyAuthorizer } from "../../../broker/policy/authorizer.ts";
 import type { Tool } from "../../../catalog/tool.ts";

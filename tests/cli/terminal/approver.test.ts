@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ApprovalRequest } from "../../../broker/approvals.ts";
+import type { ApprovalRequest } from "../../../broker/approvals/approvals.ts";
 import { buildApprover } from "../../../cli/terminal/approver.ts";
 import { ProgramConsole } from "../../../cli/terminal/program-console.ts";
 import { FakeTerminal, pipe } from "./terminals.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type Duplex, duplexPair } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { UNASKED } from "../../../broker/approvals.ts";
+import { UNASKED } from "../../../broker/approvals/approvals.ts";
 import { Dispatcher } from "../../../broker/dispatcher.ts";
 import { PolicyAuthorizer } from "../../../broker/policy/authorizer.ts";
 import { executeProgram } from "../../../execution/execute-program.ts";

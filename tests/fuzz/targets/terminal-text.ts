@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { renderAuditLine } from "../../../archive/audit/audit-line.ts";
 import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
-import { renderApprovalOverview } from "../../../broker/approval-overview.ts";
-import { renderApprovalArguments } from "../../../broker/approval-text.ts";
+import { renderApprovalOverview } from "../../../broker/approvals/approval-overview.ts";
+import { renderApprovalArguments } from "../../../broker/approvals/approval-text.ts";
 import { cutToBytes, cutToJsonBytes, TextCap } from "../../../protocol/text-cap.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
 import { hostileJson } from "../hostile/hostile-json.ts";

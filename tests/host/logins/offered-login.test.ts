@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type Approver, RunApprovals, UNASKED } from "../../../broker/approvals.ts";
+import { type Approver, RunApprovals, UNASKED } from "../../../broker/approvals/approvals.ts";
 import type { CallOutcome } from "../../../broker/dispatcher.ts";
 import { offerLogins } from "../../../broker/offer-logins.ts";
 import { beginLogin } from "../../../host/logins/log-in.ts";

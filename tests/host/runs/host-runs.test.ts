@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { ApprovalAnswer } from "../../../broker/approvals.ts";
+import type { ApprovalAnswer } from "../../../broker/approvals/approvals.ts";
 import type { Authorizer } from "../../../broker/policy/authorizer.ts";
 import { loadConfiguration } from "../../../host/configuration/load.ts";
 import type { MissedEvents, RunEvent } from "../../../host/runs/run-events.ts";

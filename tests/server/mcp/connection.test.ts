@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it } from "vitest";
-import type { ApprovalAnswer } from "../../../broker/approvals.ts";
+import type { ApprovalAnswer } from "../../../broker/approvals/approvals.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
 import { serversOf } from "../../catalog/tool-of.ts";
 import { CONNECT, connectLegacy, ERAS, progressOptions, RawClient, signalOptions } from "./clients.ts";

@@ -1,4 +1,4 @@
-import { visibleLine } from "../base/text/visible-text.ts";
+import { visibleLine } from "../../base/text/visible-text.ts";
 
 const MAX_TEXT_CHARS = 300;
 const MAX_ENTRIES = 20;

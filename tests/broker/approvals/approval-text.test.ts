@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { renderApprovalArguments } from "../../broker/approval-text.ts";
+import { renderApprovalArguments } from "../../../broker/approvals/approval-text.ts";
 
 describe("the arguments that a person decides about", () => {
   it("are shown as they are when they are short", () => {

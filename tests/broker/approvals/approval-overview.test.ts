@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { renderApprovalOverview } from "../../broker/approval-overview.ts";
+import { renderApprovalOverview } from "../../../broker/approvals/approval-overview.ts";
 
 const LONG = `begin ${"x".repeat(3_000)} end`;
 const overview = (args: unknown, tool = "mcp__files__write") => renderApprovalOverview(tool, args);

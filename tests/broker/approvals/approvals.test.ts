@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type ApprovalAnswer, RunApprovals, UNASKED } from "../../broker/approvals.ts";
+import { type ApprovalAnswer, RunApprovals, UNASKED } from "../../../broker/approvals/approvals.ts";
 
 const tool = { namespacedName: "mcp__desk__send", definitionDigest: "sha256:1" } as Parameters<
   RunApprovals["approve"]

@@ -1,7 +1,12 @@
-import type { Tool } from "../catalog/tool.ts";
-import { digestOf } from "../protocol/canonical-json.ts";
-import type { ApprovalState } from "../protocol/envelope.ts";
-import { type AskedElicitation, type Inquiry, type InquiryAnswer, NOT_ASKED } from "./elicitation/inquiry.ts";
+import type { Tool } from "../../catalog/tool.ts";
+import { digestOf } from "../../protocol/canonical-json.ts";
+import type { ApprovalState } from "../../protocol/envelope.ts";
+import {
+  type AskedElicitation,
+  type Inquiry,
+  type InquiryAnswer,
+  NOT_ASKED,
+} from "../elicitation/inquiry.ts";
 
 /** A question for a person. The answer holds for this run, this definition of the tool, and these arguments. */
 export interface ApprovalRequest {
