@@ -10,6 +10,7 @@ import { CallBudget } from "../upstream/call-budget.ts";
 import type { AskPerson, ToolServer, ToolServers } from "../upstream/tool-servers.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../upstream/upstream-error.ts";
 import type { Approval, RunApprovals } from "./approvals/approvals.ts";
+import type { RunEvents } from "./decision-events.ts";
 import { answerQuestion } from "./elicitation/answer-question.ts";
 import { normalizeResult } from "./normalize-result.ts";
 import type { Authorizer, Decision } from "./policy/authorizer.ts";
@@ -55,9 +56,17 @@ export interface RequestedCall {
   raw?: boolean | undefined;
 }
 
+/** What a call has of its run. */
+export interface CallingRun {
+  approvals: RunApprovals;
+  signal: AbortSignal;
+  /** Is told what is decided about the call. */
+  events?: RunEvents | undefined;
+}
+
 /** Answers the calls of programs. Every failure is an outcome. */
 export interface CallDispatcher {
-  dispatch(call: RequestedCall, run: { approvals: RunApprovals; signal: AbortSignal }): Promise<CallOutcome>;
+  dispatch(call: RequestedCall, run: CallingRun): Promise<CallOutcome>;
 }
 
 export interface DispatcherOptions {
@@ -83,10 +92,7 @@ export class Dispatcher implements CallDispatcher {
     this.#options = options;
   }
 
-  async dispatch(
-    call: RequestedCall,
-    run: { approvals: RunApprovals; signal: AbortSignal },
-  ): Promise<CallOutcome> {
+  async dispatch(call: RequestedCall, run: CallingRun): Promise<CallOutcome> {
     const outcome = await this.#decide(call, run);
     if (outcome.ok) return outcome;
     const { redact = (message: string) => message } = this.#options;
@@ -122,10 +128,7 @@ export class Dispatcher implements CallDispatcher {
     };
   }
 
-  async #decide(
-    call: RequestedCall,
-    run: { approvals: RunApprovals; signal: AbortSignal },
-  ): Promise<CallOutcome> {
+  async #decide(call: RequestedCall, run: CallingRun): Promise<CallOutcome> {
     const { tools, validator } = this.#options;
     const tool = tools.get(call.tool);
     const decision = tool === undefined ? UNAVAILABLE : await this.#authorize(tool, call.arguments);
@@ -174,7 +177,7 @@ export class Dispatcher implements CallDispatcher {
   }
 
   /** Puts what the server asks in the middle of a call to the person for whom the program runs. */
-  #asking(tool: Tool, { approvals }: { approvals: RunApprovals }): AskPerson {
+  #asking(tool: Tool, { approvals }: CallingRun): AskPerson {
     const { redact = (message: string) => message } = this.#options;
     const by = { server: tool.server, tool: tool.namespacedName };
     return (question, signal) =>

@@ -90,12 +90,14 @@ async function execute(
   const program = programOfCall(call);
   const digest = inputDigest(program);
   const recording = parts.recorder?.begin({ runId, traceId, inputDigest: digest });
-  const approvals = new RunApprovals(runId, withoutSecrets(parts));
+  const approvals = new RunApprovals(runId, withoutSecrets(parts), recording);
   const log = new CallLog(recording === undefined ? [] : [recording], clock);
   let outcome: CallOutcome | undefined;
   let fault: unknown;
   try {
-    outcome = await log.watch(call, signal, () => dispatcher.dispatch(call, { approvals, signal }));
+    outcome = await log.watch(call, signal, () =>
+      dispatcher.dispatch(call, { approvals, signal, events: recording }),
+    );
   } catch (error) {
     fault = error;
   }

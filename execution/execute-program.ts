@@ -126,7 +126,7 @@ async function execute(
   const recording = parts.recorder?.begin({ runId, traceId, inputDigest: digest });
   const modules = new UsedModules(parts.modules);
   const timeLimit = new TimeLimit(limits.timeoutMs, parts.clock);
-  const approvals = new RunApprovals(runId, forPeople(parts, timeLimit));
+  const approvals = new RunApprovals(runId, forPeople(parts, timeLimit), recording);
   const output = new RunnerOutput(
     limits,
     maxKeptBytes(limits) + MAX_CLAIM_FAILURE_BYTES,
@@ -165,6 +165,7 @@ async function execute(
         timeLimit,
         approvals,
         observers: recording === undefined ? [options] : [recording, options],
+        events: recording,
         output,
         signal,
       });

@@ -2,6 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import { oneLine } from "../base/text/one-line.ts";
 import type { RunApprovals } from "../broker/approvals/approvals.ts";
+import type { RunEvents } from "../broker/decision-events.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
 import { type CallLimits, SandboxConnection } from "../broker/sandbox-connection.ts";
 import { FrameError } from "../protocol/frames.ts";
@@ -29,6 +30,8 @@ export interface InsideRun {
   dispatcher: CallDispatcher;
   approvals: RunApprovals;
   observers: readonly CallObserver[];
+  /** Is told of decisions about the run's calls. */
+  events?: RunEvents | undefined;
   output: RunnerOutput;
   clock: Pick<Clock, "monotonicMs">;
   signal: AbortSignal;
@@ -39,7 +42,7 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
   const { limits, output, approvals, clock } = run;
   const log = new CallLog(run.observers, clock);
   const connection = new SandboxConnection(sandbox.channel, limits, (call, signal) =>
-    log.watch(call, signal, () => run.dispatcher.dispatch(call, { approvals, signal })),
+    log.watch(call, signal, () => run.dispatcher.dispatch(call, { approvals, signal, events: run.events })),
   );
   const greeted = await greeting(connection, sandbox, run);
   if (greeted !== undefined) return greeted;

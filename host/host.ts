@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { RunArchiver } from "../archive/archive-store.ts";
+import type { AuditLog } from "../archive/audit/audit-log.ts";
 import type { Authorizer } from "../broker/policy/authorizer.ts";
 import type { ExecutedProgram } from "../execution/execute-program.ts";
 import type { Program } from "../execution/program.ts";
@@ -75,6 +76,7 @@ export class Host {
   readonly #catalog: HostCatalog;
   /** The only redactor of this host, so that a secret added to it is redacted everywhere. */
   readonly #redactor: Redactor;
+  #audit: Promise<AuditLog> | undefined;
   #own: OwnProcess | undefined;
   #pool: Promise<ReconfigurablePool> | undefined;
   #execution: Promise<Execution> | undefined;
@@ -149,6 +151,7 @@ export class Host {
     const untaken = this.#options.begun?.starter.close();
     await Promise.race([Promise.all([pool?.pool.close(), ended, untaken]), ...late]);
     await kept;
+    await (await this.#audit?.catch(() => undefined))?.close();
     const own = this.#own ?? this.#options.begun?.own;
     own?.state.groups.kill();
     own?.state.remove();
@@ -165,9 +168,20 @@ export class Host {
         ...this.#options,
         keyring: this.#options.keyring ?? new UserSecrets(this.#options.env),
         redactor: this.#redactor,
+        onLogin: (event) => void this.#auditing().then((audit) => audit.login(event)),
       }),
     );
     return this.#pool;
+  }
+
+  #auditing(): Promise<AuditLog> {
+    this.#audit ??= this.#load().then(({ openAuditLog }) =>
+      openAuditLog(this.configuration, {
+        redact: (name) => this.#redactor.redactText(name).value,
+        onWarning: this.#options.onWarning,
+      }),
+    );
+    return this.#audit;
   }
 
   #executing(): Promise<Execution> {
@@ -186,6 +200,7 @@ export class Host {
       pool,
       secrets,
       redactor: this.#redactor,
+      audit: await this.#auditing(),
       runs: this.runs,
     });
     onServers?.(execution.servers);

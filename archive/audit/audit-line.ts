@@ -25,6 +25,42 @@ export interface AuditedCall {
   redactions: number;
 }
 
+/** What policy decided about a call, and which rule did. */
+export interface AuditedDecision {
+  server: string;
+  tool: string;
+  /** As the authorizer names it: `allow`, `ask`, `deny`, `unavailable`. */
+  decision: string;
+  /** What decided: an entry of a list, or the name of a policy. */
+  rule?: string | undefined;
+  reason?: string | undefined;
+}
+
+/** How a question about a call was answered. */
+export interface AuditedApproval {
+  server: string;
+  tool: string;
+  argumentsDigest: string;
+  /** Such as `approved` or `denied`. */
+  decision: string;
+  /** What was approved: this call, or which later ones too. */
+  scope?: string | undefined;
+  /** Who or what answered. */
+  approver: string;
+  /** Through what the answer came: a terminal, a client, a command. */
+  how?: string | undefined;
+}
+
+/** What happened to the login of a principal at a server. */
+export interface AuditedLogin {
+  principal: string;
+  server: string;
+  /** As upstream/authorization/login-event.ts names it. */
+  event: string;
+  /** Why, for one that failed. */
+  reason?: string | undefined;
+}
+
 export interface AuditedEnding {
   outcome: "ok" | FailureType;
   calls: number;

@@ -7,15 +7,15 @@ import type { Clock } from "../../base/clock.ts";
  * tried again. Lines that had to be dropped are counted in a line of their own.
  */
 
-import { constants } from "node:fs";
-import { type FileHandle, lstat, mkdir, open, stat } from "node:fs/promises";
-import { dirname } from "node:path";
+import type { FileHandle } from "node:fs/promises";
 import { messageOf } from "../../base/error-message.ts";
-import { whyFolderIsUnsafe } from "../../base/unsafe-folder.ts";
-import { hideFromGit } from "../private-folder.ts";
+import { endsWithLineFeed, openForAppend } from "./audit-file.ts";
 import {
+  type AuditedApproval,
   type AuditedCall,
+  type AuditedDecision,
   type AuditedEnding,
+  type AuditedLogin,
   type AuditedRun,
   type AuditMembers,
   boundMadeUpName,
@@ -28,8 +28,6 @@ const RETRY_AFTER_MS = 5_000;
 /** How long lines of calls are gathered, so that a run of many calls writes a few times. The line of its end is not held. */
 const GATHER_MS = 100;
 const LINE_FEED = 0x0a;
-const PRIVATE_FILE = 0o600;
-const OTHERS = 0o077;
 
 interface AuditLogOptions {
   /** The file. Missing folders on its path are made for their owner only. */
@@ -63,7 +61,7 @@ export class AuditLog {
   call(run: AuditedRun, call: AuditedCall): void {
     const { redact } = this.#options;
     const name = (text: string) => (call.known ? redact(text) : boundMadeUpName(redact(text)));
-    this.#append("call", run, {
+    this.#append("call", this.#of(run), {
       server: name(call.server),
       tool: name(call.tool),
       ...(call.known ? {} : { unknown_tool: true }),
@@ -76,9 +74,49 @@ export class AuditLog {
     });
   }
 
+  /** Notes what policy decided about a call. Returns at once. */
+  decision(run: AuditedRun, { server, tool, decision, rule, reason }: AuditedDecision): void {
+    const { redact } = this.#options;
+    this.#append("decision", this.#of(run), {
+      server: boundMadeUpName(redact(server)),
+      tool: boundMadeUpName(redact(tool)),
+      decision,
+      rule: rule && redact(rule),
+      reason: reason && redact(reason),
+    });
+  }
+
+  /** Notes how a question about a call was answered. Returns at once. */
+  approval(run: AuditedRun, approval: AuditedApproval): void {
+    const { redact } = this.#options;
+    this.#append("approval", this.#of(run), {
+      server: redact(approval.server),
+      tool: redact(approval.tool),
+      arguments_digest: approval.argumentsDigest,
+      decision: approval.decision,
+      scope: approval.scope && redact(approval.scope),
+      approver: redact(approval.approver),
+      how: approval.how && redact(approval.how),
+    });
+  }
+
+  /** Notes what happened to a login. It belongs to no run, since all runs share logins. Returns at once. */
+  login({ principal, server, event, reason }: AuditedLogin): void {
+    const { redact } = this.#options;
+    this.#append(
+      "login",
+      { principal: redact(principal) },
+      {
+        server: redact(server),
+        login: event,
+        reason: reason && redact(reason),
+      },
+    );
+  }
+
   /** Notes that a run has ended, and how. Returns at once. */
   run(run: AuditedRun, ending: AuditedEnding): void {
-    this.#append("run", run, {
+    this.#append("run", this.#of(run), {
       outcome: ending.outcome,
       calls: ending.calls,
       duration_ms: ending.durationMs,
@@ -95,18 +133,18 @@ export class AuditLog {
     await this.#writing;
   }
 
-  #append(event: "call" | "run", run: AuditedRun, members: AuditMembers): void {
-    const { redact, clock } = this.#options;
-    const line = {
-      time: new Date(clock.wallMs()).toISOString(),
-      event,
-      run_id: run.runId,
-      trace_id: run.traceId,
-      principal: redact(run.principal),
-      code_digest: run.codeDigest,
-      ...members,
-    };
-    this.#wait([renderAuditLine(line)]);
+  #of({ runId, traceId, principal, codeDigest }: AuditedRun): AuditMembers {
+    const { redact } = this.#options;
+    return { run_id: runId, trace_id: traceId, principal: redact(principal), code_digest: codeDigest };
+  }
+
+  #append(
+    event: "call" | "decision" | "approval" | "login" | "run",
+    whose: AuditMembers,
+    members: AuditMembers,
+  ): void {
+    const time = new Date(this.#options.clock.wallMs()).toISOString();
+    this.#wait([renderAuditLine({ time, event, ...whose, ...members })]);
     if (event === "run") this.#writeSoon();
     else this.#start();
   }
@@ -219,54 +257,4 @@ export class AuditLog {
       `the audit log ${this.#options.path} cannot be written: ${reason}; runs go on, and what is missing is written when it can be again`,
     );
   }
-}
-
-/** Does not follow a symbolic link in the last part of the path (open(2), O_NOFOLLOW), and does not block on a pipe. */
-const APPEND =
-  constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-
-/** @throws Error for a file that cannot be opened, or that another user may control. */
-async function openForAppend(path: string): Promise<FileHandle> {
-  const folder = dirname(path);
-  const made = await mkdir(folder, { recursive: true, mode: 0o700 });
-  const [{ mode, uid }, named] = await Promise.all([stat(folder), lstat(folder)]);
-  const status = { isLink: named.isSymbolicLink(), mode, uid };
-  const problem = whyFolderIsUnsafe(folder, status, process.getuid?.());
-  if (problem !== undefined) throw new Error(`its folder ${problem.what}: ${problem.advice}`);
-  hideFromGit(folder, made !== undefined);
-  const file = await openUnfollowed(path);
-  try {
-    await checkOwn(file);
-    return file;
-  } catch (error) {
-    await file.close();
-    throw error;
-  }
-}
-
-async function openUnfollowed(path: string): Promise<FileHandle> {
-  try {
-    return await open(path, APPEND, PRIVATE_FILE);
-  } catch (error) {
-    const isLink = error instanceof Error && "code" in error && error.code === "ELOOP";
-    throw isLink ? new Error("it is a symbolic link, which is not followed: remove it") : error;
-  }
-}
-
-/** Refuses all but a regular file with one link that this user owns, and removes the permissions of others. */
-async function checkOwn(file: FileHandle): Promise<void> {
-  const status = await file.stat();
-  if (!status.isFile()) throw new Error("it is not a regular file: remove it");
-  if (process.getuid !== undefined && status.uid !== process.getuid()) {
-    throw new Error("it belongs to another user: move it away");
-  }
-  if (status.nlink > 1) throw new Error("it has a second name elsewhere: remove one of its names");
-  if ((status.mode & OTHERS) !== 0) await file.chmod(PRIVATE_FILE);
-}
-
-async function endsWithLineFeed(file: FileHandle): Promise<boolean> {
-  const { size } = await file.stat();
-  if (size === 0) return true;
-  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
-  return buffer[0] === LINE_FEED;
 }

@@ -36,7 +36,7 @@ export async function measureArchivedRun(bench: SandboxedBench, folder: string):
   const archive = new ArchiveWriter({ path: join(folder, "run.db"), keepDays: 30 });
   const recorder = new ArchivingRecorder({
     archive,
-    audit: { call() {}, run() {} },
+    audit: { call() {}, decision() {}, approval() {}, run() {} },
     redactor: parts.redactor,
     tools: BENCH_TOOLS,
     servers: new Map(),

@@ -1,6 +1,7 @@
 import type { Tool } from "../../catalog/tool.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import type { ApprovalState } from "../../protocol/envelope.ts";
+import type { RunEvents } from "../decision-events.ts";
 import {
   type AskedElicitation,
   type Inquiry,
@@ -55,15 +56,18 @@ const APPROVALS = { once: "approved-once", run: "approved-for-run", denied: "den
 export class RunApprovals {
   readonly #runId: string;
   readonly #approver: Approver;
+  readonly #events: RunEvents;
   /** Who approved a tool for the run, by tool and definition. */
   readonly #granted = new Map<string, string>();
   readonly #asked = new Set<string>();
   #state: ApprovalState = "NOT_REQUIRED";
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(runId: string, approver: Approver) {
+  /** @param events is told of each answer. */
+  constructor(runId: string, approver: Approver, events: RunEvents = {}) {
     this.#runId = runId;
     this.#approver = approver;
+    this.#events = events;
   }
 
   /** `DENIED` after any denial, else `APPROVED` after any approval. */
@@ -97,18 +101,27 @@ export class RunApprovals {
     const key = `${tool.namespacedName} ${tool.definitionDigest}`;
     const granter = this.#granted.get(key);
     if (granter !== undefined) return { decision: "approved-for-run", by: granter };
+    const argumentsDigest = digestOf(args);
     const { decision, by, isUnasked } = await this.#approver.ask(
       {
         runId: this.#runId,
         tool: tool.namespacedName,
         definitionDigest: tool.definitionDigest,
         arguments: args,
-        argumentsDigest: digestOf(args),
+        argumentsDigest,
         isAgain: this.#asked.has(key),
       },
       signal,
     );
     this.#asked.add(key);
+    this.#events.onApproval?.({
+      server: tool.server,
+      tool: tool.namespacedName,
+      argumentsDigest,
+      decision: decision === "denied" ? "denied" : "approved",
+      scope: decision === "denied" ? undefined : decision,
+      approver: by,
+    });
     if (decision === "run") this.#granted.set(key, by);
     if (decision === "denied") this.#state = "DENIED";
     else if (this.#state === "NOT_REQUIRED") this.#state = "APPROVED";

@@ -10,6 +10,7 @@ import {
 import type { Clock } from "../../base/clock.ts";
 import { messageOf } from "../../base/error-message.ts";
 import { textDigest } from "../../base/text-digest.ts";
+import type { ApprovalAnswered, PolicyDecided } from "../../broker/decision-events.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
@@ -96,6 +97,14 @@ class ArchivedRecording implements RunRecording {
     } catch (error) {
       this.#giveUp(error);
     }
+  }
+
+  onDecision(decided: PolicyDecided): void {
+    this.#attempt(() => this.#audit.decision(decided));
+  }
+
+  onApproval(answered: ApprovalAnswered): void {
+    this.#attempt(() => this.#audit.approval(answered));
   }
 
   async end(report: RunReport): Promise<string | undefined> {

@@ -1,4 +1,5 @@
 import type { AuditLog } from "../../archive/audit/audit-log.ts";
+import type { ApprovalAnswered, PolicyDecided } from "../../broker/decision-events.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { parseNamespacedName } from "../../protocol/tools/tool-name.ts";
@@ -6,7 +7,7 @@ import type { ObservedCall } from "../call-log.ts";
 import type { BegunRun, RunReport } from "./run-recorder.ts";
 
 export interface RunAuditOptions {
-  audit: Pick<AuditLog, "call" | "run">;
+  audit: Pick<AuditLog, "call" | "decision" | "approval" | "run">;
   tools: Pick<ToolCatalog, "get">;
   context: RunContext;
 }
@@ -35,6 +36,14 @@ export class RunAudit {
       approver,
       redactions: values.redactions,
     });
+  }
+
+  decision(decided: PolicyDecided): void {
+    this.#options.audit.decision(this.#named(), decided);
+  }
+
+  approval(answered: ApprovalAnswered): void {
+    this.#options.audit.approval(this.#named(), answered);
   }
 
   end({ envelope }: RunReport, { calls, redactions }: { calls: number; redactions: number }): void {

@@ -1,3 +1,4 @@
+import type { RunEvents } from "../../broker/decision-events.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import type { ProgramEnvironment, Trace } from "../../protocol/messages.ts";
 import type { EmittedBlock } from "../../protocol/output/emitted.ts";
@@ -40,7 +41,7 @@ export interface RunReport {
 }
 
 /** Records one run while it goes on. None of its methods throws or rejects. */
-export interface RunRecording extends CallObserver {
+export interface RunRecording extends CallObserver, RunEvents {
   /** Resolves when the run is recorded: with `undefined`, or with the first problem in one line. Never rejects. */
   end(report: RunReport): Promise<string | undefined>;
 }

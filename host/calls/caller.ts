@@ -5,6 +5,7 @@ import { type DirectCall, type ExecutedCall, executeCall } from "../../execution
 import { MAX_KEPT_OUTPUT_BYTES } from "../../protocol/limits.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { Redactor } from "../../secrets/redaction.ts";
+import { openAuditLog } from "../audit/open-audit.ts";
 import { composeRecords } from "../composition/records.ts";
 import { composeServers, composeUpstreams } from "../composition/upstreams.ts";
 import type { Configuration } from "../configuration/configuration.ts";
@@ -44,14 +45,19 @@ export interface Caller {
 export function openCaller({ configuration, env, tools, onWarning }: CallerOptions): Caller {
   const own = openState(env);
   const redactor = new Redactor(configuration.secrets, configuration.credentials);
+  const audit = openAuditLog(configuration, {
+    redact: (name) => redactor.redactText(name).value,
+    onWarning,
+  });
   const { pool } = composeUpstreams(configuration, own.state.groups, {
     redactor,
     env,
     keyring: new UserSecrets(env),
+    onLogin: (event) => audit.login(event),
   });
   const servers = composeServers(configuration, pool, undefined);
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
-  const records = composeRecords(configuration, { redactor, onWarning });
+  const records = composeRecords(configuration, { redactor, audit });
   const authorizer = buildAuthorizer(configuration);
   return {
     async call(call, { context, approver, signal }) {
@@ -81,6 +87,7 @@ export function openCaller({ configuration, env, tools, onWarning }: CallerOptio
     },
     async close() {
       await Promise.all([pool.close(), validator.close(), records.close()]);
+      await audit.close();
       own.state.groups.kill();
       own.state.remove();
     },

@@ -1,4 +1,5 @@
 import type { Authorization, Challenge } from "../../upstream/authorization/authorization.ts";
+import type { OnLogin } from "../../upstream/authorization/login-event.ts";
 import type { LoginStore } from "../../upstream/authorization/logins/login-store.ts";
 import { MachineLogin } from "../../upstream/authorization/machine-login.ts";
 import { StoredLogin } from "../../upstream/authorization/stored-login.ts";
@@ -12,11 +13,13 @@ import { clock } from "../process-clock.ts";
  * The logins at the remote servers of a configuration. What speaks OAuth is loaded when a server first asks for a token.
  *
  * @param secrets reads those of the configuration, and is told of every token before it is used.
+ * @param onLogin is told of what happens to logins here.
  */
 export function composeAuthorizations(
   { servers }: Configuration,
   store: LoginStore,
   secrets: LoginSecrets,
+  onLogin?: OnLogin,
 ): (principal: string, server: string) => Authorization | undefined {
   const onSecret = (secret: string) => secrets.onSecret(secret);
   const authSecrets = new AuthSecrets(secrets.sources, onSecret);
@@ -37,6 +40,13 @@ export function composeAuthorizations(
         },
         onSecret,
         clock,
+        onToken: (reason) =>
+          onLogin?.({
+            principal,
+            server: name,
+            event: reason === undefined ? "machine_token" : "failed",
+            reason,
+          }),
       });
     }
     return new StoredLogin({
@@ -58,6 +68,7 @@ export function composeAuthorizations(
       },
       onSecret,
       clock,
+      onLogin,
     });
   };
 }

@@ -1,3 +1,4 @@
+import { openAuditLog } from "../audit/open-audit.ts";
 import { composeExecution } from "./execution.ts";
 import { composeUpstreams } from "./upstreams.ts";
 
@@ -5,6 +6,7 @@ import { composeUpstreams } from "./upstreams.ts";
 export interface Composition {
   composeExecution: typeof composeExecution;
   composeUpstreams: typeof composeUpstreams;
+  openAuditLog: typeof openAuditLog;
 }
 
-export const composition: Composition = { composeExecution, composeUpstreams };
+export const composition: Composition = { composeExecution, composeUpstreams, openAuditLog };

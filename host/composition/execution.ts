@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { RunArchiver } from "../../archive/archive-store.ts";
+import type { AuditLog } from "../../archive/audit/audit-log.ts";
 import { type CallDispatcher, Dispatcher } from "../../broker/dispatcher.ts";
 import { offerLogins } from "../../broker/offer-logins.ts";
 import type { Authorizer } from "../../broker/policy/authorizer.ts";
@@ -46,6 +47,7 @@ export interface CompositionOptions {
   /** Opens what keeps runs; the configured archive without it. */
   archive?: (() => RunArchiver) | undefined;
   redactor: Redactor;
+  audit: AuditLog;
   /** Receives the events of runs. */
   runs: RunFeed;
   /** How many sandboxes are kept started; defaults to none. */
@@ -53,7 +55,6 @@ export interface CompositionOptions {
   /** A sandbox that is being started for the first program. */
   begun?: BegunSandbox | undefined;
   listings?: FollowedListings | undefined;
-  onWarning: (message: string) => void;
 }
 
 export interface Execution {
@@ -72,7 +73,7 @@ export interface Execution {
   ): Promise<Replayed>;
   /**
    * Begins to end everything here but the servers. Neither promise rejects. `kept` resolves when every run is written to
-   * the archive and the audit log, `ended` when everything else has ended.
+   * the archive, `ended` when everything else has ended.
    */
   end(): { kept: Promise<void>; ended: Promise<void> };
 }
@@ -81,7 +82,7 @@ export interface Execution {
 export function composeExecution(configuration: Configuration, options: CompositionOptions): Execution {
   let { execution } = configuration;
   let current = configuration;
-  const { own, pool, authorizer, redactor, runs, listings } = options;
+  const { own, pool, authorizer, redactor, audit, runs, listings } = options;
   const { groups } = own.state;
   const { sandboxes, swept, reconfigure } = composeSandboxes(configuration, own, options);
   const servers = composeServers(configuration, pool, listings);
@@ -126,7 +127,12 @@ export function composeExecution(configuration: Configuration, options: Composit
       });
       const offering = offerLogins(own, (server, signal) => {
         const { env, secrets } = options;
-        return beginLogin(loginServer(current, server), context.principal, { env, secrets, signal });
+        return beginLogin(loginServer(current, server), context.principal, {
+          env,
+          secrets,
+          signal,
+          onLogin: (event) => audit.login(event),
+        });
       });
       const dispatcher =
         beforeCalls === undefined ? offering : announceCalls(offering, () => beforeCalls(runId));

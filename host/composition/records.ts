@@ -1,7 +1,5 @@
-import { join } from "node:path";
 import type { RunArchiver } from "../../archive/archive-store.ts";
-import { AuditLog } from "../../archive/audit/audit-log.ts";
-import { PRIVATE_FOLDER_NAME } from "../../archive/private-folder.ts";
+import type { AuditLog } from "../../archive/audit/audit-log.ts";
 import { ArchivingRecorder } from "../../execution/record/record-runs.ts";
 import type { RunRecorder } from "../../execution/record/run-recorder.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
@@ -16,33 +14,26 @@ import type { ProgramTools } from "../tools/program-tools.ts";
 export interface Records {
   /** A recorder for one run. */
   recorder(context: RunContext, tools: ProgramTools): RunRecorder;
-  /** Resolves when everything is written. Never rejects. */
+  /** Resolves when everything is archived. Never rejects. */
   close(): Promise<void>;
 }
 
 /**
- * @param options `archive` opens what keeps runs, instead of the configured archive. `onWarning` is told of what cannot be
- * written to the audit log.
+ * @param options `archive` opens what keeps runs, instead of the configured archive. `audit` is closed by whoever opened it.
  */
 export function composeRecords(
   configuration: Configuration,
   {
     archive: open = () => openArchive(configuration),
+    audit,
     redactor,
-    onWarning,
   }: {
     archive?: (() => RunArchiver) | undefined;
+    audit: AuditLog;
     redactor: Redactor;
-    onWarning: (message: string) => void;
   },
 ): Records {
   const archive = open();
-  const audit = new AuditLog({
-    path: join(configuration.directory, PRIVATE_FOLDER_NAME, "audit.jsonl"),
-    clock,
-    redact: (name) => redactor.redactText(name).value,
-    onFailure: onWarning,
-  });
   return {
     recorder: (context, { all: tools }) =>
       new ArchivingRecorder({
@@ -55,8 +46,6 @@ export function composeRecords(
         versions: { ptc: version, node: process.versions.node },
         clock,
       }),
-    async close() {
-      await Promise.all([archive.close(), audit.close()]);
-    },
+    close: () => archive.close(),
   };
 }

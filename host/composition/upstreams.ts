@@ -1,6 +1,7 @@
 import { definitionDigest } from "../../catalog/parse-tool.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import { LoginCredentials } from "../../upstream/authorization/login-credentials.ts";
+import type { OnLogin } from "../../upstream/authorization/login-event.ts";
 import { type CredentialSource, tellingSecrets } from "../../upstream/credentials.ts";
 import { redactListing } from "../../upstream/listing/redact-listing.ts";
 import { type FollowedListings, type LiveServer, LiveToolServers } from "../../upstream/live-tool-servers.ts";
@@ -45,6 +46,7 @@ export function composeUpstreams(
     keyring,
     credentials: source,
     onRead,
+    onLogin,
     ...options
   }: PoolOptions & {
     redactor: Redactor;
@@ -53,6 +55,7 @@ export function composeUpstreams(
     credentials?: CredentialSource | undefined;
     /** Is told of every secret that was read, and from where. */
     onRead?: ((source: SecretSource, secret: string) => void) | undefined;
+    onLogin?: OnLogin | undefined;
   },
 ): ReconfigurablePool {
   const ownSources = new SecretSources({
@@ -99,7 +102,7 @@ export function composeUpstreams(
       source ??
         new LoginCredentials(
           serverCredentials(current.servers, secretSources),
-          composeAuthorizations(current, logins, secrets),
+          composeAuthorizations(current, logins, secrets, onLogin),
         ),
       onSecret,
     );

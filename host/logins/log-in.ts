@@ -1,6 +1,7 @@
 import { messageOf } from "../../base/error-message.ts";
 import { askForChallenge } from "../../upstream/authorization/ask-server.ts";
 import { AuthorizationError } from "../../upstream/authorization/authorization.ts";
+import type { OnLogin } from "../../upstream/authorization/login-event.ts";
 import { tellingSecrets } from "../../upstream/credentials.ts";
 import type { BegunLogin } from "../../upstream/mcp/client/auth/person-login.ts";
 import { AuthSecrets } from "../../upstream/secret-sources/auth-secrets.ts";
@@ -37,6 +38,8 @@ export interface BeginOptions {
   /** Its own without it. */
   secrets?: LoginSecrets;
   signal?: AbortSignal;
+  /** Is told what becomes of the login. */
+  onLogin?: OnLogin | undefined;
 }
 
 /**
@@ -47,7 +50,7 @@ export interface BeginOptions {
 export async function beginLogin(
   server: RemoteServerConfiguration,
   principal: string,
-  { env, secrets = ownLoginSecrets(env), signal }: BeginOptions,
+  { env, secrets = ownLoginSecrets(env), signal, onLogin }: BeginOptions,
 ): Promise<WaitingLogin | undefined> {
   const { auth: configured } = server;
   if (configured?.type !== "oauth") return undefined;
@@ -117,6 +120,12 @@ export async function beginLogin(
       listener.close();
     };
     done.then(end, end);
+    const tell = (event: "logged_in" | "failed", reason?: string) =>
+      onLogin?.({ principal, server: server.name, event, reason });
+    done.then(
+      () => tell("logged_in"),
+      (error: unknown) => tell("failed", messageOf(error)),
+    );
     const paste = (address: string) => {
       const query = queryOf(address);
       if (!query.has("state")) return "that is not the address that the browser ended up at; paste all of it";

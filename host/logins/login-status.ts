@@ -1,3 +1,4 @@
+import type { OnLogin } from "../../upstream/authorization/login-event.ts";
 import type { Login } from "../../upstream/authorization/logins/login-record.ts";
 import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
@@ -82,6 +83,7 @@ export async function logOut(
   server: RemoteServerConfiguration,
   principal: string,
   env: EnvironmentVariables,
+  onLogin?: OnLogin,
 ): Promise<Logout> {
   const store = openLoginStore(env);
   const key = loginKeyOf(principal, server);
@@ -92,6 +94,7 @@ export async function logOut(
       return isRemoved ? (found ?? "unreadable") : undefined;
     });
     if (login === undefined) return { wasLoggedIn: false, isRevoked: undefined, problem: undefined };
+    onLogin?.({ principal, server: server.name, event: "logged_out" });
     if (login === "unreadable") return { wasLoggedIn: true, isRevoked: undefined, problem: undefined };
     const { revokeLogin } = await import("../../upstream/mcp/client/auth/revoke.ts");
     try {

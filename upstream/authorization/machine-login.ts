@@ -1,4 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
+import { messageOf } from "../../base/error-message.ts";
 import { type Authorization, type Challenge, notEnough } from "./authorization.ts";
 import { includesScopes, uniteScopes } from "./logins/login-record.ts";
 
@@ -15,6 +16,8 @@ export interface MachineLoginParts {
   fetch: (wanted: Wanted, signal?: AbortSignal) => Promise<{ token: string; expiresAt: number | undefined }>;
   onSecret: (secret: string) => void;
   clock: Pick<Clock, "wallMs">;
+  /** Is told when a token was had, or why not. */
+  onToken?: ((problem?: string) => void) | undefined;
 }
 
 /** The token of a machine, which is had without a person, and kept for as long as ptc runs. */
@@ -62,9 +65,14 @@ export class MachineLogin implements Authorization {
   }
 
   async #fetch(): Promise<void> {
-    const next = await this.#parts.fetch(this.#wanted);
+    const { fetch, onToken } = this.#parts;
+    const next = await fetch(this.#wanted).catch((error: unknown) => {
+      onToken?.(messageOf(error));
+      throw error;
+    });
     this.#secrets.add(next.token);
     this.#parts.onSecret(next.token);
     this.#current = next;
+    onToken?.();
   }
 }

@@ -1,5 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
+import { messageOf } from "../../base/error-message.ts";
 import { type Authorization, type Challenge, LoginRequiredError, notEnough } from "./authorization.ts";
+import type { LoginEvent, OnLogin } from "./login-event.ts";
 import { includesScopes, type Login, type LoginKey, uniteScopes } from "./logins/login-record.ts";
 import type { LoginStore } from "./logins/login-store.ts";
 
@@ -16,6 +18,7 @@ export interface StoredLoginOptions {
   /** Whether a challenge is one that a login can answer. @throws AuthorizationError */
   offersLogin: (challenge: Challenge, signal?: AbortSignal) => Promise<boolean>;
   clock: Pick<Clock, "wallMs">;
+  onLogin?: OnLogin | undefined;
 }
 
 /**
@@ -102,10 +105,21 @@ export class StoredLogin implements Authorization {
     await store.withLock(key, async () => {
       const login = await store.read(key);
       if (login === undefined || login.accessToken !== outdated) return;
-      const renewed = await refresh(login);
-      await store.write(key, renewed ?? { ...login, accessToken: undefined, refreshToken: undefined });
+      try {
+        const renewed = await refresh(login);
+        await store.write(key, renewed ?? { ...login, accessToken: undefined, refreshToken: undefined });
+        this.#tell(renewed === undefined ? "ended" : "renewed");
+      } catch (error) {
+        this.#tell("failed", messageOf(error));
+        throw error;
+      }
     });
     await this.#load();
+  }
+
+  #tell(event: LoginEvent["event"], reason?: string): void {
+    const { key, onLogin } = this.#options;
+    onLogin?.({ principal: key.principal, server: key.server, event, reason });
   }
 
   /** Has the next login ask for the scopes that are wanted beside those there are (MCP 2026-07-28, "Step-Up Authorization"). */

@@ -3,6 +3,7 @@ import { jsonLine } from "../../../base/json/json-line.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine } from "../../../base/text/visible-text.ts";
 import { countTools } from "../../../catalog/count-tools.ts";
+import { openLoginAudit } from "../../../host/audit/login-audit.ts";
 import type { Configuration } from "../../../host/configuration/configuration.ts";
 import { loadConfiguration } from "../../../host/configuration/load.ts";
 import { beginLogin, loginServer, type WaitingLogin } from "../../../host/logins/log-in.ts";
@@ -54,8 +55,11 @@ export async function login(
   const timeoutMs = parseTimeout(flags.timeout) * 1_000;
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
   const server = loginServerOf(configuration, name);
+  const audit = openLoginAudit(configuration, (message) =>
+    surroundings.stderr.write(`ptc: warning: ${message}\n`),
+  );
   try {
-    const waiting = await beginLogin(server, principal, { env });
+    const waiting = await beginLogin(server, principal, { env, onLogin: (event) => audit.login(event) });
     if (waiting !== undefined) await waitForPerson(waiting, { ...flags, timeoutMs }, surroundings);
     const { tools, problem } = await tryServer(configuration, server.name, surroundings);
     const outcome = {
@@ -76,6 +80,8 @@ export async function login(
     if (!(error instanceof UpstreamError)) throw error;
     await write(stderr, `ptc: ${oneLine(error.message)}\n`);
     return EXIT.failed;
+  } finally {
+    await audit.close();
   }
 }
 

@@ -1,5 +1,6 @@
 import { jsonLine } from "../../../base/json/json-line.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
+import { openLoginAudit } from "../../../host/audit/login-audit.ts";
 import { loadConfiguration } from "../../../host/configuration/load.ts";
 import { loginServer } from "../../../host/logins/log-in.ts";
 import { logOut } from "../../../host/logins/login-status.ts";
@@ -20,9 +21,12 @@ export const defineLogout: DefineCommand = (auth, surroundings, finish) => {
     .action(async (name: string, flags: { config?: string; json?: boolean }) => {
       const { env, stdout, stderr } = surroundings;
       const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+      const audit = openLoginAudit(configuration, (message) =>
+        surroundings.stderr.write(`ptc: warning: ${message}\n`),
+      );
       try {
         const server = loginServer(configuration, name);
-        const outcome = await logOut(server, LOCAL_USER.principal, env);
+        const outcome = await logOut(server, LOCAL_USER.principal, env, (event) => audit.login(event));
         const { wasLoggedIn, isRevoked, problem } = outcome;
         const how = isRevoked === true ? ", and its tokens are revoked" : "";
         const text = wasLoggedIn ? `logged out of '${server.name}'${how}` : `'${server.name}' had no login`;
@@ -33,6 +37,8 @@ export const defineLogout: DefineCommand = (auth, surroundings, finish) => {
         if (!(error instanceof UpstreamError)) throw error;
         await write(stderr, `ptc: ${oneLine(error.message)}\n`);
         finish(EXIT.usage);
+      } finally {
+        await audit.close();
       }
     });
 };

@@ -108,6 +108,45 @@ test("each call and each run is one line that says what happened", async () => {
   expect(failures).toEqual([]);
 });
 
+test("decisions, approvals and logins are a line each", async () => {
+  const log = open();
+  const named = { server: "files", tool: "mcp__files__delete" };
+  log.decision(RUN, {
+    ...named,
+    decision: "deny",
+    rule: "policy0",
+    reason: "read s3cr3t-Token-value before",
+  });
+  log.approval(RUN, {
+    ...named,
+    argumentsDigest: "sha256:1",
+    decision: "approved",
+    scope: "run",
+    approver: "local",
+    how: "terminal",
+  });
+  log.login({ principal: "local", server: "hub", event: "renewed" });
+  await log.close();
+  const run = { run_id: "run-1", principal: "local", code_digest: RUN.codeDigest };
+  const all = await lines();
+  expect(all[0]).toMatchObject({
+    ...run,
+    event: "decision",
+    decision: "deny",
+    rule: "policy0",
+    reason: "read [REDACTED] before",
+  });
+  expect(all[1]).toMatchObject({
+    ...run,
+    event: "approval",
+    scope: "run",
+    approver: "local",
+    how: "terminal",
+  });
+  expect(all[2]).toMatchObject({ event: "login", principal: "local", server: "hub", login: "renewed" });
+  expect(all[2]).not.toHaveProperty("run_id");
+});
+
 test("file and folder are their owner's alone", async () => {
   const log = open();
   log.call(RUN, call("a"));

@@ -18,13 +18,15 @@ interface Kept {
   discarded: number;
   auditedCalls: AuditedCall[];
   auditedRuns: AuditedEnding[];
+  /** Decisions and approvals. */
+  others: object[];
 }
 
 /** What a recorder hands over to an archive and an audit log of which parts may be broken. */
 function record(
   broken: Partial<Record<"begin" | "addCall" | "finish" | "discard" | "call" | "run", Error>> = {},
 ) {
-  const kept: Kept = { calls: [], runs: [], discarded: 0, auditedCalls: [], auditedRuns: [] };
+  const kept: Kept = { calls: [], runs: [], discarded: 0, auditedCalls: [], auditedRuns: [], others: [] };
   const unless = (part: keyof typeof broken) => {
     if (broken[part] !== undefined) throw broken[part];
   };
@@ -53,6 +55,12 @@ function record(
       call(_, call) {
         unless("call");
         kept.auditedCalls.push(call);
+      },
+      decision(_, decided) {
+        kept.others.push(decided);
+      },
+      approval(_, answered) {
+        kept.others.push(answered);
       },
       run(_, ending) {
         unless("run");

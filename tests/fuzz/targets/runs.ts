@@ -77,6 +77,8 @@ export const target = fuzzTarget({
           },
           audit: {
             call: () => {},
+            decision: () => {},
+            approval: () => {},
             run: ({ runId }, { outcome }) => void audited.push(`${runId} ${outcome}`),
           },
           redactor: new Redactor([SECRET]),
