@@ -28,6 +28,9 @@ const callFacts = {
   decision: text(64),
   /** Who approved or denied the call, if anybody was asked. */
   approver: z.optional(text(256)),
+  /** What decided about the call, and why, where something said anything of it. */
+  rule: z.optional(text(512)),
+  reason: z.optional(text(512)),
   ok: z.boolean(),
   /** Size of what the server answered, in bytes. */
   result_bytes: Count,

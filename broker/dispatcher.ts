@@ -13,7 +13,8 @@ import type { Approval, RunApprovals } from "./approvals/approvals.ts";
 import type { RunEvents } from "./decision-events.ts";
 import { answerQuestion } from "./elicitation/answer-question.ts";
 import { normalizeResult } from "./normalize-result.ts";
-import type { Authorizer, Decision } from "./policy/authorizer.ts";
+import type { Authorizer, Decision, DecisionGround } from "./policy/authorizer.ts";
+import { type RunHistory, RunState } from "./policy/run-history.ts";
 import { resultBytes } from "./result-bytes.ts";
 import { describeProblem } from "./schemas/schema-problem.ts";
 import type { SchemaValidator } from "./schemas/schema-validator.ts";
@@ -29,8 +30,6 @@ const NOT_CONNECTED: ReadonlySet<UpstreamErrorCode> = new Set([
 
 const MAX_REASON_CHARS = 300;
 
-const UNAVAILABLE: Decision = { kind: "unavailable" };
-
 /** The outcome of a call. */
 export type CallAnswer = {
   /** The size of the server's result. */
@@ -41,7 +40,7 @@ export type CallAnswer = {
   | { ok: false; error: CallError; raw?: unknown; loginAt?: string }
 );
 
-interface Decided {
+interface Decided extends DecisionGround {
   decision: CallDecision;
   /** Who approved or denied the call, if anybody was asked. */
   approver?: string;
@@ -56,10 +55,12 @@ export interface RequestedCall {
   raw?: boolean | undefined;
 }
 
-/** What a call has of its run. */
+/** The run in which a call is made. */
 export interface CallingRun {
   approvals: RunApprovals;
   signal: AbortSignal;
+  /** The number of the call within its run, from 1. Without it, calls are numbered as they come. */
+  seq?: number | undefined;
   /** Is told what is decided about the call. */
   events?: RunEvents | undefined;
 }
@@ -75,6 +76,8 @@ export interface DispatcherOptions {
   /** The context of the run whose calls it answers. */
   context: RunContext;
   authorizer: Authorizer;
+  /** What the run has done so far, where it is one that is taken up again. */
+  state?: RunState | undefined;
   servers: ToolServers;
   validator: SchemaValidator;
   /** Redacts messages, because servers quote their environment and headers in them. */
@@ -87,9 +90,11 @@ export interface DispatcherOptions {
  */
 export class Dispatcher implements CallDispatcher {
   readonly #options: DispatcherOptions;
+  readonly #state: RunState;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
+    this.#state = options.state ?? new RunState();
   }
 
   async dispatch(call: RequestedCall, run: CallingRun): Promise<CallOutcome> {
@@ -100,10 +105,10 @@ export class Dispatcher implements CallDispatcher {
   }
 
   /** Asks the authorizer. An error counts as a denial. */
-  async #authorize(tool: Tool, args: unknown): Promise<Decision> {
+  async #authorize(tool: Tool, args: unknown, history: RunHistory): Promise<Decision> {
     const { authorizer, context } = this.#options;
     try {
-      return await authorizer.authorize(context, tool, args);
+      return await authorizer.authorize(context, tool, args, history);
     } catch (error) {
       return { kind: "deny", reason: `whether it may be could not be decided (${messageOf(error)})` };
     }
@@ -129,23 +134,42 @@ export class Dispatcher implements CallDispatcher {
   }
 
   async #decide(call: RequestedCall, run: CallingRun): Promise<CallOutcome> {
-    const { tools, validator } = this.#options;
-    const tool = tools.get(call.tool);
-    const decision = tool === undefined ? UNAVAILABLE : await this.#authorize(tool, call.arguments);
-    if (tool === undefined || decision.kind === "unavailable") {
-      const why = tool === undefined ? this.#whyUnknown(call.tool) : "";
+    const tool = this.#options.tools.get(call.tool);
+    if (tool === undefined) {
+      const why = this.#whyUnknown(call.tool);
       return refuse(call.tool, "unavailable", `'${call.tool}' is not available in execute_program${why}`);
     }
-    if (decision.kind === "deny") {
-      return refuse(call.tool, "unavailable", `'${call.tool}' was not called: ${oneLine(decision.reason)}`);
-    }
+    const { seq, history } = this.#state.begin(tool, run.seq);
+    const decision = await this.#authorize(tool, call.arguments, history);
+    const ground = groundOf(decision);
+    if (decision.kind !== "allow" || ground.rule !== undefined)
+      run.events?.onDecision?.({
+        server: tool.server,
+        tool: call.tool,
+        decision: decision.kind,
+        ...ground,
+      });
+    return { ...(await this.#carryOut(call, tool, decision, run, seq)), ...ground };
+  }
+
+  async #carryOut(
+    call: RequestedCall,
+    tool: Tool,
+    decision: Decision,
+    run: CallingRun,
+    seq: number,
+  ): Promise<CallOutcome> {
+    if (decision.kind === "unavailable")
+      return refuse(call.tool, "unavailable", `'${call.tool}' is not available in execute_program`);
+    if (decision.kind === "deny")
+      return refuse(call.tool, "forbidden", `'${call.tool}' was not called: ${oneLine(decision.reason)}`);
     let permission: Decided = { decision: "allowed" };
     const budget = new CallBudget();
     let sent = false;
     try {
       let found = await this.#connect(tool, budget, run.signal);
       if (found.drift !== undefined) return refuse(call.tool, "drifted", found.drift);
-      const problem = await validator.check(tool.inputSchema, call.arguments, tool.server);
+      const problem = await this.#options.validator.check(tool.inputSchema, call.arguments, tool.server);
       if (problem !== undefined) {
         const message = `'${call.tool}' was not called: ${describeProblem("arguments", problem)}`;
         return refuse(call.tool, "invalid", message);
@@ -162,9 +186,12 @@ export class Dispatcher implements CallDispatcher {
       }
       sent = true;
       const raw = await found.server.call(tool.name, call.arguments, run.signal, this.#asking(tool, run));
+      this.#state.read(tool, seq);
       return { ...(await this.#answer(tool, raw)), ...permission };
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
+      // What a server says in an error is its data too.
+      if (sent) this.#state.read(tool, seq);
       return {
         ...permission,
         ...(isUnreachable(error, sent) ? { decision: "unreachable" } : {}),
@@ -221,6 +248,11 @@ export class Dispatcher implements CallDispatcher {
 /** Whether the call never reached the server. A cancelled call proves nothing about the server. */
 function isUnreachable({ code }: UpstreamError, sent: boolean): boolean {
   return NOT_CONNECTED.has(code) || (!sent && code !== "cancelled");
+}
+
+/** Without members where a decision has no ground, as most have none. */
+function groundOf({ rule, reason }: DecisionGround): DecisionGround {
+  return { ...(rule === undefined ? {} : { rule }), ...(reason === undefined ? {} : { reason }) };
 }
 
 function isStructured(raw: unknown): boolean {

@@ -58,18 +58,18 @@ export class CallLog {
     return this.#denied;
   }
 
-  /** Notes a call around `answer`. An outcome after `signal` is aborted, when the program is over, is not an answer. */
+  /** Notes a call around `answer`, which is given the call's number. An outcome after `signal` is aborted, when the program is over, is not an answer. */
   async watch(
     requested: RequestedCall,
     signal: AbortSignal,
-    answer: () => Promise<CallOutcome>,
+    answer: (seq: number) => Promise<CallOutcome>,
   ): Promise<CallOutcome> {
     const { tool, arguments: args, raw = false } = requested;
     const seq = ++this.#count;
     const call: OpenCall = { seq, tool, arguments: args, raw, startedMs: this.#elapsedMs() };
     this.#open.set(seq, call);
     for (const observer of this.#observers) observer.onCallStarted?.({ seq, tool });
-    const outcome = await answer();
+    const outcome = await answer(seq);
     if (outcome.decision === "denied") this.#denied = true;
     if (!signal.aborted && this.#open.delete(seq)) this.#note(call, outcome);
     if (this.#behind > MAX_BEHIND) await this.#noted;

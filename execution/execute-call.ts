@@ -95,8 +95,8 @@ async function execute(
   let outcome: CallOutcome | undefined;
   let fault: unknown;
   try {
-    outcome = await log.watch(call, signal, () =>
-      dispatcher.dispatch(call, { approvals, signal, events: recording }),
+    outcome = await log.watch(call, signal, (seq) =>
+      dispatcher.dispatch(call, { approvals, signal, seq, events: recording }),
     );
   } catch (error) {
     fault = error;

@@ -42,7 +42,9 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
   const { limits, output, approvals, clock } = run;
   const log = new CallLog(run.observers, clock);
   const connection = new SandboxConnection(sandbox.channel, limits, (call, signal) =>
-    log.watch(call, signal, () => run.dispatcher.dispatch(call, { approvals, signal, events: run.events })),
+    log.watch(call, signal, (seq) =>
+      run.dispatcher.dispatch(call, { approvals, signal, seq, events: run.events }),
+    ),
   );
   const greeted = await greeting(connection, sandbox, run);
   if (greeted !== undefined) return greeted;

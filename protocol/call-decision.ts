@@ -8,6 +8,8 @@ export const CALL_DECISIONS = [
   "approved-for-run",
   "denied",
   "unavailable",
+  /** A rule or the data flow forbids it, or whether it may be could not be decided. */
+  "forbidden",
   "drifted",
   "invalid",
   /** Its server could not be started or reached. */

@@ -1,18 +1,29 @@
 import type { Tool } from "../../catalog/tool.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { decide, type Policy } from "./policy.ts";
+import type { RunHistory } from "./run-history.ts";
 
 /** The principal who looks for tools before any program runs. */
 export type Viewer = Pick<RunContext, "principal" | "session">;
 
-export type Decision =
-  | { readonly kind: "allow" }
-  /** The call needs a person's approval. */
-  | { readonly kind: "ask" }
-  /** The program is told that the tool does not exist. */
-  | { readonly kind: "unavailable" }
-  /** The program is told the reason, which is one line that follows "was not called:". */
-  | { readonly kind: "deny"; readonly reason: string };
+/** On what a decision is based, for those who look back. Neither holds arguments or secrets. */
+export interface DecisionGround {
+  /** What decided: an entry of `ptc.yaml`, a rule by its place, or a check. Absent where nothing says anything of the call. */
+  readonly rule?: string | undefined;
+  /** Why, in one line. */
+  readonly reason?: string | undefined;
+}
+
+export type Decision = DecisionGround &
+  (
+    | { readonly kind: "allow" }
+    /** The call needs a person's approval. */
+    | { readonly kind: "ask" }
+    /** The program is told that the tool does not exist. */
+    | { readonly kind: "unavailable" }
+    /** The program is told the reason, which is one line that follows "was not called:". */
+    | { readonly kind: "deny"; readonly reason: string }
+  );
 
 /**
  * Decides who may call which tool with which arguments. When deciding fails, the call is denied and its run goes on.
@@ -22,9 +33,10 @@ export interface Authorizer {
    * Decides about one call, before anything else is done for it.
    *
    * @param args what the program sent, not yet checked against the tool's schema.
+   * @param run what the run has done before this call.
    * @throws Error when it cannot decide. The program is told the message, so it must hold no secrets of the authorizer.
    */
-  authorize(context: RunContext, tool: Tool, args: unknown): Promise<Decision>;
+  authorize(context: RunContext, tool: Tool, args: unknown, run: RunHistory): Promise<Decision>;
   /**
    * Whether a viewer finds the tool and gets it in a typed module. `authorize` must also refuse a hidden tool, because a
    * program can call any name.
@@ -41,10 +53,10 @@ export class PolicyAuthorizer implements Authorizer {
   }
 
   async authorize(_context: RunContext, tool: Tool): Promise<Decision> {
-    return { kind: decide(this.#policy, tool) };
+    return decide(this.#policy, tool);
   }
 
   isVisible(_viewer: Viewer, tool: Tool): boolean {
-    return decide(this.#policy, tool) !== "unavailable";
+    return decide(this.#policy, tool).kind !== "unavailable";
   }
 }

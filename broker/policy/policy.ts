@@ -18,15 +18,30 @@ export interface Policy {
   byDefault: DefaultApproval;
 }
 
-/** `unavailable`: programs are told that the tool does not exist. */
-export type PolicyDecision = "allow" | "ask" | "unavailable";
+/** `unavailable`: programs are told that the tool does not exist. `rule`: the entry that decided, if one did. */
+export interface PolicyDecision {
+  kind: "allow" | "ask" | "unavailable";
+  rule?: string;
+}
 
 /** Decides about a tool, independent of caller and arguments. */
 export function decide(policy: Policy, tool: Pick<Tool, "namespacedName" | "annotations">): PolicyDecision {
-  const matches = (patterns: readonly string[]) =>
-    patterns.some((pattern) => matchesPattern(pattern, tool.namespacedName));
-  if (policy.allow !== undefined && !matches(policy.allow)) return "unavailable";
-  if (matches(policy.block)) return "unavailable";
-  if (!isDestructive(tool.annotations, policy.byDefault) && !matches(policy.ask)) return "allow";
-  return matches(policy.neverAsk) ? "allow" : "ask";
+  const find = (key: string, patterns: readonly string[]) => {
+    const pattern = patterns.find((each) => matchesPattern(each, tool.namespacedName));
+    return pattern === undefined ? undefined : `${key}: ${pattern}`;
+  };
+  const allowed = policy.allow && find("tools.allow", policy.allow);
+  if (policy.allow !== undefined && allowed === undefined)
+    return { kind: "unavailable", rule: "tools.allow: no entry" };
+  const blocked = find("tools.block", policy.block);
+  if (blocked !== undefined) return { kind: "unavailable", rule: blocked };
+  const asked =
+    find("approvals.ask", policy.ask) ??
+    (isDestructive(tool.annotations, policy.byDefault)
+      ? `approvals.default: ${policy.byDefault}`
+      : undefined);
+  if (asked === undefined)
+    return allowed === undefined ? { kind: "allow" } : { kind: "allow", rule: allowed };
+  const unasked = find("approvals.allow", policy.neverAsk);
+  return unasked === undefined ? { kind: "ask", rule: asked } : { kind: "allow", rule: unasked };
 }

@@ -150,7 +150,7 @@ class ArchivedRecording implements RunRecording {
     call: ObservedCall,
     { argumentsJson, outcomeJson, redactions, unkept }: KeptValues,
   ): CallToArchive {
-    const { decision, approver, bytes, ok } = call.outcome;
+    const { decision, approver, rule, reason, bytes, ok } = call.outcome;
     return {
       facts: {
         seq: call.seq - 1,
@@ -161,6 +161,8 @@ class ArchivedRecording implements RunRecording {
         duration_ms: boundDuration(call.durationMs),
         decision,
         ...(approver === undefined ? {} : { approver: this.#text(approver, MAX_APPROVER_CHARS) }),
+        ...(rule === undefined ? {} : { rule: this.#text(rule) }),
+        ...(reason === undefined ? {} : { reason: this.#text(reason) }),
         ok,
         result_bytes: boundCount(bytes),
         redactions: boundCount(redactions),

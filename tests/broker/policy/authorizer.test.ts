@@ -63,7 +63,7 @@ describe("an authorizer", () => {
     expect(await bobs.read("notes")).toMatchObject({ ok: true, decision: "allowed" });
     expect(await bobs.read("salaries")).toMatchObject({
       ok: false,
-      decision: "unavailable",
+      decision: "forbidden",
       error: {
         type: "ToolError",
         message: `'${READ}' was not called: bob may not read salaries`,
@@ -86,7 +86,7 @@ describe("an authorizer", () => {
     const { read, connected } = dispatching(BOB, authorizer);
     authorizer.isDown = true;
     const denied = await read("notes");
-    expect(denied).toMatchObject({ ok: false, decision: "unavailable" });
+    expect(denied).toMatchObject({ ok: false, decision: "forbidden" });
     expect(messageOf(denied)).toBe(
       `'${READ}' was not called: whether it may be could not be decided (the policy service does not answer)`,
     );
@@ -106,13 +106,13 @@ describe("the lists of ptc.yaml", () => {
   });
 
   it.each([
-    ["read", "ask", true],
-    ["list", "allow", true],
-    ["drop", "unavailable", false],
-  ])("are the same for everybody (%s)", async (name, kind, isVisible) => {
+    ["read", { kind: "ask", rule: "approvals.ask: mcp__files__read" }, true],
+    ["list", { kind: "allow" }, true],
+    ["drop", { kind: "unavailable", rule: "tools.block: mcp__files__drop" }, false],
+  ])("are the same for everybody (%s), and named", async (name, decision, isVisible) => {
     for (const principal of ["local", "bob"]) {
       const tool = toolOf("files", name);
-      expect(await authorizer.authorize({ principal, source: "run" }, tool)).toEqual({ kind });
+      expect(await authorizer.authorize({ principal, source: "run" }, tool)).toEqual(decision);
       expect(authorizer.isVisible({ principal }, tool)).toBe(isVisible);
     }
   });

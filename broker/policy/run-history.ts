@@ -1,0 +1,76 @@
+import type { Tool } from "../../catalog/tool.ts";
+import type { CallDecision } from "../../protocol/call-decision.ts";
+
+/** A tool whose answer a program has been given, by the first such call. */
+export interface RunRead {
+  /** The number of the call within its run, from 1. */
+  readonly seq: number;
+  /** `mcp__<server_module>__<tool>` */
+  readonly tool: string;
+  /** Configured name of its server. */
+  readonly server: string;
+  /** Protocol name of the tool. */
+  readonly name: string;
+}
+
+/** What a run has done before one call of its own: what a decision about that call may depend on. */
+export interface RunHistory {
+  /** The calls of this run that began before, whatever has become of them. */
+  readonly calls: number;
+  /** Those of the same tool. */
+  readonly callsOfTool: number;
+  /** What the program knows of servers: every tool that has answered it, once, in the order of those answers. */
+  readonly reads: readonly RunRead[];
+}
+
+/** The calls that reached their server. What it said, be it an error, is known to the program. */
+const ANSWERED: ReadonlySet<CallDecision> = new Set(["allowed", "approved-once", "approved-for-run"]);
+
+type CalledTool = Pick<Tool, "namespacedName" | "server" | "name">;
+
+/**
+ * The state of one run on which decisions depend. It only grows, and follows from the run's calls alone: a run that is
+ * taken up again has the state of before when `replay` is told of each call that was answered.
+ */
+export class RunState {
+  readonly #callsByTool = new Map<string, number>();
+  readonly #reads = new Map<string, RunRead>();
+  #calls = 0;
+  #highestSeq = 0;
+
+  /**
+   * Notes that a call has begun.
+   *
+   * @param seq the number of the call within its run, from 1. A number of before is a call that is tried again.
+   * @returns the number, and what the run has done before. Answers that come later are in it.
+   */
+  begin({ namespacedName }: Pick<CalledTool, "namespacedName">, seq = this.#highestSeq + 1) {
+    const isNew = seq > this.#highestSeq;
+    if (isNew) {
+      this.#highestSeq = seq;
+      this.#calls++;
+      this.#callsByTool.set(namespacedName, (this.#callsByTool.get(namespacedName) ?? 0) + 1);
+    }
+    const reads = this.#reads;
+    const history: RunHistory = {
+      calls: this.#calls - 1,
+      callsOfTool: (this.#callsByTool.get(namespacedName) ?? 1) - 1,
+      get reads() {
+        return [...reads.values()];
+      },
+    };
+    return { seq, history };
+  }
+
+  /** Notes, before the program is given it, that a tool has answered. */
+  read({ namespacedName, server, name }: CalledTool, seq: number): void {
+    if (this.#reads.has(namespacedName)) return;
+    this.#reads.set(namespacedName, { seq, tool: namespacedName, server, name });
+  }
+
+  /** Notes a call that was answered from a record. */
+  replay(tool: CalledTool, { seq, decision }: { seq: number; decision: CallDecision }): void {
+    this.begin(tool, seq);
+    if (ANSWERED.has(decision)) this.read(tool, seq);
+  }
+}
