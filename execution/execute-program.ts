@@ -23,7 +23,7 @@ import { fail, type Outcome } from "./outcome.ts";
 import { redactEmitted } from "./output/emitted-blocks.ts";
 import { maxKeptBytes, RunnerOutput } from "./output/runner-output.ts";
 import type { FailureReason } from "./prepare/failure-reason.ts";
-import type { Language, TypecheckMode } from "./prepare/language.ts";
+import { findLanguage, type Language, type TypecheckMode } from "./prepare/language.ts";
 import type { ModuleSource } from "./prepare/module-source.ts";
 import { adviseProgram, type Prepared, prepareProgram } from "./prepare/prepare-program.ts";
 import { UsedModules } from "./prepare/used-modules.ts";
@@ -139,7 +139,7 @@ async function execute(
     onStderr: inBoundary((chunk: Buffer) => output.onStderr(chunk)),
   };
   const preparing = prepareProgram(program, { ...parts, modules }, options.typecheck);
-  const runSandbox = new RunSandbox(parts.sandboxes, taken, signal);
+  const runSandbox = new RunSandbox(sandboxesFor(program, parts), taken, signal);
   runSandbox.startAhead();
 
   let outcome: Outcome;
@@ -236,6 +236,12 @@ async function execute(
     recorded: answered.then(() => recording?.end(report)),
     cleared: answered.then(() => runSandbox.clear()),
   };
+}
+
+/** Sandboxes that run programs of this one's language. */
+function sandboxesFor({ language }: Program, { sandboxes, languages }: ExecutionParts): SandboxSource {
+  const runner = findLanguage(languages, language)?.runner;
+  return runner === undefined ? sandboxes : (sandboxes.withRunner?.(runner) ?? sandboxes);
 }
 
 /** What to do about how a program that ran has ended. Advice that cannot be had is no failure of the run. */

@@ -24,6 +24,7 @@ export function buildImage(
     store: openImageStore(),
     runnerPath: join(packageDirectory, "dist/image/runner.mjs"),
     guardPath: join(packageDirectory, "dist/image/guard.pl"),
+    pythonPath: join(packageDirectory, "dist/image/python"),
     dockerfilePath: join(packageDirectory, "Dockerfile.runner"),
     ...(base === undefined ? {} : { base }),
     reference: sandbox.image,

@@ -4,6 +4,7 @@ export const SANDBOX_SOCKET_DIRECTORY = "/run/ptc";
 export const SOCKET_FILE_NAME = "broker.sock";
 export const GUARD_PATH = "/opt/ptc/guard.pl";
 export const RUNNER_PATH = "/opt/ptc/runner.mjs";
+export const PYTHON_RUNNER_PATH = "/opt/ptc/python/main.py";
 export const WORKSPACE = "/workspace";
 
 /** Scheme of the user's own file in source maps, so that its frames are told from all others. */

@@ -1,3 +1,4 @@
+import type { RunnerName } from "../protocol/runners/runner-name.ts";
 import { orCancelled, refuseCancelled } from "./or-cancelled.ts";
 import { endSandbox, RunningSandbox } from "./running-sandbox.ts";
 import type { Sandbox, SandboxOutput, SandboxStarter } from "./sandbox.ts";
@@ -14,6 +15,8 @@ export interface OnDemandOptions {
   /** Name of the runner image. */
   image: string;
   runtime: string;
+  /** What runs in the sandboxes; Node.js by default. */
+  runner?: RunnerName;
   limits: SandboxLimits;
   /** The walls that are known to be broken; without it, none is. */
   walls?: KnownWalls;
@@ -31,13 +34,13 @@ export class OnDemandSource implements SandboxStarter {
 
   /** When it rejects, also after being cancelled, the sandbox has been removed. */
   async acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox> {
-    const { engine, owner, runtime, limits, walls, onRequested } = this.#options;
+    const { engine, owner, runtime, runner = "javascript", limits, walls, onRequested } = this.#options;
     refuseCancelled(signal);
     const prepared = engine.prepare?.(runtime);
     const image = await orCancelled(this.findImage(), signal);
     if (walls !== undefined) await orCancelled(walls.refuseBroken({ engine, runtime, image }), signal);
     await prepared;
-    const started = await engine.start({ image, runtime, limits, owner, onRequested }, output);
+    const started = await engine.start({ image, runtime, runner, limits, owner, onRequested }, output);
     try {
       return new RunningSandbox(started, image, await orCancelled(connected(started), signal));
     } catch (error) {
@@ -45,6 +48,12 @@ export class OnDemandSource implements SandboxStarter {
       started.release();
       throw await this.#explain(error);
     }
+  }
+
+  withRunner(runner: RunnerName): OnDemandSource {
+    return runner === (this.#options.runner ?? "javascript")
+      ? this
+      : new OnDemandSource({ ...this.#options, runner });
   }
 
   /** A sandbox that did not connect may have been kept from it by how its runtime is set up. */

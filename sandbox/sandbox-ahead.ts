@@ -1,3 +1,4 @@
+import type { RunnerName } from "../protocol/runners/runner-name.ts";
 import { HeldOutput } from "./pool/held-output.ts";
 import type { Sandbox, SandboxOutput, SandboxStarter } from "./sandbox.ts";
 
@@ -46,6 +47,12 @@ export class SandboxAhead implements SandboxStarter {
 
   findImage(): Promise<string> {
     return this.#starter.findImage();
+  }
+
+  /** The sandbox that is being started has one runner; programs for another one get new sandboxes. */
+  withRunner(runner: RunnerName): SandboxStarter {
+    const other = this.#starter.withRunner?.(runner) ?? this.#starter;
+    return other === this.#starter ? this : other;
   }
 
   /** Ends the sandbox unless somebody has taken it, and resolves when it is removed. Never rejects. */

@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import type { RunnerName } from "../protocol/runners/runner-name.ts";
 import type { SandboxExit, SandboxOutput } from "./sandbox.ts";
 
 /** The limits of a sandbox that a user may configure. */
@@ -15,6 +16,8 @@ export interface SandboxRequest {
   image: string;
   /** The engine's name for the runtime that runs the sandbox. */
   runtime: string;
+  /** What runs in the sandbox. */
+  runner: RunnerName;
   limits: SandboxLimits;
   /** The process that the sandbox belongs to. The engine stores it with the sandbox. */
   owner: string;

@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import type { RunnerName } from "../protocol/runners/runner-name.ts";
 
 /** How a sandbox ended. */
 export interface SandboxExit {
@@ -45,10 +46,13 @@ export interface SandboxSource {
    * @throws SandboxError when there is no sandbox; `cancelled` when the request was cancelled.
    */
   acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox>;
+  /** The source of sandboxes with a certain runner. A source without this method has sandboxes of one kind only. */
+  withRunner?(runner: RunnerName): SandboxSource;
 }
 
 /** Starts sandboxes of one image, which may be rebuilt meanwhile. */
 export interface SandboxStarter extends SandboxSource {
   /** Digest of the image that a sandbox started now would have. @throws SandboxError */
   findImage(): Promise<string>;
+  withRunner?(runner: RunnerName): SandboxStarter;
 }

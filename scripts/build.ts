@@ -3,7 +3,7 @@
  * are `tsc`'s to check; nothing here does.
  */
 import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { type BuildOptions, build } from "esbuild";
 import { withEsbuild, withoutUnused } from "./bundled-parts.ts";
 import { renderLicences } from "./third-party.ts";
@@ -59,6 +59,10 @@ const built = await Promise.all([
 ]);
 chmodSync(join(dist, "cli/ptc.js"), 0o755);
 cpSync(join(root, "runner-image/guard.pl"), join(dist, "image/guard.pl"));
+cpSync(join(root, "runner-image/python"), join(dist, "image/python"), {
+  recursive: true,
+  filter: (path) => basename(path) !== "__pycache__",
+});
 cpSync(join(root, "sandbox/walls/probe.js"), join(dist, "sandbox/walls/probe.js"));
 cpSync(join(root, "server/pages/assets"), join(dist, "server/pages/assets"), { recursive: true });
 const licences = renderLicences(

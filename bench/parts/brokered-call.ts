@@ -108,6 +108,7 @@ async function timeEcho(
   const request = buildContainerRequest({
     image: digest,
     runtime: "runsc",
+    runner: "javascript",
     limits: LIMITS,
     socketDirectory,
     labels: {},

@@ -1,4 +1,5 @@
 import type { Failure } from "../../protocol/failure.ts";
+import type { RunnerName } from "../../protocol/runners/runner-name.ts";
 import type { Program } from "../program.ts";
 import type { FailureReason } from "./failure-reason.ts";
 import type { ModuleSource } from "./module-source.ts";
@@ -15,7 +16,7 @@ export interface LanguageFacts {
   /** Language and file name of a program that is handed in without a file. */
   readonly unnamed: { readonly language: string; readonly fileName: string };
   /** The name of the runner for its programs, as a sandbox's hello gives it. */
-  readonly runner: string;
+  readonly runner: RunnerName;
 }
 
 /** The result of preparing a program. Messages and reasons quote the program and may hold secrets. */

@@ -92,7 +92,7 @@ export class DockerSandboxEngine implements SandboxEngine {
   }
 
   async #startWithSocket(
-    { image, runtime, limits, owner, onRequested }: SandboxRequest,
+    { image, runtime, runner, limits, owner, onRequested }: SandboxRequest,
     output: SandboxOutput,
   ): Promise<StartedSandbox> {
     const socketDirectory = this.#sockets.makeSocketDirectory();
@@ -105,7 +105,7 @@ export class DockerSandboxEngine implements SandboxEngine {
       listener = await SocketListener.listen(socketDirectory);
       const labels = { [OWNER_LABEL]: owner };
       const container = await this.#containers.start(
-        buildContainerRequest({ image, runtime, limits, socketDirectory, labels }),
+        buildContainerRequest({ image, runtime, runner, limits, socketDirectory, labels }),
         output,
         onRequested,
       );
@@ -127,13 +127,13 @@ export class DockerSandboxEngine implements SandboxEngine {
   }
 
   async #startAttached(
-    { image, runtime, limits, owner, onRequested }: SandboxRequest,
+    { image, runtime, runner, limits, owner, onRequested }: SandboxRequest,
     output: SandboxOutput,
   ): Promise<StartedSandbox> {
     const channel = new AttachedChannel(output);
     const labels = { [OWNER_LABEL]: owner };
     const container = await this.#containers.start(
-      buildContainerRequest({ image, runtime, limits, labels }),
+      buildContainerRequest({ image, runtime, runner, limits, labels }),
       channel,
       onRequested,
     );

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { RUNNER_NAMES } from "../../protocol/runners/runner-name.ts";
 import { buildContainerRequest } from "./container-profile.ts";
 
 /**
@@ -8,8 +9,10 @@ import { buildContainerRequest } from "./container-profile.ts";
  */
 export function profileDigest(more: readonly string[]): string {
   const limits = { memoryMb: 512, cpus: 1, pids: 256 };
-  const requests = ["", undefined].map((socketDirectory) =>
-    buildContainerRequest({ image: "", runtime: "", limits, socketDirectory, labels: {} }),
+  const requests = ["", undefined].flatMap((socketDirectory) =>
+    RUNNER_NAMES.map((runner) =>
+      buildContainerRequest({ image: "", runtime: "", runner, limits, socketDirectory, labels: {} }),
+    ),
   );
   return createHash("sha256")
     .update(JSON.stringify([requests, more]))

@@ -12,7 +12,7 @@ import { packDirectory } from "./pack-directory.ts";
 /** Increase this number when a change below makes a different file system of the same packages. */
 const recipe = 2;
 
-/** The libraries of Node.js, Perl for the guard, and a small Python. */
+/** The libraries of Node.js, Perl for the guard, a small Python, and what is known of time zones. */
 const packages = [
   "base-files",
   "libc-bin",
@@ -22,6 +22,7 @@ const packages = [
   "python3-minimal",
   "libpython3-stdlib",
   "python3",
+  "tzdata",
 ];
 
 /** Files of accounts, because `os.userInfo()` and `pwd` look up the container's user. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { SandboxError } from "../sandbox-error.ts";
 import { describeDebianBase, ensureDebianBase } from "./debian-base.ts";
 import type { ImageStore, OnProgress, StoredImage } from "./image-store.ts";
@@ -13,6 +13,8 @@ export interface RunnerImageRequest {
   runnerPath: string;
   /** The path of the guard script. */
   guardPath: string;
+  /** The folder of the Python runner. */
+  pythonPath: string;
   dockerfilePath: string;
   /** An image with /usr/local/bin/node and /usr/bin/perl; or `debian-packages`, for a base made on this machine. */
   base?: string;
@@ -29,6 +31,8 @@ interface ImageFiles {
   dockerfile: Uint8Array;
   runner: Uint8Array;
   guard: Uint8Array;
+  /** The files of the Python runner, by their paths in its folder. */
+  python: ReadonlyMap<string, Uint8Array>;
 }
 
 type Base = StoredImage & { reference: string };
@@ -43,12 +47,13 @@ const digestLabel = "dev.ptc.runner";
 export async function buildRunnerImage(request: RunnerImageRequest): Promise<RunnerImage> {
   const { store, reference, onProgress } = request;
   const base = await chooseBase(request);
-  const [dockerfile, runner, guard] = await Promise.all([
+  const [dockerfile, runner, guard, python] = await Promise.all([
     readFile(request.dockerfilePath),
     readFile(request.runnerPath),
     readFile(request.guardPath),
+    readFolder(request.pythonPath),
   ]);
-  const files: ImageFiles = { dockerfile, runner, guard };
+  const files: ImageFiles = { dockerfile, runner, guard, python };
   const contentDigest = digestContent({ ...files, baseDigest: base.digest });
 
   const present = await store.inspect(reference);
@@ -75,7 +80,8 @@ export async function buildRunnerImage(request: RunnerImageRequest): Promise<Run
 /** A digest of everything in the image: images with equal digests behave alike. */
 export function digestContent(content: ImageFiles & { baseDigest: string }): string {
   const hash = createHash("sha256");
-  for (const part of [content.dockerfile, content.runner, content.guard, content.baseDigest]) {
+  const python = [...content.python].sort(([a], [b]) => (a < b ? -1 : 1)).flat();
+  for (const part of [content.dockerfile, content.runner, content.guard, content.baseDigest, ...python]) {
     hash.update(createHash("sha256").update(part).digest());
   }
   return `sha256:${hash.digest("hex")}`;
@@ -103,16 +109,30 @@ async function chooseBase({ store, base, onProgress }: RunnerImageRequest): Prom
   }
 }
 
+/** The files of a folder and of those in it, by their paths in it. */
+async function readFolder(folder: string): Promise<Map<string, Uint8Array>> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  const read = files.map(async ({ parentPath, name }): Promise<[string, Uint8Array]> => {
+    const path = join(parentPath, name);
+    return [relative(folder, path), await readFile(path)];
+  });
+  return new Map(await Promise.all(read));
+}
+
 /** Copies the files of the build into a temporary directory, readable for the user that the container runs as. */
 async function withContext<T>(files: ImageFiles, use: (directory: string) => Promise<T>): Promise<T> {
   const directory = await mkdtemp(join(tmpdir(), "ptc-image-"));
   try {
+    const python = [...files.python].map(([name, content]) => [join("python", name), content] as const);
     for (const [name, content] of [
       ["Dockerfile", files.dockerfile] as const,
       ["runner.mjs", files.runner] as const,
       ["guard.pl", files.guard] as const,
+      ...python,
     ]) {
       const path = join(directory, name);
+      await mkdir(dirname(path), { recursive: true });
       await writeFile(path, content);
       await chmod(path, 0o644);
     }

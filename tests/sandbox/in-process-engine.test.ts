@@ -19,7 +19,9 @@ test("an engine without containers starts sandboxes on demand, and is given back
   const { engine, source } = open();
   const sandbox = await source.acquire(NO_OUTPUT);
   const image = expect.stringMatching(/^sha256:[0-9a-f]{64}$/);
-  expect(engine.requests).toEqual([{ image, runtime: "none", limits: LIMITS, owner: "me" }]);
+  expect(engine.requests).toEqual([
+    { image, runtime: "none", runner: "javascript", limits: LIMITS, owner: "me" },
+  ]);
   expect(sandbox).toMatchObject({ id: "sandbox-1", image });
   const greeting = await new Promise((resolve) => sandbox.channel.once("data", resolve));
   expect(String(greeting)).toContain('"hello"');

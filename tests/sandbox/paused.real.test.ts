@@ -122,6 +122,7 @@ describeSandboxed("while a person is asked", () => {
     const request = buildContainerRequest({
       image: "ptc-runner",
       runtime: "runsc",
+      runner: "javascript",
       limits: { memoryMb: 256, cpus: 1, pids: 128 },
       socketDirectory: folder,
       labels: {},

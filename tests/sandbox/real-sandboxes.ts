@@ -24,6 +24,7 @@ import type { ChannelPreference } from "../../sandbox/sandbox-engine.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { toolOf } from "../catalog/tool-of.ts";
 import { modulesOf } from "../execution/prepare/module-texts.ts";
+import { PYTHON_AS_IT_IS } from "../execution/prepare/python-as-it-is.ts";
 
 /** Answers a call of the in-memory server `desk`. */
 export type DeskTool = (args: Record<string, unknown>) => unknown;
@@ -95,7 +96,7 @@ export class RealSandboxes {
 
   constructor(tools: Record<string, DeskTool> = {}, options: RealSandboxesOptions = {}) {
     const {
-      image = "ptc-runner",
+      image = process.env.PTC_TEST_IMAGE ?? "ptc-runner",
       pids = 256,
       channel = channelFromEnvironment(),
       over = (source) => source,
@@ -112,7 +113,7 @@ export class RealSandboxes {
     });
     this.#parts = {
       sandboxes: over(source),
-      languages: [createTypeScript({ declarations: { runtime: "", node: "" } })],
+      languages: [createTypeScript({ declarations: { runtime: "", node: "" } }), PYTHON_AS_IT_IS],
       modules: deskModule(Object.keys(tools)),
       dispatcher: deskDispatcher(tools, ask),
       approver: approver ?? { ask: async () => UNASKED },
@@ -129,7 +130,8 @@ export class RealSandboxes {
     { data = {}, language = "javascript", limits, signal }: RunInput = {},
   ): Promise<Ran> {
     const console = { out: "", err: "" };
-    const executed = await executeProgram({ code, data, language, fileName: "program.js" }, this.#parts, {
+    const fileName = language === "python" ? "program.py" : "program.js";
+    const executed = await executeProgram({ code, data, language, fileName }, this.#parts, {
       limits: { ...LIMITS, ...limits },
       typecheck: "off",
       onConsole: ({ stream, text }) => {

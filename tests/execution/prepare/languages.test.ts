@@ -25,7 +25,7 @@ const CAPITALS: Language = {
   names: ["capitals", "shouting"],
   suffixes: { ".up": "capitals" },
   unnamed: { language: "capitals", fileName: "program.up" },
-  runner: "megaphone",
+  runner: "python",
   advise: async () => [],
   async prepare({ code }, modules, mode): Promise<Preparation> {
     if (/\d/.test(code))
@@ -64,7 +64,7 @@ function echoSandbox(runner: string, output: SandboxOutput) {
 
 async function execute(
   code: string,
-  { language = "capitals", runner = "megaphone", typecheck = "off" as TypecheckMode } = {},
+  { language = "capitals", runner = "python", typecheck = "off" as TypecheckMode } = {},
 ) {
   let report: RunReport | undefined;
   const parts: ExecutionParts = {
@@ -132,7 +132,7 @@ describe("a program in any language", () => {
       ok: false,
       error: {
         type: "SandboxUnavailable",
-        message: "the sandbox runs 'javascript' and not 'megaphone'",
+        message: "the sandbox runs 'javascript' and not 'python'",
       },
     });
   });

@@ -13,6 +13,7 @@ const NO_OUTPUT = { onStdout() {}, onStderr() {} };
 const REQUEST = buildContainerRequest({
   image: "sha256:1",
   runtime: "runsc",
+  runner: "javascript",
   limits: { memoryMb: 128, cpus: 1, pids: 64 },
   socketDirectory: "/nowhere",
   labels: {},

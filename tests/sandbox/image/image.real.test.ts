@@ -31,6 +31,7 @@ describeSandboxed("the runner image", () => {
       store,
       runnerPath,
       guardPath: join(repository, "runner-image/guard.pl"),
+      pythonPath: join(repository, "runner-image/python"),
       dockerfilePath: join(repository, "Dockerfile.runner"),
       reference,
       onProgress: () => {},

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -11,10 +11,13 @@ import { SandboxError } from "../../../sandbox/sandbox-error.ts";
 const directory = mkdtempSync(join(tmpdir(), "ptc-runner-image-"));
 const runnerPath = join(directory, "runner.mjs");
 const guardPath = join(directory, "guard.pl");
+const pythonPath = join(directory, "python");
 const dockerfilePath = join(directory, "Dockerfile.runner");
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 beforeEach(() => {
+  mkdirSync(join(pythonPath, "inner"), { recursive: true });
+  writeFileSync(join(pythonPath, "inner/main.py"), "the other runner");
   writeFileSync(runnerPath, "the runner");
   writeFileSync(guardPath, "the guard");
   writeFileSync(dockerfilePath, "FROM base");
@@ -70,6 +73,7 @@ async function build(store: ImageStore, base?: string) {
     store,
     runnerPath,
     guardPath,
+    pythonPath,
     dockerfilePath,
     reference: "ptc-runner",
     onProgress: (line) => lines.push(line),
@@ -83,6 +87,7 @@ test("the build is given the Dockerfile, the runner and its guard", async () => 
   expect((await build(store)).image.built).toBe(true);
   expect(store.asked).toEqual(["build ptc-runner on node:24-slim"]);
   expect(store.context).toContain("the runner");
+  expect(store.context).toContain("the other runner");
   expect(store.context).toContain("the guard");
   expect(store.context).toContain("FROM base");
 });
@@ -130,15 +135,24 @@ test("a base that was asked for by name is never replaced by another", async () 
 });
 
 test("what one part of the content loses to another changes its digest", () => {
-  const content = (dockerfile: string, runner: string, baseDigest: string, guard = "") =>
+  const content = (
+    dockerfile: string,
+    runner: string,
+    baseDigest: string,
+    guard = "",
+    python: Record<string, string> = {},
+  ) =>
     digestContent({
       dockerfile: Buffer.from(dockerfile),
       runner: Buffer.from(runner),
       guard: Buffer.from(guard),
+      python: new Map(Object.entries(python).map(([name, text]) => [name, Buffer.from(text)])),
       baseDigest,
     });
   expect(content("ab", "c", "d")).toMatch(/^sha256:[0-9a-f]{64}$/);
   expect(content("ab", "c", "d")).not.toBe(content("a", "bc", "d"));
   expect(content("ab", "c", "d")).not.toBe(content("ab", "cd", ""));
   expect(content("ab", "c", "d")).not.toBe(content("ab", "", "d", "c"));
+  expect(content("a", "b", "c", "", { d: "e" })).not.toBe(content("a", "b", "c", "", { e: "d" }));
+  expect(content("a", "b", "c", "", { d: "e", f: "g" })).toBe(content("a", "b", "c", "", { f: "g", d: "e" }));
 });

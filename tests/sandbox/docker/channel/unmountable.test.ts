@@ -10,6 +10,7 @@ import { FakeEngine } from "../../pool/fake-engine.ts";
 const REQUEST = {
   image: "sha256:1",
   runtime: "runsc",
+  runner: "javascript" as const,
   limits: { memoryMb: 128, cpus: 1, pids: 64 },
   owner: "test",
 };

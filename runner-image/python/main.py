@@ -1,0 +1,12 @@
+"""
+The runner: what a sandbox for Python programs runs. It connects to the broker's socket, imports what programs use, says
+hello and waits; then it runs its one program and prints one line, the claim, on stdout.
+"""
+
+import sys
+
+sys.path.insert(0, sys.argv[0].rpartition("/")[0])
+
+from ptc_runner.start import start  # noqa: E402
+
+start(sys.argv)

@@ -1,0 +1,85 @@
+"""The runner's end of the socket: frames of four bytes of length, big-endian, and as much UTF-8 JSON (protocol/frames.ts)."""
+
+import json
+import select
+import socket
+from _thread import allocate_lock
+from typing import Any, cast
+
+from ptc_runner.limits import MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES
+
+_RECEIVE_BYTES = 256 * 1024
+_dumps = json.dumps
+_loads = json.loads
+
+
+class FrameError(Exception):
+    """A message is too large."""
+
+
+class Channel:
+    """A connection to the broker that is read by whoever waits. `read` may be called by one thread at a time."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        self._sending = allocate_lock()
+        self._received = bytearray()
+        self._poll = select.poll()
+        self._poll.register(connection, select.POLLIN)
+
+    @staticmethod
+    def connect(broker: str | int) -> "Channel":
+        """Connects by the path of the broker's socket, or takes one that is connected already by its number."""
+        if isinstance(broker, int):
+            return Channel(socket.socket(fileno=broker))
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.connect(broker)
+        return Channel(connection)
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def send(self, message: dict[str, Any]) -> None:
+        self.send_json(_dumps(message))
+
+    def send_json(self, text: str) -> None:
+        """Sends one message. Raises FrameError where it is larger than the host takes."""
+        payload = text.encode("utf-8", "surrogatepass")
+        if len(payload) > MAX_CALL_FRAME_BYTES:
+            raise FrameError(f"a message of {len(payload)} bytes exceeds the limit of {MAX_CALL_FRAME_BYTES}")
+        with self._sending:
+            self._socket.sendall(len(payload).to_bytes(4, "big") + payload)
+
+    def watch(self, fd: int) -> None:
+        """Has `wait` end when there is something to be read from another file too."""
+        self._poll.register(fd, select.POLLIN)
+
+    def unwatch(self, fd: int) -> None:
+        self._poll.unregister(fd)
+
+    def wait(self, timeout_ms: float | None) -> bool:
+        """Waits until a message, or a file that is watched, can be read. Says whether it is a message."""
+        ready = self._poll.poll(timeout_ms)
+        own = self._socket.fileno()
+        return any(fd == own for fd, _ in ready)
+
+    def read(self) -> list[dict[str, Any]]:
+        """Waits for bytes and gives the messages that they complete, perhaps none."""
+        chunk = self._socket.recv(_RECEIVE_BYTES)
+        if not chunk:
+            # Without a host there is nobody to answer to.
+            raise ConnectionError("the host is gone")
+        received = self._received
+        received += chunk
+        messages: list[dict[str, Any]] = []
+        at = 0
+        while len(received) - at >= 4:
+            length = int.from_bytes(received[at : at + 4], "big")
+            if length > MAX_REPLY_FRAME_BYTES:
+                raise ConnectionError("the host sent a message that is too large")
+            if len(received) - at - 4 < length:
+                break
+            messages.append(cast("dict[str, Any]", _loads(received[at + 4 : at + 4 + length])))
+            at += 4 + length
+        del received[:at]
+        return messages

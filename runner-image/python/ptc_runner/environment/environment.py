@@ -1,0 +1,74 @@
+"""
+Everything that a program can see and that its text, its data and its calls' answers do not decide: the clock, the order of
+events and of threads, and randomness. What happens in a live run is logged; given the log, it happens again.
+
+Not covered: identities and addresses of objects, and hashes made of them; processes and signals; what OpenSSL makes inside;
+files and sockets that are waited for; times of files, measures of memory, and clocks inside of compiled packages.
+"""
+
+import os
+import time
+from typing import Any, TypedDict
+
+from ptc_runner.channel import Channel
+from ptc_runner.environment.event_order import EventOrder
+from ptc_runner.environment.program_clock import ProgramClock
+from ptc_runner.environment.program_randomness import ProgramRandomness
+from ptc_runner.environment.replace_clocks import replace_clocks
+from ptc_runner.environment.replace_threads import replace_threads
+from ptc_runner.limits import MAX_TRACE_SERIES_CHARS
+
+_MAX_SERIES_BYTES = MAX_TRACE_SERIES_CHARS // 4 * 3
+
+
+class Replay(TypedDict):
+    started_ms: int
+    clock: str
+    events: str
+
+
+class ProgramEnvironment(TypedDict, total=False):
+    """protocol/messages.ts."""
+
+    seed: str
+    time_zone: str
+    replay: Replay
+
+
+class Environment:
+    """Made before anything is imported that keeps a clock, a lock or a source of randomness."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.clock = ProgramClock(_MAX_SERIES_BYTES)
+        self.order = EventOrder(channel, _MAX_SERIES_BYTES)
+        self._randomness = ProgramRandomness()
+
+    def install(self) -> None:
+        """Replaces the interpreter's own."""
+        replace_clocks(self.clock)
+        replace_threads(self.order)
+        self._randomness.install()
+
+    def begin(self, environment: ProgramEnvironment | None) -> None:
+        """The program starts now."""
+        given = environment or {}
+        zone = given.get("time_zone")
+        if zone is not None and zone != os.environ.get("TZ"):
+            os.environ["TZ"] = zone
+            time.tzset()
+        if "seed" in given:
+            self._randomness.seed(bytes.fromhex(given["seed"]))
+        replay = given.get("replay")
+        self.clock.start(None if replay is None else (replay["started_ms"], replay["clock"]))
+        self.order.start(None if replay is None else replay["events"])
+
+    def trace(self) -> dict[str, Any]:
+        clock, events = self.clock.log, self.order.log
+        return {
+            "started_ms": self.clock.started_ms,
+            "clock": clock.text(),
+            "events": events.text(),
+            "complete": not clock.full and not events.full,
+        }
+
+

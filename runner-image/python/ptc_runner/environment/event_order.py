@@ -1,0 +1,420 @@
+"""
+The order in which calls are answered and timers fire, and who runs meanwhile.
+
+Everything of a program that waits, waits here: its event loop, a blocking call, `time.sleep`, a lock that another thread
+holds. One thread runs at a time, until it waits; then the next one runs whose wait is over, in the order in which they
+began to wait; and only when there is none, one event happens. A live run logs the events. A replay has them happen in the
+order of the log; time need not pass for that. So what a program does follows from its text, its data and the log.
+
+Not covered: processes, signals, and what waits inside of the system, such as for a file or a pipe. A thread that does so
+keeps its turn for a moment; then the others go on without it (see blocked_threads.py).
+"""
+
+import os
+import signal
+from _thread import allocate_lock, get_ident, start_new_thread
+from collections import deque
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+from ptc_runner.channel import Channel
+from ptc_runner.environment.program_clock import real_monotonic_ns
+from ptc_runner.environment.series import SeriesReader, SeriesWriter
+
+_NOTHING = -1
+"""Logged for a look for events that found none."""
+_NS = 1_000_000_000
+_LOOK_EVERY = 64
+"""After so many turns without an event it is looked for one, so that work that never waits keeps nothing away."""
+
+NOTHING_LEFT = (
+    "the program waits for something that can never happen: no call is in flight and no timer is set; "
+    "look for a future that nobody sets, a queue that nobody fills or a lock that nobody releases"
+)
+
+Reply = dict[str, Any]
+
+
+class NothingLeftError(RuntimeError):
+    """Everything of the program waits, and nothing can end that."""
+
+
+class _Timer:
+    __slots__ = ("delay_ns", "deliver", "due_ns")
+
+    def __init__(self, delay_ns: int, deliver: Callable[[], None]) -> None:
+        self.delay_ns = delay_ns
+        self.deliver = deliver
+        self.due_ns = real_monotonic_ns() + delay_ns
+
+
+class _Parked:
+    """A thread that waits until `ready` says true and somebody opens its gate."""
+
+    __slots__ = ("gate", "hopeless", "ready")
+
+    def __init__(self, ready: Callable[[], bool]) -> None:
+        self.ready = ready
+        self.hopeless = False
+        self.gate = allocate_lock()
+        self.gate.acquire()
+
+
+class EventOrder:
+    """One for each program. Its methods are for the thread whose turn it is, unless they say otherwise."""
+
+    def __init__(self, channel: Channel, max_log_bytes: int) -> None:
+        self._channel = channel
+        self._max_log_bytes = max_log_bytes
+        self._calls: dict[int, Callable[[Reply], None]] = {}
+        self._timers: dict[int, _Timer] = {}
+        self._due: list[tuple[int, int]] = []
+        # Answers that have come and were not delivered yet.
+        self._come: deque[int] = deque()
+        self._replies: dict[int, Reply] = {}
+        self._parked: list[_Parked] = []
+        # Threads that wait inside of the system, and have lost their turn over it.
+        self.astray: set[int] = set()
+        self.turns = 0
+        self.running = get_ident()
+        self.awaits_events = False
+        # Is called before each wait for what comes from outside.
+        self.before_waiting: Callable[[], None] = lambda: None
+        self.on_first_thread: Callable[[], None] = lambda: None
+        self._wake_in, self._wake_out = -1, -1
+        # The file that says that an event loop has files to look at, if it has any, and how it looks.
+        self.watched: Callable[[], int | None] = lambda: None
+        self.look_at_files: Callable[[], None] = lambda: None
+        self._watching: int | None = None
+        self._yields = 0
+        # Guards what a thread does that comes back when nobody may be left to give it a turn.
+        self._coming_back = allocate_lock()
+        self._nobody_runs = False
+        self.start(None)
+
+    def start(self, events: str | None) -> None:
+        """Begins a live run, or the replay of a log."""
+        self.log = SeriesWriter(self._max_log_bytes)
+        self._next_call = 0
+        self._next_timer = 1
+        self._replay = None if events is None else SeriesReader(events)
+        self._next: int | None = None
+        self._advance()
+
+    # What can happen
+
+    def expect_answer(self, deliver: Callable[[Reply], None]) -> int:
+        """The id for a call that is about to be sent. Its answer is delivered when it is its turn."""
+        call_id = self._next_call
+        self._next_call += 1
+        self._calls[call_id] = deliver
+        return call_id
+
+    def forget_call(self, call_id: int) -> None:
+        """The call was not sent."""
+        self._calls.pop(call_id, None)
+
+    def set_timer(self, seconds: float, deliver: Callable[[], None]) -> int:
+        """Has something happen after a time."""
+        timer_id = self._next_timer
+        self._next_timer += 1
+        timer = _Timer(max(0, int(min(seconds, 1e9) * _NS)), deliver)
+        self._timers[timer_id] = timer
+        heappush(self._due, (timer.due_ns, timer_id))
+        return timer_id
+
+    def drop_timer(self, timer_id: int) -> None:
+        self._timers.pop(timer_id, None)
+
+    # Who runs
+
+    def wait_until(self, ready: Callable[[], bool]) -> None:
+        """Lets others run, and events happen, until `ready` says true. It is asked often and changes nothing."""
+        if self.astray:
+            self._find_back()
+        while not ready():
+            following = self._take_ready() if self._parked else None
+            if following is None:
+                self._happen_next()
+            else:
+                self._hand_over(following, ready)
+
+    def wait_for(self, ready: Callable[[], bool], seconds: float) -> bool:
+        """As `wait_until`, but not for longer than a time. Says whether it is ready."""
+        late = False
+
+        def fire() -> None:
+            nonlocal late
+            late = True
+
+        timer = self.set_timer(seconds, fire)
+        try:
+            self.wait_until(lambda: late or ready())
+        finally:
+            self.drop_timer(timer)
+        return ready()
+
+    def sleep(self, seconds: float) -> None:
+        if seconds > 0:
+            self.wait_for(lambda: False, seconds)
+        else:
+            self.let_others_run()
+
+    def let_others_run(self) -> None:
+        """Lets a thread run whose wait is over. Where there is none, an event happens that is there already."""
+        if self.astray:
+            self._find_back()
+        self._yields += 1
+        following = self._take_ready() if self._parked and self._yields % _LOOK_EVERY != 0 else None
+        if following is None:
+            self.look()
+        else:
+            self._hand_over(following, lambda: True)
+
+    def begin_thread(self, run: Callable[[], None]) -> int:
+        """Starts a thread that takes turns with the others, its first when the caller waits. Gives its identity."""
+        self.open_wake()
+        parked = _Parked(lambda: True)
+
+        def body() -> None:
+            parked.gate.acquire()
+            self.running = get_ident()
+            try:
+                run()
+            finally:
+                self._leave_turn()
+
+        identity = start_new_thread(body, ())
+        self._parked.append(parked)
+        self.on_first_thread()
+        self.on_first_thread = lambda: None
+        return identity
+
+    def is_held_up(self) -> bool:
+        """Whether threads wait for a turn, or for an event, and the one whose turn it is does not wait here. For any thread."""
+        return bool(self._parked) and not self.awaits_events and not self._nobody_runs
+
+    def lose_turn(self) -> None:
+        """Has the others go on without the thread whose turn it is. For a thread that takes no turns."""
+        self.astray.add(self.running)
+        self.pass_turn_on()
+
+    def forget_threads(self) -> None:
+        """This is the child of a fork, with the one thread that called it."""
+        self._parked.clear()
+        self.astray.clear()
+        self.running = get_ident()
+
+    def _hand_over(self, following: _Parked, ready: Callable[[], bool]) -> None:
+        me = _Parked(ready)
+        self._parked.append(me)
+        self.turns += 1
+        following.gate.release()
+        me.gate.acquire()
+        self.running = get_ident()
+        if me.hopeless:
+            raise NothingLeftError(NOTHING_LEFT)
+
+    def _take_ready(self) -> _Parked | None:
+        for index, parked in enumerate(self._parked):
+            if parked.ready():
+                del self._parked[index]
+                return parked
+        return None
+
+    def _leave_turn(self) -> None:
+        """The thread that calls this has ended."""
+        if get_ident() in self.astray:
+            self.astray.discard(get_ident())
+            self.wake()
+        else:
+            self.pass_turn_on()
+
+    def pass_turn_on(self) -> None:
+        """Has another thread run, as soon as one can."""
+        self.turns += 1
+        while self._parked:
+            following = self._take_ready()
+            if following is None:
+                try:
+                    self._happen_next()
+                    continue
+                except NothingLeftError:
+                    # Who has waited longest hears of it.
+                    following = self._parked.pop(0)
+                    following.hopeless = True
+            following.gate.release()
+            return
+        with self._coming_back:
+            self._nobody_runs = not self._parked
+        if not self._nobody_runs:
+            self.pass_turn_on()
+
+    def _find_back(self) -> None:
+        """A thread that has lost its turn gets in line again."""
+        me = get_ident()
+        if me not in self.astray:
+            return
+        parked = _Parked(lambda: True)
+        with self._coming_back:
+            takes_it = self._nobody_runs
+            self._nobody_runs = False
+            if not takes_it:
+                self._parked.append(parked)
+        if not takes_it:
+            self.wake()
+            parked.gate.acquire()
+        self.astray.discard(me)
+        self.running = me
+
+    # What happens
+
+    def look(self) -> None:
+        """Has one event happen if there is one, without waiting for any."""
+        if self._replay is None:
+            if not self._happen_live(waits=False):
+                self.log.push(_NOTHING)
+        elif self._next == _NOTHING:
+            self.log.push(_NOTHING)
+            self._advance()
+        elif self._next is not None:
+            self._happen_replayed(self._next)
+
+    def _happen_next(self) -> None:
+        """Waits for one event and has it happen. May return without one, so that whoever waits looks again."""
+        if self._replay is None:
+            self._happen_live(waits=True)
+        elif self._next is None or self._next == _NOTHING:
+            self._leave_replay()
+        else:
+            self._happen_replayed(self._next)
+
+    def _happen_live(self, waits: bool) -> bool:
+        if self._wake_in >= 0 or self._watching is not None:
+            # Whatever has come is taken in the order in which it came.
+            self._take_in(0)
+        if self._come:
+            self._happen(self._come.popleft())
+            return True
+        until_due = self._until_due()
+        if until_due == 0:
+            self._happen(2 * heappop(self._due)[1] + 1)
+            return True
+        if waits and until_due is None and self._waits_for_nothing():
+            raise NothingLeftError(NOTHING_LEFT)
+        self._take_in(until_due if waits else 0)
+        if waits or not self._come:
+            return False
+        self._happen(self._come.popleft())
+        return True
+
+    def _happen_replayed(self, event: int) -> None:
+        event_id, is_timer = divmod(event, 2)
+        if event_id not in (self._timers if is_timer else self._calls):
+            # What does not follow from the log may still bring it about.
+            if self.astray or self.watched() is not None:
+                self._take_in(None)
+            else:
+                self._leave_replay()
+            return
+        if not is_timer:
+            while event not in self._come:
+                self._take_in(None)
+            self._come.remove(event)
+        self._advance()
+        self._happen(event)
+
+    def _happen(self, event: int) -> None:
+        event_id, is_timer = divmod(event, 2)
+        self.log.push(event)
+        if is_timer:
+            self._timers.pop(event_id).deliver()
+        else:
+            self._calls.pop(event_id)(self._replies.pop(event_id))
+
+    def _advance(self) -> None:
+        self._next = None if self._replay is None else self._replay.next()
+        if self._next is None:
+            self._leave_replay()
+
+    def _leave_replay(self) -> None:
+        """The log has ended, or the program is another than the one that was recorded: from here on it runs live."""
+        if self._replay is None:
+            return
+        self._replay = None
+        self._next = None
+        now = real_monotonic_ns()
+        self._due = []
+        for timer_id, timer in self._timers.items():
+            heappush(self._due, (now + timer.delay_ns, timer_id))
+
+    def _until_due(self) -> int | None:
+        """Milliseconds until the next timer, rounded up; None without one."""
+        while self._due and self._due[0][1] not in self._timers:
+            heappop(self._due)
+        if not self._due:
+            return None
+        left = self._due[0][0] - real_monotonic_ns()
+        return 0 if left <= 0 else -(-left // 1_000_000)
+
+    def _waits_for_nothing(self) -> bool:
+        if self._calls or self.astray or self.watched() is not None:
+            return False
+        return signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+    # What comes from outside
+
+    def open_wake(self) -> None:
+        """From now on `wake` ends a wait for events."""
+        if self._wake_in < 0:
+            self._wake_in, self._wake_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+            self._channel.watch(self._wake_in)
+
+    def wake(self) -> None:
+        """Ends a wait for events, so that whoever waits looks again. For any thread, and for signal handlers."""
+        if self._wake_out >= 0:
+            try:
+                os.write(self._wake_out, b"!")
+            except OSError:
+                # It is full, so the wait ends anyway.
+                return
+
+    def _take_in(self, timeout_ms: int | None) -> None:
+        """Waits until something comes from outside, and takes it."""
+        files = self.watched()
+        if files != self._watching:
+            self._watch(files)
+        self.before_waiting()
+        self.awaits_events = True
+        try:
+            # Where there is but one source, it is read without being asked first.
+            is_alone = timeout_ms is None and files is None and self._wake_in < 0
+            if is_alone or self._channel.wait(timeout_ms):
+                self._keep(self._channel.read())
+            if self._wake_in >= 0:
+                self._empty_wake()
+        finally:
+            self.awaits_events = False
+        if files is not None:
+            self.look_at_files()
+
+    def _watch(self, files: int | None) -> None:
+        if self._watching is not None:
+            self._channel.unwatch(self._watching)
+        if files is not None:
+            self._channel.watch(files)
+        self._watching = files
+
+    def _empty_wake(self) -> None:
+        try:
+            os.read(self._wake_in, 4096)
+        except BlockingIOError:
+            return
+
+    def _keep(self, replies: list[Reply]) -> None:
+        for reply in replies:
+            call_id: Any = reply.get("id")
+            if call_id in self._calls and call_id not in self._replies:
+                self._replies[call_id] = reply
+                self._come.append(2 * call_id)

@@ -1,0 +1,84 @@
+"""Puts the program's clock in the place of all that tell the time in this interpreter."""
+
+import ctypes
+import gc
+import time
+from collections.abc import Callable
+from datetime import datetime, timezone, tzinfo
+from typing import Any, cast
+
+from ptc_runner.environment.program_clock import NS_PER_TICK, TICKS_PER_SECOND, ProgramClock
+
+_NS = 1_000_000_000
+
+
+def replace_clocks(clock: ProgramClock) -> None:
+    """Is called before any module is imported that keeps a function of `time`, such as threading."""
+    _replace_time(clock)
+    _replace_datetime(clock)
+
+
+def replace_function(target: object, name: str, replacement: Callable[..., object]) -> None:
+    """Puts a function in the place of another, under its name."""
+    original = getattr(target, name, None)
+    if original is None:
+        return
+    replacement.__name__ = name
+    replacement.__qualname__ = name
+    replacement.__doc__ = cast("str | None", getattr(original, "__doc__", None))
+    setattr(target, name, replacement)
+
+
+def _replace_time(clock: ProgramClock) -> None:
+    def seconds() -> float:
+        return clock.now_ns() / _NS
+
+    def nanoseconds() -> int:
+        return clock.now_ns()
+
+    for name in ("monotonic", "perf_counter", "process_time", "thread_time"):
+        replace_function(time, name, lambda: clock.elapsed_ticks() / TICKS_PER_SECOND)
+        replace_function(time, f"{name}_ns", lambda: clock.elapsed_ticks() * NS_PER_TICK)
+    replace_function(time, "time", seconds)
+    replace_function(time, "time_ns", nanoseconds)
+
+    def clock_gettime_ns(clk_id: int) -> int:
+        return clock.now_ns() if clk_id == time.CLOCK_REALTIME else clock.elapsed_ticks() * NS_PER_TICK
+
+    replace_function(time, "clock_gettime_ns", clock_gettime_ns)
+    replace_function(time, "clock_gettime", lambda clk_id: clock_gettime_ns(clk_id) / _NS)
+    for name in ("localtime", "gmtime", "ctime"):
+        replace_function(time, name, _with_present(getattr(time, name), seconds))
+    strftime, asctime = time.strftime, time.asctime
+    replace_function(time, "strftime", lambda form, t=None: strftime(form, time.localtime() if t is None else t))
+    replace_function(time, "asctime", lambda t=None: asctime(time.localtime() if t is None else t))
+
+
+def _with_present(original: Callable[[float], object], seconds: Callable[[], float]) -> Callable[..., object]:
+    def present(secs: float | None = None) -> object:
+        return original(seconds() if secs is None else secs)
+
+    return present
+
+
+def _replace_datetime(clock: ProgramClock) -> None:
+    epoch = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+    def exact(cls: type[datetime], tz: tzinfo | None) -> datetime:
+        ns = clock.now_ns()
+        at = cls.fromtimestamp(ns // _NS, tz)
+        return at.replace(microsecond=ns % _NS // 1_000)
+
+    def now(cls: type[datetime], tz: tzinfo | None = None) -> datetime:
+        return exact(cls, tz)
+
+    def utcnow(cls: type[datetime]) -> datetime:
+        return exact(cls, epoch.tzinfo).replace(tzinfo=None)
+
+    # A C type takes no attributes; its dictionary does. What was looked up before is then forgotten.
+    members = cast("dict[str, Any]", gc.get_referents(datetime.__dict__)[0])
+    for name, replacement in (("now", now), ("utcnow", utcnow)):
+        replacement.__qualname__ = f"datetime.{name}"
+        replacement.__doc__ = members[name].__doc__
+        members[name] = classmethod(replacement)
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(datetime))

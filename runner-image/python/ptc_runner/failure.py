@@ -1,0 +1,24 @@
+"""Why a program failed, as its claim says it (protocol/failure.ts)."""
+
+from typing import Literal, TypedDict
+
+from ptc_runner.limits import MAX_ERROR_MESSAGE_CHARS, TRUNCATION_MARK
+
+FailureType = Literal["ScriptError", "ToolError", "ApprovalDenied", "OutputLimit", "ResultNotSerializable"]
+
+_TAIL_CHARS = 1_500
+
+
+class Failure(TypedDict):
+    type: FailureType
+    message: str
+    retryable: bool
+
+
+def make_failure(kind: FailureType, message: str, retryable: bool = False) -> Failure:
+    """Bounds the message. Its end says more of a traceback than its middle, so that both ends are kept."""
+    text = message.encode("utf-8", "replace").decode()
+    if len(text) > MAX_ERROR_MESSAGE_CHARS:
+        head = text[: MAX_ERROR_MESSAGE_CHARS - _TAIL_CHARS - len(TRUNCATION_MARK) - 2]
+        text = f"{head}\n{TRUNCATION_MARK}\n{text[-_TAIL_CHARS:]}"
+    return {"type": kind, "message": text, "retryable": retryable}

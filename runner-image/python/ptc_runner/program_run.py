@@ -1,0 +1,216 @@
+"""One program, from its text to its claim."""
+
+import asyncio
+import atexit
+import builtins
+import inspect
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import CodeType, ModuleType
+from typing import Any, TypedDict, cast
+
+from ptc_runner.channel import Channel
+from ptc_runner.console import Console, write_all
+from ptc_runner.emit import bytes_of, make_emit
+from ptc_runner.environment.environment import Environment, ProgramEnvironment
+from ptc_runner.environment.event_order import NothingLeftError
+from ptc_runner.environment.program_loop import ProgramLoop
+from ptc_runner.failure import Failure, make_failure
+from ptc_runner.modules import ServerModules, Table
+from ptc_runner.parallel import parallel_async, parallel_sync
+from ptc_runner.program_text import LAST, RETURN, TopLevelReturnError, compile_program, is_coroutine
+from ptc_runner.result_value import serialize_console, serialize_result
+from ptc_runner.tool_error import ToolError
+from ptc_runner.tools import Caller, Mode, make_call_tool
+from ptc_runner.tracebacks import Tracebacks
+from ptc_runner.trace_sender import TraceSender
+
+_STDOUT = 1
+_dumps = json.dumps
+_loads = json.loads
+_exit = os._exit
+_getpid = os.getpid
+_NOT_SET = object()
+
+
+class ProgramMessage(TypedDict):
+    bundle: str
+    data: Any
+    max_output_bytes: int
+    max_stderr_bytes: int
+    environment: ProgramEnvironment | None
+
+
+class Bundle(TypedDict):
+    """protocol/runners/python-bundle.ts."""
+
+    mode: Mode
+    source: str
+    file_name: str
+    modules: Table
+
+
+class ProgramRun:
+    """It has ended when its last line is done and its threads and calls have ended. What is left of its tasks is cancelled,
+    as `asyncio.run` does."""
+
+    def __init__(self, channel: Channel, environment: Environment, console: Console, loop: ProgramLoop) -> None:
+        self._channel = channel
+        self._environment = environment
+        self._console = console
+        self._loop = loop
+        self._caller = Caller(channel, environment.order, loop)
+        self._modules = ServerModules(self._caller)
+        self._main = ModuleType("__main__")
+        self._process = _getpid()
+        emit = make_emit(lambda block: channel.send({"type": "emit", "block": block}))
+        for name, value in (
+            ("call_tool", make_call_tool(self._caller)),
+            ("emit", emit),
+            ("bytes_of", bytes_of),
+            ("ToolError", ToolError),
+        ):
+            setattr(builtins, name, value)
+
+    def run(self, message: ProgramMessage) -> None:
+        """Runs the program, and ends the process."""
+        bundle = cast("Bundle", _loads(message["bundle"]))
+        self._caller.mode = bundle["mode"]
+        self._modules.install(bundle["modules"])
+        builtins_ = cast("Any", builtins)
+        builtins_.data = message["data"]
+        builtins_.parallel = parallel_sync if bundle["mode"] == "sync" else parallel_async
+        self._max_output_bytes = message["max_output_bytes"]
+        self._console.begin(self._max_output_bytes, message["max_stderr_bytes"])
+        environment = message.get("environment")
+        trace = None if environment is None else TraceSender(self._environment, self._channel)
+        self._environment.begin(environment)
+        tracebacks = Tracebacks(bundle["file_name"], bundle["source"])
+        outcome = self._outcome(bundle, tracebacks)
+        if _getpid() != self._process:
+            # A child of the program has come to its end. It reports nothing.
+            self._console.flush()
+            _exit(0)
+        self._report(outcome, trace)
+
+    def _outcome(self, bundle: Bundle, tracebacks: Tracebacks) -> tuple[str, str] | Failure:
+        """The JSON of the program's value, and where it is from; or how it failed."""
+        try:
+            value = self._value(bundle)
+            self._console.end()
+            if value is _NOT_SET:
+                return serialize_console(
+                    self._console.text(), self._console.last_line(), self._max_output_bytes
+                )
+            text = serialize_result(value, self._max_output_bytes)
+            return (text, "result") if isinstance(text, str) else text
+        except SystemExit as error:
+            return make_failure("ScriptError", f"SystemExit: the program ended with {_exit_code(error)}")
+        except NothingLeftError as error:
+            return make_failure("ScriptError", str(error))
+        except MemoryError as error:
+            _free_memory()
+            failure = tracebacks.describe(error)
+            return failure
+        except BaseException as error:
+            return tracebacks.describe(error)
+
+    def _value(self, bundle: Bundle) -> object:
+        """Runs the program to its end, and gives its value."""
+        code = compile_program(bundle["source"], bundle["file_name"])
+        main = self._main.__dict__
+        main.update(self._modules.bind_globals(code))
+        main.update({"__builtins__": builtins, "__file__": bundle["file_name"], RETURN: TopLevelReturnError})
+        sys.modules["__main__"] = self._main
+        returned: object = _NOT_SET
+        try:
+            self._execute(code)
+        except TopLevelReturnError as error:
+            returned = error.value
+        except SystemExit as error:
+            if _exit_code(error) != 0:
+                raise
+        value = main.get("result", returned)
+        if value is _NOT_SET or value is None and "result" not in main:
+            last = main.get(LAST)
+            value = last if last is not None and not self._has_printed() else _NOT_SET
+        if inspect.isawaitable(value):
+            value = self._loop.run_until_complete(_awaited(value))
+        self._end_work()
+        return value
+
+    def _execute(self, code: CodeType) -> None:
+        if is_coroutine(code):
+            self._loop.run_until_complete(cast("Any", eval(code, self._main.__dict__)))
+        else:
+            exec(code, self._main.__dict__)
+
+    def _has_printed(self) -> bool:
+        self._console.flush()
+        return self._console.has_printed
+
+    def _end_work(self) -> None:
+        """Cancels tasks that are left, waits for calls and threads, and runs what the program left for its end."""
+        tasks = asyncio.all_tasks(self._loop)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        for future in self._caller.unanswered():
+            if not future.done():
+                # Its failure is the program's, as nobody else hears of it.
+                self._environment.order.wait_until(future.done)
+            error = None if future.cancelled() else _unheard_error(future)
+            if error is not None:
+                raise error
+        cast("Any", threading)._shutdown()
+        cast("Any", atexit)._run_exitfuncs()
+
+    def _report(self, outcome: tuple[str, str] | Failure, trace: TraceSender | None) -> None:
+        """Prints the claim, and says that the program is done."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        sys.settrace(None)
+        sys.setprofile(None)
+        self._console.end()
+        if isinstance(outcome, tuple):
+            line = f'{{"ok":true,"data":{outcome[0]},"from":"{outcome[1]}"}}\n'
+        else:
+            line = f"{_dumps({'ok': False, 'error': outcome})}\n"
+        claim = line.encode("utf-8", "replace")
+        write_all(_STDOUT, claim)
+        if trace is not None:
+            trace.send()
+        done = {"type": "done", "bytes": len(claim), "console_bytes": self._console.bytes_written}
+        self._channel.send(done)
+        _exit(0)
+
+
+def _unheard_error(future: "asyncio.Future[Any]") -> BaseException | None:
+    """The error of a future that nobody has asked for."""
+    if not cast("Any", future)._log_traceback:
+        return None
+    return future.exception()
+
+
+async def _awaited(value: Any) -> Any:
+    return await value
+
+
+def _exit_code(error: SystemExit) -> object:
+    code: object = error.code
+    return 0 if code is None else code
+
+
+def _free_memory() -> None:
+    """Makes room to say that there was none."""
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+
+Run = Callable[[ProgramMessage], None]

@@ -1,0 +1,197 @@
+"""Makes JSON of a value of the program: its result, or the arguments of a call."""
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import date, datetime, time
+from enum import Enum
+from math import isfinite
+from typing import Any, cast
+from uuid import UUID
+
+from ptc_runner.console import cut_to_bytes
+from ptc_runner.failure import Failure, make_failure
+from ptc_runner.limits import ENVELOPE_OVERHEAD_BYTES, MAX_NESTING_DEPTH, MAX_VALUES, TRUNCATION_MARK
+
+_dumps = json.dumps
+_loads = json.loads
+_LARGEST_INT = 2**53
+_LONG_NUMBER = re.compile(r"\d{16}")
+_SIMPLE = (str, int, float, bool, type(None))
+
+
+class UnsendableError(TypeError):
+    """JSON cannot carry a value. The message names it and says what to do."""
+
+
+def to_json(value: object, name: str = "result") -> str:
+    """The JSON text of a value. Raises UnsendableError, in terms of `name`."""
+    try:
+        text = _dumps(value, default=_plain, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError, OverflowError, AttributeError):
+        text = _dumps(_Reader(name).read(value, name, 0), separators=(",", ":"))
+    else:
+        nested = text.count("[") + text.count("{") > MAX_NESTING_DEPTH
+        if nested or _LONG_NUMBER.search(text) is not None:
+            _Reader(name).read(value, name, 0)
+    if len(text) > 2 * MAX_VALUES and _count_values(text) > MAX_VALUES:
+        raise UnsendableError(f"{name} holds more than {MAX_VALUES} values")
+    return text
+
+
+class _Reader:
+    """Walks a value, and makes it plain or names the place that cannot be."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._ancestors: set[int] = set()
+
+    def read(self, value: object, path: str, depth: int) -> Any:
+        if value is None or value is True or value is False or isinstance(value, str):
+            return value
+        if isinstance(value, int):
+            if -_LARGEST_INT <= value <= _LARGEST_INT:
+                return int(value)
+            raise UnsendableError(f"{path} is a whole number beyond 2**53, which readers of JSON round: use str(x)")
+        if isinstance(value, float):
+            return float(value) if isfinite(value) else None
+        if isinstance(value, (Mapping, list, tuple)):
+            return self._read_container(cast("Any", value), path, depth)
+        return self.read(_plain(value, path), path, depth)
+
+    def _read_container(self, value: Any, path: str, depth: int) -> Any:
+        if id(value) in self._ancestors:
+            raise UnsendableError(f"{path} refers back to what contains it, which JSON cannot carry")
+        if depth >= MAX_NESTING_DEPTH:
+            raise UnsendableError(
+                f"{self._name} nests deeper than {MAX_NESTING_DEPTH} levels, which is more than is carried"
+            )
+        self._ancestors.add(id(value))
+        try:
+            if isinstance(value, Mapping):
+                items = cast("Mapping[object, object]", value).items()
+                return {_key(key, path): self.read(each, f"{path}[{key!r}]", depth + 1) for key, each in items}
+            return [self.read(each, f"{path}[{index}]", depth + 1) for index, each in enumerate(value)]
+        finally:
+            self._ancestors.discard(id(value))
+
+
+def _key(key: object, path: str) -> str:
+    if isinstance(key, str):
+        return str(key)
+    if key is None or isinstance(key, (bool, int, float)):
+        return cast("str", _dumps(key))
+    plain = _plain(key, f"a key of {path}")
+    if isinstance(plain, str):
+        return plain
+    raise UnsendableError(f"{path} has a key that is a {type(key).__name__}, which JSON cannot carry: use str(key)")
+
+
+def _plain(value: object, path: str = "") -> Any:
+    """What stands for a value that JSON does not know. Raises UnsendableError where nothing does."""
+    if isinstance(value, (datetime, date, time)):
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[object, object]", value))
+    # Arrays and numbers of numpy, and the columns of pandas.
+    to_list = getattr(value, "tolist", None)
+    if callable(to_list) and not isinstance(value, type):
+        return to_list()
+    raise UnsendableError(f"{path} is a {type(value).__name__}, which JSON cannot carry{_advice(value)}")
+
+
+def _advice(value: object) -> str:
+    if isinstance(value, (set, frozenset)):
+        return ": use sorted(x) or list(x)"
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return ": use x.decode(), or base64"
+    if hasattr(value, "__await__"):
+        return ": await it"
+    if hasattr(value, "to_dict"):
+        return ': use x.to_dict("records") or x.to_dict()'
+    if hasattr(value, "__dataclass_fields__"):
+        return ": use dataclasses.asdict(x)"
+    if hasattr(value, "_asdict"):
+        return ": use x._asdict()"
+    if hasattr(value, "__iter__"):
+        return ": use list(x)"
+    return ": use its parts, or str(x)"
+
+
+def serialize_result(value: object, max_output_bytes: int) -> str | Failure:
+    """The JSON of the program's result, or why there is none."""
+    try:
+        text = to_json(value)
+    except UnsendableError as error:
+        if "values" in str(error):
+            return make_failure("OutputLimit", f"the {error}; return less")
+        return make_failure("ResultNotSerializable", str(error))
+    room = max_output_bytes - ENVELOPE_OVERHEAD_BYTES
+    if len(text) > room:
+        # What is not ASCII is shorter in UTF-8 than escaped.
+        text = _dumps(_loads(text), ensure_ascii=False, separators=(",", ":"))
+        size = len(text.encode("utf-8", "surrogatepass"))
+        if size > room:
+            return make_failure(
+                "OutputLimit",
+                f"the result is {size} bytes of JSON and at most {room} fit; "
+                "return less: a count, a summary, the fields you need or the first items",
+            )
+        text = text.encode("utf-8", "replace").decode()
+    return text
+
+
+def serialize_console(text: str, last_line: str | None, max_output_bytes: int) -> tuple[str, str]:
+    """What a program without a result gives, as JSON, and where it is from: its last line if that is JSON, else its text."""
+    room = max_output_bytes - ENVELOPE_OVERHEAD_BYTES
+    if last_line is not None and len(last_line) <= room:
+        try:
+            return to_json(_loads(last_line, parse_constant=_refuse)), "line"
+        except (ValueError, TypeError, RecursionError):
+            # It is plain text.
+            pass
+    return _cut_to_json(text.removesuffix("\n"), room), "console"
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def _cut_to_json(text: str, room: int) -> str:
+    """The JSON of a text, or of as much of its beginning as fits together with the mark."""
+
+    def json_of(part: str) -> str:
+        return _dumps(part, ensure_ascii=False).encode("utf-8", "replace").decode()
+
+    whole = json_of(text)
+    if len(whole.encode()) <= room:
+        return whole
+    data = text.encode("utf-8", "replace")
+    fits, too_many = 0, room
+    while too_many - fits > 1:
+        middle = (fits + too_many) // 2
+        if len(json_of(f"{cut_to_bytes(data, middle)}\n{TRUNCATION_MARK}").encode()) <= room:
+            fits = middle
+        else:
+            too_many = middle
+    return json_of(f"{cut_to_bytes(data, fits)}\n{TRUNCATION_MARK}")
+
+
+def _count_values(text: str) -> int:
+    def count(value: object) -> int:
+        total = 0
+        waiting: list[object] = [value]
+        while waiting:
+            each = waiting.pop()
+            total += 1
+            if isinstance(each, dict):
+                waiting.extend(cast("dict[str, object]", each).values())
+            elif isinstance(each, list):
+                waiting.extend(cast("list[object]", each))
+        return total
+
+    return count(_loads(text))

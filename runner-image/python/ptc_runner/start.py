@@ -1,0 +1,93 @@
+"""Makes the interpreter ready for a program, and runs it. The order matters: what keeps a clock, a lock or a source of
+randomness is imported after the program's own are in place."""
+
+import gc
+import importlib
+import os
+import platform
+import sys
+from typing import Any, cast
+
+from ptc_runner.channel import Channel
+from ptc_runner.environment.environment import Environment
+from ptc_runner.limits import PROTOCOL_VERSION, SOCKET_PATH
+
+_PRELOADED = (
+    "abc argparse array base64 bisect calendar cmath collections colorsys concurrent.futures contextlib copy csv dataclasses "
+    "datetime decimal difflib enum fnmatch fractions functools glob hashlib heapq hmac html html.parser io inspect "
+    "ipaddress itertools json logging math multiprocessing numbers operator os pathlib pprint queue random re secrets shutil "
+    "statistics string struct subprocess tempfile textwrap threading time traceback types typing unicodedata urllib.parse "
+    "uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo"
+).split()
+_PACKAGES_FILE = "/opt/ptc/python/packages.txt"
+"""The modules of the packages that the image was built with, one a line."""
+
+
+def start(argv: list[str]) -> None:
+    """Never returns."""
+    broker: str | int = SOCKET_PATH
+    memory_bytes = 0
+    for argument in argv[1:]:
+        name, _, value = argument.partition("=")
+        # The guard names the socket that it relays.
+        if name == "--channel":
+            broker = int(value)
+        elif name == "--memory-mb":
+            memory_bytes = int(value) * 1024 * 1024
+        elif name == "--socket":
+            broker = value
+    # Programs see the same arguments everywhere.
+    argv[:] = [""]
+    channel = Channel.connect(broker)
+    environment = Environment(channel)
+    environment.install()
+
+    import asyncio
+
+    from ptc_runner.console import Console
+    from ptc_runner.environment.blocked_threads import watch_blocked_threads
+    from ptc_runner.environment.program_loop import ProgramLoop, ProgramLoopPolicy, make_run
+    from ptc_runner.program_run import ProgramRun
+
+    for module in (*_PRELOADED, *_packages()):
+        try:
+            importlib.import_module(module)
+        except ImportError:
+            # Programs hear of it when they import it.
+            continue
+    watch_blocked_threads(environment.order)
+    loop = ProgramLoop(environment.order)
+    asyncio.set_event_loop_policy(ProgramLoopPolicy(loop))
+    asyncio.run = make_run(loop)
+    console = Console()
+    console.install()
+    os.register_at_fork(after_in_child=environment.order.forget_threads)
+    run = ProgramRun(channel, environment, console, loop)
+    sys.path[:] = [path for path in sys.path if not path.startswith("/opt/ptc")]
+    if memory_bytes > 0:
+        _limit_memory(memory_bytes)
+    gc.collect()
+    gc.freeze()
+    runtime = f"Python {platform.python_version()}"
+    channel.send({"type": "hello", "protocol": PROTOCOL_VERSION, "language": "python", "runtime": runtime})
+    messages: list[dict[str, Any]] = []
+    while not messages:
+        messages = channel.read()
+    run.run(cast("Any", messages[0]))
+
+
+def _packages() -> list[str]:
+    try:
+        with open(_PACKAGES_FILE, encoding="utf-8") as file:
+            return file.read().split()
+    except OSError:
+        return []
+
+
+def _limit_memory(limit_bytes: int) -> None:
+    """What the program takes on top of what the interpreter has now ends in a MemoryError."""
+    import resource
+
+    with open("/proc/self/statm", encoding="ascii") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + limit_bytes, resource.RLIM_INFINITY))

@@ -1,0 +1,46 @@
+"""What a failed tool call raises."""
+
+from typing import Any
+
+from ptc_runner.failure import FailureType
+
+
+class ToolError(Exception):
+    """A tool call that failed: the tool said so, or it was refused or could not be made."""
+
+    server: str
+    tool: str
+    message: str
+    retryable: bool
+
+    def __init__(self, message: str = "", *, server: str = "", tool: str = "", retryable: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.server = server
+        self.tool = tool
+        self.retryable = retryable
+
+
+ToolError.__module__ = "builtins"
+
+# By identity, and off the objects: a denial ends a run differently from an error of a tool.
+_denied: set[int] = set()
+
+
+def tool_error_of(error: dict[str, Any]) -> ToolError:
+    """The exception for what the host says of a call."""
+    made = ToolError(
+        error["message"], server=error["server"], tool=error["tool"], retryable=error["retryable"]
+    )
+    if error["type"] == "ApprovalDenied":
+        _denied.add(id(made))
+        # It stays alive, so that its identity stays its own.
+        _alive.append(made)
+    return made
+
+
+_alive: list[ToolError] = []
+
+
+def wire_type_of(error: ToolError) -> FailureType:
+    return "ApprovalDenied" if id(error) in _denied else "ToolError"

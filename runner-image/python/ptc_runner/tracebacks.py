@@ -1,0 +1,61 @@
+"""Describes what a program raised: its traceback as Python prints it, with the frames of the program and no others."""
+
+import linecache
+from traceback import TracebackException
+from types import TracebackType
+
+from ptc_runner.failure import Failure, make_failure
+from ptc_runner.tool_error import ToolError, wire_type_of
+
+_MAX_FRAMES = 100
+_make = TracebackException
+
+
+class Tracebacks:
+    """Knows the text of the program, so that tracebacks quote its lines."""
+
+    def __init__(self, file_name: str, source: str) -> None:
+        self._file_name = file_name
+        # Without a time of change, it stays.
+        linecache.cache[file_name] = (len(source), None, source.splitlines(keepends=True), file_name)
+
+    def describe(self, error: BaseException) -> Failure:
+        """Never raises."""
+        try:
+            message = self.print(error)
+        except BaseException:
+            message = f"{type(error).__name__}: it cannot be described"
+        if isinstance(error, ToolError):
+            return make_failure(wire_type_of(error), message, error.retryable is True)
+        if isinstance(error, MemoryError):
+            message += (
+                "\nthe program used more memory than it has; process less at a time, or raise execution.memory_mb"
+            )
+        return make_failure("ScriptError", message)
+
+    def print(self, error: BaseException) -> str:
+        """The traceback without the line feed at its end."""
+        made = _make(type(error), error, error.__traceback__, limit=-_MAX_FRAMES, compact=True)
+        self._keep_own_frames(made, set())
+        return "".join(made.format()).removesuffix("\n")
+
+    def _keep_own_frames(self, made: TracebackException, seen: set[int]) -> None:
+        if id(made) in seen:
+            return
+        seen.add(id(made))
+        made.stack[:] = [frame for frame in made.stack if frame.filename == self._file_name]
+        if len(made.stack) == 0:
+            # It is printed as an error without a traceback.
+            made.stack = None  # pyright: ignore
+        for other in (made.__cause__, made.__context__, *(made.exceptions or ())):
+            if other is not None:
+                self._keep_own_frames(other, seen)
+
+    def own_line(self, trace: TracebackType | None) -> int | None:
+        """The line of the program that a traceback ends in."""
+        line = None
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self._file_name:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        return line

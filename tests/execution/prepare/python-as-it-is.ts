@@ -1,0 +1,29 @@
+import type { Language } from "../../../execution/prepare/language.ts";
+import { encodePythonBundle, type PythonBundle } from "../../../protocol/runners/python-bundle.ts";
+
+/** The tools of the server `desk` that a program in Python can import. All others it can call by their namespaced names. */
+const DESK = ["echo", "add", "fail", "slow", "big", "note", "look"];
+
+/** Python as the host sends it to its runner, without any check. A program without `await` and `async` blocks in calls. */
+export const PYTHON_AS_IT_IS: Language = {
+  names: ["python"],
+  suffixes: { ".py": "python" },
+  unnamed: { language: "python", fileName: "program.py" },
+  runner: "python",
+  prepare: async ({ code, fileName }) => ({ ok: true, bundle: encodePythonBundle(bundleOf(code, fileName)) }),
+  advise: async () => [],
+  warm: async () => {},
+  close: async () => {},
+};
+
+function bundleOf(source: string, file_name: string): PythonBundle {
+  const desk = Object.fromEntries(
+    DESK.map((name) => [name, { tool: `mcp__desk__${name}`, parameters: { from_: "from" } }]),
+  );
+  return {
+    mode: /\b(?:await|async)\b/.test(source) ? "async" : "sync",
+    source,
+    file_name,
+    modules: { desk },
+  };
+}
