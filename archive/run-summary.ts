@@ -80,7 +80,8 @@ export function summarizeTools(calls: readonly CallRecord[]): ToolSummary[] {
   return [...summaries.values()];
 }
 
-function returnedBytes(consoleText: string, { result }: Envelope): number {
+/** How many bytes of a run a model has to read. */
+export function returnedBytes(consoleText: string, { result }: Envelope): number {
   const consoleBytes = Buffer.byteLength(consoleText);
   if (!result.ok) return consoleBytes + Buffer.byteLength(result.error.message);
   // A program without a result returns its console text, which must not be counted twice.

@@ -8,6 +8,7 @@ import type { RunContext } from "../protocol/run-context.ts";
 import { parseNamespacedName } from "../protocol/tools/tool-name.ts";
 import { CallBudget } from "../upstream/call-budget.ts";
 import type { AskPerson, ToolServer, ToolServers } from "../upstream/tool-servers.ts";
+import type { RequestMeta } from "../upstream/upstream.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../upstream/upstream-error.ts";
 import type { Approval, RunApprovals } from "./approvals/approvals.ts";
 import type { RunEvents } from "./decision-events.ts";
@@ -63,6 +64,8 @@ export interface CallingRun {
   seq?: number | undefined;
   /** Is told what is decided about the call. */
   events?: RunEvents | undefined;
+  /** What the request to the server holds in its `_meta` besides what MCP needs. */
+  meta?: RequestMeta | undefined;
 }
 
 /** Answers the calls of programs. Every failure is an outcome. */
@@ -185,7 +188,13 @@ export class Dispatcher implements CallDispatcher {
           return { ...refuse(call.tool, "drifted", found.drift), approver: approval.by };
       }
       sent = true;
-      const raw = await found.server.call(tool.name, call.arguments, run.signal, this.#asking(tool, run));
+      const raw = await found.server.call(
+        tool.name,
+        call.arguments,
+        run.signal,
+        this.#asking(tool, run),
+        run.meta,
+      );
       this.#state.read(tool, seq);
       return { ...(await this.#answer(tool, raw)), ...permission };
     } catch (error) {

@@ -1,7 +1,6 @@
 import { orAborted } from "../base/or-aborted.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
-import type { RunApprovals } from "./approvals/approvals.ts";
-import type { CallDispatcher } from "./dispatcher.ts";
+import type { CallDispatcher, CallingRun } from "./dispatcher.ts";
 
 /** A login that waits for a person. */
 interface OfferedLogin {
@@ -13,11 +12,6 @@ interface OfferedLogin {
 
 /** Begins the login at a server; `undefined` when it has none. @throws UpstreamError */
 export type BeginLogin = (server: string, signal: AbortSignal) => Promise<OfferedLogin | undefined>;
-
-interface Run {
-  approvals: RunApprovals;
-  signal: AbortSignal;
-}
 
 const MESSAGE = "ptc waits for you to log in, so that programs can use this server.";
 
@@ -42,7 +36,7 @@ export function offerLogins(inner: CallDispatcher, begin: BeginLogin): CallDispa
 async function logIn(
   server: string,
   tool: string,
-  { approvals, signal }: Run,
+  { approvals, signal }: CallingRun,
   begin: BeginLogin,
 ): Promise<boolean> {
   let login: OfferedLogin | undefined;

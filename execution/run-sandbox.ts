@@ -1,5 +1,6 @@
 import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox/sandbox.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
+import { duringPhase, type OnPhase } from "./run-phase.ts";
 
 /** A sandbox, or the reason why none could be started. */
 export type Acquired = { ok: true; sandbox: Sandbox } | { ok: false; message: string };
@@ -9,11 +10,13 @@ export class RunSandbox {
   readonly #source: SandboxSource;
   readonly #output: SandboxOutput;
   readonly #signal: AbortSignal;
+  readonly #onPhase: OnPhase | undefined;
   readonly #giveUp = new AbortController();
   #acquiring: Promise<Acquired> | undefined;
 
   /** @param signal cancels the acquiring of the sandbox. */
-  constructor(source: SandboxSource, output: SandboxOutput, signal: AbortSignal) {
+  constructor(source: SandboxSource, output: SandboxOutput, signal: AbortSignal, onPhase?: OnPhase) {
+    this.#onPhase = onPhase;
     this.#source = source;
     this.#output = output;
     this.#signal = AbortSignal.any([signal, this.#giveUp.signal]);
@@ -26,7 +29,7 @@ export class RunSandbox {
 
   /** Rejects only with faults of the host. */
   acquire(): Promise<Acquired> {
-    this.#acquiring ??= this.#acquire();
+    this.#acquiring ??= duringPhase(this.#onPhase, "sandbox_wait", () => this.#acquire());
     return this.#acquiring;
   }
 

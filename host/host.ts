@@ -7,6 +7,7 @@ import type { Program } from "../execution/program.ts";
 import type { Replayed } from "../execution/replay/replay-program.ts";
 import type { OpenEngine } from "../sandbox/sandbox-engine.ts";
 import { Redactor } from "../secrets/redaction.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { CredentialSource } from "../upstream/credentials.ts";
 import type { FollowedListings, LiveToolServers } from "../upstream/live-tool-servers.ts";
 import type { PoolOptions } from "../upstream/pool/upstream-pool.ts";
@@ -58,6 +59,8 @@ export interface HostOptions extends PoolOptions {
   listings?: FollowedListings;
   /** Is called once, when the servers are there for programs. */
   onServers?: (servers: LiveToolServers) => void;
+  /** What tells a collector of runs. Whoever opened it closes it. */
+  telemetry?: Telemetry | undefined;
   /** Receives failures that belong to no run. */
   onWarning: (message: string) => void;
 }

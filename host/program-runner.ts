@@ -4,6 +4,7 @@ import type { ExecutedProgram } from "../execution/execute-program.ts";
 import type { TypecheckMode } from "../execution/prepare/language.ts";
 import type { Program } from "../execution/program.ts";
 import type { RunContext } from "../protocol/run-context.ts";
+import type { TraceContext } from "../telemetry/trace-context.ts";
 import type { RunListener } from "./runs/run-events.ts";
 
 export interface ProgramOptions extends Pick<CallObserver, "onCall"> {
@@ -13,6 +14,8 @@ export interface ProgramOptions extends Pick<CallObserver, "onCall"> {
   timeoutMs?: number | undefined;
   /** Overrides the configured mode. */
   typecheck?: TypecheckMode | undefined;
+  /** The trace of whoever has it run. */
+  trace?: TraceContext | undefined;
   approver: Approver;
   /** Is called before the first call of the run, which waits for it. */
   beforeCalls?: ((runId: string) => Promise<void>) | undefined;

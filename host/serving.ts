@@ -18,7 +18,7 @@ const IDLE_MS = 5 * 60_000;
 export interface ServingOptions
   extends Pick<
     HostOptions,
-    "configuration" | "env" | "authorizer" | "credentials" | "archive" | "engine" | "onWarning"
+    "configuration" | "env" | "authorizer" | "credentials" | "archive" | "engine" | "telemetry" | "onWarning"
   > {
   /** What servers list to this principal is what modules are made of. */
   principal: string;

@@ -14,6 +14,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   sandbox: ["base", "protocol"],
   archive: ["base", "protocol"],
   execution: ["base", "protocol", "secrets", "catalog", "codegen", "broker", "sandbox", "archive"],
+  telemetry: ["base", "protocol", "broker", "execution"],
   host: [
     "base",
     "protocol",
@@ -25,8 +26,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "sandbox",
     "archive",
     "execution",
+    "telemetry",
   ],
-  server: ["base", "protocol", "catalog", "codegen", "broker", "archive", "execution", "host"],
+  server: ["base", "protocol", "catalog", "codegen", "broker", "archive", "execution", "telemetry", "host"],
   cli: [
     "base",
     "protocol",
@@ -37,6 +39,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "sandbox",
     "archive",
     "execution",
+    "telemetry",
     "host",
     "server",
   ],
@@ -50,6 +53,7 @@ const OURS = [...FOLDERS, "generated", "tests", "bench", "scripts", "examples"];
 /** Packages that exactly one file, or one folder, may import. */
 const SINGLE_IMPORTER = {
   "@napi-rs/keyring": "secrets/keyring/",
+  "@opentelemetry": "telemetry/opentelemetry/",
   "ipaddr.js": "upstream/authorization/address-guard.ts",
   dockerode: "sandbox/docker/",
   esbuild: "execution/typescript/bundling/bundler.ts",

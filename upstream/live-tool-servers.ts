@@ -71,12 +71,13 @@ export class LiveToolServers implements ToolServers {
         const definition = definitions.get(tool);
         return definition === undefined ? undefined : this.#digestOf(definition);
       },
-      call: (tool, args, callSignal, ask) =>
+      call: (tool, args, callSignal, ask, meta) =>
         upstream.call(tool, args, {
           timeoutMs: budget.limitMs,
           spentMs: budget.spentMs,
           signal: callSignal,
           ask,
+          meta,
           definition: definitions.get(tool),
         }),
     };

@@ -1,5 +1,5 @@
 import type { CallBudget } from "./call-budget.ts";
-import type { UpstreamCallOptions } from "./upstream.ts";
+import type { RequestMeta, UpstreamCallOptions } from "./upstream.ts";
 
 /** Puts a question of a server to a person, as `UpstreamCallOptions` has it. */
 export type AskPerson = NonNullable<UpstreamCallOptions["ask"]>;
@@ -13,7 +13,13 @@ export interface ToolServer {
    *
    * @throws UpstreamError, also when the call's time has ended.
    */
-  call(tool: string, args: unknown, signal: AbortSignal, ask?: AskPerson): Promise<unknown>;
+  call(
+    tool: string,
+    args: unknown,
+    signal: AbortSignal,
+    ask?: AskPerson,
+    meta?: RequestMeta,
+  ): Promise<unknown>;
 }
 
 /** For whom a server is connected, and what is known of it already. */

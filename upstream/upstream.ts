@@ -37,6 +37,9 @@ export type QuestionAnswer =
   /** Nobody can be asked. The call is called off. `reason` follows the server's name. */
   | { kind: "unasked"; reason: string };
 
+/** Members of the `_meta` of a request (MCP 2025-11-25, "_meta"), such as `traceparent`. */
+export type RequestMeta = Readonly<Record<string, string>>;
+
 /** Under which limits a tool is called. */
 export interface UpstreamCallOptions {
   /**
@@ -49,6 +52,8 @@ export interface UpstreamCallOptions {
   /** How much of that time has already passed. */
   spentMs?: number;
   signal: AbortSignal;
+  /** What the request's `_meta` holds besides what ptc puts there itself. */
+  meta?: RequestMeta | undefined;
   /** The tool's definition, if known. It may ask for arguments to be repeated in headers. */
   definition?: unknown;
 }

@@ -12,6 +12,8 @@ import { findHost, findProject, type HostPlace, placeOf } from "../../host/backg
 import { describeBuild } from "../../host/background/ptc-build.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
 import { openHost } from "../../host/open-host.ts";
+import { version } from "../../host/package.ts";
+import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { SIGNALS, type Surroundings } from "../surroundings.ts";
 import { askOnce, connectTo } from "./ask-host.ts";
@@ -23,6 +25,8 @@ const LOOK_MS = 1_000;
 const ANSWER_PATIENCE_MS = 5_000;
 /** How long the end may take. */
 const CLOSE_PATIENCE_MS = 10_000;
+/** How long the end waits for a collector. */
+const TELEMETRY_PATIENCE_MS = 2_000;
 const MAX_LOG_BYTES = 1024 * 1024;
 /** Each has sandboxes, servers and a type checker. Further projects of a user have their commands run alone. */
 const MAX_HOSTS = 4;
@@ -60,16 +64,19 @@ export async function runBackgroundHost(
     });
     for (const signal of SIGNALS) surroundings.on(signal, () => retire(signal));
     let listener: HostListener | undefined;
+    const onWarning = (message: string) => {
+      log(`warning: ${message}`);
+      listener?.warn(message);
+    };
+    const telemetry = await openTelemetry(env, { version, onWarning });
     const host = openHost({
       configuration,
       env,
+      telemetry,
       catalog: new CatalogOnDisk(configuration),
       warm: configuration.sandbox.warm,
       idleMs: configuration.host.idleMs,
-      onWarning: (message) => {
-        log(`warning: ${message}`);
-        listener?.warn(message);
-      },
+      onWarning,
     });
     listener = await HostListener.open({
       socket: files.socket,
@@ -92,7 +99,7 @@ export async function runBackgroundHost(
     clearInterval(watch);
     files.withdraw();
     await listener.close();
-    await host.close(CLOSE_PATIENCE_MS);
+    await Promise.all([host.close(CLOSE_PATIENCE_MS), telemetry?.close(TELEMETRY_PATIENCE_MS)]);
     return EXIT.done;
   } finally {
     files.unclaim();

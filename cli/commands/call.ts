@@ -10,8 +10,11 @@ import { renderEnvelope } from "../../execution/seal.ts";
 import { openCaller } from "../../host/calls/caller.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
 import { refuseUnmatchedPatterns } from "../../host/configured-policy.ts";
+import { version } from "../../host/package.ts";
 import { loadProgramTools, type ProgramTools } from "../../host/tools/program-tools.ts";
 import { parseNamespacedName, serverModule } from "../../protocol/tools/tool-name.ts";
+import { openTelemetry } from "../../telemetry/open-telemetry.ts";
+import { traceContextOf } from "../../telemetry/trace-context.ts";
 import { readCallArguments } from "../arguments/call-arguments.ts";
 import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
@@ -23,6 +26,8 @@ import { terminalOf } from "../terminal/terminal.ts";
 import { renderCallHelp } from "./call/call-help.ts";
 
 const RECORD_PATIENCE_MS = 2_000;
+/** How long the end of the command waits for a collector. */
+const TELEMETRY_PATIENCE_MS = 1_000;
 
 interface CallFlags {
   config?: string;
@@ -90,12 +95,14 @@ async function call(
   const onWarning = (message: string) => console.tell(`ptc: warning: ${oneLine(message)}`);
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
-  const caller = openCaller({ configuration, env, tools, onWarning });
+  const telemetry = await openTelemetry(env, { version, onWarning });
+  const caller = openCaller({ configuration, env, tools, telemetry, onWarning });
   try {
     const executed = await caller.call(
       { tool: tool.namespacedName, arguments: args },
       {
         context: { ...LOCAL_USER, source: "call" },
+        trace: traceContextOf(env),
         approver: buildApprover(flags.approve, {
           console,
           surroundings,
@@ -112,7 +119,7 @@ async function call(
     await recorded;
     return code;
   } finally {
-    await caller.close();
+    await Promise.all([caller.close(), telemetry?.close(TELEMETRY_PATIENCE_MS)]);
   }
 }
 

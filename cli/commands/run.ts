@@ -8,6 +8,9 @@ import { describeOffServers } from "../../host/configuration/servers/off-servers
 import { refuseUnmatchedPatterns } from "../../host/configured-policy.ts";
 import type { HostOptions } from "../../host/host.ts";
 import { openHost } from "../../host/open-host.ts";
+import { version } from "../../host/package.ts";
+import { openTelemetry } from "../../telemetry/open-telemetry.ts";
+import { traceContextOf } from "../../telemetry/trace-context.ts";
 import { sealLostRun } from "../background/lost-run.ts";
 import { startHost } from "../background/start-host.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
@@ -20,6 +23,8 @@ import { reportEndedRun } from "../terminal/ended-run.ts";
 import { ProgramConsole } from "../terminal/program-console.ts";
 
 const RECORD_PATIENCE_MS = 2_000;
+/** How long the end of the command waits for a collector. */
+const TELEMETRY_PATIENCE_MS = 1_000;
 
 export interface RunFlags {
   config?: string;
@@ -61,7 +66,9 @@ export async function run(
   const onWarning = (message: string) => console.tell(`ptc: warning: ${oneLine(message)}`);
   for (const warning of describeOffServers(configuration)) onWarning(warning);
   shared?.onWarning(onWarning);
-  const own = shared === undefined ? openHost({ configuration, env, onWarning, begun }) : undefined;
+  const telemetry = shared === undefined ? await openTelemetry(env, { version, onWarning }) : undefined;
+  const own =
+    shared === undefined ? openHost({ configuration, env, onWarning, begun, telemetry }) : undefined;
   const host = own ?? (shared as SharedHost).host;
   try {
     refuseUnmatchedPatterns(configuration, (await host.currentTools()).all);
@@ -79,6 +86,7 @@ export async function run(
     }),
     timeoutMs,
     typecheck,
+    trace: traceContextOf(env),
     onConsole: ({ text }) => console.print(text),
     onCall: (call) => calls.note(call),
     beforeCalls: shared?.onCalling,
@@ -105,7 +113,7 @@ export async function run(
   for (const line of advice) console.tell(`ptc: ${oneLine(line)}`);
   const unrecorded = await recorded;
   if (unrecorded !== undefined) onWarning(unrecorded);
-  await Promise.all(own === undefined ? [] : [cleared, own.close()]);
+  await Promise.all(own === undefined ? [] : [cleared, own.close(), telemetry?.close(TELEMETRY_PATIENCE_MS)]);
   const isUnavailable = !envelope.result.ok && envelope.result.error.type === "SandboxUnavailable";
   if (alone?.mayStart === true && !configuration.host.isOff && !isUnavailable)
     startHost(surroundings, flags.config);

@@ -7,6 +7,7 @@ import { PRINTER } from "../../host/languages.ts";
 import { version } from "../../host/package.ts";
 import { clock } from "../../host/process-clock.ts";
 import { openServing } from "../../host/serving.ts";
+import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import { claudeCommand } from "../claude-command.ts";
 import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
@@ -45,10 +46,12 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
   const { current: configuration } = following;
   const nothing = whyNoServers(configuration);
   if (nothing !== undefined) onWarning(nothing);
+  const telemetry = await openTelemetry(env, { version, onWarning });
   const { host, catalog, runner, outputs } = await openServing({
     configuration,
     following,
     env,
+    telemetry,
     onWarning,
     ...LOCAL_USER,
   });
@@ -61,6 +64,7 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     printer: PRINTER,
     runner,
     outputs,
+    telemetry,
     clock,
     // Whoever has the standard streams is the one who started ptc, and has one conversation over them.
     context: { ...LOCAL_USER, source: "serve", session: randomUUID() },
@@ -73,7 +77,7 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     onWarning,
   });
   following.stop();
-  await host.close(PATIENCE_MS);
+  await Promise.all([host.close(PATIENCE_MS), telemetry?.close(PATIENCE_MS)]);
   return EXIT.done;
 }
 

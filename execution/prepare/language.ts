@@ -1,6 +1,7 @@
 import type { Failure } from "../../protocol/failure.ts";
 import type { RunnerName } from "../../protocol/runners/runner-name.ts";
 import type { Program } from "../program.ts";
+import type { OnPhase } from "../run-phase.ts";
 import type { FailureReason } from "./failure-reason.ts";
 import type { ModuleSource } from "./module-source.ts";
 
@@ -43,7 +44,12 @@ export type EndedProgram =
 /** A language that programs are written in. */
 export interface Language extends LanguageFacts {
   /** Bundles and checks a program. Reads nothing of the host but `modules`. */
-  prepare(program: Program, modules: ModuleSource, mode: TypecheckMode): Promise<Preparation>;
+  prepare(
+    program: Program,
+    modules: ModuleSource,
+    mode: TypecheckMode,
+    onPhase?: OnPhase,
+  ): Promise<Preparation>;
   /**
    * What to do about a program that ran: about its failure, or about a value that was lost although it succeeded. One line
    * each, which may quote the program and hold secrets. Never rejects.

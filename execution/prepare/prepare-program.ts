@@ -1,6 +1,7 @@
 import { buildFailure, type Failure } from "../../protocol/failure.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import type { Program } from "../program.ts";
+import type { OnPhase } from "../run-phase.ts";
 import type { FailureReason } from "./failure-reason.ts";
 import { type EndedProgram, findLanguage, type Language, type TypecheckMode } from "./language.ts";
 import type { ModuleSource } from "./module-source.ts";
@@ -33,6 +34,7 @@ export async function prepareProgram(
   program: Program,
   { languages, modules, redactor }: PreparationParts,
   mode: TypecheckMode,
+  onPhase?: OnPhase,
 ): Promise<Prepared> {
   const language = findLanguage(languages, program.language);
   if (language === undefined) {
@@ -41,7 +43,7 @@ export async function prepareProgram(
     return { ok: false, error: buildFailure("BundleError", message), reasons: [] };
   }
   const read = { ...program, code: withoutFences(program.code) };
-  const prepared = await language.prepare(read, modules, mode);
+  const prepared = await language.prepare(read, modules, mode, onPhase);
   // Messages quote the program. They must be redacted before they are cut to the size of a failure's message.
   const redact = (text: string) => redactor.redactText(text).value;
   if (!prepared.ok) {

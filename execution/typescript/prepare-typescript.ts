@@ -2,6 +2,7 @@ import type { FailureReason } from "../prepare/failure-reason.ts";
 import type { Preparation, TypecheckMode } from "../prepare/language.ts";
 import type { ModuleSource } from "../prepare/module-source.ts";
 import type { Program } from "../program.ts";
+import { duringPhase, type OnPhase } from "../run-phase.ts";
 import { bundleProgram } from "./bundling/bundle.ts";
 import type { TypeChecker } from "./type-check/type-check.ts";
 
@@ -14,12 +15,15 @@ export async function prepareTypeScript(
   modules: ModuleSource,
   typeChecker: TypeChecker,
   mode: TypecheckMode,
+  onPhase?: OnPhase,
 ): Promise<Preparation> {
   // The check is about tools, so a program that mentions none is not checked.
   const checks = mode !== "off" && mentionsTools(program.code);
-  const checking = checks ? typeChecker.check(program, modules) : undefined;
+  const checking = checks
+    ? duringPhase(onPhase, "type_check", () => typeChecker.check(program, modules))
+    : undefined;
   checking?.catch(() => {});
-  const bundled = await bundleProgram(program, modules);
+  const bundled = await duringPhase(onPhase, "bundle", () => bundleProgram(program, modules));
   if (!bundled.ok && bundled.subject === "text") return fail("BundleError", bundled.message, bundled.reasons);
   const checked = await checking;
   const mistakes = checked?.kind === "errors" ? checked.message : undefined;

@@ -19,7 +19,8 @@ export function createTypeScript(options: TypeCheckerOptions): Language {
   const typeChecker = createTypeChecker(options);
   return {
     ...TYPESCRIPT_FACTS,
-    prepare: (program, modules, mode) => prepareTypeScript(program, modules, typeChecker, mode),
+    prepare: (program, modules, mode, onPhase) =>
+      prepareTypeScript(program, modules, typeChecker, mode, onPhase),
     advise: async (program, ended, modules) => {
       if (ended.ok)
         return (await import("./advice/advise-success.ts")).adviseOnSuccess(program, ended, modules);

@@ -17,10 +17,10 @@ export interface HostIdentity {
 
 /** Variables that reach servers, or that decide where ptc, an engine or a server is found. `TERM` changes none of that. */
 const DEPENDED_ON =
-  /^(?:PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TZ|LANG|LC_[A-Z_]+|XDG_RUNTIME_DIR|XDG_[A-Z]+_HOME|DOCKER_.+|PTC_.+|NODE_.+|SSL_CERT_.+|SSH_AUTH_SOCK|DBUS_SESSION_BUS_ADDRESS|(?:HTTPS?|ALL|NO)_PROXY|(?:https?|all|no)_proxy)$/;
+  /^(?:PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TZ|LANG|LC_[A-Z_]+|XDG_RUNTIME_DIR|XDG_[A-Z]+_HOME|DOCKER_.+|PTC_.+|NODE_.+|OTEL_.+|SSL_CERT_.+|SSH_AUTH_SOCK|DBUS_SESSION_BUS_ADDRESS|(?:HTTPS?|ALL|NO)_PROXY|(?:https?|all|no)_proxy)$/;
 
 /** They say where the configuration is, which is compared itself, or change nothing of what a host does. */
-const NOT_DEPENDED_ON = /^(?:NODE_COMPILE_CACHE|PTC_HOST|PTC_CONFIG|PTC_MCP_CONFIG)$/;
+const NOT_DEPENDED_ON = /^(?:NODE_COMPILE_CACHE|TRACEPARENT|TRACESTATE|PTC_HOST|PTC_CONFIG|PTC_MCP_CONFIG)$/;
 
 /** What differs from terminal to terminal. Commands from which secrets are read see all other variables too. */
 const OF_A_TERMINAL =

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Approver } from "../../broker/approvals/approvals.ts";
 import { Dispatcher } from "../../broker/dispatcher.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
@@ -5,8 +6,11 @@ import { type DirectCall, type ExecutedCall, executeCall } from "../../execution
 import { MAX_KEPT_OUTPUT_BYTES } from "../../protocol/limits.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { Redactor } from "../../secrets/redaction.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { TraceContext } from "../../telemetry/trace-context.ts";
 import { openAuditLog } from "../audit/open-audit.ts";
 import { composeRecords } from "../composition/records.ts";
+import { keptTokens, passTraceOn, traceRun } from "../composition/trace-run.ts";
 import { composeServers, composeUpstreams } from "../composition/upstreams.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { buildAuthorizer } from "../configured-policy.ts";
@@ -22,6 +26,8 @@ export interface CallerOptions {
   env: EnvironmentVariables;
   /** The generated tools of that configuration. */
   tools: ProgramTools;
+  /** What tells a collector of calls. Whoever opened it closes it. */
+  telemetry?: Telemetry | undefined;
   /** Receives failures that belong to no call. */
   onWarning: (message: string) => void;
 }
@@ -29,6 +35,8 @@ export interface CallerOptions {
 interface CallOptions {
   /** On whose behalf it is called. */
   context: RunContext;
+  /** The trace of whoever makes the call. */
+  trace?: TraceContext | undefined;
   approver: Approver;
   signal: AbortSignal;
 }
@@ -42,14 +50,14 @@ export interface Caller {
 }
 
 /** @throws SandboxError when the folder for this process's files cannot be made. */
-export function openCaller({ configuration, env, tools, onWarning }: CallerOptions): Caller {
-  const own = openState(env);
+export function openCaller({ configuration, env, tools, telemetry, onWarning }: CallerOptions): Caller {
+  const { state } = openState(env);
   const redactor = new Redactor(configuration.secrets, configuration.credentials);
   const audit = openAuditLog(configuration, {
     redact: (name) => redactor.redactText(name).value,
     onWarning,
   });
-  const { pool } = composeUpstreams(configuration, own.state.groups, {
+  const { pool } = composeUpstreams(configuration, state.groups, {
     redactor,
     env,
     keyring: new UserSecrets(env),
@@ -60,9 +68,9 @@ export function openCaller({ configuration, env, tools, onWarning }: CallerOptio
   const records = composeRecords(configuration, { redactor, audit });
   const authorizer = buildAuthorizer(configuration);
   return {
-    async call(call, { context, approver, signal }) {
+    async call(call, { context, trace, approver, signal }) {
       const { all } = tools;
-      const dispatcher = new Dispatcher({
+      const own = new Dispatcher({
         context,
         tools: all,
         authorizer,
@@ -71,25 +79,36 @@ export function openCaller({ configuration, env, tools, onWarning }: CallerOptio
         redact: (message) => redactor.redactText(message).value,
       });
       const { execution } = configuration;
-      return executeCall(
+      const runId = randomUUID();
+      const facts = { runId, context, language: "typescript", trace, tools: all };
+      const traced = traceRun(telemetry, configuration, facts);
+      const passed = traced === undefined && trace !== undefined ? passTraceOn(trace, own) : undefined;
+      const executed = await executeCall(
         call,
         {
-          dispatcher,
-          approver,
+          dispatcher: traced?.overCalls(own) ?? passed?.dispatcher ?? own,
+          approver: traced?.overQuestions(approver) ?? approver,
           redactor,
           recorder: records.recorder(context, tools),
           clock,
           toolVersion: version,
           modules: all.configured,
         },
-        { limits: { ...execution, maxKeptBytes: MAX_KEPT_OUTPUT_BYTES }, signal },
+        {
+          limits: { ...execution, maxKeptBytes: MAX_KEPT_OUTPUT_BYTES },
+          runId,
+          traceId: traced?.traceId ?? passed?.traceId,
+          signal,
+        },
       );
+      traced?.end(executed.envelope, keptTokens("", executed.envelope));
+      return executed;
     },
     async close() {
       await Promise.all([pool.close(), validator.close(), records.close()]);
       await audit.close();
-      own.state.groups.kill();
-      own.state.remove();
+      state.groups.kill();
+      state.remove();
     },
   };
 }

@@ -15,6 +15,7 @@ import { createTypeScript } from "../../execution/typescript/typescript.ts";
 import { MAX_KEPT_OUTPUT_BYTES } from "../../protocol/limits.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { FollowedListings, LiveToolServers } from "../../upstream/live-tool-servers.ts";
 import type { UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
 import type { Configuration } from "../configuration/configuration.ts";
@@ -30,6 +31,7 @@ import type { RunFeed } from "../runs/run-feed.ts";
 import type { ProgramTools } from "../tools/program-tools.ts";
 import { composeRecords } from "./records.ts";
 import { type BegunSandbox, composeSandboxes } from "./sandboxes.ts";
+import { keptTokens, passTraceOn, traceRun } from "./trace-run.ts";
 import { composeServers, liveServers } from "./upstreams.ts";
 
 export interface ExecutionOptions extends ProgramOptions, Pick<RunOptions, "onConsole"> {}
@@ -50,6 +52,8 @@ export interface CompositionOptions {
   audit: AuditLog;
   /** Receives the events of runs. */
   runs: RunFeed;
+  /** What tells a collector of runs. */
+  telemetry?: Telemetry | undefined;
   /** How many sandboxes are kept started; defaults to none. */
   warm?: number | undefined;
   /** A sandbox that is being started for the first program. */
@@ -82,9 +86,10 @@ export interface Execution {
 export function composeExecution(configuration: Configuration, options: CompositionOptions): Execution {
   let { execution } = configuration;
   let current = configuration;
-  const { own, pool, authorizer, redactor, audit, runs, listings } = options;
+  const { own, pool, authorizer, redactor, audit, runs, listings, telemetry } = options;
   const { groups } = own.state;
   const { sandboxes, swept, reconfigure } = composeSandboxes(configuration, own, options);
+  telemetry?.observePool(() => sandboxes.state);
   const servers = composeServers(configuration, pool, listings);
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
   const language = createTypeScript({
@@ -109,7 +114,7 @@ export function composeExecution(configuration: Configuration, options: Composit
     async run(
       program,
       programTools,
-      { context, approver, timeoutMs, typecheck, onEvent, onCall, beforeCalls, ...rest },
+      { context, approver, timeoutMs, typecheck, trace, onEvent, onCall, beforeCalls, ...rest },
     ) {
       const { all: tools } = programTools;
       const modules = programTools.modulesFor(context);
@@ -134,12 +139,17 @@ export function composeExecution(configuration: Configuration, options: Composit
           onLogin: (event) => audit.login(event),
         });
       });
-      const dispatcher =
+      const announced =
         beforeCalls === undefined ? offering : announceCalls(offering, () => beforeCalls(runId));
+      const facts = { runId, context, language: program.language, trace, tools };
+      const traced = traceRun(telemetry, current, facts);
+      const passed = traced === undefined && trace !== undefined ? passTraceOn(trace, announced) : undefined;
+      const dispatcher = traced?.overCalls(announced) ?? passed?.dispatcher ?? announced;
+      const reported = report.over(approver);
       const recorder = records.recorder(context, programTools);
       const executed = await executeProgram(
         program,
-        { ...parts, modules, dispatcher, approver: report.over(approver), recorder },
+        { ...parts, modules, dispatcher, approver: traced?.overQuestions(reported) ?? reported, recorder },
         {
           ...rest,
           onCallStarted: report.onCallStarted,
@@ -148,6 +158,8 @@ export function composeExecution(configuration: Configuration, options: Composit
             return watched.onCall?.(call);
           },
           runId,
+          traceId: traced?.traceId ?? passed?.traceId,
+          onPhase: traced?.onPhase,
           limits: {
             ...execution,
             maxKeptBytes: MAX_KEPT_OUTPUT_BYTES,
@@ -157,6 +169,7 @@ export function composeExecution(configuration: Configuration, options: Composit
         },
       );
       report.end(executed.envelope);
+      traced?.end(executed.envelope, keptTokens(executed.consoleText, executed.envelope));
       return executed;
     },
     replay: (run, modules, replayOptions) => replayProgram(run, { ...parts, modules }, replayOptions),

@@ -20,6 +20,11 @@ export class ReplaceablePool implements SandboxSource {
     return this.#used.pool.ready;
   }
 
+  /** How many sandboxes wait for a program, and how many are being started. */
+  get state(): { ready: number; starting: number } {
+    return this.#used.pool.state;
+  }
+
   prime(): void {
     this.#used.pool.prime();
   }

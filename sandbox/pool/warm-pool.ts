@@ -83,6 +83,11 @@ export class WarmPool implements SandboxSource {
     return this.#entries.length > 0;
   }
 
+  /** How many sandboxes wait for a program, and how many are being started. */
+  get state(): { ready: number; starting: number } {
+    return { ready: this.#entries.length, starting: this.#starts.size };
+  }
+
   /** Begins to fill the pool. Starts that fail in the background are repeated after growing pauses and not reported. */
   prime(): void {
     this.#primed = true;

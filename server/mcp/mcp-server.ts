@@ -14,6 +14,7 @@ import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { isObject } from "../../base/json/is-object.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import type { LiveCatalog } from "../../host/tools/live-catalog.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { boundWarnings } from "./bounded-warnings.ts";
 import {
   type ProgramAnswer,
@@ -25,6 +26,7 @@ import type { ProgressSink } from "./programs/run-progress.ts";
 import { buildApprovalForm } from "./questions/approval-question.ts";
 import { buildInquiryForm, buildVisit } from "./questions/inquiry-question.ts";
 import type { Question } from "./questions/questions.ts";
+import { isErrorReply, requestFacts, traceOf } from "./request-trace.ts";
 import { StdioServerTransport } from "./stdio-server-transport.ts";
 import { answerInspectTool } from "./tools/inspect-tool.ts";
 import { buildInstructions } from "./tools/instructions.ts";
@@ -50,6 +52,8 @@ const ANSWER_TIMEOUT_MS = 10 * 60_000;
 const QUESTION = "approval";
 
 export interface ServeOptions extends Omit<ProgramsOptions, "known"> {
+  /** Is told of the client's requests. */
+  telemetry?: Telemetry | undefined;
   version: string;
   catalog: LiveCatalog;
   /** Has the outputs of runs that were too long to show. */
@@ -129,6 +133,7 @@ function buildServer(
     instructions,
     programs,
     told,
+    telemetry,
   }: Connection,
   era: Era,
 ): Server {
@@ -146,7 +151,9 @@ function buildServer(
   });
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     setImmediate(onReady);
-    const reply = await callTool(params, context);
+    const work = () => callTool(params, context);
+    const facts = () => requestFacts(params.name, context, viewer.session);
+    const reply = await (telemetry === undefined ? work() : telemetry.serve(facts(), work, isErrorReply));
     const said = notice();
     return said === undefined || !isToolReply(reply) ? reply : withNotice(reply, said);
   });
@@ -197,6 +204,7 @@ async function answerExecuteProgram(
   const request: ProgramRequest = {
     signal: mcpReq.signal,
     progress: progressSink(context),
+    trace: traceOf(context),
     ...asking,
   };
   const ticket = mcpReq.requestState<string>();

@@ -54,6 +54,13 @@ export const PLANTED: readonly Planted[] = [
     "one-importer-of-@modelcontextprotocol/client",
   ],
   [
+    "what sends telemetry",
+    "host/x.ts",
+    'import { trace } from "@opentelemetry/api";\ntrace;',
+    "one-importer-of-@opentelemetry",
+  ],
+  ["a command into telemetry", "telemetry/x.ts", 'import "../host/host.ts";', "telemetry-imports"],
+  [
     "the redactor where nothing leaves",
     "cli/x.ts",
     'import type { redact } from "../secrets/redaction.ts";\nexport type X = typeof redact;',

@@ -6,6 +6,7 @@ import type { Program } from "../../../execution/program.ts";
 import { UNNAMED_PROGRAM } from "../../../host/program-files.ts";
 import type { ProgramRunner } from "../../../host/program-runner.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
+import type { TraceContext } from "../../../telemetry/trace-context.ts";
 import { type Question, Questions } from "../questions/questions.ts";
 import type { ExecuteProgramArguments } from "../tools/tool-arguments.ts";
 import { type ProgressSink, RunProgress } from "./run-progress.ts";
@@ -34,6 +35,7 @@ export class LiveRun {
    *
    * @param canAsk whether the client can ask a person; it is called for each question.
    * @param canVisit whether it shows addresses of its own accord.
+   * @param trace the trace that the client's request belongs to.
    */
   constructor(
     { code, data = {}, timeout_seconds, typecheck }: ExecuteProgramArguments,
@@ -42,6 +44,7 @@ export class LiveRun {
     clock: Pick<Clock, "monotonicMs">,
     canAsk: () => boolean,
     canVisit: () => boolean,
+    trace?: TraceContext,
   ) {
     this.#questions = new Questions(canAsk, canVisit);
     this.#progress = new RunProgress(clock);
@@ -52,6 +55,7 @@ export class LiveRun {
         context,
         timeoutMs: timeout_seconds === undefined ? undefined : Math.ceil(timeout_seconds * 1_000),
         typecheck,
+        trace,
         approver,
         signal: this.#abort.signal,
         onEvent: (event) => {

@@ -7,6 +7,8 @@ import type { ToolPrinter } from "../../../codegen/language-printer.ts";
 import type { ProgramRunner } from "../../../host/program-runner.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
+import type { Telemetry } from "../../../telemetry/telemetry.ts";
+import type { TraceContext } from "../../../telemetry/trace-context.ts";
 import { parseApprovalAnswer } from "../questions/approval-question.ts";
 import { parseInquiryAnswer } from "../questions/inquiry-question.ts";
 import type { Question } from "../questions/questions.ts";
@@ -27,6 +29,8 @@ export interface ProgramRequest {
   canAsk: boolean;
   /** Whether it shows addresses of its own accord. */
   canVisit?: boolean;
+  /** The trace that it belongs to. */
+  trace?: TraceContext | undefined;
   /**
    * Asks a person while the request waits, and resolves with what the client answered. Rejects when the client cannot. Without
    * it, a question is returned as the result of the request, and the client's next request brings the answer.
@@ -51,6 +55,8 @@ export interface ProgramsOptions {
   clock: Pick<Clock, "monotonicMs">;
   /** The limits as they are just now. */
   limits: () => ProgramLimits;
+  /** Is told of programs that wait for their turn. */
+  telemetry?: Pick<Telemetry, "queued"> | undefined;
 }
 
 interface ProgramLimits {
@@ -87,14 +93,16 @@ export class Programs {
    * counts from its start, and the same time is the longest that it waits for its turn.
    */
   async start(args: ExecuteProgramArguments, request: ProgramRequest): Promise<ProgramAnswer> {
-    const { runner, context, clock, limits } = this.#options;
+    const { runner, context, clock, limits, telemetry } = this.#options;
     const { timeoutMs } = limits();
     const patienceMs = args.timeout_seconds === undefined ? timeoutMs : args.timeout_seconds * 1_000;
+    const admitted = telemetry?.queued();
     const place = await this.#places.take({
       patienceMs,
       signal: AbortSignal.any([request.signal, this.#closing.signal]),
       onPosition: reportPosition(request.progress),
     });
+    admitted?.();
     if (typeof place === "string") return { kind: "reply", reply: this.#refuse(place, patienceMs) };
     if (this.#closing.signal.aborted) {
       // The connection ended after the place was given.
@@ -108,6 +116,7 @@ export class Programs {
       clock,
       () => request.canAsk,
       () => request.canVisit === true,
+      request.trace,
     );
     this.#runs.set(run, place);
     void run.ended().then(() => {

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type { Client } from "@modelcontextprotocol/client";
 import { isObject } from "../../../base/json/is-object.ts";
-import type { UpstreamCallOptions } from "../../upstream.ts";
+import type { RequestMeta, UpstreamCallOptions } from "../../upstream.ts";
 import { UpstreamError } from "../../upstream-error.ts";
 import type { RawResultTransport, RequestOutcome, ServerRequest } from "../raw-results.ts";
 import type { UpstreamFaults } from "../upstream-faults.ts";
@@ -26,6 +26,14 @@ const PUT_OFF_MS = 250;
 const CANCEL_TIMEOUT_MS = 5_000;
 
 type Params = Readonly<Record<string, unknown>>;
+
+/** With what the requests of one call are sent. */
+interface Sent {
+  call: OpenCall;
+  token: number;
+  headers: Record<string, string>;
+  meta: RequestMeta | undefined;
+}
 
 type BuildFault = (
   error: unknown,
@@ -82,7 +90,7 @@ export class CallSender {
     const call = new OpenCall(options);
     this.#open.set(token, call);
     try {
-      return await this.#seeThrough(method, params, { call, token, headers });
+      return await this.#seeThrough(method, params, { call, token, headers, meta: options.meta });
     } catch (error) {
       if (call.failure !== undefined) throw call.failure;
       if (error instanceof UpstreamError) throw error;
@@ -94,11 +102,7 @@ export class CallSender {
     }
   }
 
-  async #seeThrough(
-    method: string,
-    params: Params,
-    sent: { call: OpenCall; token: number; headers: Record<string, string> },
-  ): Promise<Record<string, unknown>> {
+  async #seeThrough(method: string, params: Params, sent: Sent): Promise<Record<string, unknown>> {
     let answers: Params = {};
     for (let round = 0; ; round++) {
       const result = await this.#send(method, { ...params, ...answers }, sent);
@@ -123,14 +127,14 @@ export class CallSender {
   async #seeTaskThrough(
     task: unknown,
     isLegacy: boolean,
-    { call, token }: { call: OpenCall; token: number },
+    { call, token, meta }: Sent,
   ): Promise<Record<string, unknown>> {
     const requests = {
       signal: call.signal,
       send: (method: string, params: Params) =>
         method === "tasks/cancel"
           ? this.#client.request({ method, params }, RawResult, { timeout: CANCEL_TIMEOUT_MS })
-          : this.#send(method, params, { call, token, headers: {} }),
+          : this.#send(method, params, { call, token, headers: {}, meta }),
       answer: (wanted: WantedInput["requests"]) => this.#answer(wanted, call),
       progress: () => call.time.progress(),
     };
@@ -139,15 +143,11 @@ export class CallSender {
     throw this.#faults.build("protocol_error", "ended a task with something that is no tool result");
   }
 
-  async #send(
-    method: string,
-    params: Params,
-    { call, token, headers }: { call: OpenCall; token: number; headers: Record<string, string> },
-  ): Promise<unknown> {
+  async #send(method: string, params: Params, { call, token, headers, meta }: Sent): Promise<unknown> {
     for (let visits = 0; ; visits++) {
       try {
         return await this.#client.request(
-          { method, params: { ...params, _meta: { progressToken: token } } },
+          { method, params: { ...params, _meta: { ...meta, progressToken: token } } },
           RawResult,
           { timeout: NO_LIMIT_MS, signal: call.signal, headers },
         );

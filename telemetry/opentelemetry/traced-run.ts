@@ -1,0 +1,176 @@
+import { randomBytes } from "node:crypto";
+import {
+  type Context,
+  context,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import type { Approver } from "../../broker/approvals/approvals.ts";
+import type { CallDispatcher } from "../../broker/dispatcher.ts";
+import { NOT_ASKED } from "../../broker/elicitation/inquiry.ts";
+import type { OnPhase } from "../../execution/run-phase.ts";
+import type { BegunRunFacts, TracedRun } from "../telemetry.ts";
+import { errorTypeOf, isSent, nameCall } from "./attributes.ts";
+import type { Instruments } from "./instruments.ts";
+import { metaOf } from "./w3c.ts";
+
+export interface Signals {
+  tracer: Tracer;
+  instruments: Instruments;
+  /** Whether requests to servers hold the trace. */
+  propagates: boolean;
+}
+
+/** How long a person was waited for in the call that is under way. */
+interface Waited {
+  ms: number;
+}
+
+/** Where the asynchronous work of a call has what belongs to it. */
+const WAITED = Symbol("ptc.waited");
+
+/** One run: a span, with spans for its parts, for its calls within the program, and for questions within the calls. */
+export class OpenRun implements TracedRun {
+  readonly traceId: string;
+  readonly #signals: Signals;
+  readonly #describeTool: BegunRunFacts["describeTool"];
+  readonly #attributes: { "ptc.source": string; "ptc.language": string };
+  readonly #span: Span;
+  readonly #within: Context;
+  /** Where calls belong: the program, once it is in its sandbox. */
+  #calling: Context;
+
+  constructor(
+    { runId, context: { source }, language, describeTool }: BegunRunFacts,
+    signals: Signals,
+    parent: Context,
+  ) {
+    this.#signals = signals;
+    this.#describeTool = describeTool;
+    this.#attributes = { "ptc.source": source, "ptc.language": language };
+    this.#span = signals.tracer.startSpan(
+      "run",
+      { kind: SpanKind.INTERNAL, attributes: { ...this.#attributes, "ptc.run.id": runId } },
+      parent,
+    );
+    this.#within = trace.setSpan(parent, this.#span);
+    this.#calling = this.#within;
+    const { traceId } = this.#span.spanContext();
+    this.traceId = /^0+$/.test(traceId) ? randomBytes(16).toString("hex") : traceId;
+  }
+
+  get onPhase(): OnPhase {
+    return (phase) => {
+      const begun = performance.now();
+      const span = this.#signals.tracer.startSpan(phase.replace("_", " "), {}, this.#within);
+      if (phase === "program") this.#calling = trace.setSpan(this.#within, span);
+      return () => {
+        span.end();
+        this.#signals.instruments.phase(phase, performance.now() - begun);
+      };
+    };
+  }
+
+  overCalls(dispatcher: CallDispatcher): CallDispatcher {
+    const { tracer, instruments, propagates } = this.#signals;
+    return {
+      dispatch: async (call, run) => {
+        const { name, attributes } = nameCall(this.#describeTool(call.tool));
+        const span = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, this.#calling);
+        const waited: Waited = { ms: 0 };
+        const within = trace.setSpan(this.#calling, span).setValue(WAITED, waited);
+        const begun = performance.now();
+        let errorType: string | undefined = "_OTHER";
+        try {
+          const outcome = await context.with(within, () =>
+            dispatcher.dispatch(call, propagates ? { ...run, meta: { ...run.meta, ...metaOf(span) } } : run),
+          );
+          errorType = errorTypeOf(outcome);
+          const { decision, bytes } = outcome;
+          span.setAttributes({ "ptc.decision": decision, "ptc.result.size": bytes });
+          instruments.call(
+            decision,
+            isSent(outcome) ? Math.max(0, performance.now() - begun - waited.ms) : undefined,
+            errorType === undefined ? attributes : { ...attributes, "error.type": errorType },
+          );
+          return outcome;
+        } finally {
+          endSpan(span, errorType);
+        }
+      },
+    };
+  }
+
+  overQuestions(approver: Approver): Approver {
+    const asking = async <T>(
+      name: string,
+      server: string | undefined,
+      ask: () => Promise<T>,
+      decisionOf: (answer: T) => string,
+    ): Promise<T> => {
+      const begun = performance.now();
+      // A question may be asked for a call, or before any.
+      const active = trace.getSpan(context.active()) === undefined ? this.#calling : context.active();
+      const attributes = server === undefined ? {} : { "ptc.server.name": server };
+      const span = this.#signals.tracer.startSpan(name, { attributes }, active);
+      try {
+        const answer = await ask();
+        span.setAttribute("ptc.decision", decisionOf(answer));
+        return answer;
+      } finally {
+        span.end();
+        const ms = performance.now() - begun;
+        const waited = active.getValue(WAITED) as Waited | undefined;
+        if (waited !== undefined) waited.ms += ms;
+        this.#signals.instruments.phase(name, ms);
+      }
+    };
+    return {
+      ...approver,
+      ask: (request, signal) =>
+        asking(
+          "approval",
+          this.#describeTool(request.tool)?.server,
+          () => approver.ask(request, signal),
+          ({ decision, isUnasked }) => (isUnasked === true ? "unasked" : decision),
+        ),
+      canVisit: () => approver.canVisit?.() === true,
+      inquire: async (inquiry, signal) =>
+        asking(
+          "elicitation",
+          inquiry.server,
+          async () => approver.inquire?.(inquiry, signal) ?? NOT_ASKED,
+          ({ action }) => action,
+        ),
+    };
+  }
+
+  end(
+    { result, duration_ms: durationMs, approval_state: approval }: Parameters<TracedRun["end"]>[0],
+    keptTokens: number,
+  ): void {
+    const errorType = result.ok ? undefined : result.error.type;
+    this.#span.setAttributes({
+      "ptc.approval_state": approval,
+      "ptc.calls": result.metrics.tool_calls,
+      "ptc.result.size": result.metrics.tool_result_bytes,
+      "ptc.tokens.kept_out": keptTokens,
+    });
+    endSpan(this.#span, errorType);
+    const attributes =
+      errorType === undefined ? this.#attributes : { ...this.#attributes, "error.type": errorType };
+    this.#signals.instruments.run(durationMs, keptTokens, attributes);
+  }
+}
+
+/** Ends a span, as failed where there is a kind of error. Messages quote servers and programs, so none is told. */
+export function endSpan(span: Span, errorType: string | undefined): void {
+  if (errorType !== undefined) {
+    span.setAttribute("error.type", errorType);
+    span.setStatus({ code: SpanStatusCode.ERROR });
+  }
+  span.end();
+}

@@ -1,0 +1,21 @@
+import { type Context, createTraceState, ROOT_CONTEXT, type Span, trace } from "@opentelemetry/api";
+import { parseTraceParent } from "@opentelemetry/core";
+import type { TraceContext } from "../trace-context.ts";
+
+/** A context whose spans are children of a place in somebody else's trace. */
+export function contextOf(parent: TraceContext | undefined): Context {
+  const place = parent === undefined ? null : parseTraceParent(parent.traceparent);
+  if (place === null) return ROOT_CONTEXT;
+  const { tracestate } = parent ?? {};
+  const state = tracestate === undefined ? {} : { traceState: createTraceState(tracestate) };
+  return trace.setSpanContext(ROOT_CONTEXT, { ...place, ...state, isRemote: true });
+}
+
+/** The members of `_meta` that make a span the parent of what the receiver does. */
+export function metaOf(span: Span): Readonly<Record<string, string>> | undefined {
+  const { traceId, spanId, traceFlags, traceState } = span.spanContext();
+  if (/^0+$/.test(traceId)) return undefined;
+  const flags = (traceFlags & 0xff).toString(16).padStart(2, "0");
+  const tracestate = traceState?.serialize() ?? "";
+  return { traceparent: `00-${traceId}-${spanId}-${flags}`, ...(tracestate === "" ? {} : { tracestate }) };
+}

@@ -1,0 +1,78 @@
+import type { Approver } from "../broker/approvals/approvals.ts";
+import type { CallDispatcher } from "../broker/dispatcher.ts";
+import type { OnPhase } from "../execution/run-phase.ts";
+import type { Envelope } from "../protocol/envelope.ts";
+import type { RunContext } from "../protocol/run-context.ts";
+import type { TraceContext } from "./trace-context.ts";
+
+/**
+ * What ptc tells a collector of its work: spans and metrics, without arguments, results, messages and secrets, and without any
+ * name that a program has made up. Nothing here throws, and nothing waits for the collector but `close`.
+ */
+export interface Telemetry {
+  /** Begins to tell of a run. Its parent is the request that is served just now, else `parent`. */
+  beginRun(run: BegunRunFacts): TracedRun;
+  /** Tells of a client's call of one of ptc's own tools around the answer to it. `isError` says whether an answer is a failure. */
+  serve<T>(request: ServedRequest, answer: () => Promise<T>, isError: (answer: T) => boolean): Promise<T>;
+  /** Tells that a program waits for its turn. What it returns is called when it waits no more. */
+  queued(): () => void;
+  /** Has the state of the sandbox pool read whenever metrics are sent. */
+  observePool(read: () => PoolState): void;
+  /** Sends what has not been sent, for so long at most. Nothing is told after that. Never rejects. */
+  close(patienceMs: number): Promise<void>;
+}
+
+export interface TelemetryOptions {
+  /** The version of ptc. */
+  version: string;
+  /** Is told of settings that cannot be followed, and once when a collector does not take what it is sent. */
+  onWarning: (message: string) => void;
+}
+
+export interface BegunRunFacts {
+  runId: string;
+  context: RunContext;
+  language: string;
+  parent: TraceContext | undefined;
+  /** What is known of a tool by the name that a program calls it by; `undefined` for a name of no tool. */
+  describeTool: (name: string) => CalledTool | undefined;
+}
+
+/** A tool of a server, as conventions for MCP name it. */
+export interface CalledTool {
+  /** Configured name of the server. */
+  server: string;
+  /** Protocol name. */
+  name: string;
+  /** Where it is no tool: the method of the protocol. */
+  method?: string | undefined;
+  /** Where the server is reached; `undefined` for one that is started here. */
+  host?: { address: string; port: number } | undefined;
+}
+
+/** One run, as it is told of. */
+export interface TracedRun {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string;
+  readonly onPhase: OnPhase;
+  /** Tells of each call around the dispatcher's answer, and passes the trace on to the server. */
+  overCalls(dispatcher: CallDispatcher): CallDispatcher;
+  /** Tells of each question around the person's answer. */
+  overQuestions(approver: Approver): Approver;
+  /** @param keptTokens how many tokens of results no model had to read, by estimate. */
+  end(envelope: Pick<Envelope, "result" | "duration_ms" | "approval_state">, keptTokens: number): void;
+}
+
+export interface ServedRequest {
+  tool: string;
+  requestId: string | number;
+  session: string | undefined;
+  parent: TraceContext | undefined;
+}
+
+export interface PoolState {
+  /** Started sandboxes that wait for a program. */
+  ready: number;
+  /** Sandboxes that are being started for the pool. */
+  starting: number;
+}
