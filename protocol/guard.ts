@@ -6,6 +6,9 @@ export const GUARD_COMMANDS = { pause: "p", resume: "r" } as const;
 /** The argument with which the guard relays the runner's channel over its own stdin and stdout. */
 export const GUARD_ATTACHED = "--attached";
 
+/** Begins the argument that names the folder with the sockets for the runner's channel, stdout and stderr. */
+export const GUARD_SOCKETS = "--sockets=";
+
 /**
  * Frames between ptc and a guard that relays: a letter, a number (4 bytes, big-endian), and for `data`, `stdout` and
  * `stderr` as many bytes. Commands to the guard are frames too, with the number 0.

@@ -2,6 +2,9 @@
 
 export const SANDBOX_SOCKET_DIRECTORY = "/run/ptc";
 export const SOCKET_FILE_NAME = "broker.sock";
+/** The sockets that are the runner's stdout and stderr. */
+export const STDOUT_FILE_NAME = "stdout.sock";
+export const STDERR_FILE_NAME = "stderr.sock";
 export const GUARD_PATH = "/opt/ptc/guard.pl";
 export const RUNNER_PATH = "/opt/ptc/runner.mjs";
 export const PYTHON_RUNNER_PATH = "/opt/ptc/python/main.py";

@@ -1,14 +1,17 @@
 # The guard: the first process of a sandbox, which starts the runner and outlives nothing. It ends, and the sandbox with
 # it, when the runner has ended, when its stdin ends (the engine closes that when ptc is gone), or after a number of seconds.
 #
-#     perl guard.pl SECONDS [--attached] COMMAND [ARGUMENT...]
+#     perl guard.pl SECONDS [--attached | --sockets=FOLDER] COMMAND [ARGUMENT...]
 #
 # On stdin ptc says `p` to hold every process of the program where it is, and `r` to let them go on; anything else is
 # passed over. The exit code is the runner's, 128 + signal where a signal ended it, or one of the codes below.
 #
-# With --attached the runner's channel to ptc goes over the guard's own stdin and stdout, for engines that can mount no
-# socket of ptc's host. The runner has one end of a pair of sockets, whose number is the last argument (`--channel=N`), and
-# pipes for stdout and stderr; the guard relays between them and ptc, in frames of a letter, a number and, where the
+# The runner has a connected socket for its channel to ptc, whose number is its last argument (`--channel=N`). With --sockets
+# it leads to a socket of ptc in that folder, and so do the runner's stdout and stderr: what is written there is with ptc at
+# once, and not after two copies of the engine's.
+#
+# With --attached the channel goes over the guard's own stdin and stdout, for engines that can mount no socket of ptc's
+# host. The runner has one end of a pair of sockets, and pipes for stdout and stderr; the guard relays between them and ptc, in frames of a letter, a number and, where the
 # letter says so, as many bytes (protocol/guard.ts). On the channel each side sends no more than the other has granted, so
 # that nothing is held without a bound and the program's output, ptc's commands and the channel never wait for each other.
 #
@@ -48,8 +51,13 @@ my $PIPE_BYTES = 1024 * 1024;
 my ($AF_UNIX, $SOCK_STREAM, $F_SETFL, $O_NONBLOCK, $F_SETPIPE_SZ) = (1, 1, 4, 2048, 1031);
 my ($EINTR, $EAGAIN) = (4, 11);
 
+# Also in protocol/paths.ts: the sockets for the runner's channel, stdout and stderr.
+my @SOCKETS = qw(broker.sock stdout.sock stderr.sock);
+
 my ($seconds, @command) = @ARGV;
 my $attached = $command[0] eq '--attached' && shift @command;
+my ($sockets) = $command[0] =~ /^--sockets=(.+)/s;
+shift @command if defined $sockets;
 my $deadline = time() + $seconds;
 my ($unshare, $prctl, $mount, $capset) = @{ $CALLS{ machine() } // [] };
 
@@ -238,14 +246,27 @@ sub run {
         }
     }
     open STDIN, '<', '/dev/null';
-    if ($attached) {
+    if (defined $sockets) {
+        # The runner keeps what is opened here.
+        local $^F = 1024;
+        ($runners_channel, $runners_out, $runners_err) = map { connected("$sockets/$_") } @SOCKETS;
+    }
+    if ($runners_channel) {
         open STDOUT, '>&', $runners_out;
         open STDERR, '>&', $runners_err;
-        close $_ for $channel, $out, $err, $runners_out, $runners_err;
+        close $_ for grep { defined } $channel, $out, $err, $runners_out, $runners_err;
         push @command, '--channel=' . fileno $runners_channel;
     }
     exec { $command[0] } @command or print STDERR "$command[0]: $!\n";
     exit 127;
+}
+
+sub connected {
+    my ($path) = @_;
+    my $address = pack 'S a*', $AF_UNIX, "$path\0";
+    socket my $socket, $AF_UNIX, $SOCK_STREAM, 0 or die "no socket: $!\n";
+    connect $socket, $address or die "$path: $!\n";
+    return $socket;
 }
 
 # Stops all processes but this one, and sees that they have.

@@ -7,7 +7,8 @@ import { SandboxConnection } from "../../broker/sandbox-connection.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import { RunnerOutput } from "../../execution/output/runner-output.ts";
 import { bundleProgram } from "../../execution/typescript/bundling/bundle.ts";
-import { SANDBOX_SOCKET_DIRECTORY, SOCKET_FILE_NAME } from "../../protocol/paths.ts";
+import { SOCKET_FILE_NAME } from "../../protocol/paths.ts";
+import { OutputSockets } from "../../sandbox/docker/channel/output-sockets.ts";
 import type { SocketFolder } from "../../sandbox/docker/channel/socket-folder.ts";
 import { SocketListener } from "../../sandbox/docker/channel/socket-listener.ts";
 import { buildContainerRequest } from "../../sandbox/docker/container-profile.ts";
@@ -102,7 +103,7 @@ async function timeEcho(
   answer: (socket: Socket) => unknown,
 ): Promise<number[]> {
   const socketDirectory = sockets.makeSocketDirectory();
-  const listener = await SocketListener.listen(socketDirectory);
+  const listener = await SocketListener.listen(socketDirectory, SOCKET_FILE_NAME);
   void listener.connection.then(answer);
   const digest = (await containers.findImage(image))?.digest ?? image;
   const request = buildContainerRequest({
@@ -114,7 +115,7 @@ async function timeEcho(
     labels: {},
   });
   const script = `
-    const socket = require("net").connect("${SANDBOX_SOCKET_DIRECTORY}/${SOCKET_FILE_NAME}");
+    const socket = new (require("net").Socket)({ fd: Number(process.argv.at(-1).replace("--channel=", "")) });
     const message = Buffer.alloc(90, 97);
     (async () => {${timing}
       console.log(JSON.stringify(times));
@@ -122,8 +123,10 @@ async function timeEcho(
     })();`;
   const chunks: Buffer[] = [];
   const output = { onStdout: (chunk: Buffer) => void chunks.push(Buffer.from(chunk)), onStderr() {} };
-  const container = await containers.start({ ...request, Cmd: ["node", "-e", script] }, output);
+  const written = await OutputSockets.listen(socketDirectory, output);
+  const container = await containers.start({ ...request, Cmd: ["node", "-e", script, "--"] }, output);
   await container.exited;
+  await written.ended();
   return JSON.parse(Buffer.concat(chunks).toString()) as number[];
 }
 

@@ -1,8 +1,9 @@
-import { connect, Socket } from "node:net";
+import { Socket } from "node:net";
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES, MAX_VALUES } from "../../protocol/limits.ts";
 import type { HostMessage, ProgramMessage, ReplyMessage, SandboxMessage } from "../../protocol/messages.ts";
 import { type Answers, callEvent, type EventOrder } from "./environment/event-order.ts";
+import { writeAll } from "./write-all.ts";
 
 const { queueMicrotask, setImmediate } = globalThis;
 
@@ -14,6 +15,7 @@ const FEW_CALLS = 8;
  * with nothing left to wait for ends, even one whose last promise can never settle.
  */
 export class Channel implements Answers {
+  readonly #fd: number;
   readonly #socket: Socket;
   readonly #order: EventOrder;
   readonly #decoder = new FrameDecoder(MAX_REPLY_FRAME_BYTES);
@@ -22,7 +24,14 @@ export class Channel implements Answers {
   #nextId = 0;
   #gathers = false;
 
-  private constructor(socket: Socket, order: EventOrder, onProgram: (program: ProgramMessage) => void) {
+  /**
+   * @param fd a connected socket.
+   * @param order the order in which answers to calls are delivered.
+   * @param onProgram is called once, when the host sends the program.
+   */
+  constructor(fd: number, order: EventOrder, onProgram: (program: ProgramMessage) => void) {
+    const socket = new Socket({ fd, readable: true, writable: true });
+    this.#fd = fd;
     this.#socket = socket;
     this.#order = order;
     socket.on("data", (chunk) => {
@@ -37,35 +46,20 @@ export class Channel implements Answers {
     socket.on("error", () => process.exit(1));
   }
 
-  /**
-   * Connects to the broker: by the path of its socket, or by the number of a socket that is connected already. `onProgram`
-   * is called once, when the host sends the program. Answers to its calls are delivered in the given order.
-   */
-  static async connect(
-    broker: string | number,
-    order: EventOrder,
-    onProgram: (program: ProgramMessage) => void,
-  ): Promise<Channel> {
-    if (typeof broker === "number") {
-      return new Channel(new Socket({ fd: broker, readable: true, writable: true }), order, onProgram);
+  send(message: SandboxMessage): void {
+    this.#socket.write(encode(message));
+  }
+
+  /** Sends these messages in one piece, and calls `sent` when they are written: at once, where nothing waits to be. */
+  sendLast(messages: readonly SandboxMessage[], sent: () => void): void {
+    const bytes = Buffer.concat(messages.map(encode));
+    this.flush();
+    if (this.#socket.writableLength > 0) {
+      this.#socket.write(bytes, sent);
+    } else {
+      writeAll(this.#fd, bytes);
+      sent();
     }
-    const socket = connect(broker);
-    await new Promise<void>((resolve, reject) => {
-      socket.once("connect", resolve);
-      socket.once("error", reject);
-    });
-    return new Channel(socket, order, onProgram);
-  }
-
-  send(message: SandboxMessage, sent?: () => void): void {
-    this.#socket.write(encodeFrame(message, MAX_CALL_FRAME_BYTES, MAX_VALUES), sent);
-  }
-
-  /** Sends what `messages` sends in one piece. */
-  together(messages: () => void): void {
-    this.#socket.cork();
-    messages();
-    this.#socket.uncork();
   }
 
   /** Sends what still waits for others. */
@@ -133,4 +127,8 @@ export class Channel implements Answers {
       release();
     }
   }
+}
+
+function encode(message: SandboxMessage): Buffer {
+  return encodeFrame(message, MAX_CALL_FRAME_BYTES, MAX_VALUES);
 }

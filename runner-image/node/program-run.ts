@@ -167,10 +167,9 @@ export class ProgramRun {
     if (this.#reported) return;
     this.#reported = true;
     const bytes = this.#writeClaim(outcome);
-    this.#channel.together(() => {
-      this.#trace?.send();
-      this.#channel.send({ type: "done", bytes, console_bytes: this.#console.bytesWritten() }, () => exit(0));
-    });
+    const done = { type: "done", bytes, console_bytes: this.#console.bytesWritten() } as const;
+    const messages = this.#trace === undefined ? [done] : [this.#trace.message(), done];
+    this.#channel.sendLast(messages, () => exit(0));
   }
 
   #writeClaim(outcome: DataJson): number {

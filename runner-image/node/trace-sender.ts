@@ -1,3 +1,4 @@
+import type { SandboxMessage } from "../../protocol/messages.ts";
 import type { Channel } from "./channel.ts";
 import type { Environment } from "./environment/environment.ts";
 
@@ -21,7 +22,12 @@ export class TraceSender {
   }
 
   send(): void {
-    this.#channel.send({ type: "trace", trace: this.#environment.trace() });
+    this.#channel.send(this.message());
+  }
+
+  /** The trace so far, for whoever sends it together with something else. */
+  message(): SandboxMessage {
+    return { type: "trace", trace: this.#environment.trace() };
   }
 
   /** Sends nothing more of its own accord. */

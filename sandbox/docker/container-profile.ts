@@ -1,4 +1,4 @@
-import { GUARD_ATTACHED } from "../../protocol/guard.ts";
+import { GUARD_ATTACHED, GUARD_SOCKETS } from "../../protocol/guard.ts";
 import {
   GUARD_PATH,
   PYTHON_RUNNER_PATH,
@@ -15,7 +15,7 @@ export interface ContainerProfile {
   runtime: string;
   runner: RunnerName;
   limits: SandboxLimits;
-  /** Host folder that holds the socket and nothing else. Without it the channel goes over the attached stdin and stdout. */
+  /** Host folder that holds the sockets and nothing else. Without it the channel goes over the attached stdin and stdout. */
   socketDirectory?: string | undefined;
   labels: Record<string, string>;
 }
@@ -82,7 +82,7 @@ export function buildContainerRequest(profile: ContainerProfile) {
       PERL,
       GUARD_PATH,
       String(MAX_LIFETIME_S),
-      ...(socketDirectory === undefined ? [GUARD_ATTACHED] : []),
+      socketDirectory === undefined ? GUARD_ATTACHED : `${GUARD_SOCKETS}${SANDBOX_SOCKET_DIRECTORY}`,
     ],
     Cmd: COMMANDS[profile.runner](Math.floor(profile.limits.memoryMb * HEAP_SHARE)),
     Env: ["HOME=/tmp", "TZ=UTC", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", ...VARIABLES[profile.runner]],

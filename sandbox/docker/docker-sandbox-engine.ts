@@ -1,4 +1,5 @@
 import { rmSync } from "node:fs";
+import { SOCKET_FILE_NAME } from "../../protocol/paths.ts";
 import type { SandboxOutput } from "../sandbox.ts";
 import type {
   ChannelKind,
@@ -11,6 +12,7 @@ import type {
 import { SandboxError } from "../sandbox-error.ts";
 import { AttachedChannel } from "./channel/attached-channel.ts";
 import { chooseChannel } from "./channel/choose-channel.ts";
+import { OutputSockets } from "./channel/output-sockets.ts";
 import { socketFlagProblem } from "./channel/runtime-flags.ts";
 import { SocketFolder } from "./channel/socket-folder.ts";
 import { SocketListener } from "./channel/socket-listener.ts";
@@ -97,22 +99,31 @@ export class DockerSandboxEngine implements SandboxEngine {
   ): Promise<StartedSandbox> {
     const socketDirectory = this.#sockets.makeSocketDirectory();
     let listener: SocketListener | undefined;
+    let sockets: OutputSockets | undefined;
     const release = () => {
       listener?.close();
+      sockets?.close();
       rmSync(socketDirectory, { recursive: true, force: true });
     };
     try {
-      listener = await SocketListener.listen(socketDirectory);
+      listener = await SocketListener.listen(socketDirectory, SOCKET_FILE_NAME);
+      sockets = await OutputSockets.listen(socketDirectory, output);
       const labels = { [OWNER_LABEL]: owner };
       const container = await this.#containers.start(
         buildContainerRequest({ image, runtime, runner, limits, socketDirectory, labels }),
         output,
         onRequested,
       );
+      const delivered = sockets.ended.bind(sockets);
+      const exited = container.exited.then(async (exit) => {
+        await delivered();
+        return exit;
+      });
+      exited.catch(() => {});
       return {
         id: container.id,
         connected: listener.connection,
-        exited: container.exited,
+        exited,
         pause: () => container.pause(),
         resume: () => container.resume(),
         leave: () => container.leave(),

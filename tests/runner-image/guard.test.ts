@@ -8,8 +8,10 @@ import {
   GUARD_EXITS,
   GUARD_FRAMES,
   GUARD_HEADER_BYTES,
+  GUARD_SOCKETS,
   GUARD_WINDOW_BYTES,
 } from "../../protocol/guard.ts";
+import { SOCKET_FILE_NAME, STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../../protocol/paths.ts";
 
 const GUARD = join(import.meta.dirname, "../../runner-image/guard.pl");
 const text = readFileSync(GUARD, "utf8");
@@ -29,4 +31,6 @@ test("the guard and the host have the same names for things", () => {
   expect(GUARD_WINDOW_BYTES).toBe(1024 * 1024);
   expect(text).toContain("$WINDOW = 1024 * 1024;");
   expect(text).toContain(`eq '${GUARD_ATTACHED}'`);
+  expect(text).toContain(`/^${GUARD_SOCKETS}(.+)/s`);
+  expect(text).toContain(`= qw(${SOCKET_FILE_NAME} ${STDOUT_FILE_NAME} ${STDERR_FILE_NAME});`);
 });

@@ -1,10 +1,14 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { once } from "node:events";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ApprovalAnswer } from "../../broker/approvals/approvals.ts";
 import { GUARD_EXITS } from "../../protocol/guard.ts";
+import { SOCKET_FILE_NAME, STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../../protocol/paths.ts";
+import { SocketListener } from "../../sandbox/docker/channel/socket-listener.ts";
 import { buildContainerRequest } from "../../sandbox/docker/container-profile.ts";
 import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
 import { describeSandboxed } from "./in-sandbox.ts";
@@ -119,6 +123,12 @@ describeSandboxed("while a person is asked", () => {
   test("a sandbox that is paused ends with the ptc that holds it", async () => {
     const folder = mkdtempSync(join(tmpdir(), "ptc-paused-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
+    chmodSync(folder, 0o755);
+    const [, stdout] = await Promise.all(
+      [SOCKET_FILE_NAME, STDOUT_FILE_NAME, STDERR_FILE_NAME].map((name) =>
+        SocketListener.listen(folder, name),
+      ),
+    );
     const request = buildContainerRequest({
       image: "ptc-runner",
       runtime: "runsc",
@@ -127,15 +137,11 @@ describeSandboxed("while a person is asked", () => {
       socketDirectory: folder,
       labels: {},
     });
-    let started = () => {};
-    const starting = new Promise<void>((resolve) => {
-      started = resolve;
-    });
     const container = await new DockerEngine().start(
-      { ...request, Cmd: ["/usr/local/bin/node", "-e", "console.log(1); for (;;) {}"] },
-      { onStdout: () => started(), onStderr() {} },
+      { ...request, Cmd: ["/usr/local/bin/node", "-e", "console.log(1); for (;;) {}", "--"] },
+      { onStdout() {}, onStderr() {} },
     );
-    await starting;
+    await once((await stdout?.connection) as Socket, "data");
     container.pause();
     container.leave();
     expect(await container.exited).toEqual({ code: GUARD_EXITS.unattended });

@@ -2,9 +2,8 @@ import { chmodSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { MAX_CONNECTIONS } from "../../../protocol/limits.ts";
-import { SOCKET_FILE_NAME } from "../../../protocol/paths.ts";
 
-/** The host's end of one sandbox's socket. It accepts a single connection and then stops listening. */
+/** The host's end of one of a sandbox's sockets. It accepts a single connection and then stops listening. */
 export class SocketListener {
   readonly connection: Promise<Socket>;
   readonly #server: Server;
@@ -21,8 +20,9 @@ export class SocketListener {
     });
   }
 
-  static async listen(directory: string): Promise<SocketListener> {
-    const path = join(directory, SOCKET_FILE_NAME);
+  /** @param directory a folder that only this user and the sandbox can enter. */
+  static async listen(directory: string, name: string): Promise<SocketListener> {
+    const path = join(directory, name);
     const server = createServer();
     server.maxConnections = MAX_CONNECTIONS;
     const listener = new SocketListener(server);
