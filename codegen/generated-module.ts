@@ -6,6 +6,11 @@ export interface DeclaredTool extends NamedTool {
   input: string;
   /** Name of the type of what it returns. */
   output: string;
+  /**
+   * Its properties, by the names of the parameters that stand for them, where a language has named parameters and a property's
+   * name cannot be one.
+   */
+  parameters?: Readonly<Record<string, string>>;
   /** Whether programs may call it. */
   isAvailable: boolean;
   /** Where the module's text declares it, in UTF-16 code units. */

@@ -23,15 +23,21 @@ export interface ProgramGuide {
   readonly example: string;
   /** Sentences about functions, failures and types. */
   readonly rules: string;
+  /** What is different where another language is the usual one, in a sentence or two. */
+  readonly brief: string;
 }
 
 /** How a tool is shown to a model or a person who writes programs in a language. */
 export interface ToolPrinter {
+  /** The name by which a program chooses the language. */
+  readonly language: string;
   readonly guide: ProgramGuide;
   /** The signature of a tool's function: with every description, or compact, with the first sentence of its own. */
   signature(tool: ShownTool, form: "full" | "compact"): Promise<string>;
   /** The line with which a program imports a server's module. */
   importLine(module: string): string;
+  /** The name of a tool's function. */
+  functionName(tool: Pick<ShownTool, "name" | "identifier">): string;
 }
 
 /** Prints the modules of a language, and reads them back. */
@@ -40,7 +46,7 @@ export interface LanguagePrinter extends ToolPrinter {
   readonly generator: string;
   /**
    * Names the functions of a server's tools, by protocol name. The names are distinct and do not depend on the order of
-   * tools.
+   * tools. Those of the first printer are the catalog's; others make theirs of them.
    *
    * @param previous names that were given before, which are kept.
    */

@@ -72,6 +72,8 @@ export interface RunOptions extends CallObserver {
 }
 
 export interface ExecutedProgram {
+  /** The program as it was run. */
+  program: Program;
   envelope: Envelope;
   /** What `console.log` printed, as far as it is kept, which may be more than anybody should be shown. */
   consoleText: string;
@@ -227,6 +229,7 @@ async function execute(
   // The answer goes out first.
   const answered = setImmediate();
   return {
+    program,
     envelope,
     consoleText: output.consoleText,
     isConsoleCut: output.isConsoleCut,

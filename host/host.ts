@@ -3,7 +3,7 @@ import type { RunArchiver } from "../archive/archive-store.ts";
 import type { AuditLog } from "../archive/audit/audit-log.ts";
 import type { Authorizer } from "../broker/policy/authorizer.ts";
 import type { ExecutedProgram } from "../execution/execute-program.ts";
-import type { Program } from "../execution/program.ts";
+import type { HandedIn } from "../execution/prepare/settle-program.ts";
 import type { Replayed } from "../execution/replay/replay-program.ts";
 import type { OpenEngine } from "../sandbox/sandbox-engine.ts";
 import { Redactor } from "../secrets/redaction.ts";
@@ -131,7 +131,7 @@ export class Host {
    *
    * @throws SandboxError when the folder for this process's files cannot be made, CatalogError as `currentTools` does.
    */
-  async run(program: Program, options: ExecutionOptions): Promise<ExecutedProgram> {
+  async run(program: HandedIn, options: ExecutionOptions): Promise<ExecutedProgram> {
     const execution = await this.#executing();
     return execution.run(program, await this.#catalog.forProgram(), options);
   }

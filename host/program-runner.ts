@@ -2,7 +2,7 @@ import type { Approver } from "../broker/approvals/approvals.ts";
 import type { CallObserver } from "../execution/call-log.ts";
 import type { ExecutedProgram } from "../execution/execute-program.ts";
 import type { TypecheckMode } from "../execution/prepare/language.ts";
-import type { Program } from "../execution/program.ts";
+import type { HandedIn } from "../execution/prepare/settle-program.ts";
 import type { RunContext } from "../protocol/run-context.ts";
 import type { TraceContext } from "../telemetry/trace-context.ts";
 import type { RunListener } from "./runs/run-events.ts";
@@ -27,5 +27,5 @@ export interface ProgramOptions extends Pick<CallObserver, "onCall"> {
 
 /** Runs programs under the configuration. Every failure is in the envelope. */
 export interface ProgramRunner {
-  run(program: Program, options: ProgramOptions): Promise<ExecutedProgram>;
+  run(program: HandedIn, options: ProgramOptions): Promise<ExecutedProgram>;
 }

@@ -5,6 +5,7 @@ import { describeOffServers } from "./configuration/servers/off-servers.ts";
 import { buildAuthorizer, refuseUnmatchedPatterns } from "./configured-policy.ts";
 import { refuseBrokenWalls } from "./doctor/open-known-walls.ts";
 import { Host, type HostOptions } from "./host.ts";
+import { loadPrinters, type Printers } from "./languages.ts";
 import { openArchive } from "./open-archive.ts";
 import type { ProgramRunner } from "./program-runner.ts";
 import { RunOutputs } from "./runs/run-outputs.ts";
@@ -31,6 +32,8 @@ export interface Serving {
   host: Host;
   catalog: LiveCatalog;
   runner: ProgramRunner;
+  /** Print tools in the languages that are on just now. */
+  printers: () => Printers;
   /** The whole outputs of runs. */
   outputs: RunOutputs;
 }
@@ -58,6 +61,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     },
     isVisible: (viewer, tool) => policy.isVisible(viewer, tool),
   };
+  let printers = await loadPrinters(configuration.languages);
   const catalog = new ServedCatalog({ configuration, authorizer, onWarning });
   refuseUnmatchedPatterns(configuration, (await catalog.currentTools()).all);
   for (const warning of describeOffServers(configuration)) onWarning(warning);
@@ -93,6 +97,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     const { stored } = await catalog.latest();
     refuseUnmatchedPatterns(next, buildProgramTools(next, stored, nextPolicy).all);
     policy = nextPolicy;
+    printers = await loadPrinters(next.languages);
     await catalog.reconfigure(next);
     await host.reconfigure(next);
     for (const warning of describeOffServers(next)) onWarning(warning);
@@ -115,7 +120,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     },
     onServersChanged: (listener) => catalog.onServersChanged(listener),
   };
-  return { host, catalog: current, runner, outputs };
+  return { host, catalog: current, runner, printers: () => printers, outputs };
 }
 
 /** Lists the servers that were never listed, in the background, so that `ptc serve` works without `ptc generate`. */

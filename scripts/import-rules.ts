@@ -111,7 +111,7 @@ export const forbidden: IForbiddenRuleType[] = [
     severity: "error",
     from: { path: "^(?:cli|server)/" },
     to: {
-      path: "^(?:sandbox|upstream|broker/schemas|execution/typescript|host/composition|host/processes)/",
+      path: "^(?:sandbox|upstream|broker/schemas|execution/(?:typescript|python)|host/composition|host/processes)/",
       pathNot: "^(?:sandbox/sandbox-error|upstream/upstream-error)\\.ts$",
     },
   },

@@ -35,14 +35,16 @@ export async function measureReading(
   const tokensOf = ({ content }: ToolReply) => countTokens(content.map(({ text }) => text).join("\n"));
   const modules = catalog.servers.map(({ module }) => module);
   const upFront =
-    countTokens(JSON.stringify(buildToolDefinitions(modules, PRINTER.guide))) +
-    countTokens(buildInstructions(modules, PRINTER.guide));
+    countTokens(JSON.stringify(buildToolDefinitions(modules, [PRINTER]))) +
+    countTokens(buildInstructions(modules, [PRINTER]));
   const found = await Promise.all(
-    QUERIES.map((query) => answerSearchTools({ query, detail: "signature", limit: LIMIT }, catalog, PRINTER)),
+    QUERIES.map((query) =>
+      answerSearchTools({ query, detail: "signature", limit: LIMIT }, catalog, [PRINTER]),
+    ),
   );
   const inspected = (format: "schema" | "signature") =>
     Promise.all(
-      catalog.names().map((tool_name) => answerInspectTool({ tool_name, format }, catalog, PRINTER)),
+      catalog.names().map((tool_name) => answerInspectTool({ tool_name, format }, catalog, [PRINTER])),
     );
   const mean = (replies: readonly ToolReply[]) =>
     replies.reduce((sum, reply) => sum + tokensOf(reply), 0) / replies.length;

@@ -78,6 +78,7 @@ async function knownFiles(
   if (lock === undefined) await refuseForeignFolder(dir, present);
   const known = new Map<string, string | undefined>();
   for (const path of FIXED) known.set(path, lock?.files?.get(path));
+  for (const [path, digest] of lock?.files ?? []) known.set(path, digest);
   for (const { module, moduleSha256 } of lock?.servers.values() ?? []) {
     known.set(modulePath(module), moduleSha256);
   }
@@ -118,6 +119,7 @@ export function isGenerated(text: Buffer, digest: string | undefined): boolean {
 /** Whether a text begins with the comment that all generated modules and declarations have, those of earlier versions too. */
 function hasHeader(text: Buffer): boolean {
   const start = text.subarray(0, MAX_HEADER_BYTES).toString();
-  const end = start.indexOf("*/");
-  return start.startsWith("/**") && end >= 0 && start.slice(0, end).trimEnd().endsWith(HEADER_END);
+  const [opening, closing] = start.startsWith('"""') ? ['"""', '"""'] : ["/**", "*/"];
+  const end = start.indexOf(closing, opening.length);
+  return start.startsWith(opening) && end >= 0 && start.slice(0, end).trimEnd().endsWith(HEADER_END);
 }

@@ -26,7 +26,7 @@ const LockedServer = z.strictObject({
   module: z.string().regex(/^[a-z0-9_]+$/),
   implementation: z.strictObject({ name: z.string(), version: z.string() }),
   protocolVersion: z.string(),
-  /** Digest of the module's text: a module that somebody edited is written anew. Earlier versions could leave it out. */
+  /** Digest of the text at `modulePath`: a module that somebody edited is written anew. Left out where there is none. */
   moduleSha256: z.optional(Digest),
   /** By protocol name. */
   tools: mapOf(LockedTool),
@@ -41,7 +41,7 @@ export const Lockfile = z.strictObject({
   version: z.literal(1),
   /** Which generator wrote the modules: another one writes them anew. */
   generator: z.string().optional(),
-  /** Digests of the other files, by path, modules apart. Earlier versions left them out. */
+  /** Digests of the other files, by path, also of modules that are not at `modulePath`. Earlier versions left them out. */
   files: mapOf(Digest).optional(),
   /** By the name in the configuration. */
   servers: mapOf(LockedServer),
@@ -66,4 +66,13 @@ export function renderLockfile(lock: Lockfile): string {
 /** Where a server's module is, in the folder of the lock. */
 export function modulePath(module: string): string {
   return `servers/${module}/index.ts`;
+}
+
+/** The digest of the text that ptc wrote for a server at a path; `undefined` when the lock has none. */
+export function moduleDigest(
+  { files }: Pick<Lockfile, "files">,
+  { module, moduleSha256 }: LockedServer,
+  path: string,
+): string | undefined {
+  return path === modulePath(module) ? moduleSha256 : files?.get(path);
 }

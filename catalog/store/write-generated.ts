@@ -20,7 +20,7 @@ const ABANDONED_AFTER_MS = 10 * 60 * 1000;
 
 /** The paths that ptc may write, where nobody else has. Everything else in the folder is somebody's, and stays. */
 const OWN_PATH =
-  /^(?:servers\/[a-z0-9_]{1,128}\/index\.ts|(?:runtime|globals|\.node)\.d\.ts|tsconfig\.json|catalog\.json|ptc\.lock\.json)$/;
+  /^(?:servers\/[a-z0-9_]{1,128}\/(?:index\.ts|__init__\.pyi)|servers\/__init__\.pyi|[a-z_]{1,64}\.pyi|(?:runtime|globals|\.node)\.d\.ts|(?:ts|pyright)config\.json|catalog\.json|ptc\.lock\.json)$/;
 
 const Journal = z.strictObject({
   /** Staged file by the path it goes to. */
@@ -106,6 +106,13 @@ export async function finishCommit(dir: string): Promise<void> {
   }
 }
 
+/** What modules are called in the folder of their server. */
+const MODULE_FILES = ["index.ts", "__init__.pyi"];
+
+function inServers(path: string): string {
+  return `servers/${path}`;
+}
+
 /** The files of ptc that are there, and nothing that a crash left unfinished. */
 async function listOwnFiles(dir: string): Promise<string[]> {
   const top = await namesIn(dir);
@@ -116,9 +123,10 @@ async function listOwnFiles(dir: string): Promise<string[]> {
     }
   }
   const modules = top.includes("servers") ? await namesIn(join(dir, "servers")) : [];
-  const paths = [...top, ...modules.map((module) => `servers/${module}/index.ts`)].filter((path) =>
-    OWN_PATH.test(path),
-  );
+  const paths = [
+    ...top,
+    ...modules.flatMap((name) => [name, ...MODULE_FILES.map((file) => `${name}/${file}`)]).map(inServers),
+  ].filter((path) => OWN_PATH.test(path));
   const found: string[] = [];
   for (const path of paths) if ((await statusOf(join(dir, path))) !== undefined) found.push(path);
   return found;

@@ -1,7 +1,14 @@
 import { basename } from "node:path";
 import { ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.ts";
-import type { Program } from "../../execution/program.ts";
-import { languageOfFile, PROGRAM_SUFFIXES, UNNAMED_PROGRAM } from "../../host/program-files.ts";
+import type { HandedIn } from "../../execution/prepare/settle-program.ts";
+import {
+  type LanguageName,
+  languageNamed,
+  languageOfFile,
+  languageOfInterpreter,
+  programSuffixes,
+  whyNotOn,
+} from "../../host/program-files.ts";
 import { MAX_CODE_BYTES, MAX_NESTING_DEPTH, MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
 import { UsageError } from "../exit-code.ts";
 import type { Surroundings } from "../surroundings.ts";
@@ -12,31 +19,52 @@ const MAX_PROGRAM_BYTES = 4 * MAX_CODE_BYTES;
 /** Data is sent to the sandbox in one frame. */
 const MAX_DATA_BYTES = MAX_REPLY_FRAME_BYTES;
 
+export interface ProgramFlags {
+  data?: string | undefined;
+  /** The language that the program is said to be in. */
+  language?: string | undefined;
+}
+
 /**
- * Reads a program from a file, or from stdin for `-`, and its data from a flag.
+ * Reads a program from a file, or from stdin for `-`, and its data from a flag. Its language is the one that is said, else
+ * that of the file's suffix, else that of the interpreter in its first line. What stdin brings may have none of these.
  *
+ * @param languages those that programs may be in.
  * @throws UsageError
  */
 export async function readProgram(
   file: string,
-  data: string | undefined,
+  flags: ProgramFlags,
   surroundings: Pick<Surroundings, "stdin" | "cwd" | "readFile">,
-): Promise<Program> {
-  const language = file === "-" ? UNNAMED_PROGRAM.language : languageOfFile(file);
-  if (language === undefined) {
-    const suffixes = `${PROGRAM_SUFFIXES.slice(0, -1).join(", ")} or ${PROGRAM_SUFFIXES.at(-1)}`;
-    throw new UsageError(`${file}: not a program; give a ${suffixes} file, or - for stdin`);
-  }
+  languages: readonly LanguageName[],
+): Promise<HandedIn> {
+  const said = flags.language;
+  if (said !== undefined && languageNamed(said) === undefined)
+    throw new UsageError(`--language: ${whyNotOn(said, languages)}`);
+  const before = said === undefined ? languageOfFile(file) : languageNamed(said);
+  if (before !== undefined) refuseOff(before, file, languages);
   const code =
     file === "-"
       ? await readTextStream(surroundings.stdin, "stdin", MAX_PROGRAM_BYTES)
       : await readTextFile(file, surroundings.cwd(), MAX_PROGRAM_BYTES, surroundings.readFile);
+  const language = before ?? languageOfInterpreter(code);
+  if (language !== undefined) refuseOff(language, file, languages);
+  else if (file !== "-") {
+    const suffixes = programSuffixes(languages);
+    const known = `${suffixes.slice(0, -1).join(", ")} or ${suffixes.at(-1)}`;
+    throw new UsageError(`${file}: not a program; give a ${known} file, say --language, or give - for stdin`);
+  }
   return {
     code,
-    data: await readData(data, surroundings),
-    language,
-    fileName: file === "-" ? UNNAMED_PROGRAM.fileName : basename(file),
+    data: await readData(flags.data, surroundings),
+    ...(language === undefined ? {} : { language }),
+    ...(file === "-" ? {} : { fileName: basename(file) }),
   };
+}
+
+function refuseOff(language: string, file: string, languages: readonly LanguageName[]): void {
+  const why = whyNotOn(language, languages);
+  if (why !== undefined) throw new UsageError(`${file === "-" ? "stdin" : file}: ${why}`);
 }
 
 async function readData(

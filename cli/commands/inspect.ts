@@ -3,7 +3,8 @@ import { visibleLine, visibleLines } from "../../base/text/visible-text.ts";
 import { unknownTool } from "../../catalog/unknown-names.ts";
 import { describeForPrograms } from "../../codegen/describe-tool.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
-import { PRINTER } from "../../host/languages.ts";
+import { loadPrinters, pickPrinter } from "../../host/languages.ts";
+import { languageNamed, whyNotOn } from "../../host/program-files.ts";
 import { NO_HOST } from "../background/no-host.ts";
 import { toolsFor } from "../background/tools-for.ts";
 import type { DefineCommand } from "../command.ts";
@@ -12,6 +13,12 @@ import { LOCAL_USER } from "../local-user.ts";
 import { type Surroundings, write } from "../surroundings.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 
+interface InspectFlags {
+  config?: string;
+  language?: string;
+  json?: boolean;
+}
+
 /** `ptc inspect TOOL` */
 export const inspectCommand: DefineCommand = (program, surroundings, finish) => {
   program
@@ -19,26 +26,27 @@ export const inspectCommand: DefineCommand = (program, surroundings, finish) => 
     .description("show a tool's signature and how a program calls it")
     .argument("<tool>", "mcp__<server>__<tool>, or <server>.<tool>, or the tool's name where only one has it")
     .option("--config <file>", "configuration file")
+    .option("--language <name>", "of `languages` in ptc.yaml, instead of the first")
     .option("--json", "print it as JSON, with its schemas")
     .option(...NO_HOST)
     .addHelpText("after", "\nExample:\n  ptc inspect github.list_issues\n")
-    .action(async (tool: string, flags: { config?: string; json?: boolean }) => {
+    .action(async (tool: string, flags: InspectFlags) => {
       finish(await inspect(tool, flags, surroundings));
     });
 };
 
-async function inspect(
-  name: string,
-  flags: { config?: string; json?: boolean },
-  surroundings: Surroundings,
-): Promise<ExitCode> {
+async function inspect(name: string, flags: InspectFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, env } = surroundings;
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const language = flags.language === undefined ? undefined : languageNamed(flags.language);
+  const off = flags.language && whyNotOn(language ?? flags.language, configuration.languages);
+  if (off) throw new UsageError(`--language: ${off}`);
+  const printer = pickPrinter(await loadPrinters(configuration.languages), language);
   const catalog = (await toolsFor(configuration, surroundings)).callableFor(LOCAL_USER);
   const tool = catalog.find(name);
   if (tool === undefined) throw new UsageError(unknownTool(name, catalog, "`ptc search`"));
   if (flags.json) {
-    await write(stdout, `${jsonLine(await describeForPrograms(tool, PRINTER))}\n`);
+    await write(stdout, `${jsonLine(await describeForPrograms(tool, printer))}\n`);
     return EXIT.done;
   }
   const { style } = terminalOf(stdout, env);
@@ -47,9 +55,9 @@ async function inspect(
   );
   const parts = [
     `${style("bold", visibleLine(tool.namespacedName))}${hints.length === 0 ? "" : `  ${style("dim", hints.join(", "))}`}`,
-    style("dim", PRINTER.importLine(tool.module)),
+    style("dim", printer.importLine(tool.module)),
     "",
-    visibleLines(await PRINTER.signature(tool, "full")),
+    visibleLines(await printer.signature(tool, "full")),
     ...(tool.outputSchema === undefined
       ? ["", style("dim", "It declares no output: look at what it returns before relying on its shape.")]
       : []),

@@ -4,8 +4,10 @@ import { renderOffer } from "../../catalog/count-tools.ts";
 import type { ServerTools } from "../../catalog/tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { unknownServer } from "../../catalog/unknown-names.ts";
+import type { ToolPrinter } from "../../codegen/language-printer.ts";
 import type { ServerConfiguration } from "../../host/configuration/configuration.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
+import { loadPrinters } from "../../host/languages.ts";
 import { NO_HOST } from "../background/no-host.ts";
 import { toolsFor } from "../background/tools-for.ts";
 import type { DefineCommand } from "../command.ts";
@@ -49,11 +51,12 @@ async function list(
   if (servers.length === 0 && configuration.servers.some(({ off }) => off === undefined))
     await write(stderr, NOTHING_GENERATED);
   const terminal = terminalOf(stdout, env);
+  const [printer] = await loadPrinters(configuration.languages);
   const off = name === undefined ? configuration.servers.filter((server) => server.off !== undefined) : [];
   const text = flags.json
-    ? `${jsonLine([...servers.map(describe), ...off.map(describeOff)])}\n`
+    ? `${jsonLine([...servers.map((server) => describe(server, printer)), ...off.map(describeOff)])}\n`
     : [
-        ...servers.map((server) => render(server, terminal)),
+        ...servers.map((server) => render(server, printer, terminal)),
         ...off.map((server) => renderOff(server, terminal)),
       ].join("\n");
   await write(stdout, text);
@@ -67,14 +70,14 @@ function selectServers(name: string | undefined, catalog: ToolCatalog): readonly
   return [server];
 }
 
-function describe({ name, module, description, tools }: ServerTools) {
+function describe({ name, module, description, tools }: ServerTools, printer: ToolPrinter) {
   return {
     server: name,
     module,
     description: description ?? null,
     tools: tools.map((tool) => ({
       name: tool.namespacedName,
-      function: tool.identifier,
+      function: printer.functionName(tool),
       description: tool.description ?? tool.title ?? null,
     })),
   };
@@ -88,13 +91,17 @@ function renderOff({ name, off = "" }: ServerConfiguration, terminal: Terminal):
   return `${terminal.style("bold", name)}  ${terminal.style("yellow", "off")}: ${oneLine(off)}\n`;
 }
 
-function render({ name, module, description, tools }: ServerTools, terminal: Terminal): string {
+function render(
+  { name, module, description, tools }: ServerTools,
+  printer: ToolPrinter,
+  terminal: Terminal,
+): string {
   const about = [`servers/${module}`, renderOffer(tools), ...(description ? [oneLine(description)] : [])];
-  const width = Math.max(0, ...tools.map(({ identifier }) => identifier.length));
+  const width = Math.max(0, ...tools.map((tool) => printer.functionName(tool).length));
   const room = terminal.columns === undefined ? undefined : terminal.columns - width - 4;
   const lines = tools.map((tool) => {
     const said = oneLine(tool.description ?? tool.title ?? "", room);
-    return `  ${terminal.style("cyan", tool.identifier.padEnd(width))}  ${said}`.trimEnd();
+    return `  ${terminal.style("cyan", printer.functionName(tool).padEnd(width))}  ${said}`.trimEnd();
   });
   return [`${terminal.style("bold", name)}  ${terminal.style("dim", about.join(", "))}`, ...lines, ""].join(
     "\n",

@@ -1,6 +1,6 @@
 import { jsonLine } from "../../base/json/json-line.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
-import { PRINTER } from "../../host/languages.ts";
+import { loadPrinters } from "../../host/languages.ts";
 import { loadProgramTools } from "../../host/tools/program-tools.ts";
 import { countTokensOf, type TokenCounts } from "../../server/mcp/token-counts.ts";
 import type { DefineCommand } from "../command.ts";
@@ -33,7 +33,7 @@ async function measure(
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
   const catalog = (await loadProgramTools(configuration)).callableFor(LOCAL_USER);
   if (catalog.servers.length === 0) await write(stderr, NOTHING_GENERATED);
-  const measured = await countTokensOf(catalog, PRINTER);
+  const measured = await countTokensOf(catalog, await loadPrinters(configuration.languages));
   const text = flags.json ? jsonLine(measured) : render(measured, terminalOf(stdout, env).style);
   await write(stdout, `${text}\n`);
   return EXIT.done;

@@ -3,10 +3,11 @@ import type { DamagedRun } from "../../archive/reading/damaged-run.ts";
 import { jsonLine } from "../../base/json/json-line.ts";
 import { countNoun } from "../../base/text/count-noun.ts";
 import { oneLine } from "../../base/text/one-line.ts";
-import type { Program } from "../../execution/program.ts";
+import type { HandedIn } from "../../execution/prepare/settle-program.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
 import { openArchive } from "../../host/open-archive.ts";
 import { openHost } from "../../host/open-host.ts";
+import { isSameLanguage } from "../../host/program-files.ts";
 import { selectReplayable } from "../../host/replay/select-replayable.ts";
 import { readProgram } from "../arguments/program-file.ts";
 import { parseMoment } from "../arguments/since.ts";
@@ -57,7 +58,9 @@ async function replay(
   const cwd = surroundings.cwd();
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd });
   const edited =
-    flags.code === undefined ? undefined : await readProgram(flags.code, undefined, surroundings);
+    flags.code === undefined
+      ? undefined
+      : await readProgram(flags.code, {}, surroundings, configuration.languages);
   const archive = openArchive(configuration);
   try {
     const unlisted: DamagedRun[] = [];
@@ -123,13 +126,16 @@ function everyRun(
 
 async function replayOne(
   runId: string,
-  edited: Program | undefined,
+  edited: HandedIn | undefined,
   context: ReplayContext,
 ): Promise<ExitCode> {
   const { stdout, stderr, env } = context.surroundings;
   const { json, config } = context.flags;
   const replayable = await requireReplayable(runId, context);
-  const program = edited === undefined ? undefined : { ...edited, data: replayable.run.program.data };
+  const recorded = replayable.run.program;
+  const program = edited === undefined ? undefined : { ...recorded, ...edited, data: recorded.data };
+  if (program !== undefined && !isSameLanguage(program.language, recorded.language))
+    throw new UsageError(`the run's program is in ${recorded.language}; give --code one that is, too`);
   const calls = new MadeCalls();
   const replayed = await replayRun(replayable, context, program, (call) => calls.note(call));
   const { envelope, divergence } = replayed;

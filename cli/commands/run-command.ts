@@ -17,9 +17,10 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
     .description(
       "run one program in a sandbox; stdout is one line of JSON (on a terminal a report), stderr the console",
     )
-    .argument("<file>", "a .ts, .mts, .js or .mjs file, or - for TypeScript on stdin")
+    .argument("<file>", "a .ts, .mts, .js or .mjs file, or - for stdin")
     .option("--config <file>", "configuration file")
     .option("--data <json>", "JSON that the program sees as `data`, or @FILE to read it from a file")
+    .option("--language <name>", "typescript or javascript, instead of what the file's name says")
     .option("--timeout <seconds>", "time limit of the program, instead of the configured one")
     .option("--typecheck <mode>", "error, warn or off, instead of the configured one")
     .option(
@@ -49,7 +50,7 @@ async function readRequest(file: string, flags: RunFlags, surroundings: Surround
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
   // What a host has read of stdin, its caller cannot read any more.
   shared?.accept(configuration);
-  const program = await readProgram(file, flags.data, surroundings);
+  const program = await readProgram(file, flags, surroundings, configuration.languages);
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
   const isOwn = shared === undefined && alone?.lostRun === undefined;

@@ -2,13 +2,14 @@ import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { oneLine } from "../../base/text/one-line.ts";
 import type { TypecheckMode } from "../../execution/prepare/language.ts";
-import type { Program } from "../../execution/program.ts";
+import type { HandedIn } from "../../execution/prepare/settle-program.ts";
 import type { Configuration } from "../../host/configuration/configuration.ts";
 import { describeOffServers } from "../../host/configuration/servers/off-servers.ts";
 import { refuseUnmatchedPatterns } from "../../host/configured-policy.ts";
 import type { HostOptions } from "../../host/host.ts";
 import { openHost } from "../../host/open-host.ts";
 import { version } from "../../host/package.ts";
+import { unnamedProgram } from "../../host/program-files.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import { traceContextOf } from "../../telemetry/trace-context.ts";
 import { sealLostRun } from "../background/lost-run.ts";
@@ -29,6 +30,7 @@ const TELEMETRY_PATIENCE_MS = 1_000;
 export interface RunFlags {
   config?: string;
   data?: string;
+  language?: string;
   timeout?: string;
   typecheck?: string;
   approve: string[];
@@ -38,7 +40,7 @@ export interface RunFlags {
 
 /** What is to be run, read and checked. */
 export interface RunRequest {
-  program: Program;
+  program: HandedIn;
   configuration: Configuration;
   timeoutMs: number | undefined;
   typecheck: TypecheckMode | undefined;
@@ -57,9 +59,10 @@ export async function run(
   const { env, shared, alone } = surroundings;
   const calls = new MadeCalls();
   if (alone?.lostRun !== undefined) {
-    const envelope = sealLostRun(alone.lostRun, program, configuration.execution.maxOutputBytes);
+    const settled = { ...unnamedProgram(configuration.languages), ...program };
+    const envelope = sealLostRun(alone.lostRun, settled, configuration.execution.maxOutputBytes);
     const lost = { envelope, resultFrom: undefined, wholeResultJson: undefined, archivedAs: undefined };
-    await reportEndedRun({ ...lost, program, calls }, flags, surroundings);
+    await reportEndedRun({ ...lost, program: settled, calls }, flags, surroundings);
     return EXIT.failed;
   }
   const console = new ProgramConsole(surroundings, configuration.execution.maxStderrBytes);
@@ -106,7 +109,7 @@ export async function run(
   // A caller that has the envelope may end ptc, and expects the run in the archive. A slow archive delays it only so long.
   const problem = await Promise.race([recorded, delay(RECORD_PATIENCE_MS, undefined, { ref: false })]);
   const isReport = await reportEndedRun(
-    { ...executed, program, calls, archivedAs: problem === undefined ? envelope.run_id : undefined },
+    { ...executed, calls, archivedAs: problem === undefined ? envelope.run_id : undefined },
     flags,
     surroundings,
   );

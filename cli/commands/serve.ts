@@ -3,7 +3,6 @@ import { resolve } from "node:path";
 import { oneLine } from "../../base/text/one-line.ts";
 import { FollowedConfiguration } from "../../host/configuration/follow.ts";
 import { whyNoServers } from "../../host/configuration/servers/no-servers.ts";
-import { PRINTER } from "../../host/languages.ts";
 import { version } from "../../host/package.ts";
 import { clock } from "../../host/process-clock.ts";
 import { openServing } from "../../host/serving.ts";
@@ -47,7 +46,7 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
   const nothing = whyNoServers(configuration);
   if (nothing !== undefined) onWarning(nothing);
   const telemetry = await openTelemetry(env, { version, onWarning });
-  const { host, catalog, runner, outputs } = await openServing({
+  const { host, catalog, runner, printers, outputs } = await openServing({
     configuration,
     following,
     env,
@@ -61,7 +60,7 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
   await serveMcp({
     version,
     catalog,
-    printer: PRINTER,
+    printers,
     runner,
     outputs,
     telemetry,

@@ -16,4 +16,6 @@ export const TYPESCRIPT_GUIDE: ProgramGuide = {
   example: EXAMPLE,
   rules:
     "Functions are the tools' names in camelCase. A failed call throws ToolError. Types are checked first: a message names the wrong argument. Tools without an output schema return any: print a small sample before relying on its shape.",
+  brief:
+    "functions are the tools' names in camelCase and take one object; print with console.log, or set globalThis.result.",
 };

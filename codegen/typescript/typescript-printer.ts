@@ -13,6 +13,7 @@ import { toolSignature } from "./tool-signature.ts";
 
 /** Prints modules in TypeScript, which programs in JavaScript import as well. */
 export const TYPESCRIPT_PRINTER: LanguagePrinter = {
+  language: "typescript",
   generator: GENERATOR,
   guide: TYPESCRIPT_GUIDE,
   nameFunctions: assignIdentifiers,
@@ -27,5 +28,6 @@ export const TYPESCRIPT_PRINTER: LanguagePrinter = {
     ]),
   signature: toolSignature,
   importLine: (module) => `import * as ${module} from "./servers/${module}/index.js";`,
+  functionName: ({ identifier }) => identifier,
   readModule,
 };

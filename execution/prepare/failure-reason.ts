@@ -6,6 +6,8 @@ export type FailureReason =
   /** The program's text cannot be bundled. */
   | { code: "invalid_text" }
   | { code: "top_level_return" }
+  /** It looks like a program in another language, of this name. */
+  | { code: "other_language"; language: string }
   /** It imports the module of a server that does not exist or has no module. */
   | { code: "unknown_server"; module: string }
   /** It imports something other than a server's module or a module of Node.js. */

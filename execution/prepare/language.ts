@@ -10,10 +10,16 @@ export type TypecheckMode = "error" | "warn" | "off";
 
 /** The facts of a language that are available without loading its bundler and type checker. */
 export interface LanguageFacts {
+  /** What people call it. */
+  readonly title: string;
+  /** What programs may be, where it is the only language: `TypeScript or JavaScript`. */
+  readonly offers: string;
   /** The names by which a program may choose this language. */
   readonly names: readonly string[];
   /** Language names by the suffix of a program file, such as `.ts`. */
   readonly suffixes: Readonly<Record<string, string>>;
+  /** Language names by the interpreter that the first line of a program may name after `#!`. */
+  readonly interpreters: Readonly<Record<string, string>>;
   /** Language and file name of a program that is handed in without a file. */
   readonly unnamed: { readonly language: string; readonly fileName: string };
   /** The name of the runner for its programs, as a sandbox's hello gives it. */
@@ -43,6 +49,13 @@ export type EndedProgram =
 
 /** A language that programs are written in. */
 export interface Language extends LanguageFacts {
+  /**
+   * Whether a text has signs of this language that it would hardly have by chance. Cheap, and no proof: other languages have
+   * texts that hold such signs.
+   */
+  looksLike(code: string): boolean;
+  /** Whether a text can be one of this language, as far as its syntax can be read on the host. Never rejects. */
+  accepts(code: string): Promise<boolean>;
   /** Bundles and checks a program. Reads nothing of the host but `modules`. */
   prepare(
     program: Program,

@@ -2,6 +2,7 @@ import { buildFailure, type Failure } from "../../protocol/failure.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import type { Program } from "../program.ts";
 import type { OnPhase } from "../run-phase.ts";
+import { adviseLanguage } from "./advise-language.ts";
 import type { FailureReason } from "./failure-reason.ts";
 import { type EndedProgram, findLanguage, type Language, type TypecheckMode } from "./language.ts";
 import type { ModuleSource } from "./module-source.ts";
@@ -47,7 +48,8 @@ export async function prepareProgram(
   // Messages quote the program. They must be redacted before they are cut to the size of a failure's message.
   const redact = (text: string) => redactor.redactText(text).value;
   if (!prepared.ok) {
-    const { type, message, reasons } = prepared;
+    const { type, reasons } = prepared;
+    const message = [prepared.message, ...adviseLanguage(reasons, languages)].join("\n");
     return {
       ok: false,
       error: buildFailure(type, redact(message)),

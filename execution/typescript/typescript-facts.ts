@@ -2,8 +2,11 @@ import type { LanguageFacts } from "../prepare/language.ts";
 
 /** JavaScript counts as TypeScript without types, with the same bundler and runner. */
 export const TYPESCRIPT_FACTS: LanguageFacts = {
+  title: "TypeScript",
+  offers: "TypeScript or JavaScript",
   names: ["typescript", "javascript"],
   suffixes: { ".ts": "typescript", ".mts": "typescript", ".js": "javascript", ".mjs": "javascript" },
+  interpreters: { node: "javascript", deno: "typescript", bun: "typescript", tsx: "typescript" },
   unnamed: { language: "typescript", fileName: "program.ts" },
   runner: "javascript",
 };

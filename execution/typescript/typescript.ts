@@ -5,6 +5,7 @@ import { bundleVerbatim } from "./bundling/verbatim-program.ts";
 import { prepareTypeScript } from "./prepare-typescript.ts";
 import { createTypeChecker, type TypeCheckerOptions } from "./type-check/type-check.ts";
 import { TYPESCRIPT_FACTS } from "./typescript-facts.ts";
+import { acceptsTypeScript, looksLikeTypeScript } from "./typescript-signs.ts";
 
 /** What the parser is loaded for in advance. */
 const FIRST_PROGRAM: Program = {
@@ -21,6 +22,8 @@ export function createTypeScript(options: TypeCheckerOptions): Language {
     ...TYPESCRIPT_FACTS,
     prepare: (program, modules, mode, onPhase) =>
       prepareTypeScript(program, modules, typeChecker, mode, onPhase),
+    looksLike: looksLikeTypeScript,
+    accepts: acceptsTypeScript,
     advise: async (program, ended, modules) => {
       if (ended.ok)
         return (await import("./advice/advise-success.ts")).adviseOnSuccess(program, ended, modules);

@@ -5,13 +5,12 @@ import { type CallDispatcher, Dispatcher } from "../../broker/dispatcher.ts";
 import { offerLogins } from "../../broker/offer-logins.ts";
 import type { Authorizer } from "../../broker/policy/authorizer.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
-import { PROGRAM_DECLARATIONS } from "../../codegen/typescript/editor/program-declarations.ts";
 import { type ExecutedProgram, executeProgram, type RunOptions } from "../../execution/execute-program.ts";
+import { findLanguage } from "../../execution/prepare/language.ts";
 import type { ModuleSource } from "../../execution/prepare/module-source.ts";
-import type { Program } from "../../execution/program.ts";
+import { type HandedIn, settleProgram } from "../../execution/prepare/settle-program.ts";
 import { redactObserver } from "../../execution/redact-observer.ts";
 import { type RecordedRun, type Replayed, replayProgram } from "../../execution/replay/replay-program.ts";
-import { createTypeScript } from "../../execution/typescript/typescript.ts";
 import { MAX_KEPT_OUTPUT_BYTES } from "../../protocol/limits.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
@@ -20,6 +19,7 @@ import type { FollowedListings, LiveToolServers } from "../../upstream/live-tool
 import type { UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
+import { loadPrinter, PRINTER } from "../languages.ts";
 import { beginLogin, loginServer } from "../logins/log-in.ts";
 import type { LoginSecrets } from "../logins/login-secrets.ts";
 import { moduleUrl, version } from "../package.ts";
@@ -29,6 +29,7 @@ import type { ProgramOptions } from "../program-runner.ts";
 import { reportRun } from "../runs/report-run.ts";
 import type { RunFeed } from "../runs/run-feed.ts";
 import type { ProgramTools } from "../tools/program-tools.ts";
+import { ComposedLanguages } from "./compose-languages.ts";
 import { composeRecords } from "./records.ts";
 import { type BegunSandbox, composeSandboxes } from "./sandboxes.ts";
 import { keptTokens, passTraceOn, traceRun } from "./trace-run.ts";
@@ -68,7 +69,7 @@ export interface Execution {
   /** Starts in advance what the first program would otherwise wait for. */
   warm(): void;
   /** Runs a program with the given tools, also if the catalog changes meanwhile. */
-  run(program: Program, tools: ProgramTools, options: ExecutionOptions): Promise<ExecutedProgram>;
+  run(program: HandedIn, tools: ProgramTools, options: ExecutionOptions): Promise<ExecutedProgram>;
   /** Runs a recorded program again, without any server. */
   replay(
     run: RecordedRun,
@@ -92,32 +93,36 @@ export function composeExecution(configuration: Configuration, options: Composit
   telemetry?.observePool(() => sandboxes.state);
   const servers = composeServers(configuration, pool, listings);
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
-  const language = createTypeScript({
-    declarations: PROGRAM_DECLARATIONS,
+  const languages = new ComposedLanguages(configuration.languages, {
     onSpawn: (pid) => groups.record(pid),
     onExit: (pid) => groups.forget(pid),
   });
   const records = composeRecords(configuration, options);
-  const parts = { sandboxes, redactor, languages: [language], clock, toolVersion: version };
+  const parts = { redactor, clock, toolVersion: version };
   return {
     servers,
     reconfigure(next) {
       current = next;
       execution = next.execution;
+      languages.turnOn(next.languages);
       servers.replace(liveServers(next, pool));
       reconfigure(next);
     },
     warm() {
       sandboxes.prime();
-      void language.warm();
+      void languages.warm();
     },
     async run(
-      program,
+      handedIn,
       programTools,
       { context, approver, timeoutMs, typecheck, trace, onEvent, onCall, beforeCalls, ...rest },
     ) {
       const { all: tools } = programTools;
-      const modules = programTools.modulesFor(context);
+      const known = await languages.on();
+      const program = await settleProgram(handedIn, known);
+      const runner = findLanguage(known, program.language)?.runner;
+      const printer = (await loadPrinter(program.language)) ?? PRINTER;
+      const modules = programTools.modulesFor(context, printer);
       const runId = randomUUID();
       if (onEvent !== undefined) runs.subscribe(onEvent, runId);
       const report = reportRun((event) => runs.publish(event), { runId, context }, redactor);
@@ -149,7 +154,15 @@ export function composeExecution(configuration: Configuration, options: Composit
       const recorder = records.recorder(context, programTools);
       const executed = await executeProgram(
         program,
-        { ...parts, modules, dispatcher, approver: traced?.overQuestions(reported) ?? reported, recorder },
+        {
+          ...parts,
+          languages: known,
+          sandboxes: sandboxes.running(runner),
+          modules,
+          dispatcher,
+          approver: traced?.overQuestions(reported) ?? reported,
+          recorder,
+        },
         {
           ...rest,
           onCallStarted: report.onCallStarted,
@@ -172,9 +185,17 @@ export function composeExecution(configuration: Configuration, options: Composit
       traced?.end(executed.envelope, keptTokens(executed.consoleText, executed.envelope));
       return executed;
     },
-    replay: (run, modules, replayOptions) => replayProgram(run, { ...parts, modules }, replayOptions),
+    async replay(run, modules, replayOptions) {
+      const { language } = replayOptions.edited ?? run.program;
+      const [known] = await languages.recorded(language);
+      const from = {
+        languages: known === undefined ? [] : [known],
+        sandboxes: sandboxes.running(known?.runner),
+      };
+      return replayProgram(run, { ...parts, ...from, modules }, replayOptions);
+    },
     end() {
-      const ended = Promise.all([validator.close(), language.close(), sandboxes.close(), swept]);
+      const ended = Promise.all([validator.close(), languages.close(), sandboxes.close(), swept]);
       return { kept: records.close(), ended: ended.then(() => {}) };
     },
   };

@@ -5,7 +5,7 @@ import { type OnDemandOptions, OnDemandSource } from "../../sandbox/on-demand-so
 import { startsAtOnce } from "../../sandbox/pool/pool-policy.ts";
 import { ReplaceablePool } from "../../sandbox/pool/replaceable-pool.ts";
 import { WarmPool, type WarmPoolOptions } from "../../sandbox/pool/warm-pool.ts";
-import type { SandboxStarter } from "../../sandbox/sandbox.ts";
+import type { SandboxSource, SandboxStarter } from "../../sandbox/sandbox.ts";
 import { SandboxAhead } from "../../sandbox/sandbox-ahead.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import type { Configuration } from "../configuration/configuration.ts";
@@ -70,6 +70,18 @@ export async function startSandboxAhead(
   return { own, options, starter };
 }
 
+/** Sandboxes with the runners of all languages. */
+export interface SandboxesByRunner {
+  /** Those with this runner; without a name, with that of the first language. */
+  running(runner?: string): SandboxSource;
+  /** How many are ready, and how many are being started. */
+  readonly state: { ready: number; starting: number };
+  /** Begins to start sandboxes in advance. */
+  prime(): void;
+  /** Ends all sandboxes that wait or are being started. */
+  close(): Promise<void>;
+}
+
 /**
  * Sandboxes for programs, some of them started in advance. Begins to remove the sandboxes of dead ptc processes; `swept`
  * resolves when that is done, and never rejects. `reconfigure` has later sandboxes be like another configuration says.
@@ -91,23 +103,30 @@ export function composeSandboxes(
     warm?: number | undefined;
     begun?: BegunSandbox | undefined;
   },
-): { sandboxes: ReplaceablePool; reconfigure: (next: Configuration) => void; swept: Promise<void> } {
+): { sandboxes: SandboxesByRunner; reconfigure: (next: Configuration) => void; swept: Promise<void> } {
   const options = begun?.options ?? sandboxOptions(configuration, own, engine);
   const swept = sweepSandboxes(options.engine, (owner) => isDead(owner, own.self)).catch(() => {});
   let now = configuration;
-  const sandboxes = new ReplaceablePool(
+  const pool = new ReplaceablePool(
     buildPool(begun?.starter ?? startOnDemand(options, env), {
       size: warm,
       maxSize: configuration.sandbox.maxWarm,
     }),
   );
   return {
-    sandboxes,
+    sandboxes: {
+      running: () => pool,
+      get state() {
+        return pool.state;
+      },
+      prime: () => pool.prime(),
+      close: () => pool.close(),
+    },
     swept,
     reconfigure(next) {
       if (isSameSandbox(now, next)) return;
       now = next;
-      sandboxes.replace(
+      pool.replace(
         buildPool(
           startOnDemand(
             sandboxOptions(next, own, () => options.engine),

@@ -1,5 +1,6 @@
 import type { AuthSettings } from "../../upstream/authorization/auth-settings.ts";
 import type { ConfiguredSecret, SecretSource } from "../../upstream/secret-sources/secret-source.ts";
+import type { LanguageName } from "../program-files.ts";
 
 /** What a `ptc.yaml` says, checked, with every default filled in, as plain data for the other folders. */
 export interface Configuration {
@@ -15,6 +16,8 @@ export interface Configuration {
     readonly ask: readonly string[];
     readonly allow: readonly string[];
   };
+  /** The languages that programs may be in. The first is that of programs that name none, and of signatures. */
+  readonly languages: readonly LanguageName[];
   /** Every entry of `tools` and `approvals`, with its place in the file. */
   readonly toolPatterns: readonly ToolPattern[];
   readonly execution: {

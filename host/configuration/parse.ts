@@ -120,7 +120,7 @@ function renderPath(path: readonly PropertyKey[]): string {
 }
 
 function buildConfiguration(
-  { servers, tools, approvals, execution, sandbox, host, archive }: ConfigurationFile,
+  { servers, tools, approvals, languages, execution, sandbox, host, archive }: ConfigurationFile,
   { secrets: expandedSecrets, unset }: Pick<ReturnType<typeof expandServers>, "secrets" | "unset">,
   source: YamlSource,
   { file, directory, environment }: ParseOptions,
@@ -141,6 +141,7 @@ function buildConfiguration(
     servers: built,
     tools: { allow: tools.allow, block: tools.block },
     approvals,
+    languages,
     toolPatterns: [
       ...locatePatterns(["tools", "allow"], tools.allow ?? [], source),
       ...locatePatterns(["tools", "block"], tools.block, source),

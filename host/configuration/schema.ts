@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { LANGUAGE_NAMES } from "../program-files.ts";
 import { secretValue } from "./secret-values/secret-value.ts";
 
 /** Every key of ptc.yaml, its type, its bounds and its default. Zero never means unlimited. */
@@ -133,6 +134,14 @@ export const ConfigurationFile = section({
     ask: OptionalToolPatterns,
     allow: OptionalToolPatterns,
   }),
+  languages: z.preprocess(
+    (value) => value ?? undefined,
+    z
+      .array(oneOf(LANGUAGE_NAMES), { error: `must be a list such as [${LANGUAGE_NAMES.join(", ")}]` })
+      .min(1, { error: `must name at least one of ${LANGUAGE_NAMES.join(", ")}` })
+      .refine((names) => new Set(names).size === names.length, { error: "must name each language once" })
+      .default(["typescript"]),
+  ),
   execution: section({
     timeout_seconds: wholeNumber(1, 86_400).default(120),
     max_output_bytes: wholeNumber(2_048, 33_554_432).default(65_536),

@@ -1,7 +1,7 @@
 import { byCodeUnit } from "../../base/by-code-unit.ts";
 import { definitionDigest, parseTool } from "../../catalog/parse-tool.ts";
 import type { Catalog, CatalogServer, CatalogTool } from "../../catalog/store/catalog.ts";
-import { PRINTER } from "../languages.ts";
+import type { ToolPrinter } from "../../codegen/language-printer.ts";
 import { diffLines } from "./diff-lines.ts";
 
 /** How one server differs between two catalogs. Tools are named by their protocol names. */
@@ -19,13 +19,21 @@ interface ToolDrift {
   diff: string[];
 }
 
-/** Compares definitions by value: another order of members is no drift. Empty when nothing changed. */
-export async function compareCatalogs(previous: Catalog | undefined, next: Catalog): Promise<ServerDrift[]> {
+/**
+ * Compares definitions by value: another order of members is no drift. Empty when nothing changed.
+ *
+ * @param printer shows what a tool was and is.
+ */
+export async function compareCatalogs(
+  previous: Catalog | undefined,
+  next: Catalog,
+  printer: ToolPrinter,
+): Promise<ServerDrift[]> {
   const before = new Map(previous?.servers.map((server) => [server.name, server]));
   const after = new Map(next.servers.map((server) => [server.name, server]));
   const drift: ServerDrift[] = [];
   for (const name of [...new Set([...before.keys(), ...after.keys()])].sort(byCodeUnit)) {
-    const found = await compareServers(name, before.get(name), after.get(name));
+    const found = await compareServers(name, before.get(name), after.get(name), printer);
     if (found !== undefined) drift.push(found);
   }
   return drift;
@@ -35,6 +43,7 @@ async function compareServers(
   name: string,
   before: CatalogServer | undefined,
   after: CatalogServer | undefined,
+  printer: ToolPrinter,
 ): Promise<ServerDrift | undefined> {
   if (before !== undefined && before === after) return undefined;
   const old = new Map(before?.tools.map((tool) => [tool.name, tool]));
@@ -45,7 +54,7 @@ async function compareServers(
   for (const [tool, definition] of [...current].sort(([a], [b]) => byCodeUnit(a, b))) {
     const known = old.get(tool);
     if (known === undefined || definitionDigest(known) === definitionDigest(definition)) continue;
-    changed.push({ tool, diff: await diffTools(known, definition) });
+    changed.push({ tool, diff: await diffTools(known, definition, printer) });
   }
   if (before === undefined) return { server: name, change: "added", added, removed, changed };
   if (after === undefined) return { server: name, change: "removed", added, removed, changed };
@@ -54,14 +63,14 @@ async function compareServers(
 }
 
 /** The difference of the signatures. When they are equal, as with limits and annotations, that of the definitions' JSON. */
-async function diffTools(before: CatalogTool, after: CatalogTool): Promise<string[]> {
-  const signatures = diffLines(await signatureLines(before), await signatureLines(after));
+async function diffTools(before: CatalogTool, after: CatalogTool, printer: ToolPrinter): Promise<string[]> {
+  const signatures = diffLines(await signatureLines(before, printer), await signatureLines(after, printer));
   return signatures.length > 0 ? signatures : diffLines(jsonLines(before), jsonLines(after));
 }
 
-async function signatureLines(tool: CatalogTool): Promise<string[]> {
+async function signatureLines(tool: CatalogTool, printer: ToolPrinter): Promise<string[]> {
   if (parseTool(tool) === undefined) return [];
-  return (await PRINTER.signature({ ...tool, module: "server" }, "full")).split("\n");
+  return (await printer.signature({ ...tool, module: "server" }, "full")).split("\n");
 }
 
 function jsonLines(tool: CatalogTool): string[] {

@@ -9,7 +9,12 @@ import {
   type CatalogTool,
   renderCatalog,
 } from "../../catalog/store/catalog.ts";
-import { type LockedServer, type Lockfile, renderLockfile } from "../../catalog/store/lockfile.ts";
+import {
+  type LockedServer,
+  type Lockfile,
+  modulePath,
+  renderLockfile,
+} from "../../catalog/store/lockfile.ts";
 import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
 import { buildServerModel, type ServerModel } from "../../catalog/tool-model.ts";
 import type { LanguagePrinter } from "../../codegen/language-printer.ts";
@@ -30,8 +35,8 @@ export interface GenerationRequest {
    * lock. Without these texts every module is printed, which also undoes an edit made to both the module and the lock.
    */
   modules?: ReadonlyMap<string, string>;
-  /** Prints the modules; defaults to the printer of the language of programs. */
-  printer?: LanguagePrinter;
+  /** Print the modules, each those of its language; defaults to TypeScript's alone. */
+  printers?: readonly LanguagePrinter[];
 }
 
 export interface GenerationPlan extends StoredCatalog {
@@ -51,7 +56,7 @@ export async function planGeneration({
   previous,
   keep = [],
   modules: onDisk = new Map(),
-  printer = PRINTER,
+  printers = [PRINTER],
 }: GenerationRequest): Promise<GenerationPlan> {
   const listed = new Set(listings.map((listing) => listing.name));
   const kept = keep.filter((name) => !listed.has(name)).flatMap((name) => listAgain(name, previous) ?? []);
@@ -60,17 +65,19 @@ export async function planGeneration({
   const warnings: Warning[] = [];
   const files = new Map<string, string>();
   const catalog: Catalog = { version: 1, servers: [] };
-  const lock: Lockfile = { version: 1, generator: printer.generator, files: new Map(), servers: new Map() };
+  const generator = printers.map((printer) => printer.generator).join(", ");
+  const lock: Lockfile = { version: 1, generator, files: new Map(), servers: new Map() };
   const entries = new Map<string, CatalogServer>();
-  const write = ({ entry, locked, text }: WrittenServer): void => {
-    files.set(printer.modulePath(entry.module), text);
+  const write = ({ entry, locked, texts }: WrittenServer): void => {
+    for (const [path, text] of texts) files.set(path, text);
     entries.set(entry.name, entry);
     lock.servers.set(entry.name, locked);
   };
   for (const listing of all) {
     const module = modules.get(listing.name) ?? "";
-    const reused = reuseModule(listing, module, previous, onDisk.get(printer.modulePath(module)), printer);
-    const written = reused ?? (await printServer(listing, module, previous, printer));
+    const paths = printers.map((printer) => printer.modulePath(module));
+    const reused = reuseModule(listing, module, previous, generator, paths, onDisk);
+    const written = reused ?? (await printServer(listing, module, previous, printers));
     if (listed.has(listing.name)) warnings.push(...written.warnings);
     write(written);
   }
@@ -78,7 +85,7 @@ export async function planGeneration({
     const listing = all.find((each) => each.name === name);
     if (listing === undefined) continue;
     const tools = listing.tools.filter((tool) => !tooMany.has(parseTool(tool)?.name ?? ""));
-    write(await printServer({ ...listing, tools }, modules.get(name) ?? "", previous, printer));
+    write(await printServer({ ...listing, tools }, modules.get(name) ?? "", previous, printers));
     const message = "is left out: the definitions of all tools together are larger than ptc keeps";
     warnings.push(...[...tooMany].map((tool) => ({ server: name, tool, message })));
   }
@@ -90,10 +97,11 @@ export async function planGeneration({
       namespacedName: namespacedName(module, name),
     })),
   );
-  const shared = printer.printShared(places);
-  for (const [path, text] of shared) files.set(path, text);
+  for (const printer of printers)
+    for (const [path, text] of printer.printShared(places)) files.set(path, text);
   files.set("catalog.json", renderCatalog(catalog));
-  for (const path of ["catalog.json", ...shared.keys()].sort())
+  const inServers = new Set([...lock.servers.values()].map(({ module }) => modulePath(module)));
+  for (const path of [...files.keys()].filter((each) => !inServers.has(each)).sort())
     lock.files?.set(path, textDigest(files.get(path) ?? ""));
   files.set("ptc.lock.json", renderLockfile(lock));
   return { files, catalog, lock, warnings };
@@ -103,16 +111,20 @@ async function printServer(
   listing: ServerListing,
   module: string,
   previous: StoredCatalog | undefined,
-  printer: LanguagePrinter,
+  printers: readonly LanguagePrinter[],
 ): Promise<WrittenServer> {
   const before = previous?.lock.servers.get(listing.name);
   const identifiers = new Map([...(before?.tools ?? [])].map(([name, tool]) => [name, tool.identifier]));
-  const { server, warnings } = buildServerModel(listing, module, identifiers, printer.nameFunctions);
-  const printed = await printer.printModule(server);
-  warnings.push(...printed.warnings);
+  const { server, warnings } = buildServerModel(listing, module, identifiers, printers[0]?.nameFunctions);
+  const texts = new Map<string, string>();
+  for (const printer of printers) {
+    const printed = await printer.printModule(server);
+    texts.set(printer.modulePath(module), printed.text);
+    warnings.push(...printed.warnings);
+  }
   const entry = catalogServer(server);
-  const locked = lockServer(listing, entry, printed.text);
-  return { entry: carryOver(entry, locked, previous), locked, text: printed.text, warnings };
+  const locked = lockServer(listing, entry, texts.get(modulePath(module)));
+  return { entry: carryOver(entry, locked, previous), locked, texts, warnings };
 }
 
 function assignModules(listings: readonly ServerListing[]): Map<string, string> {
@@ -159,13 +171,13 @@ function catalogServer(server: ServerModel): CatalogServer {
 function lockServer(
   { implementation, protocolVersion }: ServerListing,
   server: CatalogServer,
-  text: string,
+  text: string | undefined,
 ): LockedServer {
   return {
     module: server.module,
     implementation: { name: implementation.name, version: implementation.version },
     protocolVersion,
-    moduleSha256: textDigest(text),
+    ...(text === undefined ? {} : { moduleSha256: textDigest(text) }),
     tools: new Map(
       server.tools.map((tool) => [
         tool.name,

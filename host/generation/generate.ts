@@ -8,6 +8,7 @@ import { namespacedName } from "../../protocol/tools/tool-name.ts";
 import type { UpstreamErrorCode } from "../../upstream/upstream-error.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
 import { type UnmatchedPattern, unmatchedPatterns } from "../configuration/unmatched-patterns.ts";
+import { loadPrinters } from "../languages.ts";
 import { compareCatalogs, type ServerDrift } from "./drift.ts";
 import { type EditorConfig, findEditorConfig, writeEditorConfig } from "./editor-config.ts";
 import type { GenerationPlan } from "./generate-plan.ts";
@@ -86,6 +87,7 @@ export class ModuleGenerator {
     const { found, unreadable } = await salvageCatalog(folder.directory);
     if (unreadable !== undefined && servers.length < configuration.servers.length)
       throw new CatalogError("broken", `${unreadable.message} for all servers`);
+    const [printer] = await loadPrinters(configuration.languages);
     const plan = await folder.plan(listings, found, this.#printed);
     this.#printed = plan.files;
     const failing = this.#failing;
@@ -98,7 +100,7 @@ export class ModuleGenerator {
           : undefined,
       listed,
       warnings: [...problems, ...plan.warnings],
-      drift: await compareCatalogs(found?.unverified, plan.catalog),
+      drift: await compareCatalogs(found?.unverified, plan.catalog, printer),
       damage: findDamage(found, unreadable, listed),
       failures: failures.map((failure) => ({
         ...failure,

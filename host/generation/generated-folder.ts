@@ -5,7 +5,7 @@ import { readOwnFile } from "../../catalog/store/own-file.ts";
 import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
 import { writeGenerated } from "../../catalog/store/write-generated.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import { PRINTER } from "../languages.ts";
+import { loadPrinters } from "../languages.ts";
 import { type GenerationPlan, planGeneration } from "./generate-plan.ts";
 import { generatedDirectory } from "./generated-modules.ts";
 
@@ -27,13 +27,14 @@ export class GeneratedFolder {
    * @param modules module texts by path, reused where they would not change.
    * @throws CatalogError when two servers would share a module.
    */
-  plan(
+  async plan(
     listings: readonly ServerListing[],
     previous: StoredCatalog | undefined,
     modules?: ReadonlyMap<string, string>,
   ): Promise<GenerationPlan> {
     const keep = this.#configuration.servers.map(({ name }) => name);
-    return planGeneration({ listings, previous, keep, ...(modules && { modules }) });
+    const printers = await loadPrinters(this.#configuration.languages);
+    return planGeneration({ listings, previous, keep, printers, ...(modules && { modules }) });
   }
 
   /** Writes the planned files. @throws CatalogError, and writes nothing then. */
@@ -82,8 +83,9 @@ export class GeneratedFolder {
   /** Reads the modules on disk, so that unchanged ones need not be printed again. */
   async #readModules(stored: StoredCatalog | undefined): Promise<Map<string, string>> {
     const modules = new Map<string, string>();
-    for (const { module } of stored?.catalog.servers ?? []) {
-      const path = PRINTER.modulePath(module);
+    const printers = await loadPrinters(this.#configuration.languages);
+    const servers = stored?.catalog.servers ?? [];
+    for (const path of servers.flatMap(({ module }) => printers.map((each) => each.modulePath(module)))) {
       const text = await this.#read(path);
       if (text !== undefined) modules.set(path, text.toString());
     }

@@ -2,38 +2,48 @@ import { textDigest } from "../../base/text-digest.ts";
 import { definitionDigest, parseTool, type ToolDefinition } from "../../catalog/parse-tool.ts";
 import type { ServerListing, Warning } from "../../catalog/server-listing.ts";
 import type { CatalogServer, CatalogTool } from "../../catalog/store/catalog.ts";
-import type { LockedServer } from "../../catalog/store/lockfile.ts";
+import { type LockedServer, moduleDigest } from "../../catalog/store/lockfile.ts";
 import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
-import type { LanguagePrinter } from "../../codegen/language-printer.ts";
 
 /** One server's part of a generation. */
 export interface WrittenServer {
   entry: CatalogServer;
   locked: LockedServer;
-  text: string;
+  /** Texts of its modules, by path. */
+  texts: ReadonlyMap<string, string>;
   warnings: Warning[];
 }
 
 /**
- * The stored output for a server, when generating it again would give the same. That requires the same printer, definitions
- * with equal digests, and an unedited module. `undefined` otherwise.
+ * The stored output for a server, when generating it again would give the same. That requires the same printers, definitions
+ * with equal digests, and unedited modules. `undefined` otherwise.
+ *
+ * @param paths where its modules are.
+ * @param onDisk texts by path.
  */
 export function reuseModule(
   listing: ServerListing,
   module: string,
   previous: StoredCatalog | undefined,
-  text: string | undefined,
-  { generator }: LanguagePrinter,
+  generator: string,
+  paths: readonly string[],
+  onDisk: ReadonlyMap<string, string>,
 ): WrittenServer | undefined {
   const before = previous?.lock.servers.get(listing.name);
   const entry = previous?.catalog.servers.find((server) => server.name === listing.name);
   if (previous?.lock.generator !== generator || before === undefined || entry === undefined) return undefined;
-  if (text === undefined || before.moduleSha256 !== textDigest(text)) return undefined;
+  const texts = new Map<string, string>();
+  for (const path of paths) {
+    const text = onDisk.get(path);
+    if (text === undefined || moduleDigest(previous.lock, before, path) !== textDigest(text))
+      return undefined;
+    texts.set(path, text);
+  }
   if (entry.module !== module || entry.description !== listing.description) return undefined;
   if (!listsTheSame(listing, entry, before)) return undefined;
   const { name, version } = listing.implementation;
   const locked = { ...before, implementation: { name, version }, protocolVersion: listing.protocolVersion };
-  return { entry, locked, text, warnings: [] };
+  return { entry, locked, texts, warnings: [] };
 }
 
 /** Compares a stored entry with a new listing. The entry has already been verified against the lock. */

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { isGenerated } from "../../catalog/store/file-ownership.ts";
-import type { Lockfile } from "../../catalog/store/lockfile.ts";
+import { type Lockfile, moduleDigest } from "../../catalog/store/lockfile.ts";
 import { readOwnFile } from "../../catalog/store/own-file.ts";
-import { PRINTER } from "../languages.ts";
+import type { LanguagePrinter } from "../../codegen/language-printer.ts";
 import { fileVersion } from "./file-version.ts";
 
 /** Finds generated modules on disk that are missing or were edited. A file is read again only after it has changed. */
@@ -15,13 +15,21 @@ export class WrittenModules {
     this.#directory = directory;
   }
 
-  /** The named servers whose modules are missing or do not match the lock. */
-  async findDamaged(lock: Lockfile, names: readonly string[]): Promise<string[]> {
+  /** The named servers some of whose modules, those of each printer, are missing or do not match the lock. */
+  async findDamaged(
+    lock: Lockfile,
+    names: readonly string[],
+    printers: readonly Pick<LanguagePrinter, "modulePath">[],
+  ): Promise<string[]> {
     const servers = await Promise.all(
       names.map(async (name) => {
         const locked = lock.servers.get(name);
         if (locked === undefined) return [];
-        return (await this.#isSound(PRINTER.modulePath(locked.module), locked.moduleSha256)) ? [] : [name];
+        const paths = printers.map((printer) => printer.modulePath(locked.module));
+        const sound = await Promise.all(
+          paths.map((path) => this.#isSound(path, moduleDigest(lock, locked, path))),
+        );
+        return sound.every(Boolean) ? [] : [name];
       }),
     );
     return servers.flat();

@@ -1,4 +1,5 @@
 import type { ArchiveStore } from "../../archive/archive-store.ts";
+import { loadPrinter } from "../languages.ts";
 import { type Replayable, toReplayable } from "./recorded-run.ts";
 
 /** Why a run that is in the archive cannot be replayed. */
@@ -21,7 +22,8 @@ export async function loadReplayable(
       problem: { kind: "values-not-kept", call: unkept.seq + 1, why: unkept.unkept ?? "" },
     };
   }
-  const replayable = toReplayable(archived);
+  const printer = await loadPrinter(archived.record.language);
+  const replayable = printer && toReplayable(archived, printer);
   return replayable === undefined
     ? { ok: false, problem: { kind: "other-version" } }
     : { ok: true, replayable };

@@ -1,13 +1,13 @@
 import * as z from "zod";
 import type { ArchivedRun } from "../../archive/reading/archived-run.ts";
 import type { GeneratedModule } from "../../codegen/generated-module.ts";
+import type { LanguagePrinter } from "../../codegen/language-printer.ts";
 import type { ModuleSource } from "../../execution/prepare/module-source.ts";
 import type { RecordedRun } from "../../execution/replay/replay-program.ts";
 import type { InsideLimits } from "../../execution/run-inside.ts";
 import { CALL_DECISIONS } from "../../protocol/call-decision.ts";
 import type { ProgramEnvironment } from "../../protocol/messages.ts";
 import { Trace } from "../../protocol/messages.ts";
-import { PRINTER } from "../languages.ts";
 import { isLanguage } from "../program-files.ts";
 
 const count = (most: number) => z.int().min(1).max(most);
@@ -43,8 +43,12 @@ export interface Replayable {
   typecheck: "error" | "warn" | "off";
 }
 
-/** Reads what a replay needs of an archived run; `undefined` for a form that this version of ptc does not know. */
-export function toReplayable(archived: ArchivedRun): Replayable | undefined {
+/**
+ * Reads what a replay needs of an archived run; `undefined` for a form that this version of ptc does not know.
+ *
+ * @param printer of the run's language.
+ */
+export function toReplayable(archived: ArchivedRun, printer: LanguagePrinter): Replayable | undefined {
   const { record } = archived;
   const options = Options.safeParse(record.options).data;
   const environment = Environment.safeParse(archived.environment).data;
@@ -78,7 +82,7 @@ export function toReplayable(archived: ArchivedRun): Replayable | undefined {
       environment: replayedEnvironment(environment, record.started_at),
       knowsModules: options.modules !== undefined,
     },
-    modules: new RecordedModules(archived.modules, options.modules),
+    modules: new RecordedModules(archived.modules, printer, options.modules),
     limits: {
       timeoutMs: options.timeout_ms,
       maxOutputBytes: options.max_output_bytes,
@@ -108,9 +112,11 @@ function replayedEnvironment(
 class RecordedModules implements ModuleSource {
   readonly #texts: ReadonlyMap<string, string>;
   readonly #known: readonly string[];
+  readonly #printer: LanguagePrinter;
 
   /** @param known the names of all modules that existed; those whose texts were archived, without it. */
-  constructor(texts: ReadonlyMap<string, string>, known: readonly string[] = []) {
+  constructor(texts: ReadonlyMap<string, string>, printer: LanguagePrinter, known: readonly string[] = []) {
+    this.#printer = printer;
     this.#texts = texts;
     this.#known = [...new Set([...known, ...texts.keys()])].sort();
   }
@@ -121,7 +127,7 @@ class RecordedModules implements ModuleSource {
 
   async load(module: string): Promise<GeneratedModule | undefined> {
     const text = this.#texts.get(module);
-    return text === undefined ? undefined : PRINTER.readModule(module, text);
+    return text === undefined ? undefined : this.#printer.readModule(module, text);
   }
 
   /** Only the modules whose texts the record holds, for a program that the record does not know. */

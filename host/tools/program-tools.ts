@@ -1,8 +1,10 @@
 import type { Authorizer, Viewer } from "../../broker/policy/authorizer.ts";
 import type { ToolIndex } from "../../catalog/search/tool-index.ts";
 import { readCatalog } from "../../catalog/store/catalog-file.ts";
+import { moduleDigest } from "../../catalog/store/lockfile.ts";
 import { type StoredCatalog, storedServers } from "../../catalog/store/stored-catalog.ts";
 import { ToolCatalog } from "../../catalog/tool-catalog.ts";
+import type { LanguagePrinter } from "../../codegen/language-printer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { offServers } from "../configuration/servers/off-servers.ts";
 import { buildAuthorizer } from "../configured-policy.ts";
@@ -15,8 +17,8 @@ export interface ProgramTools {
   readonly all: ToolCatalog;
   /** The view of it that somebody has, with their models: the tools that the policy shows them, of servers that are not off. */
   callableFor(viewer: Viewer): ToolCatalog;
-  /** The modules as programs of somebody's find them: a tool that the policy does not show them is unavailable there. */
-  modulesFor(viewer: Viewer): GeneratedModules;
+  /** The modules of a language, as programs of somebody's find them: a tool that the policy does not show them is unavailable there. */
+  modulesFor(viewer: Viewer, printer: LanguagePrinter): GeneratedModules;
 }
 
 /**
@@ -60,14 +62,29 @@ export function buildProgramTools(
   const views = new ByViewer((viewer) =>
     inUse.visibleTo((tool) => authorizer.isVisible(viewer, tool), served.indexes?.of(viewer)),
   );
-  const digests = new Map(
-    servers.map(({ name, module }) => [module, stored?.lock.servers.get(name)?.moduleSha256]),
-  );
   const directory = generatedDirectory(configuration);
   // Modules have the tools of servers that are off too, so that a call of one fails with the reason.
-  const modules = new ByViewer((viewer) => {
-    const names = all.visibleTo((tool) => authorizer.isVisible(viewer, tool)).names();
-    return new GeneratedModules(directory, digests, new Set(names));
-  });
-  return { all, callableFor: (viewer) => views.of(viewer), modulesFor: (viewer) => modules.of(viewer) };
+  const modulesIn = (printer: LanguagePrinter) => {
+    const digests = new Map(
+      servers.map(({ name, module }) => {
+        const locked = stored?.lock.servers.get(name);
+        const path = printer.modulePath(module);
+        return [module, stored && locked && moduleDigest(stored.lock, locked, path)];
+      }),
+    );
+    return new ByViewer((viewer) => {
+      const names = all.visibleTo((tool) => authorizer.isVisible(viewer, tool)).names();
+      return new GeneratedModules(directory, digests, new Set(names), printer);
+    });
+  };
+  const modules = new Map<LanguagePrinter, ByViewer<GeneratedModules>>();
+  return {
+    all,
+    callableFor: (viewer) => views.of(viewer),
+    modulesFor(viewer, printer) {
+      const known = modules.get(printer) ?? modulesIn(printer);
+      modules.set(printer, known);
+      return known.of(viewer);
+    },
+  };
 }

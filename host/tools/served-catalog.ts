@@ -5,7 +5,7 @@ import type { Authorizer, Viewer } from "../../broker/policy/authorizer.ts";
 import { CatalogError } from "../../catalog/catalog-error.ts";
 import { ToolIndex } from "../../catalog/search/tool-index.ts";
 import { type FoundCatalog, findCatalog } from "../../catalog/store/catalog-file.ts";
-import type { LockedServer } from "../../catalog/store/lockfile.ts";
+import type { LockedServer, Lockfile } from "../../catalog/store/lockfile.ts";
 import { mendCatalog } from "../../catalog/store/mend-catalog.ts";
 import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
 import { renderEdits } from "../../catalog/store/verify-catalog.ts";
@@ -18,6 +18,7 @@ import { fileVersion } from "../generation/file-version.ts";
 import { GeneratedFolder } from "../generation/generated-folder.ts";
 import { describeListing } from "../generation/list-servers.ts";
 import { WrittenModules } from "../generation/written-modules.ts";
+import { loadPrinters } from "../languages.ts";
 import { ByViewer } from "./by-viewer.ts";
 import type { LiveCatalog } from "./live-catalog.ts";
 import { buildProgramTools, type ProgramTools } from "./program-tools.ts";
@@ -105,7 +106,7 @@ export class ServedCatalog implements LiveCatalog {
     const first = names.filter((name) => !known?.has(name)).map((name) => this.#absorbing.get(name));
     await Promise.all(first);
     const { stored } = await this.latest();
-    const damaged = stored === undefined ? [] : await this.#modules.findDamaged(stored.lock, names);
+    const damaged = stored === undefined ? [] : await this.#findDamaged(stored.lock, names);
     if (damaged.length > 0) await this.#write(() => this.#repair(damaged));
     return this.currentTools();
   }
@@ -168,6 +169,11 @@ export class ServedCatalog implements LiveCatalog {
       this.#loading = undefined;
     });
     return this.#loading;
+  }
+
+  async #findDamaged(lock: Lockfile, names: readonly string[]): Promise<string[]> {
+    const printers = await loadPrinters(this.#options.configuration.languages);
+    return this.#modules.findDamaged(lock, names, printers);
   }
 
   async #repair(damaged: readonly string[]): Promise<void> {

@@ -28,6 +28,7 @@ import { buildInquiryForm, buildVisit } from "./questions/inquiry-question.ts";
 import type { Question } from "./questions/questions.ts";
 import { isErrorReply, requestFacts, traceOf } from "./request-trace.ts";
 import { StdioServerTransport } from "./stdio-server-transport.ts";
+import { type ShownLanguages, whyOff } from "./tools/chosen-language.ts";
 import { answerInspectTool } from "./tools/inspect-tool.ts";
 import { buildInstructions } from "./tools/instructions.ts";
 import { answerListCallableTools } from "./tools/list-callable-tools.ts";
@@ -79,7 +80,7 @@ export async function serveMcp(options: ServeOptions): Promise<void> {
     known: () => catalog.current(context),
   });
   const { configured } = await catalog.current(context);
-  const instructions = buildInstructions(configured, options.printer.guide);
+  const instructions = buildInstructions(configured, options.printers());
   const servers = new Set<Server>();
   const told: ToldReasons = new Map();
   catalog.onServersChanged(() => {
@@ -126,7 +127,7 @@ function buildServer(
     version,
     catalog,
     context: viewer,
-    printer,
+    printers,
     outputs,
     onReady = () => {},
     notice = () => undefined,
@@ -147,7 +148,7 @@ function buildServer(
   server.setRequestHandler("tools/list", async () => {
     const { configured } = await catalog.current(viewer);
     setImmediate(onReady);
-    return { tools: buildToolDefinitions(configured, printer.guide) };
+    return { tools: buildToolDefinitions(configured, printers()) };
   });
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     setImmediate(onReady);
@@ -161,14 +162,14 @@ function buildServer(
     const { name, arguments: args } = params;
     switch (name) {
       case "execute_program":
-        return answerExecuteProgram(args, context, programs, askingThrough(server, context, era));
+        return answerExecuteProgram(args, context, programs, printers(), askingThrough(server, context, era));
       case "search_tools":
         return answer(SearchToolsArguments, args, async (parsed) =>
-          answerSearchTools(parsed, await catalog.current(viewer), printer, told),
+          answerSearchTools(parsed, await catalog.current(viewer), printers(), told),
         );
       case "inspect_tool":
         return answer(InspectToolArguments, args, async (parsed) =>
-          answerInspectTool(parsed, await catalog.current(viewer), printer),
+          answerInspectTool(parsed, await catalog.current(viewer), printers()),
         );
       case "list_callable_tools":
         return answer(ListCallableToolsArguments, args, async (parsed) =>
@@ -198,6 +199,7 @@ async function answerExecuteProgram(
   args: unknown,
   context: ServerContext,
   programs: Programs,
+  printers: ShownLanguages,
   asking: Asking,
 ): Promise<ReturnType<typeof inputRequired> | ProgramReply> {
   const { mcpReq } = context;
@@ -216,6 +218,8 @@ async function answerExecuteProgram(
   }
   const parsed = parseArguments(ExecuteProgramArguments, args);
   if (!parsed.ok) return errorReply(parsed.message);
+  const off = whyOff(parsed.value.language, printers);
+  if (off !== undefined) return errorReply(off);
   return present(await programs.start(parsed.value, request), asking.canVisit);
 }
 

@@ -2,7 +2,7 @@ import { countTools } from "../../catalog/count-tools.ts";
 import { isMethod } from "../../catalog/parse-tool.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
-import type { ToolPrinter } from "../../codegen/language-printer.ts";
+import type { ShownLanguages } from "./tools/chosen-language.ts";
 import { answerInspectTool } from "./tools/inspect-tool.ts";
 import { buildInstructions } from "./tools/instructions.ts";
 import type { ToolReply } from "./tools/reply.ts";
@@ -21,8 +21,8 @@ export interface TokenCounts {
   beforeFirstProgram: number;
 }
 
-/** Counts tokens as `o200k` has them. @param printer shows tools in the language of programs. */
-export async function countTokensOf(catalog: ToolCatalog, printer: ToolPrinter): Promise<TokenCounts> {
+/** Counts tokens as `o200k` has them. @param printers show tools in the languages of programs. */
+export async function countTokensOf(catalog: ToolCatalog, printers: ShownLanguages): Promise<TokenCounts> {
   // Two megabytes of vocabulary, which a help text need not wait for.
   const { countTokens } = await import("gpt-tokenizer/encoding/o200k_base");
   const tokensOf = (text: string) => countTokens(text);
@@ -35,9 +35,9 @@ export async function countTokensOf(catalog: ToolCatalog, printer: ToolPrinter):
       .reduce((sum, tool) => sum + tokensOf(JSON.stringify(asDefinition(tool))), 0),
   }));
   const modules = catalog.servers.map(({ module }) => module);
-  const definitions = tokensOf(JSON.stringify(buildToolDefinitions(modules, printer.guide)));
-  const instructions = tokensOf(buildInstructions(modules, printer.guide));
-  const session = await countSession(catalog, printer, tokensOf);
+  const definitions = tokensOf(JSON.stringify(buildToolDefinitions(modules, printers)));
+  const instructions = tokensOf(buildInstructions(modules, printers));
+  const session = await countSession(catalog, printers, tokensOf);
   return {
     upFront: { total: servers.reduce((sum, { tokens }) => sum + tokens, 0), servers },
     ptc: { total: definitions + instructions, definitions, instructions },
@@ -49,7 +49,7 @@ export async function countTokensOf(catalog: ToolCatalog, printer: ToolPrinter):
 /** One search and a look at the tools of median size that it is for. */
 async function countSession(
   catalog: ToolCatalog,
-  printer: ToolPrinter,
+  printers: ShownLanguages,
   tokensOf: (text: string) => number,
 ): Promise<Omit<TokenCounts["session"], "total">> {
   const bySize = catalog.servers
@@ -65,12 +65,12 @@ async function countSession(
   const found = await answerSearchTools(
     { query: query.slice(0, 200), detail: "signature", limit: 5 },
     catalog,
-    printer,
+    printers,
   );
   let inspect = 0;
   for (const { namespacedName } of inspected) {
     inspect += tokensOf(
-      textOf(await answerInspectTool({ tool_name: namespacedName, format: "schema" }, catalog, printer)),
+      textOf(await answerInspectTool({ tool_name: namespacedName, format: "schema" }, catalog, printers)),
     );
   }
   return {

@@ -5,6 +5,7 @@ import { afterAll, expect, it } from "vitest";
 import { textDigest } from "../../base/text-digest.ts";
 import { readModule } from "../../codegen/typescript/read-module.ts";
 import { GeneratedModules } from "../../host/generation/generated-modules.ts";
+import { PRINTER } from "../../host/languages.ts";
 import { generateModule } from "../codegen/list-tools.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ptc-modules-"));
@@ -16,7 +17,9 @@ it("the texts of modules say which tools the policy keeps from programs, and not
   mkdirSync(join(folder, "servers", "demo"), { recursive: true });
   writeFileSync(join(folder, "servers", "demo", "index.ts"), text);
   const load = (...callable: string[]) =>
-    new GeneratedModules(folder, new Map([["demo", textDigest(text)]]), new Set(callable)).load("demo");
+    new GeneratedModules(folder, new Map([["demo", textDigest(text)]]), new Set(callable), PRINTER).load(
+      "demo",
+    );
 
   expect(await load("mcp__demo__read", "mcp__demo__write-all")).toMatchObject({ text, archived: text });
   const { tools: declared = [], archived = "" } = (await load("mcp__demo__read")) ?? {};

@@ -1,7 +1,7 @@
 import type { Failure } from "../../../protocol/failure.ts";
+import { findFunctions } from "../../prepare/find-functions.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
 import type { Program } from "../../program.ts";
-import { findFunctions } from "./find-functions.ts";
 import { adviseOnCredentials, adviseOnLimits } from "./sandbox-limits.ts";
 import { adviseUndefined } from "./undefined-names.ts";
 

@@ -1,9 +1,9 @@
 import type { AnyNode, Expression, Program as Parsed, VariableDeclarator } from "acorn";
 import type { EndedProgram } from "../../prepare/language.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
+import { nameServers } from "../../prepare/name-servers.ts";
 import type { Program } from "../../program.ts";
 import { reduceToJavaScript } from "../bundling/bundler.ts";
-import { nameServers } from "./sandbox-limits.ts";
 
 /** Longer programs mostly carry data, and are not looked into. */
 const MAX_CODE_CHARS = 256 * 1024;

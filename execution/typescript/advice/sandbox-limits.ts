@@ -1,7 +1,5 @@
-import { listUpTo } from "../../../base/text/list-up-to.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
-
-const MAX_SERVERS_CHARS = 200;
+import { nameServers } from "../../prepare/name-servers.ts";
 
 /** Errors of Node.js that come of what a sandbox has not, by how their text begins. */
 const NETWORK =
@@ -62,11 +60,4 @@ export function adviseOnCredentials(code: string): string | undefined {
   const [name] = [...read].filter((each) => CREDENTIAL_NAME.test(each));
   if (name === undefined) return undefined;
   return `process.env.${name} is not set in the sandbox: a program has no credentials; servers have theirs, and their tools need none from it`;
-}
-
-/** The servers there are, where they are few enough to be named. */
-export function nameServers(source: ModuleSource): string {
-  const modules = source.modules();
-  if (modules.length === 0) return "";
-  return ` (servers: ${listUpTo(modules, MAX_SERVERS_CHARS)})`;
 }

@@ -1,5 +1,5 @@
+import { findFunctions, type MeantFunctions } from "../../prepare/find-functions.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
-import { findFunctions, type MeantFunctions } from "./find-functions.ts";
 
 /** How to write what names of other module systems and platforms stand for. */
 const ELSEWHERE: ReadonlyMap<string, string> = new Map([

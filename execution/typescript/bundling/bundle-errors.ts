@@ -1,6 +1,7 @@
 import { PROGRAM_SCHEME } from "../../../protocol/paths.ts";
 import type { FailureReason } from "../../prepare/failure-reason.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
+import { foreignLanguage } from "../foreign-language.ts";
 import { explainMissingExport } from "../missing-export.ts";
 import type { Message } from "./bundler.ts";
 import { generatedModule, reasonOf } from "./bundler-messages.ts";
@@ -8,19 +9,11 @@ import { generatedModule, reasonOf } from "./bundler-messages.ts";
 const MAX_ERRORS_SHOWN = 5;
 const MAX_LINE_CHARS = 200;
 
-/** Syntax of Python that is no valid JavaScript. Programs can be long, so none of these patterns may backtrack. */
-const PYTHON = [
-  /^[ \t]*(?:async )?def \w+\(/m,
-  /^[ \t]*(?:if|elif|else|for|while|try|except|with|class)\b[^{}\n]{0,200}:[ \t]{0,9}(?:#.*)?$/m,
-  /^(?:import [\w.]+(?: as \w+)?|from [\w.]+ import [\w*,() ]+)$/m,
-  /[(=,+][ \t]*f["']/,
-];
-
 /** A description of why a program cannot be bundled. */
 export interface DescribedErrors {
   /** Each error with its place in the program, and what to do. */
   message: string;
-  /** The reasons of the errors in the message, in the same order. */
+  /** The reasons of the errors in the message, in the same order, then what the program looks like instead. */
   reasons: FailureReason[];
 }
 
@@ -33,9 +26,9 @@ export async function describeErrors(
   const shown = messages.slice(0, MAX_ERRORS_SHOWN);
   const lines = await Promise.all(shown.map((message) => describe(message, source)));
   if (messages.length > shown.length) lines.push(`and ${messages.length - shown.length} more`);
-  if (messages.every(isSyntax) && PYTHON.some((sign) => sign.test(code)))
-    lines.push("this looks like Python: programs are TypeScript or JavaScript");
-  return { message: lines.join("\n"), reasons: shown.map(reasonOf) };
+  const reasons = shown.map(reasonOf);
+  if (messages.every(isSyntax)) reasons.push(...foreignLanguage(code));
+  return { message: lines.join("\n"), reasons };
 }
 
 async function describe(message: Message, source: ModuleSource): Promise<string> {

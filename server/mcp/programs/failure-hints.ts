@@ -11,8 +11,8 @@ const MAX_SIGNATURES = 2;
 const DRIFTED =
   "The tool's definition has just been read again: inspect_tool shows it; then run the program again.";
 
-/** V8's message for a tool name that the program built at run time, so that it could not be checked before. */
-const UNDEFINED_TOOL = /(mcp__\w+) is not defined/;
+/** What runtimes say of a tool name that the program built at run time, so that it could not be checked before. */
+const UNDEFINED_TOOL = /(mcp__\w+)'? is not defined/;
 
 /**
  * Advice for a model that corrects a failed program, beyond the failure's message. If the program could not be bundled, the

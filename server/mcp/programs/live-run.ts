@@ -2,8 +2,8 @@ import type { Clock } from "../../../base/clock.ts";
 import type { Approver } from "../../../broker/approvals/approvals.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
 import type { ExecutedProgram } from "../../../execution/execute-program.ts";
-import type { Program } from "../../../execution/program.ts";
-import { UNNAMED_PROGRAM } from "../../../host/program-files.ts";
+import type { HandedIn } from "../../../execution/prepare/settle-program.ts";
+import { languageNamed, languageOfInterpreter } from "../../../host/program-files.ts";
 import type { ProgramRunner } from "../../../host/program-runner.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import type { TraceContext } from "../../../telemetry/trace-context.ts";
@@ -38,7 +38,7 @@ export class LiveRun {
    * @param trace the trace that the client's request belongs to.
    */
   constructor(
-    { code, data = {}, timeout_seconds, typecheck }: ExecuteProgramArguments,
+    { code, data = {}, language: named, timeout_seconds, typecheck }: ExecuteProgramArguments,
     runner: ProgramRunner,
     context: RunContext,
     clock: Pick<Clock, "monotonicMs">,
@@ -48,7 +48,8 @@ export class LiveRun {
   ) {
     this.#questions = new Questions(canAsk, canVisit);
     this.#progress = new RunProgress(clock);
-    const program: Program = { code, data, ...UNNAMED_PROGRAM };
+    const language = named === undefined ? languageOfInterpreter(code) : languageNamed(named);
+    const program: HandedIn = { code, data, ...(language === undefined ? {} : { language }) };
     const approver: Approver = this.#questions;
     this.#executed = runner
       .run(program, {

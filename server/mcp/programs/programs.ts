@@ -3,7 +3,7 @@ import { messageOf } from "../../../base/error-message.ts";
 import { countNoun } from "../../../base/text/count-noun.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
-import type { ToolPrinter } from "../../../codegen/language-printer.ts";
+import { pickPrinter } from "../../../host/languages.ts";
 import type { ProgramRunner } from "../../../host/program-runner.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
@@ -12,6 +12,7 @@ import type { TraceContext } from "../../../telemetry/trace-context.ts";
 import { parseApprovalAnswer } from "../questions/approval-question.ts";
 import { parseInquiryAnswer } from "../questions/inquiry-question.ts";
 import type { Question } from "../questions/questions.ts";
+import type { ShownLanguages } from "../tools/chosen-language.ts";
 import { errorReply, type ProgramReply, type ToolReply } from "../tools/reply.ts";
 import type { ExecuteProgramArguments } from "../tools/tool-arguments.ts";
 import { hintsFor } from "./failure-hints.ts";
@@ -48,8 +49,8 @@ export interface ProgramsOptions {
   runner: ProgramRunner;
   /** The tools that are known now, for hints. */
   known: () => Promise<ToolCatalog>;
-  /** Prints tools in the language of programs. */
-  printer: ToolPrinter;
+  /** Print tools in the languages that programs may be in just now. */
+  printers: () => ShownLanguages;
   /** The context of the client's session, which all of its programs share. */
   context: RunContext;
   clock: Pick<Clock, "monotonicMs">;
@@ -199,7 +200,8 @@ export class Programs {
   async #reply({ executed, calls }: EndedRun, hints: readonly string[] = []): Promise<ProgramAnswer> {
     // Only what is said of a failure depends on the catalog.
     const known = executed.envelope.result.ok ? undefined : await this.#options.known();
-    const more = known === undefined ? [] : await hintsFor(executed, calls, known, this.#options.printer);
+    const printer = pickPrinter(this.#options.printers(), executed.program.language);
+    const more = known === undefined ? [] : await hintsFor(executed, calls, known, printer);
     const reply = buildProgramReply(executed, calls, {
       isReadOnly: (tool) => known?.find(tool)?.annotations?.readOnlyHint === true,
       hints: [...hints, ...more],

@@ -1,5 +1,9 @@
-import type { ProgramGuide } from "../../../codegen/language-printer.ts";
+import type { ToolPrinter } from "../../../codegen/language-printer.ts";
 import { listServerNames } from "./server-names.ts";
+
+/** Languages, with what a model is told of programs in them. */
+type GuidedLanguage = Pick<ToolPrinter, "language" | "guide">;
+export type GuidedLanguages = readonly [GuidedLanguage, ...GuidedLanguage[]];
 
 const BEFORE = `ptc runs one short program that calls many MCP tools, and returns only what the program prints.
 
@@ -12,11 +16,13 @@ Use it when a task takes several tool calls, a loop, a condition on results, or 
  * The instructions that a client shows its model once. At most 2,000 characters, whatever servers are configured.
  *
  * @param servers modules of all configured servers.
+ * @param languages of programs; the example is in the first.
  */
 export function buildInstructions(
   servers: readonly string[],
-  { example, rules }: Pick<ProgramGuide, "example" | "rules">,
+  [{ guide }, ...others]: GuidedLanguages,
 ): string {
   const known = servers.length === 0 ? "No servers are configured." : `Servers: ${listServerNames(servers)}`;
-  return [BEFORE, example, rules, known].join("\n\n");
+  const besides = others.map(({ language, guide: { brief } }) => `With language "${language}": ${brief}`);
+  return [BEFORE, guide.example, guide.rules, ...besides, known].join("\n\n");
 }

@@ -5,6 +5,7 @@ import type { Tool } from "../../../catalog/tool.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import { knownServers, unknownServer } from "../../../catalog/unknown-names.ts";
 import type { ToolPrinter } from "../../../codegen/language-printer.ts";
+import { chosenPrinter, type ShownLanguages, whyOff } from "./chosen-language.ts";
 import { errorReply, type ToolReply, textReply } from "./reply.ts";
 import type { SearchToolsArguments } from "./tool-arguments.ts";
 
@@ -24,11 +25,14 @@ export type ToldReasons = Map<string, string>;
  * @param told what earlier answers have said to the same client of servers that are not searched. It is brought up to date.
  */
 export async function answerSearchTools(
-  { query, server, detail, limit }: SearchToolsArguments,
+  { query, server, detail, limit, language }: SearchToolsArguments,
   catalog: ToolCatalog,
-  printer: ToolPrinter,
+  printers: ShownLanguages,
   told: ToldReasons = new Map(),
 ): Promise<ToolReply> {
+  const off = whyOff(language, printers);
+  if (off !== undefined) return errorReply(off);
+  const printer = chosenPrinter(language, printers);
   const scope = server === undefined ? undefined : catalog.server(server);
   if (server !== undefined && scope === undefined) {
     return errorReply(unknownServer(server, catalog));

@@ -16,6 +16,7 @@ function text(what: string, maxChars: number) {
 }
 
 const server = z.optional(text("server", MAX_NAME_CHARS));
+const language = z.optional(text("language", MAX_SHOWN_CHARS));
 
 export const ExecuteProgramArguments = z.object({
   code: z.string("code must be a text: the program").check(
@@ -34,6 +35,7 @@ export const ExecuteProgramArguments = z.object({
       ),
   ),
   typecheck: z.optional(z.enum(["error", "warn", "off"], "typecheck must be error, warn or off")),
+  language,
 });
 export type ExecuteProgramArguments = z.infer<typeof ExecuteProgramArguments>;
 
@@ -50,12 +52,14 @@ export const SearchToolsArguments = z.object({
       .check(z.gte(1, "limit must be at least 1"), z.lte(100, "limit must be at most 100")),
     10,
   ),
+  language,
 });
 export type SearchToolsArguments = z.infer<typeof SearchToolsArguments>;
 
 export const InspectToolArguments = z.object({
   tool_name: text("tool_name", MAX_NAME_CHARS),
   format: z._default(z.enum(["schema", "signature"], "format must be schema or signature"), "schema"),
+  language,
 });
 export type InspectToolArguments = z.infer<typeof InspectToolArguments>;
 

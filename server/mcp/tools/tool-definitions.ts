@@ -1,4 +1,5 @@
 import type { ProgramGuide } from "../../../codegen/language-printer.ts";
+import type { GuidedLanguages } from "./instructions.ts";
 
 /**
  * ptc's own tools: all that a model sees, however many tools are behind them. Their text is in the context of every
@@ -25,7 +26,21 @@ export interface OwnToolDefinition {
 /** Without this, Claude Code loads a tool only after a search has found it. */
 const ALWAYS_LOADED = { "anthropic/alwaysLoad": true };
 
-const executeProgram = ({ programs, givesBack, abilities, calls }: ProgramGuide): OwnToolDefinition => ({
+/** The argument that chooses a language; none where there is one language only. */
+function languageArgument(languages: GuidedLanguages): OwnToolDefinition["inputSchema"]["properties"] {
+  if (languages.length === 1) return {};
+  return { language: { type: "string", enum: languages.map(({ language }) => language) } };
+}
+
+/** How tools are called in each language. */
+function describeCalls([{ guide }, ...others]: GuidedLanguages): string {
+  return [guide.calls, ...others.map((each) => `in ${each.guide.signatures} ${each.guide.calls}`)].join("; ");
+}
+
+const executeProgram = (
+  languages: GuidedLanguages,
+  { programs, givesBack, abilities }: ProgramGuide,
+): OwnToolDefinition => ({
   name: "execute_program",
   title: "Run a program that calls tools",
   description: `Runs a ${programs} program that calls MCP tools, in a sandbox without network. Only what it ${givesBack} comes back; results of tool calls stay out of the conversation. Use it for several calls, loops, conditions, filtering or large results. ${abilities}, and nothing is kept between programs.`,
@@ -34,8 +49,9 @@ const executeProgram = ({ programs, givesBack, abilities, calls }: ProgramGuide)
     properties: {
       code: {
         type: "string",
-        description: `The program. Tools: ${calls}.`,
+        description: `The program. Tools: ${describeCalls(languages)}.`,
       },
+      ...languageArgument(languages),
       data: { type: "object", description: "JSON that the program sees as `data`" },
       timeout_seconds: { type: "number", exclusiveMinimum: 0, description: "Time limit" },
       typecheck: {
@@ -50,7 +66,7 @@ const executeProgram = ({ programs, givesBack, abilities, calls }: ProgramGuide)
   _meta: ALWAYS_LOADED,
 });
 
-const SEARCH_TOOLS: OwnToolDefinition = {
+const searchTools = (languages: GuidedLanguages): OwnToolDefinition => ({
   name: "search_tools",
   title: "Search tools",
   description: "Finds tools by what they do; detail `signature` shows how to call them.",
@@ -61,14 +77,15 @@ const SEARCH_TOOLS: OwnToolDefinition = {
       server: { type: "string", description: "Only this server" },
       detail: { type: "string", enum: ["name", "description", "signature"], default: "description" },
       limit: { type: "integer", minimum: 1, maximum: 100, default: 10 },
+      ...languageArgument(languages),
     },
     required: ["query"],
   },
   annotations: { readOnlyHint: true },
   _meta: ALWAYS_LOADED,
-};
+});
 
-const inspectTool = ({ signatures }: ProgramGuide): OwnToolDefinition => ({
+const inspectTool = (languages: GuidedLanguages, { signatures }: ProgramGuide): OwnToolDefinition => ({
   name: "inspect_tool",
   title: "Inspect a tool",
   description: `One tool's description and JSON schemas, or its ${signatures} signature.`,
@@ -77,6 +94,7 @@ const inspectTool = ({ signatures }: ProgramGuide): OwnToolDefinition => ({
     properties: {
       tool_name: { type: "string", description: "mcp__<server>__<tool>" },
       format: { type: "string", enum: ["schema", "signature"], default: "schema" },
+      ...languageArgument(languages),
     },
     required: ["tool_name"],
   },
@@ -110,20 +128,31 @@ const READ_OUTPUT: OwnToolDefinition = {
   annotations: { readOnlyHint: true },
 };
 
+/** What is said of all languages at once. */
+function oneGuide([{ guide }, ...others]: GuidedLanguages): ProgramGuide {
+  const programs = [guide, ...others.map((each) => each.guide)].map((each) => each.programs);
+  return { ...guide, programs: programs.join(" or ") };
+}
+
 /**
  * @param servers modules of the servers behind ptc: a few are named in `search_tools`, where a model looks for tools.
- * @param guide to the language of programs.
+ * @param languages of programs; that of programs that name none first.
  */
-export function buildToolDefinitions(servers: readonly string[], guide: ProgramGuide): OwnToolDefinition[] {
+export function buildToolDefinitions(
+  servers: readonly string[],
+  languages: GuidedLanguages,
+): OwnToolDefinition[] {
+  const guide = oneGuide(languages);
+  const search = searchTools(languages);
   const names = servers.join(", ");
   const description =
     names === "" || names.length > MAX_SERVER_LIST_CHARS
-      ? SEARCH_TOOLS.description
-      : `${SEARCH_TOOLS.description} Servers: ${names}.`;
+      ? search.description
+      : `${search.description} Servers: ${names}.`;
   return [
-    executeProgram(guide),
-    { ...SEARCH_TOOLS, description },
-    inspectTool(guide),
+    executeProgram(languages, guide),
+    { ...search, description },
+    inspectTool(languages, guide),
     LIST_CALLABLE_TOOLS,
     READ_OUTPUT,
   ];

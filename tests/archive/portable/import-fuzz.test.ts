@@ -12,6 +12,7 @@ import { readArchived } from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { renderRunList } from "../../../cli/run-report/list-text.ts";
 import { renderRunText } from "../../../cli/run-report/run-text.ts";
 import { renderStatsText } from "../../../cli/run-report/stats-text.ts";
+import { PRINTER } from "../../../host/languages.ts";
 import { toReplayable } from "../../../host/replay/recorded-run.ts";
 import { readPageAssets } from "../../../server/pages/page-assets.ts";
 import { renderRunPage } from "../../../server/pages/run-page.ts";
@@ -220,7 +221,7 @@ test("whatever is in a file, it is refused in one line, or all that reads archiv
           const run = readArchived(db, run_id);
           await renderRunText(run, TERMINAL, NOW);
           await renderRunPage(run, assets);
-          toReplayable(run);
+          toReplayable(run, PRINTER);
         }
         if (listed.length > 0) {
           const ids = listed.map(({ run_id }) => run_id);

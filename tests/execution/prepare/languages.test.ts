@@ -22,7 +22,12 @@ const MODULE: GeneratedModule = { text: "MODULE A", archived: "MODULE A, SOME OF
 
 /** A language whose programs run in capitals. It takes the module that they name first. */
 const CAPITALS: Language = {
+  title: "Capitals",
+  offers: "capitals",
   names: ["capitals", "shouting"],
+  interpreters: {},
+  looksLike: () => false,
+  accepts: async () => true,
   suffixes: { ".up": "capitals" },
   unnamed: { language: "capitals", fileName: "program.up" },
   runner: "python",

@@ -6,7 +6,12 @@ const DESK = ["echo", "add", "fail", "slow", "big", "note", "look"];
 
 /** Python as the host sends it to its runner, without any check. A program without `await` and `async` blocks in calls. */
 export const PYTHON_AS_IT_IS: Language = {
+  title: "Python",
+  offers: "Python",
   names: ["python"],
+  interpreters: {},
+  looksLike: () => false,
+  accepts: async () => true,
   suffixes: { ".py": "python" },
   unnamed: { language: "python", fileName: "program.py" },
   runner: "python",

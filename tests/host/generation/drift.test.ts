@@ -3,6 +3,7 @@ import type { Catalog } from "../../../catalog/store/catalog.ts";
 import { renderDrift } from "../../../cli/commands/generate/generate-text.ts";
 import { compareCatalogs } from "../../../host/generation/drift.ts";
 import { planGeneration } from "../../../host/generation/generate-plan.ts";
+import { PRINTER } from "../../../host/languages.ts";
 import { listingOf } from "../../codegen/list-tools.ts";
 
 async function catalogOf(servers: Record<string, unknown[]>): Promise<Catalog> {
@@ -20,7 +21,7 @@ describe("drift", () => {
   test("nothing is said when nothing changed", async () => {
     const before = await catalogOf({ a: [search({ q: { type: "string" }, n: { type: "integer" } })] });
     const after = await catalogOf({ a: [search({ n: { type: "integer" }, q: { type: "string" } })] });
-    const drift = await compareCatalogs(before, after);
+    const drift = await compareCatalogs(before, after, PRINTER);
     expect(drift).toEqual([]);
     expect(renderDrift(drift)).toBe("");
   });
@@ -34,7 +35,7 @@ describe("drift", () => {
       a: [search({ q: { type: "number" } }), { name: "new" }],
       fresh: [{ name: "y" }],
     });
-    expect(renderDrift(await compareCatalogs(before, after))).toBe(
+    expect(renderDrift(await compareCatalogs(before, after, PRINTER))).toBe(
       [
         "a",
         "  + new",
@@ -56,13 +57,13 @@ describe("drift", () => {
   test("a change that no signature shows is shown in the definition", async () => {
     const before = await catalogOf({ a: [search({}, { annotations: { readOnlyHint: true } })] });
     const after = await catalogOf({ a: [search({}, { annotations: { readOnlyHint: false } })] });
-    const [drift] = await compareCatalogs(before, after);
+    const [drift] = await compareCatalogs(before, after, PRINTER);
     expect(drift?.changed[0]?.diff).toContain('-     "readOnlyHint": true');
     expect(drift?.changed[0]?.diff).toContain('+     "readOnlyHint": false');
   });
 
   test("without an earlier catalog every server is added", async () => {
-    const drift = await compareCatalogs(undefined, await catalogOf({ a: [{ name: "x" }] }));
+    const drift = await compareCatalogs(undefined, await catalogOf({ a: [{ name: "x" }] }), PRINTER);
     expect(drift).toEqual([{ server: "a", change: "added", added: ["x"], removed: [], changed: [] }]);
   });
 
@@ -71,7 +72,7 @@ describe("drift", () => {
     const after = await catalogOf({
       a: [{ name: "t\u001b[2J", description: "y\u001b[31m\u202e" }, { name: "\nfake" }],
     });
-    const text = renderDrift(await compareCatalogs(before, after));
+    const text = renderDrift(await compareCatalogs(before, after, PRINTER));
     expect(text).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
     expect(text.split("\n")).not.toContain("fake");
   });

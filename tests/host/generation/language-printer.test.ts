@@ -5,8 +5,18 @@ import { listingOf } from "../../codegen/list-tools.ts";
 
 /** Prints modules as lists of names. */
 const LISTS = (generator: string): LanguagePrinter => ({
+  language: "lists",
   generator,
-  guide: { signatures: "", programs: "", givesBack: "", abilities: "", calls: "", example: "", rules: "" },
+  guide: {
+    signatures: "",
+    programs: "",
+    givesBack: "",
+    abilities: "",
+    calls: "",
+    example: "",
+    rules: "",
+    brief: "",
+  },
   nameFunctions: (tools) => new Map(tools.map((name) => [name, name.toUpperCase()])),
   modulePath: (module) => `lists/${module}.txt`,
   printModule: async ({ tools }) => ({
@@ -16,6 +26,7 @@ const LISTS = (generator: string): LanguagePrinter => ({
   printShared: (tools) =>
     new Map([["all.txt", tools.map(({ namespacedName }) => namespacedName).join("\n")]]),
   signature: async ({ name }) => name,
+  functionName: ({ identifier }) => identifier,
   importLine: (module) => `take ${module}`,
   readModule: (_module, text) => ({ text, archived: text, tools: [] }),
 });
@@ -24,20 +35,20 @@ const listings = [listingOf([{ name: "b" }, { name: "a" }])];
 
 describe("generating with another printer", () => {
   it("writes its modules and shared files where it wants them, and locks them", async () => {
-    const { files, catalog, lock, warnings } = await planGeneration({ listings, printer: LISTS("one") });
+    const { files, catalog, lock, warnings } = await planGeneration({ listings, printers: [LISTS("one")] });
     expect([...files.keys()].sort()).toEqual(["all.txt", "catalog.json", "lists/demo.txt", "ptc.lock.json"]);
     expect(files.get("lists/demo.txt")).toBe("one: mcp__demo__a mcp__demo__b");
     expect(files.get("all.txt")).toBe("mcp__demo__a\nmcp__demo__b");
     expect(catalog.servers[0]?.tools.map(({ identifier }) => identifier)).toEqual(["A", "B"]);
     expect(lock.generator).toBe("one");
-    expect([...(lock.files?.keys() ?? [])]).toEqual(["all.txt", "catalog.json"]);
+    expect([...(lock.files?.keys() ?? [])]).toEqual(["all.txt", "catalog.json", "lists/demo.txt"]);
     expect(warnings).toContainEqual({ server: "demo", message: "these are lists" });
   });
 
   it("prints again what another printer wrote, and keeps what it wrote itself", async () => {
-    const previous = await planGeneration({ listings, printer: LISTS("one") });
+    const previous = await planGeneration({ listings, printers: [LISTS("one")] });
     const again = async (generator: string) => {
-      const request = { listings, previous, modules: previous.files, printer: LISTS(generator) };
+      const request = { listings, previous, modules: previous.files, printers: [LISTS(generator)] };
       return (await planGeneration(request)).files.get("lists/demo.txt")?.split(":")[0];
     };
     expect([await again("one"), await again("two")]).toEqual(["one", "two"]);

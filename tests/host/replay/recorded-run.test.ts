@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ArchivedRun } from "../../../archive/reading/archived-run.ts";
+import { PRINTER } from "../../../host/languages.ts";
 import { toReplayable } from "../../../host/replay/recorded-run.ts";
 
 const OPTIONS = {
@@ -51,7 +52,7 @@ function archived(
 
 describe("a record that is to be replayed", () => {
   it("is replayed under the limits it ran under, its calls counted from 1", () => {
-    const { limits, run } = toReplayable(archived()) ?? {};
+    const { limits, run } = toReplayable(archived(), PRINTER) ?? {};
     expect(limits).toMatchObject({ timeoutMs: 1_000, maxToolCalls: 1_000 });
     expect(run?.calls.map(({ seq, decision }) => [seq, decision])).toEqual([[1, "allowed"]]);
   });
@@ -59,7 +60,7 @@ describe("a record that is to be replayed", () => {
   it("keeps from its program the tools that were kept from it then, and those alone", async () => {
     const text =
       'export const a = tool<A, any>("mcp__x__a\\"b"); // not available\nexport const c = tool<C, any>("mcp__x__c");\n';
-    const { modules } = toReplayable(archived({ modules: [["x", text]] })) ?? {};
+    const { modules } = toReplayable(archived({ modules: [["x", text]] }), PRINTER) ?? {};
     expect(modules?.modules()).toEqual(["x"]);
     const { tools = [], ...texts } = (await modules?.load("x")) ?? {};
     expect(tools.map(({ namespacedName, isAvailable }) => [namespacedName, isAvailable])).toEqual([
@@ -71,7 +72,7 @@ describe("a record that is to be replayed", () => {
   });
 
   it("gives programs no errors but those that there are", async () => {
-    const outcome = await toReplayable(archived())?.run.calls[0]?.outcome();
+    const outcome = await toReplayable(archived(), PRINTER)?.run.calls[0]?.outcome();
     expect(outcome).toMatchObject({ error: { type: "ToolError" } });
   });
 
@@ -84,6 +85,6 @@ describe("a record that is to be replayed", () => {
     [{ language: "cobol" }],
     [{ decision: "whatever" }],
   ])("is not one that ptc made when it asks for %j", (change) => {
-    expect(toReplayable(archived(change))).toBeUndefined();
+    expect(toReplayable(archived(change), PRINTER)).toBeUndefined();
   });
 });

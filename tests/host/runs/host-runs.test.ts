@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { ApprovalAnswer } from "../../../broker/approvals/approvals.ts";
 import type { Authorizer } from "../../../broker/policy/authorizer.ts";
 import { loadConfiguration } from "../../../host/configuration/load.ts";
+import { PRINTER } from "../../../host/languages.ts";
 import type { MissedEvents, RunEvent } from "../../../host/runs/run-events.ts";
 import { openServing, type ServingOptions } from "../../../host/serving.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
@@ -173,7 +174,8 @@ test("an authorizer of the host's maker hides tools from one principal, and deci
   expect(tools.callableFor({ principal: "bob" }).names()).toEqual(["mcp__x__echo"]);
   expect((await catalog.current({ principal: "bob" })).isBlocked("mcp__x__grow")).toBe(true);
   const available = async (principal: string) =>
-    (await tools.modulesFor({ principal }).load("x"))?.tools.filter((tool) => tool.isAvailable).length;
+    (await tools.modulesFor({ principal }, PRINTER).load("x"))?.tools.filter((tool) => tool.isAvailable)
+      .length;
   expect([await available("ada"), await available("bob")]).toEqual([2, 1]);
 
   const sessions = new Set<string | undefined>();

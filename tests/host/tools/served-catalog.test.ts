@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { loadConfiguration } from "../../../host/configuration/load.ts";
 import { buildAuthorizer } from "../../../host/configured-policy.ts";
+import { PRINTER } from "../../../host/languages.ts";
 import { ServedCatalog } from "../../../host/tools/served-catalog.ts";
 import type { UpstreamListing } from "../../../upstream/upstream.ts";
 
@@ -119,7 +120,7 @@ describe("modules for a program", () => {
     const text = readFileSync(path(MODULE), "utf8");
     await catalog.forProgram();
     damage(path);
-    const modules = (await catalog.forProgram()).modulesFor(VIEWER);
+    const modules = (await catalog.forProgram()).modulesFor(VIEWER, PRINTER);
     expect((await modules.load("x"))?.text).toBe(text);
     await catalog.forProgram();
     expect(warnings).toEqual([

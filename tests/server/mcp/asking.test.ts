@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { ExecutedProgram } from "../../../execution/execute-program.ts";
-import type { Program } from "../../../execution/program.ts";
+import type { HandedIn } from "../../../execution/prepare/settle-program.ts";
 import { PRINTER } from "../../../host/languages.ts";
 import type { ProgramOptions } from "../../../host/program-runner.ts";
 import { Programs } from "../../../server/mcp/programs/programs.ts";
@@ -22,7 +22,7 @@ const OVER = "the program that asked is over; run it again";
 function askingPrograms() {
   const killed: number[] = [];
   let count = 0;
-  const run = async (_: Program, { approver, signal }: ProgramOptions): Promise<ExecutedProgram> => {
+  const run = async (_: HandedIn, { approver, signal }: ProgramOptions): Promise<ExecutedProgram> => {
     const number = ++count;
     const { decision } = await approver.ask(REQUEST, signal);
     if (!signal.aborted) return executed({ data: decision });
@@ -160,7 +160,7 @@ describe("a question to a client of 2026-07-28", () => {
 describe("a question that is being asked", () => {
   it("is taken back as soon as its request is cancelled, however long the program takes to die", async () => {
     let die = () => {};
-    const run = async (_: Program, { approver }: ProgramOptions) => {
+    const run = async (_: HandedIn, { approver }: ProgramOptions) => {
       void approver.ask(REQUEST, new AbortController().signal);
       await new Promise<void>((resolve) => {
         die = resolve;
@@ -170,7 +170,7 @@ describe("a question that is being asked", () => {
     const known = async () => viewOf([]);
     const programs = new Programs({
       runner: { run },
-      printer: PRINTER,
+      printers: () => [PRINTER],
       context: CONTEXT,
       known,
       clock: { monotonicMs: () => 0 },
@@ -209,7 +209,7 @@ describe("a question that was handed out", () => {
     const known = async () => viewOf([]);
     const held = new Programs({
       runner: { run },
-      printer: PRINTER,
+      printers: () => [PRINTER],
       context: CONTEXT,
       known,
       clock: { monotonicMs: () => 0 },

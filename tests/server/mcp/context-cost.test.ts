@@ -26,8 +26,8 @@ describe("what a model always has in its context", () => {
   it.each(Object.keys(NAMES).flatMap((name) => [0, 1, 100, 2_000].map((count) => [count, name] as const)))(
     "is under 1,000 tokens with %d servers, named with %s",
     (count, name) => {
-      const definitions = buildToolDefinitions(modules(count, name), PRINTER.guide);
-      const instructions = buildInstructions(modules(count, name), PRINTER.guide);
+      const definitions = buildToolDefinitions(modules(count, name), [PRINTER]);
+      const instructions = buildInstructions(modules(count, name), [PRINTER]);
       expect(definitions.map((tool) => tool.name)).toEqual([
         "execute_program",
         "search_tools",
@@ -41,23 +41,23 @@ describe("what a model always has in its context", () => {
   );
 
   it("names all of 37 servers, and once where they are many", () => {
-    const instructions = buildInstructions(REAL, PRINTER.guide);
+    const instructions = buildInstructions(REAL, [PRINTER]);
     expect(instructions).toMatch(new RegExp(`Servers: ${REAL.join(", ")}$`));
-    expect(JSON.stringify(buildToolDefinitions(REAL, PRINTER.guide))).not.toContain(REAL[0]);
-    expect(JSON.stringify(buildToolDefinitions(REAL.slice(0, 3), PRINTER.guide))).toContain(
+    expect(JSON.stringify(buildToolDefinitions(REAL, [PRINTER]))).not.toContain(REAL[0]);
+    expect(JSON.stringify(buildToolDefinitions(REAL.slice(0, 3), [PRINTER]))).toContain(
       "Servers: asana, azure, brightdata.",
     );
   });
 
   it("leads to signatures, which take the place of schemas", () => {
-    expect(buildInstructions([], PRINTER.guide)).toContain('search_tools with detail "signature"');
+    expect(buildInstructions([], [PRINTER])).toContain('search_tools with detail "signature"');
   });
 
   it("names the servers, and says how many more there are", () => {
-    expect(buildInstructions(modules(2, "words"), PRINTER.guide)).toContain(
+    expect(buildInstructions(modules(2, "words"), [PRINTER])).toContain(
       "Servers: company_service_0, company_service_1",
     );
-    expect(buildInstructions(modules(100, "words"), PRINTER.guide)).toMatch(
+    expect(buildInstructions(modules(100, "words"), [PRINTER])).toMatch(
       /company_service_6, .*and \d\d more$/,
     );
   });

@@ -30,12 +30,12 @@ const VIEW = viewOf(
 
 const text = (reply: { content: { text: string }[] }) => reply.content[0]?.text ?? "";
 const search = async (args: object, told?: ToldReasons) =>
-  answerSearchTools({ query: "statement", detail: "name", limit: 10, ...args }, VIEW, PRINTER, told);
+  answerSearchTools({ query: "statement", detail: "name", limit: 10, ...args }, VIEW, [PRINTER], told);
 const inspect = async (
   tool_name: string,
   format: "schema" | "signature" = "schema",
   printer: ToolPrinter = PRINTER,
-) => answerInspectTool({ tool_name, format }, VIEW, printer);
+) => answerInspectTool({ tool_name, format }, VIEW, [printer]);
 
 describe("list_callable_tools", () => {
   it("is a JSON array of names, sorted", () => {
@@ -172,14 +172,18 @@ describe("search_tools", () => {
 
 describe("a model", () => {
   it("reads tools in the language that the printer prints", async () => {
-    const printer = {
+    const printer: ToolPrinter = {
+      language: "typescript",
+      functionName: ({ name }) => name,
       guide: { ...PRINTER.guide, signatures: "Lisp", example: "(go)" },
       signature: async ({ name }: { name: string }, form: string) => `${form} ${name.toUpperCase()}`,
       importLine: (module: string) => `TAKE ${module}`,
     };
-    expect(buildInstructions([], printer.guide)).toContain("for example:\n\n(go)\n\nFunctions are");
-    expect(JSON.stringify(buildToolDefinitions([], printer.guide))).toContain("its Lisp signature");
-    const found = await answerSearchTools({ query: "ticker", detail: "signature", limit: 10 }, VIEW, printer);
+    expect(buildInstructions([], [printer])).toContain("for example:\n\n(go)\n\nFunctions are");
+    expect(JSON.stringify(buildToolDefinitions([], [printer]))).toContain("its Lisp signature");
+    const found = await answerSearchTools({ query: "ticker", detail: "signature", limit: 10 }, VIEW, [
+      printer,
+    ]);
     expect(text(found)).toContain("financial_data.compact QUERY_FINANCIALS");
     const tool_name = "mcp__financial_data__query_financials";
     expect(text(await inspect(tool_name, "signature", printer))).toBe("full QUERY_FINANCIALS");

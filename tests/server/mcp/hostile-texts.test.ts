@@ -77,20 +77,22 @@ describe.each(CONTROLS)("a catalog full of %j", (control) => {
   const tool = view.names().find((name) => name.includes("trusted")) ?? "";
 
   it.each(["name", "description"] as const)("adds no line to search_tools (%s)", async (detail) => {
-    const shown = text(await answerSearchTools({ query: "", detail, limit: 10 }, view, PRINTER));
+    const shown = text(await answerSearchTools({ query: "", detail, limit: 10 }, view, [PRINTER]));
     expect(shown.split("\n")).toHaveLength(4);
     expect(shown).not.toMatch(UNSEEN);
   });
 
   it("adds no entry to search_tools (signature)", async () => {
-    const shown = text(await answerSearchTools({ query: "", detail: "signature", limit: 10 }, view, PRINTER));
+    const shown = text(
+      await answerSearchTools({ query: "", detail: "signature", limit: 10 }, view, [PRINTER]),
+    );
     expect(shown.split("\n").filter((line) => !line.startsWith("  "))).toHaveLength(4);
     expect(shown).not.toMatch(UNSEEN);
   });
 
   it("adds no line to what is said where nothing is found", async () => {
     const shown = text(
-      await answerSearchTools({ query: "no such", detail: "name", limit: 10 }, view, PRINTER),
+      await answerSearchTools({ query: "no such", detail: "name", limit: 10 }, view, [PRINTER]),
     );
     expect(shown.split("\n")).toHaveLength(2);
     expect(shown).not.toMatch(UNSEEN);
@@ -101,7 +103,7 @@ describe.each(CONTROLS)("a catalog full of %j", (control) => {
     expect(names).not.toMatch(/\n/);
     expect(names).not.toMatch(UNSEEN);
     expect(JSON.parse(names)).toEqual(view.names());
-    const inspected = text(await answerInspectTool({ tool_name: tool, format: "schema" }, view, PRINTER));
+    const inspected = text(await answerInspectTool({ tool_name: tool, format: "schema" }, view, [PRINTER]));
     expect(inspected).not.toMatch(/\n/);
     expect(inspected).not.toMatch(UNSEEN);
     expect(JSON.parse(inspected)).toMatchObject({ name: tool, description: evil });
@@ -109,9 +111,9 @@ describe.each(CONTROLS)("a catalog full of %j", (control) => {
 
   it("is inspected by the name that search_tools shows", async () => {
     const [, name = ""] = text(
-      await answerSearchTools({ query: "trusted", detail: "name", limit: 1 }, view, PRINTER),
+      await answerSearchTools({ query: "trusted", detail: "name", limit: 1 }, view, [PRINTER]),
     ).split("\n");
-    const inspected = text(await answerInspectTool({ tool_name: name, format: "schema" }, view, PRINTER));
+    const inspected = text(await answerInspectTool({ tool_name: name, format: "schema" }, view, [PRINTER]));
     expect(JSON.parse(inspected)).toMatchObject({ name: tool });
   });
 

@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream";
 import type { ServerTools, Tool } from "../../../catalog/tool.ts";
 import { type FoundTools, ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import type { ExecutedProgram } from "../../../execution/execute-program.ts";
-import type { Program } from "../../../execution/program.ts";
+import type { HandedIn } from "../../../execution/prepare/settle-program.ts";
 import { PRINTER } from "../../../host/languages.ts";
 import type { ProgramOptions, ProgramRunner } from "../../../host/program-runner.ts";
 import type { RunEvent } from "../../../host/runs/run-events.ts";
@@ -83,6 +83,7 @@ export function executed(
       "type" in result ? { ok: false, error: result, metrics } : { ok: true, data: result.data, metrics },
   };
   return {
+    program: { code: "", data: {}, language: "typescript", fileName: "program.ts" },
     envelope,
     consoleText: "",
     stderrText: "",
@@ -107,7 +108,7 @@ export const CONTEXT: RunContext = { principal: "local", source: "serve" };
 
 /** A server of ours on streams in this process, whose programs are functions. */
 export function serve(
-  run: (program: Program, options: ProgramOptions) => Promise<ExecutedProgram>,
+  run: (program: HandedIn, options: ProgramOptions) => Promise<ExecutedProgram>,
   {
     catalog = new FakeCatalog([]),
     maxPrograms = 4,
@@ -133,7 +134,7 @@ export function serve(
   const ended = serveMcp({
     version: "1.2.3",
     catalog,
-    printer: PRINTER,
+    printers: () => [PRINTER],
     runner,
     outputs,
     context,

@@ -241,7 +241,7 @@ describe("bundling a program", () => {
   ])("says that Python is not what runs: %s", async (code) => {
     expect(await bundle(code)).toMatchObject({
       ok: false,
-      message: expect.stringContaining("programs are TypeScript or JavaScript"),
+      reasons: expect.arrayContaining([{ code: "other_language", language: "python" }]),
     });
   });
 
@@ -250,7 +250,10 @@ describe("bundling a program", () => {
     'import { a } from "nowhere"; const text = `\\nimport os\\n`; a(text);',
     "switch (a) {\n  case 1:\n    b(;\n  default:\n}",
   ])("takes no wrong TypeScript for Python: %s", async (code) => {
-    expect(await bundle(code)).toMatchObject({ ok: false, message: expect.not.stringContaining("Python") });
+    expect(await bundle(code)).toMatchObject({
+      ok: false,
+      reasons: expect.not.arrayContaining([{ code: "other_language", language: "python" }]),
+    });
   });
 
   it.each([

@@ -1,7 +1,7 @@
-import type { DeclaredTool } from "../../../codegen/generated-module.ts";
-import { parseNamespacedName } from "../../../protocol/tools/tool-name.ts";
-import type { ModuleSource } from "../../prepare/module-source.ts";
-import { nearestNames } from "../../prepare/nearest-names.ts";
+import type { DeclaredTool } from "../../codegen/generated-module.ts";
+import { parseNamespacedName } from "../../protocol/tools/tool-name.ts";
+import type { ModuleSource } from "./module-source.ts";
+import { nearestNames } from "./nearest-names.ts";
 
 const MAX_MODULES = 500;
 const MAX_FOUND = 3;
