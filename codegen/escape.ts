@@ -25,11 +25,16 @@ export function propertyName(name: string): string {
   return IDENTIFIER.test(name) ? name : quoteString(name);
 }
 
-/** The lines of a text, to be put into a block comment. None of them can end the comment or become a directive. */
-export function commentLines(text: string): string[] {
+/** A text with `\n` for every line end, in which nothing is invisible. */
+export function visibleText(text: string): string {
   return text
     .replace(/\r\n?|[\u0085\u2028\u2029\v\f]/g, "\n")
-    .replace(INVISIBLE_IN_TEXT, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
+    .replace(INVISIBLE_IN_TEXT, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+}
+
+/** The lines of a text, to be put into a block comment. None of them can end the comment or become a directive. */
+export function commentLines(text: string): string[] {
+  return visibleText(text)
     .replaceAll("*/", "*\\/")
     .replaceAll("</", "<\\/")
     .replace(/^([\s*/]*)@/gm, "$1\\@")

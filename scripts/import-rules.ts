@@ -83,7 +83,7 @@ const packageRules = Object.entries(SINGLE_IMPORTER).map(([name, file]) => ({
 }));
 
 /** Folders that know one language. Everybody else has what they make handed in. */
-const LANGUAGE_FOLDERS = ["codegen/typescript", "execution/typescript"];
+const LANGUAGE_FOLDERS = ["codegen/typescript", "codegen/python", "execution/typescript", "execution/python"];
 
 const languageRules = LANGUAGE_FOLDERS.map((folder) => ({
   name: `${folder.replace("/", "-")}-importers`,

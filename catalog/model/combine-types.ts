@@ -15,7 +15,11 @@ export function unite(types: readonly TypeNode[]): TypeNode {
     }
     members.push(type);
   }
-  const kept = members.filter((type) => !(type.kind === "literal" && seen.has(typeof type.value)));
+  const kept = members.filter((type) => {
+    if (type.kind === "number") return type.integer !== true || !seen.has("number");
+    if (type.kind !== "literal") return true;
+    return !seen.has(typeof type.value) && !(Number.isInteger(type.value) && seen.has("integer"));
+  });
   if (kept.length === 0) return NEVER;
   return kept.length === 1 && kept[0] !== undefined ? kept[0] : { kind: "union", members: kept };
 }
@@ -92,6 +96,7 @@ function intersectSimple(a: TypeNode, b: TypeNode): TypeNode | undefined {
     if (b.kind === "array" && b.items.kind === "any") return a;
     return { kind: "intersection", members: [a, b] };
   }
+  if (a.kind === "number" && b.kind === "number") return a.integer === true ? a : b;
   return a.kind === b.kind ? a : undefined;
 }
 
@@ -126,10 +131,11 @@ function mergeProperty(a: Property, b: Property): Property {
 function scalarKey(type: TypeNode): string | undefined {
   switch (type.kind) {
     case "string":
-    case "number":
     case "boolean":
     case "null":
       return type.kind;
+    case "number":
+      return type.integer === true ? "integer" : "number";
     case "literal":
       return `=${JSON.stringify(type.value)}`;
     case "reference":

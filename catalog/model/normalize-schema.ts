@@ -175,7 +175,7 @@ class Normalizer {
       case "null":
         return { kind: name };
       case "integer":
-        return { kind: "number" };
+        return { kind: "number", integer: true };
       case "object":
         return objectType(schema, this.#walkAt(depth));
       case "array":

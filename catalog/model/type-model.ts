@@ -5,7 +5,9 @@
 export type TypeNode =
   | { kind: "any" }
   | { kind: "never" }
-  | { kind: "string" | "number" | "boolean" | "null" }
+  | { kind: "string" | "boolean" | "null" }
+  /** `integer` where fractions are refused; not every language tells the two apart. */
+  | { kind: "number"; integer?: true }
   | { kind: "literal"; value: string | number | boolean }
   | { kind: "array"; items: TypeNode }
   /** `minItems` is at most the number of `items`; `rest` is what may follow them, if anything may. */

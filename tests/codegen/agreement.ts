@@ -49,11 +49,11 @@ export async function measureAgreement(listings: readonly ServerListing[], each:
       for (const role of ["input", "output"] as const) {
         const schema = tool[`${role}Schema`];
         const typeName = names?.[role];
-        const validate = schema === undefined ? undefined : compileForCalls(schema, role);
-        if (validate === undefined || typeName === undefined || typeName === "any") continue;
+        if (typeName === undefined || typeName === "any") continue;
+        const found = judgeValues(schema, role, each, () => seed++);
+        if (found === undefined) continue;
         agreement.schemas++;
         used.add(typeName);
-        const found = judge(schema, validate, each, seededRandom(seed++));
         if (!found.some(({ accepted }) => accepted))
           agreement.unsampled.push(`${listing.name} ${tool.name} ${role}`);
         for (const { value, accepted, keywords } of found) {
@@ -88,11 +88,36 @@ export async function measureAgreement(listings: readonly ServerListing[], each:
   return agreement;
 }
 
-function judge(schema: unknown, validate: ValidateFunction, each: number, random: () => number) {
+/** What the validator says of a value, and why it refused it. */
+interface JudgedValue {
+  value: unknown;
+  accepted: boolean;
+  keywords: string[];
+  errors: readonly ErrorObject[];
+}
+
+/** Samples and mutates values of a schema; `undefined` where nothing checks values by it. */
+export function judgeValues(
+  schema: unknown,
+  role: "input" | "output",
+  each: number,
+  nextSeed: () => number,
+): JudgedValue[] | undefined {
+  const validate = schema === undefined ? undefined : compileForCalls(schema, role);
+  return validate && judge(schema, validate, each, seededRandom(nextSeed()));
+}
+
+function judge(
+  schema: unknown,
+  validate: ValidateFunction,
+  each: number,
+  random: () => number,
+): JudgedValue[] {
   const sampler = new ValueSampler(schema, random);
-  const found = new Map<string, { value: unknown; accepted: boolean; keywords: string[] }>();
+  const found = new Map<string, JudgedValue>();
   const add = (value: unknown, accepted: boolean, keywords: string[]): void => {
-    found.set(JSON.stringify(value), { value, accepted, keywords });
+    const errors = accepted ? [] : (validate.errors ?? []);
+    found.set(JSON.stringify(value), { value, accepted, keywords, errors });
   };
   const good: unknown[] = [];
   for (let i = 0; i < each * 5 && good.length < each; i++) {

@@ -1,0 +1,86 @@
+import { byCodeUnit } from "../../base/by-code-unit.ts";
+import { isWritableName, type NamedTool, ToolNames } from "../../protocol/tools/tool-alias.ts";
+import { packageName } from "./python-names.ts";
+
+/** Whether a program awaits its calls, or each call blocks until it has its result. */
+export type CallMode = "async" | "sync";
+
+/** What every program finds around it, by how it calls tools. */
+const AROUND: Readonly<Record<CallMode, string>> = {
+  async: `
+async def call_tool(name: str, arguments: Mapping[str, Any] | None = ..., /, **keywords: Any) -> Any:
+    """Calls a tool by its namespaced name, \`mcp__<server_module>__<tool>\`."""
+
+async def parallel[T](
+    functions: Iterable[Callable[[], Awaitable[T]] | Callable[[], T] | Awaitable[T]], limit: int | None = ...
+) -> list[T]:
+    """Calls functions at once, at most \`limit\` of them at a time. Results come in order."""
+`,
+  sync: `
+def call_tool(name: str, arguments: Mapping[str, Any] | None = ..., /, **keywords: Any) -> Any:
+    """Calls a tool by its namespaced name, \`mcp__<server_module>__<tool>\`."""
+
+def parallel[T](functions: Iterable[Callable[[], T]], limit: int | None = ...) -> list[T]:
+    """Calls functions at once, at most \`limit\` of them at a time. Results come in order."""
+`,
+};
+
+const ALWAYS = `
+data: Any
+"""The data given along with the program."""
+
+result: Any
+"""Set this to the value that the program returns."""
+
+def emit(value: Any, mime_type: str | None = ..., name: str | None = ...) -> None:
+    """Hands an image, a sound, a file or a text to the client beside the output.
+
+    The value is a text, bytes with their type, or content blocks as tools return them. With a \`name\`, texts and bytes
+    are files.
+    """
+
+def bytes_of(block: Any) -> bytes:
+    """The bytes of an image, a sound or a resource that a tool returned."""
+
+class ToolError(Exception):
+    """A tool call that failed."""
+
+    server: str
+    """The server's module name."""
+    tool: str
+    """The tool's protocol name."""
+    message: str
+    retryable: bool
+    """Whether the same call may succeed later."""
+`;
+
+const HEADER = '"""What a program finds around it. Written by `ptc generate`: edits are lost."""';
+
+/**
+ * The text of \`__builtins__.pyi\`, which type checkers add to Python's built-in names: what every program finds around it, and
+ * tools by their namespaced names, in the form in which code can hold them.
+ *
+ * @param tools with the names of their functions in Python.
+ */
+export function printBuiltins(tools: readonly NamedTool[], mode: CallMode): string {
+  const names = new ToolNames(tools);
+  const aliases = tools
+    .map((tool) => ({ tool, name: names.callable(tool) }))
+    .filter(({ name }) => isWritableName(name) && !name.includes("$"))
+    .sort((a, b) => byCodeUnit(a.name, b.name));
+  const typing = mode === "async" ? "Awaitable, Callable, Iterable, Mapping" : "Callable, Iterable, Mapping";
+  const imports = [
+    // A tool's name may begin with an underscore.
+    "# pyright: reportPrivateUsage=false",
+    `from collections.abc import ${typing}`,
+    "from typing import Any",
+    "",
+    "import servers as _servers",
+  ];
+  const lines = [
+    "servers = _servers",
+    ...aliases.map(({ tool, name }) => `${name} = _servers.${packageName(tool.module)}.${tool.identifier}`),
+  ];
+  const around = (AROUND[mode] + ALWAYS).trim();
+  return `${[HEADER, imports.join("\n"), around, lines.join("\n")].join("\n\n")}\n`;
+}

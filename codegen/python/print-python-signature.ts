@@ -1,0 +1,197 @@
+import { pascalCase } from "../../catalog/identifiers.ts";
+import type { Documentation, Property, TypeModel, TypeNode } from "../../catalog/model/type-model.ts";
+import { type ToolModel, withoutTypes } from "../../catalog/tool-model.ts";
+import { visibleText } from "../escape.ts";
+import { functionName, isPythonName, parameterNames } from "./python-names.ts";
+import { pythonString } from "./python-text.ts";
+import { type ArgumentObject, argumentObjects } from "./types/argument-objects.ts";
+import { withoutIntersection } from "./types/resolve-intersections.ts";
+
+/** Longest sentence that the compact form quotes of a description. */
+const MAX_SENTENCE_CHARS = 300;
+
+/** Objects within one another that are written out. Below them, an object is a dict. */
+const MAX_LEVELS = 24;
+
+/** Whether descriptions are shown, each in a line of its own. */
+type Form = "full" | "compact";
+
+/**
+ * The shortest faithful declaration of one tool for a model to read: `name(*,parameter:type,other?:type)->result`. Braces are
+ * dicts, `?` marks what may be left out, and in the full form behind a type stand, after a space, its default (`= value`),
+ * (format) and description.
+ */
+export function printPythonSignature(tool: ToolModel, form: Form): string {
+  try {
+    return print(tool, form);
+  } catch {
+    return print(withoutTypes(tool), form);
+  }
+}
+
+function print(tool: ToolModel, form: Form): string {
+  const name = functionName(tool.definition.name, tool.identifier);
+  const input = new BriefTypes(tool.input, form, "");
+  const call = `${name}(${input.parameters()})`;
+  const output = tool.output === undefined ? undefined : new BriefTypes(tool.output, form, "Result");
+  const returns = output === undefined ? "" : `->${output.root()}`;
+  const types = [...input.definitions(), ...(output?.definitions() ?? [])];
+  if (form === "compact") {
+    const sentence = firstSentence(tool.description ?? "");
+    return [call + returns + (sentence === "" ? "" : `  # ${sentence}`), ...types].join("\n");
+  }
+  const comment = briefText(tool.description ?? "").map((line) => (line === "" ? "#" : `# ${line}`));
+  return [...comment, call + returns, ...types].join("\n");
+}
+
+/** Types as a model reads them: dicts in braces, values as alternatives. */
+class BriefTypes {
+  readonly #model: TypeModel;
+  readonly #form: Form;
+  readonly #names: ReadonlyMap<string, string>;
+
+  constructor(model: TypeModel, form: Form, prefix: string) {
+    this.#model = model;
+    this.#form = form;
+    const names = new Map<string, string>();
+    for (const name of model.definitions.keys()) {
+      let wanted = prefix + pascalCase(name);
+      while ([...names.values()].includes(wanted)) wanted += "_";
+      names.set(name, wanted);
+    }
+    this.#names = names;
+  }
+
+  /** The parameters of a function; alternatives of them with `or` between. */
+  parameters(): string {
+    const objects = argumentObjects(this.#model);
+    if (objects === undefined) {
+      const { root } = this.#model;
+      const takesNone = root.kind === "object" && root.properties.length === 0 && root.rest?.kind === "never";
+      return takesNone ? "" : "**arguments";
+    }
+    return objects.map((object) => this.#alternative(object)).join(" or ");
+  }
+
+  root(): string {
+    return this.#withFacts(this.#type(this.#model.root, 0), this.#model.documentation);
+  }
+
+  definitions(): string[] {
+    const { definitions } = this.#model;
+    return [...definitions].map(
+      ([name, { type, documentation }]) =>
+        `${this.#names.get(name)}=${this.#withFacts(this.#type(type, 0), documentation)}`,
+    );
+  }
+
+  #alternative({ properties, rest }: ArgumentObject): string {
+    const names = parameterNames(properties.map(({ name }) => name));
+    const lines = this.#entries(properties, (name) => names.get(name) ?? name, 0);
+    if (rest !== undefined && rest.kind !== "never") lines.push("**others");
+    return this.#block("*,", lines, "", 0);
+  }
+
+  #withFacts(type: string, documentation: Documentation): string {
+    const facts = this.#form === "full" ? briefFacts(documentation) : "";
+    if (facts === "") return type;
+    return type.includes("\n") ? type.replace("\n", ` # ${facts}\n`) : `${type} ${facts}`;
+  }
+
+  #entries(properties: readonly Property[], nameOf: (name: string) => string, level: number): string[] {
+    return properties.map(({ name, type, required, documentation }) => {
+      const annotation = this.#type(type, level + 1);
+      return this.#withFacts(`${nameOf(name)}${required ? "" : "?"}:${annotation}`, documentation);
+    });
+  }
+
+  /** In the full form a line for each entry, if any of them is described. */
+  #block(open: string, lines: readonly string[], close: string, level: number): string {
+    const isOnOneLine =
+      this.#form === "compact" || lines.every((line) => /^\S*$/.test(line.replace(/"(?:[^"\\]|\\.)*"/g, "")));
+    if (isOnOneLine) return `${open}${lines.join(",")}${close}`;
+    const indented = lines.map((line) => `${" ".repeat(level + 1)}${line}`);
+    return `${open}\n${indented.join("\n")}\n${" ".repeat(level)}${close}`;
+  }
+
+  #type(type: TypeNode, level: number): string {
+    switch (type.kind) {
+      case "any":
+        return "Any";
+      case "never":
+        return "Never";
+      case "string":
+        return "str";
+      case "boolean":
+        return "bool";
+      case "null":
+        return "None";
+      case "number":
+        return type.integer === true ? "int" : "float";
+      case "literal":
+        return typeof type.value === "boolean"
+          ? type.value
+            ? "True"
+            : "False"
+          : typeof type.value === "string"
+            ? pythonString(type.value)
+            : String(type.value);
+      case "reference":
+        return this.#names.get(type.name) ?? "Any";
+      case "array":
+        return `list[${this.#type(type.items, level)}]`;
+      case "tuple":
+        return `[${[
+          ...type.items.map((each, i) => (i < type.minItems ? "" : "?") + this.#type(each, level)),
+          ...(type.rest === undefined ? [] : [`*${this.#type(type.rest, level)}`]),
+        ].join(",")}]`;
+      case "union":
+        return [...new Set(type.members.map((each) => this.#type(each, level)))].join("|");
+      case "intersection":
+        return level > MAX_LEVELS ? "Any" : this.#type(withoutIntersection(type, this.#model), level + 1);
+      case "object":
+        return this.#object(type, level);
+    }
+  }
+
+  #object({ properties, rest }: ArgumentObject, level: number): string {
+    if (properties.length === 0)
+      return rest === undefined || rest.kind === "any" || rest.kind === "never"
+        ? "dict"
+        : `dict[str,${this.#type(rest, level)}]`;
+    if (level > MAX_LEVELS) return "dict";
+    const key = (name: string): string => (isPythonName(name) ? name : pythonString(name));
+    const lines = this.#entries(properties, key, level);
+    if (rest !== undefined && rest.kind !== "never") lines.push("**others");
+    return this.#block("{", lines, "}", level);
+  }
+}
+
+function briefFacts({ description = "", ...documentation }: Documentation): string {
+  const facts: string[] = [];
+  if (documentation.default !== undefined && !/default/i.test(description))
+    facts.push(`= ${documentation.default}`);
+  if (documentation.format !== undefined && !description.toLowerCase().includes(documentation.format))
+    facts.push(`(${documentation.format})`);
+  if (documentation.deprecated) facts.push("(deprecated)");
+  return [...facts, briefText(description).join(" ").trim()].filter((each) => each !== "").join(" ");
+}
+
+/** The lines of a text, without needless white space. */
+function briefText(text: string): string[] {
+  const lines = visibleText(text.trim())
+    .replace(/[ \t]+/g, " ")
+    .split("\n")
+    .map((line) => line.trim());
+  return text.trim() === "" ? [] : lines;
+}
+
+/** Up to the first full stop or line end, without the full stop. */
+function firstSentence(text: string): string {
+  const [sentence = ""] = visibleText(text.trim()).split(/(?<=[.!?])\s|(?<=[。！？])|\n/);
+  const cut =
+    sentence.length <= MAX_SENTENCE_CHARS
+      ? sentence
+      : `${sentence.slice(0, MAX_SENTENCE_CHARS).replace(/\s+\S*$/, "")}...`;
+  return cut.replace(/(?<!\.)[.。]$/, "");
+}

@@ -1,0 +1,34 @@
+import { assignIdentifiers } from "../../catalog/identifiers.ts";
+import { parseTool } from "../../catalog/parse-tool.ts";
+import { buildToolModel } from "../../catalog/tool-model.ts";
+import type { LanguagePrinter } from "../language-printer.ts";
+import { printPythonModule } from "./print-python.ts";
+import { printPythonSignature } from "./print-python-signature.ts";
+import { BUILTINS_FILE, moduleFile, PYTHON_STUBS, SERVERS_FILE } from "./program-stubs.ts";
+import { PYTHON_GENERATOR } from "./python-generator.ts";
+import { PYTHON_GUIDE } from "./python-guide.ts";
+import { functionName, packageName } from "./python-names.ts";
+import { readPythonModule } from "./read-python-module.ts";
+
+/** Prints stubs for programs in Python. Type checkers and editors read them; they never run. */
+export const PYTHON_PRINTER: LanguagePrinter = {
+  language: "python",
+  generator: PYTHON_GENERATOR,
+  guide: PYTHON_GUIDE,
+  nameFunctions: assignIdentifiers,
+  modulePath: moduleFile,
+  printModule: async (server) => printPythonModule(server),
+  printShared: (tools) =>
+    new Map([
+      [BUILTINS_FILE, PYTHON_STUBS.builtins(tools, "async")],
+      [SERVERS_FILE, PYTHON_STUBS.servers(tools.map(({ module }) => module))],
+    ]),
+  signature: async (tool, form) => {
+    const definition = parseTool(tool);
+    if (definition === undefined) return `${functionName(tool.name, tool.identifier)}(**arguments)`;
+    return printPythonSignature(buildToolModel(definition, tool.module, tool.identifier), form);
+  },
+  importLine: (module) => `import servers.${packageName(module)}`,
+  functionName: ({ name, identifier }) => functionName(name, identifier),
+  readModule: readPythonModule,
+};

@@ -1,0 +1,226 @@
+import { type NameAllocator, pascalCase } from "../../../catalog/identifiers.ts";
+import type { Definition, Documentation, TypeModel, TypeNode } from "../../../catalog/model/type-model.ts";
+import { ANNOTATION_NAMES, isPythonName } from "../python-names.ts";
+import { docstring, indent, lineComments, pythonString } from "../python-text.ts";
+import type { ArgumentObject } from "./argument-objects.ts";
+import { withoutIntersection } from "./resolve-intersections.ts";
+
+/** Merged objects within one another, beyond which a type is any: each may repeat what is around it. */
+const MAX_MERGED_LEVELS = 6;
+
+/** The types of one side of a tool, and what they are called. */
+export interface TypeScope {
+  model: TypeModel;
+  /** Whether values of these types are handed to a tool. Otherwise a tool returns them. */
+  isInput: boolean;
+  /** Names of types by the names of definitions. */
+  names: ReadonlyMap<string, string>;
+  allocator: NameAllocator;
+}
+
+/** Prints types of one side of a tool as annotations. Each object that an annotation needs is declared by a name. */
+export class PythonTypes {
+  readonly #scope: TypeScope;
+  /** What was declared or resolved: the parameters of a function and the dict of all of them are of the same types. */
+  readonly #known = new Map<TypeNode, string>();
+  #declarations: string[] = [];
+  #merged = 0;
+
+  constructor(scope: TypeScope) {
+    this.#scope = scope;
+  }
+
+  /** The declarations that were made since this was asked last, each before those that it needs. */
+  takeDeclarations(): string[] {
+    const taken = this.#declarations;
+    this.#declarations = [];
+    return taken;
+  }
+
+  /** A type as an annotation. @param name what an object without a name is called, if it is free. */
+  annotate(type: TypeNode, name: string): string {
+    switch (type.kind) {
+      case "any":
+        return "Any";
+      case "never":
+        return "Never";
+      case "string":
+        return "str";
+      case "boolean":
+        return "bool";
+      case "null":
+        return "None";
+      case "number":
+        return type.integer === true ? "int" : "float";
+      case "literal":
+        return literal(type.value);
+      case "reference":
+        return this.#scope.names.get(type.name) ?? "Any";
+      case "array":
+        return this.#list(type.items, name);
+      case "tuple":
+        return this.#list(
+          { kind: "union", members: [...type.items, ...(type.rest ? [type.rest] : [])] },
+          name,
+        );
+      case "union":
+        return this.#union(type.members, name);
+      case "intersection":
+        return this.#resolved(type, name);
+      case "object":
+        return this.#object(type, name);
+    }
+  }
+
+  /** Declares a type by its name, which must not be taken by another. */
+  declare(name: string, { type, documentation }: Definition): void {
+    const plain = withoutIntersection(type, this.#scope.model);
+    if (plain.kind === "object" && plain.properties.length > 0) {
+      this.declareObject(name, plain, documentation);
+      return;
+    }
+    const at = this.#declarations.length;
+    const annotation = this.annotate(plain, `${name}Item`);
+    this.#declarations.splice(
+      at,
+      0,
+      [`type ${name} = ${annotation}`, ...docstring(describe(documentation))].join("\n"),
+    );
+  }
+
+  /** Declares a dict by its name: as a class where its keys can be attributes, else by a call. */
+  declareObject(name: string, type: ArgumentObject, documentation: Documentation, isDescribed = true): void {
+    const at = this.#declarations.length;
+    const entries = type.properties.map((property) => ({
+      property,
+      annotation: required(property.required, this.annotate(property.type, name + pascalCase(property.name))),
+    }));
+    const open = type.rest !== undefined && type.rest.kind !== "never" ? ", extra_items=Any" : "";
+    const used = new Set(
+      entries.flatMap(
+        ({ annotation }) => annotation.replace(/"(?:[^"\\]|\\.)*"/g, "").match(/[\p{XIDC}]+/gu) ?? [],
+      ),
+    );
+    const isClass = entries.every(
+      ({ property: { name: key } }) =>
+        isPythonName(key) && !key.startsWith("__") && !used.has(key) && !ANNOTATION_NAMES.has(key),
+    );
+    const described = (text: Documentation): string => (isDescribed ? describe(text) : "");
+    const lines = isClass
+      ? [
+          `class ${name}(TypedDict${open}):`,
+          ...indent(docstring(describe(documentation))),
+          ...entries.flatMap(({ property, annotation }) =>
+            indent([`${property.name}: ${annotation}`, ...docstring(described(property.documentation))]),
+          ),
+        ]
+      : [
+          ...lineComments(describe(documentation)),
+          `${name} = TypedDict(`,
+          `    ${pythonString(name)},`,
+          "    {",
+          ...entries.flatMap(({ property, annotation }) =>
+            indent(
+              [
+                ...lineComments(described(property.documentation)),
+                `${pythonString(property.name)}: ${annotation},`,
+              ],
+              8,
+            ),
+          ),
+          "    },",
+          ...(open === "" ? [] : ["    extra_items=Any,"]),
+          ")",
+        ];
+    this.#declarations.splice(at, 0, lines.join("\n"));
+  }
+
+  #list(items: TypeNode, name: string): string {
+    const annotation = this.annotate(items, name);
+    // A text is a sequence of texts, so that only a list keeps it out.
+    const isSequence = this.#scope.isInput && !this.#admitsText(items);
+    return `${isSequence ? "Sequence" : "list"}[${annotation}]`;
+  }
+
+  #admitsText(type: TypeNode, followed = 0): boolean {
+    switch (type.kind) {
+      case "any":
+      case "string":
+      case "intersection":
+        return true;
+      case "literal":
+        return typeof type.value === "string";
+      case "union":
+        return type.members.some((each) => this.#admitsText(each, followed));
+      case "reference": {
+        const definition = this.#scope.model.definitions.get(type.name);
+        return definition === undefined || followed > 8 || this.#admitsText(definition.type, followed + 1);
+      }
+      default:
+        return false;
+    }
+  }
+
+  #union(members: readonly TypeNode[], name: string): string {
+    const literals = members.flatMap((each) =>
+      each.kind === "literal" && (typeof each.value !== "number" || Number.isInteger(each.value))
+        ? [each]
+        : [],
+    );
+    const values = literals.map(({ value }) => literal(value).slice("Literal[".length, -1));
+    const parts = values.length === 0 ? [] : [`Literal[${values.join(", ")}]`];
+    for (const each of members) {
+      if (literals.some((known) => known === each)) continue;
+      parts.push(this.annotate(each, name));
+    }
+    const distinct = [...new Set(parts)];
+    if (distinct.includes("Any")) return "Any";
+    return distinct.length === 0 ? "Never" : distinct.join(" | ");
+  }
+
+  #resolved(type: TypeNode, name: string): string {
+    const known = this.#known.get(type);
+    if (known !== undefined) return known;
+    if (this.#merged >= MAX_MERGED_LEVELS) return "Any";
+    this.#merged++;
+    const annotation = this.annotate(withoutIntersection(type, this.#scope.model), name);
+    this.#merged--;
+    this.#known.set(type, annotation);
+    return annotation;
+  }
+
+  #object(type: ArgumentObject, wanted: string): string {
+    if (type.properties.length === 0) {
+      const map = this.#scope.isInput ? "Mapping" : "dict";
+      if (type.rest?.kind === "never") return "dict[str, Never]";
+      return `${map}[str, ${this.annotate(type.rest ?? { kind: "any" }, `${wanted}Value`)}]`;
+    }
+    const known = this.#known.get(type);
+    if (known !== undefined) return known;
+    const name = this.#scope.allocator.allocate(wanted.slice(0, 120), `${wanted} ${JSON.stringify(type)}`);
+    this.#known.set(type, name);
+    this.declareObject(name, type, {});
+    return name;
+  }
+}
+
+/** What a schema says of a value, as text. */
+export function describe({ description = "", ...documentation }: Documentation): string {
+  const facts: string[] = [];
+  if (documentation.default !== undefined && !/default/i.test(description))
+    facts.push(`Default: ${documentation.default}`);
+  if (documentation.format !== undefined && !description.toLowerCase().includes(documentation.format))
+    facts.push(`Format: ${documentation.format}`);
+  if (documentation.deprecated) facts.push("Deprecated.");
+  return [description.trim(), ...facts].filter((each) => each !== "").join("\n");
+}
+
+function required(isRequired: boolean, annotation: string): string {
+  return isRequired ? annotation : `NotRequired[${annotation}]`;
+}
+
+function literal(value: string | number | boolean): string {
+  if (typeof value === "string") return `Literal[${pythonString(value)}]`;
+  if (typeof value === "boolean") return `Literal[${value ? "True" : "False"}]`;
+  return Number.isInteger(value) ? `Literal[${BigInt(value)}]` : "float";
+}

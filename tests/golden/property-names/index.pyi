@@ -1,0 +1,27 @@
+"""Tools of the MCP server "mongodb". Written by `ptc generate`: edits are lost."""
+
+from typing import Any, TypedDict, overload
+
+class DbStatsOutput(TypedDict):
+    stats: dict[str, Any]
+
+class DbStatsInput(TypedDict):
+    """The arguments of the tool, by their exact names."""
+    connectionId: str
+    database: str
+
+# ptc {"tool": "mcp__mongodb__db-stats", "input": "DbStatsInput"}
+@overload
+async def db_stats(
+    *,
+    connectionId: str,
+    database: str,
+) -> DbStatsOutput:
+    """Returns statistics that reflect the use state of a single database
+
+    Args:
+        connectionId: The connection to run the operation against. Use the id returned by one of the connect tools, or "preconfigured" to use the connection string the server was configured with.
+        database: Database name
+    """
+@overload
+async def db_stats(arguments: DbStatsInput, /) -> DbStatsOutput: ...
