@@ -8,7 +8,7 @@ import { BUILTINS_FILE, moduleFile, PYTHON_STUBS, SERVERS_FILE } from "./program
 import { PYTHON_GENERATOR } from "./python-generator.ts";
 import { PYTHON_GUIDE } from "./python-guide.ts";
 import { functionName, packageName } from "./python-names.ts";
-import { readPythonModule } from "./read-python-module.ts";
+import { readPythonModule } from "./reading/read-python-module.ts";
 
 /** Prints stubs for programs in Python. Type checkers and editors read them; they never run. */
 export const PYTHON_PRINTER: LanguagePrinter = {

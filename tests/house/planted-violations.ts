@@ -93,10 +93,22 @@ export const PLANTED: readonly Planted[] = [
     "execution-typescript-importers",
   ],
   [
+    "what prepares programs in Python into what executes programs in any language",
+    "execution/x.ts",
+    'import "./python/python.ts";',
+    "execution-python-importers",
+  ],
+  [
     "the printer of one language into what bundles programs in it",
     "execution/typescript/x.ts",
     'import type { printed } from "../../codegen/typescript/print.ts";\nexport type X = typeof printed;',
     "codegen-typescript-importers",
+  ],
+  [
+    "the printer of stubs into what checks programs with them",
+    "execution/python/x.ts",
+    'import type { stubs } from "../../codegen/python/print.ts";\nexport type X = typeof stubs;',
+    "codegen-python-importers",
   ],
   [
     "the printer of one language into what models talk to",

@@ -85,7 +85,7 @@ function asKeywords(value: unknown, parameters: Readonly<Record<string, string>>
 
 /** Whether Python's types can say why a value was refused. To them a bool is a number, and the items of a list are alike. */
 function isExpressible({ keyword, params, data, schemaPath }: ErrorObject): boolean {
-  if (/\/(?:prefixItems|items)\/\d+\//.test(schemaPath)) return false;
+  if (/\/(?:(?:prefixItems|items)\/\d+|additionalItems)\//.test(schemaPath)) return false;
   if (keyword === "type" && typeof data === "boolean") {
     const types = [params.type].flat();
     return !types.includes("number") && !types.includes("integer");

@@ -1,5 +1,5 @@
-import type { DeclaredTool, GeneratedModule } from "../generated-module.ts";
-import { packageName } from "./python-names.ts";
+import type { DeclaredTool, GeneratedModule } from "../../generated-module.ts";
+import { packageName } from "../python-names.ts";
 
 /** What a function of a module calls. */
 interface CalledTool {

@@ -1,4 +1,4 @@
-import { codeLines } from "./python-text.ts";
+import { codeLines } from "../python-text.ts";
 
 const MAX_SIGNATURE_CHARS = 600;
 

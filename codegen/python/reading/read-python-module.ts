@@ -1,7 +1,7 @@
-import type { DeclaredTool, GeneratedModule } from "../generated-module.ts";
+import type { DeclaredTool, GeneratedModule } from "../../generated-module.ts";
+import { codeLines } from "../python-text.ts";
+import { NOT_AVAILABLE, readToolMark } from "../tool-mark.ts";
 import { pythonSignature } from "./declared-python.ts";
-import { codeLines } from "./python-text.ts";
-import { NOT_AVAILABLE, readToolMark } from "./tool-mark.ts";
 
 const FUNCTION = /^async def ([\p{XIDC}]+)\(/u;
 
