@@ -32,7 +32,9 @@ function trimmedLines(text: string): string[] {
 
 /** A docstring, without indentation; empty when there is no text. */
 export function docstring(text: string): string[] {
-  const lines = trimmedLines(text).map((line) => line.replace(/\\|"(?="")|"$/g, "\\$&"));
+  const lines = trimmedLines(text).map((line) =>
+    line.replace(/\\/g, "\\\\").replace(/"{2,}|"$/g, (quotes) => quotes.replaceAll('"', '\\"')),
+  );
   const [first, ...rest] = lines;
   if (first === undefined) return [];
   const opened = first.startsWith('"') ? ` ${first}` : first;
