@@ -1,10 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 import { outsideBoundaries } from "../../base/fault-boundary.ts";
+import type { RunnerName } from "../../protocol/runners/runner-name.ts";
 import { sweepSandboxes } from "../../sandbox/leftovers.ts";
 import { type OnDemandOptions, OnDemandSource } from "../../sandbox/on-demand-source.ts";
-import { startsAtOnce } from "../../sandbox/pool/pool-policy.ts";
+import { type PoolBounds, startsAtOnce } from "../../sandbox/pool/pool-policy.ts";
 import { ReplaceablePool } from "../../sandbox/pool/replaceable-pool.ts";
-import { WarmPool, type WarmPoolOptions } from "../../sandbox/pool/warm-pool.ts";
+import { RunnerPools } from "../../sandbox/pool/runner-pools.ts";
+import { WarmPool } from "../../sandbox/pool/warm-pool.ts";
 import type { SandboxSource, SandboxStarter } from "../../sandbox/sandbox.ts";
 import { SandboxAhead } from "../../sandbox/sandbox-ahead.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
@@ -49,21 +51,27 @@ export async function startSandboxAhead(
   configuration: Configuration,
   own: OwnProcess,
   env: EnvironmentVariables,
+  runner?: RunnerName,
 ): Promise<BegunSandbox> {
-  const options = sandboxOptions(configuration, own);
+  const options = { ...sandboxOptions(configuration, own), ...(runner === undefined ? {} : { runner }) };
   let onRequested = () => {};
   const requested = new Promise<void>((resolve) => {
     onRequested = resolve;
   });
   const source = startOnDemand({ ...options, onRequested }, env);
-  const starter = new SandboxAhead({
+  const starting: SandboxStarter = {
     acquire(output, signal) {
       const acquired = source.acquire(output, signal);
       acquired.then(onRequested, onRequested);
       return acquired;
     },
     findImage: () => source.findImage(),
-  });
+    withRunner(other) {
+      const same = source.withRunner(other);
+      return same === source ? starting : same;
+    },
+  };
+  const starter = new SandboxAhead(starting);
   await requested;
   // The request is written in another turn of the event loop.
   await setImmediate();
@@ -73,7 +81,7 @@ export async function startSandboxAhead(
 /** Sandboxes with the runners of all languages. */
 export interface SandboxesByRunner {
   /** Those with this runner; without a name, with that of the first language. */
-  running(runner?: string): SandboxSource;
+  running(runner?: RunnerName): SandboxSource;
   /** How many are ready, and how many are being started. */
   readonly state: { ready: number; starting: number };
   /** Begins to start sandboxes in advance. */
@@ -87,6 +95,7 @@ export interface SandboxesByRunner {
  * resolves when that is done, and never rejects. `reconfigure` has later sandboxes be like another configuration says.
  *
  * @param warm how many sandboxes are kept started.
+ * @param runner what runs programs for which no other is named, whose sandboxes wait first.
  * @param begun a sandbox of this configuration that is being started already, for the first program.
  */
 export function composeSandboxes(
@@ -97,25 +106,28 @@ export function composeSandboxes(
     engine,
     warm = 0,
     begun,
+    runner = "javascript",
   }: {
     env: EnvironmentVariables;
     engine?: OpenEngine | undefined;
     warm?: number | undefined;
     begun?: BegunSandbox | undefined;
+    runner?: RunnerName | undefined;
   },
 ): { sandboxes: SandboxesByRunner; reconfigure: (next: Configuration) => void; swept: Promise<void> } {
   const options = begun?.options ?? sandboxOptions(configuration, own, engine);
   const swept = sweepSandboxes(options.engine, (owner) => isDead(owner, own.self)).catch(() => {});
   let now = configuration;
   const pool = new ReplaceablePool(
-    buildPool(begun?.starter ?? startOnDemand(options, env), {
-      size: warm,
-      maxSize: configuration.sandbox.maxWarm,
-    }),
+    openPools(
+      begun?.starter ?? startOnDemand(options, env),
+      { floor: warm, ceiling: configuration.sandbox.maxWarm },
+      runner,
+    ),
   );
   return {
     sandboxes: {
-      running: () => pool,
+      running: (other) => (other === undefined ? pool : pool.withRunner(other)),
       get state() {
         return pool.state;
       },
@@ -127,12 +139,13 @@ export function composeSandboxes(
       if (isSameSandbox(now, next)) return;
       now = next;
       pool.replace(
-        buildPool(
+        openPools(
           startOnDemand(
             sandboxOptions(next, own, () => options.engine),
             env,
           ),
-          { size: next.sandbox.warm, maxSize: next.sandbox.maxWarm },
+          { floor: next.sandbox.warm, ceiling: next.sandbox.maxWarm },
+          runner,
         ),
       );
     },
@@ -150,11 +163,20 @@ function startOnDemand(options: OnDemandOptions, env: EnvironmentVariables): OnD
   return new OnDemandSource({ ...options, walls: openKnownWalls(env) });
 }
 
-function buildPool(starter: SandboxStarter, bounds: WarmPoolOptions): WarmPool {
+/** @param runner that of programs in the first language. */
+function openPools(starter: SandboxStarter, bounds: PoolBounds, runner: RunnerName): RunnerPools {
+  return new RunnerPools({
+    bounds,
+    runner,
+    open: (each, share) => openPool(starter.withRunner?.(each) ?? starter, share),
+  });
+}
+
+function openPool(starter: SandboxStarter, { floor, ceiling }: PoolBounds): WarmPool {
   // A sandbox may be taken by another run than the one that had it started, so no run's boundary holds its start.
   const shared: SandboxStarter = {
     acquire: (output, signal) => outsideBoundaries(() => starter.acquire(output, signal)),
     findImage: () => starter.findImage(),
   };
-  return new WarmPool(shared, { ...bounds, maxStarts: startsAtOnce(thisMachine()) });
+  return new WarmPool(shared, { size: floor, maxSize: ceiling, maxStarts: startsAtOnce(thisMachine()) });
 }

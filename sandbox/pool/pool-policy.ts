@@ -42,6 +42,15 @@ export function poolTarget(
   return Math.max(floor, Math.min(wanted, ceiling));
 }
 
+/** Shares bounds among a number of pools. The first ones get what is left over. Pure. */
+export function shareBounds({ floor, ceiling }: PoolBounds, pools: number): PoolBounds[] {
+  const share = (whole: number, index: number) => Math.floor(whole / pools) + (index < whole % pools ? 1 : 0);
+  return Array.from({ length: pools }, (_, index) => ({
+    floor: share(floor, index),
+    ceiling: share(ceiling, index),
+  }));
+}
+
 /**
  * How many sandboxes may be started at the same time to refill the pool. While enough wait for the programs that come, as
  * few as keep up with them: each start slows the programs that run. Pure.

@@ -1,18 +1,19 @@
+import type { RunnerName } from "../../protocol/runners/runner-name.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox.ts";
-import type { WarmPool } from "./warm-pool.ts";
+import type { RunnerPools } from "./runner-pools.ts";
 
 interface Used {
-  pool: WarmPool;
+  pool: RunnerPools;
   /** Callers that wait for a sandbox of it. */
   waiting: number;
 }
 
-/** The pool that sandboxes are taken from. Another may take its place; whoever waits for a sandbox still gets one. */
+/** The pools that sandboxes are taken from. Others may take their place; whoever waits for a sandbox still gets one. */
 export class ReplaceablePool implements SandboxSource {
   #used: Used;
   readonly #closing = new Set<Promise<void>>();
 
-  constructor(pool: WarmPool) {
+  constructor(pool: RunnerPools) {
     this.#used = { pool, waiting: 0 };
   }
 
@@ -29,11 +30,21 @@ export class ReplaceablePool implements SandboxSource {
     this.#used.pool.prime();
   }
 
-  async acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox> {
+  withRunner(runner: RunnerName): SandboxSource {
+    const isReady = () => this.#used.pool.isReady(runner);
+    return {
+      get ready() {
+        return isReady();
+      },
+      acquire: (output, signal) => this.acquire(output, signal, runner),
+    };
+  }
+
+  async acquire(output: SandboxOutput, signal?: AbortSignal, runner?: RunnerName): Promise<Sandbox> {
     const used = this.#used;
     used.waiting++;
     try {
-      return await used.pool.acquire(output, signal);
+      return await used.pool.acquire(output, signal, runner);
     } finally {
       used.waiting--;
       this.#endUnused(used);
@@ -41,7 +52,7 @@ export class ReplaceablePool implements SandboxSource {
   }
 
   /** Begins to fill another pool, and ends this one as soon as nobody waits for a sandbox of it. */
-  replace(pool: WarmPool): void {
+  replace(pool: RunnerPools): void {
     const before = this.#used;
     this.#used = { pool, waiting: 0 };
     pool.prime();

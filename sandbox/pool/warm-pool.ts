@@ -53,7 +53,7 @@ interface Applicant {
  */
 export class WarmPool implements SandboxSource {
   readonly #starter: SandboxStarter;
-  readonly #bounds: PoolBounds;
+  #bounds: PoolBounds;
   readonly #maxStarts: number;
   readonly #maxIdleMs: number;
   readonly #image: CurrentImage;
@@ -91,6 +91,13 @@ export class WarmPool implements SandboxSource {
   /** Begins to fill the pool. Starts that fail in the background are repeated after growing pauses and not reported. */
   prime(): void {
     this.#primed = true;
+    this.#fill();
+  }
+
+  /** Has the pool keep to other bounds from now on. Too many that wait are removed. */
+  resize(bounds: PoolBounds): void {
+    this.#bounds = bounds;
+    this.#drain();
     this.#fill();
   }
 

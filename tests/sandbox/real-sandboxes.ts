@@ -16,6 +16,7 @@ import { createTypeScript } from "../../execution/typescript/typescript.ts";
 import { currentProcess, formatIdentity } from "../../host/processes/process-identity.ts";
 import type { ConsoleEntry } from "../../protocol/console-stream.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
+import type { ProgramEnvironment } from "../../protocol/messages.ts";
 import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine, OWNER_LABEL } from "../../sandbox/docker/docker-sandbox-engine.ts";
 import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
@@ -34,6 +35,8 @@ interface RunInput {
   language?: string;
   limits?: Partial<ExecutionLimits>;
   signal?: AbortSignal;
+  /** What the program is told about the world. */
+  environment?: ProgramEnvironment;
 }
 
 export interface Ran extends ExecutedProgram {
@@ -127,7 +130,7 @@ export class RealSandboxes {
   /** Runs one program and waits until its sandbox is gone. */
   async run(
     code: string,
-    { data = {}, language = "javascript", limits, signal }: RunInput = {},
+    { data = {}, language = "javascript", limits, signal, environment }: RunInput = {},
   ): Promise<Ran> {
     const console = { out: "", err: "" };
     const fileName = language === "python" ? "program.py" : "program.js";
@@ -138,6 +141,7 @@ export class RealSandboxes {
         console[stream] += text;
       },
       signal: signal ?? new AbortController().signal,
+      ...(environment === undefined ? {} : { environment }),
     });
     await executed.cleared;
     return { ...executed, result: executed.envelope.result, console };

@@ -21,34 +21,27 @@ class Channel:
     """A connection to the broker that is read by whoever waits. `read` may be called by one thread at a time."""
 
     def __init__(self, connection: socket.socket) -> None:
+        connection.set_inheritable(False)
         self._socket = connection
         self._sending = allocate_lock()
         self._received = bytearray()
         self._poll = select.poll()
         self._poll.register(connection, select.POLLIN)
 
-    @staticmethod
-    def connect(broker: str | int) -> "Channel":
-        """Connects by the path of the broker's socket, or takes one that is connected already by its number."""
-        if isinstance(broker, int):
-            return Channel(socket.socket(fileno=broker))
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.connect(broker)
-        return Channel(connection)
-
     def fileno(self) -> int:
         return self._socket.fileno()
 
-    def send(self, message: dict[str, Any]) -> None:
-        self.send_json(_dumps(message))
+    def send(self, *messages: dict[str, Any]) -> None:
+        """Sends messages in one piece."""
+        self._send_all(b"".join(_frame(_dumps(message)) for message in messages))
 
     def send_json(self, text: str) -> None:
         """Sends one message. Raises FrameError where it is larger than the host takes."""
-        payload = text.encode("utf-8", "surrogatepass")
-        if len(payload) > MAX_CALL_FRAME_BYTES:
-            raise FrameError(f"a message of {len(payload)} bytes exceeds the limit of {MAX_CALL_FRAME_BYTES}")
+        self._send_all(_frame(text))
+
+    def _send_all(self, data: bytes) -> None:
         with self._sending:
-            self._socket.sendall(len(payload).to_bytes(4, "big") + payload)
+            self._socket.sendall(data)
 
     def watch(self, fd: int) -> None:
         """Has `wait` end when there is something to be read from another file too."""
@@ -83,3 +76,10 @@ class Channel:
             at += 4 + length
         del received[:at]
         return messages
+
+
+def _frame(text: str) -> bytes:
+    payload = text.encode("utf-8", "surrogatepass")
+    if len(payload) > MAX_CALL_FRAME_BYTES:
+        raise FrameError(f"a message of {len(payload)} bytes exceeds the limit of {MAX_CALL_FRAME_BYTES}")
+    return len(payload).to_bytes(4, "big") + payload

@@ -12,5 +12,3 @@ MAX_TOOL_NAME_CHARS = 512
 MAX_EMITTED_BLOCKS = 64
 MAX_EMITTED_BYTES = 8 * 1024 * 1024
 TRUNCATION_MARK = "... (truncated)"
-SOCKET_PATH = "/run/ptc/broker.sock"
-WORKSPACE = "/workspace"

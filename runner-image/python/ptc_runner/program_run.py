@@ -17,7 +17,6 @@ from ptc_runner.channel import Channel
 from ptc_runner.console import Console, write_all
 from ptc_runner.emit import bytes_of, make_emit
 from ptc_runner.environment.environment import Environment, ProgramEnvironment
-from ptc_runner.environment.event_order import NothingLeftError
 from ptc_runner.environment.program_loop import ProgramLoop
 from ptc_runner.failure import Failure, make_failure
 from ptc_runner.modules import ServerModules, Table
@@ -110,8 +109,6 @@ class ProgramRun:
             return (text, "result") if isinstance(text, str) else text
         except SystemExit as error:
             return make_failure("ScriptError", f"SystemExit: the program ended with {_exit_code(error)}")
-        except NothingLeftError as error:
-            return make_failure("ScriptError", str(error))
         except MemoryError as error:
             _free_memory()
             failure = tracebacks.describe(error)
@@ -182,10 +179,8 @@ class ProgramRun:
             line = f"{_dumps({'ok': False, 'error': outcome})}\n"
         claim = line.encode("utf-8", "replace")
         write_all(_STDOUT, claim)
-        if trace is not None:
-            trace.send()
         done = {"type": "done", "bytes": len(claim), "console_bytes": self._console.bytes_written}
-        self._channel.send(done)
+        self._channel.send(*([] if trace is None else [trace.message()]), done)
         _exit(0)
 
 

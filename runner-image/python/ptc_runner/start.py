@@ -5,12 +5,13 @@ import gc
 import importlib
 import os
 import platform
+import socket
 import sys
 from typing import Any, cast
 
 from ptc_runner.channel import Channel
 from ptc_runner.environment.environment import Environment
-from ptc_runner.limits import PROTOCOL_VERSION, SOCKET_PATH
+from ptc_runner.limits import PROTOCOL_VERSION
 
 _PRELOADED = (
     "abc argparse array base64 bisect calendar cmath collections colorsys concurrent.futures contextlib copy csv dataclasses "
@@ -22,27 +23,29 @@ _PRELOADED = (
 _PACKAGES_FILE = "/opt/ptc/python/packages.txt"
 """The modules of the packages that the image was built with, one a line."""
 
+_STACK_BYTES = 4 * 1024 * 1024
+"""Of a thread: enough for deep recursion, and little enough for many threads in the program's memory."""
+
 
 def start(argv: list[str]) -> None:
     """Never returns."""
-    broker: str | int = SOCKET_PATH
+    fd = -1
     memory_bytes = 0
     for argument in argv[1:]:
         name, _, value = argument.partition("=")
-        # The guard names the socket that it relays.
+        # The guard names the socket that leads to the broker.
         if name == "--channel":
-            broker = int(value)
+            fd = int(value)
         elif name == "--memory-mb":
             memory_bytes = int(value) * 1024 * 1024
-        elif name == "--socket":
-            broker = value
     # Programs see the same arguments everywhere.
     argv[:] = [""]
-    channel = Channel.connect(broker)
+    channel = Channel(socket.socket(fileno=fd))
     environment = Environment(channel)
     environment.install()
 
     import asyncio
+    import threading
 
     from ptc_runner.console import Console
     from ptc_runner.environment.blocked_threads import watch_blocked_threads
@@ -56,6 +59,7 @@ def start(argv: list[str]) -> None:
             # Programs hear of it when they import it.
             continue
     watch_blocked_threads(environment.order)
+    threading.stack_size(_STACK_BYTES)
     loop = ProgramLoop(environment.order)
     asyncio.set_event_loop_policy(ProgramLoopPolicy(loop))
     asyncio.run = make_run(loop)

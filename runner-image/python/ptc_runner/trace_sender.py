@@ -1,5 +1,7 @@
 """Sends the host the trace of a run, whole each time: now and then while it runs, and at its end."""
 
+from typing import Any
+
 from ptc_runner.channel import Channel
 from ptc_runner.environment.environment import Environment
 from ptc_runner.environment.program_clock import real_monotonic_ns
@@ -19,11 +21,12 @@ class TraceSender:
         self._next_ns = self._begun_ns + _FIRST_AFTER_NS
         environment.order.before_waiting = self.send_if_due
 
-    def send(self) -> None:
-        self._channel.send({"type": "trace", "trace": self._environment.trace()})
+    def message(self) -> dict[str, Any]:
+        """The trace so far, for whoever sends it together with something else."""
+        return {"type": "trace", "trace": self._environment.trace()}
 
     def send_if_due(self) -> None:
         now = real_monotonic_ns()
         if now >= self._next_ns:
             self._next_ns = now + max(_FIRST_AFTER_NS, (now - self._begun_ns) // _SHARE)
-            self.send()
+            self._channel.send(self.message())

@@ -1,8 +1,6 @@
 """Notices a thread that waits inside of the system while it has its turn, and has the others go on without it."""
 
-from _thread import start_new_thread
-
-from ptc_runner.environment.event_order import EventOrder
+from ptc_runner.environment.event_order import EventOrder, real_start_thread
 from ptc_runner.environment.program_clock import real_sleep
 
 _LOOK_EVERY_S = 0.02
@@ -14,12 +12,12 @@ def watch_blocked_threads(order: EventOrder) -> None:
     """Begins to look as soon as a program has a second thread."""
 
     def watch() -> None:
-        found: tuple[int, int] | None = None
+        found: int | None = None
         looks = 0
         while True:
             real_sleep(_LOOK_EVERY_S)
-            now = (order.turns, order.running)
-            if not order.is_held_up() or now[1] in order.astray or not _is_asleep(now[1]):
+            now = order.turns
+            if not order.is_held_up() or not _is_asleep(order.running_native):
                 found = None
                 continue
             looks = looks + 1 if now == found else 1
@@ -28,15 +26,13 @@ def watch_blocked_threads(order: EventOrder) -> None:
                 order.lose_turn()
 
     def start() -> None:
-        start_new_thread(watch, ())
+        real_start_thread(watch, ())
 
     order.on_first_thread = start
 
 
-def _is_asleep(identity: int) -> bool:
-    native = native_ids.get(identity)
-    if native is None:
-        return False
+def _is_asleep(native: int) -> bool:
+    """Whether the thread with this number of the system's waits inside of it."""
     try:
         with open(f"/proc/self/task/{native}/stat", encoding="ascii", errors="replace") as stat:
             # The name in front of the state may hold anything, parentheses too.
@@ -45,5 +41,3 @@ def _is_asleep(identity: int) -> bool:
         return False
 
 
-native_ids: dict[int, int] = {}
-"""The system's number of each thread that takes turns."""

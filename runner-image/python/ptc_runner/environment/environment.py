@@ -15,7 +15,6 @@ from ptc_runner.environment.event_order import EventOrder
 from ptc_runner.environment.program_clock import ProgramClock
 from ptc_runner.environment.program_randomness import ProgramRandomness
 from ptc_runner.environment.replace_clocks import replace_clocks
-from ptc_runner.environment.replace_threads import replace_threads
 from ptc_runner.limits import MAX_TRACE_SERIES_CHARS
 
 _MAX_SERIES_BYTES = MAX_TRACE_SERIES_CHARS // 4 * 3
@@ -46,6 +45,9 @@ class Environment:
     def install(self) -> None:
         """Replaces the interpreter's own."""
         replace_clocks(self.clock)
+        # It imports modules that keep a clock of their own.
+        from ptc_runner.environment.replace_threads import replace_threads
+
         replace_threads(self.order)
         self._randomness.install()
 

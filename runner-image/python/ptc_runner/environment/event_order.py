@@ -12,7 +12,7 @@ keeps its turn for a moment; then the others go on without it (see blocked_threa
 
 import os
 import signal
-from _thread import allocate_lock, get_ident, start_new_thread
+from _thread import allocate_lock, get_ident, get_native_id, start_new_thread
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -21,6 +21,9 @@ from typing import Any
 from ptc_runner.channel import Channel
 from ptc_runner.environment.program_clock import real_monotonic_ns
 from ptc_runner.environment.series import SeriesReader, SeriesWriter
+
+# Taken before it is replaced.
+real_start_thread = start_new_thread
 
 _NOTHING = -1
 """Logged for a look for events that found none."""
@@ -38,6 +41,10 @@ Reply = dict[str, Any]
 
 class NothingLeftError(RuntimeError):
     """Everything of the program waits, and nothing can end that."""
+
+
+NothingLeftError.__module__ = "builtins"
+NothingLeftError.__qualname__ = "RuntimeError"
 
 
 class _Timer:
@@ -78,6 +85,8 @@ class EventOrder:
         self.astray: set[int] = set()
         self.turns = 0
         self.running = get_ident()
+        # The system's number of that thread.
+        self.running_native = get_native_id()
         self.awaits_events = False
         # Is called before each wait for what comes from outside.
         self.before_waiting: Callable[[], None] = lambda: None
@@ -179,21 +188,22 @@ class EventOrder:
 
         def body() -> None:
             parked.gate.acquire()
-            self.running = get_ident()
+            self._take_turn()
             try:
                 run()
             finally:
                 self._leave_turn()
 
-        identity = start_new_thread(body, ())
+        identity = real_start_thread(body, ())
         self._parked.append(parked)
-        self.on_first_thread()
-        self.on_first_thread = lambda: None
+        begin_watching, self.on_first_thread = self.on_first_thread, lambda: None
+        begin_watching()
         return identity
 
     def is_held_up(self) -> bool:
         """Whether threads wait for a turn, or for an event, and the one whose turn it is does not wait here. For any thread."""
-        return bool(self._parked) and not self.awaits_events and not self._nobody_runs
+        waits_here = self.awaits_events or self._nobody_runs or self.running in self.astray
+        return bool(self._parked) and not waits_here
 
     def lose_turn(self) -> None:
         """Has the others go on without the thread whose turn it is. For a thread that takes no turns."""
@@ -204,17 +214,26 @@ class EventOrder:
         """This is the child of a fork, with the one thread that called it."""
         self._parked.clear()
         self.astray.clear()
-        self.running = get_ident()
+        self._take_turn()
 
     def _hand_over(self, following: _Parked, ready: Callable[[], bool]) -> None:
         me = _Parked(ready)
         self._parked.append(me)
-        self.turns += 1
-        following.gate.release()
+        self._open_gate(following)
         me.gate.acquire()
-        self.running = get_ident()
+        self._take_turn()
         if me.hopeless:
             raise NothingLeftError(NOTHING_LEFT)
+
+    def _open_gate(self, following: _Parked) -> None:
+        """Ends the turn of the calling thread. Nobody runs until the other one has woken up, which may take a while."""
+        self.running = self.running_native = 0
+        following.gate.release()
+
+    def _take_turn(self) -> None:
+        self.turns += 1
+        self.running = get_ident()
+        self.running_native = get_native_id()
 
     def _take_ready(self) -> _Parked | None:
         for index, parked in enumerate(self._parked):
@@ -233,7 +252,6 @@ class EventOrder:
 
     def pass_turn_on(self) -> None:
         """Has another thread run, as soon as one can."""
-        self.turns += 1
         while self._parked:
             following = self._take_ready()
             if following is None:
@@ -244,7 +262,7 @@ class EventOrder:
                     # Who has waited longest hears of it.
                     following = self._parked.pop(0)
                     following.hopeless = True
-            following.gate.release()
+            self._open_gate(following)
             return
         with self._coming_back:
             self._nobody_runs = not self._parked
@@ -266,7 +284,7 @@ class EventOrder:
             self.wake()
             parked.gate.acquire()
         self.astray.discard(me)
-        self.running = me
+        self._take_turn()
 
     # What happens
 

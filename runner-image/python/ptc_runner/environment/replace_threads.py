@@ -103,5 +103,7 @@ def replace_threads(order: EventOrder) -> None:
             replace_function(module, name, start_new_thread)
         replace_function(module, "_set_sentinel", set_sentinel)
     internals._CRLock = None
+    # They may have been imported before the clock was replaced.
+    internals._time = cast("Any", queue).time = time.monotonic
     cast("Any", queue).SimpleQueue = cast("Any", queue)._PySimpleQueue
     replace_function(time, "sleep", sleep)
