@@ -9,6 +9,9 @@ const NOBODY: QuestionAnswer = {
   reason: "asks for something that a person has to answer, and nobody can be asked here",
 };
 
+/** The reason of a signal that nobody is to act on. One for all, because making one takes longer than the rest of the end. */
+const OVER = new Error("the call is over");
+
 /** A call that was sent and is not answered: its time, the questions of its server, and why it was called off. */
 export class OpenCall {
   readonly time: CallTime;
@@ -80,13 +83,13 @@ export class OpenCall {
   async completion(elicitationId: string): Promise<void> {
     if (this.#completed.has(elicitationId)) return;
     const done = new Promise<void>((resolve) => this.#awaited.set(elicitationId, resolve));
-    await orAborted(done, this.#stop.signal, () => new Error("the call is over"));
+    await orAborted(done, this.#stop.signal, () => OVER);
   }
 
   /** The call is over: its questions are withdrawn. */
   end(): void {
     this.time.end();
     this.#caller.removeEventListener("abort", this.#onAbort);
-    this.#stop.abort();
+    this.#stop.abort(OVER);
   }
 }
