@@ -9,7 +9,7 @@ export type Ending =
   /** The runner reported the end; its line has this many bytes. */
   | { kind: "done"; lineBytes: number }
   /** The container ended without a report of the runner. */
-  | { kind: "exited"; code: number }
+  | { kind: "exited"; code: number; isKilledByOthers?: boolean | undefined }
   | { kind: "timeout"; timeoutMs: number }
   | { kind: "cancelled" }
   | { kind: "violation"; message: string }
@@ -70,6 +70,11 @@ function judgeEnding(ending: Ending, stdout: Buffer, stderrTail: string): Verdic
     case "done":
       return readClaim(stdout, ending.lineBytes);
     case "exited":
+      if (ending.isKilledByOthers === true)
+        return failed(
+          "InternalError",
+          "the sandbox was killed from outside, by somebody with access to the engine",
+        );
       return judgeExit(ending.code, stdout, stderrTail);
   }
 }

@@ -121,7 +121,7 @@ async function greeting(
 /** Waits for whatever ends the program first. */
 async function firstEnding(sandbox: Sandbox, connection: SandboxConnection, run: InsideRun): Promise<Ending> {
   const { timeoutMs } = run.limits;
-  const exited = sandbox.exited.then(({ code }): Ending => ({ kind: "exited", code }));
+  const exited = sandbox.exited.then((exit): Ending => ({ kind: "exited", ...exit }));
   const stop = new AbortController();
   run.timeLimit.start(sandbox);
   const ending = await Promise.race([

@@ -77,6 +77,8 @@ if ($attached) {
     socketpair($channel, $runners_channel, $AF_UNIX, $SOCK_STREAM, 0) or die "no channel: $!\n";
     pipe($out, $runners_out) && pipe($err, $runners_err) or die "no output: $!\n";
 }
+# The engine asks all containers to end before it ends itself. The program cannot: it has no name for the guard.
+$SIG{TERM} = sub { exit $UNATTENDED } if $apart;
 # A runner that ends interrupts the wait for stdin.
 $SIG{CHLD} = sub { };
 my $runner = fork() // die "the runner cannot be started: $!\n";

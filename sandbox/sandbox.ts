@@ -5,6 +5,8 @@ import type { RunnerName } from "../protocol/runners/runner-name.ts";
 export interface SandboxExit {
   /** Exit code of the container's first process, or 128 + the number of the signal that ended it. */
   code: number;
+  /** Whether the engine was told to kill it, and not by ptc. */
+  isKilledByOthers?: boolean;
 }
 
 /** Receives what a container writes, in order. The receiver bounds it. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import type { Duplex, Writable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import type Docker from "dockerode";
 import { GUARD_COMMANDS } from "../../protocol/guard.ts";
@@ -25,6 +26,8 @@ interface DockerInfo {
 
 /** How often a container is inspected whose output has ended but whose exit the engine has not reported. */
 const LOOK_AGAIN_MS = 300;
+/** The exit code of a process that SIGKILL has ended. */
+const SIGKILLED = 137;
 
 /** The Docker Engine that the `docker` command would use. It is looked for when it is first needed. */
 export class DockerEngine implements ContainerEngine {
@@ -102,7 +105,7 @@ export class DockerEngine implements ContainerEngine {
       const starting = container.start();
       onRequested?.();
       await starting;
-      return new DockerContainer(container, attached, waited, delivered);
+      return new DockerContainer(this.docker, container, attached, waited, delivered);
     } catch (error) {
       attached?.destroy();
       await container?.remove({ force: true }).catch(() => {});
@@ -147,8 +150,15 @@ class DockerContainer implements StartedContainer {
   readonly #container: Docker.Container;
   readonly stdin: Writable;
   readonly #delivered: Promise<void>;
+  #isKilled = false;
 
-  constructor(container: Docker.Container, stdin: Writable, waited: Waited, delivered: Promise<void>) {
+  constructor(
+    docker: Docker,
+    container: Docker.Container,
+    stdin: Writable,
+    waited: Waited,
+    delivered: Promise<void>,
+  ) {
     this.id = container.id;
     this.#container = container;
     this.stdin = stdin;
@@ -156,7 +166,8 @@ class DockerContainer implements StartedContainer {
     this.exited = this.#settle(waited, ({ State }) => (State.Running ? undefined : State.ExitCode)).then(
       async (code) => {
         await delivered;
-        return { code };
+        if (code !== SIGKILLED || this.#isKilled) return { code };
+        return { code, isKilledByOthers: await wasKilled(docker, container.id) };
       },
     );
     this.exited.catch(() => {});
@@ -175,6 +186,7 @@ class DockerContainer implements StartedContainer {
   }
 
   async kill(): Promise<void> {
+    this.#isKilled = true;
     try {
       await this.#container.kill();
     } catch (error) {
@@ -223,6 +235,23 @@ class DockerContainer implements StartedContainer {
       const code = over(await this.#container.inspect());
       if (code !== undefined) return code;
     }
+  }
+}
+
+/**
+ * Whether the engine was told to kill a container (Docker Engine API, `GET /events`): one whose memory was full has the same
+ * exit code. False where the engine does not say.
+ */
+async function wasKilled(docker: Docker, id: string): Promise<boolean> {
+  try {
+    const events = await docker.getEvents({
+      since: 0,
+      until: Date.now() / 1000,
+      filters: { type: ["container"], container: [id], event: ["kill"] },
+    });
+    return (await text(events as Readable)) !== "";
+  } catch {
+    return false;
   }
 }
 

@@ -63,6 +63,7 @@ describe("judging how a program ended", () => {
     ["Cancelled", { kind: "cancelled" }, "", "cancelled"],
     ["Timeout", exited(GUARD_EXITS.overdue), "", "longest"],
     ["InternalError", exited(GUARD_EXITS.unattended), "", "connection"],
+    ["InternalError", { kind: "exited", code: 137, isKilledByOthers: true }, "", "killed from outside"],
     ["OutOfMemory", exited(137), "", "killed"],
     ["OutOfMemory", exited(134), "FATAL ERROR: JavaScript heap out of memory", "heap"],
     ["OutputLimit", { kind: "overflow", stream: "stderr" }, "", "stderr"],

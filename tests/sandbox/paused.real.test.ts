@@ -115,7 +115,8 @@ describeSandboxed("while a person is asked", () => {
       return { decision: "denied", by: "test" };
     };
     const { result } = await sandboxes.run(RESTLESS, { limits: { maxToolCalls: 100_000 } });
-    expect(result).toMatchObject({ ok: false });
+    const error = { type: "InternalError", message: expect.stringContaining("killed from outside") };
+    expect(result).toMatchObject({ ok: false, error });
     expect(await sandboxes.leftovers()).toEqual([]);
     sandboxes.close();
   });
