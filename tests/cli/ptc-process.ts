@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -16,7 +17,7 @@ import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { afterAll, beforeAll, expect } from "vitest";
+import { afterAll, beforeAll, expect, inject } from "vitest";
 import { Envelope } from "../../protocol/envelope.ts";
 
 /** The real `ptc`, built from this checkout's sources and started as a child process in a folder of its own. */
@@ -38,17 +39,31 @@ export interface StartOptions {
   env?: Record<string, string | undefined>;
 }
 
-/** Builds ptc once for this file. Returns the function that makes a folder with some files to run it in. */
+/** Builds ptc once for all files of a run. Returns the function that makes a folder with some files to run it in. */
 export function usePtc(): (files?: Record<string, string | object>) => Project {
   const folder = mkdtempSync(join(tmpdir(), "ptc-"));
+  const built = join(inject("buildFolder"), "ptc");
   let projects = 0;
-  beforeAll(() => build(join(folder, "ptc")));
+  beforeAll(() => buildOnce(built));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   return (files = {}) => {
-    const project = new Project(join(folder, String(projects++)), join(folder, "ptc/dist/cli/ptc.js"));
+    const project = new Project(join(folder, String(projects++)), join(built, "dist/cli/ptc.js"));
     for (const [name, content] of Object.entries(files)) project.write(name, content);
     return project;
   };
+}
+
+/** Of two files that build at once, one comes first, and the other one's build is dropped. */
+function buildOnce(folder: string): void {
+  if (existsSync(folder)) return;
+  const own = `${folder}-${process.pid}`;
+  build(own);
+  try {
+    renameSync(own, folder);
+  } catch (error) {
+    if (!existsSync(folder)) throw error;
+    rmSync(own, { recursive: true, force: true });
+  }
 }
 
 function build(folder: string): void {

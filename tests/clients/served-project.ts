@@ -64,12 +64,8 @@ export function useServedProject(): () => ServedProject {
   };
 }
 
-/** `usePtc` puts the ptc that it builds beside its projects. */
-function serveCommandOf({ directory }: Project): ServeCommand {
-  const ptc = join(directory, "../ptc/dist/cli/ptc.js");
-  return {
-    command: process.execPath,
-    args: [ptc, "serve", "--config", join(directory, "ptc.yaml")],
-    env: { XDG_RUNTIME_DIR: join(directory, "run") },
-  };
+function serveCommandOf(project: Project): ServeCommand {
+  const { directory } = project;
+  const [command = "", ...args] = project.command(["serve", "--config", join(directory, "ptc.yaml")]);
+  return { command, args, env: { XDG_RUNTIME_DIR: join(directory, "run") } };
 }

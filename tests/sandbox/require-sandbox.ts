@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
@@ -10,11 +13,14 @@ declare module "vitest" {
   interface ProvidedContext {
     /** Why no sandbox can be started here; empty when one can. */
     sandboxProblem: string;
+    /** Where ptc is built for tests that start it, by the first of them. */
+    buildFolder: string;
   }
 }
 
-/** Finds out whether programs can run here. Where they must be able to, as in CI, the run fails if they cannot. */
-export async function setup({ provide }: TestProject): Promise<void> {
+/** Makes the place for the build, and finds out whether programs can run here. Where they must be able to, as in CI, the run fails if they cannot. */
+export async function setup(project: TestProject): Promise<() => void> {
+  const { provide } = project;
   const [major = 0] = process.versions.node.split(".").map(Number);
   if (major < OLDEST_NODE) {
     throw new Error(`the tests need Node.js ${OLDEST_NODE} or newer, and this is ${process.version}`);
@@ -22,6 +28,11 @@ export async function setup({ provide }: TestProject): Promise<void> {
   const problem = await findProblem();
   if (problem !== "" && isRequired(process.env)) throw new Error(`the sandbox is missing: ${problem}`);
   provide("sandboxProblem", problem);
+  const folder = mkdtempSync(join(tmpdir(), "ptc-built-"));
+  provide("buildFolder", folder);
+  // In watch mode the sources may be others by then.
+  project.onTestsRerun(() => rmSync(join(folder, "ptc"), { recursive: true, force: true }));
+  return () => rmSync(folder, { recursive: true, force: true });
 }
 
 function isRequired({ CI, PTC_REQUIRE_SANDBOX }: NodeJS.ProcessEnv): boolean {
