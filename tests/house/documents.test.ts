@@ -9,6 +9,8 @@ const GENERATED = new Set(["dist/"]);
 /** Names that stand for a user's files, or for generated ones. */
 const EXAMPLES = new Set(["index.ts", "program.ts", "report.ts", "runtime.d.ts", "globals.d.ts"]);
 
+const DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"];
+
 const root = join(import.meta.dirname, "../..");
 const read = (file: string) => readFileSync(join(root, file), "utf8");
 
@@ -18,8 +20,14 @@ function links(file: string): string[] {
     .filter((target) => !/^[a-z]+:/.test(target));
 }
 
+/** What the tests and the groups of tests of a file are called. */
+function testNames(text: string): Set<string> {
+  const calls = /^\s*(?:it|test|describe\w*)\b[^"`\n]*(?:\n\s*)?["`]([^"`\n]+)["`]/gm;
+  return new Set([...text.matchAll(calls)].map(([, name = ""]) => name));
+}
+
 describe("the documents", () => {
-  it.each(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])("%s links to files that exist", (file) => {
+  it.each(DOCUMENTS)("%s links to files that exist", (file) => {
     const broken = links(file).filter((target) => !existsSync(join(root, dirname(file), target)));
     expect(links(file).length).toBeGreaterThan(0);
     expect(broken).toEqual([]);
@@ -54,6 +62,21 @@ describe("the documents", () => {
       /## What a program looks like\n\n```ts\n([\s\S]*?)```/.exec(read("README.md")) ?? [];
     const [, rest = ""] = /\*\/\n([\s\S]*)$/.exec(read("examples/words.ts")) ?? [];
     expect(code(shown)).toBe(code(rest));
+  });
+
+  it.each(DOCUMENTS)("call the tests that %s links to by names that they have", (file) => {
+    const unknown = [...read(file).matchAll(/\[([^\]]+)\]\((tests\/[^)#\s]+\.test\.ts)\)/g)]
+      .map(([, name = "", path = ""]) => ({ name, path }))
+      .filter(({ name, path }) => name !== path && !testNames(read(path)).has(name));
+    expect(unknown).toEqual([]);
+  });
+
+  it("have a test for each claim of SECURITY.md about what an attacker cannot do", () => {
+    const claims = read("SECURITY.md")
+      .split("\n")
+      .filter((line) => /^\| (?!it cannot|they cannot|---)/.test(line));
+    expect(claims.length).toBeGreaterThan(30);
+    expect(claims.filter((claim) => !/\]\(tests\/[^)]+\.test\.ts\)[^|]* \|$/.test(claim))).toEqual([]);
   });
 
   it("and comments name no source file that is not there", () => {
