@@ -12,6 +12,7 @@ export type Printers = readonly [LanguagePrinter, ...LanguagePrinter[]];
 /** What prints the modules of each language. Only what is in use is loaded. */
 const PRINTERS: Readonly<Record<LanguageName, () => LanguagePrinter | Promise<LanguagePrinter>>> = {
   typescript: () => TYPESCRIPT_PRINTER,
+  python: async () => (await import("../codegen/python/python-printer.ts")).PYTHON_PRINTER,
 };
 
 /** The printers of some languages, in the same order. */

@@ -1,14 +1,16 @@
 import { extname } from "node:path";
 import { findLanguage, type LanguageFacts } from "../execution/prepare/language.ts";
+import { PYTHON_FACTS } from "../execution/python/python-facts.ts";
 import { TYPESCRIPT_FACTS } from "../execution/typescript/typescript-facts.ts";
 
 /** The languages that ptc.yaml may turn on, by name. */
-export const LANGUAGE_NAMES = ["typescript"] as const;
+export const LANGUAGE_NAMES = ["typescript", "python"] as const;
 export type LanguageName = (typeof LANGUAGE_NAMES)[number];
 
 /** What is known of each language without loading it. Their checkers load slowly, so composition/compose-languages.ts wires them. */
 const FACTS: Readonly<Record<LanguageName, LanguageFacts>> = {
   typescript: TYPESCRIPT_FACTS,
+  python: PYTHON_FACTS,
 };
 
 /** All languages, on or off. */

@@ -17,10 +17,10 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
     .description(
       "run one program in a sandbox; stdout is one line of JSON (on a terminal a report), stderr the console",
     )
-    .argument("<file>", "a .ts, .mts, .js or .mjs file, or - for stdin")
+    .argument("<file>", "a .ts, .mts, .js, .mjs or .py file, or - for stdin")
     .option("--config <file>", "configuration file")
     .option("--data <json>", "JSON that the program sees as `data`, or @FILE to read it from a file")
-    .option("--language <name>", "typescript or javascript, instead of what the file's name says")
+    .option("--language <name>", "typescript, javascript or python, instead of what the file's name says")
     .option("--timeout <seconds>", "time limit of the program, instead of the configured one")
     .option("--typecheck <mode>", "error, warn or off, instead of the configured one")
     .option(

@@ -1,6 +1,7 @@
 import type { ProgramGuide } from "../language-printer.ts";
 
-const EXAMPLE = `from servers.github import list_issues, get_issue
+const EXAMPLE = `import asyncio
+from servers.github import list_issues, get_issue
 issues = await list_issues(owner="o", repo="r")
 details = await asyncio.gather(*[get_issue(owner="o", repo="r", number=i["number"]) for i in issues])
 print([d["title"] for d in details if d["comments"] > 10])`;
@@ -15,7 +16,6 @@ export const PYTHON_GUIDE: ProgramGuide = {
     "`from servers.<server> import some_tool; await some_tool(key=value)`, or `await mcp__<server>__<tool>(key=value)`",
   example: EXAMPLE,
   rules:
-    "Results are dicts and lists. A failed call raises ToolError. Types are checked first: a message names the wrong argument. Tools without an output schema return Any: print a small sample before relying on its shape.",
-  brief:
-    "functions have the tools' names and take keyword arguments; `from servers.<server> import some_tool`; print, or set result.",
+    "A program without await gets functions that block. Results are dicts and lists. A failed call raises ToolError. Types are checked first: a message names the wrong argument. Tools without an output schema return Any: print a small sample before relying on its shape.",
+  brief: "functions have the tools' names and take keyword arguments; print, or set result.",
 };

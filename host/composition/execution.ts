@@ -6,7 +6,6 @@ import { offerLogins } from "../../broker/offer-logins.ts";
 import type { Authorizer } from "../../broker/policy/authorizer.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import { type ExecutedProgram, executeProgram, type RunOptions } from "../../execution/execute-program.ts";
-import { findLanguage } from "../../execution/prepare/language.ts";
 import type { ModuleSource } from "../../execution/prepare/module-source.ts";
 import { type HandedIn, settleProgram } from "../../execution/prepare/settle-program.ts";
 import { redactObserver } from "../../execution/redact-observer.ts";
@@ -98,7 +97,7 @@ export function composeExecution(configuration: Configuration, options: Composit
     onExit: (pid) => groups.forget(pid),
   });
   const records = composeRecords(configuration, options);
-  const parts = { redactor, clock, toolVersion: version };
+  const parts = { sandboxes, redactor, clock, toolVersion: version };
   return {
     servers,
     reconfigure(next) {
@@ -120,7 +119,6 @@ export function composeExecution(configuration: Configuration, options: Composit
       const { all: tools } = programTools;
       const known = await languages.on();
       const program = await settleProgram(handedIn, known);
-      const runner = findLanguage(known, program.language)?.runner;
       const printer = (await loadPrinter(program.language)) ?? PRINTER;
       const modules = programTools.modulesFor(context, printer);
       const runId = randomUUID();
@@ -157,7 +155,6 @@ export function composeExecution(configuration: Configuration, options: Composit
         {
           ...parts,
           languages: known,
-          sandboxes: sandboxes.running(runner),
           modules,
           dispatcher,
           approver: traced?.overQuestions(reported) ?? reported,
@@ -187,12 +184,8 @@ export function composeExecution(configuration: Configuration, options: Composit
     },
     async replay(run, modules, replayOptions) {
       const { language } = replayOptions.edited ?? run.program;
-      const [known] = await languages.recorded(language);
-      const from = {
-        languages: known === undefined ? [] : [known],
-        sandboxes: sandboxes.running(known?.runner),
-      };
-      return replayProgram(run, { ...parts, ...from, modules }, replayOptions);
+      const recorded = { ...parts, languages: await languages.recorded(language), modules };
+      return replayProgram(run, recorded, replayOptions);
     },
     end() {
       const ended = Promise.all([validator.close(), languages.close(), sandboxes.close(), swept]);

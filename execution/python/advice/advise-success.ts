@@ -1,0 +1,46 @@
+import type { EndedProgram } from "../../prepare/language.ts";
+import type { ModuleSource } from "../../prepare/module-source.ts";
+import { nameServers } from "../../prepare/name-servers.ts";
+import type { Program } from "../../program.ts";
+import { blankTexts } from "../blank-text.ts";
+
+/** Longer programs mostly carry data, and are not looked into. */
+const MAX_CODE_CHARS = 256 * 1024;
+
+const PENDING = /<coroutine object |<(?:Future|Task) (?:pending|finished)|<_GatheringFuture /;
+const NO_NETWORK =
+  /\bName or service not known\b|\bTemporary failure in name resolution\b|\bNetwork is unreachable\b/;
+const NO_VALUE = "nothing was printed and no result is set";
+
+/** Advice on a program that succeeded and whose value was probably lost, one line each. */
+export function adviseOnSuccess(
+  { code }: Program,
+  { consoleText, isEmpty }: EndedProgram & { ok: true },
+  modules: ModuleSource,
+): string[] {
+  if (PENDING.test(consoleText)) return ["a call was printed and not its value: await it first"];
+  if (NO_NETWORK.test(consoleText))
+    return [`a program has no network: call a tool of a server instead${nameServers(modules)}`];
+  if (!isEmpty || code.length > MAX_CODE_CHARS) return [];
+  const advice = adviseOnLostValue(blankTexts(code).code);
+  return advice === undefined ? [] : [advice];
+}
+
+/** Says how to give the value that a program seems to mean. @param code the program without its texts. */
+function adviseOnLostValue(code: string): string | undefined {
+  for (const { 1: isAsync, 2: name = "" } of code.matchAll(/^(async[ \t]+)?def[ \t]+(\w+)/gm)) {
+    if (mentions(code, name) > 1) continue;
+    const call = `${isAsync === undefined ? "" : "await "}${name}()`;
+    return `${NO_VALUE}: ${name} is never called; end the program with ${call}`;
+  }
+  const guarded = /^if[ \t]+__name__/m.test(code);
+  if (guarded) return undefined;
+  const [last = ""] = code.trimEnd().split("\n").slice(-1);
+  const [, assigned] = /^([A-Za-z_]\w*)[ \t]*(?::[^=]*)?=(?!=)/.exec(last) ?? [];
+  if (assigned !== undefined) return `${NO_VALUE}: end the program with ${assigned}, or print it`;
+  return undefined;
+}
+
+function mentions(code: string, name: string): number {
+  return code.match(new RegExp(`\\b${name}\\b`, "g"))?.length ?? 0;
+}

@@ -1,0 +1,116 @@
+/** What is left of a program when its texts are taken out. */
+export interface BlankedProgram {
+  /** The program with a space for each character of a comment or of a string's text. Lines and columns stay as they are. */
+  code: string;
+  /** Whether every string and every bracket is closed. */
+  isClosed: boolean;
+}
+
+/** Deeper than strings of Python 3.11 can nest in each other: each needs quotes of its own. */
+const MAX_NESTED_STRINGS = 6;
+const CLOSING: ReadonlyMap<string, string> = new Map([
+  [")", "("],
+  ["]", "["],
+  ["}", "{"],
+]);
+
+/**
+ * Takes the texts of comments and strings out of a Python program (The Python Language Reference 3.11, 2.1 and 2.4), so that
+ * what is left can be searched for words. The expressions of f-strings are left. No text takes longer than in proportion to
+ * its length, and none is refused.
+ */
+export function blankTexts(source: string): BlankedProgram {
+  return blank(source, 0);
+}
+
+function blank(source: string, depth: number): BlankedProgram {
+  const parts: string[] = [];
+  const brackets: string[] = [];
+  let isClosed = true;
+  let done = 0;
+  const interesting = /["'#()[\]{}]/g;
+  for (let found = interesting.exec(source); found !== null; found = interesting.exec(source)) {
+    const [character] = found;
+    const at = found.index;
+    if (character === "#") {
+      const end = endOfLine(source, at);
+      parts.push(source.slice(done, at), spaces(source.slice(at, end)));
+      done = end;
+      interesting.lastIndex = end;
+    } else if (character === '"' || character === "'") {
+      const string = readString(source, at);
+      isClosed &&= string.isClosed;
+      const [prefix = ""] = /[A-Za-z]{0,2}$/.exec(source.slice(Math.max(done, at - 2), at)) ?? [];
+      const inside = source.slice(string.from, string.to);
+      const isFormatted = /f/i.test(prefix) && depth < MAX_NESTED_STRINGS;
+      parts.push(
+        source.slice(done, string.from),
+        isFormatted ? blankFormatted(inside, depth) : spaces(inside),
+      );
+      done = string.to;
+      interesting.lastIndex = string.end;
+    } else if (CLOSING.has(character)) {
+      if (brackets.pop() !== CLOSING.get(character)) isClosed = false;
+    } else brackets.push(character);
+  }
+  parts.push(source.slice(done));
+  return { code: parts.join(""), isClosed: isClosed && brackets.length === 0 };
+}
+
+interface FoundString {
+  /** Where its text begins and ends, and where what comes after its quotes begins. */
+  from: number;
+  to: number;
+  end: number;
+  isClosed: boolean;
+}
+
+function readString(source: string, at: number): FoundString {
+  const quote = source.charAt(at);
+  const isLong = source.startsWith(quote.repeat(3), at);
+  const quotes = isLong ? quote.repeat(3) : quote;
+  const from = at + quotes.length;
+  const stops = isLong ? new RegExp(`\\\\|${quotes}`, "g") : new RegExp(`\\\\|\\n|${quotes}`, "g");
+  stops.lastIndex = from;
+  for (let stop = stops.exec(source); stop !== null; stop = stops.exec(source)) {
+    if (stop[0] === "\\") stops.lastIndex = stop.index + (source.startsWith("\\\r\n", stop.index) ? 3 : 2);
+    else if (stop[0] === "\n") return { from, to: stop.index, end: stop.index, isClosed: false };
+    else return { from, to: stop.index, end: stop.index + quotes.length, isClosed: true };
+  }
+  return { from, to: source.length, end: source.length, isClosed: false };
+}
+
+/** The text of an f-string without what is no expression: a `{` that is not doubled begins one, and its `}` ends it. */
+function blankFormatted(text: string, depth: number): string {
+  const parts: string[] = [];
+  let open = 0;
+  let from = 0;
+  const braces = /\{\{|\}\}|[{}]/g;
+  for (let brace = braces.exec(text); brace !== null; brace = braces.exec(text)) {
+    const [found] = brace;
+    if (open === 0 && found === "{") {
+      parts.push(spaces(text.slice(from, brace.index)));
+      from = brace.index;
+      open = 1;
+    } else if (open > 0) {
+      open += found.startsWith("{") ? found.length : -found.length;
+      if (open > 0) continue;
+      const end = brace.index + found.length;
+      parts.push(blank(text.slice(from, end), depth + 1).code);
+      from = end;
+      open = 0;
+    }
+  }
+  const rest = text.slice(from);
+  parts.push(open > 0 ? blank(rest, depth + 1).code : spaces(rest));
+  return parts.join("");
+}
+
+function endOfLine(source: string, at: number): number {
+  const end = source.indexOf("\n", at);
+  return end === -1 ? source.length : end;
+}
+
+function spaces(text: string): string {
+  return text.replace(/[^\r\n]/g, " ");
+}

@@ -1,0 +1,106 @@
+import { listUpTo } from "../../base/text/list-up-to.ts";
+import type { GeneratedModule } from "../../codegen/generated-module.ts";
+import { MAX_CODE_BYTES } from "../../protocol/limits.ts";
+import { encodePythonBundle, type PythonBundle } from "../../protocol/runners/python-bundle.ts";
+import type { FailureReason } from "../prepare/failure-reason.ts";
+import type { Preparation, TypecheckMode } from "../prepare/language.ts";
+import type { ModuleSource } from "../prepare/module-source.ts";
+import { nearestNames } from "../prepare/nearest-names.ts";
+import type { Program } from "../program.ts";
+import { blankTexts } from "./blank-text.ts";
+import { importedModules, type ModuleImport, mentionedModules } from "./mentioned-modules.ts";
+import type { PythonParts } from "./python-parts.ts";
+
+const MAX_LINE_CHARS = 200;
+const MAX_LISTED_CHARS = 1_500;
+const MAX_ERRORS_SHOWN = 5;
+
+/**
+ * Makes of a program what the Python runner takes, and checks its types at the same time. Nobody parses it here: Python's
+ * parser runs in the sandbox alone.
+ */
+export async function preparePython(
+  program: Program,
+  source: ModuleSource,
+  { checker, table }: PythonParts,
+  mode: TypecheckMode,
+): Promise<Preparation> {
+  const bytes = Buffer.byteLength(program.code);
+  if (bytes > MAX_CODE_BYTES)
+    return fail(`the program is ${bytes} bytes and at most ${MAX_CODE_BYTES} are taken; pass data as data`, [
+      { code: "invalid_text" },
+    ]);
+  const { code } = blankTexts(program.code);
+  const unknown = findUnknownModules(code, source);
+  if (unknown.length > 0) return refuseServers(unknown, program, source);
+  const names = mentionedModules(program.code, code, source);
+  const loaded = await Promise.all(names.map(async (name) => [name, await source.load(name)] as const));
+  const missing = loaded.find(([, module]) => module === undefined)?.[0];
+  if (missing !== undefined && importedModules(code).some(({ module }) => module === missing))
+    return fail(`servers.${missing} is missing or was edited${adviseGenerate(source)}`, [
+      { code: "missing_module", module: missing },
+    ]);
+  const modules = loaded.flatMap(([name, module]): [string, GeneratedModule][] =>
+    module === undefined ? [] : [[name, module]],
+  );
+  // A program without a word of `await` cannot wait for anything, so its calls wait by themselves.
+  const way: PythonBundle["mode"] = /\b(?:await|async)\b/.test(code) ? "async" : "sync";
+  const bundle = encodePythonBundle({
+    mode: way,
+    source: program.code,
+    file_name: program.fileName,
+    ...table(modules),
+  });
+  // The check is about tools, so a program that mentions none is not checked.
+  const checks = mode !== "off" && (modules.length > 0 || /\bmcp__|\bcall_tool\b/.test(code));
+  const checked = checks ? await checker.check(program, source, way) : undefined;
+  if (checked?.kind === "unchecked") return { ok: true, bundle, unchecked: checked.reason };
+  if (checked?.kind !== "errors") return { ok: true, bundle };
+  if (mode === "warn") return { ok: true, bundle, warning: checked.message };
+  return { ok: false, type: "TypeCheckError", message: checked.message, reasons: [] };
+}
+
+/** The imports of modules that do not exist; none where the program is written to go on without them. */
+function findUnknownModules(code: string, source: ModuleSource): ModuleImport[] {
+  if (/\bexcept\b/.test(code)) return [];
+  const known = source.modules();
+  return importedModules(code).filter(({ module }) => !known.includes(module));
+}
+
+function refuseServers(
+  unknown: readonly ModuleImport[],
+  program: Program,
+  source: ModuleSource,
+): Preparation {
+  const lines = program.code.split("\n");
+  const shown = unknown.slice(0, MAX_ERRORS_SHOWN);
+  const messages = shown.map(({ module, line }) => {
+    const [nearest] = nearestNames(module, source.modules());
+    const what =
+      nearest === undefined
+        ? `: a program can import ${listServers(source)}${adviseGenerate(source, " when a server was added")}`
+        : `; did you mean servers.${nearest}?`;
+    const text = lines[line - 1]?.trim().slice(0, MAX_LINE_CHARS);
+    return `${program.fileName}:${line}: there is no server module '${module}'${what}\n    ${text}`;
+  });
+  if (unknown.length > shown.length) messages.push(`and ${unknown.length - shown.length} more`);
+  return fail(
+    messages.join("\n"),
+    shown.map(({ module }) => ({ code: "unknown_server", module })),
+  );
+}
+
+function listServers(source: ModuleSource): string {
+  const modules = source.modules().map((module) => `servers.${module}`);
+  if (modules.length > 0) return listUpTo(modules, MAX_LISTED_CHARS);
+  return source.isRecord === true ? "no server modules" : "no server modules yet (run `ptc generate`)";
+}
+
+/** Generating helps a program of today, and not one that is checked against a record. */
+function adviseGenerate({ isRecord }: ModuleSource, when = ""): string {
+  return isRecord === true ? "" : `; run \`ptc generate\`${when}`;
+}
+
+function fail(message: string, reasons: readonly FailureReason[]): Preparation {
+  return { ok: false, type: "BundleError", message, reasons };
+}

@@ -1,0 +1,23 @@
+import type { Language } from "../prepare/language.ts";
+import { adviseOnFailure } from "./advice/advise-failure.ts";
+import { adviseOnSuccess } from "./advice/advise-success.ts";
+import { preparePython } from "./prepare-python.ts";
+import { PYTHON_FACTS } from "./python-facts.ts";
+import type { PythonParts } from "./python-parts.ts";
+import { looksLikePython, mayBePython } from "./python-signs.ts";
+
+/** Programs in Python: sent as they are written, with a table of names, and checked in a process of its own. */
+export function createPython(parts: PythonParts): Language {
+  return {
+    ...PYTHON_FACTS,
+    looksLike: looksLikePython,
+    accepts: async (code) => mayBePython(code),
+    prepare: (program, modules, mode) => preparePython(program, modules, parts, mode),
+    advise: async (program, ended, modules) =>
+      ended.ok
+        ? adviseOnSuccess(program, ended, modules)
+        : adviseOnFailure(ended.error, program, modules).catch(() => []),
+    warm: () => parts.checker.warm(),
+    close: () => parts.checker.close(),
+  };
+}
