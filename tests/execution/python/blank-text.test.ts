@@ -27,7 +27,9 @@ describe("a program without its texts", () => {
     const { code } = blankTexts(source);
     expect(words(source)).toEqual(expected);
     expect(code.length).toBe(source.length);
-    expect(code.split("\n").map((line) => line.length)).toEqual(source.split("\n").map((line) => line.length));
+    expect(code.split("\n").map((line) => line.length)).toEqual(
+      source.split("\n").map((line) => line.length),
+    );
   });
 
   it.each([
