@@ -2,6 +2,7 @@ import { extname } from "node:path";
 import { findLanguage, type LanguageFacts } from "../execution/prepare/language.ts";
 import { PYTHON_FACTS } from "../execution/python/python-facts.ts";
 import { TYPESCRIPT_FACTS } from "../execution/typescript/typescript-facts.ts";
+import type { RunnerName } from "../protocol/runners/runner-name.ts";
 
 /** The languages that ptc.yaml may turn on, by name. */
 export const LANGUAGE_NAMES = ["typescript", "python"] as const;
@@ -24,6 +25,11 @@ function factsOf(names: readonly LanguageName[]): readonly LanguageFacts[] {
 /** Language and file name of a program that is handed in without either. */
 export function unnamedProgram([first = "typescript"]: readonly LanguageName[]): LanguageFacts["unnamed"] {
   return FACTS[first].unnamed;
+}
+
+/** What runs programs in a language, which there must be. */
+export function runnerOf(language: string): RunnerName {
+  return findLanguage(LANGUAGES, language)?.runner ?? TYPESCRIPT_FACTS.runner;
 }
 
 /** The suffixes of program files. */

@@ -1,6 +1,7 @@
 import type { TypecheckMode } from "../../execution/prepare/language.ts";
 import { beginSandbox } from "../../host/begin-sandbox.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
+import { unnamedProgram } from "../../host/program-files.ts";
 import { readProgram } from "../arguments/program-file.ts";
 import { NO_HOST } from "../background/no-host.ts";
 import type { DefineCommand } from "../command.ts";
@@ -54,7 +55,8 @@ async function readRequest(file: string, flags: RunFlags, surroundings: Surround
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
   const isOwn = shared === undefined && alone?.lostRun === undefined;
-  const begun = isOwn ? await beginSandbox(configuration, env) : undefined;
+  const { language } = { ...unnamedProgram(configuration.languages), ...program };
+  const begun = isOwn ? await beginSandbox(configuration, env, language) : undefined;
   return { program, configuration, timeoutMs, typecheck, cancel, begun };
 }
 

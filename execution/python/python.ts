@@ -1,6 +1,6 @@
 import type { Language } from "../prepare/language.ts";
-import { adviseOnFailure } from "./advice/advise-failure.ts";
-import { adviseOnSuccess } from "./advice/advise-success.ts";
+import { advisePythonFailure } from "./advice/python-failures.ts";
+import { advisePythonSuccess } from "./advice/python-successes.ts";
 import { preparePython } from "./prepare-python.ts";
 import { PYTHON_FACTS } from "./python-facts.ts";
 import type { PythonParts } from "./python-parts.ts";
@@ -15,8 +15,8 @@ export function createPython(parts: PythonParts): Language {
     prepare: (program, modules, mode) => preparePython(program, modules, parts, mode),
     advise: async (program, ended, modules) =>
       ended.ok
-        ? adviseOnSuccess(program, ended, modules)
-        : adviseOnFailure(ended.error, program, modules).catch(() => []),
+        ? advisePythonSuccess(program, ended, modules)
+        : advisePythonFailure(ended.error, program, modules).catch(() => []),
     warm: () => parts.checker.warm(),
     close: () => parts.checker.close(),
   };

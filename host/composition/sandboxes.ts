@@ -7,7 +7,7 @@ import { type PoolBounds, startsAtOnce } from "../../sandbox/pool/pool-policy.ts
 import { ReplaceablePool } from "../../sandbox/pool/replaceable-pool.ts";
 import { RunnerPools } from "../../sandbox/pool/runner-pools.ts";
 import { WarmPool } from "../../sandbox/pool/warm-pool.ts";
-import type { SandboxSource, SandboxStarter } from "../../sandbox/sandbox.ts";
+import type { SandboxStarter } from "../../sandbox/sandbox.ts";
 import { SandboxAhead } from "../../sandbox/sandbox-ahead.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import type { Configuration } from "../configuration/configuration.ts";
@@ -16,6 +16,7 @@ import { openKnownWalls } from "../doctor/open-known-walls.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
 import { formatIdentity, isDead } from "../processes/process-identity.ts";
 import type { OwnProcess } from "../processes/state-directory.ts";
+import { runnerOf, unnamedProgram } from "../program-files.ts";
 import { openDocker } from "./docker.ts";
 
 /** Properties of sandboxes when there is no configuration file. */
@@ -78,24 +79,11 @@ export async function startSandboxAhead(
   return { own, options, starter };
 }
 
-/** Sandboxes with the runners of all languages. */
-export interface SandboxesByRunner {
-  /** Those with this runner; without a name, with that of the first language. */
-  running(runner?: RunnerName): SandboxSource;
-  /** How many are ready, and how many are being started. */
-  readonly state: { ready: number; starting: number };
-  /** Begins to start sandboxes in advance. */
-  prime(): void;
-  /** Ends all sandboxes that wait or are being started. */
-  close(): Promise<void>;
-}
-
 /**
  * Sandboxes for programs, some of them started in advance. Begins to remove the sandboxes of dead ptc processes; `swept`
  * resolves when that is done, and never rejects. `reconfigure` has later sandboxes be like another configuration says.
  *
  * @param warm how many sandboxes are kept started.
- * @param runner what runs programs for which no other is named, whose sandboxes wait first.
  * @param begun a sandbox of this configuration that is being started already, for the first program.
  */
 export function composeSandboxes(
@@ -106,15 +94,13 @@ export function composeSandboxes(
     engine,
     warm = 0,
     begun,
-    runner = "javascript",
   }: {
     env: EnvironmentVariables;
     engine?: OpenEngine | undefined;
     warm?: number | undefined;
     begun?: BegunSandbox | undefined;
-    runner?: RunnerName | undefined;
   },
-): { sandboxes: SandboxesByRunner; reconfigure: (next: Configuration) => void; swept: Promise<void> } {
+): { sandboxes: ReplaceablePool; reconfigure: (next: Configuration) => void; swept: Promise<void> } {
   const options = begun?.options ?? sandboxOptions(configuration, own, engine);
   const swept = sweepSandboxes(options.engine, (owner) => isDead(owner, own.self)).catch(() => {});
   let now = configuration;
@@ -122,18 +108,11 @@ export function composeSandboxes(
     openPools(
       begun?.starter ?? startOnDemand(options, env),
       { floor: warm, ceiling: configuration.sandbox.maxWarm },
-      runner,
+      firstRunner(configuration),
     ),
   );
   return {
-    sandboxes: {
-      running: (other) => (other === undefined ? pool : pool.withRunner(other)),
-      get state() {
-        return pool.state;
-      },
-      prime: () => pool.prime(),
-      close: () => pool.close(),
-    },
+    sandboxes: pool,
     swept,
     reconfigure(next) {
       if (isSameSandbox(now, next)) return;
@@ -145,17 +124,24 @@ export function composeSandboxes(
             env,
           ),
           { floor: next.sandbox.warm, ceiling: next.sandbox.maxWarm },
-          runner,
+          firstRunner(next),
         ),
       );
     },
   };
 }
 
+/** What runs programs that name no language, whose sandboxes wait first. */
+function firstRunner({ languages }: Configuration): RunnerName {
+  return runnerOf(unnamedProgram(languages).language);
+}
+
 function isSameSandbox(a: Configuration, b: Configuration): boolean {
-  const [before, after] = [a, b].map(({ sandbox, execution: { memoryMb, cpus, pids } }) =>
-    JSON.stringify([sandbox, memoryMb, cpus, pids]),
-  );
+  const [before, after] = [a, b].map((each) => {
+    const { sandbox, execution } = each;
+    const { memoryMb, cpus, pids } = execution;
+    return JSON.stringify([sandbox, memoryMb, cpus, pids, firstRunner(each)]);
+  });
   return before === after;
 }
 

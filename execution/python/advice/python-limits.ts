@@ -27,7 +27,7 @@ const CREDENTIAL = /\bos\.(?:environ\.get\(|getenv\(|environ\[)[ \t]{0,9}["']([A
 const CREDENTIAL_NAME = /KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SESSION|DATABASE|DSN|_URL$|_URI$/i;
 
 /** Advice on an error that comes of what a sandbox has not: a network, the host's files, other programs, packages. */
-export function adviseOnLimits(line: string, code: string, source: ModuleSource): string | undefined {
+export function advisePythonLimits(line: string, code: string, source: ModuleSource): string | undefined {
   if (NETWORK.test(line)) {
     const local = LOCAL.test(line) ? ", and localhost is the sandbox itself" : "";
     return `a program has no network${local}: call a tool of a server instead${nameServers(source)}`;
@@ -51,7 +51,7 @@ function adviseOnPackage(name: string, source: ModuleSource): string {
 }
 
 /** Says that environment variables that look like credentials are not there; `undefined` if the program reads none. */
-export function adviseOnCredentials(code: string): string | undefined {
+export function advisePythonCredentials(code: string): string | undefined {
   const read = [...code.matchAll(CREDENTIAL)].map(([, name = ""]) => name);
   const name = read.find((each) => CREDENTIAL_NAME.test(each));
   if (name === undefined) return undefined;

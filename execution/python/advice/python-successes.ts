@@ -13,7 +13,7 @@ const NO_NETWORK =
 const NO_VALUE = "nothing was printed and no result is set";
 
 /** Advice on a program that succeeded and whose value was probably lost, one line each. */
-export function adviseOnSuccess(
+export function advisePythonSuccess(
   { code }: Program,
   { consoleText, isEmpty }: EndedProgram & { ok: true },
   modules: ModuleSource,

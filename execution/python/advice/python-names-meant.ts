@@ -26,7 +26,7 @@ const TOOL_OBJECTS: ReadonlySet<string> = new Set(["tools", "tool", "mcp", "clie
  * What to write instead of a name that is not defined: mostly the import that is missing. `undefined` when nothing is known
  * of the name.
  */
-export async function adviseUndefined(
+export async function advisePythonName(
   name: string,
   code: string,
   source: ModuleSource,

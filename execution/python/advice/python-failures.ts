@@ -4,8 +4,8 @@ import type { ModuleSource } from "../../prepare/module-source.ts";
 import { nearestNames } from "../../prepare/nearest-names.ts";
 import type { Program } from "../../program.ts";
 import { mayBePython } from "../python-signs.ts";
-import { adviseOnCredentials, adviseOnLimits } from "./sandbox-limits.ts";
-import { adviseUndefined } from "./undefined-names.ts";
+import { advisePythonCredentials, advisePythonLimits } from "./python-limits.ts";
+import { advisePythonName } from "./python-names-meant.ts";
 
 const UNDEFINED_NAME = /^NameError: name '(\w{1,100})' is not defined/;
 const NO_ATTRIBUTE = /^AttributeError: module 'servers\.(\w{1,128})' has no attribute '(\w{1,200})'/;
@@ -62,7 +62,7 @@ async function adviseOnFunction(
  * Advice on a failure that a program came to by itself, one line each. The failure's message is the program's own text: it
  * selects the advice and is not repeated in it, but for names.
  */
-export async function adviseOnFailure(
+export async function advisePythonFailure(
   { type, message }: Failure,
   { code, data }: Program,
   source: ModuleSource,
@@ -72,7 +72,7 @@ export async function adviseOnFailure(
   if (type === "ScriptError") {
     const [, name] = UNDEFINED_NAME.exec(line) ?? [];
     if (name !== undefined && !name.startsWith("mcp__"))
-      advice.push(await adviseUndefined(name, code, source));
+      advice.push(await advisePythonName(name, code, source));
     const [, inModule, attribute] = NO_ATTRIBUTE.exec(line) ?? [];
     if (inModule !== undefined && attribute !== undefined)
       advice.push(await adviseOnFunction(inModule, attribute, source));
@@ -84,7 +84,7 @@ export async function adviseOnFailure(
       const near = nearestNames(server, source.modules());
       if (near.length > 0) advice.push(`did you mean ${near.map((each) => `servers.${each}`).join(" or ")}?`);
     }
-    advice.push(adviseOnLimits(line, code, source));
+    advice.push(advisePythonLimits(line, code, source));
     if (/^(?:Syntax|Indentation|Tab)Error\b/.test(line) && !mayBePython(code))
       advice.push(
         "if this is not Python, say so: give the argument `language`, a file name that ends in .ts, or --language",
@@ -104,7 +104,7 @@ export async function adviseOnFailure(
     );
   const [, called] = UNAVAILABLE.exec(type === "ToolError" ? line : "") ?? [];
   if (called !== undefined) advice.push(await adviseOnCalled(called, source));
-  if (type === "ScriptError" || type === "ToolError") advice.push(adviseOnCredentials(code));
+  if (type === "ScriptError" || type === "ToolError") advice.push(advisePythonCredentials(code));
   if (type === "ResultNotSerializable" && FUNCTION_RESULT.test(message))
     advice.push("call the function, and set result to what it returns");
   return advice.filter((each) => each !== undefined);
