@@ -11,6 +11,7 @@ import { measureArchivedRun } from "./archived-run.ts";
 import { measureGeneration } from "./codegen.ts";
 import { measureReading } from "./reading.ts";
 import { measureSearch } from "./search.ts";
+import { measureTelemetry } from "./telemetry.ts";
 import { measureTokens } from "./tokens.ts";
 import { measureTypeCheck } from "./type-check.ts";
 import { measureWarmRun } from "./warm-run.ts";
@@ -32,6 +33,11 @@ export const PARTS: readonly Measurement[] = [
     name: "archive",
     about: "handing a run over, and finding one among many",
     measure: async (bench) => (await measureArchive(join(bench.folder, "archive"))).map(ratio),
+  },
+  {
+    name: "telemetry",
+    about: "calls that nobody is told of, and calls that a collector is told of",
+    measure: async () => (await measureTelemetry()).map(ratio),
   },
   {
     name: "generation",
