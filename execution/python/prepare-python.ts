@@ -7,6 +7,7 @@ import type { Preparation, TypecheckMode } from "../prepare/language.ts";
 import type { ModuleSource } from "../prepare/module-source.ts";
 import { nearestNames } from "../prepare/nearest-names.ts";
 import type { Program } from "../program.ts";
+import { duringPhase, type OnPhase } from "../run-phase.ts";
 import { blankTexts } from "./blank-text.ts";
 import { importedModules, type ModuleImport, mentionedModules } from "./mentioned-modules.ts";
 import type { PythonParts } from "./python-parts.ts";
@@ -24,6 +25,7 @@ export async function preparePython(
   source: ModuleSource,
   { checker, table }: PythonParts,
   mode: TypecheckMode,
+  onPhase?: OnPhase,
 ): Promise<Preparation> {
   const bytes = Buffer.byteLength(program.code);
   if (bytes > MAX_CODE_BYTES)
@@ -53,7 +55,9 @@ export async function preparePython(
   });
   // The check is about tools, so a program that mentions none is not checked.
   const checks = mode !== "off" && (modules.length > 0 || /\bmcp__|\bcall_tool\b/.test(code));
-  const checked = checks ? await checker.check(program, source, way) : undefined;
+  const checked = checks
+    ? await duringPhase(onPhase, "type_check", () => checker.check(program, source, way))
+    : undefined;
   if (checked?.kind === "unchecked") return { ok: true, bundle, unchecked: checked.reason };
   if (checked?.kind !== "errors") return { ok: true, bundle };
   if (mode === "warn") return { ok: true, bundle, warning: checked.message };

@@ -12,7 +12,7 @@ export function createPython(parts: PythonParts): Language {
     ...PYTHON_FACTS,
     looksLike: looksLikePython,
     accepts: async (code) => mayBePython(code),
-    prepare: (program, modules, mode) => preparePython(program, modules, parts, mode),
+    prepare: (program, modules, mode, onPhase) => preparePython(program, modules, parts, mode, onPhase),
     advise: async (program, ended, modules) =>
       ended.ok
         ? advisePythonSuccess(program, ended, modules)
