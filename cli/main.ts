@@ -24,6 +24,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
   measure: async () => (await import("./commands/measure.ts")).measureCommand,
   replay: async () => (await import("./commands/replay.ts")).replayCommand,
   runs: async () => (await import("./commands/runs.ts")).runsCommand,
+  policy: async () => (await import("./commands/policy-command.ts")).policyCommand,
   auth: async () => (await import("./commands/auth.ts")).authCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   host: async () => (await import("./background/host-command.ts")).hostCommand,

@@ -1,18 +1,47 @@
 import { type Authorizer, PolicyAuthorizer } from "../broker/policy/authorizer.ts";
+import type { Policy } from "../broker/policy/policy.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
 import type { Configuration } from "./configuration/configuration.ts";
 import { ConfigurationError } from "./configuration/configuration-error.ts";
 import { unmatchedPatterns } from "./configuration/unmatched-patterns.ts";
 
-/** Who may call which tool, as the configuration says. */
-export function buildAuthorizer({ tools, approvals }: Configuration): Authorizer {
-  return new PolicyAuthorizer({
+const built = new WeakMap<Configuration, Promise<Authorizer>>();
+
+/**
+ * Who may call which tool, as the configuration says. Rules and labels are loaded where there are any, once for a
+ * configuration.
+ *
+ * @throws ConfigurationError for the first rule that is wrong.
+ */
+export function buildAuthorizer(configuration: Configuration): Promise<Authorizer> {
+  const known = built.get(configuration) ?? build(configuration);
+  built.set(configuration, known);
+  return known;
+}
+
+async function build(configuration: Configuration): Promise<Authorizer> {
+  const policy = listsOf(configuration);
+  const { files } = configuration.policy;
+  const unread = files.find(({ problem }) => problem !== undefined);
+  if (unread?.problem !== undefined) throw new ConfigurationError("invalid", unread.problem);
+  const hasFlow = configuration.servers.some(
+    ({ flow }) =>
+      flow.accepts !== undefined || Object.values(flow.tools).some(({ accepts }) => accepts !== undefined),
+  );
+  if (files.length === 0 && !hasFlow) return new PolicyAuthorizer(policy);
+  const { buildRuleAuthorizer } = await import("./policy/build-rules.ts");
+  return buildRuleAuthorizer(configuration, policy);
+}
+
+/** The lists of the configuration. */
+export function listsOf({ tools, approvals }: Pick<Configuration, "tools" | "approvals">): Policy {
+  return {
     allow: tools.allow,
     block: tools.block,
     ask: approvals.ask,
     neverAsk: approvals.allow,
     byDefault: approvals.default,
-  });
+  };
 }
 
 /**

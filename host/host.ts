@@ -75,7 +75,7 @@ export class Host {
   readonly runs = new RunFeed();
   readonly #options: HostOptions;
   readonly #load: () => Promise<Composition>;
-  readonly #authorizer: Authorizer;
+  readonly #authorizer: () => Promise<Authorizer>;
   readonly #catalog: HostCatalog;
   /** The only redactor of this host, so that a secret added to it is redacted everywhere. */
   readonly #redactor: Redactor;
@@ -90,7 +90,8 @@ export class Host {
     this.#options = options;
     this.#load = load;
     this.#redactor = new Redactor(options.configuration.secrets, options.configuration.credentials);
-    this.#authorizer = options.authorizer ?? buildAuthorizer(options.configuration);
+    const { authorizer, configuration } = options;
+    this.#authorizer = async () => authorizer ?? buildAuthorizer(configuration);
     this.#catalog = options.catalog ?? readOnce(options.configuration, this.#authorizer);
   }
 
@@ -198,7 +199,7 @@ export class Host {
     const { pool, secrets } = await this.#upstreams();
     const execution = composeExecution(this.configuration, {
       ...this.#options,
-      authorizer: this.#authorizer,
+      authorizer: await this.#authorizer(),
       own: this.#openProcess(),
       pool,
       secrets,
@@ -211,10 +212,10 @@ export class Host {
   }
 }
 
-function readOnce(configuration: Configuration, authorizer: Authorizer): HostCatalog {
+function readOnce(configuration: Configuration, authorizer: () => Promise<Authorizer>): HostCatalog {
   let loading: Promise<ProgramTools> | undefined;
   const load = () => {
-    loading ??= loadProgramTools(configuration, authorizer);
+    loading ??= authorizer().then((decides) => loadProgramTools(configuration, decides));
     return loading;
   };
   return { currentTools: load, forProgram: load };

@@ -51,7 +51,7 @@ export interface Serving {
 export async function openServing({ principal, following, ...seams }: ServingOptions): Promise<Serving> {
   const { configuration, env, onWarning } = seams;
   await refuseBrokenWalls(configuration, env, seams.engine);
-  let policy = seams.authorizer ?? buildAuthorizer(configuration);
+  let policy = seams.authorizer ?? (await buildAuthorizer(configuration));
   const refresh = async () => following?.refresh();
   const authorizer: Authorizer = {
     async authorize(...call) {
@@ -93,7 +93,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
   const host = new Host(options, async () => (await import("./composition/composition.ts")).composition);
   following?.use(async (next) => {
     await refuseBrokenWalls(next, env, seams.engine);
-    const nextPolicy = seams.authorizer ?? buildAuthorizer(next);
+    const nextPolicy = seams.authorizer ?? (await buildAuthorizer(next));
     const { stored } = await catalog.latest();
     refuseUnmatchedPatterns(next, buildProgramTools(next, stored, nextPolicy).all);
     policy = nextPolicy;

@@ -6,6 +6,8 @@ type RunSource = (typeof RUN_SOURCES)[number];
 export interface RunContext {
   /** Who runs it; `local` is the one who started ptc on this machine. */
   readonly principal: string;
+  /** The groups that the principal's login says, beside those of the configuration. */
+  readonly groups?: readonly string[];
   readonly source: RunSource;
   /** Which conversation with a client it belongs to, where there is one. */
   readonly session?: string;

@@ -39,7 +39,7 @@ const built = await Promise.all([
     splitting: true,
     chunkNames: "chunks/[name]-[hash]",
     target: "node20",
-    external: [...Object.keys(dependencies), "@napi-rs/keyring"],
+    external: [...Object.keys(dependencies), "@napi-rs/keyring", "@cedar-policy/cedar-wasm"],
     // Its CommonJS form finds its parts through a variable, where no bundler sees them.
     alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
     plugins: [withoutUnused(), withEsbuild()],

@@ -52,6 +52,7 @@ const OURS = [...FOLDERS, "generated", "tests", "bench", "scripts", "examples"];
 
 /** Packages that exactly one file, or one folder, may import. */
 const SINGLE_IMPORTER = {
+  "@cedar-policy/cedar-wasm": "broker/policy/cedar/cedar-engine.ts",
   "@napi-rs/keyring": "secrets/keyring/",
   "@opentelemetry": "telemetry/opentelemetry/",
   "ipaddr.js": "upstream/authorization/address-guard.ts",

@@ -4,7 +4,7 @@ import { decide, type Policy } from "./policy.ts";
 import type { RunHistory } from "./run-history.ts";
 
 /** The principal who looks for tools before any program runs. */
-export type Viewer = Pick<RunContext, "principal" | "session">;
+export type Viewer = Pick<RunContext, "principal" | "groups" | "session">;
 
 /** On what a decision is based, for those who look back. Neither holds arguments or secrets. */
 export interface DecisionGround {

@@ -7,7 +7,7 @@ import type { EnvironmentVariables } from "../environment-variables.ts";
 export interface HostIdentity {
   /** The ptc and the Node.js. */
   readonly build: string;
-  /** The configuration's bytes. */
+  /** The configuration's bytes, and those of the files of rules that it names. */
   readonly fileDigest: string;
   /** The configuration with its variables expanded. */
   readonly configuration: string;
@@ -31,6 +31,7 @@ export function identify(
   configuration: Configuration,
   env: EnvironmentVariables,
 ): HostIdentity {
+  const { files } = configuration.policy;
   const hasCommands = configuration.servers.some((server) =>
     secretSourcesOf(server).some(({ source }) => source.from === "command"),
   );
@@ -40,7 +41,7 @@ export function identify(
     .sort(([a], [b]) => (a < b ? -1 : 1));
   return {
     build,
-    fileDigest,
+    fileDigest: files.length === 0 ? fileDigest : digestOfJson([fileDigest, files.map(({ text }) => text)]),
     configuration: digestOfJson(withoutNames(configuration)),
     environment: digestOfJson(variables),
   };

@@ -66,10 +66,10 @@ export function openCaller({ configuration, env, tools, telemetry, onWarning }: 
   const servers = composeServers(configuration, pool, undefined);
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
   const records = composeRecords(configuration, { redactor, audit });
-  const authorizer = buildAuthorizer(configuration);
   return {
     async call(call, { context, trace, approver, signal }) {
       const { all } = tools;
+      const authorizer = await buildAuthorizer(configuration);
       const own = new Dispatcher({
         context,
         tools: all,

@@ -1,3 +1,4 @@
+import type { ServerFlow } from "../../broker/policy/data-flow.ts";
 import type { AuthSettings } from "../../upstream/authorization/auth-settings.ts";
 import type { ConfiguredSecret, SecretSource } from "../../upstream/secret-sources/secret-source.ts";
 import type { LanguageName } from "../program-files.ts";
@@ -18,7 +19,12 @@ export interface Configuration {
   };
   /** The languages that programs may be in. The first is that of programs that name none, and of signatures. */
   readonly languages: readonly LanguageName[];
-  /** Every entry of `tools` and `approvals`, with its place in the file. */
+  /** The rules, as their files said when the configuration was read, and the principals in each group that rules name. */
+  readonly policy: {
+    readonly files: readonly PolicyFile[];
+    readonly groups: Readonly<Record<string, readonly string[]>>;
+  };
+  /** Every entry of `tools` and `approvals`, and every tool that has labels of its own, with its place in the file. */
   readonly toolPatterns: readonly ToolPattern[];
   readonly execution: {
     readonly timeoutMs: number;
@@ -56,6 +62,17 @@ export interface Configuration {
   readonly credentials: readonly string[];
 }
 
+/** A file of rules. */
+export interface PolicyFile {
+  /** As `ptc.yaml` names it, for messages. */
+  readonly file: string;
+  /** Absolute. */
+  readonly path: string;
+  readonly text: string;
+  /** Why it could not be read, in one line for a person. Then nothing is decided by the configuration. */
+  readonly problem?: string | undefined;
+}
+
 interface AnyServer {
   readonly name: string;
   /** The name in snake_case, as in `servers/<module>/index.ts` and `mcp__<module>__<tool>`. */
@@ -67,6 +84,8 @@ interface AnyServer {
   readonly connectTimeoutMs: number;
   /** The folders that the server is told of, absolute (MCP, "Roots"). Without any, it is not told that there are roots. */
   readonly roots?: readonly string[] | undefined;
+  /** What its data carries, and what may flow into it. */
+  readonly flow: ServerFlow;
   /**
    * Why the server is off, and what to do; `undefined` when it is not off. A server that is off is never started, because
    * not all that it is started with is known.

@@ -6,6 +6,7 @@ import type { Configuration } from "./configuration.ts";
 import { configurationPaths, type FindOptions } from "./configuration-paths.ts";
 import { type FoundConfiguration, findConfiguration } from "./load.ts";
 import { parseConfiguration } from "./parse.ts";
+import { readPolicyFile } from "./policy-file.ts";
 
 /** How often the file is looked at while nothing is asked of ptc. */
 const LOOK_MS = 1_000;
@@ -26,6 +27,8 @@ export interface FollowOptions extends FindOptions {
 /** What the file said when it was last read. */
 interface Reading {
   found?: FoundConfiguration | undefined;
+  /** What the files of rules say that the configuration names. */
+  rules?: string | undefined;
   error?: unknown;
 }
 
@@ -37,6 +40,8 @@ export class FollowedConfiguration {
   readonly #options: FollowOptions;
   readonly #paths: readonly string[];
   #current: Configuration;
+  /** The configuration that was parsed last, in force or not. The files of rules that it names are looked at too. */
+  #tried: Configuration;
   #problem: string | undefined;
   #apply: ApplyConfiguration = async () => {};
   #reading: Reading;
@@ -53,13 +58,21 @@ export class FollowedConfiguration {
     this.#version = version;
     this.#reading = reading;
     this.#current = current;
+    this.#tried = current;
   }
 
   /** @throws ConfigurationError when the configuration cannot be used to begin with. */
   static async open(options: FollowOptions): Promise<FollowedConfiguration> {
     const { version } = look(configurationPaths(options));
     const found = await findConfiguration(options);
-    return new FollowedConfiguration(options, version, { found }, parse(found, options));
+    const current = parse(found, options);
+    const reading = { found, rules: rulesIn(current.policy.files) };
+    return new FollowedConfiguration(
+      options,
+      `${version},${look(policyPaths(current)).version}`,
+      reading,
+      current,
+    );
   }
 
   /** The configuration that is in force. */
@@ -97,12 +110,14 @@ export class FollowedConfiguration {
   }
 
   async #check(): Promise<void> {
+    const before = this.#tried;
     try {
-      const { version, isYoung } = look(this.#paths);
+      const { version, isYoung } = look([...this.#paths, ...policyPaths(this.#tried)]);
       if (version === this.#version && !this.#isYoung) return;
       const now = await this.#read();
       if (!isSame(now, this.#reading)) await this.#takeIn(await this.#settled(now));
-      this.#version = version;
+      // Other files of rules may be in force by now.
+      this.#version = this.#tried === before ? version : "";
       this.#isYoung = isYoung;
     } catch (error) {
       this.#refuse(error);
@@ -111,17 +126,24 @@ export class FollowedConfiguration {
 
   async #takeIn(reading: Reading): Promise<void> {
     const { file } = this.#current;
+    const isSameText = reading.found?.text === this.#reading.found?.text;
     this.#reading = reading;
     try {
       if (reading.error !== undefined) throw reading.error;
       if (reading.found === undefined && file !== undefined) throw new Error(`${file} is gone`);
       const next = parse(reading.found, this.#options);
+      this.#tried = next;
+      this.#reading = { ...reading, rules: rulesIn(next.policy.files) };
       await this.#apply(next);
       const restart = needsRestart(this.#current, next);
       this.#current = next;
       this.#problem = undefined;
       const but = restart === undefined ? "" : `; only ${restart} stays as it was until ptc is started again`;
-      this.#options.onEdit(`${next.file ?? "the configuration"} was edited, and is in force${but}`);
+      const what =
+        isSameText && next.policy.files.length > 0
+          ? "the files of rules were edited, and are"
+          : `${next.file ?? "the configuration"} was edited, and is`;
+      this.#options.onEdit(`${what} in force${but}`);
     } catch (error) {
       this.#refuse(error);
     }
@@ -136,7 +158,9 @@ export class FollowedConfiguration {
 
   async #read(): Promise<Reading> {
     try {
-      return { found: await findConfiguration(this.#options) };
+      const found = await findConfiguration(this.#options);
+      const { files } = this.#tried.policy;
+      return { found, rules: rulesIn(files.map(({ path }) => readPolicyFile(path, "/", ""))) };
     } catch (error) {
       return { error };
     }
@@ -163,6 +187,15 @@ function parse(found: FoundConfiguration | undefined, { env, cwd }: FindOptions)
   });
 }
 
+function policyPaths({ policy }: Configuration): string[] {
+  return policy.files.map(({ path }) => path);
+}
+
+/** What files of rules say, and which of them cannot be read. */
+function rulesIn(files: Configuration["policy"]["files"]): string {
+  return JSON.stringify(files.map(({ path, text, problem }) => [path, text, problem !== undefined]));
+}
+
 /** The settings that differ and are read only when ptc starts. */
 function needsRestart(before: Configuration, next: Configuration): string | undefined {
   if (before.archive.path !== next.archive.path) return "archive.path";
@@ -171,7 +204,12 @@ function needsRestart(before: Configuration, next: Configuration): string | unde
 
 function isSame(a: Reading, b: Reading): boolean {
   const errors = [a, b].map(({ error }) => (error === undefined ? undefined : messageOf(error)));
-  return errors[0] === errors[1] && a.found?.path === b.found?.path && a.found?.text === b.found?.text;
+  return (
+    errors[0] === errors[1] &&
+    a.rules === b.rules &&
+    a.found?.path === b.found?.path &&
+    a.found?.text === b.found?.text
+  );
 }
 
 /**

@@ -5,10 +5,11 @@ import { serverModule } from "../../protocol/tools/tool-name.ts";
 import { defaultCeiling } from "../../sandbox/pool/pool-policy.ts";
 import { urlCredentialsIn } from "../../secrets/redaction-secrets.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
-import type { Configuration, ServerConfiguration, ToolPattern } from "./configuration.ts";
+import type { Configuration, ServerConfiguration } from "./configuration.ts";
 import { ConfigurationError, type Problem } from "./configuration-error.ts";
 import { distinctSecrets } from "./expand-environment.ts";
 import { defaultParallelPrograms, thisMachine } from "./parallel-programs.ts";
+import { readPolicy } from "./policy-file.ts";
 import { ConfigurationFile, knownKeys, type ServerEntry } from "./schema.ts";
 import type { SecretValueEntry } from "./secret-values/secret-value.ts";
 import { type SecretSurroundings, splitSecretValues } from "./secret-values/split-secret-values.ts";
@@ -19,6 +20,7 @@ import {
   transportOf,
   type UnsetVariables,
 } from "./servers/server-entries.ts";
+import { locatePatterns, renderPath } from "./tool-patterns.ts";
 import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
 
 const DEFAULT_CONNECT_TIMEOUT_SECONDS = 30;
@@ -108,19 +110,8 @@ function firstProblem(problems: readonly Problem[], source: YamlSource, file: st
   );
 }
 
-/** Renders a path as `servers[0].env.API_KEY`. */
-function renderPath(path: readonly PropertyKey[]): string {
-  return path
-    .map((step, index) => {
-      if (typeof step === "number") return `[${step}]`;
-      const name = String(step).slice(0, 64);
-      return index === 0 ? name : `.${name}`;
-    })
-    .join("");
-}
-
 function buildConfiguration(
-  { servers, tools, approvals, languages, execution, sandbox, host, archive }: ConfigurationFile,
+  { servers, tools, policy, approvals, languages, execution, sandbox, host, archive }: ConfigurationFile,
   { secrets: expandedSecrets, unset }: Pick<ReturnType<typeof expandServers>, "secrets" | "unset">,
   source: YamlSource,
   { file, directory, environment }: ParseOptions,
@@ -140,14 +131,10 @@ function buildConfiguration(
     directory,
     servers: built,
     tools: { allow: tools.allow, block: tools.block },
+    policy: readPolicy(policy, directory, (path) => `${file ?? "configuration"}:${source.lineOf(path)}`),
     approvals,
     languages,
-    toolPatterns: [
-      ...locatePatterns(["tools", "allow"], tools.allow ?? [], source),
-      ...locatePatterns(["tools", "block"], tools.block, source),
-      ...locatePatterns(["approvals", "ask"], approvals.ask, source),
-      ...locatePatterns(["approvals", "allow"], approvals.allow, source),
-    ],
+    toolPatterns: locatePatterns({ servers, tools, approvals }, source),
     execution: {
       timeoutMs: execution.timeout_seconds * 1_000,
       maxOutputBytes: execution.max_output_bytes,
@@ -225,6 +212,7 @@ function buildServer(
     callTimeoutMs: (entry.call_timeout_seconds ?? callTimeoutSeconds) * 1_000,
     roots: entry.roots?.map((folder) => resolve(directory, folder)),
     connectTimeoutMs: (entry.connect_timeout_seconds ?? DEFAULT_CONNECT_TIMEOUT_SECONDS) * 1_000,
+    flow: { labels: entry.labels, accepts: entry.accepts, tools: entry.tools ?? {} },
     off,
     secretSources,
   };
@@ -273,16 +261,4 @@ function secretsOf(server: ServerConfiguration): string[] {
 /** The arguments that are URLs with credentials. Others count as public: they name packages, folders and modes. */
 function argumentsWithPasswords({ args }: { args: readonly string[] }): string[] {
   return args.filter((argument) => urlCredentialsIn(argument).length > 0);
-}
-
-function locatePatterns(
-  path: readonly string[],
-  patterns: readonly string[],
-  source: YamlSource,
-): ToolPattern[] {
-  return patterns.map((pattern, index) => ({
-    key: renderPath([...path, index]),
-    pattern,
-    line: source.lineOf([...path, index]),
-  }));
 }

@@ -87,6 +87,36 @@ const Auth = z.preprocess(
   ),
 );
 
+const Labels = z.array(
+  z.string({ error: "must be a label, such as confidential" }).regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
+    error: "must be 1 to 64 letters, digits, `.`, `_` or `-`",
+  }),
+  list,
+);
+
+/** What the data of a server or a tool carries, and what may flow into it. */
+const flow = { labels: Labels.optional(), accepts: Labels.optional() };
+
+const Policy = z.preprocess(
+  // `policy: [rules.cedar]` is short for `policy: { files: [rules.cedar] }`.
+  (value) => (Array.isArray(value) ? { files: value } : (value ?? {})),
+  z.strictObject(
+    {
+      files: z.preprocess(
+        (value) => value ?? [],
+        z.array(text(4_096), list).max(64, { error: "must be at most 64 files" }),
+      ),
+      groups: z
+        .record(text(256), z.array(text(256), list), { error: "must be a mapping of groups to principals" })
+        .optional(),
+    },
+    {
+      error: ({ code }) =>
+        code === "invalid_type" ? "must be a list of files, or a mapping with files and groups" : undefined,
+    },
+  ),
+);
+
 const Server = z.strictObject(
   {
     name: z.string({ error: "must be a text; give the server a name" }).regex(/^[A-Za-z0-9._-]{1,64}$/, {
@@ -120,6 +150,12 @@ const Server = z.strictObject(
       .optional(),
     roots: z.array(text(4_096), list).max(64, { error: "must be at most 64 folders" }).optional(),
     auth: Auth.optional(),
+    ...flow,
+    tools: z
+      .record(text(512), z.strictObject(flow, { error: notAMapping }), {
+        error: "must be a mapping of tools to their labels",
+      })
+      .optional(),
     call_timeout_seconds: wholeNumber(1, 86_400).optional(),
     connect_timeout_seconds: wholeNumber(1, 86_400).optional(),
   },
@@ -129,6 +165,7 @@ const Server = z.strictObject(
 export const ConfigurationFile = section({
   servers: z.preprocess((value) => value ?? [], z.array(Server, list)),
   tools: section({ allow: ToolPatterns.optional(), block: OptionalToolPatterns }),
+  policy: Policy,
   approvals: section({
     default: oneOf(["annotated", "destructive"]).default("annotated"),
     ask: OptionalToolPatterns,

@@ -13,7 +13,7 @@ export class ByViewer<Value> {
   }
 
   of(viewer: Viewer): Value {
-    const key = JSON.stringify([viewer.principal, viewer.session]);
+    const key = JSON.stringify([viewer.principal, viewer.groups, viewer.session]);
     const known = this.#values.get(key);
     if (known !== undefined) return known.value;
     const value = this.#make(viewer);

@@ -23,14 +23,14 @@ export interface ProgramTools {
 
 /**
  * @param authorizer decides who is shown what; the lists of the configuration without it.
- * @throws CatalogError when what was generated cannot be read, or was edited.
+ * @throws CatalogError when what was generated cannot be read, or was edited, ConfigurationError for a rule that is wrong.
  */
 export async function loadProgramTools(
   configuration: Configuration,
-  authorizer: Authorizer = buildAuthorizer(configuration),
+  authorizer?: Authorizer,
 ): Promise<ProgramTools> {
   const stored = await readCatalog(generatedDirectory(configuration));
-  return buildProgramTools(configuration, stored, authorizer);
+  return buildProgramTools(configuration, stored, authorizer ?? (await buildAuthorizer(configuration)));
 }
 
 /**

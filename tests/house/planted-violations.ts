@@ -3,6 +3,7 @@ type Planted = [what: string, file: string, text: string, rule: string];
 
 /** Packages that one file or folder may import. */
 export const OWNED_PACKAGES = [
+  "@cedar-policy/cedar-wasm",
   "@napi-rs/keyring",
   "ipaddr.js",
   "dockerode",

@@ -1,4 +1,7 @@
-import { expect, it } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
 import { findDifference, identify, isReplaceable } from "../../../host/background/host-identity.ts";
 import { parseConfiguration } from "../../../host/configuration/parse.ts";
 
@@ -19,6 +22,21 @@ it.each([
 ])("differs by %s", (_, host, caller) => {
   expect(findDifference(identityOf(SERVER, host), identityOf(SERVER, caller))).toBe("another environment");
   expect(findDifference(identityOf(SERVER, host), identityOf(SERVER, host))).toBeUndefined();
+});
+
+it("differs by what the files of rules say, as by the configuration that names them", () => {
+  const directory = mkdtempSync(join(tmpdir(), "ptc-identity-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const identified = (rules: string) => {
+    writeFileSync(join(directory, "rules.cedar"), rules);
+    const options = { file: "ptc.yaml", directory, environment: {} };
+    return identify(BUILD, parseConfiguration("policy: [rules.cedar]", options), {});
+  };
+  const host = identified("permit(principal, action, resource);");
+  expect(findDifference(host, identified("forbid(principal, action, resource);"))).toBe(
+    "another configuration",
+  );
+  expect(findDifference(host, identified("permit(principal, action, resource);"))).toBeUndefined();
 });
 
 it("does not differ by the terminal, nor by how the configuration was named", () => {

@@ -76,6 +76,35 @@ describe("a configuration that is followed", () => {
     expect(followed.problem).toBeUndefined();
   });
 
+  it("has the rules as their files say, also of files that an edit names which is not in force yet", async () => {
+    const ruled = (file: string) => `policy: [${file}]\n`;
+    const { write, edits, followed } = await follow(ruled("a.cedar"));
+    const inForce = async () => {
+      await followed.refresh();
+      return followed.current.policy.files.map(({ text }) => text);
+    };
+    followed.use(async ({ policy }) => {
+      for (const { problem, text } of policy.files)
+        if (problem !== undefined || text === "wrong") throw new Error(problem ?? "a rule is wrong");
+    });
+    expect(await inForce()).toEqual([""]);
+    write("one", "a.cedar");
+    expect(await inForce()).toEqual(["one"]);
+    write("two", "a.cedar");
+    expect(await inForce()).toEqual(["two"]);
+    write("wrong", "a.cedar");
+    expect(await inForce()).toEqual(["two"]);
+    write(ruled("b.cedar"));
+    expect(await inForce()).toEqual(["two"]);
+    expect(followed.problem).toContain("ptc.yaml:1: policy: 'b.cedar' does not exist");
+    write("wrong", "b.cedar");
+    expect(await inForce()).toEqual(["two"]);
+    write("three", "b.cedar");
+    expect(await inForce()).toEqual(["three"]);
+    expect(followed.problem).toBeUndefined();
+    expect(edits.at(-1)).toBe("the files of rules were edited, and are in force");
+  });
+
   it("stays in force when the next cannot be taken into use", async () => {
     const { write, blocked, followed } = await follow(blocking("a"));
     followed.use(async () => {

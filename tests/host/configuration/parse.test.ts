@@ -39,6 +39,7 @@ describe("a configuration that is right", () => {
         description: undefined,
         callTimeoutMs: 30_000,
         connectTimeoutMs: 30_000,
+        flow: { tools: {} },
         transport: "stdio",
         command: "node",
         args: ["./financial-data-mcp/dist/index.js"],
@@ -52,6 +53,7 @@ describe("a configuration that is right", () => {
         description: undefined,
         callTimeoutMs: 30_000,
         connectTimeoutMs: 30_000,
+        flow: { tools: {} },
         transport: "stdio",
         command: "python",
         args: ["-m", "doc_retrieval_mcp"],
@@ -65,6 +67,7 @@ describe("a configuration that is right", () => {
         description: undefined,
         callTimeoutMs: 30_000,
         connectTimeoutMs: 30_000,
+        flow: { tools: {} },
         transport: "sse",
         url: "http://localhost:8080/mcp",
         headers: {},
@@ -79,12 +82,26 @@ describe("a configuration that is right", () => {
     expect(configuration.execution).toMatchObject({ timeoutMs: 120_000, maxOutputBytes: 65_536 });
   });
 
+  it("has the labels of servers and tools, and takes a tool that is named there for an entry of its own", () => {
+    const { servers, toolPatterns } = parse(`servers:
+  - name: my-crm
+    command: x
+    labels: [personal]
+    accepts: []
+    tools:
+      count: { labels: [] }
+`);
+    expect(servers[0]?.flow).toEqual({ labels: ["personal"], accepts: [], tools: { count: { labels: [] } } });
+    expect(toolPatterns).toEqual([{ key: "servers[0].tools.count", pattern: "mcp__my_crm__count", line: 7 }]);
+  });
+
   it("has every default when it is empty", () => {
     expect(parse("")).toEqual({
       file: "ptc.yaml",
       directory: "/project",
       servers: [],
       tools: { allow: undefined, block: [] },
+      policy: { files: [], groups: {} },
       approvals: { default: "annotated", ask: [], allow: [] },
       toolPatterns: [],
       execution: {

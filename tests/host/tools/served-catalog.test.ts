@@ -17,11 +17,12 @@ async function newFolder() {
   const servers = ["x", "y"].map((name) => ({ name, transport: "stdio", command: "true" }));
   writeFileSync(join(directory, "ptc.yaml"), JSON.stringify({ servers }));
   const configuration = await loadConfiguration({ flag: undefined, env: {}, cwd: directory });
+  const authorizer = await buildAuthorizer(configuration);
   const newCatalog = () => {
     const warnings: string[] = [];
     const catalog = new ServedCatalog({
       configuration,
-      authorizer: buildAuthorizer(configuration),
+      authorizer,
       onWarning: (message) => warnings.push(message),
     });
     return { catalog, warnings };

@@ -1,0 +1,218 @@
+import type { RunContext } from "../../../protocol/run-context.ts";
+import type { Viewer } from "../authorizer.ts";
+import { type DataFlow, describeRead } from "../data-flow.ts";
+import type { RunHistory } from "../run-history.ts";
+import { loadCedar, type RuleProblem } from "./cedar-engine.ts";
+import { buildRequest, type RuledCall, type RuledTool } from "./rule-request.ts";
+import type { RuleAction } from "./rule-schema.ts";
+import {
+  type ApplicableRules,
+  type Rule,
+  type RuleFile,
+  RuleIndex,
+  readRules,
+  withoutContext,
+} from "./rule-set.ts";
+
+/** What rules say of a request. `reason` is one line. */
+export interface RuleVerdict {
+  readonly kind: "allow" | "ask" | "deny";
+  /** The rules that decided, by name. */
+  readonly rule?: string | undefined;
+  readonly reason?: string | undefined;
+  /** Whether it is denied because it could not be decided. */
+  readonly isUndecided?: true;
+}
+
+/** A mistake in a rule, for a person. */
+export interface LocatedProblem {
+  readonly file: string;
+  readonly line: number;
+  readonly message: string;
+}
+
+export interface RulesOptions {
+  files: readonly RuleFile[];
+  /** The principals in each group. */
+  groups: Readonly<Record<string, readonly string[]>>;
+  flow: DataFlow;
+}
+
+type Engine = Awaited<ReturnType<typeof loadCedar>>;
+
+/** The rules of a configuration. What they do not permit is denied; so is what cannot be decided. */
+export class Rules {
+  readonly all: readonly Rule[];
+  readonly #byId: ReadonlyMap<string, Rule>;
+  readonly #engine: Engine;
+  readonly #options: RulesOptions;
+  /** Rules that nobody lifts, and those that a person may lift. */
+  readonly #firm: RuleIndex;
+  readonly #asking: RuleIndex;
+  /** What may be permitted, as long as nothing is known of a call. */
+  readonly #possible: RuleIndex;
+  readonly #hiding: RuleIndex;
+  readonly #names: string;
+
+  private constructor(engine: Engine, options: RulesOptions, all: readonly Rule[]) {
+    this.#engine = engine;
+    this.#options = options;
+    this.all = all;
+    this.#byId = new Map(all.map((rule) => [rule.id, rule]));
+    this.#names = `${++opened}`;
+    const firm = all.filter(({ isAsk }) => !isAsk);
+    this.#firm = new RuleIndex(`${this.#names} firm`, firm);
+    this.#asking = new RuleIndex(
+      `${this.#names} asking`,
+      all.filter(({ isAsk }) => isAsk),
+    );
+    const possible = firm.filter((rule) => withoutContext(rule) !== undefined);
+    this.#possible = new RuleIndex(`${this.#names} possible`, possible, (rule) => withoutContext(rule) ?? "");
+    this.#hiding = new RuleIndex(
+      `${this.#names} hiding`,
+      firm.filter(({ effect }) => effect === "forbid"),
+    );
+  }
+
+  /** Reads rules, as far as they can be. @throws NoCedarError */
+  static async open(options: RulesOptions): Promise<{ rules: Rules; problems: Problems }> {
+    const all = readRules(options.files);
+    const engine = await loadCedar();
+    const rules = new Rules(engine, options, all);
+    return { rules, problems: rules.#findProblems() };
+  }
+
+  /** Decides about a call, or about the read of a resource or a prompt. */
+  decide(call: RuledCall): RuleVerdict {
+    const action = actionOf(call.tool);
+    const firm = this.#permits(this.#firm, action, call);
+    if (firm.kind === "deny") return firm;
+    const asking = this.#asking.applicable(this.#subject(action, call.context, call.tool));
+    if (asking.texts.size === 0) return firm;
+    const asked = this.#evaluate(asking, action, call);
+    if ("problem" in asked) return this.#undecided(asked);
+    if (asked.rules.length === 0) return firm;
+    return { kind: "ask", rule: this.#nameOf(asked.rules), reason: this.#reasonOf(asked.rules, call, "ask") };
+  }
+
+  /** Whether a call that a person has to approve may go out with an approval. */
+  decideApproval(call: RuledCall): RuleVerdict {
+    return this.#permits(this.#firm, "approve", call);
+  }
+
+  /** Whether somebody may call a tool in some way, and no rule hides it. */
+  decideVisibility(viewer: Viewer, tool: RuledTool): RuleVerdict {
+    const context: RunContext = { ...viewer, source: "serve" };
+    const call = { context, tool, arguments: {}, run: NOTHING, nowMs: 0 };
+    const possible = this.#permits(this.#possible, actionOf(tool), call);
+    if (possible.kind === "deny") return possible;
+    const hiding = this.#hiding.applicable(this.#subject("list", context, tool));
+    if (hiding.texts.size === 0) return { kind: "allow" };
+    const hidden = this.#evaluate(hiding, "list", call);
+    if ("problem" in hidden) return this.#undecided(hidden);
+    return hidden.rules.length === 0 ? { kind: "allow" } : { kind: "deny", rule: this.#nameOf(hidden.rules) };
+  }
+
+  #permits(index: RuleIndex, action: RuleAction, call: RuledCall): RuleVerdict {
+    const applicable = index.applicable(this.#subject(action, call.context, call.tool));
+    const decided =
+      applicable.texts.size === 0
+        ? { isAllowed: false, rules: [] }
+        : this.#evaluate(applicable, action, call);
+    if ("problem" in decided) return this.#undecided(decided);
+    const rule = this.#nameOf(decided.rules);
+    if (decided.isAllowed) return { kind: "allow", rule };
+    if (decided.rules.length > 0)
+      return { kind: "deny", rule, reason: this.#reasonOf(decided.rules, call, "forbid") };
+    const { principal } = call.context;
+    const what = action === "approve" ? "an approval of it" : `a ${action} of it`;
+    return { kind: "deny", rule: "policy: no rule", reason: `no rule permits ${what} to '${principal}'` };
+  }
+
+  #evaluate(applicable: ApplicableRules, action: RuleAction, call: RuledCall) {
+    const { groups } = this.#subject(action, call.context, call.tool);
+    const request = buildRequest(applicable.needs, action, call, { groups, flow: this.#options.flow });
+    if (typeof request === "string") return { problem: request, rules: [] };
+    return this.#engine.decide(applicable.texts, applicable.key, request);
+  }
+
+  #undecided({ problem, rules }: { problem: string; rules: readonly string[] }): RuleVerdict {
+    const rule = rules.length === 0 ? "policy" : this.#nameOf(rules);
+    const reason = `whether it may be could not be decided (${rule}: ${problem})`;
+    return { kind: "deny", rule, reason, isUndecided: true };
+  }
+
+  #nameOf(ids: readonly string[]): string | undefined {
+    const names = [...ids].sort((a, b) => Number(a.slice(1)) - Number(b.slice(1)));
+    return names.length === 0 ? undefined : names.map((id) => this.#byId.get(id)?.name ?? id).join(", ");
+  }
+
+  #reasonOf(ids: readonly string[], { run }: RuledCall, effect: "ask" | "forbid"): string {
+    const rules = ids.flatMap((id) => this.#byId.get(id) ?? []);
+    const said = rules.flatMap(
+      ({ annotations }) => annotations.get(effect === "ask" ? "ask" : "reason") || [],
+    );
+    const looksAtReads = rules.some(({ words }) => words.has("labels") || words.has("servers"));
+    const { flow } = this.#options;
+    const labelled = run.reads.filter((read) => (flow.labelsOf(read) ?? []).length > 0);
+    const reads = (labelled.length > 0 ? labelled : run.reads).slice(0, 3).map(describeRead);
+    const because = looksAtReads && reads.length > 0 ? `; this run has read ${reads.join(", ")}` : "";
+    const verb = effect === "ask" ? "needs an approval by rule" : "is forbidden by rule";
+    return `it ${verb} ${this.#nameOf(ids)}${said.length > 0 ? `: ${said.join("; ")}` : ""}${because}`;
+  }
+
+  #subject(action: RuleAction, { principal, groups = [] }: RunContext, tool: RuledTool) {
+    const member = Object.entries(this.#options.groups).flatMap(([group, members]) =>
+      members.includes(principal) ? [group] : [],
+    );
+    const all = [...new Set([...member, ...groups])].sort();
+    return { action, principal, groups: all, tool: tool.namespacedName, server: tool.server };
+  }
+
+  #findProblems(): Problems {
+    const texts = new Map(this.all.map(({ id, text }) => [id, text]));
+    const { errors, warnings } = this.#engine.findProblems(texts);
+    const own = this.all.flatMap(({ id, isAsk, effect }) =>
+      isAsk && effect === "permit"
+        ? [
+            {
+              id,
+              line: 1,
+              message: "@ask stands on a permit; put it on a forbid, which a person may lift then",
+            },
+          ]
+        : [],
+    );
+    return { errors: this.#locate([...errors, ...own]), warnings: this.#locate(warnings) };
+  }
+
+  /** Names each problem's place, one problem a rule and message, in the order of the files. */
+  #locate(problems: readonly RuleProblem[]): LocatedProblem[] {
+    const known = new Set<string>();
+    return problems
+      .toSorted((a, b) => Number(a.id.slice(1)) - Number(b.id.slice(1)) || a.line - b.line)
+      .flatMap(({ id, line, message }) => {
+        const rule = this.#byId.get(id);
+        const place = { file: rule?.file ?? "policy", line: (rule?.line ?? 1) + line - 1 };
+        const key = `${place.file}:${place.line}`;
+        if (known.has(key)) return [];
+        known.add(key);
+        return [{ ...place, message }];
+      });
+  }
+}
+
+/** What is wrong with rules. Rules with errors are not used. */
+export interface Problems {
+  readonly errors: readonly LocatedProblem[];
+  readonly warnings: readonly LocatedProblem[];
+}
+
+const NOTHING: RunHistory = { calls: 0, callsOfTool: 0, reads: [] };
+
+/** Tells the sets of one configuration from those of others in the same process. */
+let opened = 0;
+
+function actionOf({ method }: RuledTool): "call" | "read" {
+  return method === undefined ? "call" : "read";
+}

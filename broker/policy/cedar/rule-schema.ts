@@ -1,0 +1,76 @@
+/** The actions that rules decide about. */
+export type RuleAction = "list" | "call" | "read" | "approve";
+
+/** What rules are validated against, in Cedar's own notation: the only home of the names that rules may use. */
+export const RULE_SCHEMA = `// What the rules of ptc may speak of. Written by \`ptc policy schema\`.
+
+// A group of principals: \`policy.groups\` in ptc.yaml.
+entity Group;
+
+// Who runs a program; User::"local" is whoever started ptc on this machine.
+entity User in [Group];
+
+// A server, by its name in ptc.yaml.
+entity Server;
+
+// What a server says of its tool. Nobody has checked it.
+type Claims = {
+  title?: String,
+  readOnly?: Bool,
+  destructive?: Bool,
+  idempotent?: Bool,
+  openWorld?: Bool,
+};
+
+// A tool, by its name in programs: Tool::"mcp__<server_module>__<tool>". Resources and prompts of a server are such too:
+// Tool::"mcp__<server_module>__resources/read".
+entity Tool in [Server] {
+  // As its server names it.
+  name: String,
+  server: String,
+  // What its results carry, and which labels may flow into it, by ptc.yaml.
+  labels: Set<String>,
+  accepts?: Set<String>,
+  claims: Claims,
+};
+
+// The arguments of a call, by path: "to", "message.subject", "items[0].id". Each text, number, truth value and null is a text.
+entity Arguments tags String;
+
+// Those that are numbers, to four decimal places, rounded away from zero.
+entity Numbers tags decimal;
+
+// Those that are lists of such values, as sets of texts.
+entity Lists tags Set<String>;
+
+// What the run has done before this call.
+type Run = {
+  calls: Long,
+  callsOfTool: Long,
+  // The servers whose data it has read, by name, and the labels of that data.
+  servers: Set<String>,
+  labels: Set<String>,
+};
+
+type Call = {
+  // "run", "serve" or "call".
+  source: String,
+  now: datetime,
+  run: Run,
+  arguments: Arguments,
+  numbers: Numbers,
+  lists: Lists,
+};
+
+// To find a tool, and to have it in modules and types: who may call it may, unless a rule forbids it.
+action list appliesTo { principal: User, resource: Tool };
+
+// To call a tool.
+action call appliesTo { principal: User, resource: Tool, context: Call };
+
+// To read a resource or a prompt, or to list them.
+action read appliesTo { principal: User, resource: Tool, context: Call };
+
+// To have a call go out that a person has to approve, once one did.
+action approve appliesTo { principal: User, resource: Tool, context: Call };
+`;

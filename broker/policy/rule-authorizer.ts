@@ -1,0 +1,74 @@
+import type { Clock } from "../../base/clock.ts";
+import { RecentlyUsed } from "../../base/recently-used.ts";
+import type { Tool } from "../../catalog/tool.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
+import type { Authorizer, Decision, Viewer } from "./authorizer.ts";
+import type { Rules, RuleVerdict } from "./cedar/cedar-rules.ts";
+import { type DataFlow, findForbiddenFlow } from "./data-flow.ts";
+import { decide, type Policy } from "./policy.ts";
+import type { RunHistory } from "./run-history.ts";
+
+export interface RuleAuthorizerOptions {
+  policy: Policy;
+  flow: DataFlow;
+  /** `undefined` where the configuration names no files of rules. */
+  rules: Rules | undefined;
+  clock: Pick<Clock, "wallMs">;
+}
+
+const MAX_SEEN = 10_000;
+
+/**
+ * Decides by the lists of `ptc.yaml`, then by the labels of what the run has read, then by rules. Each can only take away what
+ * those before it have left.
+ */
+export class RuleAuthorizer implements Authorizer {
+  readonly #options: RuleAuthorizerOptions;
+  readonly #seen = new RecentlyUsed<string, RuleVerdict>({ maxEntries: MAX_SEEN });
+
+  constructor(options: RuleAuthorizerOptions) {
+    this.#options = options;
+  }
+
+  async authorize(context: RunContext, tool: Tool, args: unknown, run: RunHistory): Promise<Decision> {
+    const { policy, flow, rules, clock } = this.#options;
+    const listed = decide(policy, tool);
+    if (listed.kind === "unavailable") return { kind: "unavailable", rule: listed.rule };
+    const seen = this.#visibility(context, tool);
+    if (seen.isUndecided === true) return denied(seen);
+    if (seen.kind === "deny") return { kind: "unavailable", rule: seen.rule, reason: seen.reason };
+    const flowing = findForbiddenFlow(flow, tool, run.reads);
+    if (flowing !== undefined) return { kind: "deny", ...flowing };
+    if (rules === undefined) return { kind: listed.kind, rule: listed.rule };
+    const call = { context, tool, arguments: args, run, nowMs: clock.wallMs() };
+    const ruled = rules.decide(call);
+    if (ruled.kind === "deny") return denied(ruled);
+    if (ruled.kind === "allow" && listed.kind === "allow")
+      return { kind: "allow", rule: listed.rule ?? ruled.rule };
+    const approving = rules.decideApproval(call);
+    if (approving.kind === "deny") return denied(approving);
+    const { rule, reason } = ruled.kind === "ask" ? ruled : { rule: listed.rule, reason: undefined };
+    return { kind: "ask", rule, reason };
+  }
+
+  isVisible(viewer: Viewer, tool: Tool): boolean {
+    if (decide(this.#options.policy, tool).kind === "unavailable") return false;
+    return this.#visibility(viewer, tool).kind !== "deny";
+  }
+
+  #visibility(viewer: Viewer, tool: Tool): RuleVerdict {
+    const { rules } = this.#options;
+    if (rules === undefined) return { kind: "allow" };
+    const { principal, groups = [] } = viewer;
+    const key = JSON.stringify([principal, groups, tool.namespacedName, tool.definitionDigest]);
+    const known = this.#seen.get(key);
+    if (known !== undefined) return known;
+    const decided = rules.decideVisibility(viewer, tool);
+    this.#seen.set(key, decided);
+    return decided;
+  }
+}
+
+function denied({ rule, reason = "it is not permitted" }: RuleVerdict): Decision {
+  return { kind: "deny", rule, reason };
+}

@@ -1,0 +1,56 @@
+import type { Clock } from "../../base/clock.ts";
+import { loadCedar, NoCedarError } from "../../broker/policy/cedar/cedar-engine.ts";
+import { type LocatedProblem, type Problems, Rules } from "../../broker/policy/cedar/cedar-rules.ts";
+import { DataFlow } from "../../broker/policy/data-flow.ts";
+import type { Policy } from "../../broker/policy/policy.ts";
+import { RuleAuthorizer } from "../../broker/policy/rule-authorizer.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import { ConfigurationError } from "../configuration/configuration-error.ts";
+import { clock as processClock } from "../process-clock.ts";
+
+/** Decides by lists, labels and rules. @throws ConfigurationError for the first rule that is wrong. */
+export async function buildRuleAuthorizer(
+  configuration: Configuration,
+  policy: Policy,
+  clock: Pick<Clock, "wallMs"> = processClock,
+): Promise<RuleAuthorizer> {
+  const flow = flowOf(configuration);
+  if (configuration.policy.files.length === 0)
+    return new RuleAuthorizer({ policy, flow, rules: undefined, clock });
+  const { rules, problems } = await openRules(configuration);
+  const [first] = problems.errors;
+  if (first !== undefined) throw new ConfigurationError("invalid", describeRuleProblem(first));
+  return new RuleAuthorizer({ policy, flow, rules, clock });
+}
+
+/** The rules of a configuration with all that is wrong with them. @throws ConfigurationError when Cedar is not installed. */
+export async function openRules(configuration: Configuration): Promise<{ rules: Rules; problems: Problems }> {
+  const { files, groups } = configuration.policy;
+  try {
+    return await Rules.open({ files, groups, flow: flowOf(configuration) });
+  } catch (error) {
+    if (!(error instanceof NoCedarError)) throw error;
+    throw new ConfigurationError("invalid", `${configuration.file ?? "configuration"}: ${error.message}`, {
+      cause: error,
+    });
+  }
+}
+
+/** One line for a person. */
+export function describeRuleProblem({ file, line, message }: LocatedProblem): string {
+  return `${file}:${line}: ${message}`;
+}
+
+function flowOf({ servers }: Pick<Configuration, "servers">): DataFlow {
+  return new DataFlow(new Map(servers.map(({ name, flow }) => [name, flow])));
+}
+
+/** The schema of rules in Cedar's JSON format. @throws ConfigurationError when Cedar is not installed. */
+export async function ruleSchemaJson(): Promise<unknown> {
+  try {
+    return (await loadCedar()).schemaJson();
+  } catch (error) {
+    if (!(error instanceof NoCedarError)) throw error;
+    throw new ConfigurationError("invalid", error.message, { cause: error });
+  }
+}

@@ -1,0 +1,287 @@
+import * as cedar from "@cedar-policy/cedar-wasm/nodejs";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Rules } from "../../../../broker/policy/cedar/cedar-rules.ts";
+import type { RuledCall } from "../../../../broker/policy/cedar/rule-request.ts";
+import { RULE_SCHEMA } from "../../../../broker/policy/cedar/rule-schema.ts";
+import { splitRules } from "../../../../broker/policy/cedar/rule-text.ts";
+import { DataFlow } from "../../../../broker/policy/data-flow.ts";
+import type { RunHistory } from "../../../../broker/policy/run-history.ts";
+import { toolOf } from "../../../catalog/tool-of.ts";
+
+const flow = new DataFlow(
+  new Map([
+    ["a", { labels: ["secret"], tools: {} }],
+    ["b", { tools: {}, accepts: ["public"] }],
+  ]),
+);
+const PERMIT = "permit(principal, action, resource);\n";
+
+async function open(text: string) {
+  return Rules.open({ files: [{ file: "x.cedar", text }], groups: { team: ["ada"] }, flow });
+}
+
+function callOf(more: Partial<RuledCall> = {}): RuledCall {
+  return {
+    context: { principal: "ada", source: "run" },
+    tool: toolOf("b", "send"),
+    arguments: {},
+    run: { calls: 0, callsOfTool: 0, reads: [] },
+    nowMs: Date.parse("2026-03-01T12:00:00Z"),
+    ...more,
+  };
+}
+
+const readOf = (server: string): RunHistory => ({
+  calls: 1,
+  callsOfTool: 0,
+  reads: [{ seq: 1, tool: `mcp__${server}__get`, server, name: "get" }],
+});
+
+/** A rule that forbids calls under a condition, beside one that permits everything. */
+async function decideWhere(condition: string, call: Partial<RuledCall>) {
+  const { rules, problems } = await open(
+    `${PERMIT}@id("it") forbid(principal, action == Action::"call", resource) when { ${condition} };`,
+  );
+  expect(problems.errors).toEqual([]);
+  return rules.decide(callOf(call)).kind;
+}
+
+describe("rules", () => {
+  it.each<[string, Partial<RuledCall>, Partial<RuledCall>]>([
+    [
+      'context.arguments.hasTag("to[1]") && context.arguments.getTag("to[1]") == "x"',
+      { arguments: { to: ["y", "x"] } },
+      { arguments: { "to[1]": "x", to: ["x", "y"] } },
+    ],
+    [
+      'context.arguments.hasTag("a.b") && context.arguments.getTag("a.b") like "*x"',
+      { arguments: { a: { b: "1x" } } },
+      { arguments: { "a.b": "1x" } },
+    ],
+    [
+      'context.numbers.hasTag("n") && context.numbers.getTag("n").greaterThan(decimal("1000.0"))',
+      { arguments: { n: 1000.00001 } },
+      { arguments: { n: 1000 } },
+    ],
+    [
+      'context.numbers.hasTag("n") && context.numbers.getTag("n").lessThan(decimal("-5.0"))',
+      { arguments: { n: -1e300 } },
+      { arguments: { n: "-6" } },
+    ],
+    [
+      'context.lists.hasTag("to") && context.lists.getTag("to").contains("x")',
+      { arguments: { to: ["y", "x"] } },
+      { arguments: { to: ["y", {}, "x"] } },
+    ],
+    ['context.run.labels.contains("secret")', { run: readOf("a") }, { run: readOf("b") }],
+    ['context.run.servers == ["b"]', { run: readOf("b") }, { run: readOf("a") }],
+    ["context.run.callsOfTool >= 2", { run: { ...readOf("b"), callsOfTool: 2 } }, { run: readOf("b") }],
+    ['context.source == "serve"', { context: { principal: "ada", source: "serve" } }, {}],
+    ['context.now < datetime("2026-02-01")', { nowMs: 0 }, {}],
+    ['principal in Group::"team"', {}, { context: { principal: "bob", source: "run" } }],
+    [
+      'principal in Group::"guests"',
+      { context: { principal: "bob", groups: ["guests"], source: "run" } },
+      { context: { principal: "bob", source: "run" } },
+    ],
+    ['resource in Server::"b"', {}, { tool: toolOf("a", "send") }],
+    ['resource has accepts && resource.accepts.contains("public")', {}, { tool: toolOf("a", "send") }],
+    [
+      "resource.claims has readOnly && resource.claims.readOnly",
+      { tool: toolOf("b", "send", { annotations: { readOnlyHint: true } }) },
+      { tool: toolOf("b", "send", { annotations: { readOnlyHint: "true" } }) },
+    ],
+  ])("see what they speak of: %s", async (condition, holds, holdsNot) => {
+    expect(await decideWhere(condition, holds)).toBe("deny");
+    expect(await decideWhere(condition, holdsNot)).toBe("allow");
+  });
+
+  it("permit nothing on their own, and say so", async () => {
+    const { rules } = await open('permit(principal == User::"bob", action, resource);');
+    expect(rules.decide(callOf())).toEqual({
+      kind: "deny",
+      rule: "policy: no rule",
+      reason: "no rule permits a call of it to 'ada'",
+    });
+  });
+
+  it("deny what cannot be decided, with the reason", async () => {
+    const overflow = await open(
+      `${PERMIT}@id("big") forbid(principal, action == Action::"call", resource) when { context.run.calls * 9223372036854775807 > 1 };`,
+    );
+    const { kind, reason, isUndecided } = overflow.rules.decide(
+      callOf({ run: { ...readOf("b"), calls: 2 } }),
+    );
+    expect({ kind, isUndecided }).toEqual({ kind: "deny", isUndecided: true });
+    expect(reason).toMatch(/^whether it may be could not be decided \(big \(x\.cedar:2\): .*overflow/);
+    const looking = await open(
+      `${PERMIT}forbid(principal, action == Action::"call", resource) when { context.arguments.hasTag("x") };`,
+    );
+    expect(looking.rules.decide(callOf({ arguments: Array(6_000).fill(1) })).reason).toContain(
+      "too many or too long",
+    );
+    const tainted = await open(
+      `${PERMIT}forbid(principal, action == Action::"call", resource) when { context.run.labels.contains("x") };`,
+    );
+    expect(tainted.rules.decide(callOf({ run: readOf("gone") })).reason).toContain(
+      "mcp__gone__get (call 1), whose server is not configured any more",
+    );
+  });
+
+  it("that a person may lift ask, and others go before them", async () => {
+    const { rules } = await open(`${PERMIT}
+      @ask("is it meant?") forbid(principal, action == Action::"call", resource);
+      forbid(principal == User::"bob", action == Action::"call", resource);
+      forbid(principal == User::"eve", action == Action::"approve", resource);`);
+    const by = (principal: string) => callOf({ context: { principal, source: "run" } });
+    expect(rules.decide(by("ada"))).toEqual({
+      kind: "ask",
+      rule: "x.cedar:3",
+      reason: "it needs an approval by rule x.cedar:3: is it meant?",
+    });
+    expect(rules.decide(by("bob")).kind).toBe("deny");
+    expect([rules.decideApproval(by("ada")).kind, rules.decideApproval(by("eve")).kind]).toEqual([
+      "allow",
+      "deny",
+    ]);
+  });
+
+  it("hide what somebody may not call however they call it, and what is hidden by name", async () => {
+    const { rules } = await open(`
+      permit(principal in Group::"team", action == Action::"call", resource) when { context.run.calls < 9 };
+      permit(principal == User::"bob", action == Action::"read", resource);
+      forbid(principal, action == Action::"call", resource == Tool::"mcp__b__gone");
+      forbid(principal, action == Action::"call", resource) when { context.run.calls > 2 };
+      forbid(principal, action == Action::"list", resource == Tool::"mcp__b__hidden");`);
+    const sees = (principal: string, name: string, method?: string) =>
+      rules.decideVisibility({ principal }, toolOf("b", name, { method })).kind;
+    expect([sees("ada", "send"), sees("ada", "gone"), sees("ada", "hidden")]).toEqual([
+      "allow",
+      "deny",
+      "deny",
+    ]);
+    expect([sees("bob", "send"), sees("bob", "resources/read", "resources/read")]).toEqual(["deny", "allow"]);
+  });
+
+  it("name the file and the line of every mistake", async () => {
+    const { problems } = await open(`${PERMIT}
+permit(principal, action == Action::"call", resource) when {
+  context.run.lables.contains("x") };
+permit(principal == ?principal, action, resource); // no template
+@ask permit(principal, action, resource);
+forbid(principal, action, resource) when { context.run.calls > 1 };
+permit(principal, action == Action::"cal", resource)`);
+    expect(problems.errors.map(({ line, message }) => `${line}: ${message}`)).toEqual([
+      expect.stringMatching(/^4: attribute `run\.lables` .*did you mean `labels`/),
+      expect.stringMatching(/^5: expected a static policy, got a template/),
+      expect.stringMatching(/^6: @ask stands on a permit/),
+      expect.stringMatching(/^7: .*; name the actions that the rule is about/),
+      expect.stringMatching(/^8: unexpected end of input/),
+    ]);
+  });
+
+  it("are told apart in one process, however many configurations there have been", async () => {
+    const [one, other] = [await open(PERMIT), await open(PERMIT.replace("permit", "forbid"))];
+    for (let i = 0; i < 3; i++) {
+      expect(one.rules.decide(callOf()).kind).toBe("allow");
+      expect(other.rules.decide(callOf()).kind).toBe("deny");
+    }
+  });
+});
+
+const uid = (type: string, ids: string[]) => fc.constantFrom(...ids).map((id) => `${type}::"${id}"`);
+const who = fc.oneof(
+  fc.constant("principal"),
+  uid("User", ["ada", "bob"]).map((id) => `principal == ${id}`),
+  uid("Group", ["team", "guests"]).map((id) => `principal in ${id}`),
+  uid("Group", ["team"]).map((id) => `principal is User in ${id}`),
+);
+const actions = uid("Action", ["call", "read", "approve"]);
+const action = fc.oneof(
+  fc.constant("action"),
+  actions.map((id) => `action == ${id}`),
+  fc.array(actions, { minLength: 1, maxLength: 3 }).map((ids) => `action in [${ids.join(", ")}]`),
+);
+const resource = fc.oneof(
+  fc.constant("resource"),
+  fc.constant("resource is Tool"),
+  uid("Tool", ["mcp__b__send", "mcp__b__get"]).map((id) => `resource == ${id}`),
+  uid("Server", ["a", "b"]).map((id) => `resource in ${id}`),
+  uid("Server", ["a", "b"]).map((id) => `resource is Tool in ${id}`),
+);
+const condition = fc.constantFrom(
+  "",
+  ' when { principal in Group::"team" }',
+  ' unless { resource in Server::"b" || "}; //" == "" }',
+  ' when { resource.name == "send" } unless { principal == User::"bob" }',
+);
+const effect = fc.constantFrom("permit", "forbid", "permit", '@id("a;(b") // odd\n permit');
+const rule = fc
+  .tuple(effect, who, action, resource, condition)
+  .map(([does, ...[principal, what, tool, where]]) => `${does}(${principal}, ${what}, ${tool})${where};`);
+
+describe("the rules that a decision looks at", () => {
+  it("decide as all rules together do", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(rule, { minLength: 1, maxLength: 6 }),
+        fc.constantFrom("ada", "bob"),
+        fc.constantFrom("send", "get"),
+        async (texts, principal, name) => {
+          const { rules } = await open(texts.join("\n"));
+          const tool = toolOf("b", name);
+          const decided = rules.decide(callOf({ tool, context: { principal, source: "run" } }));
+          const answer = cedar.isAuthorized({
+            principal: { type: "User", id: principal },
+            action: { type: "Action", id: "call" },
+            resource: { type: "Tool", id: tool.namespacedName },
+            context: {},
+            policies: { staticPolicies: texts.join("\n") },
+            entities: [
+              {
+                uid: { type: "User", id: principal },
+                attrs: {},
+                parents: principal === "ada" ? [{ type: "Group", id: "team" }] : [],
+              },
+              {
+                uid: { type: "Tool", id: tool.namespacedName },
+                attrs: { name },
+                parents: [{ type: "Server", id: "b" }],
+              },
+            ],
+          });
+          expect(answer.type).toBe("success");
+          expect(decided.kind).toBe(
+            answer.type === "success" && answer.response.decision === "allow" ? "allow" : "deny",
+          );
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it("are split and read as Cedar reads them", () => {
+    fc.assert(
+      fc.property(fc.array(rule, { minLength: 1, maxLength: 4 }), (texts) => {
+        const source = texts.join("\n// permit(principal, action, resource);\n");
+        const split = splitRules(source);
+        const parts = cedar.policySetTextToParts(source);
+        expect(parts.type === "success" && parts.policies.length).toBe(split.length);
+        for (const { text, effect: does, line, resource: named } of split) {
+          const json = cedar.policyToJson(text);
+          if (json.type === "failure") throw new Error(text);
+          expect(json.json.effect).toBe(does);
+          expect(source.split("\n")[line - 1]).toContain(text.split("\n")[0]);
+          const { resource: constraint } = json.json;
+          expect(named !== undefined).toBe("entity" in constraint || "in" in constraint);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+it("the schema is one that Cedar takes", () => {
+  expect(cedar.checkParseSchema(RULE_SCHEMA)).toEqual({ type: "success" });
+});
