@@ -103,6 +103,7 @@ describe("a configuration that is right", () => {
       tools: { allow: undefined, block: [] },
       policy: { files: [], groups: {} },
       approvals: { default: "annotated", ask: [], allow: [] },
+      languages: ["typescript"],
       toolPatterns: [],
       execution: {
         timeoutMs: 120_000,
