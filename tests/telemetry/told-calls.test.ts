@@ -1,6 +1,8 @@
-import { describe, expect, it, onTestFinished } from "vitest";
-import { projectFromSources } from "../cli/ptc-from-sources.ts";
-import { fixtureServer } from "../cli/ptc-process.ts";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { fixtureServer, Project } from "../cli/ptc-process.ts";
 import { startOtlpReceiver } from "./otlp-receiver.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -11,21 +13,27 @@ const NAMES_MODULES = `--import=data:text/javascript,${encodeURIComponent(
   'import { registerHooks } from "node:module"; registerHooks({ load(url, context, next) { if (/@opentelemetry|telemetry-sdk/.test(url)) process._rawDebug(`loaded ${url}`); return next(url, context); } });',
 )}`;
 
-async function setUp(behaviour?: Parameters<typeof startOtlpReceiver>[0]) {
+const folder = mkdtempSync(join(tmpdir(), "ptc-told-"));
+const project = new Project(folder, join(import.meta.dirname, "../../cli/ptc.ts"));
+const HOME = { HOME: folder, XDG_STATE_HOME: undefined, XDG_CONFIG_HOME: undefined };
+beforeAll(async () => {
+  project.write("ptc.yaml", { servers: [fixtureServer("meta", "shows-meta.mjs")] });
+  expect(await project.ptc(["generate"], { env: HOME })).toMatchObject({ code: 0 });
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const call = (args: string[], env: Record<string, string>) =>
+  project.ptc(["call", ...args], { env: { ...HOME, ...env } });
+
+async function receive(behaviour?: Parameters<typeof startOtlpReceiver>[0]) {
   const receiver = await startOtlpReceiver(behaviour);
   onTestFinished(() => receiver.close());
-  const project = projectFromSources({
-    "ptc.yaml": { servers: [fixtureServer("meta", "shows-meta.mjs")] },
-  });
-  expect(await project.ptc(["generate"], { env: project.env })).toMatchObject({ code: 0 });
-  const call = (args: string[], env: Record<string, string>) =>
-    project.ptc(["call", ...args], { env: { ...project.env, ...env } });
-  return { receiver, call };
+  return receiver;
 }
 
 describe("a call from a shell", () => {
   it("is told of in the caller's trace, and the server in the call's", async () => {
-    const { receiver, call } = await setUp();
+    const receiver = await receive();
     const env = { TRACEPARENT, OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint };
     const { code, stdout, stderr } = await call(["meta.show", "--json", '{"key":"canary-9f1c"}'], env);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -46,7 +54,6 @@ describe("a call from a shell", () => {
   });
 
   it("loads nothing of OpenTelemetry where nothing asks for it, and passes the caller's trace on all the same", async () => {
-    const { call } = await setUp();
     const traced = await call(["meta.show"], { TRACEPARENT, NODE_OPTIONS: NAMES_MODULES });
     expect(traced).toEqual({
       code: 0,
@@ -66,7 +73,7 @@ describe("a call from a shell", () => {
   });
 
   it("has its answer and its exit code whatever the collector does", async () => {
-    const { receiver, call } = await setUp("hangs");
+    const receiver = await receive("hangs");
     const hanging = await call(["meta.show"], { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint });
     expect(hanging).toMatchObject({ code: 0, stdout: expect.stringContaining('"meta"') });
     expect(hanging.stderr).toMatch(/^ptc: warning: telemetry could not be sent .*\n$/);
