@@ -88,7 +88,7 @@ describeSandboxed("ptc that is ended during a run", () => {
        for (const name of ["SIGTERM", "SIGINT", "SIGHUP", "SIGPIPE"]) process.on(name, () => {});
        process.exit = process.reallyExit = process.abort = process.kill = () => {};
        for (const fd of readdirSync("/proc/self/fd")) {
-         try { if (readlinkSync("/proc/self/fd/" + fd).startsWith("socket:")) closeSync(Number(fd)); } catch {}
+         try { if (Number(fd) > 2 && readlinkSync("/proc/self/fd/" + fd).startsWith("socket:")) closeSync(Number(fd)); } catch {}
        }
        setInterval(() => {}, 1_000);
        console.error("ready");`,
