@@ -32,7 +32,8 @@ export default defineConfig({
           include: real,
           ...PATIENCE,
           ...ENVIRONMENT,
-          fileParallelism: false,
+          // Most of them wait for containers and servers.
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
           globalSetup: ["tests/sandbox/require-sandbox.ts"],
         },
