@@ -42,6 +42,8 @@ export type CallAnswer = {
 );
 
 interface Decided extends DecisionGround {
+  /** When the call began and how long it took, if it was made before its run was suspended. */
+  earlier?: { startedMs: number; durationMs: number };
   decision: CallDecision;
   /** Who approved or denied the call, if anybody was asked. */
   approver?: string;
@@ -277,10 +279,10 @@ function refuse(name: string, decision: CallDecision, message: string): CallOutc
   return { ok: false, error: callError(name, message, false), decision, bytes: 0 };
 }
 
-function refuseApproval(name: string, { isUnasked }: Approval): CallOutcome {
+function refuseApproval(name: string, { isUnasked, why: unasked }: Approval): CallOutcome {
   const why =
     isUnasked === true
-      ? "nobody can be asked here; list it under approvals.allow in ptc.yaml to allow it"
+      ? `${unasked ?? "nobody can be asked here"}; list it under approvals.allow in ptc.yaml to allow it`
       : "was refused by the user";
   const refused = refuse(name, "denied", `'${name}' needs an approval and ${why}`);
   return refused.ok ? refused : { ...refused, error: { ...refused.error, type: "ApprovalDenied" } };

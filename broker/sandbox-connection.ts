@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../base/error-message.ts";
 import { inBoundary } from "../base/fault-boundary.ts";
 import { ownSignal } from "../base/own-signal.ts";
@@ -21,8 +22,10 @@ import {
   type ReplyMessage,
   SandboxMessage,
   type Trace,
+  type TraceRequest,
 } from "../protocol/messages.ts";
 import { type EmittedBlock, MAX_EMITTED_BLOCKS, MAX_EMITTED_BYTES } from "../protocol/output/emitted.ts";
+import { encodeReply, failedCall } from "./call-reply.ts";
 import type { CallAnswer } from "./dispatcher.ts";
 
 /** The bytes of all frames with emitted blocks: of the blocks, and some around each. */
@@ -63,7 +66,7 @@ export class SandboxConnection {
 
   readonly #channel: Duplex;
   readonly #limits: CallLimits;
-  readonly #dispatch: (call: Call, signal: AbortSignal) => Promise<CallAnswer>;
+  readonly #dispatch: (call: Call, signal: AbortSignal, bytes: number) => Promise<CallAnswer>;
   readonly #decoder = new FrameDecoder(MAX_CALL_FRAME_BYTES);
   readonly #abort = new AbortController();
   readonly #queue: { call: Call; bytes: number }[] = [];
@@ -74,6 +77,8 @@ export class SandboxConnection {
   #active = 0;
   #greeted = false;
   #finishing = false;
+  #held = false;
+  #traceCame = () => {};
   #over = false;
   #settleReady: { resolve(hello: Hello): void; reject(error: Error): void } = { resolve() {}, reject() {} };
   #settleEnd: (end: ConnectionEnd) => void = () => {};
@@ -81,7 +86,7 @@ export class SandboxConnection {
   constructor(
     channel: Duplex,
     limits: CallLimits,
-    dispatch: (call: Call, signal: AbortSignal) => Promise<CallAnswer>,
+    dispatch: (call: Call, signal: AbortSignal, bytes: number) => Promise<CallAnswer>,
   ) {
     this.#channel = channel;
     this.#limits = limits;
@@ -111,6 +116,34 @@ export class SandboxConnection {
   /** Sends the one program. @throws FrameError when it is too large for the wire. */
   sendProgram(program: ProgramMessage): void {
     this.#channel.write(encodeFrame(program, MAX_REPLY_FRAME_BYTES));
+  }
+
+  /** The number of calls that were started and have no answer yet. */
+  get active(): number {
+    return this.#active;
+  }
+
+  /** Starts no further call until `letGo`. Calls that were started go on. */
+  hold(): void {
+    this.#held = true;
+  }
+
+  letGo(): void {
+    this.#held = false;
+    this.#pump();
+  }
+
+  /**
+   * Asks the runner for a trace of all that was delivered to the program so far, and waits for it. Resolves without one when
+   * none comes in time, as of a program that computes.
+   */
+  async requestTrace(patienceMs: number): Promise<void> {
+    const came = new Promise<void>((resolve) => {
+      this.#traceCame = resolve;
+    });
+    await this.#write(encodeFrame({ type: "trace" } satisfies TraceRequest, MAX_REPLY_FRAME_BYTES));
+    const late = delay(patienceMs, undefined, { ref: false, signal: this.#abort.signal }).catch(() => {});
+    await Promise.race([came, late]);
   }
 
   /** The program has ended: drops waiting calls, and goes on reading what the runner sends. */
@@ -171,6 +204,7 @@ export class SandboxConnection {
         if (!this.#greeted) throw new FrameError("a trace came before hello");
         if (++this.#traces > MAX_TRACES) throw new FrameError(`more than ${MAX_TRACES} traces came`);
         this.#trace = message.trace;
+        this.#traceCame();
         return;
       case "emit":
         if (!this.#greeted) throw new FrameError("a block was emitted before hello");
@@ -199,12 +233,12 @@ export class SandboxConnection {
   }
 
   #pump(): void {
-    while (this.#active < this.#limits.maxParallelCalls) {
+    while (!this.#held && this.#active < this.#limits.maxParallelCalls) {
       const next = this.#queue.shift();
       if (next === undefined) break;
       this.#queuedBytes -= next.bytes;
       this.#active++;
-      this.#answer(next.call)
+      this.#answer(next.call, next.bytes)
         .catch((error: unknown) => this.#end({ kind: "failed", message: messageOf(error) }))
         .finally(() => {
           this.#active--;
@@ -214,8 +248,8 @@ export class SandboxConnection {
     if (this.#channel.isPaused() && !this.#full()) this.#channel.resume();
   }
 
-  async #answer(call: Call): Promise<void> {
-    const outcome = await this.#run(call);
+  async #answer(call: Call, bytes: number): Promise<void> {
+    const outcome = await this.#run(call, bytes);
     this.metrics.toolResultBytes += outcome.bytes;
     const raw = call.raw === true && outcome.raw !== undefined ? { raw: outcome.raw } : {};
     const reply: ReplyMessage = outcome.ok
@@ -232,38 +266,19 @@ export class SandboxConnection {
     await once(this.#channel, "drain", { signal: this.#abort.signal }).catch(() => {});
   }
 
-  async #run(call: Call): Promise<CallAnswer> {
+  async #run(call: Call, bytes: number): Promise<CallAnswer> {
     const { maxToolCalls } = this.#limits;
     if (this.metrics.toolCalls >= maxToolCalls) {
-      return failed(
+      return failedCall(
         call,
         `'${call.tool}' was not called: a program may make ${maxToolCalls} calls (max_tool_calls)`,
       );
     }
     this.metrics.toolCalls++;
     try {
-      return await this.#dispatch(call, ownSignal(this.#abort.signal));
+      return await this.#dispatch(call, ownSignal(this.#abort.signal), bytes);
     } catch (error) {
-      return failed(call, `'${call.tool}' failed inside ptc: ${messageOf(error)}`);
+      return failedCall(call, `'${call.tool}' failed inside ptc: ${messageOf(error)}`);
     }
   }
-}
-
-function encodeReply(call: Call, reply: ReplyMessage): Buffer {
-  try {
-    return encodeFrame(reply, MAX_REPLY_FRAME_BYTES);
-  } catch (error) {
-    if (!(error instanceof FrameError)) throw error;
-    const message = `'${call.tool}' answered with too much: ${error.message}; ask it for less`;
-    const refused = { type: "ToolError", server: "", tool: call.tool, message, retryable: false } as const;
-    return encodeFrame({ type: "reply", id: call.id, ok: false, error: refused }, MAX_REPLY_FRAME_BYTES);
-  }
-}
-
-function failed(call: Call, message: string): CallAnswer {
-  return {
-    ok: false,
-    error: { type: "ToolError", server: "", tool: call.tool, message, retryable: false },
-    bytes: 0,
-  };
 }

@@ -3,6 +3,7 @@ import { ArchiveError, type ArchiveErrorCode } from "../archive/archive-error.ts
 import { oneLine } from "../base/text/one-line.ts";
 import { visibleLines } from "../base/text/visible-text.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
+import { PendingError } from "../host/approvals/pending-error.ts";
 import { ConfigurationError } from "../host/configuration/configuration-error.ts";
 import { version } from "../host/package.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
@@ -25,6 +26,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
   replay: async () => (await import("./commands/replay.ts")).replayCommand,
   runs: async () => (await import("./commands/runs.ts")).runsCommand,
   policy: async () => (await import("./commands/policy-command.ts")).policyCommand,
+  approvals: async () => (await import("./commands/approvals/approvals-command.ts")).approvalsCommand,
   auth: async () => (await import("./commands/auth.ts")).authCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   host: async () => (await import("./background/host-command.ts")).hostCommand,
@@ -58,6 +60,10 @@ export async function main(surroundings: Surroundings): Promise<ExitCode> {
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+    if (error instanceof PendingError) {
+      await write(surroundings.stderr, `ptc: ${oneLine(error.message)}\n`);
+      return EXIT.failed;
+    }
     if (error instanceof UsageError || error instanceof ConfigurationError || error instanceof CatalogError) {
       await write(surroundings.stderr, `ptc: ${oneLine(error.message)}\n`);
       return EXIT.usage;

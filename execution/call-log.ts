@@ -82,6 +82,17 @@ export class CallLog {
     return [...this.#open.values()].map(({ tool, startedMs }) => ({ tool, pendingMs: now - startedMs }));
   }
 
+  /** Milliseconds since the program was sent. */
+  get elapsedMs(): number {
+    return this.#elapsedMs();
+  }
+
+  /** Resolves when observers are done with the calls that have ended. Open ones are not noted: they are to be made again. */
+  async abandon(): Promise<void> {
+    this.#open.clear();
+    await this.#noted;
+  }
+
   /** Notes every open call as unanswered. Resolves when observers are done. */
   async end(): Promise<void> {
     const open = [...this.#open.values()];
@@ -92,7 +103,8 @@ export class CallLog {
 
   /** Tells observers after the answer has been sent, so that they do not delay the program. */
   #note(call: OpenCall, outcome: CallOutcome): void {
-    const record: ObservedCall = { ...call, durationMs: this.#elapsedMs() - call.startedMs, outcome };
+    const durationMs = this.#elapsedMs() - call.startedMs;
+    const record: ObservedCall = { ...call, durationMs, ...outcome.earlier, outcome };
     this.#behind++;
     this.#noted = this.#noted.then(async () => {
       await setImmediate();

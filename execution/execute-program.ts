@@ -7,7 +7,6 @@ import { jsonLine } from "../base/json/json-line.ts";
 import { untilAborted } from "../base/or-aborted.ts";
 import { type Approver, RunApprovals } from "../broker/approvals/approvals.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
-import { NOT_ASKED } from "../broker/elicitation/inquiry.ts";
 import type { ValueSource } from "../protocol/claim.ts";
 import type { ConsoleEntry } from "../protocol/console-stream.ts";
 import type { Envelope } from "../protocol/envelope.ts";
@@ -17,28 +16,37 @@ import type { EmittedBlock } from "../protocol/output/emitted.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox/sandbox.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import type { Redactor } from "../secrets/redaction.ts";
+import { askPeople } from "./ask-people.ts";
 import type { CallObserver } from "./call-log.ts";
-import type { Verdict } from "./judge.ts";
 import { fail, type Outcome } from "./outcome.ts";
 import { redactEmitted } from "./output/emitted-blocks.ts";
 import { maxKeptBytes, RunnerOutput } from "./output/runner-output.ts";
+import { adviseOn } from "./prepare/advise-on.ts";
 import type { FailureReason } from "./prepare/failure-reason.ts";
-import { findLanguage, type Language, type TypecheckMode } from "./prepare/language.ts";
+import type { Language, TypecheckMode } from "./prepare/language.ts";
 import type { ModuleSource } from "./prepare/module-source.ts";
-import { adviseProgram, type Prepared, prepareProgram } from "./prepare/prepare-program.ts";
+import { type Prepared, prepareProgram } from "./prepare/prepare-program.ts";
 import { UsedModules } from "./prepare/used-modules.ts";
 import { inputDigest, type Program } from "./program.ts";
 import type { RunRecorder } from "./record/run-recorder.ts";
 import { type InsideLimits, runInside } from "./run-inside.ts";
 import { duringPhase, type OnPhase } from "./run-phase.ts";
-import { RunSandbox } from "./run-sandbox.ts";
+import { RunSandbox, sandboxesFor } from "./run-sandbox.ts";
 import { sealVerdict } from "./seal-verdict.ts";
+import {
+  addUp,
+  continued,
+  divergenceOf,
+  environmentOf,
+  isToBeTriedAgain,
+} from "./suspension/continuation.ts";
+import { ResumedCalls } from "./suspension/resumed-calls.ts";
+import type { Suspended } from "./suspension/suspended.ts";
+import type { ResumedRun, RunKeeper, SuspendedRun } from "./suspension/suspended-run.ts";
+import { Suspension } from "./suspension/suspension.ts";
 import { TimeLimit } from "./time-limit.ts";
 
 export type ExecutionLimits = InsideLimits;
-
-/** The same for every program, so that output does not depend on the machine. */
-const TIME_ZONE = "UTC";
 
 export interface ExecutionParts {
   sandboxes: SandboxSource;
@@ -67,6 +75,10 @@ export interface RunOptions extends CallObserver {
   environment?: ProgramEnvironment;
   /** Receives console text as it is printed, bounded by the limits. */
   onConsole?: (entry: ConsoleEntry) => void;
+  /** Keeps the run when it is suspended because of a question. Without one, no run is suspended. */
+  keeper?: (RunKeeper & { startedAt: number }) | undefined;
+  /** Goes on with this run, whose program and limits are those of the run, and has no other id. */
+  resumed?: ResumedRun | undefined;
   /** Cancels the run: the sandbox is killed and calls in flight are aborted. */
   signal: AbortSignal;
 }
@@ -97,6 +109,8 @@ export interface ExecutedProgram {
   unchecked: string | undefined;
   /** What to do about the program's failure, or about a value that was lost; one line each. It is no part of the envelope. */
   advice: readonly string[];
+  /** Present when the run waits for an approval. Its envelope is then not its last. */
+  suspended?: Suspended | undefined;
   /** Resolves when the run is recorded, or with the reason why it is not. The answer does not wait for it. Never rejects. */
   recorded: Promise<string | undefined>;
   /** Resolves when the run's sandbox is removed. The envelope does not wait for it. Never rejects. */
@@ -123,17 +137,41 @@ async function execute(
   options: RunOptions,
   faulted: AbortSignal,
 ): Promise<ExecutedProgram> {
-  const { limits, onPhase } = options;
-  const signal = AbortSignal.any([options.signal, faulted]);
+  const { limits, onPhase, keeper, resumed } = options;
+  const earlier = resumed?.run;
+  const stop = new AbortController();
+  const signal = AbortSignal.any([options.signal, faulted, ...(resumed === undefined ? [] : [stop.signal])]);
   const startedAt = parts.clock.monotonicMs();
-  const runId = options.runId ?? randomUUID();
-  const traceId = options.traceId ?? randomBytes(16).toString("hex");
+  const runId = earlier?.runId ?? options.runId ?? randomUUID();
+  const traceId = earlier?.traceId ?? options.traceId ?? randomBytes(16).toString("hex");
   const digest = inputDigest(program);
-  const environment = options.environment ?? { seed: randomBytes(32).toString("hex"), time_zone: TIME_ZONE };
-  const recording = parts.recorder?.begin({ runId, traceId, inputDigest: digest });
+  const environment = options.environment ?? environmentOf(earlier);
+  const begun = { runId, traceId, inputDigest: digest, startedAt: earlier?.startedAt };
+  const recording = parts.recorder?.begin(begun);
   const modules = new UsedModules(parts.modules);
   const timeLimit = new TimeLimit(limits.timeoutMs, parts.clock);
-  const approvals = new RunApprovals(runId, forPeople(parts, timeLimit), recording);
+  const elapsedMs = () => parts.clock.monotonicMs() - startedAt + (earlier?.spent.durationMs ?? 0);
+  const suspension =
+    keeper &&
+    new Suspension((moment, question, ticket) => {
+      const { replay: _, ...lasting } = environment;
+      const run: SuspendedRun = {
+        ...{ runId, traceId, program, limits, environment: lasting },
+        ...continued(moment, earlier, elapsedMs()),
+        startedAt: earlier?.startedAt ?? keeper.startedAt,
+        ...{ modules: [...modules.archived()], knownModules: modules.modules() },
+        typecheck: earlier?.typecheck ?? options.typecheck,
+        approvals: approvals.soFar,
+      };
+      const shown = parts.redactor.redactValue(question.arguments).value;
+      return keeper.keep(run, { ...question, arguments: shown }, ticket);
+    });
+  const approvals = new RunApprovals(runId, askPeople(parts, timeLimit), recording, {
+    earlier: earlier?.approvals,
+    answered: resumed?.answered,
+    suspend: suspension && ((question, ticket) => suspension.request(question, ticket)),
+  });
+  const calls = resumed && new ResumedCalls(resumed, parts.dispatcher, () => stop.abort());
   const output = new RunnerOutput(
     limits,
     maxKeptBytes(limits) + MAX_CLAIM_FAILURE_BYTES,
@@ -145,7 +183,8 @@ async function execute(
     onStdout: inBoundary((chunk: Buffer) => output.onStdout(chunk)),
     onStderr: inBoundary((chunk: Buffer) => output.onStderr(chunk)),
   };
-  const preparing = prepareProgram(program, { ...parts, modules }, options.typecheck, onPhase);
+  const typecheck = earlier === undefined ? options.typecheck : "off";
+  const preparing = prepareProgram(program, { ...parts, modules }, typecheck, onPhase);
   const runSandbox = new RunSandbox(sandboxesFor(program, parts), taken, signal, onPhase);
   runSandbox.startAhead();
 
@@ -162,7 +201,7 @@ async function execute(
     else if (!acquired.ok) outcome = fail("SandboxUnavailable", acquired.message);
     else {
       const inside = {
-        dispatcher: parts.dispatcher,
+        dispatcher: calls ?? parts.dispatcher,
         clock: parts.clock,
         bundle: prepared.bundle,
         runner: prepared.runner,
@@ -174,6 +213,7 @@ async function execute(
         observers: recording === undefined ? [options] : [recording, options],
         events: recording,
         output,
+        suspension,
         signal,
       };
       outcome = await duringPhase(onPhase, "program", () => runInside(acquired.sandbox, inside));
@@ -187,6 +227,11 @@ async function execute(
     outcome = { ...outcome, ...fail("InternalError", message) };
   }
 
+  if (calls !== undefined && outcome.suspended === undefined && !faulted.aborted)
+    outcome = divergenceOf(outcome, calls) ?? outcome;
+  const { suspended } = outcome;
+  if (calls?.isLive === false) await resumed?.leave(isToBeTriedAgain(outcome));
+
   const { metrics, trace } = outcome;
   const { verdict, redactions, envelope } = sealVerdict(
     {
@@ -195,16 +240,17 @@ async function execute(
       toolVersion: parts.toolVersion,
       inputDigest: digest,
       sandboxImage: sandbox?.image ?? null,
-      durationMs: Math.round(parts.clock.monotonicMs() - startedAt),
+      durationMs: Math.round(elapsedMs()),
       approvalState: approvals.state,
-      metrics: metrics ?? { duration_ms: 0, tool_calls: 0, tool_result_bytes: 0 },
+      metrics: addUp(metrics, earlier?.spent.insideMs),
     },
     outcome.verdict,
     parts.redactor,
     limits.maxOutputBytes,
     maxKeptBytes(limits),
   );
-  const advice = prepared?.ok
+  const isJudged = prepared?.ok === true && suspended === undefined;
+  const advice = isJudged
     ? await adviseOn(program, verdict, output.consoleText, outcome.advice, { ...parts, modules })
     : [];
   const isBounded = verdict.ok && envelope.result.ok && envelope.result.data !== verdict.data;
@@ -224,7 +270,7 @@ async function execute(
     environment,
     trace,
     limits,
-    typecheck: options.typecheck,
+    typecheck: earlier?.typecheck ?? options.typecheck,
   };
   // The answer goes out first.
   const answered = setImmediate();
@@ -242,57 +288,12 @@ async function execute(
     typeWarning: prepared?.ok ? prepared.warning : undefined,
     unchecked: prepared?.ok ? prepared.unchecked : undefined,
     advice,
-    recorded: answered.then(() => recording?.end(report)),
+    suspended,
+    recorded: answered.then(() => {
+      if (suspended === undefined) return recording?.end(report);
+      recording?.suspend?.();
+      return undefined;
+    }),
     cleared: answered.then(() => runSandbox.clear()),
-  };
-}
-
-/** Sandboxes that run programs of this one's language. */
-function sandboxesFor({ language }: Program, { sandboxes, languages }: ExecutionParts): SandboxSource {
-  const runner = findLanguage(languages, language)?.runner;
-  return runner === undefined ? sandboxes : (sandboxes.withRunner?.(runner) ?? sandboxes);
-}
-
-/** What to do about how a program that ran has ended. Advice that cannot be had is no failure of the run. */
-async function adviseOn(
-  program: Program,
-  verdict: Verdict,
-  consoleText: string,
-  known: readonly string[] = [],
-  parts: Parameters<typeof adviseProgram>[2],
-): Promise<readonly string[]> {
-  if (known.length > 0) return known;
-  const ended = verdict.ok
-    ? { ok: true as const, consoleText, isEmpty: verdict.from === "console" && consoleText.trim() === "" }
-    : { ok: false as const, error: verdict.error };
-  return adviseProgram(program, ended, parts).catch(() => []);
-}
-
-/** Wraps the approver. While a person is asked, the program and its time limit are paused. Questions hold no secrets. */
-function forPeople({ approver, redactor }: ExecutionParts, timeLimit: TimeLimit): Approver {
-  return {
-    async ask(request, signal) {
-      timeLimit.open();
-      try {
-        const args = redactor.redactValue(request.arguments).value;
-        return await approver.ask({ ...request, arguments: args }, signal);
-      } finally {
-        timeLimit.close();
-      }
-    },
-    canVisit: () => approver.canVisit?.() === true,
-    // The broker has taken the secrets out of it.
-    async inquire(inquiry, signal) {
-      if (approver.inquire === undefined) return NOT_ASKED;
-      timeLimit.open();
-      try {
-        const answer = await approver.inquire(inquiry, signal);
-        const visited = inquiry.mode === "url" && answer.action === "accept" ? inquiry.visited : undefined;
-        await untilAborted(Promise.resolve(visited?.catch(() => {})), signal);
-        return answer;
-      } finally {
-        timeLimit.close();
-      }
-    },
   };
 }

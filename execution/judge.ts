@@ -3,6 +3,7 @@ import { buildFailure, type Failure } from "../protocol/failure.ts";
 import { FrameError, parsePayload } from "../protocol/frames.ts";
 import { GUARD_EXITS } from "../protocol/guard.ts";
 import { MAX_NESTING_DEPTH } from "../protocol/limits.ts";
+import type { Suspended } from "./suspension/suspended.ts";
 
 /** What ended a program, as the host saw it. */
 export type Ending =
@@ -15,7 +16,9 @@ export type Ending =
   | { kind: "violation"; message: string }
   /** A fault of the host. */
   | { kind: "failed"; message: string }
-  | { kind: "overflow"; stream: "stdout" | "stderr" };
+  | { kind: "overflow"; stream: "stdout" | "stderr" }
+  /** The run waits for a person, and is kept. */
+  | { kind: "suspended"; suspended: Suspended };
 
 export type Verdict = { ok: true; data: unknown; from: ValueSource } | { ok: false; error: Failure };
 
@@ -59,6 +62,8 @@ function judgeEnding(ending: Ending, stdout: Buffer, stderrTail: string): Verdic
       return failed("Timeout", `Execution exceeded ${ending.timeoutMs / 1000}s limit`);
     case "cancelled":
       return failed("Cancelled", "the run was cancelled");
+    case "suspended":
+      return failed("ApprovalPending", describeSuspended(ending.suspended));
     case "violation":
       return failed("ContractViolation", ending.message);
     case "failed":
@@ -77,6 +82,10 @@ function judgeEnding(ending: Ending, stdout: Buffer, stderrTail: string): Verdic
         );
       return judgeExit(ending.code, stdout, stderrTail);
   }
+}
+
+function describeSuspended({ ticket, tool }: Suspended): string {
+  return `'${tool}' waits for an approval: \`ptc approvals approve ${ticket}\``;
 }
 
 function judgeExit(code: number, stdout: Buffer, stderrTail: string): Verdict {

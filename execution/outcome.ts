@@ -3,6 +3,7 @@ import { buildFailure, type FailureType } from "../protocol/failure.ts";
 import type { Trace } from "../protocol/messages.ts";
 import type { EmittedBlock } from "../protocol/output/emitted.ts";
 import type { Verdict } from "./judge.ts";
+import type { Suspended } from "./suspension/suspended.ts";
 
 /** What a run came to. */
 export interface Outcome {
@@ -13,6 +14,8 @@ export interface Outcome {
   emitted?: readonly EmittedBlock[];
   /** What to do about the outcome, one line each. */
   advice?: readonly string[];
+  /** Present when the run is none that has ended, but one that waits for a person. */
+  suspended?: Suspended | undefined;
 }
 
 /** The outcome of a run that failed before anything of it could be judged. */

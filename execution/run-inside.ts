@@ -13,6 +13,8 @@ import { type Ending, judge } from "./judge.ts";
 import { fail, type Outcome } from "./outcome.ts";
 import { maxKeptBytes, type OutputLimits, type RunnerOutput } from "./output/runner-output.ts";
 import { adviseOnTimeout } from "./pending-calls.ts";
+import { KeptCalls } from "./suspension/kept-calls.ts";
+import type { Suspension } from "./suspension/suspension.ts";
 import type { TimeLimit } from "./time-limit.ts";
 
 export interface InsideLimits extends CallLimits, OutputLimits {
@@ -34,6 +36,8 @@ export interface InsideRun {
   events?: RunEvents | undefined;
   output: RunnerOutput;
   clock: Pick<Clock, "monotonicMs">;
+  /** Suspends the run where a person does not answer in time. Without it, the run is never suspended. */
+  suspension?: Suspension | undefined;
   signal: AbortSignal;
 }
 
@@ -41,11 +45,15 @@ export interface InsideRun {
 export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outcome> {
   const { limits, output, approvals, clock } = run;
   const log = new CallLog(run.observers, clock);
-  const connection = new SandboxConnection(sandbox.channel, limits, (call, signal) =>
-    log.watch(call, signal, (seq) =>
-      run.dispatcher.dispatch(call, { approvals, signal, seq, events: run.events }),
-    ),
+  const calls = run.suspension && new KeptCalls(() => log.elapsedMs);
+  const connection = new SandboxConnection(sandbox.channel, limits, (call, signal, bytes) =>
+    log.watch(call, signal, (seq) => {
+      const answer = () => run.dispatcher.dispatch(call, { approvals, signal, seq, events: run.events });
+      return calls === undefined ? answer() : calls.watch(call, bytes, answer);
+    }),
   );
+  if (calls !== undefined)
+    run.suspension?.begin({ connection, approvals, calls, elapsedMs: () => log.elapsedMs });
   const greeted = await greeting(connection, sandbox, run);
   if (greeted !== undefined) return greeted;
   const sentAt = clock.monotonicMs();
@@ -69,7 +77,7 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
   // Calls that arrive while the sandbox dies are none of the program's any more.
   connection.finish();
   const advice = ending.kind === "timeout" ? adviseOnTimeout(log.pending) : [];
-  const logged = log.end();
+  const logged = ending.kind === "suspended" ? log.abandon() : log.end();
   if (ending.kind !== "exited" && ending.kind !== "done") await sandbox.kill();
   connection.close();
   await logged;
@@ -85,6 +93,7 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
     trace: connection.trace,
     emitted: connection.emitted,
     advice,
+    suspended: ending.kind === "suspended" ? ending.suspended : undefined,
   };
 }
 
@@ -137,6 +146,9 @@ async function firstEnding(sandbox: Sandbox, connection: SandboxConnection, run:
     }),
     run.output.overflow.then((stream): Ending => ({ kind: "overflow", stream })),
     run.timeLimit.reached.then((): Ending => ({ kind: "timeout", timeoutMs })),
+    ...(run.suspension === undefined
+      ? []
+      : [run.suspension.suspended.then((suspended): Ending => ({ kind: "suspended", suspended }))]),
     new Promise<Ending>((resolve) => {
       const cancel = () => resolve({ kind: "cancelled" });
       if (run.signal.aborted) cancel();

@@ -1,5 +1,7 @@
 import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox/sandbox.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
+import { findLanguage, type Language } from "./prepare/language.ts";
+import type { Program } from "./program.ts";
 import { duringPhase, type OnPhase } from "./run-phase.ts";
 
 /** A sandbox, or the reason why none could be started. */
@@ -48,4 +50,13 @@ export class RunSandbox {
       throw error;
     }
   }
+}
+
+/** Sandboxes that run programs of this one's language. */
+export function sandboxesFor(
+  { language }: Pick<Program, "language">,
+  { sandboxes, languages }: { sandboxes: SandboxSource; languages: readonly Language[] },
+): SandboxSource {
+  const runner = findLanguage(languages, language)?.runner;
+  return runner === undefined ? sandboxes : (sandboxes.withRunner?.(runner) ?? sandboxes);
 }

@@ -12,6 +12,7 @@ import type { CredentialSource } from "../upstream/credentials.ts";
 import type { FollowedListings, LiveToolServers } from "../upstream/live-tool-servers.ts";
 import type { PoolOptions } from "../upstream/pool/upstream-pool.ts";
 import type { SecretKeyring } from "../upstream/secret-sources/secret-source.ts";
+import type { PendingApprovals } from "./approvals/pending-approvals.ts";
 import type { Composition } from "./composition/composition.ts";
 import type { Execution, ExecutionOptions } from "./composition/execution.ts";
 import type { BegunSandbox } from "./composition/sandboxes.ts";
@@ -21,6 +22,7 @@ import { buildAuthorizer } from "./configured-policy.ts";
 import type { EnvironmentVariables } from "./environment-variables.ts";
 import type { ConfiguredServers } from "./generation/list-servers.ts";
 import { type OwnProcess, openState } from "./processes/state-directory.ts";
+import type { TakenProgram } from "./program-runner.ts";
 import { RunFeed } from "./runs/run-feed.ts";
 import { loadProgramTools, type ProgramTools } from "./tools/program-tools.ts";
 import { UserSecrets } from "./user-secrets.ts";
@@ -135,6 +137,36 @@ export class Host {
   async run(program: HandedIn, options: ExecutionOptions): Promise<ExecutedProgram> {
     const execution = await this.#executing();
     return execution.run(program, await this.#catalog.forProgram(), options);
+  }
+
+  /**
+   * Takes a run whose question was answered, or says why not.
+   *
+   * @throws PendingError when what was kept cannot be had.
+   */
+  async takeSuspended(principal: string, ticket: string): Promise<TakenProgram> {
+    const taken = (await this.pendingApprovals()).take(principal, ticket);
+    if (taken.kind !== "resumed") return taken;
+    const { resumed } = taken;
+    return {
+      kind: "taken",
+      program: resumed.run.program,
+      leave: () => resumed.leave(true),
+      goOn: async (options) => {
+        try {
+          return await this.run(resumed.run.program, { ...options, resumed });
+        } catch (error) {
+          await resumed.leave(true);
+          throw error;
+        }
+      },
+    };
+  }
+
+  /** The runs that wait for approvals. */
+  async pendingApprovals(): Promise<PendingApprovals> {
+    const { openPendingApprovals } = await import("./approvals/open-pending-approvals.ts");
+    return openPendingApprovals(this.configuration, this.#options.env);
   }
 
   /** Runs a recorded program again, without any server. @throws SandboxError as `run` does. */

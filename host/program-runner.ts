@@ -1,10 +1,12 @@
-import type { Approver } from "../broker/approvals/approvals.ts";
+import type { ApprovalAnswer, Approver } from "../broker/approvals/approvals.ts";
 import type { CallObserver } from "../execution/call-log.ts";
 import type { ExecutedProgram } from "../execution/execute-program.ts";
 import type { TypecheckMode } from "../execution/prepare/language.ts";
 import type { HandedIn } from "../execution/prepare/settle-program.ts";
+import type { Program } from "../execution/program.ts";
 import type { RunContext } from "../protocol/run-context.ts";
 import type { TraceContext } from "../telemetry/trace-context.ts";
+import type { PendingApproval } from "./approvals/pending-approvals.ts";
 import type { RunListener } from "./runs/run-events.ts";
 
 export interface ProgramOptions extends Pick<CallObserver, "onCall"> {
@@ -23,9 +25,38 @@ export interface ProgramOptions extends Pick<CallObserver, "onCall"> {
   signal: AbortSignal;
   /** Receives this run's events, as a listener of the host's `RunFeed` does. */
   onEvent?: RunListener;
+  /** Whether the run is suspended where its approver answers `later`. */
+  suspends?: boolean | undefined;
 }
 
 /** Runs programs under the configuration. Every failure is in the envelope. */
 export interface ProgramRunner {
   run(program: HandedIn, options: ProgramOptions): Promise<ExecutedProgram>;
+  /** The runs that wait for approvals; without it, none does. */
+  suspended?: SuspendedPrograms;
+}
+
+/** A suspended run that this process has claimed, or why it has not. */
+export type TakenProgram =
+  | {
+      kind: "taken";
+      program: Program;
+      goOn(options: Omit<ProgramOptions, "timeoutMs" | "typecheck">): Promise<ExecutedProgram>;
+      /** Gives it back instead. */
+      leave(): Promise<void>;
+    }
+  /** Nobody has answered its question yet. */
+  | { kind: "unanswered"; pending: PendingApproval }
+  /** Another process goes on with it. */
+  | { kind: "elsewhere" }
+  | { kind: "unknown" };
+
+/** Runs that wait for approvals. Methods reject with a `PendingError` when they cannot be had. */
+export interface SuspendedPrograms {
+  /** Takes a run of this principal, to go on with it. */
+  take(principal: string, ticket: string): Promise<TakenProgram>;
+  /** Gives the first answer to a question. False when it was answered before, or has expired. */
+  answer(principal: string, pending: PendingApproval, answer: ApprovalAnswer): Promise<boolean>;
+  /** Whether nothing waits for an answer to it any more. */
+  isAnswered(principal: string, pending: PendingApproval): Promise<boolean>;
 }

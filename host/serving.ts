@@ -1,4 +1,5 @@
 import type { Authorizer } from "../broker/policy/authorizer.ts";
+import type { ExecutedProgram } from "../execution/execute-program.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { FollowedConfiguration } from "./configuration/follow.ts";
 import { describeOffServers } from "./configuration/servers/off-servers.ts";
@@ -7,7 +8,7 @@ import { refuseBrokenWalls } from "./doctor/open-known-walls.ts";
 import { Host, type HostOptions } from "./host.ts";
 import { loadPrinters, type Printers } from "./languages.ts";
 import { openArchive } from "./open-archive.ts";
-import type { ProgramRunner } from "./program-runner.ts";
+import type { ProgramOptions, ProgramRunner } from "./program-runner.ts";
 import { RunOutputs } from "./runs/run-outputs.ts";
 import type { LiveCatalog } from "./tools/live-catalog.ts";
 import { buildProgramTools } from "./tools/program-tools.ts";
@@ -104,13 +105,31 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     listUnknown();
   });
   const outputs = new RunOutputs(() => openArchive(host.configuration));
+  const remember = (executed: ExecutedProgram, { context }: Pick<ProgramOptions, "context">) => {
+    outputs.remember(executed, context.principal);
+    void executed.recorded.then((problem) => problem === undefined || onWarning(problem));
+    return executed;
+  };
   const runner: ProgramRunner = {
     async run(program, options) {
       await refresh();
-      const executed = await host.run(program, options);
-      outputs.remember(executed, options.context.principal);
-      void executed.recorded.then((problem) => problem === undefined || onWarning(problem));
-      return executed;
+      return remember(await host.run(program, options), options);
+    },
+    suspended: {
+      async take(principal, ticket) {
+        await refresh();
+        const taken = await host.takeSuspended(principal, ticket);
+        return taken.kind === "taken"
+          ? { ...taken, goOn: async (options) => remember(await taken.goOn(options), options) }
+          : taken;
+      },
+      async answer(principal, pending, given) {
+        return (await host.pendingApprovals()).answer(principal, pending, given);
+      },
+      async isAnswered(principal, { ticket }) {
+        const [pending] = (await host.pendingApprovals()).find(principal, ticket);
+        return pending?.isAnswered !== false;
+      },
     },
   };
   const current: LiveCatalog = {

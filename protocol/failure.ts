@@ -14,6 +14,7 @@ export const FailureType = z.enum([
   "ResultNotSerializable",
   "ContractViolation",
   "ApprovalDenied",
+  "ApprovalPending",
   "SandboxUnavailable",
   "Busy",
   "Cancelled",

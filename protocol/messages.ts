@@ -85,9 +85,10 @@ export interface ProgramEnvironment {
   time_zone?: string;
   /**
    * Replays this: the clock starts there and gives the same readings, calls are answered and timers fire in the same
-   * order. Where a series ends (an empty one at once) the program goes on live, its clock from the last reading.
+   * order. Where a series ends (an empty one at once) the program goes on live: its clock from the last reading, or, when
+   * the run `resumes`, from the present.
    */
-  replay?: Pick<Trace, "started_ms" | "clock" | "events">;
+  replay?: Pick<Trace, "started_ms" | "clock" | "events"> & { resumes?: true };
 }
 
 /** Why a call failed, as the script sees it: the fields of `ToolError`. */
@@ -103,4 +104,9 @@ export type ReplyMessage =
   | { type: "reply"; id: number; ok: true; data: unknown; raw?: unknown }
   | { type: "reply"; id: number; ok: false; error: CallError; raw?: unknown };
 
-export type HostMessage = ProgramMessage | ReplyMessage;
+/** Asks for a trace of all that was delivered so far. A runner that knows no such message goes on as it would without it. */
+export interface TraceRequest {
+  type: "trace";
+}
+
+export type HostMessage = ProgramMessage | ReplyMessage | TraceRequest;

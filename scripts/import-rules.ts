@@ -138,7 +138,7 @@ export const forbidden: IForbiddenRuleType[] = [
     severity: "error",
     from: {
       path: `^(?:${Object.keys(MAY_IMPORT).join("|")})/`,
-      pathNot: "^(?:archive/sqlite/|host/open-archive\\.ts$)",
+      pathNot: "^(?:archive/sqlite/|host/open-archive\\.ts$|host/approvals/pending-approvals\\.ts$)",
     },
     to: { path: "^archive/sqlite/" },
   },

@@ -1,10 +1,19 @@
 import { visibleLine } from "../../base/text/visible-text.ts";
 
-const MAX_TEXT_CHARS = 300;
-const MAX_ENTRIES = 20;
-const MAX_DEPTH = 6;
-/** The most characters of all arguments together. The entries of a list or an object share them evenly. */
-const MAX_CHARS = 6_000;
+interface Bounds {
+  textChars: number;
+  entries: number;
+  depth: number;
+  /** Of all arguments together. The entries of a list or an object share them evenly. */
+  chars: number;
+}
+
+/** For a question that interrupts. */
+const QUESTION: Bounds = { textChars: 300, entries: 20, depth: 6, chars: 6_000 };
+
+/** For whoever asks to see all of it. */
+export const WHOLE: Bounds = { textChars: 100_000, entries: 1_000, depth: 32, chars: 400_000 };
+
 /** When an entry of a list or an object would get fewer characters than this, entries are only counted. */
 const MIN_ENTRY_CHARS = 40;
 
@@ -12,24 +21,24 @@ const MIN_ENTRY_CHARS = 40;
  * Renders the arguments of a call as indented JSON, for the person who decides about it. A mark outside all quotes says how
  * much is left out. A long value cannot hide another one. No value can imitate a mark or another line, or move the cursor.
  */
-export function renderApprovalArguments(args: unknown): string {
-  return args === undefined ? "nothing" : render(args, 0, MAX_CHARS);
+export function renderApprovalArguments(args: unknown, bounds: Bounds = QUESTION): string {
+  return args === undefined ? "nothing" : render(args, 0, bounds.chars, bounds);
 }
 
-function render(value: unknown, depth: number, room: number): string {
-  if (typeof value === "string") return renderText(value, room);
+function render(value: unknown, depth: number, room: number, bounds: Bounds): string {
+  if (typeof value === "string") return renderText(value, room, bounds);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "nothing";
   const isList = Array.isArray(value);
   const names = Object.keys(value);
   const [open, close] = isList ? ["[", "]"] : ["{", "}"];
   if (names.length === 0) return open + close;
-  const each = Math.floor(room / Math.min(names.length, MAX_ENTRIES));
-  if (depth >= MAX_DEPTH || each < MIN_ENTRY_CHARS)
+  const each = Math.floor(room / Math.min(names.length, bounds.entries));
+  if (depth >= bounds.depth || each < MIN_ENTRY_CHARS)
     return `${open} ... (${names.length} ${noun(isList, names.length)}) ${close}`;
   const indent = "  ".repeat(depth + 1);
-  const entries = names.slice(0, MAX_ENTRIES).map((name) => {
-    const entry = render((value as Record<string, unknown>)[name], depth + 1, each);
-    return `${indent}${isList ? "" : `${renderText(name, each)}: `}${entry}`;
+  const entries = names.slice(0, bounds.entries).map((name) => {
+    const entry = render((value as Record<string, unknown>)[name], depth + 1, each, bounds);
+    return `${indent}${isList ? "" : `${renderText(name, each, bounds)}: `}${entry}`;
   });
   const rest = names.length - entries.length;
   const more = rest === 0 ? "" : `\n${indent}... (${rest} more ${noun(isList, rest)})`;
@@ -41,8 +50,8 @@ function noun(isList: boolean, count: number): string {
   return isList ? "entries" : "members";
 }
 
-function renderText(text: string, room: number): string {
-  const most = Math.min(MAX_TEXT_CHARS, room);
+function renderText(text: string, room: number, { textChars }: Bounds): string {
+  const most = Math.min(textChars, room);
   const rest = text.length - most;
   const shown = visibleLine(JSON.stringify(rest <= 0 ? text : text.slice(0, most)));
   return rest <= 0 ? shown : `${shown} ... (${rest} more characters)`;

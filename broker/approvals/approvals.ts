@@ -8,6 +8,8 @@ import {
   type InquiryAnswer,
   NOT_ASKED,
 } from "../elicitation/inquiry.ts";
+import type { ArgumentPattern } from "./argument-pattern.ts";
+import { type Grant, Grants } from "./grants.ts";
 
 /** A question for a person. The answer holds for this run, this definition of the tool, and these arguments. */
 export interface ApprovalRequest {
@@ -18,19 +20,44 @@ export interface ApprovalRequest {
   argumentsDigest: string;
   /** Whether the person has been asked about this tool in this run before. */
   isAgain?: boolean;
+  /** What the tool's server says of it, which nobody has checked. */
+  claims?: ToolClaims;
+}
+
+/** A server's own words about a tool of its. */
+interface ToolClaims {
+  server: string;
+  description?: string | undefined;
+  annotations?: Readonly<Record<string, unknown>> | undefined;
 }
 
 export interface ApprovalAnswer {
-  /** `once` approves this call, `run` also every further call of the tool in this run. */
-  decision: "once" | "run" | "denied";
+  /**
+   * `once` approves this call, `run` also further calls of the tool in this run. `later`: nobody answers while the client
+   * waits, and the run is to be suspended until somebody does; where it cannot be, the call is denied.
+   */
+  decision: "once" | "run" | "denied" | "later";
+  /** With `run`: only calls like this one, but for these arguments, as `ArgumentPattern` has them. */
+  except?: ArgumentPattern["except"];
+  /** With `run`: at most so many calls, this one among them. */
+  atMost?: number;
+  /** With `later`: the ticket under which the client knows the question. */
+  ticket?: string;
   /** Who or what answered, for the audit log. */
   by: string;
+  /** By what way the answer came, as far as that is known. */
+  how?: string;
   /** Whether it was denied because nobody could be asked. */
   isUnasked?: boolean;
+  /** Why nobody could be asked, after "needs an approval and". */
+  why?: string;
 }
 
 /** The answer when nobody can be asked. */
 export const UNASKED: ApprovalAnswer = { decision: "denied", by: "nobody", isUnasked: true };
+
+/** The answer when nobody can be asked just now. */
+export const LATER: ApprovalAnswer = { decision: "later", by: "nobody", isUnasked: true };
 
 /** Puts a request to a person. An approver that has no way to ask answers `UNASKED`. */
 export interface Approver {
@@ -48,31 +75,81 @@ export interface Approval {
   by: string;
   /** Whether it was denied because nobody could be asked. */
   isUnasked?: boolean | undefined;
+  /** Why nobody could be asked. */
+  why?: string | undefined;
 }
 
 const APPROVALS = { once: "approved-once", run: "approved-for-run", denied: "denied" } as const;
+
+/** What a run has been allowed, so that it can be resumed with it. */
+export interface ApprovalsSoFar {
+  state: ApprovalState;
+  grants: readonly Grant[];
+}
+
+export interface RunApprovalsOptions {
+  /** What was allowed before the run was suspended. */
+  earlier?: ApprovalsSoFar | undefined;
+  /** The answer to the question for which the run was suspended, which counts for that question only, and once. */
+  answered?: { digest: string; answer: ApprovalAnswer } | undefined;
+  /**
+   * Suspends the run because of this question. Resolves only when that was not possible, with the answer that then counts.
+   * Without it, no run is suspended.
+   */
+  suspend?: ((request: ApprovalRequest, ticket: string | undefined) => Promise<ApprovalAnswer>) | undefined;
+}
+
+/** What an answer counts for. */
+export function questionDigest(request: ApprovalRequest): string {
+  const { runId, tool, definitionDigest, argumentsDigest } = request;
+  return digestOf([runId, tool, definitionDigest, argumentsDigest]);
+}
+
+/** What was approved, for the audit log: no value of an argument is in it. */
+function describeScope({ decision, except, atMost }: ApprovalAnswer): string {
+  if (decision !== "run") return decision;
+  const where = except === undefined ? [] : [`like it but for ${Object.keys(except).join(", ")}`];
+  const bound = atMost === undefined ? [] : [`at most ${atMost}`];
+  return ["run", ...where, ...bound].join("; ");
+}
 
 /** The approvals of one run, and the questions of servers in it: asks one question at a time and remembers what was granted. */
 export class RunApprovals {
   readonly #runId: string;
   readonly #approver: Approver;
   readonly #events: RunEvents;
-  /** Who approved a tool for the run, by tool and definition. */
-  readonly #granted = new Map<string, string>();
+  readonly #options: RunApprovalsOptions;
+  readonly #grants: Grants;
   readonly #asked = new Set<string>();
-  #state: ApprovalState = "NOT_REQUIRED";
+  #answered: RunApprovalsOptions["answered"];
+  #state: ApprovalState;
   #turn: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+  #suspending = new AbortController();
 
   /** @param events is told of each answer. */
-  constructor(runId: string, approver: Approver, events: RunEvents = {}) {
+  constructor(runId: string, approver: Approver, events: RunEvents = {}, options: RunApprovalsOptions = {}) {
     this.#runId = runId;
     this.#approver = approver;
     this.#events = events;
+    this.#options = options;
+    this.#answered = options.answered;
+    this.#grants = new Grants(options.earlier?.grants);
+    this.#state = options.earlier?.state ?? "NOT_REQUIRED";
   }
 
   /** `DENIED` after any denial, else `APPROVED` after any approval. */
   get state(): ApprovalState {
     return this.#state;
+  }
+
+  get soFar(): ApprovalsSoFar {
+    return { state: this.#state, grants: this.#grants.list() };
+  }
+
+  /** How many calls wait for an approval. */
+  get waiting(): number {
+    return this.#waiting;
   }
 
   /** Whether the person can be sent to an address. */
@@ -82,49 +159,88 @@ export class RunApprovals {
 
   /** Asks about one call, unless its tool was approved for the run. Waits for earlier questions first. */
   async approve(tool: Tool, args: unknown, signal: AbortSignal): Promise<Approval> {
+    this.#waiting++;
     const answer = this.#turn.then(() => this.#ask(tool, args, signal));
     this.#turn = answer.catch(() => {});
-    return answer;
+    try {
+      return await answer;
+    } finally {
+      this.#waiting--;
+    }
   }
 
-  /** Puts a question of a server to a person. Waits for earlier questions first. */
+  /** Puts a question of a server to a person. Waits for earlier questions first, but not for a suspension. */
   async inquire(asked: AskedElicitation, signal: AbortSignal): Promise<InquiryAnswer> {
+    const suspending = this.#suspending.signal;
     const answer = this.#turn.then(async () => {
-      if (signal.aborted || this.#approver.inquire === undefined) return NOT_ASKED;
+      if (signal.aborted || suspending.aborted || this.#approver.inquire === undefined) return NOT_ASKED;
       return this.#approver.inquire({ ...asked, runId: this.#runId }, signal);
     });
     this.#turn = answer.catch(() => {});
-    return answer;
+    if (suspending.aborted) return NOT_ASKED;
+    const given = new Promise<InquiryAnswer>((resolve) => {
+      suspending.addEventListener("abort", () => resolve(NOT_ASKED), { once: true });
+    });
+    return Promise.race([answer, given]);
   }
 
   async #ask(tool: Tool, args: unknown, signal: AbortSignal): Promise<Approval> {
     const key = `${tool.namespacedName} ${tool.definitionDigest}`;
-    const granter = this.#granted.get(key);
-    if (granter !== undefined) return { decision: "approved-for-run", by: granter };
-    const argumentsDigest = digestOf(args);
-    const { decision, by, isUnasked } = await this.#approver.ask(
-      {
-        runId: this.#runId,
-        tool: tool.namespacedName,
-        definitionDigest: tool.definitionDigest,
-        arguments: args,
-        argumentsDigest,
-        isAgain: this.#asked.has(key),
-      },
-      signal,
-    );
-    this.#asked.add(key);
-    this.#events.onApproval?.({
-      server: tool.server,
+    const grant = this.#grants.take(tool.namespacedName, tool.definitionDigest, args);
+    if (grant !== undefined) return { decision: "approved-for-run", by: grant.by };
+    const request: ApprovalRequest = {
+      runId: this.#runId,
       tool: tool.namespacedName,
-      argumentsDigest,
-      decision: decision === "denied" ? "denied" : "approved",
-      scope: decision === "denied" ? undefined : decision,
-      approver: by,
-    });
-    if (decision === "run") this.#granted.set(key, by);
-    if (decision === "denied") this.#state = "DENIED";
+      definitionDigest: tool.definitionDigest,
+      arguments: args,
+      argumentsDigest: digestOf(args ?? null),
+      isAgain: this.#asked.has(key),
+      claims: { server: tool.server, description: tool.description, annotations: tool.annotations },
+    };
+    const answer = await this.#answerTo(request, tool.server, signal);
+    this.#asked.add(key);
+    return this.#note(request, tool.server, answer);
+  }
+
+  async #answerTo(request: ApprovalRequest, server: string, signal: AbortSignal): Promise<ApprovalAnswer> {
+    const answered = this.#answered;
+    if (answered?.digest === questionDigest(request)) {
+      this.#answered = undefined;
+      return answered.answer;
+    }
+    const answer = await this.#approver.ask(request, signal);
+    if (answer.decision !== "later") return answer;
+    const { suspend } = this.#options;
+    if (suspend === undefined || signal.aborted) return UNASKED;
+    this.#suspending.abort();
+    this.#tell(request, server, { decision: "suspended", by: answer.by });
+    const instead = await suspend(request, answer.ticket);
+    this.#suspending = new AbortController();
+    return instead;
+  }
+
+  #tell(
+    { tool, argumentsDigest }: ApprovalRequest,
+    server: string,
+    { decision, scope, by, how }: { decision: string; scope?: string; by: string; how?: string | undefined },
+  ): void {
+    this.#events.onApproval?.({ server, tool, argumentsDigest, decision, scope, approver: by, how });
+  }
+
+  #note(request: ApprovalRequest, server: string, answer: ApprovalAnswer): Approval {
+    const { decision, by, how, isUnasked, why, except, atMost } = answer;
+    if (decision === "run") {
+      const { tool, definitionDigest } = request;
+      const pattern = except === undefined ? undefined : { like: request.arguments, except };
+      // The call that was asked about is the first of those that may be.
+      const left = atMost === undefined ? undefined : Math.max(0, atMost - 1);
+      this.#grants.add({ tool, definitionDigest, pattern, left, by, how });
+    }
+    const isDenied = decision === "denied" || decision === "later";
+    if (isDenied) this.#tell(request, server, { decision: "denied", by, how });
+    else this.#tell(request, server, { decision: "approved", scope: describeScope(answer), by, how });
+    if (isDenied) this.#state = "DENIED";
     else if (this.#state === "NOT_REQUIRED") this.#state = "APPROVED";
-    return { decision: APPROVALS[decision], by, isUnasked };
+    return { decision: decision === "later" ? "denied" : APPROVALS[decision], by, isUnasked, why };
   }
 }

@@ -1,4 +1,5 @@
 import type { TypecheckMode } from "../../execution/prepare/language.ts";
+import type { HandedIn } from "../../execution/prepare/settle-program.ts";
 import { beginSandbox } from "../../host/begin-sandbox.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
 import { unnamedProgram } from "../../host/program-files.ts";
@@ -9,6 +10,9 @@ import { UsageError } from "../exit-code.ts";
 import { SIGNALS, type Surroundings } from "../surroundings.ts";
 import type { RunFlags, RunRequest } from "./run.ts";
 
+/** Stands for the program of a suspended run, which is kept with it. */
+const NO_PROGRAM: HandedIn = { code: "", data: {} };
+
 const MAX_TIMEOUT_SECONDS = 86_400;
 
 /** `ptc run FILE|-`. What runs programs is loaded while a sandbox starts. */
@@ -18,7 +22,7 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
     .description(
       "run one program in a sandbox; stdout is one line of JSON (on a terminal a report), stderr the console",
     )
-    .argument("<file>", "a .ts, .mts, .js, .mjs or .py file, or - for stdin")
+    .argument("[file]", "a .ts, .mts, .js, .mjs or .py file, or - for stdin")
     .option("--config <file>", "configuration file")
     .option("--data <json>", "JSON that the program sees as `data`, or @FILE to read it from a file")
     .option("--language <name>", "typescript, javascript or python, instead of what the file's name says")
@@ -30,6 +34,11 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
       collect,
       [],
     )
+    .option("--suspend", "suspend the run where nobody can be asked, instead of denying the call")
+    .option(
+      "--ticket <ticket>",
+      "go on with a suspended run whose question was answered; see `ptc approvals`",
+    )
     .option("--emit-to <folder>", "write what the program emits to files there")
     .option("--json", "print the one line of JSON on a terminal too")
     .option(...NO_HOST)
@@ -37,27 +46,35 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
       "after",
       '\nExample:\n  ptc run report.ts --data \'{"month": "2026-05"}\' | jq .result.data\n',
     )
-    .action(async (file: string, flags: RunFlags) => {
+    .action(async (file: string | undefined, flags: RunFlags) => {
       const request = await readRequest(file, flags, surroundings);
       const { run } = await import("./run.ts");
       finish(await run(request, flags, surroundings));
     });
 };
 
-async function readRequest(file: string, flags: RunFlags, surroundings: Surroundings): Promise<RunRequest> {
+async function readRequest(
+  file: string | undefined,
+  flags: RunFlags,
+  surroundings: Surroundings,
+): Promise<RunRequest> {
   const { env, shared, alone } = surroundings;
   const timeoutMs = flags.timeout === undefined ? undefined : parseTimeout(flags.timeout);
   const typecheck = parseTypecheck(flags.typecheck);
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
   // What a host has read of stdin, its caller cannot read any more.
   shared?.accept(configuration);
-  const program = await readProgram(file, flags, surroundings, configuration.languages);
+  const { ticket } = flags;
+  if ((file === undefined) === (ticket === undefined))
+    throw new UsageError("give a program, or --ticket with the ticket of a suspended run");
+  const program =
+    file === undefined ? NO_PROGRAM : await readProgram(file, flags, surroundings, configuration.languages);
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
   const isOwn = shared === undefined && alone?.lostRun === undefined;
   const { language } = { ...unnamedProgram(configuration.languages), ...program };
   const begun = isOwn ? await beginSandbox(configuration, env, language) : undefined;
-  return { program, configuration, timeoutMs, typecheck, cancel, begun };
+  return { program, ticket, configuration, timeoutMs, typecheck, cancel, begun };
 }
 
 function parseTimeout(text: string): number {

@@ -1,6 +1,8 @@
 import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { oneLine } from "../../base/text/one-line.ts";
+import type { ObservedCall } from "../../execution/call-log.ts";
+import type { ExecutedProgram } from "../../execution/execute-program.ts";
 import type { TypecheckMode } from "../../execution/prepare/language.ts";
 import type { HandedIn } from "../../execution/prepare/settle-program.ts";
 import type { Configuration } from "../../host/configuration/configuration.ts";
@@ -22,6 +24,7 @@ import { buildApprover } from "../terminal/approver.ts";
 import { reportEmitted } from "../terminal/emitted-files.ts";
 import { reportEndedRun } from "../terminal/ended-run.ts";
 import { ProgramConsole } from "../terminal/program-console.ts";
+import { goOnWith } from "./approvals/go-on.ts";
 
 const RECORD_PATIENCE_MS = 2_000;
 /** How long the end of the command waits for a collector. */
@@ -34,6 +37,8 @@ export interface RunFlags {
   timeout?: string;
   typecheck?: string;
   approve: string[];
+  suspend?: boolean;
+  ticket?: string;
   emitTo?: string;
   json?: boolean;
 }
@@ -41,6 +46,8 @@ export interface RunFlags {
 /** What is to be run, read and checked. */
 export interface RunRequest {
   program: HandedIn;
+  /** Names a suspended run, which is then gone on with instead. */
+  ticket?: string | undefined;
   configuration: Configuration;
   timeoutMs: number | undefined;
   typecheck: TypecheckMode | undefined;
@@ -52,7 +59,7 @@ export interface RunRequest {
 
 /** Runs a program, in this process or with the background host that this process is, and prints what becomes of it. */
 export async function run(
-  { program, configuration, timeoutMs, typecheck, cancel, begun }: RunRequest,
+  { program, ticket, configuration, timeoutMs, typecheck, cancel, begun }: RunRequest,
   flags: RunFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
@@ -80,21 +87,31 @@ export async function run(
     throw error;
   }
 
-  const executed = await host.run(program, {
-    context: { ...LOCAL_USER, source: "run" },
+  const options = {
+    context: { ...LOCAL_USER, source: "run" as const },
     approver: buildApprover(flags.approve, {
       console,
       surroundings,
       onInterrupt: () => cancel.abort(),
+      suspends: flags.suspend === true || ticket !== undefined,
     }),
-    timeoutMs,
-    typecheck,
+    suspends: flags.suspend === true || ticket !== undefined,
     trace: traceContextOf(env),
-    onConsole: ({ text }) => console.print(text),
-    onCall: (call) => calls.note(call),
+    onConsole: ({ text }: { text: string }) => console.print(text),
+    onCall: (call: ObservedCall) => calls.note(call),
     beforeCalls: shared?.onCalling,
     signal: cancel.signal,
-  });
+  };
+  let executed: ExecutedProgram;
+  try {
+    executed =
+      ticket === undefined
+        ? await host.run(program, { ...options, timeoutMs, typecheck })
+        : await goOnWith(ticket, host, options);
+  } catch (error) {
+    await own?.close();
+    throw error;
+  }
   const { envelope, typeWarning, advice, recorded, cleared, emitted } = executed;
   console.end();
   await reportEmitted(

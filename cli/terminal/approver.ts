@@ -1,5 +1,5 @@
 import { visibleLine } from "../../base/text/visible-text.ts";
-import { type Approver, UNASKED } from "../../broker/approvals/approvals.ts";
+import { type Approver, LATER, UNASKED } from "../../broker/approvals/approvals.ts";
 import { NOT_ASKED } from "../../broker/elicitation/inquiry.ts";
 import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
 import { inquireOnTerminal } from "./terminal-inquiry.ts";
@@ -9,14 +9,18 @@ import { askOnTerminal, type QuestionParts } from "./terminal-question.ts";
  * The approver of the command line. Approves calls whose tool matches an `--approve` pattern. For other calls it asks on the
  * terminal, one question at a time; without a terminal it denies them. Questions of servers are put on the terminal too.
  */
-export function buildApprover(patterns: readonly string[], parts: QuestionParts): Approver {
-  const { console, surroundings } = parts;
+export function buildApprover(
+  patterns: readonly string[],
+  parts: QuestionParts & { suspends?: boolean | undefined },
+): Approver {
+  const { console, surroundings, suspends = false } = parts;
   let turn: Promise<unknown> = Promise.resolve();
   return {
     async ask(request, signal) {
       if (patterns.some((pattern) => matchesPattern(pattern, request.tool)))
         return { decision: "once", by: "--approve" };
       if (!isAnybodyThere(surroundings)) {
+        if (suspends) return LATER;
         console.tell(
           `ptc: ${visibleLine(request.tool)} was denied: nobody can be asked here; ${howToApprove(request.tool)}`,
         );

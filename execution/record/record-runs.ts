@@ -80,7 +80,7 @@ class ArchivedRecording implements RunRecording {
     this.#run = run;
     this.#options = options;
     this.#audit = new RunAudit(run, options);
-    this.#startedAt = boundInstant(options.clock.wallMs());
+    this.#startedAt = boundInstant(run.startedAt ?? options.clock.wallMs());
     this.#attempt(() => {
       this.#recording = options.archive?.begin(run.runId);
     });
@@ -91,7 +91,7 @@ class ArchivedRecording implements RunRecording {
     this.#calls++;
     this.#redactions += values.redactions;
     this.#called.add(call.tool);
-    this.#attempt(() => this.#audit.call(call, values));
+    if (call.outcome.earlier === undefined) this.#attempt(() => this.#audit.call(call, values));
     try {
       await this.#recording?.addCall(this.#handedCall(call, values));
     } catch (error) {
@@ -123,6 +123,12 @@ class ArchivedRecording implements RunRecording {
       this.#giveUp(error);
       return this.#problem;
     }
+  }
+
+  suspend(): void {
+    const recording = this.#recording;
+    this.#recording = undefined;
+    this.#attempt(() => recording?.discard());
   }
 
   #attempt(work: () => void): void {

@@ -13,6 +13,8 @@ export interface BegunRun {
   runId: string;
   traceId: string;
   inputDigest: string;
+  /** When it began, in milliseconds since 1970, if that was in an earlier process: the run was suspended since. */
+  startedAt?: number | undefined;
 }
 
 /** Everything that is recorded of a run at its end, besides its calls. */
@@ -44,6 +46,8 @@ export interface RunReport {
 export interface RunRecording extends CallObserver, RunEvents {
   /** Resolves when the run is recorded: with `undefined`, or with the first problem in one line. Never rejects. */
   end(report: RunReport): Promise<string | undefined>;
+  /** The run is suspended. Whoever goes on with it records all of it; calls that were audited are not audited again. */
+  suspend?(): void;
 }
 
 /** Records runs. Its failures do not affect them. */

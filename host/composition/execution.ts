@@ -4,13 +4,17 @@ import type { AuditLog } from "../../archive/audit/audit-log.ts";
 import { type CallDispatcher, Dispatcher } from "../../broker/dispatcher.ts";
 import { offerLogins } from "../../broker/offer-logins.ts";
 import type { Authorizer } from "../../broker/policy/authorizer.ts";
+import { RunState } from "../../broker/policy/run-history.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
+import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { type ExecutedProgram, executeProgram, type RunOptions } from "../../execution/execute-program.ts";
 import type { ModuleSource } from "../../execution/prepare/module-source.ts";
 import { type HandedIn, settleProgram } from "../../execution/prepare/settle-program.ts";
 import { redactObserver } from "../../execution/redact-observer.ts";
 import { type RecordedRun, type Replayed, replayProgram } from "../../execution/replay/replay-program.ts";
+import type { KeptCall } from "../../execution/suspension/kept-calls.ts";
 import { MAX_KEPT_OUTPUT_BYTES } from "../../protocol/limits.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -25,6 +29,7 @@ import { moduleUrl, version } from "../package.ts";
 import { clock } from "../process-clock.ts";
 import type { OwnProcess } from "../processes/state-directory.ts";
 import type { ProgramOptions } from "../program-runner.ts";
+import { RecordedModules } from "../replay/recorded-run.ts";
 import { reportRun } from "../runs/report-run.ts";
 import type { RunFeed } from "../runs/run-feed.ts";
 import type { ProgramTools } from "../tools/program-tools.ts";
@@ -34,7 +39,7 @@ import { type BegunSandbox, composeSandboxes } from "./sandboxes.ts";
 import { keptTokens, passTraceOn, traceRun } from "./trace-run.ts";
 import { composeServers, liveServers } from "./upstreams.ts";
 
-export interface ExecutionOptions extends ProgramOptions, Pick<RunOptions, "onConsole"> {}
+export interface ExecutionOptions extends ProgramOptions, Pick<RunOptions, "onConsole" | "resumed"> {}
 
 export interface CompositionOptions {
   env: EnvironmentVariables;
@@ -114,14 +119,31 @@ export function composeExecution(configuration: Configuration, options: Composit
     async run(
       handedIn,
       programTools,
-      { context, approver, timeoutMs, typecheck, trace, onEvent, onCall, beforeCalls, ...rest },
+      {
+        context,
+        approver,
+        timeoutMs,
+        typecheck,
+        trace,
+        onEvent,
+        onCall,
+        beforeCalls,
+        suspends = false,
+        ...rest
+      },
     ) {
       const { all: tools } = programTools;
-      const known = await languages.on();
+      const earlier = rest.resumed?.run;
+      const known = await (earlier === undefined
+        ? languages.on()
+        : languages.recorded(earlier.program.language));
       const program = await settleProgram(handedIn, known);
       const printer = (await loadPrinter(program.language)) ?? PRINTER;
-      const modules = programTools.modulesFor(context, printer);
-      const runId = randomUUID();
+      const modules =
+        earlier === undefined
+          ? programTools.modulesFor(context, printer)
+          : new RecordedModules(new Map(earlier.modules), printer, earlier.knownModules);
+      const runId = earlier?.runId ?? randomUUID();
       if (onEvent !== undefined) runs.subscribe(onEvent, runId);
       const report = reportRun((event) => runs.publish(event), { runId, context }, redactor);
       const watched = redactObserver(onCall === undefined ? {} : { onCall }, redactor);
@@ -129,6 +151,7 @@ export function composeExecution(configuration: Configuration, options: Composit
         context,
         tools,
         authorizer,
+        state: earlier && stateOf(earlier.calls, tools),
         servers,
         validator,
         redact: (message) => redactor.redactText(message).value,
@@ -170,7 +193,9 @@ export function composeExecution(configuration: Configuration, options: Composit
           runId,
           traceId: traced?.traceId ?? passed?.traceId,
           onPhase: traced?.onPhase,
-          limits: {
+          keeper:
+            suspends && current.approvals.suspend ? keeperFor(context, current, options.env) : undefined,
+          limits: earlier?.limits ?? {
             ...execution,
             maxKeptBytes: MAX_KEPT_OUTPUT_BYTES,
             timeoutMs: timeoutMs ?? execution.timeoutMs,
@@ -190,6 +215,33 @@ export function composeExecution(configuration: Configuration, options: Composit
     end() {
       const ended = Promise.all([validator.close(), languages.close(), sandboxes.close(), swept]);
       return { kept: records.close(), ended: ended.then(() => {}) };
+    },
+  };
+}
+
+/** What a suspended run had done, as decisions about its further calls see it. */
+function stateOf(calls: readonly KeptCall[], tools: Pick<ToolCatalog, "get">): RunState {
+  const state = new RunState();
+  for (const [index, { tool: name, outcome }] of calls.entries()) {
+    const tool = tools.get(name);
+    if (tool === undefined) continue;
+    if (outcome === undefined) state.begin(tool, index + 1);
+    else state.replay(tool, { seq: index + 1, decision: outcome.decision });
+  }
+  return state;
+}
+
+/** Keeps the runs of one context. What keeps them is loaded with the first that is suspended. */
+function keeperFor(
+  context: RunContext,
+  configuration: Configuration,
+  env: EnvironmentVariables,
+): NonNullable<RunOptions["keeper"]> {
+  return {
+    startedAt: Math.round(clock.wallMs()),
+    async keep(...suspended) {
+      const { openPendingApprovals } = await import("../approvals/open-pending-approvals.ts");
+      return openPendingApprovals(configuration, env).keep(context, ...suspended);
     },
   };
 }

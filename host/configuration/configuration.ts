@@ -16,6 +16,10 @@ export interface Configuration {
     readonly default: "annotated" | "destructive";
     readonly ask: readonly string[];
     readonly allow: readonly string[];
+    /** Whether a run that waits longer than its client can is suspended; else the call is denied. */
+    readonly suspend: boolean;
+    /** How long a suspended run waits for an answer, and to be gone on with. */
+    readonly expireMs: number;
   };
   /** The languages that programs may be in. The first is that of programs that name none, and of signatures. */
   readonly languages: readonly LanguageName[];

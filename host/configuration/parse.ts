@@ -132,7 +132,13 @@ function buildConfiguration(
     servers: built,
     tools: { allow: tools.allow, block: tools.block },
     policy: readPolicy(policy, directory, (path) => `${file ?? "configuration"}:${source.lineOf(path)}`),
-    approvals,
+    approvals: {
+      default: approvals.default,
+      ask: approvals.ask,
+      allow: approvals.allow,
+      suspend: approvals.suspend,
+      expireMs: approvals.expire_minutes * 60_000,
+    },
     languages,
     toolPatterns: locatePatterns({ servers, tools, approvals }, source),
     execution: {

@@ -26,6 +26,8 @@ const REST = `
 # approvals:
 #   ask: ["mcp__*__delete_*"]
 #   allow: []
+#   suspend: true                   # a run that waits longer than its client can gives up its sandbox, and goes on later
+#   expire_minutes: 1440
 
 # What one program may use.
 # execution:

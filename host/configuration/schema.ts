@@ -170,6 +170,8 @@ export const ConfigurationFile = section({
     default: oneOf(["annotated", "destructive"]).default("annotated"),
     ask: OptionalToolPatterns,
     allow: OptionalToolPatterns,
+    suspend: z.boolean({ error: "must be true or false" }).default(true),
+    expire_minutes: wholeNumber(1, 43_200).default(1_440),
   }),
   languages: z.preprocess(
     (value) => value ?? undefined,

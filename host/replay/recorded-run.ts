@@ -109,7 +109,7 @@ function replayedEnvironment(
 }
 
 /** The modules of a recorded run. Their texts still say which tools the program was not allowed to call. */
-class RecordedModules implements ModuleSource {
+export class RecordedModules implements ModuleSource {
   readonly #texts: ReadonlyMap<string, string>;
   readonly #known: readonly string[];
   readonly #printer: LanguagePrinter;

@@ -36,7 +36,7 @@ export function reportRun(
       async ask(request, signal) {
         const tool = shown(request.tool);
         publish({ ...run, kind: "question-asked", tool });
-        let decision: "once" | "run" | "denied" | "withdrawn" = "withdrawn";
+        let decision: "once" | "run" | "denied" | "later" | "withdrawn" = "withdrawn";
         try {
           const answer = await approver.ask(request, signal);
           decision = answer.decision;

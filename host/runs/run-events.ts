@@ -29,8 +29,8 @@ export type RunEvent = OfRun &
     | {
         readonly kind: "question-answered";
         readonly tool: string;
-        /** `withdrawn`: the question was closed without an answer. */
-        readonly decision: "once" | "run" | "denied" | "withdrawn";
+        /** `later`: the run is to be suspended until there is one. `withdrawn`: the question was closed without an answer. */
+        readonly decision: "once" | "run" | "denied" | "later" | "withdrawn";
       }
     /** A server asks the person something in the middle of a call. */
     | { readonly kind: "inquiry-asked"; readonly server: string }

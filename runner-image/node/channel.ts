@@ -15,6 +15,8 @@ const FEW_CALLS = 8;
  * with nothing left to wait for ends, even one whose last promise can never settle.
  */
 export class Channel implements Answers {
+  /** Is called when the host asks for a trace. */
+  onTraceRequest: () => void = () => {};
   readonly #fd: number;
   readonly #socket: Socket;
   readonly #order: EventOrder;
@@ -38,6 +40,8 @@ export class Channel implements Answers {
       for (const payload of this.#decoder.push(chunk)) {
         const message = JSON.parse(payload.toString("utf8")) as HostMessage;
         if (message.type === "program") onProgram(message);
+        // Answers that came before are delivered first, each in a turn of its own.
+        else if (message.type === "trace") setImmediate(() => this.onTraceRequest());
         else this.#settle(message);
       }
     });

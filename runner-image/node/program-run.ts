@@ -79,6 +79,7 @@ export class ProgramRun {
     this.#console.begin(program.max_output_bytes, program.max_stderr_bytes);
     Reflect.set(globalThis, "data", program.data);
     if (program.environment !== undefined) this.#trace = new TraceSender(this.#environment, this.#channel);
+    this.#channel.onTraceRequest = () => this.#trace?.send();
     this.#environment.begin(program.environment, this.#channel);
     // As in Node.js, a program that listens for itself decides for itself.
     process.on("uncaughtException", (error) => {

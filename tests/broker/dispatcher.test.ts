@@ -216,6 +216,7 @@ describe("approvals", () => {
         definitionDigest: "d1",
         arguments: { path: "a" },
         argumentsDigest: digestOf({ path: "a" }),
+        claims: expect.objectContaining({ annotations: { destructiveHint: true } }),
       },
     ]);
     expect(state).toBe("APPROVED");

@@ -12,7 +12,8 @@ const COARSER_EVERY_BYTES = 8 * 1024;
 
 /**
  * The one clock of a program, from which all its clocks are read. Every reading is logged, rounded to what the log
- * says; a replay gives the readings of the log, and goes on from the last one when there are no more.
+ * says; a replay gives the readings of the log. When there are no more it goes on from the last one, or from the present
+ * where a run is resumed.
  */
 export class ProgramClock {
   readonly #log: SeriesWriter;
@@ -21,6 +22,8 @@ export class ProgramClock {
   #startedMs = 0;
   /** The real clock when this one showed 0. */
   #zeroMs = 0;
+  /** How far the present is ahead of a replay at its start; `undefined` where the clock goes on from the last reading. */
+  #aheadMs: number | undefined;
   #last = 0;
   #resolution = 1;
   #coarserAt = COARSER_EVERY_BYTES;
@@ -32,8 +35,9 @@ export class ProgramClock {
   }
 
   /** Sets the clock to a time, in milliseconds since 1970, and lets it run. */
-  start(nowMs: number, replay?: Pick<Trace, "started_ms" | "clock">): void {
+  start(nowMs: number, replay?: Pick<Trace, "started_ms" | "clock"> & { resumes?: true }): void {
     this.#startedMs = replay?.started_ms ?? nowMs;
+    this.#aheadMs = replay?.resumes === true ? nowMs - this.#startedMs : undefined;
     this.#zeroMs = this.#realMs();
     this.#replay = replay && new SeriesReader(replay.clock);
   }
@@ -61,7 +65,8 @@ export class ProgramClock {
       const reading = this.#replay.next();
       if (reading !== undefined) return this.#keep(reading);
       this.#replay = undefined;
-      this.#zeroMs = this.#realMs() - this.#last / TICKS_PER_MS;
+      if (this.#aheadMs === undefined) this.#zeroMs = this.#realMs() - this.#last / TICKS_PER_MS;
+      else this.#zeroMs -= this.#aheadMs;
     }
     const elapsed = Math.floor((this.#realMs() - this.#zeroMs) * TICKS_PER_MS);
     const coarse = elapsed - (elapsed % Math.max(grain, this.#resolution));

@@ -2,13 +2,9 @@ import type { Clock } from "../../../base/clock.ts";
 import type { Approver } from "../../../broker/approvals/approvals.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
 import type { ExecutedProgram } from "../../../execution/execute-program.ts";
-import type { HandedIn } from "../../../execution/prepare/settle-program.ts";
-import { languageNamed, languageOfInterpreter } from "../../../host/program-files.ts";
-import type { ProgramRunner } from "../../../host/program-runner.ts";
-import type { RunContext } from "../../../protocol/run-context.ts";
+import type { ProgramOptions } from "../../../host/program-runner.ts";
 import type { TraceContext } from "../../../telemetry/trace-context.ts";
 import { type Question, Questions } from "../questions/questions.ts";
-import type { ExecuteProgramArguments } from "../tools/tool-arguments.ts";
 import { type ProgressSink, RunProgress } from "./run-progress.ts";
 
 /** A run that has ended. */
@@ -22,6 +18,12 @@ export interface EndedRun {
 /** The next event for a request that waits for a run: a question for a person, or the end of the run. */
 export type NextEvent = { kind: "question"; question: Question } | EndedRun;
 
+/** What a running program is started with, beside what is known before. */
+export type LiveRunOptions = Pick<
+  ProgramOptions,
+  "approver" | "signal" | "suspends" | "trace" | "onEvent" | "onCall"
+>;
+
 /** A running program. It outlives the request that started it when a question is handed to the client. */
 export class LiveRun {
   readonly #questions: Questions;
@@ -33,14 +35,13 @@ export class LiveRun {
   /**
    * Starts the program.
    *
+   * @param start runs it with these options.
    * @param canAsk whether the client can ask a person; it is called for each question.
    * @param canVisit whether it shows addresses of its own accord.
    * @param trace the trace that the client's request belongs to.
    */
   constructor(
-    { code, data = {}, language: named, timeout_seconds, typecheck }: ExecuteProgramArguments,
-    runner: ProgramRunner,
-    context: RunContext,
+    start: (options: LiveRunOptions) => Promise<ExecutedProgram>,
     clock: Pick<Clock, "monotonicMs">,
     canAsk: () => boolean,
     canVisit: () => boolean,
@@ -48,29 +49,23 @@ export class LiveRun {
   ) {
     this.#questions = new Questions(canAsk, canVisit);
     this.#progress = new RunProgress(clock);
-    const language = named === undefined ? languageOfInterpreter(code) : languageNamed(named);
-    const program: HandedIn = { code, data, ...(language === undefined ? {} : { language }) };
     const approver: Approver = this.#questions;
-    this.#executed = runner
-      .run(program, {
-        context,
-        timeoutMs: timeout_seconds === undefined ? undefined : Math.ceil(timeout_seconds * 1_000),
-        typecheck,
-        trace,
-        approver,
-        signal: this.#abort.signal,
-        onEvent: (event) => {
-          if (event.kind === "call-started") this.#progress.onCallStarted(event.seq, event.tool);
-        },
-        onCall: (call) => {
-          // Results can be large, and no reply contains them.
-          this.#ended.push(withoutData(call));
-        },
-      })
-      .finally(() => {
-        this.#progress.stop();
-        this.#questions.close();
-      });
+    this.#executed = start({
+      approver,
+      signal: this.#abort.signal,
+      suspends: true,
+      trace,
+      onEvent: (event) => {
+        if (event.kind === "call-started") this.#progress.onCallStarted(event.seq, event.tool);
+      },
+      onCall: (call) => {
+        // Results can be large, and no reply contains them.
+        this.#ended.push(withoutData(call));
+      },
+    }).finally(() => {
+      this.#progress.stop();
+      this.#questions.close();
+    });
     this.#executed.catch(() => {});
   }
 

@@ -4,11 +4,14 @@ import type { ExecutedProgram } from "../../../execution/execute-program.ts";
 import { outputOf } from "../../../execution/output/executed-output.ts";
 import { headAndTail } from "../../../execution/output/head-and-tail.ts";
 import { joinOutput, markStderr, withoutLastLineFeed } from "../../../execution/output/whole-output.ts";
+import type { Suspended } from "../../../execution/suspension/suspended.ts";
 import type { Failure } from "../../../protocol/failure.ts";
 import { errorReply, type ProgramReply, type ToolReply } from "../tools/reply.ts";
+import { renderTicket } from "../tools/tool-arguments.ts";
 import { renderEarlierCalls } from "./earlier-calls.ts";
 
 const SUCCEEDED = "[Script executed successfully]";
+const WAITS = "[Script waits for an approval]";
 const FAILED = "[Script execution failed]";
 const MAX_CONSOLE_CHARS = 4_000;
 
@@ -21,7 +24,11 @@ export function buildProgramReply(
   calls: readonly ObservedCall[],
   context: { isReadOnly: (tool: string) => boolean; hints: readonly string[] },
 ): ProgramReply {
-  const { envelope } = executed;
+  const { envelope, suspended } = executed;
+  if (suspended !== undefined) {
+    const text = renderSuspended(suspended);
+    return { content: [{ type: "text", text }], _meta: { "ptc/envelope": envelope } };
+  }
   const text = envelope.result.ok
     ? renderSuccess(executed)
     : renderFailure(executed, envelope.result.error, calls, context);
@@ -30,6 +37,15 @@ export function buildProgramReply(
     ...(envelope.result.ok ? {} : { isError: true as const }),
     _meta: { "ptc/envelope": envelope },
   };
+}
+
+/** What a model is to tell its user, and to do then. */
+function renderSuspended({ ticket, tool, expiresAt }: Suspended): string {
+  return [
+    WAITS,
+    `${visibleLine(tool)} is not called before a person approves it. Ask the user to run \`ptc approvals show ${ticket}\` and then \`ptc approvals approve ${ticket}\` (or deny) in a terminal, before ${new Date(expiresAt).toISOString()}.`,
+    `Then call execute_program ${JSON.stringify({ code: renderTicket(ticket) })}: the program goes on from here. Do not run it again: what it has called stays called.`,
+  ].join("\n");
 }
 
 /** Advice on a value that was lost, apart from the text: that text is what the program said, to the letter. */

@@ -2,8 +2,12 @@ import type { Clock } from "../../../base/clock.ts";
 import { messageOf } from "../../../base/error-message.ts";
 import { countNoun } from "../../../base/text/count-noun.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
+import { LATER } from "../../../broker/approvals/approvals.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
+import type { ExecutedProgram } from "../../../execution/execute-program.ts";
+import type { HandedIn } from "../../../execution/prepare/settle-program.ts";
 import { pickPrinter } from "../../../host/languages.ts";
+import { languageNamed, languageOfInterpreter } from "../../../host/program-files.ts";
 import type { ProgramRunner } from "../../../host/program-runner.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
@@ -14,9 +18,10 @@ import { parseInquiryAnswer } from "../questions/inquiry-question.ts";
 import type { Question } from "../questions/questions.ts";
 import type { ShownLanguages } from "../tools/chosen-language.ts";
 import { errorReply, type ProgramReply, type ToolReply } from "../tools/reply.ts";
-import type { ExecuteProgramArguments } from "../tools/tool-arguments.ts";
+import { type ExecuteProgramArguments, ticketIn } from "../tools/tool-arguments.ts";
 import { hintsFor } from "./failure-hints.ts";
-import { type EndedRun, LiveRun } from "./live-run.ts";
+import { OVER, takeAnswered } from "./kept-programs.ts";
+import { type EndedRun, LiveRun, type LiveRunOptions } from "./live-run.ts";
 import { type NoPlace, type ProgramPlace, ProgramPlaces } from "./program-places.ts";
 import { buildProgramReply, buildRefusalReply } from "./program-reply.ts";
 import type { ProgressSink } from "./run-progress.ts";
@@ -86,7 +91,10 @@ export class Programs {
   constructor(options: ProgramsOptions) {
     this.#options = options;
     this.#places = new ProgramPlaces(options.limits);
-    this.#suspended = new SuspendedRuns(() => options.limits().maxParallelPrograms);
+    this.#suspended = new SuspendedRuns(
+      () => options.limits().maxParallelPrograms,
+      options.runner.suspended !== undefined,
+    );
   }
 
   /**
@@ -94,10 +102,27 @@ export class Programs {
    * counts from its start, and the same time is the longest that it waits for its turn.
    */
   async start(args: ExecuteProgramArguments, request: ProgramRequest): Promise<ProgramAnswer> {
-    const { runner, context, clock, limits, telemetry } = this.#options;
-    const { timeoutMs } = limits();
-    const patienceMs = args.timeout_seconds === undefined ? timeoutMs : args.timeout_seconds * 1_000;
-    const admitted = telemetry?.queued();
+    const ticket = ticketIn(args);
+    if (ticket !== undefined) return this.goOn(ticket, request);
+    const { runner, context } = this.#options;
+    const { code, data = {}, language: named, timeout_seconds, typecheck } = args;
+    const timeoutMs = timeout_seconds === undefined ? undefined : Math.ceil(timeout_seconds * 1_000);
+    const language = named === undefined ? languageOfInterpreter(code) : languageNamed(named);
+    const program: HandedIn = { code, data, ...(language === undefined ? {} : { language }) };
+    const place = await this.#takePlace(request, timeoutMs);
+    if ("kind" in place) return place;
+    return this.#goLive(place, request, (options) =>
+      runner.run(program, { ...options, context, timeoutMs, typecheck }),
+    );
+  }
+
+  /** A place for one more program, or the answer that there is none. */
+  async #takePlace(
+    request: ProgramRequest,
+    givenMs: number | undefined,
+  ): Promise<ProgramPlace | Extract<ProgramAnswer, { kind: "reply" }>> {
+    const patienceMs = givenMs ?? this.#options.limits().timeoutMs;
+    const admitted = this.#options.telemetry?.queued();
     const place = await this.#places.take({
       patienceMs,
       signal: AbortSignal.any([request.signal, this.#closing.signal]),
@@ -110,11 +135,17 @@ export class Programs {
       place.free();
       return { kind: "reply", reply: this.#refuse("cancelled", patienceMs) };
     }
+    return place;
+  }
+
+  async #goLive(
+    place: ProgramPlace,
+    request: ProgramRequest,
+    start: (options: LiveRunOptions) => Promise<ExecutedProgram>,
+  ): Promise<ProgramAnswer> {
     const run = new LiveRun(
-      args,
-      runner,
-      context,
-      clock,
+      start,
+      this.#options.clock,
       () => request.canAsk,
       () => request.canVisit === true,
       request.trace,
@@ -129,13 +160,30 @@ export class Programs {
 
   /** Gives a person's answer to the run that waits for it. A ticket can be used once. */
   async resume(ticket: string, response: unknown, request: ProgramRequest): Promise<ProgramAnswer> {
-    const suspended = this.#suspended.take(ticket);
-    if (suspended === undefined) {
-      return { kind: "reply", reply: errorReply("the program that asked is over; run it again") };
-    }
+    const suspended = await this.#suspended.take(ticket);
+    if (suspended === undefined) return this.goOn(ticket, request, response);
     this.#runs.get(suspended.run)?.resume();
     giveAnswer(suspended.question, response);
     return this.#goOn(suspended.run, request);
+  }
+
+  /**
+   * Goes on with a run that was suspended, perhaps by another process, once its question is answered.
+   *
+   * @param response the client's answer, if it brings one.
+   */
+  async goOn(ticket: string, request: ProgramRequest, response?: unknown): Promise<ProgramAnswer> {
+    const { runner, context } = this.#options;
+    if (runner.suspended === undefined) return { kind: "reply", reply: errorReply(OVER) };
+    const given = response === undefined ? { request } : { request, response };
+    const taken = await takeAnswered(runner.suspended, context.principal, ticket, given);
+    if (taken.kind === "question") return { ...taken, ticket };
+    if (taken.kind === "reply") return taken;
+    const place = await this.#takePlace(request, undefined);
+    if (!("kind" in place))
+      return this.#goLive(place, request, (options) => taken.goOn({ ...options, context }));
+    await taken.leave();
+    return place;
   }
 
   /** Cancels every program, also one that is started later. Resolves when all runs have ended. */
@@ -143,7 +191,7 @@ export class Programs {
     this.#closing.abort();
     this.#suspended.clear();
     const runs = [...this.#runs.keys()];
-    for (const run of runs) run.cancel();
+    for (const run of runs) if (!this.#suspended.isLeaving(run)) run.cancel();
     await Promise.all(runs.map((run) => run.ended()));
   }
 
@@ -180,6 +228,11 @@ export class Programs {
       } catch (error) {
         place?.resume();
         if (question.withdrawn.aborted) continue;
+        if (question.kind === "approval" && this.#options.runner.suspended && !request.signal.aborted) {
+          // Somebody may answer by another way.
+          question.answer(LATER);
+          continue;
+        }
         run.cancel();
         return this.#reply(await run.result(), [failedToAsk(question, error)]);
       }

@@ -2,6 +2,7 @@ import {
   type ApprovalAnswer,
   type ApprovalRequest,
   type Approver,
+  LATER,
   UNASKED,
 } from "../../../broker/approvals/approvals.ts";
 import { type Inquiry, type InquiryAnswer, NOT_ASKED } from "../../../broker/elicitation/inquiry.ts";
@@ -29,7 +30,7 @@ export class Questions implements Approver {
   #announce: () => void = () => {};
 
   /**
-   * @param canAsk whether the client can ask a person. If not, questions are answered with `UNASKED` and `NOT_ASKED`.
+   * @param canAsk whether the client can ask a person. If not, questions are answered with `LATER` and `NOT_ASKED`.
    * @param canVisit whether it shows addresses of its own accord.
    */
   constructor(canAsk: () => boolean, canVisit: () => boolean = () => false) {
@@ -38,7 +39,8 @@ export class Questions implements Approver {
   }
 
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
-    return this.#put(signal, UNASKED, this.#canAsk(), (asked) => ({ kind: "approval", request, ...asked }));
+    if (!this.#canAsk() && !signal.aborted) return Promise.resolve(LATER);
+    return this.#put(signal, UNASKED, true, (asked) => ({ kind: "approval", request, ...asked }));
   }
 
   inquire(inquiry: Inquiry, signal: AbortSignal): Promise<InquiryAnswer> {

@@ -39,6 +39,18 @@ export const ExecuteProgramArguments = z.object({
 });
 export type ExecuteProgramArguments = z.infer<typeof ExecuteProgramArguments>;
 
+const TICKET = /^\s*ticket ([0-9a-f]{16})\s*$/;
+
+/** A program that is none, in any language: it stands for the suspended program with this ticket. Costs no definition. */
+export function renderTicket(ticket: string): string {
+  return `ticket ${ticket}`;
+}
+
+/** The ticket that a call brings in the place of a program. */
+export function ticketIn({ code }: Pick<ExecuteProgramArguments, "code">): string | undefined {
+  return TICKET.exec(code)?.[1];
+}
+
 export const SearchToolsArguments = z.object({
   query: text("query", MAX_QUERY_CHARS),
   server,

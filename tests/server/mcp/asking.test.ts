@@ -150,7 +150,7 @@ describe("a question to a client of 2026-07-28", () => {
     const capabilities = { elicitation: { url: {} } };
     const meta = { "io.modelcontextprotocol/clientCapabilities": capabilities };
     expect((await client.callModern(1, EXECUTE, meta)).result).toMatchObject({
-      content: [{ text: '[Script executed successfully]\n"denied"' }],
+      content: [{ text: '[Script executed successfully]\n"later"' }],
     });
     client.end();
     await served.ended;

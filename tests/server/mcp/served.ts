@@ -117,6 +117,7 @@ export function serve(
     context = CONTEXT,
     notice,
     outputs = { read: async () => undefined },
+    suspended,
   }: {
     catalog?: LiveCatalog;
     maxPrograms?: number;
@@ -125,12 +126,13 @@ export function serve(
     context?: RunContext;
     notice?: () => string | undefined;
     outputs?: OutputSource;
+    suspended?: ProgramRunner["suspended"];
   } = {},
 ) {
   const toServer = new PassThrough();
   const toClient = new PassThrough();
   const warnings: string[] = [];
-  const runner: ProgramRunner = { run };
+  const runner: ProgramRunner = { run, ...(suspended && { suspended }) };
   const ended = serveMcp({
     version: "1.2.3",
     catalog,

@@ -1,0 +1,25 @@
+import { encodeFrame, FrameError } from "../protocol/frames.ts";
+import { MAX_REPLY_FRAME_BYTES } from "../protocol/limits.ts";
+import type { Call, ReplyMessage } from "../protocol/messages.ts";
+import type { CallAnswer } from "./dispatcher.ts";
+
+/** The frame of a reply; of one that is too large, that of a failure that says so. */
+export function encodeReply(call: Call, reply: ReplyMessage): Buffer {
+  try {
+    return encodeFrame(reply, MAX_REPLY_FRAME_BYTES);
+  } catch (error) {
+    if (!(error instanceof FrameError)) throw error;
+    const message = `'${call.tool}' answered with too much: ${error.message}; ask it for less`;
+    const refused = { type: "ToolError", server: "", tool: call.tool, message, retryable: false } as const;
+    return encodeFrame({ type: "reply", id: call.id, ok: false, error: refused }, MAX_REPLY_FRAME_BYTES);
+  }
+}
+
+/** The answer to a call that ptc itself does not make. */
+export function failedCall(call: Call, message: string): CallAnswer {
+  return {
+    ok: false,
+    error: { type: "ToolError", server: "", tool: call.tool, message, retryable: false },
+    bytes: 0,
+  };
+}

@@ -1,0 +1,37 @@
+import { untilAborted } from "../base/or-aborted.ts";
+import type { Approver } from "../broker/approvals/approvals.ts";
+import { NOT_ASKED } from "../broker/elicitation/inquiry.ts";
+import type { Redactor } from "../secrets/redaction.ts";
+import type { TimeLimit } from "./time-limit.ts";
+
+/** Wraps the approver. While a person is asked, the program and its time limit are paused. Questions hold no secrets. */
+export function askPeople(
+  { approver, redactor }: { approver: Approver; redactor: Redactor },
+  timeLimit: TimeLimit,
+): Approver {
+  return {
+    async ask(request, signal) {
+      timeLimit.open();
+      try {
+        const args = redactor.redactValue(request.arguments).value;
+        return await approver.ask({ ...request, arguments: args }, signal);
+      } finally {
+        timeLimit.close();
+      }
+    },
+    canVisit: () => approver.canVisit?.() === true,
+    // The broker has taken the secrets out of it.
+    async inquire(inquiry, signal) {
+      if (approver.inquire === undefined) return NOT_ASKED;
+      timeLimit.open();
+      try {
+        const answer = await approver.inquire(inquiry, signal);
+        const visited = inquiry.mode === "url" && answer.action === "accept" ? inquiry.visited : undefined;
+        await untilAborted(Promise.resolve(visited?.catch(() => {})), signal);
+        return answer;
+      } finally {
+        timeLimit.close();
+      }
+    },
+  };
+}

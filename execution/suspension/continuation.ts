@@ -1,0 +1,57 @@
+import { randomBytes } from "node:crypto";
+import type { Metrics } from "../../protocol/envelope.ts";
+import type { FailureType } from "../../protocol/failure.ts";
+import type { ProgramEnvironment } from "../../protocol/messages.ts";
+import { fail, type Outcome } from "../outcome.ts";
+import type { ResumedCalls } from "./resumed-calls.ts";
+import type { SuspendedRun } from "./suspended-run.ts";
+import type { Moment } from "./suspension.ts";
+
+/** The same for every program, so that output does not depend on the machine. */
+const TIME_ZONE = "UTC";
+
+/** Failures of a run that say nothing about its program. */
+const NOT_ITS_OWN: ReadonlySet<FailureType> = new Set([
+  "Cancelled",
+  "SandboxUnavailable",
+  "Busy",
+  "InternalError",
+]);
+
+/** The environment of a new program; of a suspended one, that in which it sees again what it has seen, and then the present. */
+export function environmentOf(earlier: SuspendedRun | undefined): ProgramEnvironment {
+  if (earlier === undefined) return { seed: randomBytes(32).toString("hex"), time_zone: TIME_ZONE };
+  const { environment, trace, startedAt } = earlier;
+  const { started_ms, clock, events } = trace ?? { started_ms: startedAt, clock: "", events: "" };
+  return { ...environment, replay: { started_ms, clock, events, resumes: true } };
+}
+
+/** The failure of a resumed program that did not do again what it had done. */
+export function divergenceOf(
+  outcome: Outcome,
+  calls: Pick<ResumedCalls, "stopped" | "missing">,
+): Outcome | undefined {
+  const message = calls.stopped ?? (isToBeTriedAgain(outcome) ? undefined : calls.missing);
+  return message === undefined ? undefined : { ...outcome, ...fail("ReplayDiverged", message) };
+}
+
+/** Whether the run came to nothing for a reason that is not its program's. */
+export function isToBeTriedAgain({ verdict }: Outcome): boolean {
+  return !verdict.ok && NOT_ITS_OWN.has(verdict.error.type);
+}
+
+/** What a run took, with what it took before it was suspended. */
+export function addUp(metrics: Metrics | undefined, earlierMs = 0): Metrics {
+  const { duration_ms, ...counts } = metrics ?? { duration_ms: 0, tool_calls: 0, tool_result_bytes: 0 };
+  return { duration_ms: Math.round(duration_ms + earlierMs), ...counts };
+}
+
+/** What a run that is suspended again has seen and taken, with what it had before. */
+export function continued(
+  { calls, trace, insideMs }: Moment,
+  earlier: SuspendedRun | undefined,
+  durationMs: number,
+): Pick<SuspendedRun, "calls" | "trace" | "spent"> {
+  const spent = { durationMs, insideMs: insideMs + (earlier?.spent.insideMs ?? 0) };
+  return { calls, trace: trace ?? earlier?.trace, spent };
+}

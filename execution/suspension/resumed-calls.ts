@@ -1,0 +1,92 @@
+import type { CallDispatcher, CallingRun, CallOutcome, RequestedCall } from "../../broker/dispatcher.ts";
+import { digestOf } from "../../protocol/canonical-json.ts";
+import type { KeptCall } from "./kept-calls.ts";
+import type { ResumedRun } from "./suspended-run.ts";
+
+/**
+ * The calls of a resumed run: the kept ones in the order in which they were made, each answered as it was, and then the live
+ * ones. No call goes out before the program has made every kept call again, so that one which comes to something else has
+ * called nothing.
+ */
+export class ResumedCalls implements CallDispatcher {
+  readonly #kept: readonly KeptCall[];
+  readonly #live: CallDispatcher;
+  readonly #goLive: () => Promise<string | undefined>;
+  readonly #onStop: () => void;
+  readonly #madeAgain: Promise<void>;
+  #allMade = () => {};
+  #made = 0;
+  #going: Promise<string | undefined> | undefined;
+  #stopped: string | undefined;
+
+  /** @param onStop is called when the run cannot go on. Nothing is answered any more. */
+  constructor({ run, goLive }: Pick<ResumedRun, "run" | "goLive">, live: CallDispatcher, onStop: () => void) {
+    this.#kept = run.calls;
+    this.#live = live;
+    this.#goLive = goLive;
+    this.#onStop = onStop;
+    this.#madeAgain = new Promise((resolve) => {
+      this.#allMade = resolve;
+    });
+  }
+
+  /** Why the run cannot go on, if it cannot. */
+  get stopped(): string | undefined {
+    return this.#stopped;
+  }
+
+  /** Whether a live call may have gone out. */
+  get isLive(): boolean {
+    return this.#going !== undefined;
+  }
+
+  /** What the program did not make again; `undefined` when it made every kept call. */
+  get missing(): string | undefined {
+    const next = this.#kept[this.#made];
+    if (next === undefined) return undefined;
+    return `the program did not make call ${this.#made + 1} again: expected ${next.tool}; got no such call`;
+  }
+
+  async dispatch(call: RequestedCall, run: CallingRun): Promise<CallOutcome> {
+    const kept = this.#stopped === undefined ? this.#kept[this.#made] : undefined;
+    if (kept !== undefined) {
+      if (!isSame(kept, call)) this.#stop(describeOther(this.#made, kept, call));
+      else if (++this.#made === this.#kept.length) this.#allMade();
+    }
+    if (this.#stopped !== undefined) return aborted(run.signal);
+    if (kept?.outcome !== undefined) {
+      const { startedMs, durationMs, outcome } = kept;
+      return { ...outcome, earlier: { startedMs, durationMs } };
+    }
+    await Promise.race([this.#madeAgain, aborted(run.signal)]);
+    this.#going ??= this.#goLive();
+    const why = await this.#going;
+    if (why === undefined) return this.#live.dispatch(call, run);
+    this.#stop(why);
+    return aborted(run.signal);
+  }
+
+  #stop(message: string): void {
+    if (this.#stopped !== undefined) return;
+    this.#stopped = message;
+    this.#onStop();
+  }
+}
+
+function isSame(kept: KeptCall, { tool, arguments: args, raw = false }: RequestedCall): boolean {
+  return kept.tool === tool && kept.raw === raw && kept.argumentsDigest === digestOf(args ?? null);
+}
+
+function describeOther(position: number, kept: KeptCall, { tool }: RequestedCall): string {
+  const what = kept.tool === tool ? "other arguments" : tool;
+  return `the program made another call ${position + 1} than before it was suspended: expected ${kept.tool}; got ${what}`;
+}
+
+/** Rejects when the run is over: what is not answered by then never is. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const end = () => reject(new Error("the run is over"));
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end, { once: true });
+  });
+}

@@ -1,0 +1,51 @@
+import type { ApprovalAnswer, ApprovalRequest, ApprovalsSoFar } from "../../broker/approvals/approvals.ts";
+import type { CallLimits } from "../../broker/sandbox-connection.ts";
+import type { ProgramEnvironment, Trace } from "../../protocol/messages.ts";
+import type { OutputLimits } from "../output/runner-output.ts";
+import type { TypecheckMode } from "../prepare/language.ts";
+import type { Program } from "../program.ts";
+import type { KeptCall } from "./kept-calls.ts";
+
+/** All that it takes to go on with a run whose sandbox was given up. Nothing in it is redacted. */
+export interface SuspendedRun {
+  runId: string;
+  traceId: string;
+  /** When the run began, in milliseconds since 1970. */
+  startedAt: number;
+  program: Program;
+  /** The modules that the program imported, as they were, and the names of all that there were. */
+  modules: readonly (readonly [module: string, text: string])[];
+  knownModules: readonly string[];
+  environment: Omit<ProgramEnvironment, "replay">;
+  /** What the program had seen by then; `undefined` when its runner has never told. */
+  trace: Trace | undefined;
+  limits: CallLimits & OutputLimits & { timeoutMs: number };
+  typecheck: TypecheckMode;
+  calls: readonly KeptCall[];
+  approvals: ApprovalsSoFar;
+  /** What it has taken so far. */
+  spent: { durationMs: number; insideMs: number };
+}
+
+/** What came of keeping a run: the ticket under which it waits, or why it cannot wait. */
+export type KeptRun = { ok: true; ticket: string; expiresAt: number } | { ok: false; why: string };
+
+/** Keeps runs until somebody has answered. */
+export interface RunKeeper {
+  /** Keeps a run. Resolves when it would survive the end of this process. Never rejects. */
+  keep(run: SuspendedRun, question: ApprovalRequest, ticket: string | undefined): Promise<KeptRun>;
+}
+
+/** A suspended run that is gone on with, because its question was answered. */
+export interface ResumedRun {
+  run: SuspendedRun;
+  /** The answer, and the question for which alone it counts. */
+  answered: { digest: string; answer: ApprovalAnswer };
+  /**
+   * Is called once, before the first live call. Resolves when no other process can go on with the run, and that is certain to
+   * outlive this one; with a reason when another already does.
+   */
+  goLive(): Promise<string | undefined>;
+  /** The run has ended before anything was called. It can be tried again, or is over. Never rejects. */
+  leave(isToBeTriedAgain: boolean): Promise<void>;
+}

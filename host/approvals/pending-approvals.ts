@@ -1,0 +1,251 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { ArchiveError } from "../../archive/archive-error.ts";
+import { PRIVATE_FOLDER_NAME } from "../../archive/private-folder.ts";
+import { PendingStore } from "../../archive/sqlite/pending/pending-store.ts";
+import type { Clock } from "../../base/clock.ts";
+import {
+  type ApprovalAnswer,
+  type ApprovalRequest,
+  questionDigest,
+} from "../../broker/approvals/approvals.ts";
+import type { KeptRun, ResumedRun, SuspendedRun } from "../../execution/suspension/suspended-run.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
+import { SealingError, seal, unseal } from "../../secrets/sealing.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import type { EnvironmentVariables } from "../environment-variables.ts";
+import { currentProcess, formatIdentity, isDead } from "../processes/process-identity.ts";
+import { readHostKey } from "./host-key.ts";
+import { PendingError } from "./pending-error.ts";
+
+/** The form of what is sealed. Another version of ptc that has another form does not go on with it. */
+const FORMAT = 1;
+const TICKET_BYTES = 8;
+const MAX_RUN_BYTES = 64 * 1024 * 1024;
+const MAX_PENDING = 100;
+
+/** A question that waits for an answer, without secrets. */
+export interface PendingApproval {
+  ticket: string;
+  /** Milliseconds since 1970. */
+  askedAt: number;
+  expiresAt: number;
+  isAnswered: boolean;
+  /** The request as it was put to whoever was asked. Its arguments hold no secrets. */
+  request: ApprovalRequest;
+  source: RunContext["source"];
+  fileName: string;
+  /** What the answer counts for. */
+  digest: string;
+}
+
+/** An answer, as it is kept. */
+interface KeptAnswer {
+  digest: string;
+  answer: ApprovalAnswer;
+}
+
+/** What came of going on with a run. */
+export type TakenRun =
+  | { kind: "resumed"; resumed: ResumedRun; source: RunContext["source"] }
+  | { kind: "unanswered"; pending: PendingApproval }
+  /** Another process goes on with it. */
+  | { kind: "elsewhere" }
+  | { kind: "unknown" };
+
+export interface PendingApprovalsOptions {
+  configuration: Pick<Configuration, "directory" | "approvals">;
+  env: EnvironmentVariables;
+  clock: Pick<Clock, "wallMs">;
+}
+
+/**
+ * The runs of a project that wait for approvals: kept from one process to the next, sealed with a key of this user's machine,
+ * and gone when they go on or expire. Methods throw a `PendingError` when they cannot be had.
+ */
+export class PendingApprovals {
+  readonly #options: PendingApprovalsOptions;
+  readonly #self = currentProcess();
+  readonly #owner = formatIdentity(this.#self);
+
+  constructor(options: PendingApprovalsOptions) {
+    this.#options = options;
+  }
+
+  /** Keeps a run until somebody has answered. Never throws. */
+  keep(
+    context: RunContext,
+    run: SuspendedRun,
+    request: ApprovalRequest,
+    ticket = randomBytes(TICKET_BYTES).toString("hex"),
+  ): KeptRun {
+    try {
+      const { expireMs } = this.#options.configuration.approvals;
+      const askedAt = this.#now();
+      const expiresAt = askedAt + expireMs;
+      const { isAgain: _, ...asked } = request;
+      const question = {
+        request: asked,
+        source: context.source,
+        fileName: run.program.fileName,
+        digest: questionDigest(request),
+      };
+      const json = Buffer.from(JSON.stringify(run));
+      if (json.length > MAX_RUN_BYTES)
+        return { ok: false, why: "its run has read too much to be kept until somebody can be" };
+      this.#use((store) => {
+        if (store.list(context.principal).length >= MAX_PENDING)
+          throw new PendingError(`${MAX_PENDING} runs wait for approvals already`);
+        store.add({
+          ticket,
+          principal: context.principal,
+          askedAt,
+          expiresAt,
+          question: this.#seal("question", ticket, Buffer.from(JSON.stringify(question))),
+          run: this.#seal("run", ticket, json),
+        });
+      });
+      return { ok: true, ticket, expiresAt };
+    } catch (error) {
+      if (!(error instanceof PendingError)) throw error;
+      return { ok: false, why: `its run cannot be kept until somebody can be (${error.message})` };
+    }
+  }
+
+  /** Those of a principal, the oldest first. */
+  list(principal: string): PendingApproval[] {
+    if (!PendingStore.exists(this.#path)) return [];
+    return this.#use((store) =>
+      store.list(principal).map((row) => {
+        const sealed = this.#unseal("question", row.ticket, row.question);
+        const { request, source, fileName, digest } = sealed as Pick<
+          PendingApproval,
+          "request" | "source" | "fileName" | "digest"
+        >;
+        return {
+          ticket: row.ticket,
+          askedAt: row.asked_at,
+          expiresAt: row.expires_at,
+          isAnswered: row.answer !== null,
+          request,
+          source,
+          fileName,
+          digest,
+        };
+      }),
+    );
+  }
+
+  /** Those whose ticket begins like this. */
+  find(principal: string, beginning: string): PendingApproval[] {
+    return this.list(principal).filter(({ ticket }) => ticket.startsWith(beginning));
+  }
+
+  /** Gives the first answer to a question. False when it was answered before, or has expired. */
+  answer(principal: string, { ticket, digest }: PendingApproval, answer: ApprovalAnswer): boolean {
+    const kept: KeptAnswer = { digest, answer };
+    const sealed = this.#seal("answer", ticket, Buffer.from(JSON.stringify(kept)));
+    return this.#use((store) => store.answer(ticket, principal, sealed));
+  }
+
+  /** Claims a run that was answered, to go on with it. */
+  take(principal: string, ticket: string): TakenRun {
+    if (!PendingStore.exists(this.#path)) return { kind: "unknown" };
+    const claimed = this.#use((store) =>
+      store.claim(ticket, principal, this.#owner, (owner) => isDead(owner, this.#self)),
+    );
+    if (claimed.kind !== "claimed") {
+      if (claimed.kind === "taken") return { kind: "elsewhere" };
+      if (claimed.kind === "unknown") return claimed;
+      const [pending] = this.find(principal, ticket);
+      return pending === undefined ? { kind: "unknown" } : { kind: "unanswered", pending };
+    }
+    try {
+      const run = this.#unseal("run", ticket, claimed.run) as SuspendedRun;
+      const answered = this.#unseal("answer", ticket, claimed.answer) as KeptAnswer;
+      const [pending] = this.find(principal, ticket);
+      return {
+        kind: "resumed",
+        source: pending?.source ?? "serve",
+        resumed: {
+          run,
+          answered,
+          goLive: async () => this.#goLive(ticket),
+          leave: async (isToBeTriedAgain) => this.#leave(ticket, isToBeTriedAgain),
+        },
+      };
+    } catch (error) {
+      this.#leave(ticket, true);
+      throw error;
+    }
+  }
+
+  #goLive(ticket: string): string | undefined {
+    try {
+      const isOurs = this.#use((store) => store.remove(ticket, this.#owner));
+      return isOurs ? undefined : "another process goes on with this run, or its ticket has expired";
+    } catch (error) {
+      if (!(error instanceof PendingError)) throw error;
+      return `that this run goes on could not be noted, so nothing more was called (${error.message})`;
+    }
+  }
+
+  #leave(ticket: string, isToBeTriedAgain: boolean): void {
+    try {
+      this.#use((store) => {
+        if (isToBeTriedAgain) store.release(ticket, this.#owner);
+        else store.remove(ticket, this.#owner);
+      });
+    } catch (error) {
+      // What is left is of a process that ends, and can be claimed then, or expires.
+      if (!(error instanceof PendingError)) throw error;
+    }
+  }
+
+  get #path(): string {
+    return join(this.#options.configuration.directory, PRIVATE_FOLDER_NAME, "approvals.db");
+  }
+
+  #now(): number {
+    return Math.round(this.#options.clock.wallMs());
+  }
+
+  /** The file is opened for each use: uses are rare, and it may be moved or deleted in between. */
+  #use<T>(work: (store: PendingStore) => T): T {
+    return plainly(() => {
+      const store = PendingStore.open(this.#path, this.#now());
+      try {
+        return work(store);
+      } finally {
+        store.close();
+      }
+    });
+  }
+
+  #seal(what: string, ticket: string, bytes: Buffer): Buffer {
+    return plainly(() => seal(readHostKey(this.#options.env), bytes, purposeOf(what, ticket)));
+  }
+
+  #unseal(what: string, ticket: string, sealed: Uint8Array): unknown {
+    const key = plainly(() => readHostKey(this.#options.env));
+    const bytes = plainly(() => unseal(key, sealed, purposeOf(what, ticket)));
+    return JSON.parse(bytes.toString("utf8"));
+  }
+}
+
+/** Does some work, whose failures are of one kind for whoever asks. */
+function plainly<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof SealingError)
+      throw new PendingError(`what waits for an approval cannot be read: ${error.message}`);
+    if (error instanceof ArchiveError) throw new PendingError(error.message);
+    throw error;
+  }
+}
+
+/** What is sealed as one thing cannot be taken for another. */
+function purposeOf(what: string, ticket: string): string {
+  return `ptc approval ${FORMAT} ${what} ${ticket}`;
+}

@@ -1,0 +1,104 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { oneLine } from "../../../base/text/one-line.ts";
+import type { ApprovalAnswer } from "../../../broker/approvals/approvals.ts";
+import type { PendingApproval } from "../../../host/approvals/pending-approvals.ts";
+import { PendingError } from "../../../host/approvals/pending-error.ts";
+import type { SuspendedPrograms, TakenProgram } from "../../../host/program-runner.ts";
+import { parseApprovalAnswer } from "../questions/approval-question.ts";
+import type { Question } from "../questions/questions.ts";
+import { errorReply, type ToolReply } from "../tools/reply.ts";
+
+/** How the person at the client of a request is asked, as `ProgramRequest` has it. */
+interface Asking {
+  signal: AbortSignal;
+  canAsk: boolean;
+  ask?: ((question: Question, signal: AbortSignal) => Promise<unknown>) | undefined;
+}
+
+/** How long a request waits for an answer that comes by another way. Shorter than clients wait for a reply. */
+const WAIT_MS = 20_000;
+const POLL_MS = 500;
+
+export const OVER = "the program that asked is over; run it again";
+
+/** A run that can go on, a question for the client, or what the client is told instead. */
+export type Continued =
+  | Extract<TakenProgram, { kind: "taken" }>
+  | { kind: "question"; question: Question }
+  | { kind: "reply"; reply: ToolReply };
+
+/**
+ * Takes a suspended run once its question is answered: by the client's response, by whoever is asked now, or meanwhile by
+ * somebody else. The first answer counts.
+ */
+export async function takeAnswered(
+  suspended: SuspendedPrograms,
+  principal: string,
+  ticket: string,
+  { response, request }: { response?: unknown; request: Asking },
+): Promise<Continued> {
+  try {
+    let taken = await suspended.take(principal, ticket);
+    if (taken.kind === "unanswered") {
+      const { pending } = taken;
+      const answer = response === undefined ? undefined : parseApprovalAnswer(response);
+      if (answer !== undefined) await suspended.answer(principal, pending, answer);
+      else if (request.canAsk && request.ask === undefined)
+        return { kind: "question", question: questionOf(pending) };
+      else await waitForAnswer(suspended, principal, pending, request);
+      taken = await suspended.take(principal, ticket);
+    }
+    switch (taken.kind) {
+      case "taken":
+        return taken;
+      case "unanswered":
+        return reply(describeWaiting(taken.pending));
+      case "elsewhere":
+        return reply("this program goes on in another process; see `ptc runs list`");
+      case "unknown":
+        return reply(OVER);
+    }
+  } catch (error) {
+    if (!(error instanceof PendingError)) throw error;
+    return reply(oneLine(error.message));
+  }
+}
+
+/** Asks the person at the client, where it can ask, until anybody has answered or the request waits no longer. */
+async function waitForAnswer(
+  suspended: SuspendedPrograms,
+  principal: string,
+  pending: PendingApproval,
+  request: Asking,
+): Promise<void> {
+  const answered = new AbortController();
+  const signal = AbortSignal.any([request.signal, answered.signal]);
+  const asked =
+    request.canAsk && request.ask !== undefined
+      ? request.ask(questionOf(pending), signal).then(
+          async (response) => {
+            await suspended.answer(principal, pending, parseApprovalAnswer(response));
+            answered.abort();
+          },
+          () => answered.abort(),
+        )
+      : undefined;
+  const until = performance.now() + WAIT_MS;
+  while (!signal.aborted && (asked !== undefined || performance.now() < until)) {
+    await delay(POLL_MS, undefined, { signal }).catch(() => {});
+    if (!signal.aborted && (await suspended.isAnswered(principal, pending))) answered.abort();
+  }
+}
+
+function questionOf({ request }: PendingApproval): Question {
+  const withdrawn = new AbortController().signal;
+  return { kind: "approval", request, withdrawn, answer: (_: ApprovalAnswer) => {} };
+}
+
+function reply(message: string): Continued {
+  return { kind: "reply", reply: errorReply(message) };
+}
+
+function describeWaiting({ ticket, request }: PendingApproval): string {
+  return `nobody has answered yet whether ${oneLine(request.tool)} may be called: \`ptc approvals approve ${ticket}\` in a terminal; then call execute_program with this ticket again`;
+}

@@ -1,0 +1,143 @@
+import { describe, expect, it } from "vitest";
+import type { ApprovalAnswer } from "../../../broker/approvals/approvals.ts";
+import type { PendingApproval } from "../../../host/approvals/pending-approvals.ts";
+import type { ProgramOptions, ProgramRunner } from "../../../host/program-runner.ts";
+import { buildFailure } from "../../../protocol/failure.ts";
+import { connectLegacy, RawClient } from "./clients.ts";
+import { executed, serve } from "./served.ts";
+
+const REQUEST = {
+  runId: "r",
+  tool: "mcp__a__drop",
+  definitionDigest: "d",
+  arguments: { table: "users" },
+  argumentsDigest: "e",
+};
+const EXECUTE = { name: "execute_program", arguments: { code: "1" } };
+const PROGRAM = { code: "1", data: {}, language: "typescript", fileName: "p.ts" };
+
+/** Programs that ask one question, and are kept in memory when nobody answers it in time. */
+function keptPrograms() {
+  const kept = new Map<string, { pending: PendingApproval; answer?: ApprovalAnswer }>();
+  const by: string[] = [];
+  const run: ProgramRunner["run"] = async (_, { approver, signal, suspends }: ProgramOptions) => {
+    const { decision, ticket = "0123456789abcdef" } = await approver.ask(REQUEST, signal);
+    if (decision !== "later" || suspends !== true) return executed({ data: decision });
+    const pending = { ticket, askedAt: 0, expiresAt: 0, isAnswered: false, source: "serve" as const };
+    kept.set(ticket, { pending: { ...pending, request: REQUEST, fileName: "p.ts", digest: "q" } });
+    const suspended = { ticket, tool: REQUEST.tool, expiresAt: 0 };
+    return executed(buildFailure("ApprovalPending", "waits"), { suspended });
+  };
+  const suspended: NonNullable<ProgramRunner["suspended"]> = {
+    async take(_, ticket) {
+      const found = kept.get(ticket);
+      if (found === undefined) return { kind: "unknown" };
+      const { pending, answer } = found;
+      if (answer === undefined) return { kind: "unanswered", pending };
+      kept.delete(ticket);
+      const goOn = async () => executed({ data: `${answer.decision} by ${answer.by}` });
+      return { kind: "taken", program: PROGRAM, goOn, leave: async () => {} };
+    },
+    async answer(_, { ticket }, answer) {
+      const found = kept.get(ticket);
+      if (found === undefined || found.answer !== undefined) return false;
+      found.answer = answer;
+      by.push(answer.by);
+      return true;
+    },
+    isAnswered: async (_, { ticket }) => kept.get(ticket)?.answer !== undefined,
+  };
+  return { run, suspended, kept, by };
+}
+
+const replyOf = (text: string) => [{ text: `[Script executed successfully]\n"${text}"` }];
+
+describe("a ticket", () => {
+  it("is what a client gets that cannot ask, and goes on once somebody has answered elsewhere", async () => {
+    const { run, suspended, kept } = keptPrograms();
+    const served = serve(run, { suspended });
+    const client = await connectLegacy(served);
+    const reply = await client.callTool(EXECUTE);
+    expect(reply.isError).toBeUndefined();
+    const [{ text }] = reply.content as [{ text: string }];
+    expect(text).toContain("`ptc approvals approve 0123456789abcdef`");
+    expect(text).toContain('execute_program {"code":"ticket 0123456789abcdef"}');
+    const going = client.callTool({
+      name: "execute_program",
+      arguments: { code: "ticket 0123456789abcdef" },
+    });
+    const found = kept.get("0123456789abcdef");
+    if (found !== undefined) found.answer = { decision: "once", by: "a shell" };
+    expect((await going).content).toMatchObject(replyOf("once by a shell"));
+    await client.close();
+    await served.ended;
+  });
+
+  it("has the person asked at a client that can, and whoever answers first counts", async () => {
+    const { run, suspended, kept, by } = keptPrograms();
+    const served = serve(run, { suspended });
+    let asked = 0;
+    const client = await connectLegacy(served, () => {
+      asked++;
+      if (asked === 1) throw new Error("no screen");
+      if (asked === 2) return { action: "accept", content: {} };
+      return new Promise(() => {});
+    });
+    const first = await client.callTool(EXECUTE);
+    expect(first.content).toMatchObject([{ text: expect.stringContaining("waits for an approval") }]);
+    const args = { code: " ticket 0123456789abcdef\n" };
+    const reply = await client.callTool({ name: "execute_program", arguments: args });
+    expect(reply.content).toMatchObject(replyOf(`once by ${by[0]}`));
+
+    kept.clear();
+    const pending = run(PROGRAM, {
+      context: { principal: "local", source: "serve" },
+      approver: { ask: async () => ({ decision: "later", by: "nobody" }) },
+      suspends: true,
+      signal: new AbortController().signal,
+    });
+    await pending;
+    const going = client.callTool({ name: "execute_program", arguments: args });
+    await expect.poll(() => asked).toBe(3);
+    const found = kept.get("0123456789abcdef");
+    if (found !== undefined) found.answer = { decision: "denied", by: "a shell" };
+    expect((await going).content).toMatchObject(replyOf("denied by a shell"));
+    await client.close();
+    await served.ended;
+  });
+
+  it("of a client of 2026-07-28 outlives its connection", async () => {
+    const { run, suspended, by } = keptPrograms();
+    const served = serve(run, { suspended });
+    const client = new RawClient(served);
+    const { result } = await client.callModern(1, EXECUTE);
+    expect(result).toMatchObject({ resultType: "input_required" });
+    client.end();
+    await served.ended;
+
+    const restarted = serve(run, { suspended });
+    const again = new RawClient(restarted);
+    const inputResponses = { approval: { action: "accept", content: {} } };
+    const state = { requestState: result?.requestState, inputResponses };
+    const reply = await again.callModern(1, { ...EXECUTE, ...state });
+    expect(reply.result).toMatchObject({ content: replyOf(`once by ${by[0]}`) });
+    const twice = await again.callModern(2, { ...EXECUTE, ...state });
+    expect(twice.result).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining("over") }],
+    });
+    again.end();
+    await restarted.ended;
+  });
+
+  it("that is none is named as such", async () => {
+    const { run, suspended } = keptPrograms();
+    const served = serve(run, { suspended });
+    const client = await connectLegacy(served);
+    const args = { code: "ticket ffffffffffffffff" };
+    const reply = await client.callTool({ name: "execute_program", arguments: args });
+    expect(reply).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("is over") }] });
+    await client.close();
+    await served.ended;
+  });
+});
