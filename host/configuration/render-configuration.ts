@@ -29,6 +29,9 @@ const REST = `
 #   suspend: true                   # a run that waits longer than its client can gives up its sandbox, and goes on later
 #   expire_minutes: 1440
 
+# What programs may be in. The first is that of programs that do not say it, and of the signatures that a model reads.
+# languages: [typescript]           # python
+
 # What one program may use.
 # execution:
 #   timeout_seconds: 120

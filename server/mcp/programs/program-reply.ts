@@ -118,7 +118,7 @@ export function buildRefusalReply(error: Failure): ToolReply {
   return errorReply(`${FAILED}\n${headline(error)}`);
 }
 
-/** The failure as a script would print it. The message of a thrown error already begins with the error's class. */
+/** The failure as a script would print it. The message of a thrown error already has the error's class, first or last. */
 function headline({ type, message: said }: Failure): string {
   const message = visibleLines(said);
   switch (type) {
@@ -127,6 +127,11 @@ function headline({ type, message: said }: Failure): string {
     case "Timeout":
       return `TimeoutError: ${message}`;
     default:
-      return `${type}: ${message}`;
+      return saysType(message, type) ? message : `${type}: ${message}`;
   }
+}
+
+/** Whether a traceback ends with the class of the error, as Python's do. */
+function saysType(message: string, type: string): boolean {
+  return message.startsWith("Traceback (most recent call last):\n") && message.includes(`\n${type}: `);
 }

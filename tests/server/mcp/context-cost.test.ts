@@ -1,6 +1,6 @@
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { describe, expect, it } from "vitest";
-import { PRINTER } from "../../../host/languages.ts";
+import { loadPrinters, PRINTER } from "../../../host/languages.ts";
 import { buildInstructions } from "../../../server/mcp/tools/instructions.ts";
 import { buildToolDefinitions } from "../../../server/mcp/tools/tool-definitions.ts";
 
@@ -39,6 +39,24 @@ describe("what a model always has in its context", () => {
       expect(instructions.length).toBeLessThanOrEqual(2_000);
     },
   );
+
+  it.each([
+    [["python"], 1_000],
+    [["typescript", "python"], 1_150],
+    [["python", "typescript"], 1_150],
+  ] as const)("costs little with the languages %s: under %d tokens", async (languages, most) => {
+    const printers = await loadPrinters(languages);
+    for (const [count, name] of [0, 1, 100, 2_000].flatMap((each) =>
+      Object.keys(NAMES).map((names) => [each, names] as const),
+    )) {
+      const definitions = buildToolDefinitions(modules(count, name), printers);
+      const instructions = buildInstructions(modules(count, name), printers);
+      expect(countTokens(JSON.stringify(definitions)) + countTokens(instructions)).toBeLessThan(most);
+      expect(instructions.length).toBeLessThanOrEqual(2_000);
+      const own = JSON.stringify(definitions[0]);
+      expect(own.includes('"language":')).toBe(languages.length > 1);
+    }
+  });
 
   it("names all of 37 servers, and once where they are many", () => {
     const instructions = buildInstructions(REAL, [PRINTER]);

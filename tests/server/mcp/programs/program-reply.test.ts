@@ -119,6 +119,13 @@ describe("the reply to a program that failed", () => {
     [buildFailure("Timeout", "Execution exceeded 120s limit"), "TimeoutError: Execution exceeded 120s limit"],
     [buildFailure("ToolError", "'mcp__a__b' failed: no"), "ToolError: 'mcp__a__b' failed: no"],
     [buildFailure("BundleError", "program.ts:1:1: no"), "BundleError: program.ts:1:1: no"],
+    [
+      buildFailure(
+        "ToolError",
+        "Traceback (most recent call last):\n  File\nToolError: 'mcp__a__b' failed: no",
+      ),
+      "Traceback (most recent call last):\n  File\nToolError: 'mcp__a__b' failed: no",
+    ],
   ])("says why", (failure, text) => {
     const reply = buildProgramReply(executed(failure), NO_CALLS, CONTEXT);
     expect(textOf(reply)).toBe(`[Script execution failed]\n${text}`);
