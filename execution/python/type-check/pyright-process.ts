@@ -1,0 +1,196 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { isObject } from "../../../base/json/is-object.ts";
+import { LspConnection } from "./lsp-connection.ts";
+import { CHECK_SETTINGS } from "./pyright-settings.ts";
+
+/** The heap of the checker, beyond which it dies and is started again. */
+const MAX_HEAP_MB = 384;
+
+/** Receives the process's start and end, so that a later ptc can end it if this one is killed. */
+export interface CheckerObserver {
+  onSpawn?(pid: number): void;
+  onExit?(pid: number): void;
+}
+
+/** What pyright found at one place. Lines and columns count from 0, columns in UTF-16 code units. */
+export interface PyrightDiagnostic {
+  message: string;
+  rule: string | undefined;
+  isError: boolean;
+  start: { line: number; character: number };
+  end: { line: number; character: number };
+}
+
+/** Makes what pyright assigns to assignable, which Node's permissions have frozen. */
+const PRELOAD = `const Module = require("node:module");
+const path = { ...require("node:path") };
+path.posix = path;
+const load = Module._load;
+Module._load = function (request, ...rest) {
+  return request === "path" || request === "node:path" ? path : load.call(this, request, ...rest);
+};
+`;
+
+/** Where pyright is installed; `undefined` where it is not. */
+export function findPyright(): string | undefined {
+  try {
+    return dirname(createRequire(import.meta.url).resolve("pyright/package.json"));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * pyright in a process of its own, which is ended by killing it. It can read its own files and a folder that holds nothing but
+ * stubs, can write nothing, and starts no other process. Programs are shown to it as texts.
+ */
+export class PyrightProcess {
+  readonly #folder: string;
+  readonly #child: ChildProcess;
+  readonly #connection: LspConnection;
+  readonly #written = new Map<string, string>();
+  /** The roots whose program is open. */
+  readonly #open = new Set<string>();
+  #version = 0;
+  /** Resolves when the process is gone and its folder removed. */
+  readonly ended: Promise<void>;
+
+  /** @param roots the folders of stubs, each for the programs beside them. */
+  constructor(pyright: string, roots: readonly string[], observer: CheckerObserver) {
+    this.#folder = realpathSync(mkdtempSync(join(tmpdir(), "ptc-pyright-")));
+    for (const root of roots) {
+      mkdirSync(join(this.#folder, root));
+      writeFileSync(join(this.#folder, root, "pyrightconfig.json"), JSON.stringify(CHECK_SETTINGS));
+    }
+    const preload = join(this.#folder, "preload.cjs");
+    writeFileSync(preload, PRELOAD);
+    const permission = process.allowedNodeEnvironmentFlags.has("--permission")
+      ? "--permission"
+      : "--experimental-permission";
+    const child = spawn(
+      process.execPath,
+      [
+        permission,
+        `--allow-fs-read=${realpathSync(pyright)}/*`,
+        `--allow-fs-read=${this.#folder}/*`,
+        `--max-old-space-size=${MAX_HEAP_MB}`,
+        "--no-warnings",
+        "--require",
+        preload,
+        join(realpathSync(pyright), "langserver.index.js"),
+        "--stdio",
+      ],
+      { cwd: this.#folder, env: {}, stdio: ["pipe", "pipe", "ignore"] },
+    );
+    this.#child = child;
+    const { pid } = child;
+    if (pid !== undefined) observer.onSpawn?.(pid);
+    const killWithUs = () => this.kill();
+    process.once("exit", killWithUs);
+    this.#connection = new LspConnection(
+      child.stdout as NonNullable<typeof child.stdout>,
+      child.stdin as NonNullable<typeof child.stdin>,
+      (method, params) => this.#answer(method, params),
+      () => this.kill(),
+    );
+    this.ended = new Promise((resolve) => {
+      const end = (): void => {
+        process.off("exit", killWithUs);
+        if (pid !== undefined) observer.onExit?.(pid);
+        this.#connection.end();
+        this.#removeFolder();
+        resolve();
+      };
+      child.once("exit", end);
+      child.once("error", end);
+    });
+  }
+
+  /** Greets the server. @throws when it does not work here. */
+  async start(roots: readonly string[]): Promise<void> {
+    const folders = roots.map((root) => ({ name: root, uri: this.#uriOf(root) }));
+    await this.#connection.request("initialize", {
+      processId: null,
+      rootUri: null,
+      workspaceFolders: folders,
+      capabilities: {
+        workspace: {
+          workspaceFolders: true,
+          configuration: true,
+          didChangeWatchedFiles: { dynamicRegistration: true },
+        },
+        textDocument: { diagnostic: { dynamicRegistration: true } },
+      },
+    });
+    this.#connection.notify("initialized", {});
+  }
+
+  /** Has some files in the folder of stubs be what they should be. */
+  write(files: ReadonlyMap<string, string>): void {
+    const changes: { uri: string; type: number }[] = [];
+    for (const [path, text] of files) {
+      const before = this.#written.get(path);
+      if (before === text) continue;
+      mkdirSync(dirname(join(this.#folder, path)), { recursive: true });
+      writeFileSync(join(this.#folder, path), text);
+      this.#written.set(path, text);
+      changes.push({ uri: this.#uriOf(path), type: before === undefined ? 1 : 2 });
+    }
+    if (changes.length > 0) this.#connection.notify("workspace/didChangeWatchedFiles", { changes });
+  }
+
+  /** What pyright finds in a program of a root. */
+  async check(root: string, code: string): Promise<PyrightDiagnostic[]> {
+    const uri = this.#uriOf(`${root}/program.py`);
+    const version = ++this.#version;
+    if (this.#open.has(root)) {
+      const contentChanges = [{ text: code }];
+      this.#connection.notify("textDocument/didChange", { textDocument: { uri, version }, contentChanges });
+    } else {
+      const textDocument = { uri, languageId: "python", version, text: code };
+      this.#connection.notify("textDocument/didOpen", { textDocument });
+      this.#open.add(root);
+    }
+    const report = await this.#connection.request("textDocument/diagnostic", { textDocument: { uri } });
+    const items = isObject(report) && Array.isArray(report.items) ? report.items : [];
+    return items.flatMap(parseDiagnostic);
+  }
+
+  kill(): void {
+    this.#child.kill("SIGKILL");
+    this.#removeFolder();
+  }
+
+  #removeFolder(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #uriOf(path: string): string {
+    return pathToFileURL(join(this.#folder, path)).href;
+  }
+
+  #answer(method: string, params: unknown): unknown {
+    if (method !== "workspace/configuration" || !isObject(params) || !Array.isArray(params.items)) return null;
+    return params.items.map(() => ({
+      disableTaggedHints: true,
+      analysis: { diagnosticMode: "openFilesOnly", useLibraryCodeForTypes: false, autoSearchPaths: false },
+    }));
+  }
+}
+
+function parseDiagnostic(item: unknown): PyrightDiagnostic[] {
+  if (!isObject(item) || !isObject(item.range)) return [];
+  const { start, end } = item.range;
+  if (!isPlace(start) || !isPlace(end) || typeof item.message !== "string") return [];
+  const rule = typeof item.code === "string" ? item.code : undefined;
+  return [{ message: item.message, rule, isError: item.severity === 1, start, end }];
+}
+
+function isPlace(value: unknown): value is { line: number; character: number } {
+  return isObject(value) && typeof value.line === "number" && typeof value.character === "number";
+}

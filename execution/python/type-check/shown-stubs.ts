@@ -1,0 +1,79 @@
+import type { DeclaredTool, GeneratedModule } from "../../../codegen/generated-module.ts";
+import type { NamedTool } from "../../../protocol/tools/tool-alias.ts";
+import type { ModuleSource } from "../../prepare/module-source.ts";
+
+/** Whether a program awaits its calls, or each call blocks until it has its result. */
+export type CheckedMode = "async" | "sync";
+
+/** What prints the stubs that a program is checked with. */
+export interface StubPrinter {
+  readonly builtinsFile: string;
+  readonly serversFile: string;
+  moduleFile(module: string): string;
+  builtins(tools: readonly NamedTool[], mode: CheckedMode): string;
+  servers(modules: readonly string[]): string;
+  inMode(text: string, mode: CheckedMode): string;
+}
+
+/** The most modules that one program is checked with. */
+const MAX_MODULES = 60;
+
+/** The stubs that programs were checked with. Modules stay, so that the next program that uses them finds them read. */
+export class ShownStubs {
+  readonly #printer: StubPrinter;
+  readonly #shown = new Map<string, GeneratedModule>();
+
+  constructor(printer: StubPrinter) {
+    this.#printer = printer;
+  }
+
+  get size(): number {
+    return this.#shown.size;
+  }
+
+  /** Loads the modules that a program names, and returns them with all stubs that it is to be checked with. */
+  async show(code: string, source: ModuleSource, mode: CheckedMode) {
+    const named = new Map<string, GeneratedModule>();
+    for (const name of source.modules()) {
+      const package_ = this.#printer.moduleFile(name).split("/").at(-2) ?? name;
+      const isNamed = new RegExp(`(?:\\b|mcp__)(?:${package_}|${name})(?:\\b|__)`).test(code);
+      if (!isNamed || named.size >= MAX_MODULES) continue;
+      const module = await (source.peek ?? source.load).call(source, name);
+      if (module !== undefined) named.set(name, module);
+    }
+    for (const [name, module] of named) this.#shown.set(name, module);
+    for (const name of this.#shown.keys()) if (!source.modules().includes(name)) this.#shown.delete(name);
+    return { named, files: this.files(mode) };
+  }
+
+  /** Every stub by its path. */
+  files(mode: CheckedMode): Map<string, string> {
+    const files = new Map<string, string>();
+    const tools: DeclaredTool[] = [];
+    for (const [name, module] of this.#shown) {
+      files.set(this.#printer.moduleFile(name), this.#printer.inMode(callableText(module), mode));
+      tools.push(...module.tools.filter(({ isAvailable }) => isAvailable));
+    }
+    files.set(this.#printer.serversFile, this.#printer.servers([...this.#shown.keys()]));
+    files.set(this.#printer.builtinsFile, this.#printer.builtins(tools, mode));
+    return new Map([...files].map(([path, text]) => [`${mode}/${path}`, text]));
+  }
+}
+
+/** A module's text without the functions that programs may not call. */
+function callableText({ text, tools }: GeneratedModule): string {
+  let kept = "";
+  let at = 0;
+  for (const { start, end } of tools.filter(({ isAvailable }) => !isAvailable)) {
+    kept += text.slice(at, start);
+    at = end;
+  }
+  return kept + text.slice(at);
+}
+
+/** A module's stubs whose functions have their first signature alone, so that what is wrong with a call can be told. */
+export function withoutOverloads(text: string): string {
+  return text
+    .replace(/^@overload\n((?:async )?def [^(]+)\(arguments: .*\n/gm, "")
+    .replace(/^@overload\n(?=((?:async )?def [^(]+)\((?:(?!^@overload$)[\s\S])*?(?=^(?!@overload$|[ )]|\n)))/gm, "");
+}

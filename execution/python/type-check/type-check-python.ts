@@ -1,0 +1,212 @@
+import { messageOf } from "../../../base/error-message.ts";
+import { MAX_ERROR_MESSAGE_CHARS } from "../../../protocol/limits.ts";
+import type { ModuleSource } from "../../prepare/module-source.ts";
+import type { Program } from "../../program.ts";
+import { judgeFinding, type JudgedProgram, type PythonMistake } from "./judge-finding.ts";
+import { ProgramText } from "./program-text.ts";
+import { type CheckerObserver, findPyright, type PyrightDiagnostic, PyrightProcess } from "./pyright-process.ts";
+import { type CheckedMode, ShownStubs, type StubPrinter, withoutOverloads } from "./shown-stubs.ts";
+
+/** What is known of a program's types. */
+type PythonCheckOutcome =
+  | { kind: "clean" }
+  /** `message` is for a model: places, lines, what is wrong and what is expected. */
+  | { kind: "errors"; message: string; count: number }
+  /** The program could not be checked, for reasons other than its types. */
+  | { kind: "unchecked"; reason: string };
+
+export interface PythonTypeChecker {
+  /**
+   * Finds mistakes that would fail when the program runs: wrong arguments of tools, results that are used before they are
+   * awaited, names that are not defined. Syntax is left to Python. Checks run one at a time, and none is waited for longer than
+   * a second: a program that took longer runs unchecked. Never rejects.
+   */
+  check(program: Program, modules: ModuleSource, mode: CheckedMode): Promise<PythonCheckOutcome>;
+  /** Starts in advance what the first check would otherwise wait for. Never rejects. */
+  warm(): Promise<void>;
+  /** Ends the checker's process, even while it works. Never rejects. */
+  close(): Promise<void>;
+}
+
+interface PythonTypeCheckerOptions extends CheckerObserver {
+  stubs: StubPrinter;
+  /** How long a program waits for its check at most, in milliseconds. */
+  limitMs?: number;
+}
+
+const LIMIT_MS = 1_000;
+
+/** How long a check may go on that nobody waits for any more, so that the next finds a checker that is warm. */
+const KILL_AFTER_MS = 15_000;
+
+/** Checks after which the process is started anew, so that what it remembers of programs stays bounded. */
+const MAX_CHECKS = 500;
+const MAX_SHOWN_MODULES = 200;
+const MAX_CHECKED_CHARS = 256 * 1024;
+const ROOTS: readonly CheckedMode[] = ["async", "sync"];
+const NO_OVERLOAD = /^No overloads for /;
+
+/** A checker with one process of pyright, started on first use, and again after it died, was killed or has grown. */
+export function createPythonTypeChecker(options: PythonTypeCheckerOptions): PythonTypeChecker {
+  return new PyrightChecker(options);
+}
+
+class PyrightChecker implements PythonTypeChecker {
+  readonly #options: PythonTypeCheckerOptions;
+  #process: { process: PyrightProcess; stubs: ShownStubs; checks: number } | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  constructor(options: PythonTypeCheckerOptions) {
+    this.#options = options;
+  }
+
+  check(program: Program, modules: ModuleSource, mode: CheckedMode): Promise<PythonCheckOutcome> {
+    if (program.code.length > MAX_CHECKED_CHARS)
+      return Promise.resolve({
+        kind: "unchecked",
+        reason: `the program is longer than ${MAX_CHECKED_CHARS} characters`,
+      });
+    const { limitMs = LIMIT_MS } = this.#options;
+    const reason = `type checking took longer than ${limitMs} ms`;
+    return this.#within(limitMs, this.#inTurn(() => this.#checkNow(program, modules, mode)), reason);
+  }
+
+  async warm(): Promise<void> {
+    await this.#inTurn(async () => {
+      const { process, stubs } = await this.#start();
+      for (const root of ROOTS) {
+        process.write(stubs.files(root));
+        await process.check(root, "import asyncio, json\nprint(json.dumps([1]))\n");
+      }
+      return { kind: "clean" };
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const process = this.#process?.process;
+    this.#process = undefined;
+    process?.kill();
+    await Promise.all([process?.ended, this.#last]);
+  }
+
+  async #checkNow(program: Program, source: ModuleSource, mode: CheckedMode): Promise<PythonCheckOutcome> {
+    const running = await this.#start();
+    running.checks++;
+    const { process, stubs } = running;
+    const { named, files } = await stubs.show(program.code, source, mode);
+    process.write(files);
+    let found = await process.check(mode, program.code);
+    if (found.some(({ rule, isError, message }) => rule === undefined && isError && !/^"await" allowed/.test(message)))
+      return { kind: "clean" };
+    if (found.some(({ message }) => NO_OVERLOAD.test(message))) {
+      // Which argument is wrong is told only where a function has one signature.
+      process.write(new Map([...files].map(([path, text]) => [path, withoutOverloads(text)])));
+      const again = await process.check(mode, `${program.code}\n`);
+      process.write(files);
+      found = withDetails(found, again);
+    }
+    const judged: JudgedProgram = { text: new ProgramText(program.code), modules: named, source };
+    const mistakes = distinct(found.flatMap((each) => judgeFinding(each, judged) ?? []));
+    if (mistakes.length === 0) return { kind: "clean" };
+    return { kind: "errors", message: renderMistakes(mistakes, judged.text, program.fileName), count: mistakes.length };
+  }
+
+  #inTurn(work: () => Promise<PythonCheckOutcome>): Promise<PythonCheckOutcome> {
+    const turn = this.#last.then(async (): Promise<PythonCheckOutcome> => {
+      const running = work();
+      const kill = setTimeout(() => this.#process?.process.kill(), KILL_AFTER_MS);
+      kill.unref();
+      try {
+        return await running;
+      } catch (error) {
+        this.#drop();
+        return { kind: "unchecked", reason: messageOf(error) };
+      } finally {
+        clearTimeout(kill);
+        if ((this.#process?.checks ?? 0) >= MAX_CHECKS || (this.#process?.stubs.size ?? 0) > MAX_SHOWN_MODULES)
+          this.#drop();
+      }
+    });
+    this.#last = turn;
+    return turn;
+  }
+
+  #drop(): void {
+    this.#process?.process.kill();
+    this.#process = undefined;
+  }
+
+  async #start() {
+    if (this.#process !== undefined) return this.#process;
+    if (this.#closed) throw new Error("the type checker is closed");
+    const pyright = findPyright();
+    if (pyright === undefined)
+      throw new Error("pyright is not installed: `npm install pyright` beside ptc has programs in Python checked");
+    const process = new PyrightProcess(pyright, ROOTS, this.#options);
+    const started = { process, stubs: new ShownStubs(this.#options.stubs), checks: 0 };
+    this.#process = started;
+    void process.ended.then(() => {
+      if (this.#process === started) this.#process = undefined;
+    });
+    await process.start(ROOTS);
+    return started;
+  }
+
+  async #within(
+    limitMs: number,
+    work: Promise<PythonCheckOutcome>,
+    reason: string,
+  ): Promise<PythonCheckOutcome> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<PythonCheckOutcome>((resolve) => {
+      timer = setTimeout(() => resolve({ kind: "unchecked", reason }), limitMs);
+    });
+    try {
+      return await Promise.race([work, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** Findings with what a second look tells of calls for which the first found no signature. */
+function withDetails(found: readonly PyrightDiagnostic[], again: readonly PyrightDiagnostic[]): PyrightDiagnostic[] {
+  return found.flatMap((each) => {
+    if (!NO_OVERLOAD.test(each.message)) return [each];
+    const isWithin = ({ start }: PyrightDiagnostic): boolean =>
+      isBefore(each.start, start) && isBefore(start, each.end);
+    return again.filter((other) => isWithin(other) && ["reportCallIssue", "reportArgumentType"].includes(other.rule ?? ""));
+  });
+}
+
+function isBefore(a: PyrightDiagnostic["start"], b: PyrightDiagnostic["start"]): boolean {
+  return a.line < b.line || (a.line === b.line && a.character <= b.character);
+}
+
+function distinct(mistakes: readonly PythonMistake[]): PythonMistake[] {
+  const sorted = [...mistakes].sort((a, b) => a.start - b.start);
+  return [...new Map(sorted.map((each) => [`${each.start} ${each.text}`, each])).values()];
+}
+
+const MAX_SHOWN = 5;
+const MAX_LINE_CHARS = 200;
+const MAX_TEXT_CHARS = 300;
+
+/** Mistakes for a model: each with its place (from 1) and line, then the signatures of the tools that they are about. */
+function renderMistakes(mistakes: readonly PythonMistake[], { code, lines }: ProgramText, fileName: string): string {
+  const shown = mistakes.slice(0, MAX_SHOWN);
+  const rendered = shown.flatMap(({ start, text }) => {
+    const before = code.slice(0, start).split(/\r\n|\r|\n/);
+    const column = (before.at(-1)?.length ?? 0) + 1;
+    const line = (lines[before.length - 1] ?? "").trim().slice(0, MAX_LINE_CHARS);
+    return [`${fileName}:${before.length}:${column}: ${text.slice(0, MAX_TEXT_CHARS)}`, `    ${line}`];
+  });
+  if (mistakes.length > shown.length) rendered.push(`and ${mistakes.length - shown.length} more`);
+  for (const tool of new Set(shown.flatMap(({ tool }) => tool ?? []))) {
+    const expected = `expected: ${tool.signature()}`;
+    if ([...rendered, expected].join("\n").length <= MAX_ERROR_MESSAGE_CHARS) rendered.push(expected);
+  }
+  return rendered.join("\n").slice(0, MAX_ERROR_MESSAGE_CHARS);
+}
