@@ -24,11 +24,22 @@ export interface JudgedProgram {
 }
 
 /** What an `asyncio.Future` has, which calls return, beside what can be awaited. */
-const OF_FUTURES = /^(?:result|done|cancel|cancelled|exception|add_done_callback|remove_done_callback|get_loop)$/;
+const OF_FUTURES =
+  /^(?:result|done|cancel|cancelled|exception|add_done_callback|remove_done_callback|get_loop)$/;
 const PENDING = /\bCoroutine(?:Type)?\[/;
 const SCALAR = /^(?:Literal\[.*\]|str|int|float|bool|None)$/;
-const AROUND_PROGRAMS = ["data", "result", "call_tool", "parallel", "emit", "bytes_of", "ToolError", "servers"];
-const COMMON_MODULES = /^(?:asyncio|json|re|math|datetime|time|random|itertools|functools|collections|statistics|os|sys)$/;
+const AROUND_PROGRAMS = [
+  "data",
+  "result",
+  "call_tool",
+  "parallel",
+  "emit",
+  "bytes_of",
+  "ToolError",
+  "servers",
+];
+const COMMON_MODULES =
+  /^(?:asyncio|json|re|math|datetime|time|random|itertools|functools|collections|statistics|os|sys)$/;
 
 /** What a finding of pyright means for a program that runs; `undefined` where the program may run well. */
 export function judgeFinding(found: PyrightDiagnostic, program: JudgedProgram): PythonMistake | undefined {
@@ -47,8 +58,14 @@ export function judgeFinding(found: PyrightDiagnostic, program: JudgedProgram): 
     case "reportArgumentType":
       return judgeArgument(found, start, end, program);
     case "reportUnusedCoroutine": {
-      const tool = toolNamed(/([\p{XIDC}]+)\s*\($/u.exec(written.slice(0, written.indexOf("(") + 1))?.[1], program);
-      return tool && mistake(`${tool.identifier} is called and not awaited: write await ${tool.identifier}(...)`, tool);
+      const tool = toolNamed(
+        /([\p{XIDC}]+)\s*\($/u.exec(written.slice(0, written.indexOf("(") + 1))?.[1],
+        program,
+      );
+      return (
+        tool &&
+        mistake(`${tool.identifier} is called and not awaited: write await ${tool.identifier}(...)`, tool)
+      );
     }
     case "reportAttributeAccessIssue":
       return judgeAttribute(found, start, written, program);
@@ -62,7 +79,10 @@ export function judgeFinding(found: PyrightDiagnostic, program: JudgedProgram): 
 }
 
 function judgeUndefined(name: string, { text, modules, source }: JudgedProgram): string | undefined {
-  if (!/^[\p{XIDC}]+$/u.test(name) || /\bglobals\s*\(|\bexec\s*\(|\bimport\s*\*|\bNameError\b/.test(text.plain))
+  if (
+    !/^[\p{XIDC}]+$/u.test(name) ||
+    /\bglobals\s*\(|\bexec\s*\(|\bimport\s*\*|\bNameError\b/.test(text.plain)
+  )
     return undefined;
   const tools = [...modules.values()].flatMap((module) => module.tools);
   if (name.startsWith("mcp__")) {
@@ -70,7 +90,10 @@ function judgeUndefined(name: string, { text, modules, source }: JudgedProgram):
     if (meant !== undefined && !meant.isAvailable)
       return `'${visibleLine(meant.namespacedName)}' is not available in execute_program: the configuration does not allow it`;
     const names = new ToolNames(tools);
-    const near = nearestNames(name, tools.filter((tool) => tool.isAvailable).map((tool) => names.callable(tool)));
+    const near = nearestNames(
+      name,
+      tools.filter((tool) => tool.isAvailable).map((tool) => names.callable(tool)),
+    );
     return `there is no tool '${name}'${didYouMean(near)}`;
   }
   const assigned = [...text.plain.matchAll(/\b([\p{XIDS}_][\p{XIDC}]*)\b/gu)].map(([word]) => word);
@@ -84,7 +107,9 @@ function judgeUndefined(name: string, { text, modules, source }: JudgedProgram):
 }
 
 function isDefined(word: string, plain: string): boolean {
-  return new RegExp(`(?:\\b(?:def|class|import|as|for)\\s+|[,(]\\s*)${word}\\b|\\b${word}\\s*(?:=(?!=)|,.*=|:)`).test(plain);
+  return new RegExp(
+    `(?:\\b(?:def|class|import|as|for)\\s+|[,(]\\s*)${word}\\b|\\b${word}\\s*(?:=(?!=)|,.*=|:)`,
+  ).test(plain);
 }
 
 function judgeImport(message: string, { source }: JudgedProgram): string | undefined {
@@ -93,24 +118,34 @@ function judgeImport(message: string, { source }: JudgedProgram): string | undef
   return `there is no server module '${module}'${didYouMean(nearestNames(module, source.modules()))}`;
 }
 
-function judgeCall(found: PyrightDiagnostic, start: number, program: JudgedProgram): PythonMistake | undefined {
+function judgeCall(
+  found: PyrightDiagnostic,
+  start: number,
+  program: JudgedProgram,
+): PythonMistake | undefined {
   const { text } = program;
   const called = /^([\p{XIDC}.]+)\s*\(/u.exec(text.plain.slice(start))?.[1]?.split(".").at(-1);
   const around = text.calleeAround(start);
   const unknown = /^No parameter named "(.+?)"/.exec(found.message)?.[1];
   if (unknown !== undefined) {
     const tool = toolNamed(around, program);
-    if (tool === undefined) return around === undefined ? undefined : { start, text: `${around} has no parameter '${unknown}'` };
+    if (tool === undefined)
+      return around === undefined ? undefined : { start, text: `${around} has no parameter '${unknown}'` };
     const near = nearestNames(unknown, parametersOf(tool));
     return { start, tool, text: `'${unknown}' is not a parameter of ${tool.identifier}${didYouMean(near)}` };
   }
   const missing = /^Arguments? missing for parameters? (.+)$/.exec(found.message)?.[1];
-  const name = toolNamed(called, program) === undefined && toolNamed(around, program) !== undefined ? around : called;
+  const name =
+    toolNamed(called, program) === undefined && toolNamed(around, program) !== undefined ? around : called;
   const tool = toolNamed(name, program);
   if (missing !== undefined) {
     const names = [...missing.matchAll(/"(.+?)"/g)].map(([, each]) => `'${each}'`);
     const verb = names.length === 1 ? "is" : "are";
-    return { start, tool, text: `${names.join(", ")} ${verb} missing from ${tool?.identifier ?? name ?? "a call"}'s arguments` };
+    return {
+      start,
+      tool,
+      text: `${names.join(", ")} ${verb} missing from ${tool?.identifier ?? name ?? "a call"}'s arguments`,
+    };
   }
   if (!/^Expected \d+ (?:more )?positional argument/.test(found.message)) return undefined;
   const owner = toolNamed(around, program);
@@ -132,22 +167,36 @@ function judgeArgument(
     ) ?? [];
   const tool = toolNamed(callee, program) ?? toolNamed(text.calleeAround(start), program);
   if (PENDING.test(source) && !PENDING.test(target) && !/Awaitable|Future/.test(target))
-    return { start, tool: undefined, text: "a tool's result is used before it is awaited: write await before the call" };
+    return {
+      start,
+      tool: undefined,
+      text: "a tool's result is used before it is awaited: write await before the call",
+    };
   if (tool === undefined || text.code.slice(Math.max(0, start - 2), start).includes("**")) return undefined;
-  const whose = parameter === "arguments" ? `the arguments of ${tool.identifier}` : `'${parameter}' of ${tool.identifier}`;
-  if (/^[[{]/.test(written)) {
-    const unknown = /"(.+?)" is an undefined item in "?/.exec(message)?.[1];
+  const whose =
+    parameter === "arguments"
+      ? `the arguments of ${tool.identifier}`
+      : `'${parameter}' of ${tool.identifier}`;
+  if (/^(?:dict|list)\[/.test(source) && !/^(?:str|int|float|bool)$/.test(target)) {
+    const unknown = /"(.+?)" is an undefined item in /.exec(message)?.[1];
     if (unknown !== undefined) {
       const near = nearestNames(unknown, propertiesOf(tool));
       return { start, tool, text: `'${unknown}' is not a property of ${whose}${didYouMean(near)}` };
     }
-    const missing = /"(.+?)" is required in "/.exec(message)?.[1];
+    const missing = /"(.+?)" is required in /.exec(message)?.[1];
     if (missing !== undefined && !/\*\*/.test(written))
       return { start, tool, text: `'${missing}' is missing from ${whose}` };
-    const innermost = [...message.matchAll(/"([^"\n]*(?:"[^"\n]*"[^"\n]*)?)" is not assignable to (?:type )?"([^\n]*)"$/gm)];
+    if (source.startsWith("dict[") && /^(?:Sequence|list)\[/.test(target) && written.startsWith("{"))
+      return { start, tool, text: `${whose} must be a list, not a dict` };
+    if (!/^(?:["'[{\d-]|[fFrR]["']|(?:True|False|None)$)/.test(written)) return undefined;
+    const innermost = [
+      ...message.matchAll(/"([^"\n]*(?:"[^"\n]*"[^"\n]*)?)" is not assignable to (?:type )?"([^\n]*)"$/gm),
+    ];
     const values = innermost.filter(([, from = "", to = ""]) => isMismatch(from, to));
     const [, from = "", to = ""] = values.find(([, each = ""]) => each.startsWith("Literal[")) ?? [];
-    return from === "" ? undefined : { start, tool, text: `${whose} must hold ${shown(to)}, not ${shown(from)}` };
+    return from === ""
+      ? undefined
+      : { start, tool, text: `${whose} must hold ${shown(to)}, not ${shown(from)}` };
   }
   if (!isMismatch(source, target)) return undefined;
   const value = /^Literal\['(.*)'\]$/.exec(source)?.[1];
@@ -159,7 +208,8 @@ function judgeArgument(
 /** Whether a value surely has a type that is another one. What is one of several values may be the right one. */
 function isMismatch(source: string, target: string): boolean {
   if (source.includes(" | ")) return false;
-  if (!SCALAR.test(source)) return /^(?:list|dict|tuple|set)\[/.test(source) && /^(?:str|int|float|bool)$/.test(target);
+  if (!SCALAR.test(source))
+    return /^(?:list|dict|tuple|set)\[/.test(source) && /^(?:str|int|float|bool)$/.test(target);
   if (/Literal\[/.test(target) && !/^(?:Literal\[|None$)/.test(source)) return false;
   return !(source === "float" && /\bint\b/.test(target));
 }
@@ -174,13 +224,18 @@ function judgeAttribute(
   const name = /^"(.+?)" is (?:unknown import symbol|not a known attribute of module)/.exec(message)?.[1];
   if (name !== undefined) {
     const statement = text.lines[lineOf(text.code, start)] ?? "";
-    const [, from] = /"servers\.(\w+)"/.exec(message) ?? /from\s+servers\.(\w+)/.exec(importAround(text.plain, start)) ?? [];
+    const [, from] =
+      /module "(?:servers)?\.+(\w+)"/.exec(message) ??
+      /from\s+servers\.(\w+)/.exec(importAround(text.plain, start)) ??
+      [];
     if (from === undefined) {
       if (!/\bservers\b/.test(statement) || program.source.modules().includes(name)) return undefined;
       const near = nearestNames(name, program.source.modules());
       return { start, text: `there is no server module '${name}'${didYouMean(near)}` };
     }
-    const module = [...modules].find(([each]) => each === from || `_${each}` === from || `${each}_` === from)?.[1];
+    const module = [...modules].find(
+      ([each]) => each === from || `_${each}` === from || `${each}_` === from,
+    )?.[1];
     if (module === undefined || name === "result") return undefined;
     const hidden = module.tools.find((tool) => tool.identifier === name && !tool.isAvailable);
     if (hidden !== undefined)
@@ -193,7 +248,8 @@ function judgeAttribute(
     const tool = near.length === 1 ? module.tools.find((each) => each.identifier === near[0]) : undefined;
     return { start, tool, text: `servers.${from} has no function '${name}'${didYouMean(near)}` };
   }
-  const [, attribute = "", type = ""] = /^Cannot access attribute "(.+?)" for class "(.+?)"/.exec(message) ?? [];
+  const [, attribute = "", type = ""] =
+    /^Cannot access attribute "(.+?)" for class "(.+?)"/.exec(message) ?? [];
   if (PENDING.test(type) || /^Coroutine/.test(type)) {
     if (OF_FUTURES.test(attribute)) return undefined;
     return { start, text: "a tool's result is used before it is awaited: write await before the call" };
@@ -204,11 +260,19 @@ function judgeAttribute(
 }
 
 /** A missing `await`, or a key that a result does not have. */
-function judgeUse({ message }: PyrightDiagnostic, start: number, { text, modules }: JudgedProgram): PythonMistake | undefined {
-  if (/"Coroutine(?:Type)?[["]/.test(message) && /__getitem__|not iterable|__iter__|not subscriptable/.test(message))
+function judgeUse(
+  { message }: PyrightDiagnostic,
+  start: number,
+  { text, modules }: JudgedProgram,
+): PythonMistake | undefined {
+  if (
+    /"Coroutine(?:Type)?[["]/.test(message) &&
+    /__getitem__|not iterable|__iter__|not subscriptable/.test(message)
+  )
     return { start, text: "a tool's result is used before it is awaited: write await before the call" };
-  const [, key = "", type = ""] = /^"(.+?)" is not a defined key in "(.+?)"/.exec(message) ?? [];
-  if (key === "" || text.code.includes(`"${key}" in `) || text.code.includes(`'${key}' in `)) return undefined;
+  const [, key = "", type = ""] = /"(.+?)" is not a defined key in "(.+?)"/.exec(message) ?? [];
+  if (key === "" || text.code.includes(`"${key}" in `) || text.code.includes(`'${key}' in `))
+    return undefined;
   if (/\bexcept\b/.test(text.plain)) return undefined;
   const owner = [...modules.values()].find((module) => isDictOf(type, module.text));
   if (owner === undefined) return undefined;
@@ -223,11 +287,16 @@ function isDictOf(type: string, moduleText: string): boolean {
 function keysOf(type: string, moduleText: string): string[] {
   const at = moduleText.search(new RegExp(`^(?:class ${type}\\(TypedDict|${type} = TypedDict\\()`, "m"));
   const block = moduleText.slice(at).split(/\n(?=\S)/, 1)[0] ?? "";
-  return [...block.matchAll(/^ {4}([\p{XIDC}]+): |^ {8}"(.+)": /gmu)].map(([, plain, quoted]) => plain ?? quoted ?? "");
+  return [...block.matchAll(/^ {4}([\p{XIDC}]+): |^ {8}"(.+)": /gmu)].map(
+    ([, plain, quoted]) => plain ?? quoted ?? "",
+  );
 }
 
 /** The tool that a program calls by a name: that of its function, or of all servers, also where it was imported as another. */
-export function toolNamed(name: string | undefined, { text, modules }: JudgedProgram): DeclaredTool | undefined {
+export function toolNamed(
+  name: string | undefined,
+  { text, modules }: JudgedProgram,
+): DeclaredTool | undefined {
   if (name === undefined) return undefined;
   const tools = [...modules.values()].flatMap((module) => module.tools);
   const renamed = new RegExp(`\\b([\\p{XIDC}]+)\\s+as\\s+${name}\\b`, "u").exec(text.plain)?.[1];

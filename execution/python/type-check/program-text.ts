@@ -38,7 +38,8 @@ export class ProgramText {
   }
 }
 
-const STRING = /[rRbBuUfF]{0,2}(?:"""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|"(?:[^"\\\n]|\\[\s\S])*"?|'(?:[^'\\\n]|\\[\s\S])*'?)|#.*/g;
+const STRING =
+  /[rRbBuUfF]{0,2}(?:"""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|"(?:[^"\\\n]|\\[\s\S])*"?|'(?:[^'\\\n]|\\[\s\S])*'?)|#.*/g;
 
 function withoutStrings(code: string): string {
   return code.replace(STRING, (text) => text.replace(/[^\r\n]/g, " "));

@@ -175,7 +175,8 @@ export class PyrightProcess {
   }
 
   #answer(method: string, params: unknown): unknown {
-    if (method !== "workspace/configuration" || !isObject(params) || !Array.isArray(params.items)) return null;
+    if (method !== "workspace/configuration" || !isObject(params) || !Array.isArray(params.items))
+      return null;
     return params.items.map(() => ({
       disableTaggedHints: true,
       analysis: { diagnosticMode: "openFilesOnly", useLibraryCodeForTypes: false, autoSearchPaths: false },

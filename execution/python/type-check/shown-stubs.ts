@@ -75,5 +75,8 @@ function callableText({ text, tools }: GeneratedModule): string {
 export function withoutOverloads(text: string): string {
   return text
     .replace(/^@overload\n((?:async )?def [^(]+)\(arguments: .*\n/gm, "")
-    .replace(/^@overload\n(?=((?:async )?def [^(]+)\((?:(?!^@overload$)[\s\S])*?(?=^(?!@overload$|[ )]|\n)))/gm, "");
+    .replace(
+      /^@overload\n(?=((?:async )?def [^(]+)\((?:(?!^@overload$)[\s\S])*?(?=^(?!@overload$|[ )]|\n)))/gm,
+      "",
+    );
 }

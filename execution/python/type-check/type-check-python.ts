@@ -2,9 +2,14 @@ import { messageOf } from "../../../base/error-message.ts";
 import { MAX_ERROR_MESSAGE_CHARS } from "../../../protocol/limits.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
 import type { Program } from "../../program.ts";
-import { judgeFinding, type JudgedProgram, type PythonMistake } from "./judge-finding.ts";
+import { type JudgedProgram, judgeFinding, type PythonMistake } from "./judge-finding.ts";
 import { ProgramText } from "./program-text.ts";
-import { type CheckerObserver, findPyright, type PyrightDiagnostic, PyrightProcess } from "./pyright-process.ts";
+import {
+  type CheckerObserver,
+  findPyright,
+  type PyrightDiagnostic,
+  PyrightProcess,
+} from "./pyright-process.ts";
 import { type CheckedMode, ShownStubs, type StubPrinter, withoutOverloads } from "./shown-stubs.ts";
 
 /** What is known of a program's types. */
@@ -69,7 +74,11 @@ class PyrightChecker implements PythonTypeChecker {
       });
     const { limitMs = LIMIT_MS } = this.#options;
     const reason = `type checking took longer than ${limitMs} ms`;
-    return this.#within(limitMs, this.#inTurn(() => this.#checkNow(program, modules, mode)), reason);
+    return this.#within(
+      limitMs,
+      this.#inTurn(() => this.#checkNow(program, modules, mode)),
+      reason,
+    );
   }
 
   async warm(): Promise<void> {
@@ -98,7 +107,11 @@ class PyrightChecker implements PythonTypeChecker {
     const { named, files } = await stubs.show(program.code, source, mode);
     process.write(files);
     let found = await process.check(mode, program.code);
-    if (found.some(({ rule, isError, message }) => rule === undefined && isError && !/^"await" allowed/.test(message)))
+    if (
+      found.some(
+        ({ rule, isError, message }) => rule === undefined && isError && !/^"await" allowed/.test(message),
+      )
+    )
       return { kind: "clean" };
     if (found.some(({ message }) => NO_OVERLOAD.test(message))) {
       // Which argument is wrong is told only where a function has one signature.
@@ -108,9 +121,13 @@ class PyrightChecker implements PythonTypeChecker {
       found = withDetails(found, again);
     }
     const judged: JudgedProgram = { text: new ProgramText(program.code), modules: named, source };
-    const mistakes = distinct(found.flatMap((each) => judgeFinding(each, judged) ?? []));
+    const mistakes = mainMistakes(found.flatMap((each) => judgeFinding(each, judged) ?? []));
     if (mistakes.length === 0) return { kind: "clean" };
-    return { kind: "errors", message: renderMistakes(mistakes, judged.text, program.fileName), count: mistakes.length };
+    return {
+      kind: "errors",
+      message: renderMistakes(mistakes, judged.text, program.fileName),
+      count: mistakes.length,
+    };
   }
 
   #inTurn(work: () => Promise<PythonCheckOutcome>): Promise<PythonCheckOutcome> {
@@ -125,7 +142,10 @@ class PyrightChecker implements PythonTypeChecker {
         return { kind: "unchecked", reason: messageOf(error) };
       } finally {
         clearTimeout(kill);
-        if ((this.#process?.checks ?? 0) >= MAX_CHECKS || (this.#process?.stubs.size ?? 0) > MAX_SHOWN_MODULES)
+        if (
+          (this.#process?.checks ?? 0) >= MAX_CHECKS ||
+          (this.#process?.stubs.size ?? 0) > MAX_SHOWN_MODULES
+        )
           this.#drop();
       }
     });
@@ -143,7 +163,9 @@ class PyrightChecker implements PythonTypeChecker {
     if (this.#closed) throw new Error("the type checker is closed");
     const pyright = findPyright();
     if (pyright === undefined)
-      throw new Error("pyright is not installed: `npm install pyright` beside ptc has programs in Python checked");
+      throw new Error(
+        "pyright is not installed: `npm install pyright` beside ptc has programs in Python checked",
+      );
     const process = new PyrightProcess(pyright, ROOTS, this.#options);
     const started = { process, stubs: new ShownStubs(this.#options.stubs), checks: 0 };
     this.#process = started;
@@ -172,12 +194,17 @@ class PyrightChecker implements PythonTypeChecker {
 }
 
 /** Findings with what a second look tells of calls for which the first found no signature. */
-function withDetails(found: readonly PyrightDiagnostic[], again: readonly PyrightDiagnostic[]): PyrightDiagnostic[] {
+function withDetails(
+  found: readonly PyrightDiagnostic[],
+  again: readonly PyrightDiagnostic[],
+): PyrightDiagnostic[] {
   return found.flatMap((each) => {
     if (!NO_OVERLOAD.test(each.message)) return [each];
     const isWithin = ({ start }: PyrightDiagnostic): boolean =>
       isBefore(each.start, start) && isBefore(start, each.end);
-    return again.filter((other) => isWithin(other) && ["reportCallIssue", "reportArgumentType"].includes(other.rule ?? ""));
+    return again.filter(
+      (other) => isWithin(other) && ["reportCallIssue", "reportArgumentType"].includes(other.rule ?? ""),
+    );
   });
 }
 
@@ -185,9 +212,15 @@ function isBefore(a: PyrightDiagnostic["start"], b: PyrightDiagnostic["start"]):
   return a.line < b.line || (a.line === b.line && a.character <= b.character);
 }
 
-function distinct(mistakes: readonly PythonMistake[]): PythonMistake[] {
+/** Each mistake once, by place. Of an argument that goes by a wrong name, it is not told that it is missing, too. */
+function mainMistakes(mistakes: readonly PythonMistake[]): PythonMistake[] {
   const sorted = [...mistakes].sort((a, b) => a.start - b.start);
-  return [...new Map(sorted.map((each) => [`${each.start} ${each.text}`, each])).values()];
+  const distinct = [...new Map(sorted.map((each) => [`${each.start} ${each.text}`, each])).values()];
+  return distinct.filter(({ text }, i) => {
+    const next = distinct[i + 1]?.text ?? "";
+    const absent = /^('[^']+') is missing from /.exec(text)?.[1];
+    return absent === undefined || !(/ is not a p/.test(next) && next.includes(`did you mean ${absent}`));
+  });
 }
 
 const MAX_SHOWN = 5;
@@ -195,7 +228,11 @@ const MAX_LINE_CHARS = 200;
 const MAX_TEXT_CHARS = 300;
 
 /** Mistakes for a model: each with its place (from 1) and line, then the signatures of the tools that they are about. */
-function renderMistakes(mistakes: readonly PythonMistake[], { code, lines }: ProgramText, fileName: string): string {
+function renderMistakes(
+  mistakes: readonly PythonMistake[],
+  { code, lines }: ProgramText,
+  fileName: string,
+): string {
   const shown = mistakes.slice(0, MAX_SHOWN);
   const rendered = shown.flatMap(({ start, text }) => {
     const before = code.slice(0, start).split(/\r\n|\r|\n/);

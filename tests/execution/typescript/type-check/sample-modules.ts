@@ -91,6 +91,13 @@ const ODD = ["run.job-now", "a-b", "a.b", "drop-all"].map((name) => ({
   inputSchema: { type: "object", properties: { id: text }, required: ["id"] },
 }));
 
+/** The tools of small servers, by module and configured name. */
+export const SAMPLE_SERVERS = [
+  { module: "github", name: "github", tools: GITHUB },
+  { module: "my_notes", name: "my-notes", tools: NOTES },
+  { module: "odd", name: "odd", tools: ODD },
+];
+
 /** Modules as codegen makes them: of small servers, with tools that are not available, and this repository's `filesystem`. */
 export async function checkedModules(): Promise<ModuleSource & { loaded: string[] }> {
   const filesystem = join(import.meta.dirname, "../../../../generated/servers/filesystem/index.ts");

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { PYTHON_STUBS } from "../../../../codegen/python/program-stubs.ts";
+import type { ModuleSource } from "../../../../execution/prepare/module-source.ts";
+import { createPythonTypeChecker } from "../../../../execution/python/type-check/type-check-python.ts";
+import { CORRECT } from "./correct-programs.ts";
+import { MISTAKEN } from "./mistaken-programs.ts";
+import { sampleStubs, verdictOf } from "./sample-stubs.ts";
+
+const checker = createPythonTypeChecker({ stubs: PYTHON_STUBS, limitMs: 60_000 });
+let modules: ModuleSource;
+beforeAll(async () => {
+  modules = await sampleStubs();
+});
+afterAll(() => checker.close());
+
+describe("the type check of programs in Python", () => {
+  it("stops none of many programs that run", async () => {
+    const stopped: string[] = [];
+    for (const code of CORRECT) {
+      const verdict = await verdictOf(checker, modules, code);
+      if (verdict !== "clean") stopped.push(`${code}\n${verdict}`);
+    }
+    expect(CORRECT.length).toBeGreaterThanOrEqual(60);
+    expect(stopped).toEqual([]);
+  });
+
+  it("finds nearly every mistake, and says where it is and what was meant", async () => {
+    const missed: string[] = [];
+    for (const [code, place, said] of MISTAKEN) {
+      const verdict = await verdictOf(checker, modules, code);
+      if (!verdict.startsWith(`program.py:${place}`) || !said.test(verdict))
+        missed.push(`${code}\n-> ${verdict}`);
+    }
+    expect(MISTAKEN.length).toBeGreaterThanOrEqual(60);
+    expect(missed).toEqual([]);
+  });
+
+  it("shows the signature of the tool", async () => {
+    const code = 'from servers.mail import send\nsend(to=["b"])';
+    expect(await verdictOf(checker, modules, code)).toContain(
+      "expected: send(*, from_: str, to: list[str], reply_to?: str, priority?: int) -> Any",
+    );
+  });
+
+  it("lets a program run unchecked that would wait too long", async () => {
+    const hasty = createPythonTypeChecker({ stubs: PYTHON_STUBS, limitMs: 1 });
+    expect(await verdictOf(hasty, modules, "from servers.mail import send\nsend()")).toBe(
+      "unchecked: type checking took longer than 1 ms",
+    );
+    await hasty.close();
+  });
+
+  it("starts another process after one died", async () => {
+    const pids: number[] = [];
+    const dying = createPythonTypeChecker({
+      stubs: PYTHON_STUBS,
+      limitMs: 60_000,
+      onSpawn: (pid) => pids.push(pid),
+    });
+    const code = "from servers.mail import send\nsend()";
+    expect(await verdictOf(dying, modules, code)).toContain("missing");
+    process.kill(pids[0] ?? 0, "SIGKILL");
+    await verdictOf(dying, modules, code);
+    expect(await verdictOf(dying, modules, code)).toContain("missing");
+    expect(pids).toHaveLength(2);
+    await dying.close();
+  });
+});
