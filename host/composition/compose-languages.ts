@@ -7,7 +7,7 @@ import { LANGUAGES, type LanguageName } from "../program-files.ts";
 /** Makes each language. What is not in use is not loaded. */
 const CREATE: Readonly<Record<LanguageName, (observer: ProcessObserver) => Language | Promise<Language>>> = {
   typescript: (observer) => createTypeScript({ declarations: PROGRAM_DECLARATIONS, ...observer }),
-  python: async () => (await import("./compose-python.ts")).composePython(),
+  python: async (observer) => (await import("./compose-python.ts")).composePython(observer),
 };
 
 /** The languages of a host. Each is made when it is first needed. */

@@ -293,7 +293,7 @@ function keysOf(type: string, moduleText: string): string[] {
 }
 
 /** The tool that a program calls by a name: that of its function, or of all servers, also where it was imported as another. */
-export function toolNamed(
+function toolNamed(
   name: string | undefined,
   { text, modules }: JudgedProgram,
 ): DeclaredTool | undefined {
