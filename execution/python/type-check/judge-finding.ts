@@ -1,9 +1,15 @@
 import { visibleLine } from "../../../base/text/visible-text.ts";
-import type { DeclaredTool, GeneratedModule } from "../../../codegen/generated-module.ts";
-import { ToolNames } from "../../../protocol/tools/tool-alias.ts";
-import type { ModuleSource } from "../../prepare/module-source.ts";
+import type { DeclaredTool } from "../../../codegen/generated-module.ts";
 import { didYouMean, nearestNames } from "../../prepare/nearest-names.ts";
-import type { ProgramText } from "./program-text.ts";
+import { judgeUndefined } from "./judge-undefined.ts";
+import {
+  isDictOf,
+  type JudgedProgram,
+  keysOf,
+  parametersOf,
+  propertiesOf,
+  toolNamed,
+} from "./named-tools.ts";
 import type { PyrightDiagnostic } from "./pyright-process.ts";
 
 /** A mistake that makes a program fail when it runs. */
@@ -16,30 +22,11 @@ export interface PythonMistake {
   tool?: DeclaredTool | undefined;
 }
 
-export interface JudgedProgram {
-  text: ProgramText;
-  /** The modules that the program names. */
-  modules: ReadonlyMap<string, GeneratedModule>;
-  source: ModuleSource;
-}
-
 /** What an `asyncio.Future` has, which calls return, beside what can be awaited. */
 const OF_FUTURES =
   /^(?:result|done|cancel|cancelled|exception|add_done_callback|remove_done_callback|get_loop)$/;
 const PENDING = /\bCoroutine(?:Type)?\[/;
 const SCALAR = /^(?:Literal\[.*\]|str|int|float|bool|None)$/;
-const AROUND_PROGRAMS = [
-  "data",
-  "result",
-  "call_tool",
-  "parallel",
-  "emit",
-  "bytes_of",
-  "ToolError",
-  "servers",
-];
-const COMMON_MODULES =
-  /^(?:asyncio|json|re|math|datetime|time|random|itertools|functools|collections|statistics|os|sys)$/;
 
 /** What a finding of pyright means for a program that runs; `undefined` where the program may run well. */
 export function judgeFinding(found: PyrightDiagnostic, program: JudgedProgram): PythonMistake | undefined {
@@ -76,40 +63,6 @@ export function judgeFinding(found: PyrightDiagnostic, program: JudgedProgram): 
     default:
       return undefined;
   }
-}
-
-function judgeUndefined(name: string, { text, modules, source }: JudgedProgram): string | undefined {
-  if (
-    !/^[\p{XIDC}]+$/u.test(name) ||
-    /\bglobals\s*\(|\bexec\s*\(|\bimport\s*\*|\bNameError\b/.test(text.plain)
-  )
-    return undefined;
-  const tools = [...modules.values()].flatMap((module) => module.tools);
-  if (name.startsWith("mcp__")) {
-    const [meant] = new ToolNames(tools).resolve(name);
-    if (meant !== undefined && !meant.isAvailable)
-      return `'${visibleLine(meant.namespacedName)}' is not available in execute_program: the configuration does not allow it`;
-    const names = new ToolNames(tools);
-    const near = nearestNames(
-      name,
-      tools.filter((tool) => tool.isAvailable).map((tool) => names.callable(tool)),
-    );
-    return `there is no tool '${name}'${didYouMean(near)}`;
-  }
-  const assigned = [...text.plain.matchAll(/\b([\p{XIDS}_][\p{XIDC}]*)\b/gu)].map(([word]) => word);
-  const defined = assigned.filter((word) => word !== name && isDefined(word, text.plain));
-  const functions = tools.filter((tool) => tool.isAvailable && tool.identifier === name);
-  if (functions[0] !== undefined)
-    return `'${name}' is not defined; write \`from servers.${functions[0].module} import ${name}\``;
-  if (COMMON_MODULES.test(name)) return `'${name}' is not defined; write \`import ${name}\``;
-  if (source.modules().includes(name)) return `'${name}' is not defined; write \`import servers.${name}\``;
-  return `'${name}' is not defined${didYouMean(nearestNames(name, [...defined, ...AROUND_PROGRAMS]))}`;
-}
-
-function isDefined(word: string, plain: string): boolean {
-  return new RegExp(
-    `(?:\\b(?:def|class|import|as|for)\\s+|[,(]\\s*)${word}\\b|\\b${word}\\s*(?:=(?!=)|,.*=|:)`,
-  ).test(plain);
 }
 
 function judgeImport(message: string, { source }: JudgedProgram): string | undefined {
@@ -278,43 +231,6 @@ function judgeUse(
   if (owner === undefined) return undefined;
   const near = nearestNames(key, keysOf(type, owner.text));
   return near.length === 0 ? undefined : { start, text: `a result has no '${key}'${didYouMean(near)}` };
-}
-
-function isDictOf(type: string, moduleText: string): boolean {
-  return moduleText.includes(`\nclass ${type}(TypedDict`) || moduleText.includes(`\n${type} = TypedDict(`);
-}
-
-function keysOf(type: string, moduleText: string): string[] {
-  const at = moduleText.search(new RegExp(`^(?:class ${type}\\(TypedDict|${type} = TypedDict\\()`, "m"));
-  const block = moduleText.slice(at).split(/\n(?=\S)/, 1)[0] ?? "";
-  return [...block.matchAll(/^ {4}([\p{XIDC}]+): |^ {8}"(.+)": /gmu)].map(
-    ([, plain, quoted]) => plain ?? quoted ?? "",
-  );
-}
-
-/** The tool that a program calls by a name: that of its function, or of all servers, also where it was imported as another. */
-function toolNamed(
-  name: string | undefined,
-  { text, modules }: JudgedProgram,
-): DeclaredTool | undefined {
-  if (name === undefined) return undefined;
-  const tools = [...modules.values()].flatMap((module) => module.tools);
-  const renamed = new RegExp(`\\b([\\p{XIDC}]+)\\s+as\\s+${name}\\b`, "u").exec(text.plain)?.[1];
-  const wanted = renamed ?? name;
-  const [alias] = new ToolNames(tools).resolve(wanted);
-  if (alias !== undefined) return alias;
-  const own = tools.filter((tool) => tool.identifier === wanted);
-  return own.length === 1 ? own[0] : own.find((tool) => new RegExp(`\\b${tool.module}\\b`).test(text.plain));
-}
-
-function propertiesOf(tool: DeclaredTool): string[] {
-  const names = tool.parameters ?? {};
-  return parametersOf(tool).map((parameter) => names[parameter] ?? parameter);
-}
-
-function parametersOf(tool: DeclaredTool): string[] {
-  const [, parameters = ""] = /^[^(]*\(\*, ([\s\S]*)/.exec(tool.signature()) ?? [];
-  return [...parameters.matchAll(/(?:^|, )([\p{XIDC}]+)\??: /gu)].map(([, name = ""]) => name);
 }
 
 function importAround(plain: string, start: number): string {
