@@ -2,9 +2,9 @@ import { messageOf } from "../../../base/error-message.ts";
 import { MAX_ERROR_MESSAGE_CHARS } from "../../../protocol/limits.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
 import type { Program } from "../../program.ts";
+import { ProgramText } from "./checked-text.ts";
 import { judgeFinding, type PythonMistake } from "./judge-finding.ts";
 import type { JudgedProgram } from "./named-tools.ts";
-import { ProgramText } from "./checked-text.ts";
 import {
   type CheckerObserver,
   findPyright,
