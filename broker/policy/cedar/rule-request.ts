@@ -61,7 +61,7 @@ export function buildRequest(
       labels: flow.labelsRead(run.reads),
     };
   }
-  if (needs.arguments) {
+  if (needs.arguments || needs.numbers || needs.lists) {
     const listed = listArguments(args);
     if (listed === undefined) return "its arguments are too many or too long for rules to look at";
     const decimal = (arg: string) => ({ __extn: { fn: "decimal", arg } });
@@ -71,6 +71,7 @@ export function buildRequest(
       ["lists", "Lists", mapValues(listed.lists, (items) => [...items])],
     ] as const;
     for (const [name, type, values] of tags) {
+      if (!needs[name]) continue;
       const uid = { type, id: "call" };
       entities.push({ uid, attrs: {}, parents: [], tags: values });
       told[name] = { __entity: uid };

@@ -23,7 +23,7 @@ export interface Rule extends RuleText {
 
 /** What of a request a rule looks at. What no rule looks at is not told to Cedar. */
 export type RuleNeeds = Readonly<
-  Record<"principal" | "resource" | "arguments" | "run" | "source" | "now", boolean>
+  Record<"principal" | "resource" | "arguments" | "numbers" | "lists" | "run" | "source" | "now", boolean>
 >;
 
 /** Reads the rules of all files. */
@@ -46,9 +46,11 @@ function needsOf({ head, words, principal, resource }: RuleText): RuleNeeds {
   const names = (named: Named, type: string) =>
     head.includes("\\") || (named?.some((entity) => entity.type !== type) ?? false);
   const context = words.has("context");
-  const looksAt = (...members: string[]) => context && members.some((member) => words.has(member));
+  const looksAt = (member: string) => context && words.has(member);
   const own = {
-    arguments: looksAt("arguments", "numbers", "lists"),
+    arguments: looksAt("arguments"),
+    numbers: looksAt("numbers"),
+    lists: looksAt("lists"),
     run: looksAt("run"),
     source: looksAt("source"),
     now: looksAt("now"),
@@ -59,6 +61,8 @@ function needsOf({ head, words, principal, resource }: RuleText): RuleNeeds {
     principal: words.has("principal") || names(principal, "User"),
     resource: words.has("resource") || names(resource, "Tool"),
     arguments: own.arguments || isWhole,
+    numbers: own.numbers || isWhole,
+    lists: own.lists || isWhole,
     run: own.run || isWhole,
     source: own.source || isWhole,
     now: own.now || isWhole,
@@ -124,6 +128,8 @@ export class RuleIndex {
         principal: needs("principal"),
         resource: needs("resource"),
         arguments: needs("arguments"),
+        numbers: needs("numbers"),
+        lists: needs("lists"),
         run: needs("run"),
         source: needs("source"),
         now: needs("now"),
