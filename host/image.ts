@@ -27,6 +27,7 @@ export function buildImage(
     pythonPath: join(packageDirectory, "dist/image/python"),
     dockerfilePath: join(packageDirectory, "Dockerfile.runner"),
     ...(base === undefined ? {} : { base }),
+    pythonPackages: sandbox.pythonPackages,
     reference: sandbox.image,
     onProgress,
   });

@@ -15,3 +15,6 @@ knip
 
 heading "Token shapes (as the rules of their package say)"
 node scripts/token-shapes.ts --check
+
+heading "Python code (ruff, pyright)"
+node scripts/check-python.ts

@@ -54,6 +54,8 @@ export interface Configuration {
     readonly warm: number;
     /** Sandboxes that are kept started at most, when many programs come. */
     readonly maxWarm: number;
+    /** Packages of the distribution that the image holds for programs in Python. */
+    readonly pythonPackages: readonly string[];
     /** How programs reach ptc; `auto` leaves it to the engine. */
     readonly channel: "auto" | "socket" | "attached";
   };

@@ -163,6 +163,7 @@ function buildConfiguration(
       warm: sandbox.warm,
       maxWarm: Math.max(sandbox.warm, sandbox.max_warm ?? defaultCeiling(thisMachine())),
       channel: sandbox.channel,
+      pythonPackages: sandbox.python_packages,
     },
     host: { isOff: host.off === true, idleMs: host.idle_seconds * 1_000 },
     archive: { path: resolve(directory, archive.path), keepDays: archive.keep_days },

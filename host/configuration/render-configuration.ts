@@ -47,6 +47,7 @@ const REST = `
 #   warm: 2                         # sandboxes kept started by \`ptc serve\`, at least; 0 turns the pool off
 #   max_warm: 8                     # and at most, while many programs come; without it, as the machine has cores and memory
 #   channel: auto                   # how programs reach ptc: socket, attached, or what the engine can do
+#   python_packages: []             # such as [numpy, pandas]: packages of the distribution for programs in Python; \`ptc image build\` builds them in
 
 # What is ready for later commands is kept by a process in the background, until none came for so long. \`host: off\`: none is.
 # host:

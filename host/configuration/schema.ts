@@ -203,6 +203,18 @@ export const ConfigurationFile = section({
     /** Without it, as many as the machine carries. */
     max_warm: wholeNumber(0, 64).optional(),
     channel: oneOf(["auto", "socket", "attached"]).default("auto"),
+    /** Names of the distribution's packages, with or without `python3-` in front. */
+    python_packages: z.preprocess(
+      (value) => value ?? [],
+      z
+        .array(
+          text(100).regex(/^[a-z0-9][a-z0-9+.-]+$/, {
+            error: "must be the name of a package of Debian or Ubuntu, such as numpy or python3-numpy",
+          }),
+          list,
+        )
+        .max(50, { error: "must be at most 50 packages" }),
+    ),
     allow_weaker_isolation: z.boolean({ error: "must be true or false" }).default(false),
   }),
   /** `off` is a text in YAML 1.2, and false in YAML 1.1. */

@@ -7,6 +7,6 @@ import sys
 
 sys.path.insert(0, sys.argv[0].rpartition("/")[0])
 
-from ptc_runner.start import start  # noqa: E402
+from ptc_runner.start import start
 
 start(sys.argv)

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf } from "../../base/error-message.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { downloadPackages, unpackPackages } from "./debian-packages.ts";
+import { describePythonPackages, downloadPackages, unpackPackages } from "./debian-packages.ts";
 import type { ImageStore, OnProgress, StoredImage } from "./image-store.ts";
 import { fetchNodeBinary, findNodeBinary } from "./node-binary.ts";
 import { packDirectory } from "./pack-directory.ts";
@@ -32,11 +32,16 @@ const accounts = {
   group: "root:x:0:\nnogroup:x:65534:\n",
 };
 
+/** Where the base says which packages for Python it has. The runner imports them in advance (runner-image/python). */
+const PYTHON_PACKAGES_FILE = "usr/lib/ptc-python-packages.json";
+
 export interface DebianBaseInputs {
   /** Such as `debian-12` or `ubuntu-24.04`. */
   distribution: string;
   architecture: string;
   nodeVersion: string;
+  /** Packages for Python beside the usual ones, by their names in the distribution. */
+  pythonPackages?: readonly string[];
 }
 
 /** The name of the base image for these inputs. It changes with the recipe, so that an old base is not reused. */
@@ -46,8 +51,9 @@ export function debianBaseReference(inputs: DebianBaseInputs): string {
 }
 
 /** The name of the base image that {@link ensureDebianBase} would use on this machine. */
-export async function describeDebianBase(): Promise<string> {
+export async function describeDebianBase(pythonPackages: readonly string[] = []): Promise<string> {
   return debianBaseReference({
+    ...(pythonPackages.length === 0 ? {} : { pythonPackages }),
     distribution: parseDistribution(await readFile("/etc/os-release", "utf8").catch(() => "")),
     architecture: process.arch,
     nodeVersion: findNodeBinary().version,
@@ -68,8 +74,10 @@ export function parseDistribution(osRelease: string): string {
 export async function ensureDebianBase(
   store: ImageStore,
   onProgress: OnProgress,
+  pythonPackages: readonly string[] = [],
 ): Promise<StoredImage & { reference: string }> {
-  const reference = await describeDebianBase();
+  const more = [...new Set(pythonPackages.map(debianName))].sort();
+  const reference = await describeDebianBase(more);
   const present = await store.inspect(reference);
   if (present !== undefined) return { ...present, reference };
 
@@ -79,11 +87,12 @@ export async function ensureDebianBase(
     const root = join(directory, "root");
     await mkdir(root, { mode: 0o755 });
     const [debs, node] = await Promise.all([
-      downloadPackages(packages, join(directory, "apt")),
+      downloadPackages([...packages, ...more], join(directory, "apt")),
       provideNode(directory),
     ]);
     await unpackPackages(debs, root);
     await completeRoot(root, node);
+    if (more.length > 0) await completePython(root, await describePythonPackages(debs, more));
     const { tar, ended } = packDirectory(root);
     const [image] = await Promise.all([store.importRootfs({ tar, reference }), ended]);
     return { ...image, reference };
@@ -93,6 +102,24 @@ export async function ensureDebianBase(
     throw new SandboxError("build_failed", `the base image could not be built: ${reason}`, { cause });
   } finally {
     await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** What the distribution calls a package for Python. */
+function debianName(name: string): string {
+  return name.startsWith("python3-") ? name : `python3-${name}`;
+}
+
+/** Does what scripts of packages would do, which never run here: says where libraries are, and which modules there are. */
+async function completePython(root: string, described: object): Promise<void> {
+  await writeFile(join(root, PYTHON_PACKAGES_FILE), JSON.stringify(described), { mode: 0o644 });
+  const libraries = join(root, "usr", "lib");
+  for (const machine of await readdir(libraries)) {
+    for (const folder of ["blas", "lapack"]) {
+      const files = await readdir(join(libraries, machine, folder)).catch(() => []);
+      for (const file of files.filter((name) => /\.so\.\d+$/.test(name)))
+        await symlink(join(folder, file), join(libraries, machine, file)).catch(() => {});
+    }
   }
 }
 

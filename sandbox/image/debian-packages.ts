@@ -1,5 +1,6 @@
 import { mkdir, readdir, symlink } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { text } from "node:stream/consumers";
 import { messageOf } from "../../base/error-message.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { runProcess, streamProcess } from "./run-process.ts";
@@ -60,6 +61,27 @@ async function updateAndInstall(options: readonly string[], install: readonly st
       { cause },
     );
   }
+}
+
+/** The versions of some of the downloaded packages, and the modules of Python that these hold. */
+export async function describePythonPackages(
+  files: readonly string[],
+  names: readonly string[],
+): Promise<{ versions: Record<string, string>; modules: string[] }> {
+  const versions: Record<string, string> = {};
+  const modules = new Set<string>();
+  for (const file of files) {
+    const [name = "", version = ""] = basename(file).split("_");
+    if (!names.includes(name)) continue;
+    versions[name] = decodeURIComponent(version);
+    const { output, ended } = streamProcess("dpkg-deb", ["--contents", file]);
+    const [listing] = await Promise.all([text(output), ended]);
+    for (const [, module = ""] of listing.matchAll(
+      /\.\/usr\/lib\/python3\/dist-packages\/([A-Za-z]\w*)(?:\/__init__)?\.py$/gm,
+    ))
+      modules.add(module);
+  }
+  return { versions, modules: [...modules].sort() };
 }
 
 /** Unpacks packages into a root file system in which `/bin`, `/lib` and so on are links to `/usr`, as current releases do. */

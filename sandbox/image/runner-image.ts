@@ -18,6 +18,8 @@ export interface RunnerImageRequest {
   dockerfilePath: string;
   /** An image with /usr/local/bin/node and /usr/bin/perl; or `debian-packages`, for a base made on this machine. */
   base?: string;
+  /** Packages of the distribution for programs in Python. They need a base that is made on this machine. */
+  pythonPackages?: readonly string[];
   reference: string;
   onProgress: OnProgress;
 }
@@ -88,8 +90,20 @@ export function digestContent(content: ImageFiles & { baseDigest: string }): str
 }
 
 /** Prefers a base that is already here, then one from a registry, then one made on this machine. */
-async function chooseBase({ store, base, onProgress }: RunnerImageRequest): Promise<Base> {
-  if (base === "debian-packages") return ensureDebianBase(store, onProgress);
+async function chooseBase({
+  store,
+  base,
+  pythonPackages = [],
+  onProgress,
+}: RunnerImageRequest): Promise<Base> {
+  if (base === "debian-packages" || (base === undefined && pythonPackages.length > 0))
+    return ensureDebianBase(store, onProgress, pythonPackages);
+  if (pythonPackages.length > 0) {
+    throw new SandboxError(
+      "build_failed",
+      `sandbox.python_packages cannot be added to ${base}: leave --base out, or name debian-packages`,
+    );
+  }
   const wanted = base ?? publicBase;
   const present = await store.inspect(wanted);
   if (present !== undefined) return { ...present, reference: wanted };

@@ -75,11 +75,12 @@ def _block_for(value: object, mime_type: str | None, name: str | None) -> Block:
         return _checked({"type": "resource", "resource": {**_placed(name, mime_type), "text": value}})
     if not isinstance(value, (bytes, bytearray, memoryview)):
         return _block_of(value)
+    held = bytes(cast("bytes", value))
     if not isinstance(mime_type, str):
         raise TypeError('emit: say what the bytes are: emit(data, mime_type="image/png")')
-    if len(value) == 0:
+    if len(held) == 0:
         raise ValueError("emit: there are no bytes")
-    base64 = b64encode(value).decode("ascii")
+    base64 = b64encode(held).decode("ascii")
     kind = mime_type.split("/", 1)[0]
     if name is None and kind in ("image", "audio"):
         return _checked({"type": kind, "data": base64, "mimeType": mime_type})

@@ -34,9 +34,7 @@ class ServerModules(MetaPathFinder, Loader):
         self._table = table
         sys.meta_path.insert(0, self)
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /
-    ) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /) -> ModuleSpec | None:
         package, _, module = fullname.partition(".")
         if package != PACKAGE:
             return None
@@ -69,9 +67,7 @@ class ServerModules(MetaPathFinder, Loader):
         if not names:
             return {}
         known = self._global_names()
-        return {
-            name: self._function(name, known.get(name) or {"tool": name, "parameters": {}}) for name in names
-        }
+        return {name: self._function(name, known.get(name) or {"tool": name, "parameters": {}}) for name in names}
 
     def _global_names(self) -> dict[str, FunctionTable | None]:
         """What each name means; None where it could be several tools."""

@@ -69,7 +69,5 @@ def parallel_sync(functions: Iterable[Callable[[], Any]], limit: int | None = No
 
 def _call(function: Any, index: int) -> Any:
     if not callable(function):
-        raise TypeError(
-            f"parallel: item {index} is a {type(function).__name__} and no function; pass lambda: f(x), not f(x)"
-        )
+        raise TypeError(f"parallel: item {index} is a {type(function).__name__} and no function; pass lambda: f(x), not f(x)")
     return function()

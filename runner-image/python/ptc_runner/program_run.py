@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any, TypedDict, cast
 
@@ -25,8 +24,8 @@ from ptc_runner.program_text import LAST, RETURN, TopLevelReturnError, compile_p
 from ptc_runner.result_value import serialize_console, serialize_result
 from ptc_runner.tool_error import ToolError
 from ptc_runner.tools import Caller, Mode, make_call_tool
-from ptc_runner.tracebacks import Tracebacks
 from ptc_runner.trace_sender import TraceSender
+from ptc_runner.tracebacks import Tracebacks
 
 _STDOUT = 1
 _dumps = json.dumps
@@ -102,17 +101,14 @@ class ProgramRun:
             value = self._value(bundle)
             self._console.end()
             if value is _NOT_SET:
-                return serialize_console(
-                    self._console.text(), self._console.last_line(), self._max_output_bytes
-                )
+                return serialize_console(self._console.text(), self._console.last_line(), self._max_output_bytes)
             text = serialize_result(value, self._max_output_bytes)
             return (text, "result") if isinstance(text, str) else text
         except SystemExit as error:
             return make_failure("ScriptError", f"SystemExit: the program ended with {_exit_code(error)}")
         except MemoryError as error:
             _free_memory()
-            failure = tracebacks.describe(error)
-            return failure
+            return tracebacks.describe(error)
         except BaseException as error:
             return tracebacks.describe(error)
 
@@ -132,7 +128,7 @@ class ProgramRun:
             if _exit_code(error) != 0:
                 raise
         value = main.get("result", returned)
-        if value is _NOT_SET or value is None and "result" not in main:
+        if value is _NOT_SET or (value is None and "result" not in main):
             last = main.get(LAST)
             value = last if last is not None and not self._has_printed() else _NOT_SET
         if inspect.isawaitable(value):
@@ -142,7 +138,7 @@ class ProgramRun:
 
     def _execute(self, code: CodeType) -> None:
         if is_coroutine(code):
-            self._loop.run_until_complete(cast("Any", eval(code, self._main.__dict__)))
+            self._loop.run_until_complete(eval(code, self._main.__dict__))
         else:
             exec(code, self._main.__dict__)
 
@@ -206,6 +202,3 @@ def _free_memory() -> None:
 
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
-
-
-Run = Callable[[ProgramMessage], None]

@@ -60,27 +60,26 @@ class _Reader:
         return self.read(_plain(value, path), path, depth)
 
     def _read_container(self, value: Any, path: str, depth: int) -> Any:
-        if id(value) in self._ancestors:
+        identity = id(cast("object", value))
+        if identity in self._ancestors:
             raise UnsendableError(f"{path} refers back to what contains it, which JSON cannot carry")
         if depth >= MAX_NESTING_DEPTH:
-            raise UnsendableError(
-                f"{self._name} nests deeper than {MAX_NESTING_DEPTH} levels, which is more than is carried"
-            )
-        self._ancestors.add(id(value))
+            raise UnsendableError(f"{self._name} nests deeper than {MAX_NESTING_DEPTH} levels, which is more than is carried")
+        self._ancestors.add(identity)
         try:
             if isinstance(value, Mapping):
                 items = cast("Mapping[object, object]", value).items()
                 return {_key(key, path): self.read(each, f"{path}[{key!r}]", depth + 1) for key, each in items}
             return [self.read(each, f"{path}[{index}]", depth + 1) for index, each in enumerate(value)]
         finally:
-            self._ancestors.discard(id(value))
+            self._ancestors.discard(identity)
 
 
 def _key(key: object, path: str) -> str:
     if isinstance(key, str):
         return str(key)
     if key is None or isinstance(key, (bool, int, float)):
-        return cast("str", _dumps(key))
+        return _dumps(key)
     plain = _plain(key, f"a key of {path}")
     if isinstance(plain, str):
         return plain

@@ -3,11 +3,12 @@ randomness is imported after the program's own are in place."""
 
 import gc
 import importlib
+import json
 import os
 import platform
 import socket
 import sys
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from ptc_runner.channel import Channel
 from ptc_runner.environment.environment import Environment
@@ -20,8 +21,8 @@ _PRELOADED = (
     "statistics string struct subprocess tempfile textwrap threading time traceback types typing unicodedata urllib.parse "
     "uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo"
 ).split()
-_PACKAGES_FILE = "/opt/ptc/python/packages.txt"
-"""The modules of the packages that the image was built with, one a line."""
+_PACKAGES_FILE = "/usr/lib/ptc-python-packages.json"
+"""Says which packages the image was built with beside the usual ones: their versions, and their modules."""
 
 _STACK_BYTES = 4 * 1024 * 1024
 """Of a thread: enough for deep recursion, and little enough for many threads in the program's memory."""
@@ -52,10 +53,11 @@ def start(argv: list[str]) -> None:
     from ptc_runner.environment.program_loop import ProgramLoop, ProgramLoopPolicy, make_run
     from ptc_runner.program_run import ProgramRun
 
-    for module in (*_PRELOADED, *_packages()):
+    packages = _packages()
+    for module in (*_PRELOADED, *packages["modules"]):
         try:
             importlib.import_module(module)
-        except ImportError:
+        except Exception:
             # Programs hear of it when they import it.
             continue
     watch_blocked_threads(environment.order)
@@ -72,7 +74,8 @@ def start(argv: list[str]) -> None:
         _limit_memory(memory_bytes)
     gc.collect()
     gc.freeze()
-    runtime = f"Python {platform.python_version()}"
+    versions = [f"{name} {version}" for name, version in packages["versions"].items()]
+    runtime = "; ".join([f"Python {platform.python_version()}", *versions])
     channel.send({"type": "hello", "protocol": PROTOCOL_VERSION, "language": "python", "runtime": runtime})
     messages: list[dict[str, Any]] = []
     while not messages:
@@ -80,12 +83,17 @@ def start(argv: list[str]) -> None:
     run.run(cast("Any", messages[0]))
 
 
-def _packages() -> list[str]:
+class _Packages(TypedDict):
+    versions: dict[str, str]
+    modules: list[str]
+
+
+def _packages() -> _Packages:
     try:
         with open(_PACKAGES_FILE, encoding="utf-8") as file:
-            return file.read().split()
+            return cast("_Packages", json.load(file))
     except OSError:
-        return []
+        return {"versions": {}, "modules": []}
 
 
 def _limit_memory(limit_bytes: int) -> None:

@@ -29,9 +29,7 @@ _denied: set[int] = set()
 
 def tool_error_of(error: dict[str, Any]) -> ToolError:
     """The exception for what the host says of a call."""
-    made = ToolError(
-        error["message"], server=error["server"], tool=error["tool"], retryable=error["retryable"]
-    )
+    made = ToolError(error["message"], server=error["server"], tool=error["tool"], retryable=error["retryable"])
     if error["type"] == "ApprovalDenied":
         _denied.add(id(made))
         # It stays alive, so that its identity stays its own.

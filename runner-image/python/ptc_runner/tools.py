@@ -49,9 +49,7 @@ class Caller:
         self._order.wait_until(lambda: bool(replies))
         return replies[0]
 
-    def _begin(
-        self, name: str, arguments: object, raw: bool, outcome: Callable[[Reply], Any]
-    ) -> asyncio.Future[Any]:
+    def _begin(self, name: str, arguments: object, raw: bool, outcome: Callable[[Reply], Any]) -> asyncio.Future[Any]:
         # A thread may run a loop of its own.
         running = asyncio._get_running_loop()
         loop = self._loop if running is None else running
@@ -154,9 +152,7 @@ class ToolFunction:
         if arguments is None:
             return named
         if not isinstance(arguments, Mapping):
-            raise TypeError(
-                f"{self.__name__}() takes keyword arguments or one dict, not a {type(arguments).__name__}"
-            )
+            raise TypeError(f"{self.__name__}() takes keyword arguments or one dict, not a {type(arguments).__name__}")
         return {**cast("Mapping[str, object]", arguments), **named}
 
 

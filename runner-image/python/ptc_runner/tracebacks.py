@@ -17,7 +17,8 @@ class Tracebacks:
     def __init__(self, file_name: str, source: str) -> None:
         self._file_name = file_name
         # Without a time of change, it stays.
-        linecache.cache[file_name] = (len(source), None, source.splitlines(keepends=True), file_name)
+        lines = [f"{line}\n" for line in source.split("\n")]
+        linecache.cache[file_name] = (len(source), None, lines, file_name)
 
     def describe(self, error: BaseException) -> Failure:
         """Never raises."""
@@ -28,9 +29,7 @@ class Tracebacks:
         if isinstance(error, ToolError):
             return make_failure(wire_type_of(error), message, error.retryable is True)
         if isinstance(error, MemoryError):
-            message += (
-                "\nthe program used more memory than it has; process less at a time, or raise execution.memory_mb"
-            )
+            message += "\nthe program used more memory than it has; process less at a time, or raise execution.memory_mb"
         return make_failure("ScriptError", message)
 
     def print(self, error: BaseException) -> str:

@@ -126,6 +126,7 @@ describe("a configuration that is right", () => {
         warm: 2,
         maxWarm: Math.max(2, defaultCeiling(thisMachine())),
         channel: "auto",
+        pythonPackages: [],
       },
       host: { isOff: false, idleMs: 600_000 },
       archive: { path: "/project/.ptc/archive.db", keepDays: 30 },

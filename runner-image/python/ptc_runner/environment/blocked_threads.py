@@ -39,5 +39,3 @@ def _is_asleep(native: int) -> bool:
             return stat.read().rpartition(")")[2].split()[0] == "S"
     except OSError:
         return False
-
-

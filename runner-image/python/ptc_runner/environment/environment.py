@@ -72,5 +72,3 @@ class Environment:
             "events": events.text(),
             "complete": not clock.full and not events.full,
         }
-
-

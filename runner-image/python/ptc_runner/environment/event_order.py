@@ -141,7 +141,7 @@ class EventOrder:
     def wait_until(self, ready: Callable[[], bool]) -> None:
         """Lets others run, and events happen, until `ready` says true. It is asked often and changes nothing."""
         if self.astray:
-            self._find_back()
+            self.find_back()
         while not ready():
             following = self._take_ready() if self._parked else None
             if following is None:
@@ -173,7 +173,7 @@ class EventOrder:
     def let_others_run(self) -> None:
         """Lets a thread run whose wait is over. Where there is none, an event happens that is there already."""
         if self.astray:
-            self._find_back()
+            self.find_back()
         self._yields += 1
         following = self._take_ready() if self._parked and self._yields % _LOOK_EVERY != 0 else None
         if following is None:
@@ -269,7 +269,7 @@ class EventOrder:
         if not self._nobody_runs:
             self.pass_turn_on()
 
-    def _find_back(self) -> None:
+    def find_back(self) -> None:
         """A thread that has lost its turn gets in line again."""
         me = get_ident()
         if me not in self.astray:

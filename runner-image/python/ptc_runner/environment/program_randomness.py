@@ -44,7 +44,7 @@ class ProgramRandomness:
         return whole[:size]
 
     def install(self) -> None:
-        """Is called before any module is imported that keeps `os.urandom`. Sizes are checked by the function that is replaced."""
+        """Is called before any module is imported that keeps `os.urandom`."""
 
         def urandom(size: int) -> bytes:
             return _real_urandom(size) if size < 0 else self.take(size)
@@ -52,8 +52,10 @@ class ProgramRandomness:
         def getrandom(size: int, flags: int = 0) -> bytes:
             return urandom(size)
 
-        def seed(self_: random.Random, a: Any = None, version: int = 2) -> None:
-            original_seed(self_, int.from_bytes(self.take(32), "little") if a is None else a, version)
+        randomness = self
+
+        def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+            original_seed(self, int.from_bytes(randomness.take(32), "little") if a is None else a, version)
 
         original_seed = random.Random.seed
         replace_function(os, "urandom", urandom)

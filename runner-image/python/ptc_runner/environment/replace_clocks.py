@@ -4,7 +4,7 @@ import ctypes
 import gc
 import time
 from collections.abc import Callable
-from datetime import datetime, timezone, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Any, cast
 
 from ptc_runner.environment.program_clock import NS_PER_TICK, TICKS_PER_SECOND, ProgramClock
@@ -46,12 +46,23 @@ def _replace_time(clock: ProgramClock) -> None:
         return clock.now_ns() if clk_id == time.CLOCK_REALTIME else clock.elapsed_ticks() * NS_PER_TICK
 
     replace_function(time, "clock_gettime_ns", clock_gettime_ns)
-    replace_function(time, "clock_gettime", lambda clk_id: clock_gettime_ns(clk_id) / _NS)
+
+    def clock_gettime(clk_id: int) -> float:
+        return clock_gettime_ns(clk_id) / _NS
+
+    replace_function(time, "clock_gettime", clock_gettime)
     for name in ("localtime", "gmtime", "ctime"):
         replace_function(time, name, _with_present(getattr(time, name), seconds))
     strftime, asctime = time.strftime, time.asctime
-    replace_function(time, "strftime", lambda form, t=None: strftime(form, time.localtime() if t is None else t))
-    replace_function(time, "asctime", lambda t=None: asctime(time.localtime() if t is None else t))
+
+    def present_strftime(form: str, t: time.struct_time | None = None) -> str:
+        return strftime(form, time.localtime() if t is None else t)
+
+    def present_asctime(t: time.struct_time | None = None) -> str:
+        return asctime(time.localtime() if t is None else t)
+
+    replace_function(time, "strftime", present_strftime)
+    replace_function(time, "asctime", present_asctime)
 
 
 def _with_present(original: Callable[[float], object], seconds: Callable[[], float]) -> Callable[..., object]:
@@ -62,7 +73,7 @@ def _with_present(original: Callable[[float], object], seconds: Callable[[], flo
 
 
 def _replace_datetime(clock: ProgramClock) -> None:
-    epoch = datetime(1970, 1, 1, tzinfo=timezone.utc)
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
 
     def exact(cls: type[datetime], tz: tzinfo | None) -> datetime:
         ns = clock.now_ns()

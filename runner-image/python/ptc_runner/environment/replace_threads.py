@@ -27,6 +27,8 @@ def replace_threads(order: EventOrder) -> None:
             self._real = _allocate_lock()
 
         def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+            if order.astray:
+                order.find_back()
             real = self._real
             if real.acquire(False):
                 return True
@@ -44,6 +46,9 @@ def replace_threads(order: EventOrder) -> None:
             return True
 
         def release(self) -> None:
+            # Whoever waits for it hears of it from the thread whose turn it is.
+            if order.astray:
+                order.find_back()
             self._real.release()
 
         def locked(self) -> bool:
@@ -59,10 +64,8 @@ def replace_threads(order: EventOrder) -> None:
         def __enter__(self) -> bool:
             return self.acquire()
 
-        def __exit__(
-            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-        ) -> None:
-            self._real.release()
+        def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+            self.release()
 
     Lock.__module__ = "_thread"
     Lock.__name__ = Lock.__qualname__ = "lock"
