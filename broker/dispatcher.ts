@@ -11,7 +11,7 @@ import type { AskPerson, ToolServer, ToolServers } from "../upstream/tool-server
 import type { RequestMeta } from "../upstream/upstream.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../upstream/upstream-error.ts";
 import type { Approval, RunApprovals } from "./approvals/approvals.ts";
-import type { RunEvents } from "./decision-events.ts";
+import { announceCall, type RunEvents } from "./decision-events.ts";
 import { answerQuestion } from "./elicitation/answer-question.ts";
 import { normalizeResult } from "./normalize-result.ts";
 import type { Authorizer, Decision, DecisionGround } from "./policy/authorizer.ts";
@@ -189,6 +189,9 @@ export class Dispatcher implements CallDispatcher {
         if (found.drift !== undefined)
           return { ...refuse(call.tool, "drifted", found.drift), approver: approval.by };
       }
+      const out = { seq, server: tool.server, tool: call.tool, arguments: call.arguments, ...permission };
+      const unnoted = await announceCall(tool, out, run.events);
+      if (unnoted !== undefined) return { ...permission, ...refuse(call.tool, "unaudited", unnoted) };
       sent = true;
       const raw = await found.server.call(
         tool.name,

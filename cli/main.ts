@@ -27,6 +27,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
   runs: async () => (await import("./commands/runs.ts")).runsCommand,
   policy: async () => (await import("./commands/policy-command.ts")).policyCommand,
   approvals: async () => (await import("./commands/approvals/approvals-command.ts")).approvalsCommand,
+  audit: async () => (await import("./commands/audit/audit-command.ts")).auditCommand,
   auth: async () => (await import("./commands/auth.ts")).authCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   host: async () => (await import("./background/host-command.ts")).hostCommand,

@@ -14,7 +14,7 @@ import type { Verdict } from "./judge.ts";
 import { fail } from "./outcome.ts";
 import { maxKeptBytes } from "./output/runner-output.ts";
 import { inputDigest, type Program } from "./program.ts";
-import type { RunRecorder } from "./record/run-recorder.ts";
+import type { RunRecorder, RunReport } from "./record/run-recorder.ts";
 import type { InsideLimits } from "./run-inside.ts";
 import { sealVerdict } from "./seal-verdict.ts";
 
@@ -134,7 +134,7 @@ async function execute(
   );
   const { envelope } = sealed;
   const isBounded = sealed.verdict.ok && envelope.result.ok && envelope.result.data !== sealed.verdict.data;
-  const recorded = recording?.end({
+  const report: RunReport = {
     program,
     envelope,
     consoleText: "",
@@ -149,7 +149,9 @@ async function execute(
     trace: undefined,
     limits,
     typecheck: "off",
-  });
+  };
+  await recording?.beforeAnswer?.(report);
+  const recorded = recording?.end(report);
   return {
     envelope,
     verdict: envelope.result.ok ? sealed.verdict : { ok: false, error: envelope.result.error },

@@ -272,8 +272,8 @@ async function execute(
     limits,
     typecheck: earlier?.typecheck ?? options.typecheck,
   };
-  // The answer goes out first.
-  const answered = setImmediate();
+  await recording?.beforeAnswer?.(report);
+  const answered = setImmediate(); // The answer goes out first.
   return {
     program,
     envelope,

@@ -214,6 +214,7 @@ export class Host {
     this.#audit ??= this.#load().then(({ openAuditLog }) =>
       openAuditLog(this.configuration, {
         redact: (name) => this.#redactor.redactText(name).value,
+        env: this.#options.env,
         onWarning: this.#options.onWarning,
       }),
     );

@@ -12,6 +12,8 @@ export const CALL_DECISIONS = [
   "forbidden",
   "drifted",
   "invalid",
+  /** Its line could not be written to the audit log, without which no call with an effect goes out (`audit: strict`). */
+  "unaudited",
   /** Its server could not be started or reached. */
   "unreachable",
   /** Its program ended before it was answered. */

@@ -140,7 +140,7 @@ export const forbidden: IForbiddenRuleType[] = [
       path: `^(?:${Object.keys(MAY_IMPORT).join("|")})/`,
       pathNot: "^(?:archive/sqlite/|host/open-archive\\.ts$|host/approvals/pending-approvals\\.ts$)",
     },
-    to: { path: "^archive/sqlite/" },
+    to: { path: "^archive/sqlite/", pathNot: "^archive/sqlite/file/sqlite\\.ts$" },
   },
   {
     name: "one-carrier-of-runs",

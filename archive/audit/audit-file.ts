@@ -12,8 +12,8 @@ const OTHERS = 0o077;
 const APPEND =
   constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** @throws Error for a file that cannot be opened, or that another user may control. */
-export async function openForAppend(path: string): Promise<FileHandle> {
+/** Makes the folder of a file, and hides it. @throws Error for a folder that cannot be made, or that another user may control. */
+export async function prepareFolder(path: string): Promise<void> {
   const folder = dirname(path);
   const made = await mkdir(folder, { recursive: true, mode: 0o700 });
   const [{ mode, uid }, named] = await Promise.all([stat(folder), lstat(folder)]);
@@ -21,6 +21,10 @@ export async function openForAppend(path: string): Promise<FileHandle> {
   const problem = whyFolderIsUnsafe(folder, status, process.getuid?.());
   if (problem !== undefined) throw new Error(`its folder ${problem.what}: ${problem.advice}`);
   hideFromGit(folder, made !== undefined);
+}
+
+/** @throws Error for a file that cannot be opened, or that another user may control. */
+export async function openForAppend(path: string): Promise<FileHandle> {
   const file = await openUnfollowed(path);
   try {
     await checkOwn(file);
@@ -41,7 +45,7 @@ async function openUnfollowed(path: string): Promise<FileHandle> {
 }
 
 /** Refuses all but a regular file with one link that this user owns, and removes the permissions of others. */
-async function checkOwn(file: FileHandle): Promise<void> {
+export async function checkOwn(file: FileHandle): Promise<void> {
   const status = await file.stat();
   if (!status.isFile()) throw new Error("it is not a regular file: remove it");
   if (process.getuid !== undefined && status.uid !== process.getuid()) {
@@ -52,8 +56,7 @@ async function checkOwn(file: FileHandle): Promise<void> {
 }
 
 /** Whether a file is empty, or ends with a whole line. */
-export async function endsWithLineFeed(file: FileHandle): Promise<boolean> {
-  const { size } = await file.stat();
+export async function endsWithLineFeed(file: FileHandle, size: number): Promise<boolean> {
   if (size === 0) return true;
   const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
   return buffer[0] === LINE_FEED;

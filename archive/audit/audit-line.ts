@@ -11,7 +11,33 @@ export interface AuditedRun {
   codeDigest: string;
 }
 
+/** What a line tells of. `log` is about the log itself, `lost` counts lines that could not be written. */
+export const AUDIT_EVENTS = [
+  "calling",
+  "call",
+  "decision",
+  "approval",
+  "login",
+  "run",
+  "log",
+  "lost",
+] as const;
+export type AuditEvent = (typeof AUDIT_EVENTS)[number];
+
+/** A call that is about to go out. */
+export interface SentCall {
+  /** The number of the call within its run, from 1. */
+  seq: number;
+  server: string;
+  tool: string;
+  argumentsDigest: string;
+  decision: CallDecision;
+  approver?: string | undefined;
+}
+
 export interface AuditedCall {
+  /** The number of the call within its run, from 1. */
+  seq: number;
   server: string;
   tool: string;
   /** Whether the tool exists. If not, the program invented its name. */

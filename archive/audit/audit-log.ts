@@ -1,16 +1,16 @@
-import type { Clock } from "../../base/clock.ts";
 /**
- * The audit log: one JSON line for each call and each run, appended to a file that several processes may share. Each write
- * opens the file and appends complete lines only, so the file can be moved or deleted at any time.
+ * The audit log: one JSON line for each call, decision, approval, login and run, appended to a file that several processes may
+ * share, each linked to the one before (chain/chained-file.ts). The file can be moved or deleted at any time.
  *
- * Nothing waits for the log, and its failures affect nothing else. Lines that cannot be written are kept, up to a bound, and
- * tried again. Lines that had to be dropped are counted in a line of their own.
+ * Nothing waits for the log but what asks for it, and its failures affect nothing else. Lines that cannot be written are kept, up
+ * to a bound, and tried again. Lines that had to be dropped are counted in a line of their own.
  */
 
-import type { FileHandle } from "node:fs/promises";
+import type { Clock } from "../../base/clock.ts";
 import { messageOf } from "../../base/error-message.ts";
-import { endsWithLineFeed, openForAppend } from "./audit-file.ts";
+import { settlesWithin } from "../../base/in-time.ts";
 import {
+  type AuditEvent,
   type AuditedApproval,
   type AuditedCall,
   type AuditedDecision,
@@ -18,16 +18,29 @@ import {
   type AuditedLogin,
   type AuditedRun,
   type AuditMembers,
-  boundMadeUpName,
   renderAuditLine,
+  type SentCall,
 } from "./audit-line.ts";
+import { approvalMembers, callMembers, decisionMembers, loginMembers, sentMembers } from "./audit-members.ts";
+import { ChainedFile } from "./chain/chained-file.ts";
 
 const MAX_WAITING_CHARS = 4 * 1024 * 1024;
 const MAX_LINES_AT_A_TIME = 100;
 const RETRY_AFTER_MS = 5_000;
 /** How long lines of calls are gathered, so that a run of many calls writes a few times. The line of its end is not held. */
 const GATHER_MS = 100;
-const LINE_FEED = 0x0a;
+const MEBIBYTE = 1024 * 1024;
+const DAY_MS = 86_400_000;
+/** Bounds without settings. */
+const USUAL_BOUNDS = { maxBytes: 64 * MEBIBYTE, keepMs: 365 * DAY_MS };
+
+/** Takes the lines that were written, in their order, to another place. It neither waits, nor throws. */
+export interface AuditSink {
+  /** @param lines as they are in the file, with their line feeds. */
+  send(lines: readonly string[]): void;
+  /** Resolves when all is sent, or given up. Never rejects. */
+  close(): Promise<void>;
+}
 
 interface AuditLogOptions {
   /** The file. Missing folders on its path are made for their owner only. */
@@ -37,15 +50,24 @@ interface AuditLogOptions {
   redact: (name: string) => string;
   /** Is called once when the log cannot be written, and again only after a successful write in between. */
   onFailure: (message: string) => void;
+  /** How large a file may grow before another is begun, and how long those before are kept. */
+  bounds?: { maxBytes: number; keepMs: number } | undefined;
+  /** Where lines go beside the file. */
+  sink?: AuditSink | undefined;
+}
+
+interface WaitingLine {
+  text: string;
+  /** Is told when the line is on the disk, or why it is not; that it was written is not enough. */
+  onFlushed?: ((problem?: string) => void) | undefined;
 }
 
 export class AuditLog {
   readonly #options: AuditLogOptions;
-  #waiting: string[] = [];
+  readonly #file: ChainedFile;
+  #waiting: WaitingLine[] = [];
   #waitingChars = 0;
   #lost = 0;
-  /** Whether the file may end within a line, which the next write must end first. */
-  #maybeTorn = true;
   #failedAtMs: number | undefined;
   #reported = false;
   #writing: Promise<void> | undefined;
@@ -55,63 +77,41 @@ export class AuditLog {
 
   constructor(options: AuditLogOptions) {
     this.#options = options;
+    const { path, clock, bounds = USUAL_BOUNDS } = options;
+    this.#file = new ChainedFile({ path, ...bounds, wallMs: () => clock.wallMs() });
+  }
+
+  /**
+   * Notes a call that is about to go out. Resolves when its line is on the disk, or with the reason why it is not; the line is
+   * then still written when it can be.
+   */
+  calling(run: AuditedRun, call: SentCall): Promise<string | undefined> {
+    return new Promise((resolve) => {
+      this.#append("calling", this.#of(run), sentMembers(call, this.#options.redact), resolve);
+      this.#failedAtMs = undefined;
+      this.#writeSoon();
+    });
   }
 
   /** Notes one call. Returns at once. */
   call(run: AuditedRun, call: AuditedCall): void {
-    const { redact } = this.#options;
-    const name = (text: string) => (call.known ? redact(text) : boundMadeUpName(redact(text)));
-    this.#append("call", this.#of(run), {
-      server: name(call.server),
-      tool: name(call.tool),
-      ...(call.known ? {} : { unknown_tool: true }),
-      arguments_digest: call.argumentsDigest,
-      result_bytes: call.resultBytes,
-      duration_ms: call.durationMs,
-      decision: call.decision,
-      approver: call.approver && redact(call.approver),
-      redactions: call.redactions,
-    });
+    this.#append("call", this.#of(run), callMembers(call, this.#options.redact));
   }
 
   /** Notes what policy decided about a call. Returns at once. */
-  decision(run: AuditedRun, { server, tool, decision, rule, reason }: AuditedDecision): void {
-    const { redact } = this.#options;
-    this.#append("decision", this.#of(run), {
-      server: boundMadeUpName(redact(server)),
-      tool: boundMadeUpName(redact(tool)),
-      decision,
-      rule: rule && redact(rule),
-      reason: reason && redact(reason),
-    });
+  decision(run: AuditedRun, decision: AuditedDecision): void {
+    this.#append("decision", this.#of(run), decisionMembers(decision, this.#options.redact));
   }
 
   /** Notes how a question about a call was answered. Returns at once. */
   approval(run: AuditedRun, approval: AuditedApproval): void {
-    const { redact } = this.#options;
-    this.#append("approval", this.#of(run), {
-      server: redact(approval.server),
-      tool: redact(approval.tool),
-      arguments_digest: approval.argumentsDigest,
-      decision: approval.decision,
-      scope: approval.scope && redact(approval.scope),
-      approver: redact(approval.approver),
-      how: approval.how && redact(approval.how),
-    });
+    this.#append("approval", this.#of(run), approvalMembers(approval, this.#options.redact));
   }
 
   /** Notes what happened to a login. It belongs to no run, since all runs share logins. Returns at once. */
-  login({ principal, server, event, reason }: AuditedLogin): void {
+  login(login: AuditedLogin): void {
     const { redact } = this.#options;
-    this.#append(
-      "login",
-      { principal: redact(principal) },
-      {
-        server: redact(server),
-        login: event,
-        reason: reason && redact(reason),
-      },
-    );
+    this.#append("login", { principal: redact(login.principal) }, loginMembers(login, redact));
   }
 
   /** Notes that a run has ended, and how. Returns at once. */
@@ -124,6 +124,12 @@ export class AuditLog {
     });
   }
 
+  /** Resolves when everything is handed to the system that can be, but after this time at the latest. Never rejects. */
+  async written(patienceMs: number): Promise<void> {
+    if (this.#waiting.length > 0) this.#writeSoon();
+    if (this.#writing !== undefined) await settlesWithin(this.#writing, patienceMs);
+  }
+
   /** Resolves after everything is written, or one more attempt has failed. Never rejects. */
   async close(): Promise<void> {
     this.#writeSoon();
@@ -131,6 +137,7 @@ export class AuditLog {
     this.#failedAtMs = undefined;
     this.#writeSoon();
     await this.#writing;
+    await this.#options.sink?.close();
   }
 
   #of({ runId, traceId, principal, codeDigest }: AuditedRun): AuditMembers {
@@ -139,21 +146,24 @@ export class AuditLog {
   }
 
   #append(
-    event: "call" | "decision" | "approval" | "login" | "run",
+    event: AuditEvent,
     whose: AuditMembers,
     members: AuditMembers,
+    onFlushed?: WaitingLine["onFlushed"],
   ): void {
     const time = new Date(this.#options.clock.wallMs()).toISOString();
-    this.#wait([renderAuditLine({ time, event, ...whose, ...members })]);
+    this.#wait([{ text: renderAuditLine({ time, event, ...whose, ...members }), onFlushed }]);
     if (event === "run") this.#writeSoon();
     else this.#start();
   }
 
-  #wait(lines: string[]): void {
+  #wait(lines: readonly WaitingLine[]): void {
     this.#waiting.push(...lines);
-    for (const line of lines) this.#waitingChars += line.length;
+    for (const { text } of lines) this.#waitingChars += text.length;
     while (this.#waitingChars > MAX_WAITING_CHARS) {
-      this.#waitingChars -= this.#waiting.shift()?.length ?? 0;
+      const dropped = this.#waiting.shift();
+      this.#waitingChars -= dropped?.text.length ?? 0;
+      dropped?.onFlushed?.("too many lines wait for it");
       this.#lost++;
     }
   }
@@ -203,41 +213,33 @@ export class AuditLog {
   }
 
   async #writeSome(): Promise<void> {
-    const lines = this.#waiting.splice(0, MAX_LINES_AT_A_TIME);
-    for (const line of lines) this.#waitingChars -= line.length;
+    const taken = this.#waiting.splice(0, MAX_LINES_AT_A_TIME);
+    for (const { text } of taken) this.#waitingChars -= text.length;
     const lost = this.#lost;
-    if (lost > 0) lines.unshift(this.#renderLost(lost));
+    const lines = lost > 0 ? [{ text: this.#renderLost(lost) }, ...taken] : taken;
     let written = 0;
     try {
-      const file = await openForAppend(this.#options.path);
-      try {
-        written = await this.#writeLines(file, lines);
-      } finally {
-        await file.close();
+      const texts = lines.map(({ text }) => text);
+      const flush = taken.some(({ onFlushed }) => onFlushed !== undefined);
+      const appended = await this.#file.append(texts, flush);
+      written = appended.written;
+      this.#options.sink?.send(appended.lines);
+      if (appended.problem !== undefined) throw new Error(appended.problem);
+      for (const { onFlushed } of taken) onFlushed?.();
+    } catch (error) {
+      for (const line of taken) {
+        line.onFlushed?.(messageOf(error));
+        line.onFlushed = undefined;
       }
+      throw error;
     } finally {
       if (lost > 0 && written > 0) this.#lost -= lost;
-      const unwritten = lines.slice(Math.max(written, lost > 0 ? 1 : 0));
+      const unwritten = taken.slice(Math.max(0, written - (lost > 0 ? 1 : 0)));
       const newer = this.#waiting;
       this.#waiting = [];
       this.#waitingChars = 0;
       this.#wait([...unwritten, ...newer]);
     }
-    if (written < lines.length) throw new Error("only a part was written");
-  }
-
-  /** Returns how many lines were written completely. */
-  async #writeLines(file: FileHandle, lines: readonly string[]): Promise<number> {
-    const torn = this.#maybeTorn && !(await endsWithLineFeed(file));
-    this.#maybeTorn = true;
-    const bytes = Buffer.from(`${torn ? "\n" : ""}${lines.join("")}`);
-    const { bytesWritten } = await file.write(bytes);
-    if (bytesWritten === bytes.length) {
-      this.#maybeTorn = false;
-      return lines.length;
-    }
-    const whole = bytes.subarray(torn ? 1 : 0, bytesWritten);
-    return whole.reduce((count, byte) => (byte === LINE_FEED ? count + 1 : count), 0);
   }
 
   #renderLost(lines: number): string {
@@ -250,6 +252,11 @@ export class AuditLog {
 
   #fail(error: unknown): void {
     this.#failedAtMs = this.#options.clock.wallMs();
+    // Lines that came meanwhile and are waited for wait for no other attempt.
+    for (const line of this.#waiting) {
+      line.onFlushed?.(messageOf(error));
+      line.onFlushed = undefined;
+    }
     if (this.#reported) return;
     this.#reported = true;
     const reason = messageOf(error);

@@ -36,7 +36,14 @@ export async function measureArchivedRun(bench: SandboxedBench, folder: string):
   const archive = new ArchiveWriter({ path: join(folder, "run.db"), keepDays: 30 });
   const recorder = new ArchivingRecorder({
     archive,
-    audit: { call() {}, decision() {}, approval() {}, run() {} },
+    audit: {
+      calling: async () => undefined,
+      call() {},
+      decision() {},
+      approval() {},
+      run() {},
+      async written() {},
+    },
     redactor: parts.redactor,
     tools: BENCH_TOOLS,
     servers: new Map(),

@@ -1,22 +1,17 @@
 import type { RunArchiver } from "../../archive/archive-store.ts";
 import { boundCount, boundDuration, boundInstant } from "../../archive/bounds.ts";
-import {
-  boundWhy,
-  type CallToArchive,
-  NO_ARGUMENTS,
-  type RunToArchive,
-  unkeptOutcome,
-} from "../../archive/run-to-archive.ts";
+import type { CallToArchive, RunToArchive } from "../../archive/run-to-archive.ts";
 import type { Clock } from "../../base/clock.ts";
 import { messageOf } from "../../base/error-message.ts";
 import { textDigest } from "../../base/text-digest.ts";
-import type { ApprovalAnswered, PolicyDecided } from "../../broker/decision-events.ts";
+import type { ApprovalAnswered, CallGoingOut, PolicyDecided } from "../../broker/decision-events.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
-import type { Redactor } from "../../secrets/redaction.ts";
+import type { Redacted, Redactor } from "../../secrets/redaction.ts";
 import type { ObservedCall } from "../call-log.ts";
 import { maxKeptBytes } from "../output/runner-output.ts";
 import { boundConsole } from "../output/whole-output.ts";
+import { type KeptValues, keptValuesOf } from "./kept-values.ts";
 import { renderRedactedJson } from "./redacted-json.ts";
 import { calledServer, RunAudit, type RunAuditOptions } from "./run-audit.ts";
 import type { BegunRun, RunRecorder, RunRecording, RunReport } from "./run-recorder.ts";
@@ -54,16 +49,6 @@ export class ArchivingRecorder implements RunRecorder {
   }
 }
 
-/** The archived form of a call's values. */
-interface KeptValues {
-  argumentsDigest: string;
-  argumentsJson: string;
-  outcomeJson: string;
-  redactions: number;
-  /** Why the values are not archived. */
-  unkept?: string;
-}
-
 class ArchivedRecording implements RunRecording {
   readonly #run: BegunRun;
   readonly #options: RecorderOptions;
@@ -73,6 +58,10 @@ class ArchivedRecording implements RunRecording {
   readonly #called = new Set<string>();
   #calls = 0;
   #redactions = 0;
+  /** The program and its data without secrets. */
+  #program: { code: Redacted<string>; data: Redacted<unknown> } | undefined;
+  #isAudited = false;
+  readonly beforeEffect: RunRecording["beforeEffect"];
   /** The first problem with recording the run, in one line. */
   #problem: string | undefined;
 
@@ -80,6 +69,7 @@ class ArchivedRecording implements RunRecording {
     this.#run = run;
     this.#options = options;
     this.#audit = new RunAudit(run, options);
+    if (options.isStrict === true) this.beforeEffect = (call) => this.#announce(call);
     this.#startedAt = boundInstant(run.startedAt ?? options.clock.wallMs());
     this.#attempt(() => {
       this.#recording = options.archive?.begin(run.runId);
@@ -87,7 +77,7 @@ class ArchivedRecording implements RunRecording {
   }
 
   async onCall(call: ObservedCall): Promise<void> {
-    const values = await this.#valuesOf(call);
+    const values = await keptValuesOf(call, this.#options.redactor, (text) => this.#text(text));
     this.#calls++;
     this.#redactions += values.redactions;
     this.#called.add(call.tool);
@@ -107,14 +97,24 @@ class ArchivedRecording implements RunRecording {
     this.#attempt(() => this.#audit.approval(answered));
   }
 
+  async beforeAnswer(report: RunReport): Promise<void> {
+    this.#isAudited = true;
+    this.#attempt(() => {
+      const { code, data } = this.#redactProgram(report);
+      this.#redactions += report.redactions + code.count + data.count;
+    });
+    this.#attempt(() => this.#audit.end(report, { calls: this.#calls, redactions: this.#redactions }));
+    await this.#audit.written();
+  }
+
   async end(report: RunReport): Promise<string | undefined> {
+    if (!this.#isAudited) await this.beforeAnswer(report);
     let handed: RunToArchive | undefined;
     try {
       handed = this.#handedRun(report);
     } catch (error) {
       this.#giveUp(error);
     }
-    this.#attempt(() => this.#audit.end(report, { calls: this.#calls, redactions: this.#redactions }));
     if (this.#recording === undefined || handed === undefined) return this.#problem;
     try {
       const result = await this.#recording.finish(handed);
@@ -129,6 +129,24 @@ class ArchivedRecording implements RunRecording {
     const recording = this.#recording;
     this.#recording = undefined;
     this.#attempt(() => recording?.discard());
+  }
+
+  #redactProgram({ program }: RunReport): { code: Redacted<string>; data: Redacted<unknown> } {
+    const { redactor } = this.#options;
+    this.#program ??= {
+      code: redactor.redactText(program.code),
+      data: redactor.redactValue(program.data ?? null),
+    };
+    return this.#program;
+  }
+
+  async #announce(call: CallGoingOut): Promise<string | undefined> {
+    try {
+      const { json } = await renderRedactedJson(call.arguments ?? null, this.#options.redactor, "canonical");
+      return await this.#audit.calling(call, textDigest(json));
+    } catch (error) {
+      return messageOf(error);
+    }
   }
 
   #attempt(work: () => void): void {
@@ -179,44 +197,10 @@ class ArchivedRecording implements RunRecording {
     };
   }
 
-  /** The values of a call as JSON without secrets. When that fails, only these values are missing from the archive. */
-  async #valuesOf(call: ObservedCall): Promise<KeptValues> {
-    const { redactor } = this.#options;
-    try {
-      const args = await renderRedactedJson(call.arguments ?? null, redactor, "canonical");
-      const outcome = await renderRedactedJson(this.#keptOutcome(call), redactor, "as it is");
-      return {
-        argumentsDigest: textDigest(args.json),
-        argumentsJson: args.json,
-        outcomeJson: outcome.json,
-        redactions: args.redactions + outcome.redactions,
-      };
-    } catch (error) {
-      const reason = messageOf(error);
-      return {
-        argumentsDigest: UNKNOWN_DIGEST,
-        argumentsJson: NO_ARGUMENTS,
-        outcomeJson: unkeptOutcome(call.outcome.ok),
-        redactions: 0,
-        unkept: boundWhy(`its values cannot be written: ${reason}`),
-      };
-    }
-  }
-
-  #keptOutcome({ outcome, raw }: ObservedCall): object {
-    const kept = raw && outcome.raw !== undefined ? { raw: outcome.raw } : {};
-    if (outcome.ok) return { ok: true, data: outcome.data ?? null, ...kept };
-    const { type, server, tool, message, retryable } = outcome.error;
-    const names = { server: this.#text(server), tool: this.#text(tool) };
-    return { ok: false, error: { type, ...names, message, retryable }, ...kept };
-  }
-
   #handedRun(report: RunReport): RunToArchive {
+    const { code, data } = this.#redactProgram(report);
     const { redactor } = this.#options;
-    const code = redactor.redactText(report.program.code);
-    const data = redactor.redactValue(report.program.data ?? null);
     const consoleText = boundConsole(report.consoleText, report.limits.maxOutputBytes);
-    this.#redactions += report.redactions + code.count + data.count;
     return {
       facts: this.#facts(report),
       code: code.value,
@@ -239,7 +223,6 @@ class ArchivedRecording implements RunRecording {
     const { tools, servers, context, versions } = this.#options;
     const { program, envelope, limits, typecheck, bundle } = report;
     const called = [...this.#called].sort().flatMap((name) => tools.get(name) ?? []);
-    const serversCalled = [...new Set(called.map(({ server }) => server))];
     return {
       run_id: envelope.run_id,
       trace_id: envelope.trace_id,
@@ -256,11 +239,7 @@ class ArchivedRecording implements RunRecording {
         digest: definitionDigest,
       })),
       versions: { ...versions, protocol: PROTOCOL_VERSION },
-      servers: serversCalled.flatMap((server) => {
-        const known = servers.get(server);
-        if (known === undefined) return [];
-        return [{ server, name: this.#text(known.name), version: this.#text(known.version) }];
-      }),
+      servers: describeServers(called, servers, (text) => this.#text(text)),
       options: {
         timeout_ms: limits.timeoutMs,
         max_output_bytes: limits.maxOutputBytes,
@@ -280,5 +259,14 @@ class ArchivedRecording implements RunRecording {
   }
 }
 
-/** Stands for the digest of arguments that cannot be written as JSON. */
-const UNKNOWN_DIGEST = "unknown";
+/** What the called servers said they are, each once. */
+function describeServers(
+  called: readonly { server: string }[],
+  servers: RecorderOptions["servers"],
+  text: (text: string) => string,
+) {
+  return [...new Set(called.map(({ server }) => server))].flatMap((server) => {
+    const known = servers.get(server);
+    return known === undefined ? [] : [{ server, name: text(known.name), version: text(known.version) }];
+  });
+}

@@ -1,5 +1,5 @@
 import type { AuditLog } from "../../archive/audit/audit-log.ts";
-import type { ApprovalAnswered, PolicyDecided } from "../../broker/decision-events.ts";
+import type { ApprovalAnswered, CallGoingOut, PolicyDecided } from "../../broker/decision-events.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { parseNamespacedName } from "../../protocol/tools/tool-name.ts";
@@ -7,10 +7,15 @@ import type { ObservedCall } from "../call-log.ts";
 import type { BegunRun, RunReport } from "./run-recorder.ts";
 
 export interface RunAuditOptions {
-  audit: Pick<AuditLog, "call" | "decision" | "approval" | "run">;
+  audit: Pick<AuditLog, "calling" | "call" | "decision" | "approval" | "run" | "written">;
+  /** Whether each call with an effect waits until it is noted on the disk. */
+  isStrict?: boolean | undefined;
   tools: Pick<ToolCatalog, "get">;
   context: RunContext;
 }
+
+/** How long an answer waits for a log that cannot be written just now. */
+const WRITE_PATIENCE_MS = 2_000;
 
 /** Writes what the audit log has of one run. Throws what the log throws. */
 export class RunAudit {
@@ -22,10 +27,23 @@ export class RunAudit {
     this.#options = options;
   }
 
+  /** Resolves when the call is noted on the disk, or with the reason why it is not. */
+  calling({ seq, server, tool, decision, approver }: CallGoingOut, argumentsDigest: string) {
+    return this.#options.audit.calling(this.#named(), {
+      seq,
+      server,
+      tool,
+      argumentsDigest,
+      decision,
+      approver,
+    });
+  }
+
   call(call: ObservedCall, values: { argumentsDigest: string; redactions: number }): void {
     const { audit, tools } = this.#options;
     const { decision, approver, bytes } = call.outcome;
     audit.call(this.#named(), {
+      seq: call.seq,
       server: calledServer(call, tools),
       tool: call.tool,
       known: tools.get(call.tool) !== undefined,
@@ -53,6 +71,11 @@ export class RunAudit {
       durationMs: envelope.duration_ms,
       redactions,
     });
+  }
+
+  /** Resolves when what was noted is written, or after a bounded time. */
+  written(): Promise<void> {
+    return this.#options.audit.written(WRITE_PATIENCE_MS);
   }
 
   #named() {

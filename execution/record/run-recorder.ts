@@ -44,6 +44,8 @@ export interface RunReport {
 
 /** Records one run while it goes on. None of its methods throws or rejects. */
 export interface RunRecording extends CallObserver, RunEvents {
+  /** Notes how the run has ended. Resolves when that is written, or after a bounded time. Never rejects. */
+  beforeAnswer?(report: RunReport): Promise<void>;
   /** Resolves when the run is recorded: with `undefined`, or with the first problem in one line. Never rejects. */
   end(report: RunReport): Promise<string | undefined>;
   /** The run is suspended. Whoever goes on with it records all of it; calls that were audited are not audited again. */

@@ -55,6 +55,7 @@ export function openCaller({ configuration, env, tools, telemetry, onWarning }: 
   const redactor = new Redactor(configuration.secrets, configuration.credentials);
   const audit = openAuditLog(configuration, {
     redact: (name) => redactor.redactText(name).value,
+    env,
     onWarning,
   });
   const { pool } = composeUpstreams(configuration, state.groups, {

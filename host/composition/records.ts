@@ -39,6 +39,7 @@ export function composeRecords(
       new ArchivingRecorder({
         archive,
         audit,
+        isStrict: configuration.audit.strict,
         redactor,
         tools,
         servers: new Map(tools.servers.map(({ name, implementation }) => [name, implementation])),

@@ -61,6 +61,7 @@ export interface Configuration {
   };
   /** The background host of the project, and how long it waits for a command before it ends. */
   readonly host: { readonly isOff: boolean; readonly idleMs: number };
+  readonly audit: AuditSettings;
   readonly archive: { readonly path: string; readonly keepDays: number };
   /** Values that must be redacted wherever text leaves ptc: expanded variables, values of `env`, values of `headers`. */
   readonly secrets: readonly string[];
@@ -77,6 +78,19 @@ export interface PolicyFile {
   readonly text: string;
   /** Why it could not be read, in one line for a person. Then nothing is decided by the configuration. */
   readonly problem?: string | undefined;
+}
+
+/** How the audit log is kept. */
+interface AuditSettings {
+  /** Whether a call with an effect goes out only when its line is on the disk. */
+  readonly strict: boolean;
+  readonly maxFileBytes: number;
+  /** How long files are kept after another was begun. */
+  readonly keepDays: number;
+  /** Where lines go as well: `udp://`, `tcp://` or `unix://`. */
+  readonly syslog?: string | undefined;
+  /** Where lines go as well, as log records by OTLP over HTTP. */
+  readonly otlp?: string | undefined;
 }
 
 interface AnyServer {

@@ -23,6 +23,7 @@ import {
 import { locatePatterns, renderPath } from "./tool-patterns.ts";
 import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
 
+const MEBIBYTE = 1024 * 1024;
 const DEFAULT_CONNECT_TIMEOUT_SECONDS = 30;
 
 /** The most problems that are collected. Only the first in the file is reported. */
@@ -111,7 +112,18 @@ function firstProblem(problems: readonly Problem[], source: YamlSource, file: st
 }
 
 function buildConfiguration(
-  { servers, tools, policy, approvals, languages, execution, sandbox, host, archive }: ConfigurationFile,
+  {
+    servers,
+    tools,
+    policy,
+    approvals,
+    languages,
+    execution,
+    sandbox,
+    host,
+    audit,
+    archive,
+  }: ConfigurationFile,
   { secrets: expandedSecrets, unset }: Pick<ReturnType<typeof expandServers>, "secrets" | "unset">,
   source: YamlSource,
   { file, directory, environment }: ParseOptions,
@@ -166,6 +178,13 @@ function buildConfiguration(
       pythonPackages: sandbox.python_packages,
     },
     host: { isOff: host.off === true, idleMs: host.idle_seconds * 1_000 },
+    audit: {
+      strict: audit.strict,
+      maxFileBytes: audit.max_file_mb * MEBIBYTE,
+      keepDays: audit.keep_days,
+      syslog: audit.syslog,
+      otlp: audit.otlp,
+    },
     archive: { path: resolve(directory, archive.path), keepDays: archive.keep_days },
     secrets: distinctSecrets([...expandedSecrets, ...built.flatMap(secretsOf)], environment),
     credentials: distinctSecrets([...expandedSecrets, ...built.flatMap(credentialsOf)], environment),

@@ -162,6 +162,20 @@ const Server = z.strictObject(
   { error: notAMapping },
 );
 
+const SYSLOG_ADDRESS = "must be udp://HOST:PORT, tcp://HOST:PORT or unix:///PATH";
+const OTLP_ADDRESS = "must be an http or https URL, such as http://127.0.0.1:4318/v1/logs";
+
+function isSyslogAddress(value: string): boolean {
+  if (/^unix:\/\/\/[^/]/.test(value)) return true;
+  if (!/^(?:udp|tcp):\/\/[^/]/.test(value) || !URL.canParse(value)) return false;
+  const { port, hostname, pathname, search, username } = new URL(value);
+  return port !== "" && hostname !== "" && pathname === "" && search === "" && username === "";
+}
+
+function isHttpUrl(value: string): boolean {
+  return /^https?:\/\//.test(value) && URL.canParse(value);
+}
+
 export const ConfigurationFile = section({
   servers: z.preprocess((value) => value ?? [], z.array(Server, list)),
   tools: section({ allow: ToolPatterns.optional(), block: OptionalToolPatterns }),
@@ -228,6 +242,23 @@ export const ConfigurationFile = section({
       {
         error: ({ code }) =>
           code === "invalid_type" ? "must be off, or a mapping with idle_seconds" : undefined,
+      },
+    ),
+  ),
+  /** `audit: strict` is short for `audit: { strict: true }`. */
+  audit: z.preprocess(
+    (value) => (value === "strict" ? { strict: true } : (value ?? {})),
+    z.strictObject(
+      {
+        strict: z.boolean({ error: "must be true or false" }).default(false),
+        max_file_mb: wholeNumber(1, 1_024).default(64),
+        keep_days: wholeNumber(1, 36_500).default(365),
+        syslog: text(2_048).refine(isSyslogAddress, { error: SYSLOG_ADDRESS }).optional(),
+        otlp: text(2_048).refine(isHttpUrl, { error: OTLP_ADDRESS }).optional(),
+      },
+      {
+        error: ({ code }) =>
+          code === "invalid_type" ? "must be strict, or a mapping of keys to values" : undefined,
       },
     ),
   ),

@@ -55,7 +55,7 @@ export async function login(
   const timeoutMs = parseTimeout(flags.timeout) * 1_000;
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
   const server = loginServerOf(configuration, name);
-  const audit = openLoginAudit(configuration, (message) =>
+  const audit = openLoginAudit(configuration, env, (message) =>
     surroundings.stderr.write(`ptc: warning: ${message}\n`),
   );
   try {

@@ -21,7 +21,7 @@ export const defineLogout: DefineCommand = (auth, surroundings, finish) => {
     .action(async (name: string, flags: { config?: string; json?: boolean }) => {
       const { env, stdout, stderr } = surroundings;
       const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-      const audit = openLoginAudit(configuration, (message) =>
+      const audit = openLoginAudit(configuration, env, (message) =>
         surroundings.stderr.write(`ptc: warning: ${message}\n`),
       );
       try {

@@ -33,6 +33,7 @@ const RUN: AuditedRun = {
 
 function call(tool: string, decision: CallDecision = "allowed"): AuditedCall {
   return {
+    seq: 1,
     server: "files",
     tool,
     known: decision !== "unavailable",
@@ -69,13 +70,16 @@ function open(at = path): AuditLog {
   });
 }
 
+/** The lines, without what links them, and without those that the log writes about itself. */
 async function lines(at = path): Promise<Record<string, unknown>[]> {
   const text = await readFile(at, "utf8");
   expect(text.endsWith("\n")).toBe(true);
   return text
     .slice(0, -1)
     .split("\n")
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter(({ event }) => event !== "log")
+    .map(({ seq, prev, ...line }) => line);
 }
 
 test("each call and each run is one line that says what happened", async () => {
@@ -94,6 +98,7 @@ test("each call and each run is one line that says what happened", async () => {
     {
       ...run,
       event: "call",
+      call: 1,
       server: "files",
       tool: "delete_file",
       arguments_digest: `sha256:${"1".repeat(64)}`,
@@ -327,8 +332,9 @@ test("a line that a dead process left unfinished is ended first", async () => {
   const log = open(shared);
   log.call(RUN, call("a"));
   await log.close();
-  const [torn, whole, rest] = (await readFile(shared, "utf8")).split("\n");
+  const [torn, found, whole, rest] = (await readFile(shared, "utf8")).split("\n");
   expect(torn).toBe('{"event":"call","run_');
+  expect(JSON.parse(found ?? "")).toMatchObject({ event: "log", what: "unlinked", bytes: 22 });
   expect(JSON.parse(whole ?? "")).toMatchObject({ tool: "a" });
   expect(rest).toBe("");
 });

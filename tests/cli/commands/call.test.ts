@@ -1,3 +1,5 @@
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { main } from "../../../cli/main.ts";
@@ -123,7 +125,10 @@ describe("ptc call", () => {
   });
 
   it("goes through policy and approval, and is audited and archived without secrets, whatever becomes of it", async () => {
-    const { project, ptc, call } = await setUp({ tools: { block: ["mcp__docs__list_documents"] } });
+    const { project, ptc, call } = await setUp({
+      tools: { block: ["mcp__docs__list_documents"] },
+      audit: "strict",
+    });
     const outcomes: [string[], number, string][] = [
       [
         ["docs.lock_document", "documentId=a"],
@@ -178,6 +183,30 @@ describe("ptc call", () => {
       ["mcp__docs__list_documents", "unavailable"],
       ["mcp__dump__go", "allowed"],
     ]);
+    // Calls that may have an effect are there before they go out, and those that did not go out are not.
+    const effects = audit.filter(
+      ({ tool, event }) => event === "calling" || (event !== "decision" && /lock|delete/.test(tool ?? "")),
+    );
+    expect(effects.map(({ event, tool, decision }) => [event, tool.split("__")[2], decision])).toEqual([
+      ["calling", "lock_document", "allowed"],
+      ["call", "lock_document", "allowed"],
+      ["approval", "delete_document", "denied"],
+      ["call", "delete_document", "denied"],
+      ["approval", "delete_document", "approved"],
+      ["calling", "delete_document", "approved-once"],
+      ["call", "delete_document", "approved-once"],
+      ["calling", "go", "allowed"],
+    ]);
+    expect((await ptc(["audit", "verify"])).stdout).toMatch(/^\d+ lines in 1 file are as they were written/);
+    // Where a line cannot be written, nothing with an effect goes out.
+    rmSync(join(project.directory, ".ptc/audit.jsonl"));
+    mkdirSync(join(project.directory, ".ptc/audit.jsonl"));
+    const kept = await call(["docs.lock_document", "documentId=a"]);
+    expect(kept.code).toBe(1);
+    expect(kept.stderr).toContain(
+      "was not called: ptc.yaml has `audit: strict`, and the audit log cannot be written",
+    );
+    expect(kept.stderr).not.toContain("is locked by somebody else");
   });
 
   it("prints the envelope instead where it is asked to, and says why a server cannot be used", async () => {

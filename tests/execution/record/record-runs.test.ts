@@ -56,6 +56,8 @@ function record(
         unless("call");
         kept.auditedCalls.push(call);
       },
+      calling: async () => undefined,
+      written: async () => {},
       decision(_, decided) {
         kept.others.push(decided);
       },

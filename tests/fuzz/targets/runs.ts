@@ -76,6 +76,8 @@ export const target = fuzzTarget({
             }),
           },
           audit: {
+            calling: async () => undefined,
+            written: async () => {},
             call: () => {},
             decision: () => {},
             approval: () => {},

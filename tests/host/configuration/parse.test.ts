@@ -129,6 +129,7 @@ describe("a configuration that is right", () => {
         pythonPackages: [],
       },
       host: { isOff: false, idleMs: 600_000 },
+      audit: { strict: false, maxFileBytes: 64 * 1024 * 1024, keepDays: 365 },
       archive: { path: "/project/.ptc/archive.db", keepDays: 30 },
       credentials: [],
       secrets: [],

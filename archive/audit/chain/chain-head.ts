@@ -1,0 +1,60 @@
+import { constants } from "node:fs";
+import { open } from "node:fs/promises";
+import { parseForeignJson } from "../../../base/json/parse-json.ts";
+import { checkOwn } from "../audit-file.ts";
+import type { ChainEnd } from "./chain-link.ts";
+
+/** What is kept beside the log, so that lines that are missing at its end are noticed. */
+export interface ChainHead extends ChainEnd {
+  /** The size of the log when that was its last line. */
+  bytes: number;
+  /** The number of the oldest line that ptc has not removed itself. */
+  first: number;
+}
+
+/** The head is written over itself in one go, so that no crash of ptc leaves half of one. */
+const HEAD_BYTES = 256;
+const LIMITS = { maxBytes: HEAD_BYTES, maxDepth: 2 };
+const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const WRITE = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** The head; `undefined` when there is none that ptc has written. @throws Error for a file that cannot be read. */
+export async function readHead(path: string): Promise<ChainHead | undefined> {
+  try {
+    const file = await open(path, READ);
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
+      return parseHead(buffer.subarray(0, bytesRead).toString("utf8"));
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+export async function writeHead(path: string, { seq, hash, bytes, first }: ChainHead): Promise<void> {
+  const file = await open(path, WRITE, 0o600);
+  try {
+    await checkOwn(file);
+    const text = JSON.stringify({ seq, hash, bytes, first });
+    await file.write(Buffer.from(`${text.padEnd(HEAD_BYTES - 1)}\n`), 0, HEAD_BYTES, 0);
+  } finally {
+    await file.close();
+  }
+}
+
+function parseHead(text: string): ChainHead | undefined {
+  let value: unknown;
+  try {
+    value = parseForeignJson(text.trim(), LIMITS);
+  } catch {
+    return undefined;
+  }
+  const { seq, hash, bytes, first } = (value ?? {}) as Record<string, unknown>;
+  const areNumbers = [seq, bytes, first].every((each) => Number.isSafeInteger(each) && Number(each) >= 0);
+  if (!areNumbers || typeof hash !== "string" || !/^(?:none|sha256:[0-9a-f]{64})$/.test(hash))
+    return undefined;
+  return { seq: Number(seq), hash, bytes: Number(bytes), first: Number(first) };
+}

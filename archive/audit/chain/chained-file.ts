@@ -1,0 +1,214 @@
+import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { messageOf } from "../../../base/error-message.ts";
+import { endsWithLineFeed, openForAppend, prepareFolder } from "../audit-file.ts";
+import { type AuditMembers, renderAuditLine } from "../audit-line.ts";
+import { type ChainHead, readHead, writeHead } from "./chain-head.ts";
+import { type ChainEnd, linkLine, NO_LINE, parseLink } from "./chain-link.ts";
+import { lockChain } from "./chain-lock.ts";
+import { continueChain } from "./continue-chain.ts";
+import { type LogFiles, logFiles, nextRotatedFile, rotatedFiles } from "./log-files.ts";
+
+export interface ChainedFileOptions {
+  /** The file. Missing folders on its path are made for their owner only. */
+  path: string;
+  /** A file that is larger is followed by another. */
+  maxBytes: number;
+  /** How long the files before it are kept, counted from their last line. */
+  keepMs: number;
+  wallMs: () => number;
+}
+
+export interface Appended {
+  /** How many of the lines were written. */
+  written: number;
+  /** All that was written, as it is in the file: lines of the file's own come first. */
+  lines: readonly string[];
+  /** Why the rest was not written, or not flushed, or the head was not. */
+  problem: string | undefined;
+}
+
+/**
+ * A file of lines, each of which names the digest of the one before. Several processes may append to it: each does so under a
+ * lock, and reads first what the others have written. The file can be moved or removed at any time.
+ *
+ * On a Node.js without SQLite there is no lock, and lines are appended without links.
+ */
+export class ChainedFile {
+  readonly #options: ChainedFileOptions;
+  readonly #files: LogFiles;
+
+  constructor(options: ChainedFileOptions) {
+    this.#options = options;
+    this.#files = logFiles(options.path);
+  }
+
+  /**
+   * Appends lines, of one JSON object and a line feed each.
+   *
+   * @param flush whether they are to be on the disk, and not only handed to the system.
+   * @throws Error when nothing was written.
+   */
+  async append(lines: readonly string[], flush: boolean): Promise<Appended> {
+    await prepareFolder(this.#files.current);
+    const release = await lockChain(this.#files.lock);
+    try {
+      return release === undefined ? await this.#appendPlain(lines, flush) : await this.#append(lines, flush);
+    } finally {
+      release?.();
+    }
+  }
+
+  async #append(lines: readonly string[], flush: boolean): Promise<Appended> {
+    const head = await readHead(this.#files.head);
+    let file = await openForAppend(this.#files.current);
+    try {
+      let { size } = await file.stat();
+      let { end, found, prefix } = await continueChain(file, size, head);
+      let first = head?.first ?? 1;
+      if (size >= this.#options.maxBytes && found === undefined) {
+        await file.close();
+        first = await this.#rotate(end, first);
+        file = await openForAppend(this.#files.current);
+        size = 0;
+        found = { event: "log", what: "continued", first };
+      } else if (size === 0) {
+        // Lines that are written before there is a head could be removed from the end unnoticed.
+        if (head === undefined) await writeHead(this.#files.head, { ...NO_LINE, bytes: 0, first });
+        if (end.seq > 0) found = { event: "log", what: "begun", first };
+      }
+      const own = found === undefined ? [] : [this.#line(found)];
+      const linked = link([...own, ...lines], end);
+      const written = await write(file, prefix, linked);
+      const flushed = flush ? await this.#flush(file, size === 0) : undefined;
+      const last = linked[written.lines - 1]?.end ?? end;
+      const problem = await this.#keepHead({ ...last, bytes: size + written.bytes, first });
+      return {
+        written: Math.max(0, written.lines - own.length),
+        lines: linked.slice(0, written.lines).map(({ line }) => line),
+        problem: written.lines < linked.length ? "only a part was written" : (flushed ?? problem),
+      };
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #appendPlain(lines: readonly string[], flush: boolean): Promise<Appended> {
+    const file = await openForAppend(this.#files.current);
+    try {
+      const { size } = await file.stat();
+      const prefix = (await endsWithLineFeed(file, size)) ? "" : "\n";
+      const written = await write(
+        file,
+        prefix,
+        lines.map((line) => ({ line })),
+      );
+      const flushed = flush ? await this.#flush(file, size === 0) : undefined;
+      const problem = written.lines < lines.length ? "only a part was written" : flushed;
+      return { written: written.lines, lines: lines.slice(0, written.lines), problem };
+    } finally {
+      await file.close();
+    }
+  }
+
+  #line(members: AuditMembers): string {
+    return renderAuditLine({ time: new Date(this.#options.wallMs()).toISOString(), ...members });
+  }
+
+  async #flush(file: FileHandle, isNew: boolean): Promise<string | undefined> {
+    try {
+      await file.datasync();
+      if (isNew) await flushFolder(dirname(this.#files.current));
+      return undefined;
+    } catch (error) {
+      return messageOf(error);
+    }
+  }
+
+  /** What was written counts, also when its head could not be kept: the next writer finds it beyond the head. */
+  async #keepHead(head: ChainHead): Promise<string | undefined> {
+    try {
+      await writeHead(this.#files.head, head);
+      return undefined;
+    } catch (error) {
+      return messageOf(error);
+    }
+  }
+
+  /** Puts the file aside and removes those that are old enough. Returns the number of the oldest line that stays. */
+  async #rotate(end: ChainEnd, first: number): Promise<number> {
+    const { wallMs, keepMs } = this.#options;
+    await rename(this.#files.current, await nextRotatedFile(this.#files.current));
+    const outdated: string[] = [];
+    let oldest = first;
+    for (const path of await rotatedFiles(this.#files.current)) {
+      const { mtimeMs } = await stat(path);
+      if (wallMs() - mtimeMs <= keepMs) break;
+      outdated.push(path);
+      oldest = Math.max(oldest, ((await lastSeq(path)) ?? 0) + 1);
+    }
+    // First it is noted that they are to be missing.
+    await writeHead(this.#files.head, { ...end, bytes: 0, first: oldest });
+    for (const path of outdated) await rm(path);
+    return oldest;
+  }
+}
+
+interface Linked {
+  line: string;
+  end: ChainEnd;
+}
+
+function link(lines: readonly string[], from: ChainEnd): Linked[] {
+  let end = from;
+  return lines.map((line) => {
+    const linked = linkLine(line, end);
+    end = linked.end;
+    return linked;
+  });
+}
+
+/** Returns how many lines were written whole, and how many bytes up to their end. */
+async function write(
+  file: FileHandle,
+  prefix: string,
+  lines: readonly { line: string }[],
+): Promise<{ lines: number; bytes: number }> {
+  const bytes = Buffer.from(`${prefix}${lines.map(({ line }) => line).join("")}`);
+  const { bytesWritten } = await file.write(bytes);
+  if (bytesWritten === bytes.length) return { lines: lines.length, bytes: bytesWritten };
+  let end = prefix.length;
+  let whole = 0;
+  for (const { line } of lines) {
+    const next = end + Buffer.byteLength(line);
+    if (next > bytesWritten) break;
+    end = next;
+    whole++;
+  }
+  return { lines: whole, bytes: Math.min(end, bytesWritten) };
+}
+
+const MAX_END_BYTES = 64 * 1024;
+
+/** The number of the last line of a file. */
+async function lastSeq(path: string): Promise<number | undefined> {
+  const file = await open(path, "r");
+  try {
+    const { size } = await file.stat();
+    const from = Math.max(0, size - MAX_END_BYTES);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_END_BYTES), 0, MAX_END_BYTES, from);
+    const lines = buffer.subarray(0, bytesRead).toString("latin1").split("\n");
+    return lines.flatMap((line) => parseLink(Buffer.from(line, "latin1"))?.seq ?? []).at(-1);
+  } finally {
+    await file.close();
+  }
+}
+
+async function flushFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,142 @@
+import { createHash } from "node:crypto";
+import type { FileHandle } from "node:fs/promises";
+import { endsWithLineFeed } from "../audit-file.ts";
+import type { AuditMembers } from "../audit-line.ts";
+import type { ChainHead } from "./chain-head.ts";
+import { type ChainEnd, NO_LINE, parseLink } from "./chain-link.ts";
+
+/** Where the next line goes on. */
+export interface Continuation {
+  end: ChainEnd;
+  /** Members of a line that says what was found, which comes first. */
+  found: AuditMembers | undefined;
+  /** A line feed where the file ends within a line. */
+  prefix: "" | "\n";
+}
+
+const LINE_FEED = 0x0a;
+const PIECE_BYTES = 256 * 1024;
+/** More than a line has (audit-line.ts). */
+const MAX_LINE_BYTES = 64 * 1024;
+
+/**
+ * Finds where a log goes on. The head counts and not the end of the file, so that lines that were removed from the end are
+ * missing from the chain for ever. Lines beyond the head are those of a process that died before it could write the head; what
+ * is beyond them and in no chain, such as half a line, is accounted for by its digest.
+ *
+ * @param size of the file, of which nobody writes meanwhile.
+ */
+export async function continueChain(
+  file: FileHandle,
+  size: number,
+  head: ChainHead | undefined,
+): Promise<Continuation> {
+  if (head !== undefined && head.bytes === size) return { end: head, found: undefined, prefix: "" };
+  if (size === 0) return { end: head ?? NO_LINE, found: undefined, prefix: "" };
+  const prefix = (await endsWithLineFeed(file, size)) ? "" : "\n";
+  if (head !== undefined && size < head.bytes)
+    return { end: head, found: { event: "log", what: "shortened" }, prefix };
+  const from = head?.bytes ?? (await lastLineStart(file, size));
+  const reader = new Unheaded(head ?? NO_LINE, head === undefined);
+  for await (const piece of pieces(file, from, size)) reader.take(piece);
+  reader.finish(prefix);
+  const { end, rest } = reader;
+  if (rest.bytes > 0 && head === undefined && end === NO_LINE) return wholeUnlinked(file, size, prefix);
+  const uncovered = rest.bytes === 0 ? {} : { bytes: rest.bytes, digest: rest.digest };
+  const what = head === undefined ? "head_missing" : "unlinked";
+  const found = head === undefined || rest.bytes > 0 ? { event: "log", what, ...uncovered } : undefined;
+  return { end, found, prefix };
+}
+
+/** Nothing of the file is in a chain, as before lines were linked. */
+async function wholeUnlinked(file: FileHandle, size: number, prefix: "" | "\n"): Promise<Continuation> {
+  const hash = createHash("sha256");
+  for await (const piece of pieces(file, 0, size)) hash.update(piece);
+  const digest = `sha256:${hash.update(prefix).digest("hex")}`;
+  const bytes = size + prefix.length;
+  return { end: NO_LINE, found: { event: "log", what: "unlinked", bytes, digest }, prefix };
+}
+
+/** Follows the chain through what is after the head, and counts what is in no chain. */
+class Unheaded {
+  end: ChainEnd;
+  readonly #takesAny: boolean;
+  #line: Buffer[] = [];
+  #lineBytes = 0;
+  #rest: { bytes: number; hash: ReturnType<typeof createHash> } | undefined;
+
+  /** @param takesAny whether the first line counts, whatever it says of those before. */
+  constructor(end: ChainEnd, takesAny: boolean) {
+    this.end = end;
+    this.#takesAny = takesAny;
+  }
+
+  get rest(): { bytes: number; digest: string } {
+    if (this.#rest === undefined) return { bytes: 0, digest: "" };
+    return { bytes: this.#rest.bytes, digest: `sha256:${this.#rest.hash.copy().digest("hex")}` };
+  }
+
+  take(piece: Buffer): void {
+    for (let start = 0; start < piece.length; ) {
+      if (this.#rest !== undefined) {
+        this.#drop(piece.subarray(start));
+        return;
+      }
+      const at = piece.indexOf(LINE_FEED, start);
+      const part = piece.subarray(start, at < 0 ? piece.length : at);
+      this.#line.push(part);
+      this.#lineBytes += part.length;
+      start = at < 0 ? piece.length : at + 1;
+      if (at >= 0) this.#endLine();
+      else if (this.#lineBytes > MAX_LINE_BYTES) this.#giveUp("");
+    }
+  }
+
+  finish(prefix: string): void {
+    if (this.#rest !== undefined) this.#drop(Buffer.from(prefix));
+    else if (this.#lineBytes > 0) this.#giveUp(prefix);
+  }
+
+  #endLine(): void {
+    const line = Buffer.concat(this.#line);
+    const link = parseLink(line);
+    const follows = link?.seq === this.end.seq + 1 && link.prev === this.end.hash;
+    if (link === undefined || !(follows || (this.#takesAny && this.end === NO_LINE))) {
+      this.#giveUp("\n");
+      return;
+    }
+    this.end = link.end;
+    this.#line = [];
+    this.#lineBytes = 0;
+  }
+
+  #giveUp(ending: string): void {
+    this.#rest = { bytes: 0, hash: createHash("sha256") };
+    this.#drop(Buffer.concat([...this.#line, Buffer.from(ending)]));
+  }
+
+  #drop(bytes: Buffer): void {
+    if (this.#rest === undefined) return;
+    this.#rest.bytes += bytes.length;
+    this.#rest.hash.update(bytes);
+  }
+}
+
+/** Where the last whole line begins, or the file where that is not found. */
+async function lastLineStart(file: FileHandle, size: number): Promise<number> {
+  const from = Math.max(0, size - 2 * MAX_LINE_BYTES);
+  const bytes = Buffer.alloc(size - from);
+  const { bytesRead } = await file.read(bytes, 0, bytes.length, from);
+  const last = bytes.subarray(0, bytesRead).lastIndexOf(LINE_FEED);
+  const before = last <= 0 ? -1 : bytes.lastIndexOf(LINE_FEED, last - 1);
+  return before < 0 ? 0 : from + before + 1;
+}
+
+async function* pieces(file: FileHandle, from: number, to: number): AsyncGenerator<Buffer> {
+  for (let at = from; at < to; ) {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(PIECE_BYTES), 0, PIECE_BYTES, at);
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, Math.min(bytesRead, to - at));
+    at += bytesRead;
+  }
+}

@@ -1,0 +1,49 @@
+import { readdir } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+
+/** The files of one audit log. */
+export interface LogFiles {
+  /** The file that is written to. */
+  current: string;
+  head: string;
+  lock: string;
+}
+
+const ENDING = ".jsonl";
+
+/** @param current such as `.ptc/audit.jsonl`, beside which the others are. */
+export function logFiles(current: string): LogFiles {
+  const stem = stemOf(current);
+  return { current, head: `${stem}.head`, lock: `${stem}.lock` };
+}
+
+/** The files that the log was written to before, the oldest first. */
+export async function rotatedFiles(current: string): Promise<string[]> {
+  const folder = dirname(current);
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  const numbered = names.flatMap((name) => {
+    const number = numberOf(basename(stemOf(current)), name);
+    return number === undefined ? [] : [{ number, path: join(folder, name) }];
+  });
+  return numbered.sort((a, b) => a.number - b.number).map(({ path }) => path);
+}
+
+/** The name for the file when a new one is begun. */
+export async function nextRotatedFile(current: string): Promise<string> {
+  const last = (await rotatedFiles(current)).at(-1);
+  const number = last === undefined ? 0 : (numberOf(basename(stemOf(current)), basename(last)) ?? 0);
+  return `${stemOf(current)}-${String(number + 1).padStart(6, "0")}${ENDING}`;
+}
+
+function stemOf(current: string): string {
+  return current.endsWith(ENDING) ? current.slice(0, -ENDING.length) : current;
+}
+
+function numberOf(stem: string, name: string): number | undefined {
+  if (!name.startsWith(`${stem}-`) || !name.endsWith(ENDING)) return undefined;
+  const digits = name.slice(stem.length + 1, -ENDING.length);
+  return /^\d{6,9}$/.test(digits) ? Number(digits) : undefined;
+}

@@ -1,0 +1,98 @@
+import { type AuditFields, isUnwanted } from "./audit-fields.ts";
+
+/** The version of the Open Cybersecurity Schema Framework that events are of (https://schema.ocsf.io). */
+const OCSF_VERSION = "1.3.0";
+const INFORMATIONAL = 1;
+const LOW = 2;
+const SUCCESS = 1;
+const FAILURE = 2;
+const ALLOWED = 1;
+const DENIED = 2;
+const OTHER = 99;
+
+/** Classes, each with its category: calls and runs are API activity, logins are authentication. */
+const API_ACTIVITY = { uid: 6003, name: "API Activity", category: 6, categoryName: "Application Activity" };
+const AUTHENTICATION = {
+  uid: 3002,
+  name: "Authentication",
+  category: 3,
+  categoryName: "Identity & Access Management",
+};
+
+const LOGIN_ACTIVITY: Readonly<Record<string, readonly [number, string]>> = {
+  logged_in: [1, "Logon"],
+  failed: [1, "Logon"],
+  logged_out: [2, "Logoff"],
+  ended: [2, "Logoff"],
+  // Both are tickets for a service that are had without a person.
+  renewed: [3, "Authentication Ticket"],
+  machine_token: [3, "Authentication Ticket"],
+};
+
+const ACTIVITIES: Readonly<Record<string, string>> = {
+  calling: "Call begun",
+  call: "Call",
+  decision: "Policy decision",
+  approval: "Approval",
+  run: "Program run",
+  log: "Audit log",
+  lost: "Audit lines lost",
+};
+
+/** A line of the audit log as an event of OCSF. All of its members are in `unmapped` too, so that the chain can still be checked. */
+export function renderOcsf(fields: AuditFields, version: string): object {
+  const isLogin = fields.event === "login";
+  const unwanted = isUnwanted(fields);
+  const kind = isLogin ? AUTHENTICATION : API_ACTIVITY;
+  const [activity, activityName] = isLogin
+    ? (LOGIN_ACTIVITY[String(fields.login)] ?? [OTHER, String(fields.login)])
+    : [OTHER, ACTIVITIES[String(fields.event)] ?? String(fields.event)];
+  const isDecided = typeof fields.decision === "string";
+  return {
+    class_uid: kind.uid,
+    class_name: kind.name,
+    category_uid: kind.category,
+    category_name: kind.categoryName,
+    activity_id: activity,
+    activity_name: activityName,
+    type_uid: kind.uid * 100 + activity,
+    time: Date.parse(String(fields.time)) || 0,
+    severity_id: unwanted ? LOW : INFORMATIONAL,
+    status_id: unwanted ? FAILURE : SUCCESS,
+    ...(typeof fields.reason === "string" ? { status_detail: fields.reason } : {}),
+    ...(typeof fields.duration_ms === "number" ? { duration: fields.duration_ms } : {}),
+    metadata: {
+      version: OCSF_VERSION,
+      product: { name: "ptc", vendor_name: "ptc", version },
+      ...(isDecided ? { profiles: ["security_control"] } : {}),
+      ...(typeof fields.seq === "number" ? { sequence: fields.seq } : {}),
+      ...(typeof fields.run_id === "string" ? { correlation_uid: fields.run_id } : {}),
+    },
+    ...(isDecided
+      ? { action_id: unwanted ? DENIED : ALLOWED, disposition_id: unwanted ? DENIED : ALLOWED }
+      : {}),
+    ...(isLogin ? loginMembers(fields) : callMembers(fields)),
+    unmapped: fields,
+  };
+}
+
+function loginMembers({ principal, server }: AuditFields): object {
+  return { user: userOf(principal), service: { name: String(server ?? "") } };
+}
+
+function callMembers({ event, principal, tool, server, run_id: run }: AuditFields): object {
+  return {
+    actor: { user: userOf(principal), app_name: "ptc" },
+    api: {
+      operation: String(tool ?? (event === "run" ? "execute_program" : (event ?? ""))),
+      ...(server === undefined ? {} : { service: { name: String(server) } }),
+      ...(run === undefined ? {} : { request: { uid: String(run) } }),
+    },
+    // Programs have no network: whoever runs ptc is on this machine.
+    src_endpoint: { name: "localhost" },
+  };
+}
+
+function userOf(principal: AuditFields[string] | undefined): object {
+  return { name: String(principal ?? "unknown") };
+}

@@ -1,0 +1,160 @@
+import { existsSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
+import { matchesPattern } from "../../../protocol/tools/tool-pattern.ts";
+import { rotatedFiles } from "../chain/log-files.ts";
+import { readLogLines } from "../chain/log-lines.ts";
+import { type AuditFields, isUnwanted, parseAuditLine } from "./audit-fields.ts";
+
+/** One line of the log, as it is and read. */
+export interface AuditEntry {
+  /** Without its line feed. */
+  line: string;
+  fields: AuditFields;
+}
+
+/** Which lines are wanted: those to which all of it applies. */
+export interface AuditFilter {
+  sinceMs?: number | undefined;
+  untilMs?: number | undefined;
+  events?: readonly string[] | undefined;
+  server?: string | undefined;
+  /** A pattern over namespaced names. */
+  tool?: string | undefined;
+  /** The beginning of a run's id. */
+  run?: string | undefined;
+  principal?: string | undefined;
+  decision?: string | undefined;
+  /** Only what was refused or has failed. */
+  isUnwanted?: boolean | undefined;
+}
+
+const POLL_MS = 250;
+const PIECE_BYTES = 64 * 1024;
+const LONGEST_LINE_BYTES = 256 * 1024;
+
+function matchesFilter(fields: AuditFields, filter: AuditFilter): boolean {
+  const at = Date.parse(String(fields.time));
+  const is = (wanted: string | undefined, member: string) =>
+    wanted === undefined || fields[member] === wanted;
+  return (
+    (filter.sinceMs === undefined || at >= filter.sinceMs) &&
+    (filter.untilMs === undefined || at < filter.untilMs) &&
+    (filter.events === undefined || filter.events.includes(String(fields.event))) &&
+    is(filter.server, "server") &&
+    is(filter.principal, "principal") &&
+    is(filter.decision, "decision") &&
+    (filter.tool === undefined || matchesPattern(filter.tool, String(fields.tool ?? ""))) &&
+    (filter.run === undefined || String(fields.run_id ?? "").startsWith(filter.run)) &&
+    (filter.isUnwanted !== true || isUnwanted(fields))
+  );
+}
+
+/**
+ * The lines of a log and of the files before it that match, the oldest first. What is no line of the log is left out; whether
+ * lines are as they were written is another question (chain/verify-log.ts).
+ *
+ * @throws Error when a file cannot be read.
+ */
+export async function* readLog(current: string, filter: AuditFilter): AsyncGenerator<AuditEntry> {
+  for (const path of [...(await rotatedFiles(current)), current]) {
+    if (!existsSync(path)) continue;
+    for await (const { bytes } of readLogLines(path)) {
+      const entry = entryOf(bytes, filter);
+      if (entry !== undefined) yield entry;
+    }
+  }
+}
+
+/** The lines that match and are written from now on, in whichever file. Ends when the signal is aborted. */
+export async function* followLog(
+  current: string,
+  filter: AuditFilter,
+  signal: AbortSignal,
+): AsyncGenerator<AuditEntry> {
+  let tail = await Tail.open(current, "end");
+  try {
+    while (!signal.aborted) {
+      // The file that takes its place is opened before the rest of this one is read, so that nothing is between them.
+      const next =
+        tail === undefined || (await tail.isReplaced(current))
+          ? await Tail.open(current, "start")
+          : undefined;
+      for (const bytes of (await tail?.read()) ?? []) {
+        const entry = entryOf(bytes, filter);
+        if (entry !== undefined) yield entry;
+      }
+      if (next !== undefined) {
+        await tail?.close();
+        tail = next;
+        continue;
+      }
+      await delay(POLL_MS, undefined, { signal }).catch(() => {});
+    }
+  } finally {
+    await tail?.close();
+  }
+}
+
+function entryOf(bytes: Buffer, filter: AuditFilter): AuditEntry | undefined {
+  const fields = parseAuditLine(bytes);
+  return fields !== undefined && matchesFilter(fields, filter)
+    ? { line: bytes.toString("utf8"), fields }
+    : undefined;
+}
+
+/** Reads what is added to a file, also when it has another name by then. */
+class Tail {
+  readonly #file: FileHandle;
+  readonly #inode: bigint;
+  #at: number;
+  #held: Buffer = Buffer.alloc(0);
+
+  private constructor(file: FileHandle, inode: bigint, at: number) {
+    this.#file = file;
+    this.#inode = inode;
+    this.#at = at;
+  }
+
+  /** `undefined` when there is no such file. */
+  static async open(path: string, from: "start" | "end"): Promise<Tail | undefined> {
+    const file = await open(path, "r").catch(() => undefined);
+    if (file === undefined) return undefined;
+    const { ino, size } = await file.stat({ bigint: true });
+    return new Tail(file, ino, from === "end" ? Number(size) : 0);
+  }
+
+  async isReplaced(path: string): Promise<boolean> {
+    const other = await Tail.open(path, "start");
+    await other?.close();
+    return other !== undefined && other.#inode !== this.#inode;
+  }
+
+  /** The lines that were ended since. */
+  async read(): Promise<Buffer[]> {
+    const lines: Buffer[] = [];
+    for (;;) {
+      const { buffer, bytesRead } = await this.#file.read(
+        Buffer.alloc(PIECE_BYTES),
+        0,
+        PIECE_BYTES,
+        this.#at,
+      );
+      if (bytesRead === 0) return lines;
+      this.#at += bytesRead;
+      const piece = Buffer.concat([this.#held, buffer.subarray(0, bytesRead)]);
+      const last = piece.lastIndexOf("\n");
+      for (let start = 0; start <= last; ) {
+        const end = piece.indexOf("\n", start);
+        lines.push(piece.subarray(start, end));
+        start = end + 1;
+      }
+      const rest = piece.subarray(last + 1);
+      this.#held = rest.length > LONGEST_LINE_BYTES ? Buffer.alloc(0) : rest;
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#file.close();
+  }
+}

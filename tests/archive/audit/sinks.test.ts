@@ -1,0 +1,124 @@
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer as createHttpServer } from "node:http";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { AuditLog } from "../../../archive/audit/audit-log.ts";
+import { openSinks } from "../../../archive/audit/sinks/open-sinks.ts";
+import { eventually } from "../../eventually.ts";
+
+const RUN = { runId: "run-1", traceId: "ab".repeat(16), principal: "local", codeDigest: "sha256:0" };
+
+let folder: string;
+let failures: string[];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "ptc-sinks-"));
+  failures = [];
+});
+
+afterEach(() => rm(folder, { recursive: true }));
+
+function open(to: { syslog?: string; otlp?: string }, env: Record<string, string> = {}): AuditLog {
+  const onFailure = (message: string) => void failures.push(message);
+  return new AuditLog({
+    path: join(folder, "audit.jsonl"),
+    clock: { wallMs: () => Date.UTC(2026, 0, 2, 3, 4, 5) },
+    redact: (name) => name,
+    onFailure,
+    sink: openSinks(to, { version: "1.2.3", env, onFailure }),
+  });
+}
+
+const end = (log: AuditLog, outcome: "ok" | "Timeout" = "ok") =>
+  log.run(RUN, { outcome, calls: 0, durationMs: 1, redactions: 0 });
+
+/** Receives a stream, as text. */
+async function receive(server: Server, at: object) {
+  let text = "";
+  server.on("connection", (socket) => socket.on("data", (data) => (text += data)).on("error", () => {}));
+  server.listen(at);
+  await once(server, "listening");
+  return { text: () => text, port: (server.address() as AddressInfo).port };
+}
+
+test("each line is a syslog message over UDP", async () => {
+  const socket = createSocket("udp4");
+  const messages: string[] = [];
+  socket.on("message", (message) => messages.push(message.toString()));
+  socket.bind(0, "127.0.0.1");
+  await once(socket, "listening");
+  const log = open({ syslog: `udp://127.0.0.1:${socket.address().port}` });
+  end(log);
+  end(log, "Timeout");
+  await log.close();
+  await eventually(() => expect(messages).toHaveLength(2));
+  socket.close();
+  expect(messages[0]).toMatch(
+    new RegExp(
+      `^<110>1 2026-01-02T03:04:05\\.000Z \\S+ ptc ${process.pid} run - \\{.*"outcome":"ok".*"seq":1,"prev":"none"\\}$`,
+    ),
+  );
+  expect(messages[1]).toMatch(/^<109>1 .*"outcome":"Timeout"/);
+  expect(failures).toEqual([]);
+});
+
+test.for(["tcp", "unix"])("each line is a counted syslog message over a stream: %s", async (kind) => {
+  const server = createServer();
+  const path = join(folder, "log.sock");
+  const { text, port } = await receive(server, kind === "tcp" ? { port: 0, host: "127.0.0.1" } : { path });
+  const log = open({ syslog: kind === "tcp" ? `tcp://127.0.0.1:${port}` : `unix://${path}` });
+  end(log);
+  end(log);
+  await log.close();
+  await eventually(() => expect(text().match(/<110>1 /g)).toHaveLength(2));
+  server.close();
+  const [, octets = "", message = ""] = /^(\d+) ([\s\S]*)$/.exec(text()) ?? [];
+  expect(Buffer.from(message).subarray(0, Number(octets)).toString()).toMatch(/^<110>1 .*"seq":1,.*\}$/);
+  expect(Buffer.from(message).subarray(Number(octets)).toString()).toMatch(/^\d+ <110>1 /);
+});
+
+test("each line is a log record over OTLP, with the standard headers", async () => {
+  const requests: { headers: object; body: string }[] = [];
+  const server = createHttpServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    requests.push({ headers: request.headers, body });
+    // The first answer is one after which it is sent again.
+    response.writeHead(requests.length === 1 ? 503 : 200).end("{}");
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const otlp = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/logs`;
+  const log = open({ otlp }, { OTEL_EXPORTER_OTLP_HEADERS: "x-key=a%20b, y=1" });
+  end(log, "Timeout");
+  await log.written(1_000);
+  await eventually(() => expect(requests).toHaveLength(2));
+  await log.close();
+  server.close();
+  expect(requests[1]?.headers).toMatchObject({ "x-key": "a b", y: "1", "content-type": "application/json" });
+  const { resourceLogs } = JSON.parse(requests[1]?.body ?? "");
+  const [record] = resourceLogs[0].scopeLogs[0].logRecords;
+  expect(record).toMatchObject({
+    timeUnixNano: "1767323045000000000",
+    severityText: "WARN",
+    traceId: RUN.traceId,
+    eventName: "ptc.audit.run",
+    body: { stringValue: expect.stringContaining('"outcome":"Timeout"') },
+  });
+  expect(record.attributes).toContainEqual({ key: "ptc.audit.calls", value: { intValue: "0" } });
+  expect(failures).toEqual([expect.stringContaining("cannot be sent to")]);
+});
+
+test("a place that is not there keeps nothing back, and is told", async () => {
+  const log = open({ syslog: `unix://${join(folder, "nobody.sock")}` });
+  end(log);
+  await log.close();
+  expect(failures).toEqual([
+    expect.stringContaining("the audit log cannot be sent to unix://"),
+    expect.stringContaining("1 lines of the audit log did not reach unix://"),
+  ]);
+});

@@ -1,0 +1,165 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { AuditLog } from "../../../archive/audit/audit-log.ts";
+import { followLog } from "../../../archive/audit/reading/read-log.ts";
+import { main } from "../../../cli/main.ts";
+import { eventually } from "../../eventually.ts";
+import { surroundingsIn } from "./runs-projects.ts";
+
+const RUN = { runId: "3f9a2c00-1", traceId: "ab".repeat(16), principal: "local", codeDigest: "sha256:0" };
+const DELETE = { server: "files", tool: "mcp__files__delete" };
+
+let folder: string;
+let path: string;
+let nowMs: number;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "ptc-audit-"));
+  path = join(folder, ".ptc", "audit.jsonl");
+  nowMs = Date.UTC(2026, 0, 2, 3, 4, 5);
+  await writeFile(join(folder, "ptc.yaml"), "servers: []\n");
+});
+
+afterEach(() => rm(folder, { recursive: true }));
+
+function open(bounds = { maxBytes: 1e9, keepMs: 1e12 }): AuditLog {
+  const onFailure = (message: string) => expect.unreachable(message);
+  return new AuditLog({ path, clock: { wallMs: () => nowMs }, redact: (name) => name, onFailure, bounds });
+}
+
+async function writeRun(log = open()): Promise<void> {
+  const call = {
+    ...DELETE,
+    seq: 1,
+    known: true,
+    argumentsDigest: "sha256:1",
+    resultBytes: 12,
+    durationMs: 3,
+    redactions: 0,
+  };
+  log.call(RUN, { ...call, decision: "allowed" });
+  log.approval(RUN, { ...DELETE, argumentsDigest: "sha256:1", decision: "denied", approver: "terminal" });
+  log.call(RUN, { ...call, seq: 2, decision: "denied", approver: "terminal" });
+  nowMs += 3_600_000;
+  log.login({ principal: "local", server: "hub", event: "logged_in" });
+  log.run(RUN, { outcome: "ok", calls: 2, durationMs: 40, redactions: 0 });
+  await log.close();
+}
+
+async function ptc(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const surroundings = surroundingsIn(folder, ["node", "ptc", "audit", ...args]);
+  const code = await main(surroundings);
+  return { code, stdout: surroundings.stdout.text, stderr: surroundings.stderr.text };
+}
+
+test("lines are shown, filtered and exported", async () => {
+  await writeRun();
+  const { stdout } = await ptc();
+  expect(stdout.split("\n")).toHaveLength(6);
+  expect(stdout).toContain(
+    "2026-01-02 03:04:05Z  approval   mcp__files__delete  denied  by terminal  run 3f9a2c00  local\n",
+  );
+  const all = (await ptc("--json")).stdout;
+  expect(all).toBe(await readFile(path, "utf8"));
+  const events = async (...args: string[]) =>
+    (await ptc("--json", ...args)).stdout
+      .split("\n")
+      .slice(0, -1)
+      .map((line) => JSON.parse(line).event);
+  expect(await events("--failed")).toEqual(["approval", "call"]);
+  expect(await events("--tool", "mcp__files__*", "--decision", "allowed")).toEqual(["call"]);
+  expect(await events("--event", "login,run")).toEqual(["login", "run"]);
+  expect(await events("--run", "3f9a", "--since", "2026-01-02T04:00:00Z")).toEqual(["run"]);
+  expect(await events("--until", "2026-01-02T04:00:00Z", "--limit", "1")).toEqual(["call"]);
+  expect(await events("--server", "hub")).toEqual(["login"]);
+});
+
+test("lines are exported as events of OCSF", async () => {
+  await writeRun();
+  const events = (await ptc("--ocsf")).stdout
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+  expect(events[2]).toMatchObject({
+    class_uid: 6003,
+    type_uid: 600399,
+    time: Date.UTC(2026, 0, 2, 3, 4, 5),
+    status_id: 2,
+    action_id: 2,
+    actor: { user: { name: "local" } },
+    api: { operation: "mcp__files__delete", service: { name: "files" } },
+    metadata: { version: "1.3.0", sequence: 3, correlation_uid: RUN.runId },
+    unmapped: { event: "call", seq: 3 },
+  });
+  expect(events[3]).toMatchObject({
+    class_uid: 3002,
+    activity_id: 1,
+    type_uid: 300201,
+    user: { name: "local" },
+  });
+});
+
+test("verify tells what was done to the log", async () => {
+  expect(await ptc("verify")).toMatchObject({ code: 0, stdout: `nothing is audited yet in ${path}\n` });
+  await writeRun();
+  const { code, stdout } = await ptc("verify");
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(
+      /^5 lines in 1 file are as they were written; the last is 5:sha256:[0-9a-f]{64}\n$/,
+    ),
+  });
+  const head = stdout.trim().split(" ").at(-1) ?? "";
+  expect(await ptc("verify", "--head", head)).toMatchObject({ code: 0 });
+  expect(await ptc("verify", "--head", head.replace("5:", "4:"))).toMatchObject({
+    code: 1,
+    stdout: "line 4 was edited\n",
+  });
+  expect(await ptc("verify", "--head", "nonsense")).toMatchObject({ code: 2 });
+  const text = await readFile(path, "utf8");
+  await writeFile(path, text.replace('"denied"', '"allowed"'));
+  const edited = await ptc("verify", "--json");
+  expect(edited.code).toBe(1);
+  expect(JSON.parse(edited.stdout).problems).toEqual([expect.stringContaining("line 2")]);
+});
+
+test("a mistake in the flags is one line", async () => {
+  for (const args of [
+    ["--event", "nothing"],
+    ["--limit", "0"],
+    ["--json", "--ocsf"],
+    ["--since", "soon"],
+  ]) {
+    const { code, stdout, stderr } = await ptc(...args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(/^ptc: --.*\n$/);
+  }
+});
+
+test("following goes on across the files of the log", async () => {
+  await writeRun();
+  const stop = new AbortController();
+  const seen: unknown[] = [];
+  const following = (async () => {
+    for await (const { fields } of followLog(path, { events: ["run"] }, stop.signal))
+      seen.push(fields.outcome);
+  })();
+  // It begins at some moment: what is written before is none of it.
+  await eventually(async () => {
+    const log = open();
+    log.run(RUN, { outcome: "Busy", calls: 0, durationMs: 1, redactions: 0 });
+    await log.close();
+    expect(seen).not.toEqual([]);
+  });
+  for (const outcome of ["Timeout", "ToolError", "Cancelled"] as const) {
+    const log = open({ maxBytes: 100, keepMs: 1e12 });
+    log.run(RUN, { outcome, calls: 0, durationMs: 1, redactions: 0 });
+    await log.close();
+    await eventually(() => expect(seen.at(-1)).toBe(outcome));
+  }
+  stop.abort();
+  await following;
+  expect(seen.filter((outcome) => outcome !== "Busy")).toEqual(["Timeout", "ToolError", "Cancelled"]);
+});
