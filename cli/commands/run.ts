@@ -112,7 +112,7 @@ export async function run(
     await own?.close();
     throw error;
   }
-  const { envelope, typeWarning, advice, recorded, cleared, emitted } = executed;
+  const { envelope, typeWarning, unchecked, advice, recorded, cleared, emitted } = executed;
   console.end();
   await reportEmitted(
     emitted,
@@ -123,6 +123,8 @@ export async function run(
     console.tell("ptc: type warnings:");
     console.print(`${typeWarning}\n`);
   }
+  if (unchecked !== undefined)
+    console.tell(`ptc: the program's types were not checked: ${oneLine(unchecked)}`);
   // A caller that has the envelope may end ptc, and expects the run in the archive. A slow archive delays it only so long.
   const problem = await Promise.race([recorded, delay(RECORD_PATIENCE_MS, undefined, { ref: false })]);
   const isReport = await reportEndedRun(

@@ -33,7 +33,7 @@ export function buildProgramReply(
     ? renderSuccess(executed)
     : renderFailure(executed, envelope.result.error, calls, context);
   return {
-    content: [{ type: "text", text }, ...executed.emitted, ...adviceOn(executed)],
+    content: [{ type: "text", text }, ...executed.emitted, ...adviceOn(executed), ...uncheckedOf(executed)],
     ...(envelope.result.ok ? {} : { isError: true as const }),
     _meta: { "ptc/envelope": envelope },
   };
@@ -52,6 +52,12 @@ function renderSuspended({ ticket, tool, expiresAt }: Suspended): string {
 function adviceOn({ envelope, advice }: ExecutedProgram): { type: "text"; text: string }[] {
   if (!envelope.result.ok || advice.length === 0) return [];
   return [{ type: "text", text: sentences(advice).join("\n") }];
+}
+
+/** That nobody looked for type mistakes, apart from the text as advice is. */
+function uncheckedOf({ unchecked }: ExecutedProgram): { type: "text"; text: string }[] {
+  if (unchecked === undefined) return [];
+  return [{ type: "text", text: `The program's types were not checked: ${visibleLine(unchecked)}` }];
 }
 
 function sentences(advice: readonly string[]): string[] {

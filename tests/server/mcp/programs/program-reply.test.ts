@@ -110,6 +110,16 @@ describe("the reply to a program that ran", () => {
   });
 });
 
+it.each([
+  ["succeeded", { data: 1 }],
+  ["failed", buildFailure("ScriptError", "x")],
+])("a program that %s unchecked is said to be, apart from what it said", (_, result) => {
+  const { content } = buildProgramReply(executed(result, { unchecked: "too late" }), NO_CALLS, CONTEXT);
+  const checked = buildProgramReply(executed(result), NO_CALLS, CONTEXT).content;
+  const note = { type: "text", text: "The program's types were not checked: too late" };
+  expect(content).toEqual([...checked, note]);
+});
+
 describe("the reply to a program that failed", () => {
   it.each([
     [
