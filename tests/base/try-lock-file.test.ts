@@ -1,0 +1,46 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import sqlite from "node:sqlite";
+import { expect, onTestFinished, test } from "vitest";
+import { tryLockFile } from "../../base/try-lock-file.ts";
+
+const MODULE = join(import.meta.dirname, "../../base/try-lock-file.ts");
+
+function lockPath(): string {
+  const folder = mkdtempSync(join(tmpdir(), "ptc-lock-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return join(folder, "lock");
+}
+
+/** Whether another process is given the lock. */
+function isFree(path: string): boolean {
+  const code = `
+    import sqlite from "node:sqlite";
+    import { tryLockFile } from ${JSON.stringify(MODULE)};
+    process.exit(tryLockFile(sqlite, ${JSON.stringify(path)}) === undefined ? 3 : 0);`;
+  const { status } = spawnSync(process.execPath, ["--input-type=module", "-e", code], { stdio: "ignore" });
+  expect([0, 3]).toContain(status);
+  return status === 0;
+}
+
+test("a lock keeps out other processes and this one, also after this one has tried for it again", () => {
+  const path = lockPath();
+  const release = tryLockFile(sqlite, path);
+  expect(release).toBeTypeOf("function");
+  expect(isFree(path)).toBe(false);
+  expect(tryLockFile(sqlite, path)).toBeUndefined();
+  expect(isFree(path)).toBe(false);
+  release?.();
+  expect(isFree(path)).toBe(true);
+});
+
+test("the lock of a file that was removed is not taken for that of its successor", () => {
+  const path = lockPath();
+  const release = tryLockFile(sqlite, path);
+  rmSync(path);
+  expect(isFree(path)).toBe(true);
+  expect(existsSync(path)).toBe(true);
+  release?.();
+});
