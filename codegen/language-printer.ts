@@ -2,6 +2,7 @@ import type { Warning } from "../catalog/server-listing.ts";
 import type { Tool } from "../catalog/tool.ts";
 import type { ServerModel } from "../catalog/tool-model.ts";
 import type { NamedTool } from "../protocol/tools/tool-alias.ts";
+import type { EditorSetup } from "./editor-setup.ts";
 import type { GeneratedModule } from "./generated-module.ts";
 
 /** What a printer shows of a tool. */
@@ -51,6 +52,8 @@ export interface LanguagePrinter extends ToolPrinter {
    * @param previous names that were given before, which are kept.
    */
   nameFunctions(tools: readonly string[], previous?: ReadonlyMap<string, string>): Map<string, string>;
+  /** How editors find the modules. */
+  readonly editor?: EditorSetup;
   /** The path of a server's module in the output folder. */
   modulePath(module: string): string;
   /** The text of a server's module. What cannot be typed is `any`, with a warning. */

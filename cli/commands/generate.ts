@@ -2,7 +2,6 @@ import { relative, resolve } from "node:path";
 import { jsonLine } from "../../base/json/json-line.ts";
 import { visibleLine } from "../../base/text/visible-text.ts";
 import { countTools } from "../../catalog/count-tools.ts";
-import { modulePath } from "../../catalog/store/lockfile.ts";
 import type { Configuration, ServerConfiguration } from "../../host/configuration/configuration.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
 import { type Generation, ModuleGenerator } from "../../host/generation/generate.ts";
@@ -163,12 +162,12 @@ async function writeAndTell(
     return;
   }
   const { written, removed, edited, left } = outcome;
-  const { plan, drift, listed } = generation;
+  const { plan, drift, listed, modulePaths } = generation;
   const failures = shownFailures(generation);
   const servers = plan.catalog.servers.map(({ name, module, tools }) => ({
     name,
     tools: countTools(tools),
-    module: modulePath(module),
+    module: modulePaths(module)[0],
   }));
   await write(
     surroundings.stdout,

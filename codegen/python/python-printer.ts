@@ -5,6 +5,7 @@ import type { LanguagePrinter } from "../language-printer.ts";
 import { printPythonModule } from "./print-python.ts";
 import { printPythonSignature } from "./print-python-signature.ts";
 import { BUILTINS_FILE, moduleFile, PYTHON_STUBS, SERVERS_FILE } from "./program-stubs.ts";
+import { PYRIGHT_CONFIG, PYTHON_EDITOR } from "./python-editor.ts";
 import { PYTHON_GENERATOR } from "./python-generator.ts";
 import { PYTHON_GUIDE } from "./python-guide.ts";
 import { functionName, packageName } from "./python-names.ts";
@@ -15,12 +16,14 @@ export const PYTHON_PRINTER: LanguagePrinter = {
   language: "python",
   generator: PYTHON_GENERATOR,
   guide: PYTHON_GUIDE,
+  editor: PYTHON_EDITOR,
   nameFunctions: assignIdentifiers,
   modulePath: moduleFile,
   printModule: async (server) => printPythonModule(server),
   printShared: (tools) =>
     new Map([
       [BUILTINS_FILE, PYTHON_STUBS.builtins(tools, "async")],
+      [PYTHON_EDITOR.settings, PYRIGHT_CONFIG],
       [SERVERS_FILE, PYTHON_STUBS.servers(tools.map(({ module }) => module))],
     ]),
   signature: async (tool, form) => {

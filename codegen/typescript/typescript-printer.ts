@@ -3,6 +3,7 @@ import { modulePath } from "../../catalog/store/lockfile.ts";
 import type { LanguagePrinter } from "../language-printer.ts";
 import { NODE_DECLARATIONS, NODE_FILE } from "./editor/node-declarations.ts";
 import { EDITOR_CONFIG } from "./editor/print-editor-config.ts";
+import { TYPESCRIPT_EDITOR } from "./editor/typescript-editor.ts";
 import { GENERATOR } from "./generator-version.ts";
 import { printGlobals } from "./print-globals.ts";
 import { RUNTIME_DECLARATIONS } from "./print-runtime.ts";
@@ -16,6 +17,7 @@ export const TYPESCRIPT_PRINTER: LanguagePrinter = {
   language: "typescript",
   generator: GENERATOR,
   guide: TYPESCRIPT_GUIDE,
+  editor: TYPESCRIPT_EDITOR,
   nameFunctions: assignIdentifiers,
   modulePath,
   printModule: printServerModule,
@@ -24,7 +26,7 @@ export const TYPESCRIPT_PRINTER: LanguagePrinter = {
       ["runtime.d.ts", RUNTIME_DECLARATIONS],
       ["globals.d.ts", printGlobals(tools)],
       [NODE_FILE, NODE_DECLARATIONS],
-      ["tsconfig.json", EDITOR_CONFIG],
+      [TYPESCRIPT_EDITOR.settings, EDITOR_CONFIG],
     ]),
   signature: toolSignature,
   importLine: (module) => `import * as ${module} from "./servers/${module}/index.js";`,

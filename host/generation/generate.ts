@@ -8,7 +8,7 @@ import { namespacedName } from "../../protocol/tools/tool-name.ts";
 import type { UpstreamErrorCode } from "../../upstream/upstream-error.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
 import { type UnmatchedPattern, unmatchedPatterns } from "../configuration/unmatched-patterns.ts";
-import { loadPrinters } from "../languages.ts";
+import { loadPrinters, type Printers } from "../languages.ts";
 import { compareCatalogs, type ServerDrift } from "./drift.ts";
 import { type EditorConfig, findEditorConfig, writeEditorConfig } from "./editor-config.ts";
 import type { GenerationPlan } from "./generate-plan.ts";
@@ -29,8 +29,10 @@ export interface Generation {
   /** The parts of the folder that cannot be used. */
   damage: Damage[];
   failures: ListFailure[];
-  /** How editors find the modules; `undefined` when another folder is written than the one that programs import from. */
-  editor: EditorConfig | undefined;
+  /** How editors find the modules of each language; empty when another folder is written than the one that programs import from. */
+  editors: readonly EditorConfig[];
+  /** The paths of a server's modules in the folder, one for each language. */
+  modulePaths: (module: string) => readonly string[];
 }
 
 /** A part of the catalog or lock that cannot be used. */
@@ -87,20 +89,18 @@ export class ModuleGenerator {
     const { found, unreadable } = await salvageCatalog(folder.directory);
     if (unreadable !== undefined && servers.length < configuration.servers.length)
       throw new CatalogError("broken", `${unreadable.message} for all servers`);
-    const [printer] = await loadPrinters(configuration.languages);
+    const printers = await loadPrinters(configuration.languages);
     const plan = await folder.plan(listings, found, this.#printed);
     this.#printed = plan.files;
     const failing = this.#failing;
     this.#failing = new Set(failures.map(({ server }) => server));
     return {
       plan,
-      editor:
-        folder.directory === generatedDirectory(configuration) && plan.catalog.servers.length > 0
-          ? await findEditorConfig(configuration)
-          : undefined,
+      editors: await this.#findEditors(printers, plan),
+      modulePaths: (module) => printers.map((printer) => printer.modulePath(module)),
       listed,
       warnings: [...problems, ...plan.warnings],
-      drift: await compareCatalogs(found?.unverified, plan.catalog, printer),
+      drift: await compareCatalogs(found?.unverified, plan.catalog, printers[0]),
       damage: findDamage(found, unreadable, listed),
       failures: failures.map((failure) => ({
         ...failure,
@@ -112,19 +112,29 @@ export class ModuleGenerator {
   }
 
   /** Writes the proposed files, then what editors need beside them. @throws CatalogError; nothing is half written then. */
-  async write({ plan, editor }: Generation): Promise<WrittenFiles> {
+  async write({ plan, editors }: Generation): Promise<WrittenFiles> {
     const { folder, configuration } = this.#options;
     const outcome = await folder.write(plan);
-    if (editor?.state !== "missing") return outcome;
-    await writeEditorConfig(editor, configuration);
-    return { ...outcome, written: [...outcome.written, relative(folder.directory, editor.path)] };
+    const missing = editors.filter(({ state }) => state === "missing");
+    for (const editor of missing) await writeEditorConfig(editor, configuration);
+    return { ...outcome, written: [...outcome.written, ...this.#relative(missing)] };
   }
 
   /** The paths at which the folder, and what editors need beside it, differ from the proposal. */
-  async findStale({ plan, editor }: Generation): Promise<string[]> {
-    const { folder } = this.#options;
-    const stale = await folder.findStale(plan);
-    return editor?.state === "missing" ? [...stale, relative(folder.directory, editor.path)] : stale;
+  async findStale({ plan, editors }: Generation): Promise<string[]> {
+    const stale = await this.#options.folder.findStale(plan);
+    return [...stale, ...this.#relative(editors.filter(({ state }) => state === "missing"))];
+  }
+
+  async #findEditors(printers: Printers, { catalog }: GenerationPlan): Promise<EditorConfig[]> {
+    const { configuration, folder } = this.#options;
+    const isRead = folder.directory === generatedDirectory(configuration) && catalog.servers.length > 0;
+    const setups = isRead ? printers.flatMap(({ editor }) => editor ?? []) : [];
+    return Promise.all(setups.map((setup) => findEditorConfig(configuration, setup)));
+  }
+
+  #relative(editors: readonly EditorConfig[]): string[] {
+    return editors.map(({ path }) => relative(this.#options.folder.directory, path));
   }
 
   /** The first entry of `tools` or `approvals` that names no tool, and therefore guards none. */

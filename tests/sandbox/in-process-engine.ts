@@ -59,7 +59,7 @@ export class InProcessEngine implements SandboxEngine {
       inside.destroy();
     };
     inside.on("close", () => end(1));
-    this.#runIn(inside, output);
+    this.#runIn(request.runner, inside, output);
     return {
       id,
       connected: Promise.resolve(outside),
@@ -73,7 +73,7 @@ export class InProcessEngine implements SandboxEngine {
     };
   }
 
-  #runIn(inside: Duplex, output: SandboxOutput): void {
+  #runIn(runner: SandboxRequest["runner"], inside: Duplex, output: SandboxOutput): void {
     const decoder = new FrameDecoder(MAX_BYTES);
     const send = (message: object) => inside.write(encodeFrame(message, MAX_BYTES));
     const open = new Map<number, (message: Extract<HostMessage, { type: "reply" }>) => void>();
@@ -105,6 +105,6 @@ export class InProcessEngine implements SandboxEngine {
         else if (message.type === "reply") open.get(message.id)?.(message);
       }
     });
-    send({ type: "hello", protocol: PROTOCOL_VERSION, language: "javascript", runtime: "v24" });
+    send({ type: "hello", protocol: PROTOCOL_VERSION, language: runner, runtime: "v24" });
   }
 }

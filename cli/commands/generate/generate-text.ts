@@ -3,10 +3,10 @@ import { countNoun } from "../../../base/text/count-noun.ts";
 import { visibleLine } from "../../../base/text/visible-text.ts";
 import { countTools, renderOffer } from "../../../catalog/count-tools.ts";
 import type { WrittenFiles } from "../../../catalog/store/file-ownership.ts";
-import { modulePath } from "../../../catalog/store/lockfile.ts";
 import { shownName } from "../../../catalog/store/shown-name.ts";
 import { quoteString } from "../../../codegen/escape.ts";
 import type { ServerDrift } from "../../../host/generation/drift.ts";
+import type { EditorConfig } from "../../../host/generation/editor-config.ts";
 import type { Generation } from "../../../host/generation/generate.ts";
 import type { UpstreamErrorCode } from "../../../upstream/upstream-error.ts";
 
@@ -48,12 +48,14 @@ export function proposalWarnings({ failures, warnings, damage }: Generation, isC
 /** Warnings after the files were written. @param shown the folder as messages name it. */
 export function writeWarnings(
   { written, edited, left }: WrittenFiles,
-  { damage, editor }: Generation,
+  { damage, editors }: Generation,
   shown: string,
 ): string[] {
-  const isNewToEditors = editor?.state === "foreign" && written.includes("tsconfig.json");
+  const foreign = editors.filter(
+    ({ state, setup }) => state === "foreign" && written.includes(setup.settings),
+  );
   return [
-    ...(isNewToEditors ? [adviceFor(editor.path, shown)] : []),
+    ...foreign.map((editor) => adviceFor(editor, shown)),
     // Edited entries of the catalog were already reported one by one.
     ...edited
       .filter((path) => path !== "catalog.json" || damage.length === 0)
@@ -62,9 +64,9 @@ export function writeWarnings(
   ];
 }
 
-/** How a user's own configuration of TypeScript finds the modules. @param shown the folder as messages name it. */
-function adviceFor(path: string, shown: string): string {
-  return `${basename(path)} is yours and stays as it is; for editors to find ./servers/ from programs beside it, add "rootDirs": [".", "./generated"] to its compilerOptions, and the programs and "generated/*.d.ts" to its include (or extend ${join(shown, "tsconfig.json")})`;
+/** How a user's own configuration of an editor finds the modules. @param shown the folder as messages name it. */
+function adviceFor({ path, setup }: EditorConfig, shown: string): string {
+  return `${basename(path)} is yours and stays as it is; for editors to find ./servers/ from programs beside it, ${setup.advice(join(shown, setup.settings))}`;
 }
 
 /** The differences between the folder and the servers; empty when there are none. */
@@ -82,7 +84,7 @@ export function renderCheck({ damage, drift, failures }: Generation, stale: read
  * @param shown the folder as messages name it.
  */
 export function renderWritten(generation: Generation, { written }: WrittenFiles, shown: string): string {
-  const { plan, failures, editor } = generation;
+  const { plan, failures, editors, modulePaths } = generation;
   const { servers } = plan.catalog;
   if (servers.length === 0 && failures.length === 0)
     return "no servers are configured, so there is nothing to generate: name them in ptc.yaml, which `ptc init` begins\n";
@@ -90,16 +92,16 @@ export function renderWritten(generation: Generation, { written }: WrittenFiles,
   const width = Math.max(...servers.map(({ name }) => name.length));
   const offerWidth = Math.max(10, ...servers.map(({ tools }) => renderOffer(tools).length));
   const lines = servers.map(({ name, module, tools }) => {
-    const path = modulePath(module);
+    const paths = modulePaths(module);
     const unchanged = failed.has(name) ? "  (kept: it could not be listed)" : "  (unchanged)";
-    return `${name.padEnd(width)} ${renderOffer(tools).padStart(offerWidth)}  ${join(shown, path)}${written.includes(path) ? "" : unchanged}`;
+    return `${name.padEnd(width)} ${renderOffer(tools).padStart(offerWidth)}  ${paths.map((path) => join(shown, path)).join(", ")}${paths.some((path) => written.includes(path)) ? "" : unchanged}`;
   });
-  const isEditorTold = editor?.state === "missing" && written.includes(join("..", basename(editor.path)));
-  const told = isEditorTold
-    ? [
-        `wrote ${join(shown, "..", basename(editor.path))}, by which editors find ./servers/ from programs beside it`,
-      ]
-    : [];
+  const told = editors
+    .filter(({ state, path }) => state === "missing" && written.includes(join("..", basename(path))))
+    .map(
+      ({ path }) =>
+        `wrote ${join(shown, "..", basename(path))}, by which editors find ./servers/ from programs beside it`,
+    );
   return `${[...lines, ...told, summarize(generation)].join("\n")}\n`;
 }
 
