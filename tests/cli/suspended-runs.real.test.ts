@@ -18,6 +18,7 @@ beforeAll(async () => {
   const log = join(project.directory, "calls");
   project.write("ptc.yaml", {
     servers: [fixtureServer("r", "counts-calls.mjs", [log]), fixtureServer("w", "counts-calls.mjs", [log])],
+    languages: ["typescript", "python"],
     approvals: { ask: ["mcp__w__*"] },
     sandbox: { warm: 1 },
   });
@@ -64,6 +65,67 @@ test("a run is suspended by one process, approved by another, and gone on with b
   expect(replayed).toMatchObject({ code: 0, stderr: expect.stringContaining("same: 4 calls") });
   expect((await project.ptc(["run", "--ticket", ticket], { env })).code).toBe(2);
 });
+
+const PYTHON_SEEN = `
+time.sleep(0.02)
+seen = {"at": time.time(), "random": random.random(), "order": order}
+print("seen", json.dumps(seen))
+`;
+
+const PYTHON_PROGRAMS: [name: string, code: string][] = [
+  [
+    "awaits",
+    `
+import asyncio, json, random, time
+from servers import r, w
+order = []
+async def one(id):
+    await r.note(id=id)
+    order.append(id)
+await asyncio.gather(*(one(id) for id in ("1", "2", "3")))
+${PYTHON_SEEN}
+await w.note(id="write " + json.dumps(seen))
+result = {"seen": seen, "later": time.time() - seen["at"]}
+`,
+  ],
+  [
+    "blocks in threads",
+    `
+import json, random, threading, time
+from servers import r, w
+order = []
+def one(id):
+    r.note(id=id)
+    order.append(id)
+threads = [threading.Thread(target=one, args=(id,)) for id in ("1", "2", "3")]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+${PYTHON_SEEN}
+w.note(id="write " + json.dumps(seen))
+result = {"seen": seen, "later": time.time() - seen["at"]}
+`,
+  ],
+];
+
+test.each(PYTHON_PROGRAMS)(
+  "a run in Python that %s is gone on with, and sees the same again",
+  async (_, code) => {
+    project.write("program.py", code);
+    const first = await project.ptc(["run", "program.py", "--suspend"], { env });
+    expect(envelopeOf(first)).toMatchObject({ result: { error: { type: "ApprovalPending" } } });
+    const [seen = ""] = /(?<=seen ).*/.exec(first.stderr) ?? [];
+    const before = calls();
+    const [{ ticket }] = JSON.parse((await project.ptc(["approvals", "list", "--json"], { env })).stdout);
+    await project.ptc(["approvals", "approve", ticket], { env });
+    const { run_id, result } = envelopeOf(await project.ptc(["run", "--ticket", ticket], { env }));
+    expect(result).toMatchObject({ ok: true, data: { seen: JSON.parse(seen), later: expect.any(Number) } });
+    // Its clock is that of the present again: processes were started in between.
+    expect((result.ok && (result.data as { later: number }).later) || 0).toBeGreaterThan(0.1);
+    expect(calls()).toEqual([...before, `write ${seen}`]);
+    const replayed = await project.ptc(["replay", run_id], { env });
+    expect(replayed).toMatchObject({ code: 0, stderr: expect.stringContaining("same: 4 calls") });
+  },
+);
 
 test("a call that was approved is not made again when ptc was killed after it", async () => {
   const code = 'import * as w from "./servers/w/index.js";\nawait w.hold({ id: "held" });';

@@ -1,4 +1,4 @@
-"""Sends the host the trace of a run, whole each time: now and then while it runs, and at its end."""
+"""Sends the host the trace of a run, whole each time: now and then while it runs, when the host asks, and at its end."""
 
 from typing import Any
 
@@ -20,13 +20,17 @@ class TraceSender:
         self._begun_ns = real_monotonic_ns()
         self._next_ns = self._begun_ns + _FIRST_AFTER_NS
         environment.order.before_waiting = self.send_if_due
+        environment.order.on_trace_request = self.send
 
     def message(self) -> dict[str, Any]:
         """The trace so far, for whoever sends it together with something else."""
         return {"type": "trace", "trace": self._environment.trace()}
 
+    def send(self) -> None:
+        self._channel.send(self.message())
+
     def send_if_due(self) -> None:
         now = real_monotonic_ns()
         if now >= self._next_ns:
             self._next_ns = now + max(_FIRST_AFTER_NS, (now - self._begun_ns) // _SHARE)
-            self._channel.send(self.message())
+            self.send()

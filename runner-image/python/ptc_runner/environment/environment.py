@@ -8,7 +8,7 @@ files and sockets that are waited for; times of files, measures of memory, and c
 
 import os
 import time
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from ptc_runner.channel import Channel
 from ptc_runner.environment.event_order import EventOrder
@@ -24,6 +24,7 @@ class Replay(TypedDict):
     started_ms: int
     clock: str
     events: str
+    resumes: NotRequired[bool]
 
 
 class ProgramEnvironment(TypedDict, total=False):
@@ -61,8 +62,12 @@ class Environment:
         if "seed" in given:
             self._randomness.seed(bytes.fromhex(given["seed"]))
         replay = given.get("replay")
-        self.clock.start(None if replay is None else (replay["started_ms"], replay["clock"]))
-        self.order.start(None if replay is None else replay["events"])
+        if replay is None:
+            self.clock.start(None)
+            self.order.start(None)
+        else:
+            self.clock.start((replay["started_ms"], replay["clock"]), replay.get("resumes", False))
+            self.order.start(replay["events"])
 
     def trace(self) -> dict[str, Any]:
         clock, events = self.clock.log, self.order.log

@@ -90,6 +90,8 @@ class EventOrder:
         self.awaits_events = False
         # Is called before each wait for what comes from outside.
         self.before_waiting: Callable[[], None] = lambda: None
+        # Is called when the host asks for a trace.
+        self.on_trace_request: Callable[[], None] = lambda: None
         self.on_first_thread: Callable[[], None] = lambda: None
         self._wake_in, self._wake_out = -1, -1
         # The file that says that an event loop has files to look at, if it has any, and how it looks.
@@ -432,6 +434,9 @@ class EventOrder:
 
     def _keep(self, replies: list[Reply]) -> None:
         for reply in replies:
+            if reply.get("type") == "trace":
+                self.on_trace_request()
+                continue
             call_id: Any = reply.get("id")
             if call_id in self._calls and call_id not in self._replies:
                 self._replies[call_id] = reply

@@ -19,15 +19,19 @@ _COARSER_EVERY_BYTES = 8 * 1024
 
 
 class ProgramClock:
-    """Every reading is logged. A replay gives the readings of the log, and goes on from the last when there are no more."""
+    """Every reading is logged. A replay gives the readings of the log. When there are no more it goes on from the last, or
+    from the present where a run is resumed."""
 
     def __init__(self, max_log_bytes: int) -> None:
         self._max_log_bytes = max_log_bytes
         self.start(None)
 
-    def start(self, replay: tuple[int, str] | None) -> None:
+    def start(self, replay: tuple[int, str] | None, resumes: bool = False) -> None:
         """Sets the clock to the present, or to the start of a recorded run with that run's readings."""
-        self.started_ms = real_time_ns() // 1_000_000 if replay is None else replay[0]
+        now_ms = real_time_ns() // 1_000_000
+        self.started_ms = now_ms if replay is None else replay[0]
+        # How far the present is ahead of a replay at its start; None where the clock goes on from the last reading.
+        self._ahead_ns = (now_ms - self.started_ms) * 1_000_000 if resumes else None
         self.log = SeriesWriter(self._max_log_bytes)
         self._replay = None if replay is None else SeriesReader(replay[1])
         self._zero_ns = real_monotonic_ns()
@@ -42,7 +46,10 @@ class ProgramClock:
             if reading is not None:
                 return self._keep(reading)
             self._replay = None
-            self._zero_ns = real_monotonic_ns() - self._last * NS_PER_TICK
+            if self._ahead_ns is None:
+                self._zero_ns = real_monotonic_ns() - self._last * NS_PER_TICK
+            else:
+                self._zero_ns -= self._ahead_ns
         elapsed = (real_monotonic_ns() - self._zero_ns) // NS_PER_TICK
         return self._keep(max(elapsed - elapsed % self._resolution, self._last))
 

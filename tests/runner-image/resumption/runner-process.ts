@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import { text } from "node:stream/consumers";
+import { SandboxConnection } from "../../../broker/sandbox-connection.ts";
+import { bundleProgram } from "../../../execution/typescript/bundling/bundle.ts";
+import { type Claim, parseClaim } from "../../../protocol/claim.ts";
+import { FrameDecoder } from "../../../protocol/frames.ts";
+import { MAX_CALL_FRAME_BYTES } from "../../../protocol/limits.ts";
+import type { Call, ProgramEnvironment, Trace } from "../../../protocol/messages.ts";
+import { PYTHON_AS_IT_IS } from "../../execution/prepare/python-as-it-is.ts";
+
+const RUNNERS = join(import.meta.dirname, "../../../runner-image");
+const LIMITS = { maxParallelCalls: 100, maxToolCalls: 1_000 };
+const MAX_BYTES = 65_536;
+
+const IS_NEW_ENOUGH = "import sys; sys.exit(sys.version_info < (3, 11) or sys.platform != 'linux')";
+const hasPython = spawnSync("python3", ["-c", IS_NEW_ENOUGH]).status === 0;
+
+/** Why the runner of a language cannot be run on this machine itself; empty when it can. */
+export const missingFor = (language: RunnerLanguage) =>
+  language === "python" && !hasPython ? " (skipped: there is no python3 for Linux, 3.11 or newer)" : "";
+
+export type RunnerLanguage = "javascript" | "python";
+type Answer = (call: Call, connection: SandboxConnection) => Promise<unknown>;
+
+interface RunnerEnd {
+  /** What the program came to; `undefined` when its runner was killed. */
+  claim: Claim | undefined;
+  trace: Trace | undefined;
+  /** How many traces came. */
+  traces: number;
+}
+
+/** Runs a program in a runner that is a process of this machine, without any wall. Each call is answered by `answer`. */
+export async function runInProcess(
+  language: RunnerLanguage,
+  code: string,
+  environment: ProgramEnvironment,
+  answer: Answer,
+  signal?: AbortSignal,
+): Promise<RunnerEnd> {
+  const child = startRunner(language);
+  const kill = () => void child.kill("SIGKILL");
+  signal?.addEventListener("abort", kill);
+  const exited = once(child, "close");
+  const printed = text(child.stdout as NonNullable<typeof child.stdout>);
+  child.stderr?.resume();
+  try {
+    const channel = child.stdio[3] as Duplex;
+    const connection: SandboxConnection = new SandboxConnection(channel, LIMITS, async (call) => ({
+      ok: true,
+      data: await answer(call, connection),
+      raw: null,
+      bytes: 0,
+    }));
+    const decoder = new FrameDecoder(MAX_CALL_FRAME_BYTES);
+    let traces = 0;
+    channel.on("data", (chunk: Buffer) => {
+      for (const frame of decoder.push(chunk))
+        traces += JSON.parse(frame.toString()).type === "trace" ? 1 : 0;
+    });
+    await connection.ready;
+    const bundle = await bundleOf(language, code);
+    const caps = { max_output_bytes: MAX_BYTES, max_stderr_bytes: MAX_BYTES };
+    connection.sendProgram({ type: "program", bundle, data: {}, ...caps, environment });
+    await connection.ended;
+    const line = (await printed).trim();
+    return { claim: line === "" ? undefined : parseClaim(JSON.parse(line)), trace: connection.trace, traces };
+  } finally {
+    signal?.removeEventListener("abort", kill);
+    kill();
+    await exited;
+  }
+}
+
+function startRunner(language: RunnerLanguage): ChildProcess {
+  const [command, main] =
+    language === "python" ? ["python3", "python/main.py"] : [process.execPath, "node/main.ts"];
+  return spawn(command, [join(RUNNERS, main), "--channel=3"], {
+    cwd: tmpdir(),
+    env: { PATH: process.env.PATH, TZ: "UTC", PYTHONDONTWRITEBYTECODE: "1", NODE_NO_WARNINGS: "1" },
+    stdio: ["ignore", "pipe", "pipe", "pipe"],
+  });
+}
+
+async function bundleOf(language: RunnerLanguage, code: string): Promise<string> {
+  const none = { modules: () => [], load: async () => undefined };
+  const prepared =
+    language === "python"
+      ? await PYTHON_AS_IT_IS.prepare(
+          { code, data: {}, language, fileName: "program.py" },
+          none as never,
+          undefined as never,
+        )
+      : await bundleProgram({ code, data: {}, language, fileName: "program.js" }, none);
+  if (!prepared.ok) throw new Error(JSON.stringify(prepared));
+  return prepared.bundle;
+}
