@@ -32,6 +32,10 @@ _dumps = json.dumps
 _loads = json.loads
 _exit = os._exit
 _getpid = os.getpid
+_settrace = sys.settrace
+_setprofile = sys.setprofile
+_mask_signals = signal.pthread_sigmask
+_ALL_SIGNALS = signal.valid_signals()
 _NOT_SET = object()
 
 
@@ -137,10 +141,15 @@ class ProgramRun:
         return value
 
     def _execute(self, code: CodeType) -> None:
-        if is_coroutine(code):
-            self._loop.run_until_complete(eval(code, self._main.__dict__))
-        else:
-            exec(code, self._main.__dict__)
+        kept = builtins.__dict__.copy()
+        try:
+            if is_coroutine(code):
+                self._loop.run_until_complete(eval(code, self._main.__dict__))
+            else:
+                exec(code, self._main.__dict__)
+        finally:
+            # What the program has put in their place may fail, and the runner needs them to tell how it ended.
+            builtins.__dict__.update(kept)
 
     def _has_printed(self) -> bool:
         self._console.flush()
@@ -165,9 +174,9 @@ class ProgramRun:
 
     def _report(self, outcome: tuple[str, str] | Failure, trace: TraceSender | None) -> None:
         """Prints the claim, and says that the program is done."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        sys.settrace(None)
-        sys.setprofile(None)
+        _mask_signals(signal.SIG_BLOCK, _ALL_SIGNALS)
+        _settrace(None)
+        _setprofile(None)
         self._console.end()
         if isinstance(outcome, tuple):
             line = f'{{"ok":true,"data":{outcome[0]},"from":"{outcome[1]}"}}\n'

@@ -1,4 +1,7 @@
-"""Notices a thread that waits inside of the system while it has its turn, and has the others go on without it."""
+"""Notices a thread that keeps its turn and waits inside of the system, or computes on and on, and has the others go on."""
+
+import sys
+from types import FrameType
 
 from ptc_runner.environment.event_order import EventOrder, real_start_thread
 from ptc_runner.environment.program_clock import real_sleep
@@ -6,6 +9,11 @@ from ptc_runner.environment.program_clock import real_sleep
 _LOOK_EVERY_S = 0.02
 _LOOKS = 3
 """How often in a row a thread is found asleep before it loses its turn."""
+_MAX_TICKS = 100
+"""How long a thread may compute while others could go on, in ticks of 10 ms of its own processor time. A busy machine has no
+part in it, so that few turns are lost that a replay would not lose at the same place."""
+_ORDER_FILE = EventOrder.wait_until.__code__.co_filename
+_current_frames = sys._current_frames  # pyright: ignore[reportPrivateUsage]
 
 
 def watch_blocked_threads(order: EventOrder) -> None:
@@ -13,17 +21,22 @@ def watch_blocked_threads(order: EventOrder) -> None:
 
     def watch() -> None:
         found: int | None = None
-        looks = 0
+        looks = began = 0
         while True:
             real_sleep(_LOOK_EVERY_S)
-            now = order.turns
-            if not order.is_held_up() or not _is_asleep(order.running_native):
+            now, running = order.turns, order.running
+            state = _state_of(order.running_native) if order.is_held_up() else None
+            if state is None:
                 found = None
                 continue
-            looks = looks + 1 if now == found else 1
-            found = now
-            if looks >= _LOOKS:
-                order.lose_turn()
+            is_asleep, ticks = state
+            if now != found:
+                found, looks, began = now, 0, ticks
+            looks = looks + 1 if is_asleep else 0
+            if looks >= _LOOKS or (ticks - began >= _MAX_TICKS and order.is_wanted() and _is_outside(running)):
+                if now == order.turns:
+                    order.lose_turn()
+                found = None
 
     def start() -> None:
         real_start_thread(watch, ())
@@ -31,11 +44,23 @@ def watch_blocked_threads(order: EventOrder) -> None:
     order.on_first_thread = start
 
 
-def _is_asleep(native: int) -> bool:
-    """Whether the thread with this number of the system's waits inside of it."""
+def _state_of(native: int) -> tuple[bool, int] | None:
+    """Whether the thread with this number of the system's waits inside of it, and its processor time in ticks."""
     try:
         with open(f"/proc/self/task/{native}/stat", encoding="ascii", errors="replace") as stat:
             # The name in front of the state may hold anything, parentheses too.
-            return stat.read().rpartition(")")[2].split()[0] == "S"
+            fields = stat.read().rpartition(")")[2].split()
+            return fields[0] == "S", int(fields[11]) + int(fields[12])
     except OSError:
-        return False
+        return None
+
+
+def _is_outside(identity: int) -> bool:
+    """Whether a thread is not just about to give its turn away, or to wait."""
+    frame: FrameType | None = _current_frames().get(identity)
+    while frame is not None:
+        # All threads but the first one run inside of `body`.
+        if frame.f_code.co_filename == _ORDER_FILE and frame.f_code.co_name != "body":
+            return False
+        frame = frame.f_back
+    return True

@@ -7,7 +7,8 @@ began to wait; and only when there is none, one event happens. A live run logs t
 order of the log; time need not pass for that. So what a program does follows from its text, its data and the log.
 
 Not covered: processes, signals, and what waits inside of the system, such as for a file or a pipe. A thread that does so
-keeps its turn for a moment; then the others go on without it (see blocked_threads.py).
+keeps its turn for a moment; then the others go on without it (see blocked_threads.py), as they do without one that computes
+on and on.
 """
 
 import os
@@ -81,7 +82,7 @@ class EventOrder:
         self._come: deque[int] = deque()
         self._replies: dict[int, Reply] = {}
         self._parked: list[_Parked] = []
-        # Threads that wait inside of the system, and have lost their turn over it.
+        # Threads that wait inside of the system, or compute on and on, and have lost their turn over it.
         self.astray: set[int] = set()
         self.turns = 0
         self.running = get_ident()
@@ -206,6 +207,11 @@ class EventOrder:
         """Whether threads wait for a turn, or for an event, and the one whose turn it is does not wait here. For any thread."""
         waits_here = self.awaits_events or self._nobody_runs or self.running in self.astray
         return bool(self._parked) and not waits_here
+
+    def is_wanted(self) -> bool:
+        """Whether a thread could go on, or an event could happen, without the one whose turn it is. For any thread."""
+        awaited = self._calls or self._timers or self.watched() is not None
+        return bool(awaited) or any(parked.ready() for parked in list(self._parked))
 
     def lose_turn(self) -> None:
         """Has the others go on without the thread whose turn it is. For a thread that takes no turns."""
