@@ -76,12 +76,9 @@ function renderError({ envelope, program }: EndedRunFacts, terminal: Terminal): 
   const { result } = envelope;
   if (result.ok) return "";
   const message = terminal.style("red", visibleLines(result.error.message));
-  const frame = renderCodeFrame(
-    {
-      lines: splitLines(program.code),
-      failingPlaces: findFailingPlaces(result.error.message, program.fileName),
-    },
-    terminal,
-  );
+  const lines = splitLines(program.code);
+  const { fileName } = program;
+  const failingPlaces = findFailingPlaces(result.error.message, { fileName, lines });
+  const frame = renderCodeFrame({ lines, failingPlaces }, terminal);
   return `\n${message}${frame === "" ? "" : `\n\n${frame}`}`;
 }

@@ -38,6 +38,7 @@ export function overviewOf(run: ArchivedRun): RunOverview {
   const { result, duration_ms } = run.envelope;
   const summary = summarizeRun(run.record, run);
   const errorMessage = result.ok ? "" : result.error.message;
+  const lines = splitLines(run.code);
   const keptBytes = Math.max(0, summary.result_bytes - summary.returned_bytes);
   return {
     status: summary.status,
@@ -51,8 +52,8 @@ export function overviewOf(run: ArchivedRun): RunOverview {
     keptBytes,
     keptTokens: estimateTokens(keptBytes),
     timeline: layOutCalls(run.record.calls, result.metrics.duration_ms),
-    failingPlaces: findFailingPlaces(errorMessage, run.record.file_name),
-    lines: splitLines(run.code),
+    failingPlaces: findFailingPlaces(errorMessage, { fileName: run.record.file_name, lines }),
+    lines,
   };
 }
 

@@ -1,5 +1,7 @@
+import type { ArchivedRun } from "../../archive/reading/archived-run.ts";
 import { formatCount } from "../../host/run-report/quantities.ts";
 import type { RunOverview } from "../../host/run-report/run-overview.ts";
+import { syntaxOf } from "../../host/run-report/syntax-of.ts";
 import { type CodeToken, tokenizeLines } from "./code-tokens.ts";
 import { html, type Markup } from "./markup.ts";
 import { renderSection } from "./page-parts.ts";
@@ -8,10 +10,13 @@ const MAX_LINES = 5_000;
 const MAX_LINE_CHARS = 2_000;
 
 /** Renders the program, with the lines marked that its error names. */
-export function renderProgram({ lines, failingPlaces }: RunOverview, fileName: string): Markup {
+export function renderProgram(
+  { lines, failingPlaces }: RunOverview,
+  { file_name, language }: Pick<ArchivedRun["record"], "file_name" | "language">,
+): Markup {
   const roles = new Map(failingPlaces.map(({ line, role }) => [line, role]));
   const code = lines.slice(0, MAX_LINES).map(cutLine).join("\n");
-  const rendered = tokenizeLines(code).map((tokens, index) =>
+  const rendered = tokenizeLines(code, syntaxOf(language)).map((tokens, index) =>
     renderLine(index + 1, tokens, roles.get(index + 1)),
   );
   const hidden = lines.length - MAX_LINES;
@@ -19,7 +24,7 @@ export function renderProgram({ lines, failingPlaces }: RunOverview, fileName: s
     "program",
     "Program",
     html`<pre class="code" tabindex="0" aria-label="Program">${rendered}</pre>${hidden > 0 ? html`<p class="cut">${formatCount(hidden)} more lines are in the archive.</p>` : undefined}`,
-    html`<span class="aside">${fileName} · ${formatCount(lines.length)} ${lines.length === 1 ? "line" : "lines"}</span>`,
+    html`<span class="aside">${file_name} · ${formatCount(lines.length)} ${lines.length === 1 ? "line" : "lines"}</span>`,
   );
 }
 

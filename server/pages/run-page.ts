@@ -39,7 +39,7 @@ ${renderOverview(overview, record.calls.length)}
 ${renderTools(called)}
 ${called ? renderTimeline(calls, overview.timeline, colours) : undefined}
 ${called ? await renderCalls(run, calls, colours) : undefined}
-${renderProgram(overview, record.file_name)}
+${renderProgram(overview, record)}
 ${renderConsole(run)}
 ${renderEmitted(run)}
 ${renderSection("values", "Values", html`<div class="pair">${renderText("Data given", showJson(data, MAX_VALUE_CHARS))}${result.ok ? renderText("Result", showJson(wholeValueOf(run), MAX_VALUE_CHARS)) : undefined}</div>`)}

@@ -1,16 +1,68 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { PYTHON_SYNTAX } from "../../../execution/python/python-syntax.ts";
+import { TYPESCRIPT_SYNTAX } from "../../../execution/typescript/typescript-syntax.ts";
 import { bucketDays, nameBucket } from "../../../host/run-report/day-buckets.ts";
 import { findFailingPlaces } from "../../../host/run-report/failing-places.ts";
 import { showJson, showText } from "../../../host/run-report/shown-text.ts";
+import { syntaxOf } from "../../../host/run-report/syntax-of.ts";
 import { layOutCalls } from "../../../host/run-report/timeline.ts";
 import { tokenizeLines } from "../../../server/pages/code-tokens.ts";
 
+const failingPlaces = (message: string, fileName: string, lines: string[] = []) =>
+  findFailingPlaces(message, { fileName, lines });
+
 describe("the places that an error speaks of", () => {
+  it("are the frames of a traceback of Python, which ends with the place where it failed", () => {
+    const lines = [
+      "def f(x):",
+      "    return 1 / x",
+      "",
+      "try:",
+      "  f(0)",
+      "except Exception as e:",
+      "  raise KeyError(e)",
+    ];
+    const message = `Traceback (most recent call last):
+  File "my program.py", line 5, in <module>
+    f(0)
+  File "my program.py", line 2, in f
+    return 1 / x
+           ~~^~~
+ZeroDivisionError: division by zero`;
+    expect(failingPlaces(message, "my program.py", lines)).toEqual([
+      { line: 2, column: 12, role: "failed" },
+      { line: 5, column: 3, role: "caller" },
+    ]);
+    const second = `${message}
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "my program.py", line 7, in <module>
+    raise KeyError(e)
+KeyError: ZeroDivisionError('division by zero')`;
+    expect(failingPlaces(second, "my program.py", lines).map(({ line, role }) => [line, role])).toEqual([
+      [7, "failed"],
+      [2, "caller"],
+      [5, "caller"],
+    ]);
+    const group = `  + Exception Group Traceback (most recent call last):
+  |   File "a.py", line 1, in <module>
+  |     raise ExceptionGroup("no", [ValueError(1)])
+  | ExceptionGroup: no (1 sub-exception)`;
+    expect(failingPlaces(group, "a.py")).toEqual([{ line: 1, column: 1, role: "failed" }]);
+    const syntax = `  File "a.py", line 3\n    x = = 1\n        ^\nSyntaxError: invalid syntax`;
+    expect(failingPlaces(syntax, "a.py", ["", "", "  x = = 1"])).toEqual([
+      { line: 3, column: 7, role: "failed" },
+    ]);
+    expect(failingPlaces(syntax, "b.py")).toEqual([]);
+  });
+
   it("are the frames of what was thrown: where it failed, then who had called it", () => {
     const message =
       "Error: no\n    at inner (my program.ts:27:56)\n    at async outer (my program.ts:3:1)\n    at my program.ts:24:55";
-    expect(findFailingPlaces(message, "my program.ts")).toEqual([
+    expect(failingPlaces(message, "my program.ts")).toEqual([
       { line: 27, column: 56, role: "failed" },
       { line: 3, column: 1, role: "caller" },
       { line: 24, column: 55, role: "caller" },
@@ -19,7 +71,7 @@ describe("the places that an error speaks of", () => {
 
   it("are all the mistakes that were found in it", () => {
     const message = 'a.ts:2:11: Unexpected ";"\n    const b = ;\na.ts:9:1: no such name';
-    expect(findFailingPlaces(message, "a.ts").map(({ line, role }) => [line, role])).toEqual([
+    expect(failingPlaces(message, "a.ts").map(({ line, role }) => [line, role])).toEqual([
       [2, "failed"],
       [9, "failed"],
     ]);
@@ -34,7 +86,7 @@ describe("the places that an error speaks of", () => {
       "see a.ts:2:3",
       "a.ts:x:1: no",
     ]) {
-      expect(findFailingPlaces(message, "a.ts")).toEqual([]);
+      expect(failingPlaces(message, "a.ts")).toEqual([]);
     }
   });
 });
@@ -105,20 +157,52 @@ describe("the tokens of a program", () => {
     const code = fc.string({ unit: fc.constantFrom(..."ab1 \n\\/*\"'`${}.", "const ") });
     fc.assert(
       fc.property(code, (text) => {
-        const lines = tokenizeLines(text).map((tokens) => tokens.map((token) => token.text).join(""));
+        const lines = tokenizeLines(text, TYPESCRIPT_SYNTAX).map((tokens) =>
+          tokens.map((token) => token.text).join(""),
+        );
         expect(lines.join("\n")).toBe(text);
       }),
     );
   });
 
+  it("are all of a program in Python, too, in time that is in proportion to it", () => {
+    const code = fc.string({ unit: fc.constantFrom(..."ab1 \n\\#\"'{}.r", '"""', "def ") });
+    fc.assert(
+      fc.property(code, (text) => {
+        const lines = tokenizeLines(text, PYTHON_SYNTAX).map((tokens) =>
+          tokens.map((token) => token.text).join(""),
+        );
+        expect(lines.join("\n")).toBe(text);
+      }),
+    );
+    for (const piece of ['"""', '"\\', "f'", "#", "b", "def "])
+      expect(tokenizeLines(piece.repeat(200_000), PYTHON_SYNTAX).flat().length).toBeGreaterThan(0);
+    const tokens = tokenizeLines(`for a in rb'#': # "x"\n  """b\n"c" """ + None // 2`, PYTHON_SYNTAX);
+    expect(tokens.flat().filter(({ kind }) => kind !== "plain")).toEqual([
+      { kind: "keyword", text: "for" },
+      { kind: "keyword", text: "in" },
+      { kind: "string", text: "rb'#'" },
+      { kind: "comment", text: '# "x"' },
+      { kind: "string", text: '"""b' },
+      { kind: "string", text: '"c" """' },
+      { kind: "keyword", text: "None" },
+      { kind: "number", text: "2" },
+    ]);
+    expect([syntaxOf("python"), syntaxOf("javascript"), syntaxOf("gone")]).toEqual([
+      PYTHON_SYNTAX,
+      TYPESCRIPT_SYNTAX,
+      TYPESCRIPT_SYNTAX,
+    ]);
+  });
+
   it("tell comments, strings, numbers and keywords apart", () => {
-    const [line = []] = tokenizeLines(`const a1 = "//"; // 'x'`);
+    const [line = []] = tokenizeLines(`const a1 = "//"; // 'x'`, TYPESCRIPT_SYNTAX);
     expect(line.filter(({ kind }) => kind !== "plain")).toEqual([
       { kind: "keyword", text: "const" },
       { kind: "string", text: '"//"' },
       { kind: "comment", text: "// 'x'" },
     ]);
-    const two = tokenizeLines("/* a\nb */ 12");
+    const two = tokenizeLines("/* a\nb */ 12", TYPESCRIPT_SYNTAX);
     expect(two.map((tokens) => tokens.map(({ kind }) => kind))).toEqual([
       ["comment"],
       ["comment", "plain", "number"],
@@ -127,7 +211,7 @@ describe("the tokens of a program", () => {
 
   it("take time in proportion to the program", () => {
     for (const piece of ["/*", '"\\', "`${", "'", "//", "1.", "const "]) {
-      expect(tokenizeLines(piece.repeat(200_000)).flat().length).toBeGreaterThan(0);
+      expect(tokenizeLines(piece.repeat(200_000), TYPESCRIPT_SYNTAX).flat().length).toBeGreaterThan(0);
     }
   });
 });
