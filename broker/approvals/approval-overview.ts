@@ -1,6 +1,6 @@
 import { countNoun } from "../../base/text/count-noun.ts";
 import { columnsOf } from "../../base/text/text-columns.ts";
-import { visibleLine } from "../../base/text/visible-text.ts";
+import { unmistakableLine } from "../../base/text/unmistakable-line.ts";
 
 /** Claude Code shows so many lines of a question on every terminal, and has no way to see the rest. */
 const SHOWN_LINES = 4;
@@ -16,16 +16,17 @@ export interface ApprovalOverview {
   lines: string[];
   /** Whether something of the call was cut. */
   isCut: boolean;
-  /** Whether all of the call may follow: not where that would push the last argument out of sight. */
-  isFollowed: boolean;
 }
 
 /**
  * The tool and all of its arguments in the few lines that every client shows: one line for each argument, and where there are
  * more than that holds, several on a line. What is long is cut in its middle, where a mark outside of quotes says how many
  * characters are left out.
+ *
+ * @param isFollowed whether more follows in any case. Where something was cut, all of it should follow too. A client says that
+ *   there is more in the last line that it shows, so that no argument is in that.
  */
-export function renderApprovalOverview(tool: string, args: unknown): ApprovalOverview {
+export function renderApprovalOverview(tool: string, args: unknown, isFollowed = false): ApprovalOverview {
   const entries =
     typeof args === "object" && args !== null && !Array.isArray(args)
       ? Object.entries(args)
@@ -33,13 +34,15 @@ export function renderApprovalOverview(tool: string, args: unknown): ApprovalOve
         ? []
         : [["arguments", args] as [string, unknown]];
   const count = entries.length === 0 ? "without arguments" : `with ${countNoun(entries.length, "argument")}`;
-  const name = cutMiddle(tool, visibleLine, LINE_COLUMNS - `Allow  ${count}?`.length);
+  const name = cutMiddle(tool, unmistakableLine, LINE_COLUMNS - `Allow  ${count}?`.length);
   const header = `Allow ${name.text} ${count}?`;
-  const shown = linesOf(entries);
+  const most = SHOWN_LINES - 1;
+  const alone = linesOf(entries, most);
+  const isCut = name.isCut || alone.some((piece) => piece.isCut);
+  const shown = isFollowed || isCut ? linesOf(entries, most - 1) : alone;
   return {
     lines: [header, ...shown.map(({ text }) => text)],
-    isCut: name.isCut || shown.some(({ isCut }) => isCut),
-    isFollowed: shown.length < SHOWN_LINES - 1 || name.isCut,
+    isCut: isCut || shown.some((piece) => piece.isCut),
   };
 }
 
@@ -48,8 +51,7 @@ interface Piece {
   isCut: boolean;
 }
 
-function linesOf(entries: readonly [string, unknown][]): Piece[] {
-  const most = SHOWN_LINES - 1;
+function linesOf(entries: readonly [string, unknown][], most: number): Piece[] {
   if (entries.length <= most) return entries.map((entry) => renderEntry(entry, LINE_COLUMNS));
   // The line that is left goes to what follows, or to the client's own word that something does.
   const bySize = [...entries].sort((a, b) => needed(a) - needed(b));
@@ -88,13 +90,13 @@ function needed(entry: [string, unknown]): number {
 }
 
 function renderEntry([name, value]: [string, unknown], columns: number): Piece {
-  const quoteName = (text: string) => (/^[\w-]+$/.test(text) ? text : visibleLine(JSON.stringify(text)));
+  const quoteName = (text: string) => (/^[\w-]+$/.test(text) ? text : unmistakableLine(JSON.stringify(text)));
   const label = cutMiddle(name, quoteName, Math.min(MAX_NAME_COLUMNS, Math.floor(columns / 2)));
   const room = columns - columnsOfText(`${label.text}: `);
   const shown =
     typeof value === "string"
-      ? cutMiddle(value, (text) => visibleLine(JSON.stringify(text)), room)
-      : cutMiddle(JSON.stringify(value) ?? "nothing", visibleLine, room);
+      ? cutMiddle(value, (text) => unmistakableLine(JSON.stringify(text)), room)
+      : cutMiddle(JSON.stringify(value) ?? "nothing", unmistakableLine, room);
   return { text: `${label.text}: ${shown.text}`, isCut: label.isCut || shown.isCut };
 }
 

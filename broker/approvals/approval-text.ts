@@ -1,4 +1,4 @@
-import { visibleLine } from "../../base/text/visible-text.ts";
+import { unmistakableLine } from "../../base/text/unmistakable-line.ts";
 
 interface Bounds {
   textChars: number;
@@ -8,8 +8,8 @@ interface Bounds {
   chars: number;
 }
 
-/** For a question that interrupts. */
-const QUESTION: Bounds = { textChars: 300, entries: 20, depth: 6, chars: 6_000 };
+/** For a question that interrupts: what dialogs of clients and a terminal can still scroll through. */
+const QUESTION: Bounds = { textChars: 4_000, entries: 100, depth: 16, chars: 12_000 };
 
 /** For whoever asks to see all of it. */
 export const WHOLE: Bounds = { textChars: 100_000, entries: 1_000, depth: 32, chars: 400_000 };
@@ -23,6 +23,24 @@ const MIN_ENTRY_CHARS = 40;
  */
 export function renderApprovalArguments(args: unknown, bounds: Bounds = QUESTION): string {
   return args === undefined ? "nothing" : render(args, 0, bounds.chars, bounds);
+}
+
+/**
+ * The arguments for a question that interrupts. `rest` says, in ptc's words, where to read what is left out of them.
+ *
+ * @param ticket the one under which the run waits, where it has one.
+ */
+export function renderAskedArguments(
+  args: unknown,
+  ticket?: string,
+): { text: string; rest: string | undefined } {
+  const text = renderApprovalArguments(args);
+  if (text === renderApprovalArguments(args, WHOLE)) return { text, rest: undefined };
+  const where =
+    ticket === undefined
+      ? "to read the rest first, refuse the call, and look at what the program passes"
+      : `\`ptc approvals show ${ticket}\` shows it`;
+  return { text, rest: `Something of the arguments is left out; ${where}` };
 }
 
 function render(value: unknown, depth: number, room: number, bounds: Bounds): string {
@@ -53,6 +71,6 @@ function noun(isList: boolean, count: number): string {
 function renderText(text: string, room: number, { textChars }: Bounds): string {
   const most = Math.min(textChars, room);
   const rest = text.length - most;
-  const shown = visibleLine(JSON.stringify(rest <= 0 ? text : text.slice(0, most)));
+  const shown = unmistakableLine(JSON.stringify(rest <= 0 ? text : text.slice(0, most)));
   return rest <= 0 ? shown : `${shown} ... (${rest} more characters)`;
 }

@@ -22,6 +22,8 @@ export interface ApprovalRequest {
   isAgain?: boolean;
   /** What the tool's server says of it, which nobody has checked. */
   claims?: ToolClaims;
+  /** The ticket under which the run waits, where it is suspended. */
+  ticket?: string;
 }
 
 /** A server's own words about a tool of its. */

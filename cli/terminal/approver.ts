@@ -2,6 +2,7 @@ import { visibleLine } from "../../base/text/visible-text.ts";
 import { type Approver, LATER, UNASKED } from "../../broker/approvals/approvals.ts";
 import { NOT_ASKED } from "../../broker/elicitation/inquiry.ts";
 import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
+import { localUserName } from "../local-user.ts";
 import { inquireOnTerminal } from "./terminal-inquiry.ts";
 import { askOnTerminal, type QuestionParts } from "./terminal-question.ts";
 
@@ -18,7 +19,7 @@ export function buildApprover(
   return {
     async ask(request, signal) {
       if (patterns.some((pattern) => matchesPattern(pattern, request.tool)))
-        return { decision: "once", by: "--approve" };
+        return { decision: "once", by: "--approve", how: "an option of the command" };
       if (!isAnybodyThere(surroundings)) {
         if (suspends) return LATER;
         console.tell(
@@ -28,7 +29,11 @@ export function buildApprover(
       }
       const answer = turn.then(() => askOnTerminal(request, parts, signal));
       turn = answer.catch(() => {});
-      return { decision: await answer, by: "terminal" };
+      return {
+        ...(await answer),
+        by: "terminal",
+        how: `typed at a terminal of user ${localUserName()}`,
+      };
     },
     async inquire(inquiry, signal) {
       if (!isAnybodyThere(surroundings)) return NOT_ASKED;

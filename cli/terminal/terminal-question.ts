@@ -1,12 +1,19 @@
-import { visibleLine } from "../../base/text/visible-text.ts";
-import { renderApprovalArguments } from "../../broker/approvals/approval-text.ts";
-import type { ApprovalAnswer, ApprovalRequest } from "../../broker/approvals/approvals.ts";
+import { unmistakableLine } from "../../base/text/unmistakable-line.ts";
+import { renderClaims } from "../../broker/approvals/approval-claims.ts";
+import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../broker/approvals/approval-scope.ts";
+import { renderAskedArguments } from "../../broker/approvals/approval-text.ts";
+import type { ApprovalRequest } from "../../broker/approvals/approvals.ts";
 import type { Surroundings } from "../surroundings.ts";
 import type { ProgramConsole } from "./program-console.ts";
 import { readLine, throwAwayTyped } from "./typed-line.ts";
 
 /** A longer tool name is shown with the arguments, but not repeated in the line with the cursor. */
-const MAX_NAME_CHARS = 60;
+const MAX_NAME_CHARS = 40;
+
+const SCOPES = `\
+y: this call. a [calls]: this tool in this run. s [name=pattern]... [calls]: the same
+but for the arguments named, * being anything. calls: how many, ${DEFAULT_AT_MOST} if not said.
+`;
 
 export interface QuestionParts {
   console: ProgramConsole;
@@ -22,37 +29,66 @@ export interface QuestionParts {
  * marked line by line. Anything but an explicit approval is a denial.
  */
 export async function askOnTerminal(
-  { tool, arguments: args }: ApprovalRequest,
+  { tool, arguments: args, claims, ticket }: ApprovalRequest,
   { console, surroundings, asker = "the program wants to call", onInterrupt }: QuestionParts,
   signal: AbortSignal,
-): Promise<ApprovalAnswer["decision"]> {
-  if (signal.aborted) return "denied";
-  const name = visibleLine(tool);
+): Promise<ApprovalScope> {
+  if (signal.aborted) return DENIED;
+  const name = unmistakableLine(tool);
   console.hold();
   try {
     if (!(await throwAwayTyped(surroundings.stdin))) {
       onInterrupt();
-      return "denied";
+      return DENIED;
     }
-    if (signal.aborted) return "denied";
+    if (signal.aborted) return DENIED;
     console.draw(`\nptc asks: ${asker}\n`);
     console.draw(console.quote(name));
     console.draw("with\n");
-    console.draw(console.quote(renderApprovalArguments(args)));
-    const what = name.length <= MAX_NAME_CHARS ? name : "this";
-    const prompt = `Allow ${what}? [y]es, [a]lways in this run, [N]o: `;
-    const answer = await readLine(prompt, surroundings, onInterrupt, signal);
-    switch (answer?.trim().toLowerCase()) {
-      case "y":
-      case "yes":
-        return "once";
-      case "a":
-      case "always":
-        return "run";
-      default:
-        return "denied";
+    const { text, rest } = renderAskedArguments(args, ticket);
+    console.draw(console.quote(text));
+    if (rest !== undefined) console.draw(`${rest}\n`);
+    const claimed = renderClaims(claims);
+    if (claimed !== undefined) {
+      console.draw(`${claimed.heading}\n`);
+      console.draw(console.quote(claimed.said.join("\n")));
     }
+    console.draw(SCOPES);
+    const what = name.length <= MAX_NAME_CHARS ? name : "this";
+    const prompt = `Allow ${what}? [y]es, [a]ll, [s]ame arguments, [N]o: `;
+    return readAnswer(await readLine(prompt, surroundings, onInterrupt, signal), args);
   } finally {
     console.release();
   }
+}
+
+const DENIED: ApprovalScope = { decision: "denied" };
+
+function readAnswer(line: string | undefined, args: unknown): ApprovalScope {
+  const [word = "", ...rest] = line?.trim().split(/\s+/) ?? [];
+  const last = rest.at(-1);
+  const atMost = last !== undefined && !last.includes("=") ? rest.pop() : undefined;
+  switch (word.toLowerCase()) {
+    case "y":
+    case "yes":
+      return line?.trim() === word ? { decision: "once" } : DENIED;
+    case "a":
+    case "all":
+      return rest.length === 0 ? scopeOr("all", [], atMost, args) : DENIED;
+    case "s":
+    case "same":
+      return scopeOr("like", rest, atMost, args);
+    default:
+      return DENIED;
+  }
+}
+
+function scopeOr(
+  calls: "all" | "like",
+  except: readonly string[],
+  atMost: string | undefined,
+  args: unknown,
+): ApprovalScope {
+  const read = parseScope({ calls, except, atMost }, args);
+  return read.ok ? read.scope : DENIED;
 }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
 import {
   CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
   inputRequired,
   isJSONRPCNotification,
   isJSONRPCRequest,
@@ -11,7 +12,6 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
-import { isObject } from "../../base/json/is-object.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import type { LiveCatalog } from "../../host/tools/live-catalog.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -24,6 +24,7 @@ import {
 } from "./programs/programs.ts";
 import type { ProgressSink } from "./programs/run-progress.ts";
 import { buildApprovalForm } from "./questions/approval-question.ts";
+import { canShowForm, canShowUrl, claimOf } from "./questions/asked-client.ts";
 import { buildInquiryForm, buildVisit } from "./questions/inquiry-question.ts";
 import type { Question } from "./questions/questions.ts";
 import { isErrorReply, requestFacts, traceOf } from "./request-trace.ts";
@@ -108,7 +109,7 @@ export async function serveMcp(options: ServeOptions): Promise<void> {
 }
 
 /** How the person at a client is asked. */
-interface Asking extends Pick<ProgramRequest, "canAsk" | "ask"> {
+interface Asking extends Pick<ProgramRequest, "canAsk" | "ask" | "client"> {
   /** Whether the client shows addresses and has the person open them. */
   canVisit: boolean;
 }
@@ -269,13 +270,15 @@ function askingThrough(server: Server, { mcpReq }: ServerContext, era: Era): Ask
   if (era === "modern") {
     const envelope: Record<string, unknown> | undefined = mcpReq.envelope;
     const capabilities = envelope?.[CLIENT_CAPABILITIES_META_KEY];
-    return { canAsk: canShowForm(capabilities), canVisit: canShowUrl(capabilities) };
+    const client = claimOf(envelope?.[CLIENT_INFO_META_KEY]);
+    return { canAsk: canShowForm(capabilities), canVisit: canShowUrl(capabilities), client };
   }
   const capabilities = server.getClientCapabilities();
   const canVisit = canShowUrl(capabilities);
   return {
     canAsk: canShowForm(capabilities),
     canVisit,
+    client: claimOf(server.getClientVersion()),
     ask: async (question, signal) => {
       const shown = buildQuestion(question, canVisit);
       const params = shown.mode === "url" ? { ...shown, elicitationId: randomUUID() } : shown;
@@ -283,17 +286,4 @@ function askingThrough(server: Server, { mcpReq }: ServerContext, era: Era): Ask
       return mcpReq.send({ method: "elicitation/create", params }, options);
     },
   };
-}
-
-function canShowUrl(capabilities: unknown): boolean {
-  const elicitation = isObject(capabilities) ? capabilities.elicitation : undefined;
-  return isObject(elicitation) && isObject(elicitation.url);
-}
-
-/** A client that names no elicitation mode supports forms (MCP 2025-11-25, Elicitation: Capabilities). */
-function canShowForm(capabilities: unknown): boolean {
-  if (typeof capabilities !== "object" || capabilities === null) return false;
-  const { elicitation } = capabilities as { elicitation?: unknown };
-  if (typeof elicitation !== "object" || elicitation === null) return false;
-  return "form" in elicitation || !("url" in elicitation);
 }

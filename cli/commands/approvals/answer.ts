@@ -1,17 +1,14 @@
-import { userInfo } from "node:os";
 import { jsonLine } from "../../../base/json/json-line.ts";
-import type { ApprovalAnswer } from "../../../broker/approvals/approvals.ts";
-import { MAX_PATTERN_CHARS, MAX_PATTERN_MEMBERS } from "../../../broker/approvals/argument-pattern.ts";
+import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../../broker/approvals/approval-scope.ts";
 import type { PendingApproval } from "../../../host/approvals/pending-approvals.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
-import { LOCAL_USER } from "../../local-user.ts";
+import { LOCAL_USER, localUserName } from "../../local-user.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
 import { findPending } from "./find-pending.ts";
 import { withApprovals } from "./open-approvals.ts";
 import { renderPending } from "./render-pending.ts";
 
-const MAX_CALLS = 1_000_000;
 const HOW = "ptc approvals";
 
 interface AnswerFlags {
@@ -37,13 +34,15 @@ export const defineAnswers: DefineCommand = (approvals, surroundings, finish) =>
       (value: string, previous: string[]) => [...previous, value],
       [],
     )
-    .option("--at-most <calls>", "with --all-calls or --like: so many calls, this one among them")
+    .option(
+      "--at-most <calls>",
+      `with --all-calls or --like: so many calls, this one among them (default: ${DEFAULT_AT_MOST})`,
+    )
     .option("--config <file>", "configuration file")
     .option("--json", "print what came of it as JSON")
     .addHelpText("after", "\nExample:\n  ptc approvals approve 3f9a2c --like 'path=/tmp/*' --at-most 20\n")
     .action(async (ticket: string, flags: AnswerFlags) => {
-      const given = parseScope(flags);
-      finish(await answer(ticket, (pending) => scopeFor(pending, given), flags, surroundings));
+      finish(await answer(ticket, chooseScope(flags), flags, surroundings));
     });
   approvals
     .command("deny")
@@ -57,11 +56,9 @@ export const defineAnswers: DefineCommand = (approvals, surroundings, finish) =>
     });
 };
 
-type Scope = Pick<ApprovalAnswer, "decision" | "except" | "atMost">;
-
 async function answer(
   beginning: string,
-  scopeOf: (pending: PendingApproval) => Scope,
+  scopeOf: (pending: PendingApproval) => ApprovalScope,
   flags: AnswerFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
@@ -69,7 +66,11 @@ async function answer(
   return withApprovals(flags, surroundings, async (approvals) => {
     const pending = findPending(approvals, beginning);
     const scope = scopeOf(pending);
-    const isFirst = approvals.answer(LOCAL_USER.principal, pending, { ...scope, by: userName(), how: HOW });
+    const isFirst = approvals.answer(LOCAL_USER.principal, pending, {
+      ...scope,
+      by: localUserName(),
+      how: HOW,
+    });
     const { ticket } = pending;
     if (flags.json === true) {
       await write(stdout, `${jsonLine({ ticket, decision: scope.decision, counts: isFirst })}\n`);
@@ -86,48 +87,21 @@ async function answer(
   });
 }
 
-function parseScope({ allCalls, like = [], atMost }: AnswerFlags): Scope {
+/** What the flags say, for a call. @throws UsageError now or then, where they say nothing that can be. */
+function chooseScope({
+  allCalls,
+  like = [],
+  atMost,
+}: AnswerFlags): (pending: PendingApproval) => ApprovalScope {
   if (allCalls === true && like.length > 0) throw new UsageError("--all-calls and --like do not go together");
   if (allCalls !== true && like.length === 0) {
     if (atMost !== undefined) throw new UsageError("--at-most goes with --all-calls or --like");
-    return { decision: "once" };
+    return () => ({ decision: "once" });
   }
-  if (like.length > MAX_PATTERN_MEMBERS)
-    throw new UsageError(`--like: at most ${MAX_PATTERN_MEMBERS} arguments may differ`);
-  const bound = atMost === undefined ? {} : { atMost: parseCount(atMost) };
-  if (like.length === 0) return { decision: "run", ...bound };
-  return { decision: "run", except: Object.fromEntries(like.map(parsePattern)), ...bound };
-}
-
-function parsePattern(text: string): [string, string] {
-  const at = text.indexOf("=");
-  if (at > 0 && text.length <= MAX_PATTERN_CHARS) return [text.slice(0, at), text.slice(at + 1)];
-  throw new UsageError(`--like: '${text.slice(0, 40)}' is not an argument's name, \`=\` and a pattern`);
-}
-
-function parseCount(text: string): number {
-  const count = Number(text);
-  if (Number.isInteger(count) && count >= 1 && count <= MAX_CALLS) return count;
-  throw new UsageError(`--at-most: '${text.slice(0, 40)}' is not a whole number from 1 to ${MAX_CALLS}`);
-}
-
-/** @throws UsageError for an argument that the call does not have. */
-function scopeFor({ request }: PendingApproval, scope: Scope): Scope {
-  const names = Object.keys((request.arguments ?? {}) as object);
-  for (const name of Object.keys(scope.except ?? {})) {
-    if (!names.includes(name))
-      throw new UsageError(
-        `--like: the call has no argument '${name.slice(0, 40)}'; it has ${names.join(", ").slice(0, 300)}`,
-      );
-  }
-  return scope;
-}
-
-/** Who answers, as the system knows them. */
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return "local";
-  }
+  return ({ request }) => {
+    const calls = allCalls === true ? "all" : "like";
+    const read = parseScope({ calls, except: like, atMost }, request.arguments);
+    if (read.ok) return read.scope;
+    throw new UsageError(`--${read.of}: ${read.why}`);
+  };
 }

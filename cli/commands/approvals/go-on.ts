@@ -22,7 +22,7 @@ export async function goOnWith(
   const approvals = await host.pendingApprovals();
   const pending = findPending(approvals, beginning);
   if (!pending.isAnswered) {
-    const answer = await options.approver.ask(pending.request, options.signal);
+    const answer = await options.approver.ask({ ...pending.request, ticket: pending.ticket }, options.signal);
     if (answer.isUnasked !== true) approvals.answer(principal, pending, answer);
   }
   const taken = await host.takeSuspended(principal, pending.ticket);

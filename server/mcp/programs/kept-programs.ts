@@ -5,6 +5,7 @@ import type { PendingApproval } from "../../../host/approvals/pending-approvals.
 import { PendingError } from "../../../host/approvals/pending-error.ts";
 import type { SuspendedPrograms, TakenProgram } from "../../../host/program-runner.ts";
 import { parseApprovalAnswer } from "../questions/approval-question.ts";
+import type { ClientClaim } from "../questions/asked-client.ts";
 import type { Question } from "../questions/questions.ts";
 import { errorReply, type ToolReply } from "../tools/reply.ts";
 
@@ -12,6 +13,7 @@ import { errorReply, type ToolReply } from "../tools/reply.ts";
 interface Asking {
   signal: AbortSignal;
   canAsk: boolean;
+  client?: ClientClaim | undefined;
   ask?: ((question: Question, signal: AbortSignal) => Promise<unknown>) | undefined;
 }
 
@@ -41,7 +43,8 @@ export async function takeAnswered(
     let taken = await suspended.take(principal, ticket);
     if (taken.kind === "unanswered") {
       const { pending } = taken;
-      const answer = response === undefined ? undefined : parseApprovalAnswer(response);
+      const answer =
+        response === undefined ? undefined : parseApprovalAnswer(response, pending.request, request.client);
       if (answer !== undefined) await suspended.answer(principal, pending, answer);
       else if (request.canAsk && request.ask === undefined)
         return { kind: "question", question: questionOf(pending) };
@@ -77,7 +80,11 @@ async function waitForAnswer(
     request.canAsk && request.ask !== undefined
       ? request.ask(questionOf(pending), signal).then(
           async (response) => {
-            await suspended.answer(principal, pending, parseApprovalAnswer(response));
+            await suspended.answer(
+              principal,
+              pending,
+              parseApprovalAnswer(response, pending.request, request.client),
+            );
             answered.abort();
           },
           () => answered.abort(),
@@ -90,9 +97,9 @@ async function waitForAnswer(
   }
 }
 
-function questionOf({ request }: PendingApproval): Question {
+function questionOf({ request, ticket }: PendingApproval): Question {
   const withdrawn = new AbortController().signal;
-  return { kind: "approval", request, withdrawn, answer: (_: ApprovalAnswer) => {} };
+  return { kind: "approval", request: { ...request, ticket }, withdrawn, answer: (_: ApprovalAnswer) => {} };
 }
 
 function reply(message: string): Continued {

@@ -14,6 +14,7 @@ import type { RunContext } from "../../../protocol/run-context.ts";
 import type { Telemetry } from "../../../telemetry/telemetry.ts";
 import type { TraceContext } from "../../../telemetry/trace-context.ts";
 import { parseApprovalAnswer } from "../questions/approval-question.ts";
+import type { ClientClaim } from "../questions/asked-client.ts";
 import { parseInquiryAnswer } from "../questions/inquiry-question.ts";
 import type { Question } from "../questions/questions.ts";
 import type { ShownLanguages } from "../tools/chosen-language.ts";
@@ -35,6 +36,8 @@ export interface ProgramRequest {
   canAsk: boolean;
   /** Whether it shows addresses of its own accord. */
   canVisit?: boolean;
+  /** What the client says of itself. */
+  client?: ClientClaim | undefined;
   /** The trace that it belongs to. */
   trace?: TraceContext | undefined;
   /**
@@ -163,7 +166,7 @@ export class Programs {
     const suspended = await this.#suspended.take(ticket);
     if (suspended === undefined) return this.goOn(ticket, request, response);
     this.#runs.get(suspended.run)?.resume();
-    giveAnswer(suspended.question, response);
+    giveAnswer(suspended.question, response, request.client);
     return this.#goOn(suspended.run, request);
   }
 
@@ -224,7 +227,7 @@ export class Programs {
         const noLonger = AbortSignal.any([request.signal, question.withdrawn]);
         const response = await request.ask(question, noLonger);
         place?.resume();
-        giveAnswer(question, response);
+        giveAnswer(question, response, request.client);
       } catch (error) {
         place?.resume();
         if (question.withdrawn.aborted) continue;
@@ -263,8 +266,8 @@ export class Programs {
   }
 }
 
-function giveAnswer(question: Question, response: unknown): void {
-  if (question.kind === "approval") question.answer(parseApprovalAnswer(response));
+function giveAnswer(question: Question, response: unknown, client: ClientClaim | undefined): void {
+  if (question.kind === "approval") question.answer(parseApprovalAnswer(response, question.request, client));
   else question.answer(parseInquiryAnswer(question.inquiry, response));
 }
 

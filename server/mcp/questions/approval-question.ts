@@ -1,47 +1,129 @@
-import { visibleLine } from "../../../base/text/visible-text.ts";
+import { unmistakableLine } from "../../../base/text/unmistakable-line.ts";
+import { renderClaims } from "../../../broker/approvals/approval-claims.ts";
 import { renderApprovalOverview } from "../../../broker/approvals/approval-overview.ts";
-import { renderApprovalArguments } from "../../../broker/approvals/approval-text.ts";
+import {
+  type ApprovalScope,
+  DEFAULT_AT_MOST,
+  MAX_AT_MOST,
+  parseScope,
+} from "../../../broker/approvals/approval-scope.ts";
+import { renderAskedArguments } from "../../../broker/approvals/approval-text.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../../../broker/approvals/approvals.ts";
+import { MAX_PATTERN_CHARS } from "../../../broker/approvals/argument-pattern.ts";
+import type { ClientClaim } from "./asked-client.ts";
 
-/** The approver that is recorded for an answer of the client's user. */
+/** The approver that is recorded for an answer that came from the client. */
 const BY = "elicitation";
 
-const DECISION = {
-  type: "string" as const,
-  title: "What to allow",
-  oneOf: [
-    { const: "once", title: "Yes, this call" },
-    { const: "run", title: "All calls of this tool by this program" },
-    { const: "no", title: "No" },
-  ],
-  default: "once",
+const SCOPES = {
+  decision: {
+    type: "string" as const,
+    title: "What to allow",
+    oneOf: [
+      { const: "once", title: "Yes, this call" },
+      { const: "run", title: "Calls of this tool by this program" },
+      { const: "like", title: "Calls of this tool with the same arguments by this program" },
+      { const: "no", title: "No" },
+    ],
+    default: "once",
+  },
+  at_most: {
+    type: "integer" as const,
+    title: "How many calls, where more than this one is allowed",
+    minimum: 1,
+    maximum: MAX_AT_MOST,
+    default: DEFAULT_AT_MOST,
+  },
+  may_differ: {
+    type: "string" as const,
+    title: "With the same arguments: one that may differ, as name=pattern, such as path=/tmp/*",
+    maxLength: MAX_PATTERN_CHARS,
+  },
 };
 
 /**
- * The form that a client shows a person: the parameters of `elicitation/create` (MCP 2025-11-25, Elicitation). The first
- * question about a tool has no field, so that Claude Code puts its cursor on Accept and one Enter allows the call on the screen
- * and nothing else. When a program comes back with the same tool, its further calls can be allowed as well.
+ * The form that a client shows a person: the parameters of `elicitation/create` (MCP 2025-11-25, Elicitation). Its first lines
+ * are the whole question; what `ptc approvals show` shows follows, as far as a dialog can show it. The first question about a
+ * tool has no field, so that Claude Code puts its cursor on Accept and one Enter allows the call on the screen and nothing else.
+ * When a program comes back with the same tool, or after the run was suspended, further calls can be allowed as well.
  */
-export function buildApprovalForm({ tool, arguments: args, isAgain = false }: ApprovalRequest) {
-  const { lines, isCut, isFollowed } = renderApprovalOverview(tool, args);
-  const inFull = ["", `A program wants to call ${visibleLine(tool)} with`, renderApprovalArguments(args)];
-  const below = isCut && isFollowed ? inFull : [];
+export function buildApprovalForm({
+  tool,
+  arguments: args,
+  isAgain = false,
+  claims,
+  ticket,
+}: ApprovalRequest) {
+  const claimed = renderClaims(claims);
+  const { lines, isCut } = renderApprovalOverview(tool, args, claimed !== undefined);
+  const { text, rest } = renderAskedArguments(args, ticket);
+  const inFull = ["", `A program wants to call ${unmistakableLine(tool)} with`, text];
+  const below = [
+    ...(isCut ? inFull : []),
+    ...(rest === undefined ? [] : [rest]),
+    ...(claimed === undefined ? [] : ["", claimed.heading, ...claimed.said.map((line) => `> ${line}`)]),
+  ];
   return {
     mode: "form" as const,
     message: [...lines, ...below].join("\n"),
-    requestedSchema: { type: "object" as const, properties: isAgain ? { decision: DECISION } : {} },
+    requestedSchema: {
+      type: "object" as const,
+      properties: isAgain || ticket !== undefined ? SCOPES : {},
+    },
   };
 }
 
 /**
  * Reads a client's answer to such a form. Accepting without a decision is what the form says that accepting is. Anything but
- * accepting is a denial.
+ * accepting is a denial. A scope that cannot be read allows this call alone.
+ *
+ * @param client what it says of itself, for the audit log.
  */
-export function parseApprovalAnswer(response: unknown): ApprovalAnswer {
-  if (typeof response !== "object" || response === null) return { decision: "denied", by: BY };
+export function parseApprovalAnswer(
+  response: unknown,
+  { arguments: args }: Pick<ApprovalRequest, "arguments">,
+  client?: ClientClaim,
+): ApprovalAnswer {
+  return { ...readScope(response, args), by: BY, how: describeWay(client) };
+}
+
+function readScope(response: unknown, args: unknown): ApprovalScope {
+  if (typeof response !== "object" || response === null) return { decision: "denied" };
   const { action, content = {} } = response as { action?: unknown; content?: unknown };
-  if (action !== "accept" || typeof content !== "object" || content === null)
-    return { decision: "denied", by: BY };
-  const decision = "decision" in content ? content.decision : DECISION.default;
-  return { decision: decision === "once" || decision === "run" ? decision : "denied", by: BY };
+  if (action !== "accept" || typeof content !== "object" || content === null) return { decision: "denied" };
+  const given: Readonly<Record<string, unknown>> = { ...content };
+  switch (given.decision ?? SCOPES.decision.default) {
+    case "once":
+      return { decision: "once" };
+    case "run":
+      return scopeOr("all", given, args);
+    case "like":
+      return scopeOr("like", given, args);
+    default:
+      return { decision: "denied" };
+  }
+}
+
+function scopeOr(
+  calls: "all" | "like",
+  { at_most, may_differ = "" }: Readonly<Record<string, unknown>>,
+  args: unknown,
+): ApprovalScope {
+  const isReadable =
+    typeof may_differ === "string" &&
+    (at_most === undefined || typeof at_most === "number") &&
+    // Whoever names an argument that may differ does not mean that all may.
+    (calls === "like" || may_differ === "");
+  const except = may_differ === "" ? [] : [String(may_differ)];
+  const read = parseScope({ calls, except, atMost: at_most }, args);
+  return isReadable && read.ok ? read.scope : { decision: "once" };
+}
+
+/** The protocol does not say who answers a form. */
+function describeWay(client: ClientClaim | undefined): string {
+  const who =
+    client === undefined
+      ? "a client without a name"
+      : `a client that calls itself ${client.name} ${client.version}`;
+  return `MCP elicitation by ${unmistakableLine(who)}; a person, or a hook of the client`;
 }

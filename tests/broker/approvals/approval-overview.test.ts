@@ -14,7 +14,6 @@ describe("what a person sees first of a call", () => {
         'tags: ["a",{"b":null}]',
       ],
       isCut: false,
-      isFollowed: false,
     });
     expect(overview({}).lines).toEqual(["Allow mcp__files__write without arguments?"]);
     expect(overview(undefined).lines).toEqual(["Allow mcp__files__write without arguments?"]);
@@ -34,8 +33,8 @@ describe("what a person sees first of a call", () => {
   it.each([4, 6, 8])("has each of %d arguments in the three lines that every client shows", (count) => {
     const names = Array.from({ length: count }, (_, i) => `k${i}`);
     const args = Object.fromEntries(names.map((name, i) => [name, i % 2 === 0 ? LONG : i]));
-    const { lines, isCut, isFollowed } = overview(args);
-    expect({ count: lines.length, isCut, isFollowed }).toEqual({ count: 3, isCut: true, isFollowed: true });
+    const { lines, isCut } = overview(args);
+    expect({ count: lines.length, isCut }).toEqual({ count: 3, isCut: true });
     for (const name of names) expect(lines.join("\n")).toContain(`${name}: `);
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(72);
   });
@@ -63,17 +62,21 @@ describe("what a person sees first of a call", () => {
     expect(overview(args).lines[2]).toMatch(/\.\.\. \(\d+ more\)$/);
   });
 
-  it("keeps three lines in sight, and lets what was cut follow where there are fewer", () => {
-    expect(overview({ a: LONG, b: 1, c: 2 })).toMatchObject({ isCut: true, isFollowed: false });
-    expect(overview({ a: LONG, b: 1 })).toMatchObject({ isCut: true, isFollowed: true });
+  it("keeps three lines in sight, and has no argument in the fourth where more follows", () => {
+    expect(overview({ a: LONG, b: 1, c: 2 })).toMatchObject({
+      isCut: true,
+      lines: [expect.anything(), "b: 1  c: 2", expect.stringMatching(/^a: "begin/)],
+    });
+    expect(renderApprovalOverview("t", { a: 1, b: 1, c: 2 }, true).lines).toEqual([
+      "Allow t with 3 arguments?",
+      "a: 1  b: 1  c: 2",
+    ]);
+    expect(overview({ a: LONG, b: 1 })).toMatchObject({ isCut: true });
     expect(overview({ a: 1, b: 1, c: 2 }, `mcp__${"n".repeat(99)}`)).toMatchObject({
       isCut: true,
-      isFollowed: true,
       lines: [
         expect.stringMatching(/^Allow mcp__n+ \.\.\.\d+ characters\.\.\. n+ with 3 arguments\?$/),
-        "a: 1",
-        "b: 1",
-        "c: 2",
+        "a: 1  b: 1  c: 2",
       ],
     });
   });

@@ -123,7 +123,7 @@ describeSandboxed("the background host", () => {
       "delete.ts",
       'globalThis.result = await mcp__x__delete_document({ documentId: "a" });',
     );
-    const QUESTION = "delete_document\\? \\[y\\]es, \\[a\\]lways in this run, \\[N\\]o: ";
+    const QUESTION = "delete_document\\? \\[y\\]es, \\[a\\]ll, \\[s\\]ame arguments, \\[N\\]o: ";
     const answer = (typed: string) =>
       onTerminal(project.onTerminal, [[QUESTION, typed]], ["run", "delete.ts", "--json"], project.env());
     expect(await answer("y\r")).toContain('"approval_state":"APPROVED"');

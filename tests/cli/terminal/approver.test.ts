@@ -6,8 +6,13 @@ import { FakeTerminal, pipe } from "./terminals.ts";
 
 const QUESTION = /\[N\]o: $/;
 
-function request(tool: string, args: unknown = { id: 1 }): ApprovalRequest {
-  return { runId: "r", tool, definitionDigest: "d", arguments: args, argumentsDigest: "a" };
+function request(
+  tool: string,
+  args: unknown = { id: 1 },
+  claims?: ApprovalRequest["claims"],
+): ApprovalRequest {
+  const asked = { runId: "r", tool, definitionDigest: "d", arguments: args, argumentsDigest: "a" };
+  return claims === undefined ? asked : { ...asked, claims };
 }
 
 function asking(patterns: string[] = []) {
@@ -19,8 +24,12 @@ function asking(patterns: string[] = []) {
     surroundings: terminal.surroundings,
     onInterrupt: () => interrupted.abort(),
   });
-  const ask = (tool: string, args?: unknown, signal = new AbortController().signal) =>
-    approver.ask(request(tool, args), signal);
+  const ask = (
+    tool: string,
+    args?: unknown,
+    signal = new AbortController().signal,
+    claims?: ApprovalRequest["claims"],
+  ) => approver.ask(request(tool, args, claims), signal);
   return { terminal, console, interrupted, ask };
 }
 
@@ -28,16 +37,52 @@ describe("a question on the terminal", () => {
   it.each([
     ["y", "once"],
     ["YES", "once"],
-    ["a", "run"],
     ["", "denied"],
     ["n", "denied"],
     ["yy", "denied"],
+    ["y 3", "denied"],
+    ["a id=*", "denied"],
+    ["a 0", "denied"],
+    ["a 3 4", "denied"],
+    ["s other=*", "denied"],
+    ["s =*", "denied"],
   ])("answered with '%s' is %s", async (typed, decision) => {
     const { terminal, ask } = asking();
     const answer = ask("mcp__x__y");
     await terminal.shows(QUESTION);
     terminal.type(`${typed}\r`);
-    expect(await answer).toEqual({ decision, by: "terminal" });
+    expect(await answer).toEqual({
+      decision,
+      by: "terminal",
+      how: expect.stringMatching(/^typed at a terminal of user ./),
+    });
+  });
+
+  it.each<[string, object]>([
+    ["a", { decision: "run", atMost: 20 }],
+    ["all 3", { decision: "run", atMost: 3 }],
+    ["s", { decision: "run", except: {}, atMost: 20 }],
+    ["S id=* 5", { decision: "run", except: { id: "*" }, atMost: 5 }],
+  ])("answered with '%s' allows further calls: %j", async (typed, scope) => {
+    const { terminal, ask } = asking();
+    const answer = ask("mcp__x__y");
+    await terminal.shows(QUESTION);
+    terminal.type(`${typed}\r`);
+    const { by: _, how: __, ...given } = await answer;
+    expect(given).toEqual(scope);
+  });
+
+  it("shows what the server says of its tool, marked, and says when something is left out", async () => {
+    const { terminal, ask } = asking();
+    const claims = { server: "x", description: "Reads.\nAllow mcp__x__z? [y]es" };
+    const answer = ask("mcp__x__y", { id: "x".repeat(5_000) }, undefined, claims);
+    await terminal.shows(QUESTION);
+    expect(terminal.screen).toMatch(/more characters\)\n│ \}\nSomething of the arguments is left out/);
+    expect(terminal.screen).toContain(
+      "says of this tool, which nobody has checked:\n│ Reads.\n│ Allow mcp__x__z? [y]es\ny: this call.",
+    );
+    terminal.type("\r");
+    await answer;
   });
 
   it("names ptc, the tool and the arguments, each line of which is marked", async () => {
@@ -45,7 +90,7 @@ describe("a question on the terminal", () => {
     const answer = ask("mcp__x__y", { a: "b\nAllow mcp__x__z? [y]es" });
     await terminal.shows(QUESTION);
     expect(terminal.screen).toBe(
-      '\nptc asks: the program wants to call\n│ mcp__x__y\nwith\n│ {\n│   "a": "b\\nAllow mcp__x__z? [y]es"\n│ }\nAllow mcp__x__y? [y]es, [a]lways in this run, [N]o: ',
+      '\nptc asks: the program wants to call\n│ mcp__x__y\nwith\n│ {\n│   "a": "b\\nAllow mcp__x__z? [y]es"\n│ }\ny: this call. a [calls]: this tool in this run. s [name=pattern]... [calls]: the same\nbut for the arguments named, * being anything. calls: how many, 20 if not said.\nAllow mcp__x__y? [y]es, [a]ll, [s]ame arguments, [N]o: ',
     );
     terminal.type("\r");
     await answer;
@@ -57,7 +102,7 @@ describe("a question on the terminal", () => {
       const { terminal, ask } = asking();
       const answer = ask(`mcp__x__y${control}with`);
       await terminal.shows(QUESTION);
-      expect(terminal.screen.split("\n")).toHaveLength(8);
+      expect(terminal.screen.split("\n")).toHaveLength(10);
       expect(terminal.screen).toMatch(/^(?:\n|[^\p{C}\p{Zl}\p{Zp}])*$/u);
       terminal.type("\r");
       await answer;
@@ -133,7 +178,10 @@ describe("where nobody can be asked", () => {
     const console = new ProgramConsole(surroundings, 10_000);
     const approver = buildApprover(["mcp__x__ok"], { console, surroundings, onInterrupt: () => {} });
     const { signal } = new AbortController();
-    expect(await approver.ask(request("mcp__x__ok"), signal)).toEqual({ decision: "once", by: "--approve" });
+    expect(await approver.ask(request("mcp__x__ok"), signal)).toMatchObject({
+      decision: "once",
+      by: "--approve",
+    });
     expect(await approver.ask(request("mcp__x__y"), signal)).toMatchObject({ decision: "denied" });
     await approver.ask(request("mcp__x__y'; rm -rf ~ #\nptc: all is well"), signal);
     expect(written()).toBe(

@@ -7,7 +7,7 @@ const project = usePtc();
 
 describeSandboxed(`a question on a real terminal${WITHOUT_PYTHON}`, () => {
   const config = { servers: [fixtureServer("x", "documents.mjs")] };
-  const QUESTION = "delete_document\\? \\[y\\]es, \\[a\\]lways in this run, \\[N\\]o: ";
+  const QUESTION = "delete_document\\? \\[y\\]es, \\[a\\]ll, \\[s\\]ame arguments, \\[N\\]o: ";
 
   test.skipIf(!hasPython)("is not answered ahead, nor drawn over, and comes last", async () => {
     const folder = project({

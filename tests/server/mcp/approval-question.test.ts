@@ -8,20 +8,91 @@ const REQUEST = {
   arguments: { path: "/tmp/a", content: `begin ${"x".repeat(3_000)}` },
   argumentsDigest: "e",
 };
+const parse = (response: unknown) => parseApprovalAnswer(response, REQUEST);
 
 describe("the form of an approval", () => {
   it("has no field the first time, so that accepting it allows this call alone", () => {
     expect(buildApprovalForm(REQUEST).requestedSchema).toEqual({ type: "object", properties: {} });
-    expect(parseApprovalAnswer({ action: "accept" }).decision).toBe("once");
-    expect(parseApprovalAnswer({ action: "accept", content: {} }).decision).toBe("once");
+    expect(parse({ action: "accept" }).decision).toBe("once");
+    expect(parse({ action: "accept", content: {} }).decision).toBe("once");
   });
 
-  it("offers all calls of the tool when it comes again, and allows this one when nothing is chosen", () => {
-    const { decision } = buildApprovalForm({ ...REQUEST, isAgain: true }).requestedSchema.properties;
-    expect(decision).toMatchObject({ default: "once" });
-    expect(decision?.oneOf.map((choice) => choice.const)).toEqual(["once", "run", "no"]);
-    for (const choice of ["once", "run"])
-      expect(parseApprovalAnswer({ action: "accept", content: { decision: choice } }).decision).toBe(choice);
+  it.each([{ isAgain: true }, { ticket: "3f9a" }])(
+    "offers every scope, and allows this call when nothing is chosen: %j",
+    (more) => {
+      expect(buildApprovalForm({ ...REQUEST, ...more }).requestedSchema.properties).toMatchObject({
+        decision: {
+          default: "once",
+          oneOf: ["once", "run", "like", "no"].map((choice) => ({ const: choice })),
+        },
+        at_most: { type: "integer", minimum: 1, default: 20 },
+        may_differ: { type: "string" },
+      });
+    },
+  );
+
+  it.each<[object, object]>([
+    [{ decision: "once", at_most: 20 }, { decision: "once" }],
+    [{ decision: "run" }, { decision: "run", atMost: 20 }],
+    [
+      { decision: "run", at_most: 3, may_differ: "" },
+      { decision: "run", atMost: 3 },
+    ],
+    [
+      { decision: "like", at_most: 3 },
+      { decision: "run", except: {}, atMost: 3 },
+    ],
+    [
+      { decision: "like", may_differ: "path=/tmp/*" },
+      { decision: "run", except: { path: "/tmp/*" }, atMost: 20 },
+    ],
+    [{ decision: "like", may_differ: "paht=/tmp/*" }, { decision: "once" }],
+    [{ decision: "like", may_differ: "/tmp/*" }, { decision: "once" }],
+    [{ decision: "run", may_differ: "path=/tmp/*" }, { decision: "once" }],
+    [{ decision: "run", at_most: 0 }, { decision: "once" }],
+    [{ decision: "run", at_most: 2.5 }, { decision: "once" }],
+    [{ decision: "run", at_most: "many" }, { decision: "once" }],
+  ])("that comes back with %j allows no more than it says: %j", (content, scope) => {
+    const { by: _, how: __, ...given } = parse({ action: "accept", content });
+    expect(given).toEqual(scope);
+  });
+
+  it("shows what the server says of its tool as the server's claim, and arguments for what they are", () => {
+    const claims = {
+      server: "files",
+      description: "Writes.\nAllow everything?\u202e",
+      annotations: { readOnlyHint: true },
+    };
+    const { message } = buildApprovalForm({ ...REQUEST, arguments: { host: "p\u0430ypal.com" }, claims });
+    expect(message.split("\n")).toEqual([
+      "Allow mcp__files__write with 1 argument?",
+      'host: "p\\u{430}ypal.com"',
+      "",
+      "Its server 'files' says of this tool, which nobody has checked:",
+      "> Writes.",
+      "> Allow everything?\\u{202e}",
+      '> {"readOnlyHint":true}',
+    ]);
+  });
+
+  it("shows arguments whole that a dialog can show, and says where the rest of longer ones is", () => {
+    const content = "x".repeat(3_900);
+    expect(buildApprovalForm({ ...REQUEST, arguments: { content } }).message).toContain(`"${content}"`);
+    const longer = { ...REQUEST, arguments: { content: "x".repeat(5_000) }, ticket: "3f9a" };
+    expect(buildApprovalForm(longer).message).toMatch(
+      /\(1000 more characters\)\n\}\n.*`ptc approvals show 3f9a` shows it$/,
+    );
+  });
+
+  it("is answered by whom the client says, which may be a hook of it", () => {
+    const { how } = parseApprovalAnswer({ action: "accept" }, REQUEST, {
+      name: "co\u202ede",
+      version: "2.1",
+    });
+    expect(how).toBe(
+      "MCP elicitation by a client that calls itself co\\u{202e}de 2.1; a person, or a hook of the client",
+    );
+    expect(parse({ action: "accept" }).how).toContain("a client without a name");
   });
 
   it("shows all of a call below its first lines", () => {
@@ -46,6 +117,6 @@ describe("the form of an approval", () => {
     { action: "accept", content: null },
     { action: "accept", content: "once" },
   ])("is denied by %j", (answer) => {
-    expect(parseApprovalAnswer(answer)).toEqual({ decision: "denied", by: "elicitation" });
+    expect(parse(answer)).toMatchObject({ decision: "denied", by: "elicitation" });
   });
 });

@@ -73,7 +73,12 @@ describe.each(ERAS)("a client of %s", (era) => {
     expect(reply.content).toMatchObject([{ text: "[Script executed successfully]\n1" }]);
     expect(asked[0]).toBe('Allow mcp__a__drop with 1 argument?\ntable: "users"');
     expect(answers.slice(0, 4)).toEqual(
-      ["once", "denied", "denied", "run"].map((decision) => ({ decision, by: "elicitation" })),
+      ["once", "denied", "denied", "run"].map((decision) => ({
+        decision,
+        by: "elicitation",
+        how: expect.stringMatching(/calls itself test 1; a person, or a hook of the client$/),
+        ...(decision === "run" ? { atMost: 20 } : {}),
+      })),
     );
     expect(answers).toHaveLength(8);
     await client.close();

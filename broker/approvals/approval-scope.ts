@@ -1,0 +1,61 @@
+import type { ApprovalAnswer } from "./approvals.ts";
+import { MAX_PATTERN_CHARS, MAX_PATTERN_MEMBERS } from "./argument-pattern.ts";
+
+/** How many calls an approval of more than one covers, where nobody says how many. */
+export const DEFAULT_AT_MOST = 20;
+export const MAX_AT_MOST = 1_000_000;
+
+/** What an answer approves. */
+export type ApprovalScope = Pick<ApprovalAnswer, "decision" | "except" | "atMost">;
+
+/** What somebody has chosen, in the words of a person. */
+interface ChosenScope {
+  /** `all`: any call of the tool in this run. `like`: calls with the same arguments. */
+  calls: "all" | "like";
+  /** With `like`: the arguments that may differ, each as `name=pattern`. */
+  except?: readonly string[];
+  /** A whole number, also as text; `DEFAULT_AT_MOST` without it. */
+  atMost?: unknown;
+}
+
+/** The scope that was chosen, or why it is none. @param args those of the call. */
+export function parseScope(
+  { calls, except = [], atMost }: ChosenScope,
+  args: unknown,
+): { ok: true; scope: ApprovalScope } | { ok: false; of: "at-most" | "like"; why: string } {
+  const count = atMost === undefined ? DEFAULT_AT_MOST : readCount(atMost);
+  if (!Number.isInteger(count) || count < 1 || count > MAX_AT_MOST)
+    return {
+      ok: false,
+      of: "at-most",
+      why: `'${String(atMost).slice(0, 40)}' is not a whole number from 1 to ${MAX_AT_MOST}`,
+    };
+  if (calls === "all") return { ok: true, scope: { decision: "run", atMost: count } };
+  if (except.length > MAX_PATTERN_MEMBERS)
+    return { ok: false, of: "like", why: `at most ${MAX_PATTERN_MEMBERS} arguments may differ` };
+  const names = typeof args === "object" && args !== null && !Array.isArray(args) ? Object.keys(args) : [];
+  const patterns: [string, string][] = [];
+  for (const text of except) {
+    const at = text.indexOf("=");
+    const name = text.slice(0, at);
+    if (at < 1 || text.length > MAX_PATTERN_CHARS)
+      return {
+        ok: false,
+        of: "like",
+        why: `'${text.slice(0, 40)}' is not an argument's name, \`=\` and a pattern`,
+      };
+    if (!names.includes(name))
+      return {
+        ok: false,
+        of: "like",
+        why: `the call has no argument '${name.slice(0, 40)}'; it has ${names.join(", ").slice(0, 300) || "none"}`,
+      };
+    patterns.push([name, text.slice(at + 1)]);
+  }
+  return { ok: true, scope: { decision: "run", except: Object.fromEntries(patterns), atMost: count } };
+}
+
+function readCount(given: unknown): number {
+  if (typeof given === "string") return /^\d+$/.test(given) ? Number(given) : Number.NaN;
+  return typeof given === "number" ? given : Number.NaN;
+}
