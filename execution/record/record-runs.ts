@@ -107,6 +107,10 @@ class ArchivedRecording implements RunRecording {
     await this.#audit.written();
   }
 
+  async beforeSuspension(): Promise<void> {
+    await this.#audit.written();
+  }
+
   async end(report: RunReport): Promise<string | undefined> {
     if (!this.#isAudited) await this.beforeAnswer(report);
     let handed: RunToArchive | undefined;
