@@ -272,7 +272,6 @@ async function execute(
     limits,
     typecheck: earlier?.typecheck ?? options.typecheck,
   };
-  // A run that is suspended has not ended: whoever goes on with it says how it ends.
   await (suspended === undefined ? recording?.beforeAnswer?.(report) : recording?.beforeSuspension?.());
   const answered = setImmediate(); // The answer goes out first.
   return {
