@@ -70,6 +70,27 @@ asked.set()
 result = {"before": before, "after": look()}
 `,
   ],
+  [
+    "Python with a thread that waits inside of the system",
+    "python",
+    `
+import os, random, threading, time
+def look():
+    order = []
+    for id in (1, 2, 3):
+        call_tool("mcp__desk__look", id=id)
+        order.append(id)
+    return {"order": order, "at": int(time.time() * 1000), "dice": random.random()}
+before = look()
+from_here, to_there = os.pipe()
+blocked = threading.Thread(target=lambda: os.read(from_here, 1))
+blocked.start()
+call_tool("mcp__desk__ask", before)
+os.write(to_there, b"!")
+blocked.join()
+result = {"before": before, "after": look()}
+`,
+  ],
 ];
 
 const valuesOf = (series: string) => {
@@ -129,9 +150,13 @@ describe.each(titled)("a runner of %s", (_, language, code) => {
       // Some time goes by.
       const earlier = { started_ms: started_ms - HOUR_MS, clock, events };
       const before = { ...(asked as Looked), at: (asked as Looked).at - HOUR_MS };
-      const resumed = await run({ replay: { ...earlier, resumes: true } }, async (call) => {
-        if (isAsk(call)) expect(call.arguments).toEqual(before);
-        return unsteady();
+      const resumed = await run({ replay: { ...earlier, resumes: true } }, async (call, connection) => {
+        if (!isAsk(call)) return unsteady();
+        expect(call.arguments).toEqual(before);
+        // It can be suspended at the same place again.
+        await connection.requestTrace(PATIENCE_MS);
+        expect(connection.trace).toEqual({ ...earlier, complete: true });
+        return null;
       });
       expect(resumed.claim).toMatchObject({ ok: true, data: { before } });
       const { after } = (resumed.claim?.ok === true ? resumed.claim.data : {}) as { after: Looked };
