@@ -13,6 +13,7 @@ import { PARTS } from "./parts/measurements.ts";
 import { arrivals, steady } from "./runs/arrivals.ts";
 import { calls } from "./runs/calls.ts";
 import { brokeredCall, insideSandbox } from "./runs/inside-sandbox.ts";
+import { pythonPrograms } from "./runs/python.ts";
 import { refills } from "./runs/refills.ts";
 import { coldRun, sharedHost } from "./runs/shell.ts";
 import { trivialRun } from "./runs/trivial-run.ts";
@@ -24,6 +25,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   trivialRun,
   insideSandbox,
   calls,
+  pythonPrograms,
   brokeredCall,
   refills,
   steady,

@@ -39,6 +39,7 @@ export function servePtc(project: string): Promise<Served> {
   return serveMcp(process.execPath, [PTC, "serve"], { cwd: project });
 }
 
-export function runProgram(ptc: Served, code: string): Promise<number> {
-  return timeCall(ptc, "execute_program", { code });
+/** Times a program. @param language to be said where more than one is on. */
+export function runProgram(ptc: Served, code: string, language?: string): Promise<number> {
+  return timeCall(ptc, "execute_program", { code, ...(language !== undefined && { language }) });
 }

@@ -51,7 +51,8 @@ export async function readProgram(
   if (language !== undefined) refuseOff(language, file, languages);
   else if (file !== "-") {
     const suffixes = programSuffixes(languages);
-    const known = `${suffixes.slice(0, -1).join(", ")} or ${suffixes.at(-1)}`;
+    const others = suffixes.slice(0, -1).join(", ");
+    const known = `${others === "" ? "" : `${others} or `}${suffixes.at(-1)}`;
     throw new UsageError(`${file}: not a program; give a ${known} file, say --language, or give - for stdin`);
   }
   return {

@@ -35,7 +35,7 @@ function errorLine(message: string): string {
 
 /** What to call instead of a name that `call_tool` was given and that is no tool's. */
 async function adviseOnCalled(called: string, source: ModuleSource): Promise<string | undefined> {
-  const [, tool = called] = /(?:__|[./])([\w-]+)$/.exec(called) ?? [];
+  const [, tool = called] = /(?:^.*__|[./])([\w-]+)$/.exec(called) ?? [];
   const { functions } = await findFunctions(tool, source);
   const names = functions.map(({ module, identifier }) => `servers.${module}.${identifier}`);
   return names.length === 0 ? undefined : `did you mean ${names.join(" or ")}?`;

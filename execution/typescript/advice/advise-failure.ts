@@ -18,7 +18,7 @@ function isEmpty(data: unknown): boolean {
 
 /** What to call instead of a name that `callTool` was given and that is no tool's. */
 async function adviseOnCalled(called: string, source: ModuleSource): Promise<string | undefined> {
-  const [, tool = called] = /(?:__|[./])([\w-]+)$/.exec(called) ?? [];
+  const [, tool = called] = /(?:^.*__|[./])([\w-]+)$/.exec(called) ?? [];
   const { functions } = await findFunctions(tool, source);
   const names = functions.map(({ namespacedName }) => `callTool("${namespacedName}", args)`);
   return names.length === 0 ? undefined : `did you mean ${names.join(" or ")}?`;
