@@ -60,7 +60,13 @@ const runFacts = {
   sandbox_image: z.nullable(Digest),
   /** Definitions of the tools that it called. */
   tools: list(z.strictObject({ tool: text(512), digest: Digest })),
-  versions: z.strictObject({ ptc: text(64), node: text(64), protocol: Count }),
+  versions: z.strictObject({
+    ptc: text(64),
+    node: text(64),
+    protocol: Count,
+    /** What ran the program in its sandbox: an interpreter with its version, and packages with theirs. */
+    runtime: z.optional(text(4096)),
+  }),
   servers: list(z.strictObject({ server: text(512), name: text(512), version: text(512) })),
   /** Limits and modes that it ran under. */
   options: z.json(),

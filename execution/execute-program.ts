@@ -205,6 +205,7 @@ async function execute(
         clock: parts.clock,
         bundle: prepared.bundle,
         runner: prepared.runner,
+        ways: prepared.ways,
         data: program.data,
         environment,
         limits,
@@ -232,7 +233,7 @@ async function execute(
   const { suspended } = outcome;
   if (calls?.isLive === false) await resumed?.leave(isToBeTriedAgain(outcome));
 
-  const { metrics, trace } = outcome;
+  const { metrics, trace, runtime } = outcome;
   const { verdict, redactions, envelope } = sealVerdict(
     {
       runId,
@@ -267,8 +268,7 @@ async function execute(
     bundle: prepared?.ok ? prepared.bundle : undefined,
     modules: modules.archived(),
     knownModules: modules.modules(),
-    environment,
-    trace,
+    ...{ environment, runtime, trace },
     limits,
     typecheck: earlier?.typecheck ?? options.typecheck,
   };

@@ -3,6 +3,7 @@ import { buildFailure, type Failure } from "../protocol/failure.ts";
 import { FrameError, parsePayload } from "../protocol/frames.ts";
 import { GUARD_EXITS } from "../protocol/guard.ts";
 import { MAX_NESTING_DEPTH } from "../protocol/limits.ts";
+import type { LanguageFacts } from "./prepare/language.ts";
 import type { Suspended } from "./suspension/suspended.ts";
 
 /** What ended a program, as the host saw it. */
@@ -39,24 +40,31 @@ const GUARDED: ReadonlyMap<number, [type: Failure["type"], message: string]> = n
     GUARD_EXITS.selfKilled,
     [
       "ContractViolation",
-      "the program ended its own process (by SIGKILL) before its result could be reported; let it run to its end and set globalThis.result",
+      "the program ended its own process (by SIGKILL) before its result could be reported",
     ],
   ],
 ]);
-const STDOUT_ADVICE =
-  "use console.log for output and globalThis.result for the value; stdout itself is the runner's";
+
+/** What programs of a language print their output with, and what they set for their value. */
+export type Ways = LanguageFacts["ways"];
 
 /**
  * Decides how a program ended. Everything that came out of the container counts as a claim. Whether an approval was denied
  * is the host's own knowledge.
  */
-export function judge(ending: Ending, stdout: Buffer, stderrTail: string, approvalDenied = false): Verdict {
-  const verdict = judgeEnding(ending, stdout, stderrTail);
+export function judge(
+  ending: Ending,
+  stdout: Buffer,
+  stderrTail: string,
+  ways: Ways,
+  approvalDenied = false,
+): Verdict {
+  const verdict = judgeEnding(ending, stdout, stderrTail, ways);
   if (verdict.ok || verdict.error.type !== "ApprovalDenied" || approvalDenied) return verdict;
-  return failed("ContractViolation", `the program claims a denial that there was not; ${STDOUT_ADVICE}`);
+  return misused("the program claims a denial that there was not", ways);
 }
 
-function judgeEnding(ending: Ending, stdout: Buffer, stderrTail: string): Verdict {
+function judgeEnding(ending: Ending, stdout: Buffer, stderrTail: string, ways: Ways): Verdict {
   switch (ending.kind) {
     case "timeout":
       return failed("Timeout", `Execution exceeded ${ending.timeoutMs / 1000}s limit`);
@@ -70,17 +78,17 @@ function judgeEnding(ending: Ending, stdout: Buffer, stderrTail: string): Verdic
       return failed("InternalError", ending.message);
     case "overflow":
       return ending.stream === "stdout"
-        ? failed("ContractViolation", `the program flooded stdout; ${STDOUT_ADVICE}`)
+        ? misused("the program flooded stdout", ways)
         : failed("OutputLimit", "the program flooded stderr and was stopped; print less");
     case "done":
-      return readClaim(stdout, ending.lineBytes);
+      return readClaim(stdout, ending.lineBytes, ways);
     case "exited":
       if (ending.isKilledByOthers === true)
         return failed(
           "InternalError",
           "the sandbox was killed from outside, by somebody with access to the engine",
         );
-      return judgeExit(ending.code, stdout, stderrTail);
+      return judgeExit(ending.code, stdout, stderrTail, ways);
   }
 }
 
@@ -88,33 +96,37 @@ function describeSuspended({ ticket, tool }: Suspended): string {
   return `'${tool}' waits for an approval: \`ptc approvals approve ${ticket}\``;
 }
 
-function judgeExit(code: number, stdout: Buffer, stderrTail: string): Verdict {
+function judgeExit(code: number, stdout: Buffer, stderrTail: string, ways: Ways): Verdict {
   if (code === SIGKILLED) return failed("OutOfMemory", outOfMemory("it was killed"));
   if (code === ABORTED && /heap out of memory|Allocation failed/.test(stderrTail)) {
     return failed("OutOfMemory", outOfMemory("its heap was full"));
   }
   const guarded = GUARDED.get(code);
-  if (guarded !== undefined) return failed(...guarded);
-  if (code === 0 && stdout.length > 0) return readClaim(stdout, stdout.length);
+  const advice = `; let it run to its end and set ${ways.value}`;
+  if (guarded !== undefined) {
+    const [type, message] = guarded;
+    return failed(type, code === GUARD_EXITS.selfKilled ? `${message}${advice}` : message);
+  }
+  if (code === 0 && stdout.length > 0) return readClaim(stdout, stdout.length, ways);
   const message = `the program ended its own process (exit code ${code}) before its result could be reported`;
-  return failed("ContractViolation", `${message}; let it run to its end and set globalThis.result`);
+  return failed("ContractViolation", `${message}${advice}`);
 }
 
 function outOfMemory(how: string): string {
   return `the program used more memory than it has (${how}); process less at a time, or raise execution.memory_mb`;
 }
 
-function readClaim(stdout: Buffer, lineBytes: number): Verdict {
+/** A program wrote to what is the runner's. */
+function misused(what: string, { output, value }: Ways): Verdict {
+  const advice = `use ${output} for output and ${value} for the value; stdout itself is the runner's`;
+  return failed("ContractViolation", `${what}; ${advice}`);
+}
+
+function readClaim(stdout: Buffer, lineBytes: number, ways: Ways): Verdict {
   const isOneLine = stdout.length === lineBytes && stdout.indexOf("\n") === stdout.length - 1;
-  if (!isOneLine)
-    return failed("ContractViolation", `the program wrote to stdout past the console; ${STDOUT_ADVICE}`);
+  if (!isOneLine) return misused("the program wrote to stdout past the console", ways);
   const claim = parseClaim(parseLine(stdout));
-  if (claim === undefined) {
-    return failed(
-      "ContractViolation",
-      `what came out of the sandbox is not a runner's result; ${STDOUT_ADVICE}`,
-    );
-  }
+  if (claim === undefined) return misused("what came out of the sandbox is not a runner's result", ways);
   if (claim.ok) return claim;
   return { ok: false, error: buildFailure(claim.error.type, claim.error.message, claim.error.retryable) };
 }

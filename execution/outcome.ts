@@ -9,6 +9,8 @@ import type { Suspended } from "./suspension/suspended.ts";
 export interface Outcome {
   verdict: Verdict;
   metrics?: Metrics;
+  /** What its sandbox said that it runs in: an interpreter with its version, and packages with theirs. */
+  runtime?: string;
   trace?: Trace | undefined;
   /** What the program emitted, as it did. */
   emitted?: readonly EmittedBlock[];

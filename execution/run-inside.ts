@@ -9,7 +9,7 @@ import { FrameError } from "../protocol/frames.ts";
 import type { ProgramEnvironment } from "../protocol/messages.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { CallLog, type CallObserver } from "./call-log.ts";
-import { type Ending, judge } from "./judge.ts";
+import { type Ending, judge, type Ways } from "./judge.ts";
 import { fail, type Outcome } from "./outcome.ts";
 import { maxKeptBytes, type OutputLimits, type RunnerOutput } from "./output/runner-output.ts";
 import { adviseOnTimeout } from "./pending-calls.ts";
@@ -25,6 +25,7 @@ export interface InsideRun {
   bundle: string;
   /** The runner that the bundle is for, as a sandbox's hello names it. */
   runner: string;
+  ways: Ways;
   data: unknown;
   environment: ProgramEnvironment;
   limits: InsideLimits;
@@ -84,12 +85,13 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
   if (ending.kind === "exited") output.end();
   else output.flush();
   return {
-    verdict: judge(ending, output.stdout, output.stderrTail, log.denied),
+    verdict: judge(ending, output.stdout, output.stderrTail, run.ways, log.denied),
     metrics: {
       duration_ms: Math.round(durationMs),
       tool_calls: connection.metrics.toolCalls,
       tool_result_bytes: connection.metrics.toolResultBytes,
     },
+    runtime: (await connection.ready).runtime,
     trace: connection.trace,
     emitted: connection.emitted,
     advice,

@@ -69,7 +69,7 @@ function renderHeader(run: ArchivedRun, overview: RunOverview, terminal: Termina
     overview.status === "ok" ? "✔ ok" : `✖ ${overview.status}`,
   );
   const when = terminal.columns === undefined ? "" : ` (${formatAge(record.started_at, nowMs)})`;
-  const { ptc, node, protocol } = record.versions;
+  const { ptc, node, protocol, runtime } = record.versions;
   const facts: [string, string][] = [
     ["run", record.run_id],
     ["input", record.input_digest],
@@ -85,6 +85,7 @@ function renderHeader(run: ArchivedRun, overview: RunOverview, terminal: Termina
     ],
     ["image", record.sandbox_image ?? "none"],
     ["versions", `ptc ${ptc}, Node ${node}, protocol ${protocol}`],
+    ...(runtime === undefined ? [] : [["ran in", runtime] as [string, string]]),
     ["approvals", envelope.approval_state.toLowerCase().replaceAll("_", " ")],
     ...record.servers.map(({ server, name, version }): [string, string] => [
       "server",

@@ -22,6 +22,8 @@ export interface LanguageFacts {
   readonly interpreters: Readonly<Record<string, string>>;
   /** Language and file name of a program that is handed in without a file. */
   readonly unnamed: { readonly language: string; readonly fileName: string };
+  /** What a program prints its output with, and what it sets for its value. */
+  readonly ways: { readonly output: string; readonly value: string };
   /** The name of the runner for its programs, as a sandbox's hello gives it. */
   readonly runner: RunnerName;
 }

@@ -10,7 +10,7 @@ import { withoutFences } from "./without-fences.ts";
 
 export type Prepared =
   /** `bundle` is for the runner that is named `runner`. */
-  | { ok: true; bundle: string; runner: string; warning?: string; unchecked?: string }
+  | { ok: true; bundle: string; runner: string; ways: Language["ways"]; warning?: string; unchecked?: string }
   | { ok: false; error: Failure; reasons: readonly FailureReason[] };
 
 interface PreparationParts {
@@ -61,6 +61,7 @@ export async function prepareProgram(
     ok: true,
     bundle,
     runner: language.runner,
+    ways: language.ways,
     ...(warning === undefined ? {} : { warning: redact(warning) }),
     ...(unchecked === undefined ? {} : { unchecked }),
   };

@@ -8,5 +8,6 @@ export const PYTHON_FACTS: LanguageFacts = {
   suffixes: { ".py": "python" },
   interpreters: { python: "python", pypy: "python" },
   unnamed: { language: "python", fileName: "program.py" },
+  ways: { output: "print", value: "result" },
   runner: "python",
 };

@@ -30,6 +30,7 @@ export interface RecorderOptions extends RunAuditOptions {
 const MAX_NAME_CHARS = 512;
 const MAX_FILE_NAME_CHARS = 4_096;
 const MAX_APPROVER_CHARS = 256;
+const MAX_RUNTIME_CHARS = 4_096;
 /** The names of more modules than this are not recorded. Messages list fewer. */
 const MAX_KNOWN_MODULES = 1_000;
 
@@ -242,7 +243,11 @@ class ArchivedRecording implements RunRecording {
         tool: namespacedName.slice(0, MAX_NAME_CHARS),
         digest: definitionDigest,
       })),
-      versions: { ...versions, protocol: PROTOCOL_VERSION },
+      versions: {
+        ...versions,
+        protocol: PROTOCOL_VERSION,
+        ...(report.runtime === undefined ? {} : { runtime: this.#text(report.runtime, MAX_RUNTIME_CHARS) }),
+      },
       servers: describeServers(called, servers, (text) => this.#text(text)),
       options: {
         timeout_ms: limits.timeoutMs,

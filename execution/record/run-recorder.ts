@@ -36,6 +36,8 @@ export interface RunReport {
   /** The names of all server modules that the program could have imported, which messages may list. */
   knownModules: readonly string[];
   environment: ProgramEnvironment;
+  /** What ran the program, as its sandbox said; `undefined` where no sandbox took it. */
+  runtime?: string | undefined;
   /** `undefined` when the program ended before it could send one. */
   trace: Trace | undefined;
   limits: InsideLimits;

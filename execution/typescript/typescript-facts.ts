@@ -8,5 +8,6 @@ export const TYPESCRIPT_FACTS: LanguageFacts = {
   suffixes: { ".ts": "typescript", ".mts": "typescript", ".js": "javascript", ".mjs": "javascript" },
   interpreters: { node: "javascript", deno: "typescript", bun: "typescript", tsx: "typescript" },
   unnamed: { language: "typescript", fileName: "program.ts" },
+  ways: { output: "console.log", value: "globalThis.result" },
   runner: "javascript",
 };

@@ -203,7 +203,7 @@ async function trySandbox(options: OnDemandOptions): Promise<string> {
       },
     );
     const { language, runtime } = await connection.ready;
-    return `starts and answers, ${language} on Node.js ${runtime.replace(/^v/, "")}`;
+    return `starts and answers, ${language} on ${oneLine(runtime)}`;
   } finally {
     await sandbox.dispose();
   }

@@ -26,4 +26,9 @@ environment.install();
 installStackTraces(bundleUrl);
 const run = new ProgramRun(channel, environment);
 run.rehearse();
-channel.send({ type: "hello", protocol: PROTOCOL_VERSION, language: "javascript", runtime: process.version });
+channel.send({
+  type: "hello",
+  protocol: PROTOCOL_VERSION,
+  language: "javascript",
+  runtime: `Node.js ${process.versions.node}`,
+});

@@ -10,7 +10,7 @@ const MAX_ENTRIES = 200;
 /** Renders what is needed to find, check and repeat a run: digests, versions, servers and options. */
 export function renderRecord(run: ArchivedRun): Markup {
   const { record, envelope } = run;
-  const { ptc, node, protocol } = record.versions;
+  const { ptc, node, protocol, runtime } = record.versions;
   const facts: [string, string | Markup | undefined][] = [
     ["Input digest", code(record.input_digest)],
     ["Output digest", code(envelope.output_digest)],
@@ -19,6 +19,7 @@ export function renderRecord(run: ArchivedRun): Markup {
     ["Sandbox image", record.sandbox_image === null ? "no sandbox was used" : code(record.sandbox_image)],
     ["Trace", code(record.trace_id)],
     ["Versions", `ptc ${ptc}, Node ${node}, protocol ${protocol}`],
+    ["Ran in", runtime],
     ["Language", record.language],
     ["Approvals", envelope.approval_state.toLowerCase().replaceAll("_", " ")],
     ["Secrets replaced", formatCount(record.redactions)],

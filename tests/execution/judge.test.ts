@@ -5,16 +5,17 @@ import { GUARD_EXITS } from "../../protocol/guard.ts";
 const line = (value: unknown) =>
   Buffer.from(`${typeof value === "string" ? value : JSON.stringify(value)}\n`);
 const claim = line({ ok: true, data: 1, from: "result" });
+const WAYS = { output: "say", value: "answer" };
 const done = (bytes: Buffer): Ending => ({ kind: "done", lineBytes: bytes.length });
 const exited = (code: number): Ending => ({ kind: "exited", code });
 
 describe("judging how a program ended", () => {
   it("takes the one line of a runner that said done", () => {
-    expect(judge(done(claim), claim, "")).toEqual({ ok: true, data: 1, from: "result" });
+    expect(judge(done(claim), claim, "", WAYS)).toEqual({ ok: true, data: 1, from: "result" });
   });
 
   it("takes the one line of a program that called process.exit(0) after setting its result", () => {
-    expect(judge(exited(0), claim, "")).toEqual({ ok: true, data: 1, from: "result" });
+    expect(judge(exited(0), claim, "", WAYS)).toEqual({ ok: true, data: 1, from: "result" });
   });
 
   it.each<[string, Ending, Buffer]>([
@@ -39,19 +40,29 @@ describe("judging how a program ended", () => {
     ["a flood of stdout", { kind: "overflow", stream: "stdout" }, Buffer.alloc(0)],
     ["a broken wire protocol", { kind: "violation", message: "x" }, Buffer.alloc(0)],
   ])("calls %s a violation of the contract", (_name, ending, stdout) => {
-    expect(judge(ending, stdout, "")).toMatchObject({
+    expect(judge(ending, stdout, "", WAYS)).toMatchObject({
       ok: false,
       error: { type: "ContractViolation", retryable: false },
     });
   });
 
+  it.each([
+    [exited(3), "let it run to its end and set answer"],
+    [exited(GUARD_EXITS.selfKilled), "let it run to its end and set answer"],
+    [done(line("hello")), "use say for output and answer for the value"],
+    [{ kind: "overflow", stream: "stdout" } as const, "use say for output and answer for the value"],
+  ])("says what to do in the words of the program's language (%o)", (ending, advice) => {
+    const verdict = judge(ending, line("hello"), "", WAYS);
+    expect(verdict).toMatchObject({ ok: false, error: { message: expect.stringContaining(advice) } });
+  });
+
   it("believes that an approval was denied only where the host denied one", () => {
     const denied = line({ ok: false, error: { type: "ApprovalDenied", message: "x", retryable: false } });
-    expect(judge(done(denied), denied, "", true)).toMatchObject({
+    expect(judge(done(denied), denied, "", WAYS, true)).toMatchObject({
       ok: false,
       error: { type: "ApprovalDenied" },
     });
-    expect(judge(done(denied), denied, "", false)).toMatchObject({
+    expect(judge(done(denied), denied, "", WAYS, false)).toMatchObject({
       ok: false,
       error: { type: "ContractViolation" },
     });
@@ -68,7 +79,7 @@ describe("judging how a program ended", () => {
     ["OutOfMemory", exited(134), "FATAL ERROR: JavaScript heap out of memory", "heap"],
     ["OutputLimit", { kind: "overflow", stream: "stderr" }, "", "stderr"],
   ])("tells %s", (type, ending, stderr, message) => {
-    const verdict = judge(ending, Buffer.alloc(0), stderr);
+    const verdict = judge(ending, Buffer.alloc(0), stderr, WAYS);
     expect(verdict).toMatchObject({ ok: false, error: { type, message: expect.stringContaining(message) } });
   });
 });

@@ -54,9 +54,10 @@ describe("a program inside", () => {
       await new Promise((resolve) => setImmediate(resolve));
     });
     const clock = { monotonicMs: () => 0 };
-    const { verdict } = await runInside(sandbox, {
+    const { verdict, runtime } = await runInside(sandbox, {
       bundle: "",
       runner: "javascript",
+      ways: { output: "say", value: "answer" },
       data: {},
       environment: { seed: "" },
       limits: LIMITS,
@@ -76,6 +77,7 @@ describe("a program inside", () => {
       signal: cancel.signal,
     });
     expect(verdict).toMatchObject({ ok: false, error: { type: "Cancelled" } });
+    expect(runtime).toBe("v24");
     expect(calls.map(({ outcome }) => outcome.decision)).toEqual(["unanswered"]);
   });
 });

@@ -26,6 +26,30 @@ describeSandboxed("a program whose channel goes over the attached stdin and stdo
     expect(console).toEqual({ out: "out\n", err: "err\n" });
   });
 
+  test("in Python has them too, and sends and gets far more than either side holds", async () => {
+    const { result, console, emitted } = await run(
+      [
+        "import sys",
+        "from servers.desk import echo, big",
+        "print('out')",
+        "print('err', file=sys.stderr)",
+        "emit({'type': 'text', 'text': 'emitted'})",
+        "text = big(bytes=10 * 1024 * 1024)['text']",
+        "back = echo(text=text[:8 * 1024 * 1024])['text']",
+        "result = [echo(a=1), parallel([lambda i=i: echo(i=i)['i'] for i in range(20)]), len(text), len(back)]",
+      ].join("\n"),
+      { language: "python" },
+    );
+    const numbers = Array.from({ length: 20 }, (_, index) => index);
+    expect(result).toMatchObject({
+      ok: true,
+      data: [{ a: 1 }, numbers, 10_485_760, 8_388_608],
+      metrics: { tool_calls: 23 },
+    });
+    expect(console).toEqual({ out: "out\n", err: "err\n" });
+    expect(emitted).toEqual([{ type: "text", text: "emitted" }]);
+  });
+
   test("sends and gets far more than either side holds", async () => {
     const { result } = await run(
       `const { text } = await callTool("mcp__desk__big", { bytes: 10 * 1024 * 1024 });

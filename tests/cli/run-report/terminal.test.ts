@@ -39,6 +39,7 @@ describe("a run on a terminal", () => {
         message: "Error: no\n    at f (program.ts:3:8)\n    at program.ts:1:1",
       },
     });
+    expect(text).toMatch(/^ran in +Python 3\.11\.2; python3-numpy 1:1\.24\.2$/m);
     expect(text).toContain(
       [
         "┃ 1 │ f();",

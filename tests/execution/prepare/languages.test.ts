@@ -30,6 +30,7 @@ const CAPITALS: Language = {
   accepts: async () => true,
   suffixes: { ".up": "capitals" },
   unnamed: { language: "capitals", fileName: "program.up" },
+  ways: { output: "SAY", value: "VALUE" },
   runner: "python",
   advise: async () => [],
   async prepare({ code }, modules, mode): Promise<Preparation> {

@@ -1,4 +1,5 @@
 import type { Language } from "../../../execution/prepare/language.ts";
+import { PYTHON_FACTS } from "../../../execution/python/python-facts.ts";
 import { encodePythonBundle, type PythonBundle } from "../../../protocol/runners/python-bundle.ts";
 
 /** The tools of the server `desk` that a program in Python can import. All others it can call by their namespaced names. */
@@ -14,6 +15,7 @@ export const PYTHON_AS_IT_IS: Language = {
   accepts: async () => true,
   suffixes: { ".py": "python" },
   unnamed: { language: "python", fileName: "program.py" },
+  ways: PYTHON_FACTS.ways,
   runner: "python",
   prepare: async ({ code, fileName }) => ({ ok: true, bundle: encodePythonBundle(bundleOf(code, fileName)) }),
   advise: async () => [],
@@ -25,10 +27,11 @@ function bundleOf(source: string, file_name: string): PythonBundle {
   const desk = Object.fromEntries(
     DESK.map((name) => [name, { tool: `mcp__desk__${name}`, parameters: { from_: "from" } }]),
   );
+  const reads = { tool: "mcp__desk__resources/read", parameters: {} };
   return {
     mode: /\b(?:await|async)\b/.test(source) ? "async" : "sync",
     source,
     file_name,
-    modules: { desk },
+    modules: { desk: { ...desk, resources_read: reads } },
   };
 }

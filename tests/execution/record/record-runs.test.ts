@@ -172,6 +172,14 @@ describe("a value that cannot be written", () => {
 });
 
 describe("what a record may not hold is bounded before it is handed over", () => {
+  test("what a sandbox says that it runs in", async () => {
+    const { kept, recording } = record();
+    await recording.end(report({ runtime: `Python 3.11.2; ${SECRET}${"x".repeat(5_000)}` }));
+    const { runtime } = kept.runs[0]?.facts.versions ?? {};
+    expect(runtime).toMatch(/^Python 3\.11\.2; \[REDACTED\]x+$/);
+    expect(runtime).toHaveLength(4_096);
+  });
+
   test("times, counts and names", async () => {
     const { kept, recording } = record();
     await recording.onCall?.(

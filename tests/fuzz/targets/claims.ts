@@ -9,6 +9,7 @@ import type { Random } from "../random.ts";
 
 const MAX_BYTES = 2_048;
 const DIGEST = `sha256:${"0".repeat(64)}`;
+const WAYS = { output: "say", value: "answer" };
 /** What a runner may say itself; all else is for the host. */
 const CLAIMABLE = ["ScriptError", "ToolError", "ApprovalDenied", "OutputLimit", "ResultNotSerializable"];
 
@@ -20,7 +21,7 @@ export const target = fuzzTarget({
     const ending = chooseEnding(random, input);
     const denied = random.chance(0.5);
     const tail = input.toString("latin1").slice(-100);
-    const verdict = judge(ending, input, tail, denied);
+    const verdict = judge(ending, input, tail, WAYS, denied);
     if (verdict.ok) {
       const text = input.toString("utf8");
       assert.equal(text.split("\n").length, 2, "more or less than a line is taken for one");

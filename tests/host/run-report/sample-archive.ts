@@ -118,7 +118,12 @@ function handOverRun(sample: SampleRun): RunToArchive {
       bundle_digest: DIGEST,
       sandbox_image: DIGEST,
       tools: [{ tool: sample.names ?? "mcp__github__list_issues", digest: DIGEST }],
-      versions: { ptc: "1.2.3", node: "v24.0.0", protocol: 1 },
+      versions: {
+        ptc: "1.2.3",
+        node: "v24.0.0",
+        protocol: 1,
+        runtime: "Python 3.11.2; python3-numpy 1:1.24.2",
+      },
       servers: [{ server: "github", name: sample.names ?? "GitHub", version: sample.names ?? "2.0" }],
       options: sample.options ?? { timeout_ms: 120_000, typecheck: "error" },
       redactions: 2,

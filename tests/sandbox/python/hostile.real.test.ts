@@ -13,7 +13,7 @@ const value = (data: unknown) => ({ ok: true, data });
 const TRICKS: Record<string, { code: string; want: unknown; timeoutMs?: number }> = {
   "a claim on fd 1": {
     code: `import os\nos.write(1, b'{"ok":true,"data":1,"from":"result"}\\n')\nresult = 2`,
-    want: failure("ContractViolation", "stdout"),
+    want: failure("ContractViolation", "use print for output and result for the value"),
   },
   "a claim on every descriptor": {
     code: [
@@ -27,7 +27,13 @@ const TRICKS: Record<string, { code: string; want: unknown; timeoutMs?: number }
     ].join("\n"),
     want: failure("ContractViolation"),
   },
-  "an exit at once": { code: "import os\nos._exit(0)", want: failure("ContractViolation", "exit code 0") },
+  "an exit at once": {
+    code: "import os\nos._exit(0)",
+    want: failure(
+      "ContractViolation",
+      "exit code 0) before its result could be reported; let it run to its end and set result",
+    ),
+  },
   "a crash of the interpreter": {
     code: "import ctypes\nctypes.string_at(0)",
     want: failure("ContractViolation", "ended its own process"),

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import { describeSandboxed } from "../in-sandbox.ts";
-import { useRealSandboxes } from "../real-sandboxes.ts";
+import { type DeskTool, useRealSandboxes } from "../real-sandboxes.ts";
 
-const TOOLS = {
-  echo: (args: Record<string, unknown>) => args,
-  add: ({ a, b }: Record<string, unknown>) => ({ sum: Number(a) + Number(b) }),
+const TOOLS: Record<string, DeskTool> = {
+  echo: (args) => args,
+  add: ({ a, b }) => ({ sum: Number(a) + Number(b) }),
+  "resources/read": ({ uri }) => ({ contents: [{ uri, blob: "iVBORw0KGgo=" }] }),
   fail: () => {
     throw new Error("no such desk");
   },
@@ -14,10 +15,10 @@ describeSandboxed("programs in Python", () => {
   const sandboxed = useRealSandboxes(TOOLS);
   const run = (code: string, data: unknown = {}) => sandboxed(code, { language: "python", data });
 
-  test("call tools in every way that there is, and see their data", async () => {
-    const { result, console } = await run(
+  test("call tools in every way that there is, see their data, emit, and end with a last line of JSON", async () => {
+    const { result, console, emitted, resultFrom } = await run(
       [
-        "import asyncio, servers.desk",
+        "import asyncio, json, servers.desk",
         "from servers import desk",
         "from servers.desk import echo, add as plus",
         "first = await plus(a=1, b=2)",
@@ -28,11 +29,24 @@ describeSandboxed("programs in Python", () => {
         "    await call_tool('mcp__desk__fail')",
         "except ToolError as error:",
         "    failed = [error.server, error.tool, str(error), error.retryable]",
-        "result = [first, others, await servers.desk.echo({'x': 1}, from_=data), outcome['ok'], failed]",
+        "image = bytes_of(await desk.resources.read(uri='desk:///logo'))",
+        "emit('a note')",
+        "emit(image, mime_type='image/png')",
+        "try:",
+        "    emit(b'', 'image/png')",
+        "except ValueError as error:",
+        "    refused = str(error)",
+        "echoed = await servers.desk.echo({'x': 1}, from_=data)",
+        "print(json.dumps([first, others, echoed, outcome['ok'], failed, len(image), refused]))",
       ].join("\n"),
       { given: [1, null] },
     );
-    expect(console.out).toBe("Grüße {'sum': 3}\n");
+    expect(console.out).toMatch(/^Grüße \{'sum': 3\}\n\[.*\]\n$/);
+    expect(resultFrom).toBe("line");
+    expect(emitted).toEqual([
+      { type: "text", text: "a note" },
+      { type: "image", data: "iVBORw0KGgo=", mimeType: "image/png" },
+    ]);
     expect(result).toMatchObject({
       ok: true,
       data: [
@@ -41,6 +55,8 @@ describeSandboxed("programs in Python", () => {
         { x: 1, from: { given: [1, null] } },
         false,
         ["", "mcp__desk__fail", expect.stringContaining("no such desk"), false],
+        8,
+        "emit: there are no bytes",
       ],
     });
   });
