@@ -15,15 +15,18 @@ export class ComposedLanguages {
   readonly #observer: ProcessObserver;
   readonly #made = new Map<LanguageName, Promise<Language>>();
   #on: readonly LanguageName[];
+  /** Those that were started in advance; `undefined` where none is to be. */
+  #warmed: Set<LanguageName> | undefined;
 
   constructor(on: readonly LanguageName[], observer: ProcessObserver) {
     this.#on = on;
     this.#observer = observer;
   }
 
-  /** Has later programs be in other languages. */
+  /** Has later programs be in other languages, which are started in advance where those of before were. */
   turnOn(on: readonly LanguageName[]): void {
     this.#on = on;
+    if (this.#warmed !== undefined) void this.warm();
   }
 
   /** The languages that programs may be in; that of programs that name none comes first. */
@@ -39,7 +42,10 @@ export class ComposedLanguages {
 
   /** Starts in advance what the first programs would otherwise wait for. Never rejects. */
   async warm(): Promise<void> {
-    await Promise.all((await this.on()).map((language) => language.warm()));
+    this.#warmed ??= new Set();
+    const cold = this.#on.filter((name) => this.#warmed?.has(name) === false);
+    for (const name of cold) this.#warmed.add(name);
+    await Promise.all(cold.map(async (name) => (await this.#make(name)).warm()));
   }
 
   /** Ends the processes of all languages. Never rejects. */

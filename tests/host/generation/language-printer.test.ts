@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { LanguagePrinter } from "../../../codegen/language-printer.ts";
+import { PYTHON_PRINTER } from "../../../codegen/python/python-printer.ts";
+import { TYPESCRIPT_PRINTER } from "../../../codegen/typescript/typescript-printer.ts";
 import { planGeneration } from "../../../host/generation/generate-plan.ts";
 import { listingOf } from "../../codegen/list-tools.ts";
 
@@ -52,5 +54,43 @@ describe("generating with another printer", () => {
       return (await planGeneration(request)).files.get("lists/demo.txt")?.split(":")[0];
     };
     expect([await again("one"), await again("two")]).toEqual(["one", "two"]);
+  });
+});
+
+describe("generating for two languages", () => {
+  const tools = [{ name: "list_issues" }, { name: "get-issue" }];
+  const plan = (printers: LanguagePrinter[], previous?: Awaited<ReturnType<typeof planGeneration>>) =>
+    planGeneration({
+      listings: [listingOf(tools)],
+      printers,
+      ...(previous && { previous, modules: previous.files }),
+    });
+  const BOTH = [TYPESCRIPT_PRINTER, PYTHON_PRINTER];
+
+  it("writes the files that each would have alone, and locks them all", async () => {
+    const [typescript, python, both] = [
+      await plan([TYPESCRIPT_PRINTER]),
+      await plan([PYTHON_PRINTER]),
+      await plan(BOTH),
+    ];
+    const alone = new Map([...python.files, ...typescript.files]);
+    expect([...both.files.keys()].sort()).toEqual([...alone.keys()].sort());
+    for (const [path, text] of both.files)
+      if (path !== "ptc.lock.json") expect(text, path).toBe(alone.get(path));
+    const locked = [...(both.lock.files?.keys() ?? []), "servers/demo/index.ts", "ptc.lock.json"];
+    expect(locked.sort()).toEqual([...alone.keys()].sort());
+    expect(both.lock.servers.get("demo")?.moduleSha256).toMatch(/^sha256:/);
+    expect(python.lock.servers.get("demo")?.moduleSha256).toBeUndefined();
+  });
+
+  it("gives the same bytes again, also where one was turned on or off in between", async () => {
+    const typescript = await plan([TYPESCRIPT_PRINTER]);
+    const both = await plan(BOTH);
+    expect((await plan(BOTH, typescript)).files).toEqual(both.files);
+    expect((await plan(BOTH, both)).files).toEqual(both.files);
+    expect((await plan([TYPESCRIPT_PRINTER], both)).files).toEqual(typescript.files);
+    const otherOrder = await plan([PYTHON_PRINTER, TYPESCRIPT_PRINTER], both);
+    for (const [path, text] of both.files)
+      if (path !== "ptc.lock.json") expect(otherOrder.files.get(path), path).toBe(text);
   });
 });
