@@ -22,14 +22,18 @@ export interface SecretRange {
 /** Finds the secrets in a text. */
 export class SecretMatcher {
   readonly #forms = new Set<string>();
-  #finder = TOKEN_FINDER;
+  readonly #knowsTokens: boolean;
+  #finder: LiteralFinder;
   #prefixes = new LiteralPrefixes([]);
 
   /**
    * @param configured values of the configuration. The matcher decides which of them are secrets.
    * @param credentials those that are in places for secrets, such as headers.
+   * @param knowsTokens whether tokens are found too that tell by their form what they are.
    */
-  constructor(configured: readonly string[], credentials: readonly string[] = []) {
+  constructor(configured: readonly string[], credentials: readonly string[] = [], knowsTokens = true) {
+    this.#knowsTokens = knowsTokens;
+    this.#finder = knowsTokens ? TOKEN_FINDER : new LiteralFinder([]);
     this.learn(configured, credentials);
   }
 
@@ -51,7 +55,8 @@ export class SecretMatcher {
     for (const form of new Set(secrets.flatMap(encodedForms)))
       if (form.length >= MIN_CREDENTIAL_CHARS) this.#forms.add(form);
     if (this.#forms.size === before) return;
-    this.#finder = new LiteralFinder([...new Set([...this.#forms, ...TOKEN_LITERALS])]);
+    const literals = this.#knowsTokens ? TOKEN_LITERALS : [];
+    this.#finder = new LiteralFinder([...new Set([...this.#forms, ...literals])]);
     this.#prefixes = new LiteralPrefixes([...this.#forms]);
   }
 
@@ -72,7 +77,7 @@ export class SecretMatcher {
     this.#finder.find(text, (start, literal) => {
       if (start < from) return;
       if (this.#forms.has(literal)) secrets.push({ start, end: start + literal.length, kind: undefined });
-      if (mayBeginToken(text, start, literal)) anchors.push({ start, literal });
+      if (this.#knowsTokens && mayBeginToken(text, start, literal)) anchors.push({ start, literal });
     });
     const merged = secrets.length < 2 ? secrets : merge(secrets);
     return anchors.length === 0 ? merged : withTokens(text, merged, anchors);

@@ -15,8 +15,10 @@
  * - upstream/listing/redact-listing.ts: definitions of tools, before anything is made of them.
  * - fault-mask.ts: the faults of servers, by stricter rules and with another mark.
  *
- * What a server answers to a call reaches the program as it came: the program works with it, and what it makes of it is
- * redacted on its way out. A replay redacts arguments only to compare them with those in the archive
+ * - upstream/mask-credentials.ts: what a server answers, of the credentials alone that ptc itself uses it with.
+ *
+ * All else that a server answers to a call reaches the program as it came: the program works with it, and what it makes of it
+ * is redacted on its way out. A replay redacts arguments only to compare them with those in the archive
  * (execution/replay/recorded-calls.ts).
  */
 import { MAX_NESTING_DEPTH } from "../protocol/limits.ts";
@@ -36,9 +38,10 @@ export class Redactor {
   /**
    * @param configured values of `env` and `headers` and expanded variables; `whyNotRedacted` says which are no secrets.
    * @param credentials those that are in places for secrets, such as headers.
+   * @param knowsTokens whether tokens are redacted too that tell by their form what they are.
    */
-  constructor(configured: readonly string[], credentials: readonly string[] = []) {
-    this.#matcher = new SecretMatcher(configured, credentials);
+  constructor(configured: readonly string[], credentials: readonly string[] = [], knowsTokens = true) {
+    this.#matcher = new SecretMatcher(configured, credentials, knowsTokens);
   }
 
   /**

@@ -5,6 +5,7 @@ import type { OnLogin } from "../../upstream/authorization/login-event.ts";
 import { type CredentialSource, tellingSecrets } from "../../upstream/credentials.ts";
 import { redactListing } from "../../upstream/listing/redact-listing.ts";
 import { type FollowedListings, type LiveServer, LiveToolServers } from "../../upstream/live-tool-servers.ts";
+import { maskCredentials } from "../../upstream/mask-credentials.ts";
 import { withCredentials } from "../../upstream/mcp/mcp-server-target.ts";
 import type { UpstreamSource } from "../../upstream/pool/pooled-upstream.ts";
 import { type PoolOptions, UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
@@ -12,6 +13,7 @@ import type { SecretKeyring, SecretSource } from "../../upstream/secret-sources/
 import { SecretSources } from "../../upstream/secret-sources/secret-sources.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
 import { withoutPlaces } from "../configuration/secret-values/secret-places.ts";
+import { credentialsOf } from "../configuration/servers/entry-secrets.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
 import type { LoginSecrets } from "../logins/login-secrets.ts";
 import { openLoginStore } from "../logins/open-logins.ts";
@@ -72,7 +74,7 @@ export function composeUpstreams(
       return secret;
     },
   };
-  const sourcesOf = ({ servers, secrets }: Configuration) =>
+  const sourcesOf = ({ servers, secrets, credentials: configured }: Configuration) =>
     servers.map(
       (server): UpstreamSource => ({
         name: server.name,
@@ -90,14 +92,21 @@ export function composeUpstreams(
             onSpawn: (pid) => groups.record(pid),
             onExit: (pid) => groups.forget(pid),
           });
-          return redactListing(connection, redactor);
+          const { authorization } = credentials;
+          const values = Object.values(credentials.values);
+          const used = configured.filter((secret) => values.some((value) => value.includes(secret)));
+          const known = [...credentialsOf(server), ...used, ...credentials.secrets];
+          return redactListing(
+            maskCredentials(connection, known, authorization && (() => authorization.secrets())),
+            redactor,
+          );
         },
       }),
     );
   const onSecret = (secret: string) => redactor.add(secret);
   const secrets: LoginSecrets = { sources: secretSources, onSecret };
   const logins = openLoginStore(env);
-  const credentialsOf = (current: Configuration) =>
+  const sourceOf = (current: Configuration) =>
     tellingSecrets(
       source ??
         new LoginCredentials(
@@ -106,11 +115,11 @@ export function composeUpstreams(
         ),
       onSecret,
     );
-  const pool = new UpstreamPool(sourcesOf(configuration), credentialsOf(configuration), clock, options);
+  const pool = new UpstreamPool(sourcesOf(configuration), sourceOf(configuration), clock, options);
   return {
     pool,
     secrets,
-    reconfigure: (next) => pool.replace(sourcesOf(next), credentialsOf(next)),
+    reconfigure: (next) => pool.replace(sourcesOf(next), sourceOf(next)),
   };
 }
 

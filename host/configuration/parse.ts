@@ -3,7 +3,6 @@ import type * as z from "zod";
 import { similarNames } from "../../catalog/search/similar-names.ts";
 import { serverModule } from "../../protocol/tools/tool-name.ts";
 import { defaultCeiling } from "../../sandbox/pool/pool-policy.ts";
-import { urlCredentialsIn } from "../../secrets/redaction-secrets.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
 import type { Configuration, ServerConfiguration } from "./configuration.ts";
 import { ConfigurationError, type Problem } from "./configuration-error.ts";
@@ -13,7 +12,8 @@ import { readPolicy } from "./policy-file.ts";
 import { ConfigurationFile, knownKeys, type ServerEntry } from "./schema.ts";
 import type { SecretValueEntry } from "./secret-values/secret-value.ts";
 import { type SecretSurroundings, splitSecretValues } from "./secret-values/split-secret-values.ts";
-import { authSecrets, buildAuth } from "./servers/server-auth.ts";
+import { buildAuth } from "./servers/server-auth.ts";
+import { credentialsOf, secretsOf } from "./servers/entry-secrets.ts";
 import {
   expandServers,
   findServerProblems,
@@ -259,32 +259,4 @@ function buildServer(
     env: values,
     cwd: resolve(directory, entry.cwd ?? "."),
   };
-}
-
-const SECRET_NAME = /auth|cookie|cred|dsn|jwt|key|pass|pat$|private|pwd|secret|session|signature|token/i;
-
-function credentialsOf(server: ServerConfiguration): string[] {
-  if (server.transport !== "stdio") return secretsOf(server);
-  const named = Object.entries(server.env).flatMap(([name, value]) =>
-    SECRET_NAME.test(name) ? [value] : [],
-  );
-  return [...named, ...argumentsWithPasswords(server)];
-}
-
-function secretsOf(server: ServerConfiguration): string[] {
-  if (server.transport === "stdio") return [...Object.values(server.env), ...argumentsWithPasswords(server)];
-  const headers = Object.values(server.headers);
-  // In `Bearer <token>` the token alone is a secret too, because it may appear without its scheme.
-  const tokens = headers.flatMap((value) => /^[A-Za-z]+ +(\S.*)$/.exec(value)?.[1] ?? []);
-  return [
-    ...headers,
-    ...tokens,
-    ...authSecrets(server.auth).flatMap(({ secret }) => (typeof secret === "string" ? [secret] : [])),
-    ...(urlCredentialsIn(server.url).length > 0 ? [server.url] : []),
-  ];
-}
-
-/** The arguments that are URLs with credentials. Others count as public: they name packages, folders and modes. */
-function argumentsWithPasswords({ args }: { args: readonly string[] }): string[] {
-  return args.filter((argument) => urlCredentialsIn(argument).length > 0);
 }

@@ -3,7 +3,7 @@ import type { UpstreamConnection } from "../upstream.ts";
 
 /**
  * Wraps a connection so that listings hold no secrets. Definitions are shown to models and written to shared files, and a
- * server may quote its configuration in them. Results of calls are not redacted, because programs work with them.
+ * server may quote its configuration in them. Results of calls are left to mask-credentials.ts, because programs work with them.
  */
 export function redactListing(
   connection: UpstreamConnection,

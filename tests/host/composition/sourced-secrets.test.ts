@@ -13,7 +13,13 @@ const ENV_DUMP = join(import.meta.dirname, "../../fixtures/servers/env-dump.mjs"
 /** Prints a token, and notes each time that it did. */
 const VAULT = `require("fs").appendFileSync("runs", "x"); console.log("vault-token-" + process.env.WHERE)`;
 
-function setUp(servers: Record<string, object>) {
+interface More {
+  /** Values of `env` of every server, besides its token. */
+  named?: Record<string, string>;
+  environment?: Record<string, string>;
+}
+
+function setUp(servers: Record<string, object>, { named = {}, environment = {} }: More = {}) {
   const directory = mkdtempSync(join(tmpdir(), "ptc-sourced-"));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const text = (env: Record<string, object>) =>
@@ -22,11 +28,11 @@ function setUp(servers: Record<string, object>) {
         name,
         command: process.execPath,
         args: [ENV_DUMP],
-        env: { TOKEN },
+        env: { TOKEN, ...named },
       })),
     });
   const parse = (env: Record<string, object>) =>
-    parseConfiguration(text(env), { file: "ptc.yaml", directory, environment: {} });
+    parseConfiguration(text(env), { file: "ptc.yaml", directory, environment });
   const configuration = parse(servers);
   const redactor = new Redactor(configuration.secrets, configuration.credentials);
   const { pool, reconfigure } = composeUpstreams(configuration, new ProcessGroups(directory), {
@@ -35,15 +41,21 @@ function setUp(servers: Record<string, object>) {
     keyring: { get: async (name) => (name === "hub" ? "ring-token-1" : undefined) },
   });
   onTestFinished(() => pool.close());
-  const tokenOf = async (name: string) => {
+  /** What the server says of its environment, and the same with every value the other way round. */
+  const dumpOf = async (name: string) => {
     const upstream = pool.get("local", name) as Upstream;
-    const dump = jsonOf(await upstream.call("dump", {}, callOptions())) as { env: Record<string, string> };
-    return dump.env.TOKEN;
+    const answer = await upstream.call("dump", {}, callOptions());
+    return jsonOf(answer) as { env: Record<string, string>; reversed: Record<string, string> };
+  };
+  const tokenOf = async (name: string) => {
+    const { reversed } = await dumpOf(name);
+    return [...(reversed.TOKEN ?? "")].reverse().join("");
   };
   return {
     directory,
     redactor,
     pool,
+    dumpOf,
     tokenOf,
     reconfigure: (next: typeof servers) => reconfigure(parse(next)),
   };
@@ -101,4 +113,21 @@ test("another source starts the server anew, and the same one in another place d
   expect(readFileSync(join(directory, "runs"), "utf8")).toBe("x");
   reconfigure({ a: { keyring: "hub" } });
   expect(await tokenOf("a")).toBe("ring-token-1");
+});
+
+test("a program is not shown what its server is used with, in whatever place that is, and all else as it is", async () => {
+  const environment = { WHERE: "here", GH: "expanded-secret-1" };
+  const named = { GITHUB_TOKEN: "configured-secret-1", PROJECT: "project-number-1", HUB: "${GH}" };
+  const { dumpOf } = setUp({ a: vault, b: { keyring: "hub" } }, { named, environment });
+  const { env, reversed } = await dumpOf("a");
+  expect(env).toMatchObject({
+    TOKEN: "[REDACTED]",
+    GITHUB_TOKEN: "[REDACTED]",
+    HUB: "[REDACTED]",
+    // A server's settings, and the credentials of another, are its data.
+    PROJECT: "project-number-1",
+  });
+  expect(reversed.GITHUB_TOKEN).toBe("1-terces-derugifnoc");
+  const other = await dumpOf("b");
+  expect(other.env.TOKEN).toBe("[REDACTED]");
 });

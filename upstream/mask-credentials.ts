@@ -1,0 +1,36 @@
+import { Redactor } from "../secrets/redaction.ts";
+import type { UpstreamConnection } from "./upstream.ts";
+
+/**
+ * Wraps a connection so that no program is shown the credentials with which ptc uses the server, should it put them into an
+ * answer. Nothing else of an answer is touched: secrets that are the server's data are what programs are written for.
+ *
+ * @param known the credentials that the connection was made with.
+ * @param current those that have come since, such as a renewed token; without it, none does.
+ */
+export function maskCredentials(
+  connection: UpstreamConnection,
+  known: readonly string[],
+  current?: () => readonly string[],
+): UpstreamConnection {
+  if (known.length === 0 && current === undefined) return connection;
+  const own = new Redactor([], known, false);
+  const told = new Set(known);
+  return {
+    implementation: connection.implementation,
+    protocolVersion: connection.protocolVersion,
+    listTools: (signal, onProblem, onTtl) => connection.listTools(signal, onProblem, onTtl),
+    callTool: async (tool, args, options) => {
+      const answer = await connection.callTool(tool, args, options);
+      for (const secret of current?.() ?? []) {
+        if (told.has(secret)) continue;
+        told.add(secret);
+        own.add(secret);
+      }
+      return own.redactValue(answer).value;
+    },
+    onToolsChanged: (listener) => connection.onToolsChanged(listener),
+    onLost: (listener) => connection.onLost(listener),
+    close: () => connection.close(),
+  };
+}
