@@ -3,6 +3,7 @@ import { buildRunnerImage, type RunnerImage } from "../sandbox/image/runner-imag
 import { openImageStore } from "./composition/docker.ts";
 import type { Configuration } from "./configuration/configuration.ts";
 import { packageDirectory } from "./package.ts";
+import { runnerOf } from "./program-files.ts";
 
 export interface ImageOptions {
   /** A base image with Node.js, or `debian-packages` to make one on this machine; defaults to what is available. */
@@ -17,7 +18,7 @@ export interface ImageOptions {
  * @throws SandboxError `base_unavailable`, `build_failed`, `engine_unreachable`
  */
 export function buildImage(
-  { sandbox }: Configuration,
+  { sandbox, languages }: Configuration,
   { base, onProgress }: ImageOptions,
 ): Promise<RunnerImage> {
   return buildRunnerImage({
@@ -28,6 +29,7 @@ export function buildImage(
     dockerfilePath: join(packageDirectory, "Dockerfile.runner"),
     ...(base === undefined ? {} : { base }),
     pythonPackages: sandbox.pythonPackages,
+    runners: languages.map(runnerOf),
     reference: sandbox.image,
     onProgress,
   });

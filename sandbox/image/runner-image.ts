@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
+import type { RunnerName } from "../../protocol/runners/runner-name.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { describeDebianBase, ensureDebianBase } from "./debian-base.ts";
 import type { ImageStore, OnProgress, StoredImage } from "./image-store.ts";
@@ -20,6 +21,8 @@ export interface RunnerImageRequest {
   base?: string;
   /** Packages of the distribution for programs in Python. They need a base that is made on this machine. */
   pythonPackages?: readonly string[];
+  /** The runners that programs need. The public base has Node.js alone; without them, that is enough. */
+  runners?: readonly RunnerName[];
   reference: string;
   onProgress: OnProgress;
 }
@@ -94,9 +97,11 @@ async function chooseBase({
   store,
   base,
   pythonPackages = [],
+  runners = [],
   onProgress,
 }: RunnerImageRequest): Promise<Base> {
-  if (base === "debian-packages" || (base === undefined && pythonPackages.length > 0))
+  const needsPython = pythonPackages.length > 0 || runners.includes("python");
+  if (base === "debian-packages" || (base === undefined && needsPython))
     return ensureDebianBase(store, onProgress, pythonPackages);
   if (pythonPackages.length > 0) {
     throw new SandboxError(

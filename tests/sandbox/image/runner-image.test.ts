@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeEach, expect, test } from "vitest";
+import type { RunnerName } from "../../../protocol/runners/runner-name.ts";
 import { describeDebianBase } from "../../../sandbox/image/debian-base.ts";
 import type { ImageStore, StoredImage } from "../../../sandbox/image/image-store.ts";
 import { buildRunnerImage, digestContent } from "../../../sandbox/image/runner-image.ts";
@@ -67,7 +68,7 @@ function storeWith(...references: string[]): FakeStore {
   return store;
 }
 
-async function build(store: ImageStore, base?: string) {
+async function build(store: ImageStore, base?: string, runners?: readonly RunnerName[]) {
   const lines: string[] = [];
   const image = await buildRunnerImage({
     store,
@@ -78,6 +79,7 @@ async function build(store: ImageStore, base?: string) {
     reference: "ptc-runner",
     onProgress: (line) => lines.push(line),
     ...(base === undefined ? {} : { base }),
+    ...(runners === undefined ? {} : { runners }),
   });
   return { image, lines };
 }
@@ -125,6 +127,13 @@ test("a base of this machine's packages can be asked for, even where the public 
   const local = await describeDebianBase();
   const store = storeWith(local, "node:24-slim");
   await build(store, "debian-packages");
+  expect(store.asked).toEqual([`build ptc-runner on ${local}`]);
+});
+
+test("programs in Python get a base of this machine's packages, because the public one has none", async () => {
+  const local = await describeDebianBase();
+  const store = storeWith(local, "node:24-slim");
+  await build(store, undefined, ["javascript", "python"]);
   expect(store.asked).toEqual([`build ptc-runner on ${local}`]);
 });
 
