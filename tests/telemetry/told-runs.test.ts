@@ -4,6 +4,7 @@ import type { CallOutcome } from "../../broker/dispatcher.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { TraceContext } from "../../telemetry/trace-context.ts";
+import { toolOf } from "../catalog/tool-of.ts";
 import { type OtlpReceiver, startOtlpReceiver } from "./otlp-receiver.ts";
 
 /** Must be nowhere in what is sent. */
@@ -64,7 +65,7 @@ async function tell(telemetry: Telemetry, parent: TraceContext | undefined) {
   const calls = run.overCalls({
     async dispatch({ tool }, { meta, signal }) {
       metas.push(meta);
-      if (tool === "mcp__far__wipe") await approvals.approve({ namespacedName: tool } as never, {}, signal);
+      if (tool === "mcp__far__wipe") await approvals.approve(toolOf("far", "wipe"), {}, signal);
       return OUTCOMES[tool] ?? failed("unavailable");
     },
   });
