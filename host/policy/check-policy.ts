@@ -6,8 +6,8 @@ import { loadProgramTools } from "../tools/program-tools.ts";
 import { openRules } from "./build-rules.ts";
 
 /**
- * Finds all that is wrong with the rules of a configuration, and what is most likely not meant: a head that names a tool, a server
- * or a group that there is not, and a label that nothing carries.
+ * Finds all that is wrong with the rules of a configuration, and what is most likely not meant: rules of which none permits anything,
+ * a head that names a tool, a server or a group that there is not, and a label that nothing carries.
  *
  * @throws ConfigurationError for a file that cannot be read.
  */
@@ -26,7 +26,11 @@ export async function checkPolicy(
     Group: Object.keys(configuration.policy.groups),
     ...(isListed ? { Tool: all.names() } : {}),
   };
-  const unknown = [...unknownNames(rules, known), ...unknownLabels(rules, configuration)];
+  const unknown = [
+    ...nothingPermitted(rules),
+    ...unknownNames(rules, known),
+    ...unknownLabels(rules, configuration),
+  ];
   return {
     rules: rules.all.length,
     errors: [],
@@ -34,6 +38,14 @@ export async function checkPolicy(
       (a, b) => a.file.localeCompare(b.file) || a.line - b.line,
     ),
   };
+}
+
+/** Rules take nothing away from what nothing permits. */
+function nothingPermitted({ all: [first, ...others] }: Rules): LocatedProblem[] {
+  if (first === undefined || [first, ...others].some(({ effect }) => effect === "permit")) return [];
+  const message =
+    "no rule permits anything, so that every call is denied; `permit (principal, action, resource);` permits what no rule forbids";
+  return [{ file: first.file, line: first.line, message }];
 }
 
 function unknownNames(

@@ -84,6 +84,10 @@ forbid(principal, action == Action::"call", resource) when { context.run.labels.
     expect.stringMatching(/rules\.cedar:2: there is no tool 'mcp__docs__get_documents'; did you mean/),
     "ptc: warning: rules.cedar:3: no server or tool has the label 'secret'",
   ]);
+  project.write("rules.cedar", `forbid(principal, action == Action::"call", resource);`);
+  expect((await ptc("policy", "check")).stderr).toMatch(
+    /^ptc: warning: rules\.cedar:1: no rule permits anything, [^\n]*\n$/,
+  );
   project.write("rules.cedar", "permit(principal, action, resource) when { context.x };\npermit(princ");
   const wrong = await ptc("policy", "check", "--json");
   expect(wrong.code).toBe(2);
