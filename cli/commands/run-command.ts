@@ -66,7 +66,7 @@ async function readRequest(
   shared?.accept(configuration);
   const { ticket } = flags;
   if ((file === undefined) === (ticket === undefined))
-    throw new UsageError("give a program, or --ticket with the ticket of a suspended run");
+    throw new UsageError("give a program's file, or --ticket with the ticket of a suspended run");
   const program =
     file === undefined ? NO_PROGRAM : await readProgram(file, flags, surroundings, configuration.languages);
   const cancel = new AbortController();

@@ -12,8 +12,8 @@ import { readPolicy } from "./policy-file.ts";
 import { ConfigurationFile, knownKeys, type ServerEntry } from "./schema.ts";
 import type { SecretValueEntry } from "./secret-values/secret-value.ts";
 import { type SecretSurroundings, splitSecretValues } from "./secret-values/split-secret-values.ts";
-import { buildAuth } from "./servers/server-auth.ts";
 import { credentialsOf, secretsOf } from "./servers/entry-secrets.ts";
+import { buildAuth } from "./servers/server-auth.ts";
 import {
   expandServers,
   findServerProblems,

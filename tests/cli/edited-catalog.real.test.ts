@@ -80,10 +80,10 @@ describe("a catalog from which a hint was deleted", () => {
       const call = () => client.callTool({ name: "execute_program", arguments: { code: CODE } });
       await client.listTools();
       await expect.poll(() => folder.read(CATALOG), { timeout: 60_000 }).toBe(before);
-      expect(JSON.stringify(await call())).toContain("ApprovalDenied");
+      expect(JSON.stringify(await call())).toContain("ApprovalPending");
       expect(stderr()).toContain("catalog.json was edited: tool 'delete_all' of server 'files'");
       takeHint(folder);
-      expect(JSON.stringify(await call())).toContain("ApprovalDenied");
+      expect(JSON.stringify(await call())).toContain("ApprovalPending");
       expect(folder.read(CATALOG)).toBe(before);
     } finally {
       await client.close();

@@ -4,6 +4,12 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { currentProcess, formatIdentity } from "../../../host/processes/process-identity.ts";
 import { StateDirectory } from "../../../host/processes/state-directory.ts";
+import {
+  SANDBOX_SOCKET_DIRECTORY,
+  SOCKET_FILE_NAME,
+  STDERR_FILE_NAME,
+  STDOUT_FILE_NAME,
+} from "../../../protocol/paths.ts";
 import type { ContainerEngine } from "../../../sandbox/docker/container-engine.ts";
 import type { ContainerRequest } from "../../../sandbox/docker/container-profile.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
@@ -54,10 +60,20 @@ async function find(engine: ContainerEngine): Promise<Map<WallName, WallFinding>
   return new Map(judgeWalls(evidence).map((finding) => [finding.wall, finding]));
 }
 
+/** Connects a runner as the guard does, and then is the runner. */
+const CONNECT = `
+  $^F = 1024;
+  my @sockets = map {
+    socket my $socket, 1, 1, 0;
+    connect $socket, pack("S a*", 1, "${SANDBOX_SOCKET_DIRECTORY}/$_\\0") or die $!;
+    $socket;
+  } qw(${SOCKET_FILE_NAME} ${STDOUT_FILE_NAME} ${STDERR_FILE_NAME});
+  open STDOUT, ">&", $sockets[1];
+  open STDERR, ">&", $sockets[2];
+  exec @ARGV, "--channel=" . fileno $sockets[0];`;
+
 function withoutGuard(request: ContainerRequest): void {
-  const [node = "", ...args] = request.Cmd;
-  request.Entrypoint = [node];
-  request.Cmd = args;
+  request.Entrypoint = ["/usr/bin/perl", "-e", CONNECT];
 }
 
 function without(request: ContainerRequest, ulimit: string): void {
