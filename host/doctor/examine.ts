@@ -4,6 +4,7 @@ import { messageOf } from "../../base/error-message.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
 import { renderOffer } from "../../catalog/count-tools.ts";
+import type { RunnerName } from "../../protocol/runners/runner-name.ts";
 import { type OnDemandOptions, OnDemandSource } from "../../sandbox/on-demand-source.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import { REGISTER_GVISOR } from "../../sandbox/setup-advice.ts";
@@ -21,6 +22,7 @@ import { loadConfiguration } from "../configuration/load.ts";
 import { secretSourcesOf } from "../configuration/secret-values/secret-places.ts";
 import { version } from "../package.ts";
 import { openState } from "../processes/state-directory.ts";
+import { runnerOf } from "../program-files.ts";
 import { UserSecrets } from "../user-secrets.ts";
 
 /** The longest name or version of a server that is shown. */
@@ -61,7 +63,8 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
   const configuration = yield* examineConfiguration(options);
   const own = openState(options.env);
   try {
-    yield* examineSandbox(sandboxOptions(configuration ?? USUAL_SANDBOX, own, options.engine));
+    const runners = [...new Set((configuration?.languages ?? []).map(runnerOf))];
+    yield* examineSandbox(sandboxOptions(configuration ?? USUAL_SANDBOX, own, options.engine), runners);
     if (configuration === undefined) return;
     const redactor = new Redactor(configuration.secrets, configuration.credentials);
     const { env } = options;
@@ -141,9 +144,20 @@ function unredactedSources({ servers }: Configuration, read: ReadonlyMap<string,
   );
 }
 
-/** Tries Docker, gVisor, the image and a real sandbox in this order, up to the first that fails. */
-async function* examineSandbox(options: OnDemandOptions): AsyncGenerator<Finding> {
+/** The exit code of a guard that cannot start its runner. */
+const NOT_FOUND = 127;
+
+/**
+ * Tries Docker, gVisor, the image and a real sandbox in this order, up to the first that fails.
+ *
+ * @param runners those that programs need, each in a sandbox of its own; without any, the usual one.
+ */
+async function* examineSandbox(
+  options: OnDemandOptions,
+  runners: readonly RunnerName[],
+): AsyncGenerator<Finding> {
   const { engine, runtime, image } = options;
+  const [first, ...others] = runners;
   const checks: [part: string, check: () => Promise<string | undefined>][] = [
     [
       "docker",
@@ -178,7 +192,11 @@ async function* examineSandbox(options: OnDemandOptions): AsyncGenerator<Finding
         return `${image}, ${found.digest.slice(0, 19)}`;
       },
     ],
-    ["sandbox", () => trySandbox(options)],
+    ["sandbox", () => trySandbox({ ...options, ...(first && { runner: first }) })],
+    ...others.map((runner): [string, () => Promise<string>] => [
+      `sandbox (${runner})`,
+      () => trySandbox({ ...options, runner }),
+    ]),
   ];
   for (const [part, check] of checks) {
     const finding = await check().then(
@@ -192,6 +210,7 @@ async function* examineSandbox(options: OnDemandOptions): AsyncGenerator<Finding
   }
 }
 
+/** @throws Error that says what to do where the image has nothing to run such programs with. */
 async function trySandbox(options: OnDemandOptions): Promise<string> {
   const sandbox = await new OnDemandSource(options).acquire({ onStdout() {}, onStderr() {} });
   try {
@@ -202,7 +221,13 @@ async function trySandbox(options: OnDemandOptions): Promise<string> {
         throw new Error("nothing is called here");
       },
     );
-    const { language, runtime } = await connection.ready;
+    const { language, runtime } = await connection.ready.catch(async (error: unknown) => {
+      const exit = await sandbox.exited.catch(() => undefined);
+      if (exit?.code !== NOT_FOUND) throw error;
+      throw new Error(
+        `the image's base has nothing that runs ${options.runner}: run \`ptc image build\` without --base`,
+      );
+    });
     return `starts and answers, ${language} on ${oneLine(runtime)}`;
   } finally {
     await sandbox.dispose();

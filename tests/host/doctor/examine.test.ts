@@ -66,6 +66,27 @@ test("without a configuration the usual sandbox is tried, and of the sandbox not
   expect(findings.at(-1)?.detail).toContain("no runtime 'runsc'");
 });
 
+test("a sandbox is tried for the programs of every language, and one whose image cannot run them says what to do", async () => {
+  const engine = withRuntime();
+  const start = engine.start.bind(engine);
+  engine.start = async (request, output) => {
+    const started = await start(request, output);
+    if (request.runner !== "python") return started;
+    const connection = await started.connected;
+    connection.destroy();
+    return { ...started, exited: Promise.resolve({ code: 127 }) };
+  };
+  const findings = await find("servers: []\nlanguages: [typescript, python]", engine);
+  expect(findings.slice(-2)).toMatchObject([
+    { part: "sandbox", ok: true },
+    {
+      part: "sandbox (python)",
+      ok: false,
+      detail: "the image's base has nothing that runs python: run `ptc image build` without --base",
+    },
+  ]);
+});
+
 test("a runtime that lets no sandbox connect is told of, with what to write", async () => {
   const findings = await find("servers: []", withRuntime({ problem: "is set up wrongly; write this there" }));
   expect(findings.at(-1)).toMatchObject({
