@@ -4,23 +4,26 @@ import { createTypeScript } from "../../execution/typescript/typescript.ts";
 import type { ProcessObserver } from "../../execution/typescript/typescript-api.ts";
 import { LANGUAGES, type LanguageName } from "../program-files.ts";
 
+/** What languages start processes with. `folder` is this process's own, which a later ptc clears up. */
+type Surroundings = ProcessObserver & { folder?: string };
+
 /** Makes each language. What is not in use is not loaded. */
-const CREATE: Readonly<Record<LanguageName, (observer: ProcessObserver) => Language | Promise<Language>>> = {
-  typescript: (observer) => createTypeScript({ declarations: PROGRAM_DECLARATIONS, ...observer }),
-  python: async (observer) => (await import("./compose-python.ts")).composePython(observer),
+const CREATE: Readonly<Record<LanguageName, (own: Surroundings) => Language | Promise<Language>>> = {
+  typescript: (own) => createTypeScript({ declarations: PROGRAM_DECLARATIONS, ...own }),
+  python: async (own) => (await import("./compose-python.ts")).composePython(own),
 };
 
 /** The languages of a host. Each is made when it is first needed. */
 export class ComposedLanguages {
-  readonly #observer: ProcessObserver;
+  readonly #own: Surroundings;
   readonly #made = new Map<LanguageName, Promise<Language>>();
   #on: readonly LanguageName[];
   /** Those that were started in advance; `undefined` where none is to be. */
   #warmed: Set<LanguageName> | undefined;
 
-  constructor(on: readonly LanguageName[], observer: ProcessObserver) {
+  constructor(on: readonly LanguageName[], own: Surroundings) {
     this.#on = on;
-    this.#observer = observer;
+    this.#own = own;
   }
 
   /** Has later programs be in other languages, which are started in advance where those of before were. */
@@ -54,7 +57,7 @@ export class ComposedLanguages {
   }
 
   #make(name: LanguageName): Promise<Language> {
-    const made = this.#made.get(name) ?? Promise.resolve(CREATE[name](this.#observer));
+    const made = this.#made.get(name) ?? Promise.resolve(CREATE[name](this.#own));
     this.#made.set(name, made);
     return made;
   }

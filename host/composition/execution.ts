@@ -100,6 +100,7 @@ export function composeExecution(configuration: Configuration, options: Composit
   const languages = new ComposedLanguages(configuration.languages, {
     onSpawn: (pid) => groups.record(pid),
     onExit: (pid) => groups.forget(pid),
+    folder: own.state.path,
   });
   const records = composeRecords(configuration, options);
   const parts = { sandboxes, redactor, clock, toolVersion: version };

@@ -15,6 +15,8 @@ const MAX_HEAP_MB = 384;
 export interface CheckerObserver {
   onSpawn?(pid: number): void;
   onExit?(pid: number): void;
+  /** Where the checker's files are kept, which a later ptc clears too; the system's folder for such files without it. */
+  folder?: string | undefined;
 }
 
 /** What pyright found at one place. Lines and columns count from 0, columns in UTF-16 code units. */
@@ -62,7 +64,7 @@ export class PyrightProcess {
 
   /** @param roots the folders of stubs, each for the programs beside them. */
   constructor(pyright: string, roots: readonly string[], observer: CheckerObserver) {
-    this.#folder = realpathSync(mkdtempSync(join(tmpdir(), "ptc-pyright-")));
+    this.#folder = realpathSync(mkdtempSync(join(observer.folder ?? tmpdir(), "ptc-pyright-")));
     for (const root of roots) {
       mkdirSync(join(this.#folder, root));
       writeFileSync(join(this.#folder, root, "pyrightconfig.json"), JSON.stringify(CHECK_SETTINGS));

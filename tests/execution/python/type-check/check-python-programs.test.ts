@@ -1,4 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { PYTHON_STUBS } from "../../../../codegen/python/program-stubs.ts";
 import type { ModuleSource } from "../../../../execution/prepare/module-source.ts";
 import { createPythonTypeChecker } from "../../../../execution/python/type-check/type-check-python.ts";
@@ -50,11 +53,14 @@ describe("the type check of programs in Python", () => {
     await hasty.close();
   });
 
-  it("starts another process after one died", async () => {
+  it("starts another process after one died, and keeps files only where it may, while one runs", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "ptc-checker-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
     const pids: number[] = [];
     const dying = createPythonTypeChecker({
       stubs: PYTHON_STUBS,
       limitMs: 60_000,
+      folder,
       onSpawn: (pid) => pids.push(pid),
     });
     const code = "from servers.mail import send\nsend()";
@@ -63,6 +69,8 @@ describe("the type check of programs in Python", () => {
     await verdictOf(dying, modules, code);
     expect(await verdictOf(dying, modules, code)).toContain("missing");
     expect(pids).toHaveLength(2);
+    expect(readdirSync(folder)).toHaveLength(1);
     await dying.close();
+    expect(readdirSync(folder)).toEqual([]);
   });
 });
