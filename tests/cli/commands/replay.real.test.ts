@@ -236,7 +236,8 @@ describe("the archive of a run", () => {
     const made = project();
     await made.generate();
     const { envelope, stderr, stdout } = await made.run(
-      "const env = await callTool('mcp__env__go', {}); console.log(env); result = { env: JSON.stringify(env), again: await callTool('mcp__env__go', { note: JSON.stringify(env) }).catch(String) };",
+      // What a server is used with is kept from the program, which can still come by it.
+      "const env = await callTool('mcp__env__go', {}); env.secret = [...env.reversed.API_KEY].reverse().join(''); console.log(env); result = { env: JSON.stringify(env), again: await callTool('mcp__env__go', { note: JSON.stringify(env) }).catch(String) };",
     );
     expect(stdout + stderr).toContain("[REDACTED]");
     const folder = join(made.directory, ".ptc");
@@ -255,7 +256,7 @@ describe("the archive of a run", () => {
     ].join("\n");
     expect(everything).not.toContain(SECRET);
     expect(JSON.parse(shown.stdout).record.redactions).toBeGreaterThan(0);
-    const [line] = readFileSync(join(folder, "audit.jsonl"), "utf8").split("\n");
+    const [, line] = readFileSync(join(folder, "audit.jsonl"), "utf8").split("\n");
     expect(JSON.parse(line ?? "")).toMatchObject({ event: "call", decision: "allowed", redactions: 1 });
   });
 
