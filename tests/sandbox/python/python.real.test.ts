@@ -61,10 +61,10 @@ describeSandboxed("programs in Python", () => {
     });
   });
 
-  test("without await block in calls, and share them among threads", async () => {
+  test("without await block in calls, and share them among threads and processes", async () => {
     const { result, console } = await run(
       [
-        "import sys, threading, time",
+        "import multiprocessing, os, sys, threading, time",
         "from concurrent.futures import ThreadPoolExecutor",
         "from zoneinfo import ZoneInfo",
         "from datetime import datetime",
@@ -73,16 +73,27 @@ describeSandboxed("programs in Python", () => {
         "    with lock:",
         "        time.sleep(0.001)",
         "        return mcp__desk__add(a=i, b=1)['sum']",
+        "def double(x):",
+        "    return 2 * x",
         "with ThreadPoolExecutor(4) as pool:",
         "    pooled = list(pool.map(plus, range(6)))",
+        "with multiprocessing.get_context('fork').Pool(2) as pool:",
+        "    doubled = pool.map(double, [1, 2, 3])",
+        "reader, writer = os.pipe()",
+        "read = []",
+        "thread = threading.Thread(target=lambda: read.append(os.read(reader, 9)))",
+        "thread.start()",
+        "time.sleep(0.01)",
+        "os.write(writer, b'piped')",
+        "thread.join()",
         "print('to the log', file=sys.stderr)",
         "offset = datetime(2026, 7, 1, tzinfo=ZoneInfo('Europe/Vienna')).isoformat()",
-        "return [parallel([lambda i=i: plus(i) for i in range(4)], limit=2), pooled, offset]",
+        "return [parallel([lambda i=i: plus(i) for i in range(4)], limit=2), pooled, doubled, read[0].decode(), offset]",
       ].join("\n"),
     );
     expect(result).toMatchObject({
       ok: true,
-      data: [[1, 2, 3, 4], [1, 2, 3, 4, 5, 6], "2026-07-01T00:00:00+02:00"],
+      data: [[1, 2, 3, 4], [1, 2, 3, 4, 5, 6], [2, 4, 6], "piped", "2026-07-01T00:00:00+02:00"],
     });
     expect(console).toEqual({ out: "", err: "to the log\n" });
   });

@@ -317,9 +317,10 @@ class EventOrder:
             self._happen_replayed(self._next)
 
     def _happen_live(self, waits: bool) -> bool:
+        was_woken = False
         if self._wake_in >= 0 or self._watching is not None:
             # Whatever has come is taken in the order in which it came.
-            self._take_in(0)
+            was_woken = self._take_in(0)
         if self._come:
             self._happen(self._come.popleft())
             return True
@@ -327,6 +328,9 @@ class EventOrder:
         if until_due == 0:
             self._happen(2 * heappop(self._due)[1] + 1)
             return True
+        if was_woken and waits:
+            # A thread may have come back since whoever waits looked for one.
+            return False
         if waits and until_due is None and self._waits_for_nothing():
             raise NothingLeftError(NOTHING_LEFT)
         self._take_in(until_due if waits else 0)
@@ -406,8 +410,9 @@ class EventOrder:
                 # It is full, so the wait ends anyway.
                 return
 
-    def _take_in(self, timeout_ms: int | None) -> None:
-        """Waits until something comes from outside, and takes it."""
+    def _take_in(self, timeout_ms: int | None) -> bool:
+        """Waits until something comes from outside, and takes it. Says whether `wake` was called."""
+        was_woken = False
         files = self.watched()
         if files != self._watching:
             self._watch(files)
@@ -419,11 +424,12 @@ class EventOrder:
             if is_alone or self._channel.wait(timeout_ms):
                 self._keep(self._channel.read())
             if self._wake_in >= 0:
-                self._empty_wake()
+                was_woken = self._empty_wake()
         finally:
             self.awaits_events = False
         if files is not None:
             self.look_at_files()
+        return was_woken
 
     def _watch(self, files: int | None) -> None:
         if self._watching is not None:
@@ -432,11 +438,11 @@ class EventOrder:
             self._channel.watch(files)
         self._watching = files
 
-    def _empty_wake(self) -> None:
+    def _empty_wake(self) -> bool:
         try:
-            os.read(self._wake_in, 4096)
+            return os.read(self._wake_in, 4096) != b""
         except BlockingIOError:
-            return
+            return False
 
     def _keep(self, replies: list[Reply]) -> None:
         for reply in replies:

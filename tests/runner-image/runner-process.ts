@@ -4,15 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
-import { SandboxConnection } from "../../../broker/sandbox-connection.ts";
-import { bundleProgram } from "../../../execution/typescript/bundling/bundle.ts";
-import { type Claim, parseClaim } from "../../../protocol/claim.ts";
-import { FrameDecoder } from "../../../protocol/frames.ts";
-import { MAX_CALL_FRAME_BYTES } from "../../../protocol/limits.ts";
-import type { Call, ProgramEnvironment, Trace } from "../../../protocol/messages.ts";
-import { PYTHON_AS_IT_IS } from "../../execution/prepare/python-as-it-is.ts";
+import { SandboxConnection } from "../../broker/sandbox-connection.ts";
+import { bundleProgram } from "../../execution/typescript/bundling/bundle.ts";
+import { type Claim, parseClaim } from "../../protocol/claim.ts";
+import { FrameDecoder } from "../../protocol/frames.ts";
+import { MAX_CALL_FRAME_BYTES } from "../../protocol/limits.ts";
+import type { Call, ProgramEnvironment, Trace } from "../../protocol/messages.ts";
+import { PYTHON_AS_IT_IS } from "../execution/prepare/python-as-it-is.ts";
 
-const RUNNERS = join(import.meta.dirname, "../../../runner-image");
+const RUNNERS = join(import.meta.dirname, "../../runner-image");
 const LIMITS = { maxParallelCalls: 100, maxToolCalls: 1_000 };
 const MAX_BYTES = 65_536;
 
