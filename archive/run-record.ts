@@ -52,6 +52,8 @@ const runFacts = {
   /** For whom the program ran: `local` on stdio and the command line. */
   principal: text(256),
   source: z.enum(RUN_SOURCES),
+  /** The client's own name for the conversation that the run belongs to. */
+  client_session: z.optional(text(128)),
   started_at: Instant,
   language: text(64),
   file_name: text(4096),

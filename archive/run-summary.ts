@@ -13,6 +13,8 @@ export interface RunSummary {
   started_at: number;
   source: string;
   principal: string;
+  /** The client's own name for its conversation. */
+  client_session: string | null;
   /** `ok`, or the type of the failure. */
   status: string;
   duration_ms: number;
@@ -48,6 +50,7 @@ export function summarizeRun(
     started_at: record.started_at,
     source: record.source,
     principal: asStored(record.principal),
+    client_session: record.client_session === undefined ? null : asStored(record.client_session),
     status: result.ok ? "ok" : result.error.type,
     duration_ms,
     calls: record.calls.length,

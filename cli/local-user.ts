@@ -1,8 +1,29 @@
 import { userInfo } from "node:os";
-import { LOCAL_PRINCIPAL } from "../protocol/run-context.ts";
+import { LOCAL_PRINCIPAL, type RunContext } from "../protocol/run-context.ts";
 
 /** On whose behalf every command works: whoever starts ptc on this machine. */
 export const LOCAL_USER = { principal: LOCAL_PRINCIPAL } as const;
+
+/** The longest name of a conversation that is taken from a client. Claude Code's are UUIDs. */
+const MAX_SESSION_CHARS = 128;
+
+/**
+ * The client's name for the conversation in which a command was started. Claude Code gives it to servers, hooks and commands
+ * that it starts, in `CLAUDE_CODE_SESSION_ID`. Whatever is no such name is left out.
+ */
+export function clientSessionOf(env: Readonly<Record<string, string | undefined>>): string | undefined {
+  const name = env.CLAUDE_CODE_SESSION_ID ?? "";
+  return name.length <= MAX_SESSION_CHARS && /^[\w.:-]+$/.test(name) ? name : undefined;
+}
+
+/** In whose name a command runs programs, through what, and in which conversation of a client. */
+export function localContext(
+  source: RunContext["source"],
+  env: Readonly<Record<string, string | undefined>>,
+): RunContext {
+  const clientSession = clientSessionOf(env);
+  return { ...LOCAL_USER, source, ...(clientSession !== undefined && { clientSession }) };
+}
 
 /** Who answers at this machine, as the system knows them. */
 export function localUserName(): string {

@@ -11,6 +11,8 @@ export interface RunContext {
   readonly source: RunSource;
   /** Which conversation with a client it belongs to, where there is one. */
   readonly session?: string;
+  /** The client's own name for its conversation, where it tells what it starts. It is a claim, and nothing is decided by it. */
+  readonly clientSession?: string;
 }
 
 /** Everybody who uses ptc on this machine, on the command line or over stdio, is the one who started it. */

@@ -7,6 +7,8 @@ export interface AuditedRun {
   runId: string;
   traceId: string;
   principal: string;
+  /** The client's own name for the conversation that the run belongs to. */
+  clientSession?: string | undefined;
   /** The run's input digest. */
   codeDigest: string;
 }

@@ -140,9 +140,15 @@ export class AuditLog {
     await this.#options.sink?.close();
   }
 
-  #of({ runId, traceId, principal, codeDigest }: AuditedRun): AuditMembers {
+  #of({ runId, traceId, principal, clientSession, codeDigest }: AuditedRun): AuditMembers {
     const { redact } = this.#options;
-    return { run_id: runId, trace_id: traceId, principal: redact(principal), code_digest: codeDigest };
+    return {
+      run_id: runId,
+      trace_id: traceId,
+      principal: redact(principal),
+      client_session: clientSession === undefined ? undefined : redact(clientSession),
+      code_digest: codeDigest,
+    };
   }
 
   #append(

@@ -9,6 +9,7 @@ export const ListedRun = z.object({
   started_at: Instant,
   source: z.string(),
   principal: z.string(),
+  client_session: z.nullable(z.string()),
   /** `ok`, or the type of the failure. */
   status: z.string(),
   duration_ms: WholeDuration,
@@ -38,6 +39,8 @@ export interface RunFilter {
   /** Started before then. */
   untilMs?: number;
   inputDigest?: string;
+  /** The beginning of the client's name for its conversation. */
+  clientSession?: string;
   runId?: string;
 }
 

@@ -18,7 +18,7 @@ import { traceContextOf } from "../../telemetry/trace-context.ts";
 import { readCallArguments } from "../arguments/call-arguments.ts";
 import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
-import { LOCAL_USER } from "../local-user.ts";
+import { LOCAL_USER, localContext } from "../local-user.ts";
 import { SIGNALS, type Surroundings, write } from "../surroundings.ts";
 import { buildApprover } from "../terminal/approver.ts";
 import { ProgramConsole } from "../terminal/program-console.ts";
@@ -101,7 +101,7 @@ async function call(
     const executed = await caller.call(
       { tool: tool.namespacedName, arguments: args },
       {
-        context: { ...LOCAL_USER, source: "call" },
+        context: localContext("call", env),
         trace: traceContextOf(env),
         approver: buildApprover(flags.approve, {
           console,

@@ -17,7 +17,7 @@ import { traceContextOf } from "../../telemetry/trace-context.ts";
 import { sealLostRun } from "../background/lost-run.ts";
 import { startHost } from "../background/start-host.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
-import { LOCAL_USER } from "../local-user.ts";
+import { localContext } from "../local-user.ts";
 import { MadeCalls } from "../run-report/made-calls.ts";
 import { type SharedHost, type Surroundings, write } from "../surroundings.ts";
 import { buildApprover } from "../terminal/approver.ts";
@@ -88,7 +88,7 @@ export async function run(
   }
 
   const options = {
-    context: { ...LOCAL_USER, source: "run" as const },
+    context: localContext("run", env),
     approver: buildApprover(flags.approve, {
       console,
       surroundings,

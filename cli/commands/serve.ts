@@ -10,7 +10,7 @@ import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import { claudeCommand } from "../claude-command.ts";
 import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
-import { LOCAL_USER } from "../local-user.ts";
+import { LOCAL_USER, localContext } from "../local-user.ts";
 import { SIGNALS, type Surroundings } from "../surroundings.ts";
 
 const MAX_WARNINGS = 10_000;
@@ -66,7 +66,7 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     telemetry,
     clock,
     // Whoever has the standard streams is the one who started ptc, and has one conversation over them.
-    context: { ...LOCAL_USER, source: "serve", session: randomUUID() },
+    context: { ...localContext("serve", env), session: randomUUID() },
     // The client has its first answers before any of what runs programs is loaded.
     onReady: () => void host.warm(),
     limits: () => host.configuration.execution,

@@ -79,6 +79,7 @@ function renderHeader(run: ArchivedRun, overview: RunOverview, terminal: Termina
       "started",
       `${formatInstant(record.started_at)}${when}, by ${record.principal} through ptc ${record.source}`,
     ],
+    ...(record.client_session === undefined ? [] : [["session", record.client_session] as [string, string]]),
     [
       "took",
       `${formatDuration(overview.durationMs)}, of which ${formatDuration(overview.programMs)} in the program`,

@@ -30,6 +30,7 @@ export interface RecorderOptions extends RunAuditOptions {
 const MAX_NAME_CHARS = 512;
 const MAX_FILE_NAME_CHARS = 4_096;
 const MAX_APPROVER_CHARS = 256;
+const MAX_SESSION_CHARS = 128;
 const MAX_RUNTIME_CHARS = 4_096;
 /** The names of more modules than this are not recorded. Messages list fewer. */
 const MAX_KNOWN_MODULES = 1_000;
@@ -233,6 +234,9 @@ class ArchivedRecording implements RunRecording {
       trace_id: envelope.trace_id,
       principal: context.principal,
       source: context.source,
+      ...(context.clientSession === undefined
+        ? {}
+        : { client_session: this.#text(context.clientSession, MAX_SESSION_CHARS) }),
       started_at: this.#startedAt,
       language: program.language,
       file_name: program.fileName.slice(0, MAX_FILE_NAME_CHARS),

@@ -80,7 +80,8 @@ export class RunAudit {
 
   #named() {
     const { runId, traceId, inputDigest } = this.#run;
-    return { runId, traceId, principal: this.#options.context.principal, codeDigest: inputDigest };
+    const { principal, clientSession } = this.#options.context;
+    return { runId, traceId, principal, clientSession, codeDigest: inputDigest };
   }
 }
 

@@ -24,7 +24,7 @@ const NOT_DEPENDED_ON = /^(?:NODE_COMPILE_CACHE|TRACEPARENT|TRACESTATE|PTC_HOST|
 
 /** What differs from terminal to terminal. Commands from which secrets are read see all other variables too. */
 const OF_A_TERMINAL =
-  /^(?:_|CI|SHLVL|PWD|OLDPWD|COLUMNS|LINES|COLORTERM|WINDOWID|STY|SSH_TTY|SSH_CONNECTION|SSH_CLIENT|(?:TERM|TMUX|ITERM|KITTY|VSCODE)(?:_.*)?|(?:NO|FORCE)_COLOR|XDG_SESSION_.+)$/;
+  /^(?:_|CI|SHLVL|PWD|OLDPWD|COLUMNS|LINES|COLORTERM|WINDOWID|STY|SSH_TTY|SSH_CONNECTION|SSH_CLIENT|(?:TERM|TMUX|ITERM|KITTY|VSCODE)(?:_.*)?|CLAUDECODE|CLAUDE_PID|CLAUDE_CODE_.+|(?:NO|FORCE)_COLOR|XDG_SESSION_.+)$/;
 
 export function identify(
   { build, fileDigest }: Pick<HostIdentity, "build" | "fileDigest">,

@@ -14,6 +14,7 @@ export interface SampleOptions {
   data?: unknown;
   startedAt?: number;
   source?: "run" | "replay";
+  clientSession?: string;
   result?:
     | { ok: true; data: unknown }
     | { ok: false; error: { type: "ScriptError"; message: string; retryable: boolean } };
@@ -44,6 +45,7 @@ export function sampleRun(options: SampleOptions = {}): { run: RunToArchive; cal
         trace_id: randomBytes(16).toString("hex"),
         principal: "local",
         source: options.source ?? "run",
+        ...(options.clientSession !== undefined && { client_session: options.clientSession }),
         started_at: options.startedAt ?? Date.UTC(2030, 0, 2),
         language: "typescript",
         file_name: "program.ts",

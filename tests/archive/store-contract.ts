@@ -115,7 +115,12 @@ export function describeStore(kind: string, open: OpenStore, other: OpenStore): 
       const made = [
         await keep(archive, { startedAt: NOON, code: "a", tool: "mcp__math__add" }),
         await keep(archive, { startedAt: NOON + 1, source: "replay", tool: "mcp__math__sub" }),
-        await keep(archive, { startedAt: NOON + 2, result: FAILED, tool: "mcp__git__log" }),
+        await keep(archive, {
+          startedAt: NOON + 2,
+          result: FAILED,
+          tool: "mcp__git__log",
+          clientSession: "7b1e-9",
+        }),
         await keep(archive, { startedAt: NOON + 2, calls: 0, code: "b" }),
       ].map(({ run }) => run.facts);
       const [a, replay, failed, quiet] = made.map(({ run_id }) => run_id);
@@ -123,6 +128,8 @@ export function describeStore(kind: string, open: OpenStore, other: OpenStore): 
         expect(await idsOf({}, pageSize)).toEqual([quiet, failed, replay, a]);
       expect(await idsOf({ status: "failed" })).toEqual([failed]);
       expect(await idsOf({ status: "ScriptError" })).toEqual([failed]);
+      expect(await idsOf({ clientSession: "7b1e" })).toEqual([failed]);
+      expect(await idsOf({ clientSession: "%" })).toEqual([]);
       expect(await idsOf({ status: "ok", sinceMs: NOON + 1, untilMs: NOON + 2 })).toEqual([replay]);
       expect(await idsOf({ source: "run", tool: "mcp__math__*" })).toEqual([a]);
       expect(await idsOf({ server: "git" })).toEqual([failed]);

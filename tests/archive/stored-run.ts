@@ -10,7 +10,7 @@ export interface StoredRun extends ChainEntry {
 }
 
 export function matches({ record, listed }: StoredRun, filter: RunFilter): boolean {
-  const { status, source, tool, server, sinceMs, untilMs, inputDigest, runId } = filter;
+  const { status, source, tool, server, sinceMs, untilMs, inputDigest, runId, clientSession } = filter;
   const called =
     (tool === undefined && server === undefined) ||
     record.calls.some(
@@ -25,6 +25,7 @@ export function matches({ record, listed }: StoredRun, filter: RunFilter): boole
     (sinceMs === undefined || record.started_at >= sinceMs) &&
     (untilMs === undefined || record.started_at < untilMs) &&
     (inputDigest === undefined || record.input_digest === inputDigest) &&
-    (runId === undefined || record.run_id === runId)
+    (runId === undefined || record.run_id === runId) &&
+    (clientSession === undefined || record.client_session?.startsWith(clientSession) === true)
   );
 }

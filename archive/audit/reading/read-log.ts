@@ -24,6 +24,8 @@ export interface AuditFilter {
   /** The beginning of a run's id. */
   run?: string | undefined;
   principal?: string | undefined;
+  /** The beginning of the client's name for its conversation. */
+  clientSession?: string | undefined;
   decision?: string | undefined;
   /** Only what was refused or has failed. */
   isUnwanted?: boolean | undefined;
@@ -45,6 +47,8 @@ function matchesFilter(fields: AuditFields, filter: AuditFilter): boolean {
     is(filter.principal, "principal") &&
     is(filter.decision, "decision") &&
     (filter.tool === undefined || matchesPattern(filter.tool, String(fields.tool ?? ""))) &&
+    (filter.clientSession === undefined ||
+      String(fields.client_session ?? "").startsWith(filter.clientSession)) &&
     (filter.run === undefined || String(fields.run_id ?? "").startsWith(filter.run)) &&
     (filter.isUnwanted !== true || isUnwanted(fields))
   );

@@ -103,4 +103,8 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   INSERT INTO chain_ends VALUES ('start', 0, 'none'), ('head', 0, 'none');
   `,
+  `
+  ALTER TABLE runs ADD COLUMN client_session TEXT;
+  CREATE INDEX runs_by_client_session ON runs (client_session, started_at) WHERE client_session IS NOT NULL;
+  `,
 ];

@@ -28,6 +28,8 @@ export function listRunPage(db: Database, filter: PageFilter): RunPage {
   if (filter.sinceMs !== undefined) where("started_at >= ?", filter.sinceMs);
   if (filter.untilMs !== undefined) where("started_at < ?", filter.untilMs);
   if (filter.inputDigest !== undefined) where("input_digest = ?", filter.inputDigest);
+  if (filter.clientSession !== undefined)
+    where("substr(client_session, 1, length(?)) = ?", filter.clientSession, filter.clientSession);
   if (filter.runId !== undefined) where("run_id = ?", filter.runId);
   if (filter.before !== undefined) {
     where("(started_at, id) < (SELECT started_at, id FROM runs WHERE run_id = ?)", filter.before);

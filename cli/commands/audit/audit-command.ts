@@ -10,6 +10,7 @@ import { jsonLine } from "../../../base/json/json-line.ts";
 import { auditPath } from "../../../host/audit/open-audit.ts";
 import { loadConfiguration } from "../../../host/configuration/load.ts";
 import { version } from "../../../host/package.ts";
+import { readClientSession } from "../../arguments/client-session.ts";
 import { parseMoment } from "../../arguments/since.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
@@ -32,6 +33,7 @@ interface AuditFlags {
   tool?: string;
   run?: string;
   principal?: string;
+  clientSession?: string;
   decision?: string;
   failed?: boolean;
   limit?: string;
@@ -53,6 +55,10 @@ export const auditCommand: DefineCommand = (program, surroundings, finish) => {
     .option("--tool <pattern>", "of matching tools (mcp__..., * is a wildcard)")
     .option("--run <id>", "of this run, or of those whose ids begin so")
     .option("--principal <name>", "on this principal's behalf")
+    .option(
+      "--client-session <id>",
+      "of runs of this conversation of a client, or `current` for that of this shell",
+    )
     .option("--decision <decision>", "so decided, such as denied")
     .option("--failed", "only what was refused or has failed")
     .option("--limit <number>", `the newest so many (default: ${DEFAULT_LIMIT}; all with --json and --ocsf)`)
@@ -72,7 +78,7 @@ export const auditCommand: DefineCommand = (program, surroundings, finish) => {
 async function show(flags: AuditFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { env, stdout, stderr } = surroundings;
   if (flags.json && flags.ocsf) throw new UsageError("--json and --ocsf exclude each other");
-  const filter = parseFilter(flags, Date.now());
+  const filter = parseFilter(flags, Date.now(), env);
   const limit = parseLimit(flags);
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
   const path = auditPath(configuration);
@@ -119,7 +125,7 @@ async function print(
   return shown;
 }
 
-function parseFilter(flags: AuditFlags, nowMs: number): AuditFilter {
+function parseFilter(flags: AuditFlags, nowMs: number, env: Surroundings["env"]): AuditFilter {
   const events = flags.event?.split(",").map((event) => event.trim());
   const unknown = events?.find((event) => !(AUDIT_EVENTS as readonly string[]).includes(event));
   if (unknown !== undefined)
@@ -132,6 +138,8 @@ function parseFilter(flags: AuditFlags, nowMs: number): AuditFilter {
     tool: flags.tool,
     run: flags.run,
     principal: flags.principal,
+    clientSession:
+      flags.clientSession === undefined ? undefined : readClientSession(flags.clientSession, env),
     decision: flags.decision,
     isUnwanted: flags.failed,
   };

@@ -3,7 +3,7 @@ import { oneLine } from "../../../base/text/one-line.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
 import { type CallDifference, compareToRecord } from "../../../execution/replay/compare-calls.ts";
 import { EXIT, type ExitCode } from "../../exit-code.ts";
-import { LOCAL_USER } from "../../local-user.ts";
+import { localContext } from "../../local-user.ts";
 import { MadeCalls } from "../../run-report/made-calls.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
 import { buildApprover } from "../../terminal/approver.ts";
@@ -21,7 +21,7 @@ export async function runLive(runId: string, context: ReplayContext): Promise<Ex
   const calls: ObservedCall[] = [];
   const made = new MadeCalls();
   const executed = await host.run(run.program, {
-    context: { ...LOCAL_USER, source: "replay" },
+    context: localContext("replay", surroundings.env),
     approver: buildApprover(flags.approve, { console, surroundings, onInterrupt: context.cancel }),
     timeoutMs: limits.timeoutMs,
     typecheck,

@@ -2,6 +2,7 @@ import type { ArchiveStore } from "../../../archive/archive-store.ts";
 import type { ListedRun, PageFilter, RunPage } from "../../../archive/reading/listed-run.ts";
 import { jsonLine } from "../../../base/json/json-line.ts";
 import { FailureType } from "../../../protocol/failure.ts";
+import { readClientSession } from "../../arguments/client-session.ts";
 import { parseMoment } from "../../arguments/since.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
@@ -24,6 +25,7 @@ interface ListFlags {
   since?: string;
   until?: string;
   digest?: string;
+  clientSession?: string;
   limit?: string;
   json?: boolean;
 }
@@ -40,6 +42,10 @@ export const defineList: DefineCommand = (runs, surroundings, finish) => {
     .option("--since <when>", "started then or later: 24h, 7d, 2026-11-01 (UTC), 2026-11-01T08:30Z")
     .option("--until <when>", "started before then")
     .option("--digest <ref>", "runs of this input: its digest, or the id of one of its runs")
+    .option(
+      "--client-session <id>",
+      "runs of this conversation of a client (Claude Code's session id, or its beginning); `current` is that of this shell",
+    )
     .option("--limit <number>", `how many to show (default: ${DEFAULT_LIMIT})`)
     .option("--json", "print them as JSON")
     .addHelpText("after", "\nExample:\n  ptc runs list --status failed --tool 'mcp__github__*' --since 7d\n")
@@ -50,7 +56,7 @@ export const defineList: DefineCommand = (runs, surroundings, finish) => {
 
 async function list(flags: ListFlags, surroundings: Surroundings): Promise<ExitCode> {
   const nowMs = Date.now();
-  const filter = parseFilter(flags, nowMs);
+  const filter = parseFilter(flags, nowMs, surroundings.env);
   return withArchive(flags, surroundings, (archive) =>
     listRuns(archive, { ...flags, filter, nowMs }, surroundings),
   );
@@ -86,7 +92,11 @@ export async function listRuns(
 
 const NOTHING: RunPage = { runs: [], damaged: [], next: undefined };
 
-function parseFilter({ status, tool, server, since, until, limit }: ListFlags, nowMs: number): PageFilter {
+function parseFilter(
+  { status, tool, server, since, until, limit, clientSession }: ListFlags,
+  nowMs: number,
+  env: Surroundings["env"],
+): PageFilter {
   if (status !== undefined && !STATUSES.includes(status)) {
     throw new UsageError(`--status: '${status.slice(0, 40)}' is not one of ${STATUSES.join(", ")}`);
   }
@@ -96,6 +106,7 @@ function parseFilter({ status, tool, server, since, until, limit }: ListFlags, n
     ...(server !== undefined && { server }),
     ...(since !== undefined && { sinceMs: parseMoment("--since", since, nowMs) }),
     ...(until !== undefined && { untilMs: parseMoment("--until", until, nowMs) }),
+    ...(clientSession !== undefined && { clientSession: readClientSession(clientSession, env) }),
     limit: parseLimit(limit),
   };
 }

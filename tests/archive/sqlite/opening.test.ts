@@ -42,7 +42,7 @@ describe("a file that is no archive of this ptc's", () => {
       expect(readFileSync(path).equals(before)).toBe(true);
     }
     expect(refusal(() => openForReading(newer)).message).toMatch(
-      /version 99, and this ptc knows 1 at most: use a newer ptc/,
+      /version 99, and this ptc knows 2 at most: use a newer ptc/,
     );
   });
 

@@ -8,7 +8,13 @@ import { main } from "../../../cli/main.ts";
 import { eventually } from "../../eventually.ts";
 import { surroundingsIn } from "./runs-projects.ts";
 
-const RUN = { runId: "3f9a2c00-1", traceId: "ab".repeat(16), principal: "local", codeDigest: "sha256:0" };
+const RUN = {
+  runId: "3f9a2c00-1",
+  traceId: "ab".repeat(16),
+  principal: "local",
+  clientSession: "7b1e-9",
+  codeDigest: "sha256:0",
+};
 const DELETE = { server: "files", tool: "mcp__files__delete" };
 
 let folder: string;
@@ -74,6 +80,8 @@ test("lines are shown, filtered and exported", async () => {
   expect(await events("--run", "3f9a", "--since", "2026-01-02T04:00:00Z")).toEqual(["run"]);
   expect(await events("--until", "2026-01-02T04:00:00Z", "--limit", "1")).toEqual(["call"]);
   expect(await events("--server", "hub")).toEqual(["login"]);
+  expect(await events("--client-session", "7b1e", "--event", "run,login")).toEqual(["run"]);
+  expect((await ptc("--client-session", "current")).stderr).toContain("there is no current one");
 });
 
 test("lines are exported as events of OCSF", async () => {

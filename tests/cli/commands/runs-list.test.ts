@@ -21,9 +21,10 @@ describe("ptc runs, before anything was archived", () => {
 });
 
 describe("ptc runs list", () => {
+  const SESSION = "7b1e6f0a-2c4d-4e8f-9a1b-3c5d7e9f0a2b";
   const calling = (tool: string) => ({ calls: [{ from: 0, took: 1, tool }] });
   const { records, ptc } = newProject(
-    { startedAt: ago(30 * DAY_MS), ...calling("mcp__github__list_issues") },
+    { startedAt: ago(30 * DAY_MS), clientSession: SESSION, ...calling("mcp__github__list_issues") },
     {
       startedAt: ago(2 * DAY_MS),
       failure: { type: "Timeout", message: "slow" },
@@ -55,6 +56,8 @@ describe("ptc runs list", () => {
     ],
     [["--digest", newest], [newest]],
     [["--limit", "1"], [newest]],
+    [["--client-session", "7b1e6f0a"], [oldest]],
+    [["--client-session", "b1e6"], []],
   ])("finds by %j", async (flags, expected) => {
     const { code, stdout } = await ptc("list", "--json", ...flags);
     expect(code).toBe(0);
@@ -79,6 +82,7 @@ describe("ptc runs list", () => {
     [["--limit", "0"], "--limit: '0' is not a whole number from 1 to"],
     [["--digest", "../../etc/passwd"], "'../../etc/passwd' finds no run"],
     [["--digest", "' OR 1=1 --"], "finds no run"],
+    [["--client-session", "current"], "--client-session: no client has started this shell"],
     [["--digest", "\u001b[2J"], "'?[2J' finds no run"],
   ])("refuses %j in one line", async (flags, message) => {
     const { code, stdout, stderr } = await ptc("list", ...flags);

@@ -51,7 +51,9 @@ it("differs by every variable where a command reads a secret, but by those of th
   expect(findDifference(host, identityOf(text, { OP_SESSION: "2", TERM: "xterm" }))).toBe(
     "another environment",
   );
-  expect(findDifference(host, identityOf(text, { OP_SESSION: "1", TERM: "dumb" }))).toBeUndefined();
+  expect(
+    findDifference(host, identityOf(text, { OP_SESSION: "1", TERM: "dumb", CLAUDE_CODE_SESSION_ID: "7b1e" })),
+  ).toBeUndefined();
 });
 
 it("knows the commands of auth, whose place in the file does not matter", () => {

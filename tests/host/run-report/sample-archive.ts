@@ -44,6 +44,8 @@ export interface SampleRun {
   failure?: { type: FailureType; message: string };
   calls?: readonly SampleCall[];
   source?: "run" | "serve" | "replay";
+  /** The client's own name for its conversation. */
+  clientSession?: string;
   /** What others call themselves: the person, and the server with its version. */
   names?: string;
   /** Limits and modes that it ran under, and the clock and the randomness it had. */
@@ -111,6 +113,7 @@ function handOverRun(sample: SampleRun): RunToArchive {
       trace_id: "0af7651916cd43dd8448eb211c80319c",
       principal: sample.names ?? "local",
       source: sample.source ?? "serve",
+      ...(sample.clientSession !== undefined && { client_session: sample.clientSession }),
       started_at: sample.startedAt ?? Date.UTC(2026, 10, 20, 9, 30),
       language: "typescript",
       file_name: fileName,
