@@ -12,6 +12,7 @@ import type { CredentialSource } from "../upstream/credentials.ts";
 import type { FollowedListings, LiveToolServers } from "../upstream/live-tool-servers.ts";
 import type { PoolOptions } from "../upstream/pool/upstream-pool.ts";
 import type { SecretKeyring } from "../upstream/secret-sources/secret-source.ts";
+import { openPending } from "./approvals/open-pending.ts";
 import type { PendingApprovals } from "./approvals/pending-approvals.ts";
 import type { Composition } from "./composition/composition.ts";
 import type { Execution, ExecutionOptions } from "./composition/execution.ts";
@@ -165,8 +166,7 @@ export class Host {
 
   /** The runs that wait for approvals. */
   async pendingApprovals(): Promise<PendingApprovals> {
-    const { openPendingApprovals } = await import("./approvals/open-pending-approvals.ts");
-    return openPendingApprovals(this.configuration, this.#options.env);
+    return openPending(this.configuration, this.#options.env);
   }
 
   /** Runs a recorded program again, without any server. @throws SandboxError as `run` does. */

@@ -49,6 +49,8 @@ export type TakenProgram =
   | { kind: "unanswered"; pending: PendingApproval }
   /** Another process goes on with it. */
   | { kind: "elsewhere" }
+  /** It still has its sandbox, and goes on by itself when its question is answered. */
+  | { kind: "live"; pending: PendingApproval }
   | { kind: "unknown" };
 
 /** Runs that wait for approvals. Methods reject with a `PendingError` when they cannot be had. */

@@ -18,11 +18,11 @@ export interface ApprovalRequest {
   definitionDigest: string;
   arguments: unknown;
   argumentsDigest: string;
-  /** Whether the person has been asked about this tool in this run before. */
+  /** Whether somebody has been asked about this tool in this run before, and may be asked again and again. */
   isAgain?: boolean;
   /** What the tool's server says of it, which nobody has checked. */
   claims?: ToolClaims;
-  /** The ticket under which the run waits, where it is suspended. */
+  /** The ticket under which `ptc approvals` knows the question, where it does. */
   ticket?: string;
 }
 
@@ -64,6 +64,12 @@ export const LATER: ApprovalAnswer = { decision: "later", by: "nobody", isUnaske
 /** Puts a request to a person. An approver that has no way to ask answers `UNASKED`. */
 export interface Approver {
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer>;
+  /**
+   * Is told that an answer counts which was given by another way before its own.
+   *
+   * @param answer what it is, where that is known.
+   */
+  outrun?(request: ApprovalRequest, answer: ApprovalAnswer | undefined): void;
   /** Puts a question of a server to a person. Without it nobody can be asked. */
   inquire?(inquiry: Inquiry, signal: AbortSignal): Promise<InquiryAnswer>;
   /** Whether the person's client shows addresses and opens them. Without it, it does not. */

@@ -1,5 +1,6 @@
 import { visibleLine } from "../../base/text/visible-text.ts";
 import { type Approver, LATER, UNASKED } from "../../broker/approvals/approvals.ts";
+import { describeOutrun } from "../../broker/approvals/outrun.ts";
 import { NOT_ASKED } from "../../broker/elicitation/inquiry.ts";
 import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
 import { localUserName } from "../local-user.ts";
@@ -34,6 +35,9 @@ export function buildApprover(
         by: "terminal",
         how: `typed at a terminal of user ${localUserName()}`,
       };
+    },
+    outrun({ tool }, answer) {
+      console.tell(`ptc: ${visibleLine(tool)}: ${describeOutrun(answer)}`);
     },
     async inquire(inquiry, signal) {
       if (!isAnybodyThere(surroundings)) return NOT_ASKED;

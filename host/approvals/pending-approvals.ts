@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { ArchiveError } from "../../archive/archive-error.ts";
 import { PRIVATE_FOLDER_NAME } from "../../archive/private-folder.ts";
@@ -17,10 +16,10 @@ import type { EnvironmentVariables } from "../environment-variables.ts";
 import { currentProcess, formatIdentity, isDead } from "../processes/process-identity.ts";
 import { readHostKey } from "./host-key.ts";
 import { PendingError } from "./pending-error.ts";
+import { newTicket } from "./ticket.ts";
 
 /** The form of what is sealed. Another version of ptc that has another form does not go on with it. */
 const FORMAT = 1;
-const TICKET_BYTES = 8;
 const MAX_RUN_BYTES = 64 * 1024 * 1024;
 const MAX_PENDING = 100;
 
@@ -31,6 +30,8 @@ export interface PendingApproval {
   askedAt: number;
   expiresAt: number;
   isAnswered: boolean;
+  /** Whether its run still has its sandbox, and goes on by itself with the answer. */
+  isLive: boolean;
   /** The request as it was put to whoever was asked. Its arguments hold no secrets. */
   request: ApprovalRequest;
   source: RunContext["source"];
@@ -40,7 +41,7 @@ export interface PendingApproval {
 }
 
 /** An answer, as it is kept. */
-interface KeptAnswer {
+export interface KeptAnswer {
   digest: string;
   answer: ApprovalAnswer;
 }
@@ -51,6 +52,8 @@ export type TakenRun =
   | { kind: "unanswered"; pending: PendingApproval }
   /** Another process goes on with it. */
   | { kind: "elsewhere" }
+  /** It still has its sandbox, and goes on by itself when its question is answered. */
+  | { kind: "live"; pending: PendingApproval }
   | { kind: "unknown" };
 
 export interface PendingApprovalsOptions {
@@ -73,37 +76,18 @@ export class PendingApprovals {
   }
 
   /** Keeps a run until somebody has answered. Never throws. */
-  keep(
-    context: RunContext,
-    run: SuspendedRun,
-    request: ApprovalRequest,
-    ticket = randomBytes(TICKET_BYTES).toString("hex"),
-  ): KeptRun {
+  keep(context: RunContext, run: SuspendedRun, request: ApprovalRequest, ticket = newTicket()): KeptRun {
     try {
-      const { expireMs } = this.#options.configuration.approvals;
-      const askedAt = this.#now();
-      const expiresAt = askedAt + expireMs;
-      const { isAgain: _, ...asked } = request;
-      const question = {
-        request: asked,
-        source: context.source,
-        fileName: run.program.fileName,
-        digest: questionDigest(request),
-      };
+      let expiresAt = 0;
       const json = Buffer.from(JSON.stringify(run));
       if (json.length > MAX_RUN_BYTES)
         return { ok: false, why: "its run has read too much to be kept until somebody can be" };
       this.#use((store) => {
         if (store.list(context.principal).length >= MAX_PENDING)
           throw new PendingError(`${MAX_PENDING} runs wait for approvals already`);
-        store.add({
-          ticket,
-          principal: context.principal,
-          askedAt,
-          expiresAt,
-          question: this.#seal("question", ticket, Buffer.from(JSON.stringify(question))),
-          run: this.#seal("run", ticket, json),
-        });
+        const question = this.#questionRow(context, request, run.program.fileName, ticket);
+        ({ expiresAt } = question);
+        store.add({ ...question, run: this.#seal("run", ticket, json) });
       });
       return { ok: true, ticket, expiresAt };
     } catch (error) {
@@ -112,11 +96,62 @@ export class PendingApprovals {
     }
   }
 
+  /**
+   * Offers a question to whoever may answer it by another way than the one by which it is asked, while its run waits.
+   *
+   * @throws PendingError
+   */
+  offer(context: RunContext, request: ApprovalRequest, fileName: string, ticket: string): void {
+    const question = this.#questionRow(context, request, fileName, ticket);
+    this.#use((store) => store.offer({ ...question, owner: this.#owner }));
+  }
+
+  /** The answer that came to a question that this process has offered. @throws PendingError */
+  offered(ticket: string): KeptAnswer | undefined {
+    return this.#keptAnswer(
+      ticket,
+      this.#use((store) => store.offered(ticket, this.#owner)),
+    );
+  }
+
+  /** Takes back a question that this process has offered. An answer that it has by now counts. Never throws. */
+  withdraw(ticket: string): KeptAnswer | undefined {
+    try {
+      if (!PendingStore.exists(this.#path)) return undefined;
+      return this.#keptAnswer(
+        ticket,
+        this.#use((store) => store.withdraw(ticket, this.#owner)),
+      );
+    } catch (error) {
+      // What is left is of a process that ends.
+      if (!(error instanceof PendingError)) throw error;
+      return undefined;
+    }
+  }
+
+  #keptAnswer(ticket: string, sealed: Uint8Array | undefined): KeptAnswer | undefined {
+    return sealed && (this.#unseal("answer", ticket, sealed) as KeptAnswer);
+  }
+
+  #questionRow(context: RunContext, request: ApprovalRequest, fileName: string, ticket: string) {
+    const { isAgain: _, ticket: __, ...asked } = request;
+    const { source, principal } = context;
+    const question = { request: asked, source, fileName, digest: questionDigest(request) };
+    const askedAt = this.#now();
+    return {
+      ticket,
+      principal,
+      askedAt,
+      expiresAt: askedAt + this.#options.configuration.approvals.expireMs,
+      question: this.#seal("question", ticket, Buffer.from(JSON.stringify(question))),
+    };
+  }
+
   /** Those of a principal, the oldest first. */
   list(principal: string): PendingApproval[] {
     if (!PendingStore.exists(this.#path)) return [];
     return this.#use((store) =>
-      store.list(principal).map((row) => {
+      this.#waiting(store, principal).map((row) => {
         const sealed = this.#unseal("question", row.ticket, row.question);
         const { request, source, fileName, digest } = sealed as Pick<
           PendingApproval,
@@ -127,6 +162,7 @@ export class PendingApprovals {
           askedAt: row.asked_at,
           expiresAt: row.expires_at,
           isAnswered: row.answer !== null,
+          isLive: row.has_run === 0,
           request,
           source,
           fileName,
@@ -134,6 +170,15 @@ export class PendingApprovals {
         };
       }),
     );
+  }
+
+  /** The rows of a principal without those whose process has died while its run had its sandbox. */
+  #waiting(store: PendingStore, principal: string) {
+    return store.list(principal).filter(({ ticket, owner, has_run }) => {
+      if (has_run === 1 || owner === null || !isDead(owner, this.#self)) return true;
+      store.withdraw(ticket, owner);
+      return false;
+    });
   }
 
   /** Those whose ticket begins like this. */
@@ -158,7 +203,8 @@ export class PendingApprovals {
       if (claimed.kind === "taken") return { kind: "elsewhere" };
       if (claimed.kind === "unknown") return claimed;
       const [pending] = this.find(principal, ticket);
-      return pending === undefined ? { kind: "unknown" } : { kind: "unanswered", pending };
+      if (pending === undefined) return { kind: "unknown" };
+      return { kind: claimed.kind, pending };
     }
     try {
       const run = this.#unseal("run", ticket, claimed.run) as SuspendedRun;

@@ -8,6 +8,8 @@ import type { RunContext } from "../../protocol/run-context.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { TraceContext } from "../../telemetry/trace-context.ts";
+import { openPending } from "../approvals/open-pending.ts";
+import { shareQuestions } from "../approvals/shared-questions.ts";
 import { openAuditLog } from "../audit/open-audit.ts";
 import { composeRecords } from "../composition/records.ts";
 import { keptTokens, passTraceOn, traceRun } from "../composition/trace-run.ts";
@@ -82,13 +84,19 @@ export function openCaller({ configuration, env, tools, telemetry, onWarning }: 
       const { execution } = configuration;
       const runId = randomUUID();
       const facts = { runId, context, language: "typescript", trace, tools: all };
+      const asking = shareQuestions({
+        approver,
+        context,
+        fileName: "call.ts",
+        open: () => openPending(configuration, env),
+      });
       const traced = traceRun(telemetry, configuration, facts);
       const passed = traced === undefined && trace !== undefined ? passTraceOn(trace, own) : undefined;
       const executed = await executeCall(
         call,
         {
           dispatcher: traced?.overCalls(own) ?? passed?.dispatcher ?? own,
-          approver: traced?.overQuestions(approver) ?? approver,
+          approver: traced?.overQuestions(asking) ?? asking,
           redactor,
           recorder: records.recorder(context, tools),
           clock,

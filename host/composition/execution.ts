@@ -20,6 +20,8 @@ import type { Redactor } from "../../secrets/redaction.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { FollowedListings, LiveToolServers } from "../../upstream/live-tool-servers.ts";
 import type { UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
+import { openPending } from "../approvals/open-pending.ts";
+import { shareQuestions } from "../approvals/shared-questions.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
 import { loadPrinter, PRINTER } from "../languages.ts";
@@ -172,7 +174,10 @@ export function composeExecution(configuration: Configuration, options: Composit
       const traced = traceRun(telemetry, current, facts);
       const passed = traced === undefined && trace !== undefined ? passTraceOn(trace, announced) : undefined;
       const dispatcher = traced?.overCalls(announced) ?? passed?.dispatcher ?? announced;
-      const reported = report.over(approver);
+      const { fileName } = program;
+      const reported = report.over(
+        shareQuestions({ approver, context, fileName, open: () => openPending(current, options.env) }),
+      );
       const recorder = records.recorder(context, programTools);
       const executed = await executeProgram(
         program,
@@ -241,8 +246,7 @@ function keeperFor(
   return {
     startedAt: Math.round(clock.wallMs()),
     async keep(...suspended) {
-      const { openPendingApprovals } = await import("../approvals/open-pending-approvals.ts");
-      return openPendingApprovals(configuration, env).keep(context, ...suspended);
+      return (await openPending(configuration, env)).keep(context, ...suspended);
     },
   };
 }

@@ -50,18 +50,26 @@ export interface RowToKeep {
   run: Uint8Array;
 }
 
+/** A question whose run waits for it with its sandbox, in a process that can be asked about. */
+export interface LiveRow extends Omit<RowToKeep, "run"> {
+  owner: string;
+}
+
 /** What came of claiming a run. */
 export type Claimed =
   | { kind: "claimed"; run: Uint8Array; answer: Uint8Array }
   | { kind: "unanswered" }
   /** Another process goes on with it. */
   | { kind: "taken" }
+  /** It has its sandbox, and goes on by itself when its question is answered. */
+  | { kind: "live" }
   | { kind: "unknown" };
 
 /**
  * The runs that wait for approvals, in a file that several processes share. Each step is one transaction that survives a power
  * failure: of two answers the first counts, and of two processes one goes on with a run. What has expired is deleted by
- * whoever comes next. Every method throws an `ArchiveError` when the file cannot be used.
+ * whoever comes next. Every method throws an `ArchiveError` when the file cannot be used. A run that still has its sandbox is
+ * not kept: then there is its question alone, and the process that owns it.
  */
 export class PendingStore {
   readonly #db: Database;
@@ -113,6 +121,34 @@ export class PendingStore {
     );
   }
 
+  /** Offers a question while its run waits for it. */
+  offer({ ticket, principal, askedAt, expiresAt, question, owner }: LiveRow): void {
+    this.#db.run(
+      "INSERT INTO pending (ticket, principal, asked_at, expires_at, question, owner) VALUES (?, ?, ?, ?, ?, ?)",
+      ticket,
+      principal,
+      askedAt,
+      expiresAt,
+      question,
+      owner,
+    );
+  }
+
+  /** The answer to a question that was offered, if there is one. */
+  offered(ticket: string, owner: string): Uint8Array | undefined {
+    const sql = "SELECT run, answer, owner FROM pending WHERE ticket = ? AND owner = ? AND run IS NULL";
+    return this.#db.get(Kept, sql, ticket, owner)?.answer ?? undefined;
+  }
+
+  /** Takes a question back, whose answer counts if there is one by now. */
+  withdraw(ticket: string, owner: string): Uint8Array | undefined {
+    return this.#db.transaction(() => {
+      const answer = this.offered(ticket, owner);
+      this.#db.run("DELETE FROM pending WHERE ticket = ? AND owner = ? AND run IS NULL", ticket, owner);
+      return answer;
+    });
+  }
+
   /** Those of a principal, the oldest first. */
   list(principal: string): PendingRow[] {
     return this.#db.all(
@@ -138,7 +174,8 @@ export class PendingStore {
         ticket,
         principal,
       );
-      if (kept === undefined || kept.run === null) return { kind: "unknown" };
+      if (kept === undefined) return { kind: "unknown" };
+      if (kept.run === null) return { kind: "live" };
       if (kept.answer === null) return { kind: "unanswered" };
       if (kept.owner !== null && !isDead(kept.owner)) return { kind: "taken" };
       this.#db.run("UPDATE pending SET owner = ? WHERE ticket = ?", owner, ticket);

@@ -24,7 +24,7 @@ export const defineAnswers: DefineCommand = (approvals, surroundings, finish) =>
   approvals
     .command("approve")
     .description(
-      "approve the call that a run waits for; the run goes on when its client or `ptc run --ticket` asks for it",
+      "approve the call that a run waits for; it goes on at once, or where it was suspended, when its client or `ptc run --ticket` asks for it",
     )
     .argument("<ticket>", "its ticket, or the beginning of it")
     .option("--all-calls", "also all further calls of this tool in this run")
@@ -76,10 +76,10 @@ async function answer(
       await write(stdout, `${jsonLine({ ticket, decision: scope.decision, counts: isFirst })}\n`);
     } else if (isFirst) {
       await write(stdout, renderPending({ ...pending, isAnswered: true }));
-      await write(
-        stderr,
-        `ptc: ${scope.decision === "denied" ? "denied" : "approved"}; \`ptc run --ticket ${ticket}\` goes on with the run, or its client does\n`,
-      );
+      const next = pending.isLive
+        ? "its run goes on"
+        : `\`ptc run --ticket ${ticket}\` goes on with the run, or its client does`;
+      await write(stderr, `ptc: ${scope.decision === "denied" ? "denied" : "approved"}; ${next}\n`);
     }
     if (isFirst) return EXIT.done;
     await write(stderr, `ptc: ${ticket} was answered before, and the first answer counts\n`);

@@ -7,6 +7,7 @@ export function describePending({
   askedAt,
   expiresAt,
   isAnswered,
+  isLive,
   source,
   fileName,
 }: PendingApproval) {
@@ -18,6 +19,8 @@ export function describePending({
     asked_at: new Date(askedAt).toISOString(),
     expires_at: new Date(expiresAt).toISOString(),
     answered: isAnswered,
+    /** Whether the run still has its sandbox, and goes on by itself with the answer. */
+    live: isLive,
     tool: request.tool,
     definition_digest: request.definitionDigest,
     arguments_digest: request.argumentsDigest,

@@ -13,6 +13,6 @@ export function findPending(approvals: PendingApprovals, beginning: string): Pen
   const what =
     found.length > 1
       ? `${found.length} tickets begin with '${shown}'; give more of it`
-      : `no run waits under '${shown}'`;
+      : `no run waits under '${shown}': it was answered and went on, or has expired`;
   throw new UsageError(`${what}; see \`ptc approvals list\``);
 }

@@ -17,7 +17,7 @@ interface ListFlags {
 export const defineListApprovals: DefineCommand = (approvals, surroundings, finish) => {
   approvals
     .command("list")
-    .description("list the runs that wait for an approval, the oldest first")
+    .description("list the questions about calls that runs wait for, the oldest first")
     .option("--config <file>", "configuration file")
     .option("--json", "print them as JSON")
     .addHelpText("after", "\nExample:\n  ptc approvals list --json | jq -r '.[].ticket'\n")
@@ -36,10 +36,11 @@ async function list(flags: ListFlags, surroundings: Surroundings): Promise<ExitC
     return EXIT.done;
   }
   const now = Date.now();
-  for (const { ticket, request, askedAt, expiresAt, isAnswered } of waiting) {
+  for (const { ticket, request, askedAt, expiresAt, isAnswered, isLive } of waiting) {
+    const until = isLive ? "its run waits just now" : `expires in ${formatDuration(expiresAt - now)}`;
     const when = isAnswered
       ? "answered, waits to go on"
-      : `asked ${formatDuration(now - askedAt)} ago, expires in ${formatDuration(expiresAt - now)}`;
+      : `asked ${formatDuration(now - askedAt)} ago, ${until}`;
     await write(stdout, `${ticket}  ${visibleLine(request.tool)}  ${when}\n`);
   }
   if (waiting.length === 0) await write(stderr, "ptc: no run waits for an approval\n");

@@ -12,13 +12,15 @@ export function renderPending({
   expiresAt,
   isAnswered,
   fileName,
+  isLive,
 }: PendingApproval): string {
   const { tool, runId, claims } = request;
   const claimed = renderClaims(claims);
-  const state = isAnswered ? "answered; the run has not gone on yet" : "waits for an answer";
+  const waits = isLive ? "its run waits for an answer just now" : "waits for an answer";
+  const state = isAnswered ? "answered; the run has not gone on yet" : waits;
   return [
     `Ticket ${ticket}: ${state}`,
-    `Run ${runId} of ${visibleLine(fileName)}, asked ${new Date(askedAt).toISOString()}, expires ${new Date(expiresAt).toISOString()}`,
+    `Run ${runId} of ${visibleLine(fileName)}, asked ${new Date(askedAt).toISOString()}${isLive ? "" : `, expires ${new Date(expiresAt).toISOString()}`}`,
     "The program wants to call",
     ...quote(unmistakableLine(tool)),
     "with",

@@ -21,7 +21,7 @@ interface Asking {
 const WAIT_MS = 20_000;
 const POLL_MS = 500;
 
-export const OVER = "the program that asked is over; run it again";
+export const OVER = "the program that asked is over; `ptc runs list` has what it did, before it is run again";
 
 /** A run that can go on, a question for the client, or what the client is told instead. */
 export type Continued =
@@ -56,6 +56,8 @@ export async function takeAnswered(
         return taken;
       case "unanswered":
         return reply(describeWaiting(taken.pending));
+      case "live":
+        return reply(describeLive(taken.pending));
       case "elsewhere":
         return reply("this program goes on in another process; see `ptc runs list`");
       case "unknown":
@@ -99,7 +101,12 @@ async function waitForAnswer(
 
 function questionOf({ request, ticket }: PendingApproval): Question {
   const withdrawn = new AbortController().signal;
-  return { kind: "approval", request: { ...request, ticket }, withdrawn, answer: (_: ApprovalAnswer) => {} };
+  return {
+    kind: "approval",
+    request: { ...request, ticket, isAgain: true },
+    withdrawn,
+    answer: (_: ApprovalAnswer) => {},
+  };
 }
 
 function reply(message: string): Continued {
@@ -108,4 +115,8 @@ function reply(message: string): Continued {
 
 function describeWaiting({ ticket, request }: PendingApproval): string {
   return `nobody has answered yet whether ${oneLine(request.tool)} may be called: \`ptc approvals approve ${ticket}\` in a terminal; then call execute_program with this ticket again`;
+}
+
+function describeLive({ ticket, request }: PendingApproval): string {
+  return `this program waits for an answer whether ${oneLine(request.tool)} may be called, and goes on by itself then: \`ptc approvals approve ${ticket}\` (or deny) in a terminal; what it comes to goes to whoever started it, and into \`ptc runs list\``;
 }

@@ -78,6 +78,11 @@ export class LiveRun {
     ]);
   }
 
+  /** What was answered by another way than the client's, in lines for it. */
+  get outrun(): readonly string[] {
+    return this.#questions.outruns;
+  }
+
   /** Stops reporting progress, because no request waits any more. */
   detach(): void {
     this.#progress.attach(undefined);

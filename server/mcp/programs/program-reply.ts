@@ -22,18 +22,25 @@ const MAX_CONSOLE_CHARS = 4_000;
 export function buildProgramReply(
   executed: ExecutedProgram,
   calls: readonly ObservedCall[],
-  context: { isReadOnly: (tool: string) => boolean; hints: readonly string[] },
+  context: { isReadOnly: (tool: string) => boolean; hints: readonly string[]; notes?: readonly string[] },
 ): ProgramReply {
   const { envelope, suspended } = executed;
+  const notes = (context.notes ?? []).map((text) => ({ type: "text" as const, text }));
   if (suspended !== undefined) {
     const text = renderSuspended(suspended);
-    return { content: [{ type: "text", text }], _meta: { "ptc/envelope": envelope } };
+    return { content: [{ type: "text", text }, ...notes], _meta: { "ptc/envelope": envelope } };
   }
   const text = envelope.result.ok
     ? renderSuccess(executed)
     : renderFailure(executed, envelope.result.error, calls, context);
   return {
-    content: [{ type: "text", text }, ...executed.emitted, ...adviceOn(executed), ...uncheckedOf(executed)],
+    content: [
+      { type: "text", text },
+      ...executed.emitted,
+      ...adviceOn(executed),
+      ...uncheckedOf(executed),
+      ...notes,
+    ],
     ...(envelope.result.ok ? {} : { isError: true as const }),
     _meta: { "ptc/envelope": envelope },
   };

@@ -1,6 +1,5 @@
 import type { Clock } from "../../../base/clock.ts";
 import { messageOf } from "../../../base/error-message.ts";
-import { countNoun } from "../../../base/text/count-noun.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { LATER } from "../../../broker/approvals/approvals.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
@@ -25,7 +24,7 @@ import { OVER, takeAnswered } from "./kept-programs.ts";
 import { type EndedRun, LiveRun, type LiveRunOptions } from "./live-run.ts";
 import { type NoPlace, type ProgramPlace, ProgramPlaces } from "./program-places.ts";
 import { buildProgramReply, buildRefusalReply } from "./program-reply.ts";
-import type { ProgressSink } from "./run-progress.ts";
+import { type ProgressSink, reportPosition } from "./run-progress.ts";
 import { SuspendedRuns } from "./suspended-runs.ts";
 
 /** A request that waits for a program: the one that starts it, or one that brings the answer to a question. */
@@ -106,7 +105,7 @@ export class Programs {
    */
   async start(args: ExecuteProgramArguments, request: ProgramRequest): Promise<ProgramAnswer> {
     const ticket = ticketIn(args);
-    if (ticket !== undefined) return this.goOn(ticket, request);
+    if (ticket !== undefined) return this.resume(ticket, undefined, request);
     const { runner, context } = this.#options;
     const { code, data = {}, language: named, timeout_seconds, typecheck } = args;
     const timeoutMs = timeout_seconds === undefined ? undefined : Math.ceil(timeout_seconds * 1_000);
@@ -161,12 +160,16 @@ export class Programs {
     return this.#goOn(run, request);
   }
 
-  /** Gives a person's answer to the run that waits for it. A ticket can be used once. */
+  /**
+   * Goes on with a run that waits. A ticket can be used once.
+   *
+   * @param response a person's answer; without one, the person is asked again.
+   */
   async resume(ticket: string, response: unknown, request: ProgramRequest): Promise<ProgramAnswer> {
     const suspended = await this.#suspended.take(ticket);
     if (suspended === undefined) return this.goOn(ticket, request, response);
     this.#runs.get(suspended.run)?.resume();
-    giveAnswer(suspended.question, response, request.client);
+    if (response !== undefined) giveAnswer(suspended.question, response, request.client);
     return this.#goOn(suspended.run, request);
   }
 
@@ -213,13 +216,18 @@ export class Programs {
   async #nextAnswer(run: LiveRun, request: ProgramRequest): Promise<ProgramAnswer> {
     for (;;) {
       const event = await run.next(request.progress);
-      if (event.kind === "ended") return this.#reply(event);
+      if (event.kind === "ended") return this.#reply(event, [], run.outrun);
       const { question } = event;
       if (request.ask === undefined) {
         // When the request is cancelled or the client has disconnected, no later request can bring an answer.
         if (request.signal.aborted || this.#closing.signal.aborted) return this.#reply(await run.result());
-        this.#runs.get(run)?.pause();
-        return { kind: "question", question, ticket: this.#suspended.add(run, question) };
+        const place = this.#runs.get(run);
+        place?.pause();
+        return {
+          kind: "question",
+          question,
+          ticket: this.#suspended.add(run, question, () => place?.resume()),
+        };
       }
       const place = this.#runs.get(run);
       place?.pause();
@@ -253,7 +261,11 @@ export class Programs {
     return buildRefusalReply(buildFailure("Busy", message));
   }
 
-  async #reply({ executed, calls }: EndedRun, hints: readonly string[] = []): Promise<ProgramAnswer> {
+  async #reply(
+    { executed, calls }: EndedRun,
+    hints: readonly string[] = [],
+    notes: readonly string[] = [],
+  ): Promise<ProgramAnswer> {
     // Only what is said of a failure depends on the catalog.
     const known = executed.envelope.result.ok ? undefined : await this.#options.known();
     const printer = pickPrinter(this.#options.printers(), executed.program.language);
@@ -261,6 +273,7 @@ export class Programs {
     const reply = buildProgramReply(executed, calls, {
       isReadOnly: (tool) => known?.find(tool)?.annotations?.readOnlyHint === true,
       hints: [...hints, ...more],
+      notes,
     });
     return { kind: "reply", reply };
   }
@@ -278,19 +291,4 @@ function failedToAsk(question: Question, error: unknown): string {
       ? `ask for an approval of ${oneLine(question.request.tool)}`
       : `put a question of server '${oneLine(question.inquiry.server)}' to its user`;
   return `The program was cancelled because the client could not ${what}: ${reason}`;
-}
-
-/**
- * Tells the client how many programs are before its own. Progress must grow with every message and must stay below that of
- * the first call, which is 1.
- */
-function reportPosition(progress: ProgressSink | undefined): (before: number) => void {
-  let messages = 0;
-  return (before) => {
-    progress?.report(
-      messages / (messages + 1),
-      `waits for its turn, ${countNoun(before, "program")} before it`,
-    );
-    messages++;
-  };
 }

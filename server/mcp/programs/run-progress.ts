@@ -1,4 +1,5 @@
 import type { Clock } from "../../../base/clock.ts";
+import { countNoun } from "../../../base/text/count-noun.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 
 /** Sends the progress of a run to the client. */
@@ -60,4 +61,19 @@ export class RunProgress {
     this.#sentAt = this.#clock.monotonicMs();
     this.#sink.report(count, `call ${count}: ${oneLine(tool, MAX_TOOL_CHARS)}`);
   }
+}
+
+/**
+ * Tells the client how many programs are before its own. Progress must grow with every message and must stay below that of
+ * the first call, which is 1.
+ */
+export function reportPosition(progress: ProgressSink | undefined): (before: number) => void {
+  let messages = 0;
+  return (before) => {
+    progress?.report(
+      messages / (messages + 1),
+      `waits for its turn, ${countNoun(before, "program")} before it`,
+    );
+    messages++;
+  };
 }

@@ -68,7 +68,7 @@ export function buildApprovalForm({
     message: [...lines, ...below].join("\n"),
     requestedSchema: {
       type: "object" as const,
-      properties: isAgain || ticket !== undefined ? SCOPES : {},
+      properties: isAgain ? SCOPES : {},
     },
   };
 }

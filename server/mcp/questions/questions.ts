@@ -1,3 +1,4 @@
+import { unmistakableLine } from "../../../base/text/unmistakable-line.ts";
 import {
   type ApprovalAnswer,
   type ApprovalRequest,
@@ -5,7 +6,11 @@ import {
   LATER,
   UNASKED,
 } from "../../../broker/approvals/approvals.ts";
+import { describeOutrun } from "../../../broker/approvals/outrun.ts";
 import { type Inquiry, type InquiryAnswer, NOT_ASKED } from "../../../broker/elicitation/inquiry.ts";
+
+/** The most answers by other ways that are told of one run. */
+const MAX_OUTRUNS = 10;
 
 interface Asked<Answer> {
   /** Aborted when the answer is no longer needed, because the call or the program has ended. */
@@ -26,6 +31,7 @@ export class Questions implements Approver {
   readonly #canAsk: () => boolean;
   readonly #canVisit: () => boolean;
   readonly #closed = new AbortController();
+  readonly #outruns: string[] = [];
   #waiting: Question | undefined;
   #announce: () => void = () => {};
 
@@ -41,6 +47,16 @@ export class Questions implements Approver {
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
     if (!this.#canAsk() && !signal.aborted) return Promise.resolve(LATER);
     return this.#put(signal, UNASKED, true, (asked) => ({ kind: "approval", request, ...asked }));
+  }
+
+  outrun({ tool }: ApprovalRequest, answer: ApprovalAnswer | undefined): void {
+    if (this.#outruns.length < MAX_OUTRUNS)
+      this.#outruns.push(`${unmistakableLine(tool)}: ${describeOutrun(answer)}`);
+  }
+
+  /** The questions that were answered by another way than here, each in a line. */
+  get outruns(): readonly string[] {
+    return this.#outruns;
   }
 
   inquire(inquiry: Inquiry, signal: AbortSignal): Promise<InquiryAnswer> {

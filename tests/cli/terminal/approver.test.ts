@@ -30,10 +30,23 @@ function asking(patterns: string[] = []) {
     signal = new AbortController().signal,
     claims?: ApprovalRequest["claims"],
   ) => approver.ask(request(tool, args, claims), signal);
-  return { terminal, console, interrupted, ask };
+  return { terminal, console, interrupted, approver, ask };
 }
 
 describe("a question on the terminal", () => {
+  it("ends when it is answered elsewhere, and says by whom", async () => {
+    const { terminal, approver } = asking();
+    const elsewhere = new AbortController();
+    const answer = approver.ask(request("mcp__x__y"), elsewhere.signal);
+    await terminal.shows(QUESTION);
+    elsewhere.abort();
+    expect(await answer).toMatchObject({ decision: "denied" });
+    approver.outrun?.(request("mcp__x__y"), { decision: "once", by: "a\u202eda", how: "ptc approvals" });
+    await terminal.shows(
+      /\nptc: mcp__x__y: it was approved by a\\u\{202e\}da \(ptc approvals\), and the first answer counts\n$/,
+    );
+  });
+
   it.each([
     ["y", "once"],
     ["YES", "once"],

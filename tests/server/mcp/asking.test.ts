@@ -16,7 +16,7 @@ const REQUEST = {
 };
 const EXECUTE = { name: "execute_program", arguments: { code: "1" } };
 const YES = { approval: { action: "accept", content: { decision: "once" } } };
-const OVER = "the program that asked is over; run it again";
+const OVER = "the program that asked is over; `ptc runs list` has what it did, before it is run again";
 
 /** Programs that ask one question, and note when they are killed. */
 function askingPrograms() {

@@ -214,7 +214,9 @@ describe("a connection", () => {
     expect(await send(2, { ...answers, requestState: "guessed" })).toMatchObject({
       result: {
         isError: true,
-        content: [{ text: "the program that asked is over; run it again" }],
+        content: [
+          { text: "the program that asked is over; `ptc runs list` has what it did, before it is run again" },
+        ],
       },
     });
     expect(await send(3, { ...answers, requestState })).toMatchObject({

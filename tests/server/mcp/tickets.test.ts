@@ -23,7 +23,14 @@ function keptPrograms() {
   const run: ProgramRunner["run"] = async (_, { approver, signal, suspends }: ProgramOptions) => {
     const { decision, ticket = "0123456789abcdef" } = await approver.ask(REQUEST, signal);
     if (decision !== "later" || suspends !== true) return executed({ data: decision });
-    const pending = { ticket, askedAt: 0, expiresAt: 0, isAnswered: false, source: "serve" as const };
+    const pending = {
+      ticket,
+      askedAt: 0,
+      expiresAt: 0,
+      isAnswered: false,
+      isLive: false,
+      source: "serve" as const,
+    };
     kept.set(ticket, { pending: { ...pending, request: REQUEST, fileName: "p.ts", digest: "q" } });
     const suspended = { ticket, tool: REQUEST.tool, expiresAt: 0 };
     return executed(buildFailure("ApprovalPending", "waits"), { suspended });

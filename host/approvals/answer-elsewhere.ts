@@ -1,0 +1,25 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { PendingError } from "./pending-error.ts";
+
+const POLL_MS = 300;
+
+/**
+ * Looks for an answer that comes by another way, until there is one.
+ *
+ * @param read resolves with the answer, or `undefined` as long as there is none. What cannot be read may be the next time.
+ * @param signal ends that. Then this never resolves.
+ */
+export async function answerElsewhere<T>(
+  read: () => T | undefined | Promise<T | undefined>,
+  signal: AbortSignal,
+): Promise<T> {
+  while (await delay(POLL_MS, true, { signal }).catch(() => false)) {
+    try {
+      const answer = await read();
+      if (answer !== undefined) return answer;
+    } catch (error) {
+      if (!(error instanceof PendingError)) throw error;
+    }
+  }
+  return new Promise(() => {});
+}

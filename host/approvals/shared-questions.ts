@@ -1,0 +1,99 @@
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  type ApprovalAnswer,
+  type ApprovalRequest,
+  type Approver,
+  questionDigest,
+} from "../../broker/approvals/approvals.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
+import { answerElsewhere } from "./answer-elsewhere.ts";
+import type { KeptAnswer, PendingApprovals } from "./pending-approvals.ts";
+import { PendingError } from "./pending-error.ts";
+import { newTicket } from "./ticket.ts";
+
+/** An answer that comes this soon, as that of an option or of a client that cannot ask, is waited for alone. */
+const GRACE_MS = 100;
+
+interface SharedQuestionsOptions {
+  approver: Approver;
+  context: RunContext;
+  fileName: string;
+  /** Opens what `ptc approvals` looks at. */
+  open: () => Promise<PendingApprovals>;
+}
+
+/**
+ * An approver whose questions can be answered by `ptc approvals` too, while it waits for its own answer. The first answer counts,
+ * and the approver is told when it is not its own. Where a question cannot be offered, it is asked as ever.
+ */
+export function shareQuestions({ approver, ...options }: SharedQuestionsOptions): Approver {
+  return {
+    ...(approver.inquire === undefined ? {} : { inquire: approver.inquire.bind(approver) }),
+    canVisit: () => approver.canVisit?.() === true,
+    async ask(asked, signal) {
+      const { ticket = newTicket() } = asked;
+      const request = { ...asked, ticket };
+      const elsewhere = new AbortController();
+      const answer = approver.ask(request, AbortSignal.any([signal, elsewhere.signal]));
+      if (await isSettled(answer, GRACE_MS)) return answer;
+      const offer = await offerQuestion(request, options);
+      if (offer === undefined) return answer;
+      const over = new AbortController();
+      const other = offer.given(over.signal);
+      try {
+        const first = await Promise.race([answer.then(() => undefined), other]);
+        const given = first ?? offer.withdraw();
+        if (given === undefined) {
+          const own = await answer;
+          return own.decision === "later" ? { ticket, ...own } : own;
+        }
+        elsewhere.abort();
+        approver.outrun?.(request, given);
+        return given;
+      } finally {
+        over.abort();
+        offer.withdraw();
+      }
+    },
+  };
+}
+
+interface OfferedQuestion {
+  /** Resolves with the answer that comes; never where none does. */
+  given(signal: AbortSignal): Promise<ApprovalAnswer>;
+  /** Takes the question back. An answer that came before counts. */
+  withdraw(): ApprovalAnswer | undefined;
+}
+
+async function offerQuestion(
+  request: ApprovalRequest & { ticket: string },
+  { context, fileName, open }: Omit<SharedQuestionsOptions, "approver">,
+): Promise<OfferedQuestion | undefined> {
+  const digest = questionDigest(request);
+  const { ticket } = request;
+  const answerIn = (kept: KeptAnswer | undefined) => (kept?.digest === digest ? kept.answer : undefined);
+  try {
+    const approvals = await open();
+    approvals.offer(context, request, fileName, ticket);
+    return {
+      given: (signal) => answerElsewhere(() => answerIn(approvals.offered(ticket)), signal),
+      withdraw: () => answerIn(approvals.withdraw(ticket)),
+    };
+  } catch (error) {
+    if (!(error instanceof PendingError)) throw error;
+    return undefined;
+  }
+}
+
+/** Whether a promise is settled after so long. */
+async function isSettled(promise: Promise<unknown>, withinMs: number): Promise<boolean> {
+  const over = new AbortController();
+  const settled = promise.then(
+    () => true,
+    () => true,
+  );
+  const late = delay(withinMs, false, { signal: over.signal }).catch(() => false);
+  const isIn = await Promise.race([settled, late]);
+  over.abort();
+  return isIn;
+}
