@@ -1,6 +1,7 @@
 import { visibleLine } from "../../../base/text/visible-text.ts";
 import type { DeclaredTool } from "../../../codegen/generated-module.ts";
 import { didYouMean, nearestNames } from "../../prepare/nearest-names.ts";
+import { judgeLibraryAttribute, judgeLibraryName, judgeSum } from "./judge-library.ts";
 import { judgeUndefined } from "./judge-undefined.ts";
 import {
   isDictOf,
@@ -56,6 +57,8 @@ export function judgeFinding(found: PyrightDiagnostic, program: JudgedProgram): 
     }
     case "reportAttributeAccessIssue":
       return judgeAttribute(found, start, written, program);
+    case "reportOperatorIssue":
+      return mistake(judgeSum(found.message));
     case "reportIndexIssue":
     case "reportGeneralTypeIssues":
     case "reportTypedDictNotRequiredAccess":
@@ -182,6 +185,8 @@ function judgeAttribute(
       /from\s+servers\.(\w+)/.exec(importAround(text.plain, start)) ??
       [];
     if (from === undefined) {
+      const library = judgeLibraryName(message, libraryModule(message, text.plain, start), text.plain);
+      if (library !== undefined) return { start, text: library };
       if (!/\bservers\b/.test(statement) || program.source.modules().includes(name)) return undefined;
       const near = nearestNames(name, program.source.modules());
       return { start, text: `there is no server module '${name}'${didYouMean(near)}` };
@@ -207,6 +212,8 @@ function judgeAttribute(
     if (OF_FUTURES.test(attribute)) return undefined;
     return { start, text: "a tool's result is used before it is awaited: write await before the call" };
   }
+  const library = judgeLibraryAttribute(attribute, type, text.plain);
+  if (library !== undefined) return { start, text: library };
   const isDict = [...modules.values()].some((module) => isDictOf(type, module.text));
   if (!isDict || attribute !== written) return undefined;
   return { start, text: `a result is a dict: write ["${attribute}"] instead of .${attribute}` };
@@ -231,6 +238,14 @@ function judgeUse(
   if (owner === undefined) return undefined;
   const near = nearestNames(key, keysOf(type, owner.text));
   return near.length === 0 ? undefined : { start, text: `a result has no '${key}'${didYouMean(near)}` };
+}
+
+/** The module that a finding about a name of one is about, where it is not one of servers. */
+function libraryModule(message: string, plain: string, start: number): string | undefined {
+  return (
+    /of module "([\w.]+)"/.exec(message)?.[1] ??
+    /^from\s+([\w.]+)\s+import\b/.exec(importAround(plain, start))?.[1]
+  );
 }
 
 function importAround(plain: string, start: number): string {

@@ -6,6 +6,7 @@ const ASKED = [
   "reportGeneralTypeIssues",
   "reportIndexIssue",
   "reportMissingImports",
+  "reportOperatorIssue",
   "reportTypedDictNotRequiredAccess",
   "reportUndefinedVariable",
   "reportUnusedCoroutine",

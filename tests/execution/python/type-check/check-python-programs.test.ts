@@ -6,7 +6,9 @@ import { PYTHON_STUBS } from "../../../../codegen/python/program-stubs.ts";
 import type { ModuleSource } from "../../../../execution/prepare/module-source.ts";
 import { createPythonTypeChecker } from "../../../../execution/python/type-check/type-check-python.ts";
 import { CORRECT } from "./correct-programs.ts";
+import { LONGER_CORRECT } from "./longer-correct-programs.ts";
 import { MISTAKEN } from "./mistaken-programs.ts";
+import { MORE_MISTAKEN } from "./more-mistaken-programs.ts";
 import { sampleStubs, verdictOf } from "./sample-stubs.ts";
 
 const checker = createPythonTypeChecker({ stubs: PYTHON_STUBS, limitMs: 60_000 });
@@ -19,7 +21,7 @@ afterAll(() => checker.close());
 describe("the type check of programs in Python", () => {
   it("stops none of many programs that run", async () => {
     const stopped: string[] = [];
-    for (const code of CORRECT) {
+    for (const code of [...CORRECT, ...LONGER_CORRECT]) {
       const verdict = await verdictOf(checker, modules, code);
       if (verdict !== "clean") stopped.push(`${code}\n${verdict}`);
     }
@@ -33,6 +35,10 @@ describe("the type check of programs in Python", () => {
       const verdict = await verdictOf(checker, modules, code);
       if (!verdict.startsWith(`program.py:${place}`) || !said.test(verdict))
         missed.push(`${code}\n-> ${verdict}`);
+    }
+    for (const [place, code] of MORE_MISTAKEN) {
+      const verdict = await verdictOf(checker, modules, code);
+      if (!verdict.startsWith(`program.py:${place}:`)) missed.push(`${code}\n-> ${verdict}`);
     }
     expect(MISTAKEN.length).toBeGreaterThanOrEqual(60);
     expect(missed).toEqual([]);
