@@ -21,6 +21,19 @@ export async function loadPrinters(languages: readonly LanguageName[]): Promise<
   return [first, ...others];
 }
 
+/** What the type check of each language needs beside ptc, and is missing: a sentence that says what to do. */
+const MISSING: Readonly<Record<LanguageName, () => Promise<string | undefined>>> = {
+  typescript: async () => undefined,
+  python: async () =>
+    (await import("../execution/python/type-check/pyright-process.ts")).whyPyrightIsMissing(),
+};
+
+/** Why programs are not checked before they run on this machine: a sentence for each language of which that is so. */
+export async function uncheckedLanguages(languages: readonly LanguageName[]): Promise<string[]> {
+  const reasons = await Promise.all(languages.map((language) => MISSING[language]()));
+  return reasons.filter((reason) => reason !== undefined);
+}
+
 /** Of some printers the one of a program's language; the first where it names none, or none of theirs. */
 export function pickPrinter<Printer extends Pick<ToolPrinter, "language">>(
   printers: readonly [Printer, ...Printer[]],

@@ -9,6 +9,7 @@ import { openSandboxed } from "../sandboxed.ts";
 import { measureArchive } from "./archive.ts";
 import { measureArchivedRun } from "./archived-run.ts";
 import { measureGeneration } from "./codegen.ts";
+import { measurePythonCheck } from "./python-check.ts";
 import { measureReading } from "./reading.ts";
 import { measureRules } from "./rule-decisions.ts";
 import { measureSearch } from "./search.ts";
@@ -47,6 +48,11 @@ export const PARTS: readonly Measurement[] = [
       ...(await measureGeneration(toolLists)).map(ratio),
       ratio(await measureTypeCheck(toolLists)),
     ]),
+  },
+  {
+    name: "python-check",
+    about: "how long the type check of a program in Python takes",
+    measure: withToolLists(async () => [await measurePythonCheck(toolLists)]),
   },
   {
     name: "tokens",

@@ -20,6 +20,7 @@ import { ConfigurationError } from "../configuration/configuration-error.ts";
 import type { FindOptions } from "../configuration/configuration-paths.ts";
 import { loadConfiguration } from "../configuration/load.ts";
 import { secretSourcesOf } from "../configuration/secret-values/secret-places.ts";
+import { uncheckedLanguages } from "../languages.ts";
 import { version } from "../package.ts";
 import { openState } from "../processes/state-directory.ts";
 import { runnerOf } from "../program-files.ts";
@@ -97,6 +98,9 @@ async function* examineConfiguration(
     const plain = unredacted(configuration);
     if (plain.length > 0) yield { area, part: "redaction", ok: true, detail: plain.join("; ") };
     const open = await openSecretFiles(configuration);
+    const { languages, execution } = configuration;
+    const unchecked = execution.typecheck === "off" ? [] : await uncheckedLanguages(languages);
+    if (unchecked.length > 0) yield { area, part: "type check", ok: true, detail: unchecked.join("; ") };
     if (open.length > 0) yield { area, part: "secrets", ok: true, detail: open.join("; ") };
     return configuration;
   } catch (error) {

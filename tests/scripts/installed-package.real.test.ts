@@ -116,4 +116,17 @@ describe("the package, as it is published", () => {
     const script = /^ {2}sudo sh (.*)$/m.exec(stdout)?.[1] ?? "";
     expect(readFileSync(script, "utf8")).toContain("gVisor");
   });
+
+  it("runs programs in Python unchecked where pyright is not installed, and says what to install", async () => {
+    project.write("ptc.yaml", { languages: ["python"], servers: [fixtureServer("echoes", "echo-v1.mjs")] });
+    const missing = "pyright is not installed: `npm install pyright` beside ptc";
+    const { stdout } = await project.ptc(["doctor"], { env: { DOCKER_HOST: "unix:///no/such/socket" } });
+    expect(stdout).toMatch(new RegExp(`^ok +type check +${missing}`, "m"));
+    await project.generate();
+    project.write("program.py", 'result = call_tool("mcp__echoes__echo", text="x")');
+    const ran = await project.ptc(["run", "program.py"]);
+    const { stderr } = ran;
+    expect(envelopeOf(ran).result).toMatchObject({ ok: true });
+    expect(stderr).toContain(missing);
+  });
 });

@@ -47,6 +47,13 @@ export function findPyright(): string | undefined {
   }
 }
 
+/** Says what to do where pyright is not installed; `undefined` where it is. */
+export function whyPyrightIsMissing(): string | undefined {
+  return findPyright() === undefined
+    ? "pyright is not installed: `npm install pyright` beside ptc has programs in Python checked before they run"
+    : undefined;
+}
+
 /**
  * pyright in a process of its own, which is ended by killing it. It can read its own files and a folder that holds nothing but
  * stubs, can write nothing, and starts no other process. Programs are shown to it as texts.

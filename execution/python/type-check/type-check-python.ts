@@ -10,6 +10,7 @@ import {
   findPyright,
   type PyrightDiagnostic,
   PyrightProcess,
+  whyPyrightIsMissing,
 } from "./pyright-process.ts";
 import { type CheckedMode, ShownStubs, type StubPrinter, withoutOverloads } from "./shown-stubs.ts";
 
@@ -163,10 +164,7 @@ class PyrightChecker implements PythonTypeChecker {
     if (this.#process !== undefined) return this.#process;
     if (this.#closed) throw new Error("the type checker is closed");
     const pyright = findPyright();
-    if (pyright === undefined)
-      throw new Error(
-        "pyright is not installed: `npm install pyright` beside ptc has programs in Python checked",
-      );
+    if (pyright === undefined) throw new Error(whyPyrightIsMissing());
     const process = new PyrightProcess(pyright, ROOTS, this.#options);
     const started = { process, stubs: new ShownStubs(this.#options.stubs), checks: 0 };
     this.#process = started;
