@@ -180,7 +180,8 @@ export class Dispatcher implements CallDispatcher {
         return refuse(call.tool, "invalid", message);
       }
       if (decision.kind === "ask") {
-        const approval = await run.approvals.approve(tool, call.arguments, run.signal);
+        const { reason } = decision;
+        const approval = await run.approvals.approve(tool, call.arguments, run.signal, reason);
         permission = { decision: approval.decision, approver: approval.by };
         if (approval.decision === "denied")
           return { ...refuseApproval(call.tool, approval), approver: approval.by };

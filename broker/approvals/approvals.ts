@@ -20,6 +20,8 @@ export interface ApprovalRequest {
   argumentsDigest: string;
   /** Whether somebody has been asked about this tool in this run before, and may be asked again and again. */
   isAgain?: boolean;
+  /** Why a rule has it asked about: which rule, what that says, and what the run has read. */
+  reason?: string;
   /** What the tool's server says of it, which nobody has checked. */
   claims?: ToolClaims;
   /** The ticket under which `ptc approvals` knows the question, where it does. */
@@ -165,10 +167,14 @@ export class RunApprovals {
     return this.#approver.inquire !== undefined && this.#approver.canVisit?.() === true;
   }
 
-  /** Asks about one call, unless its tool was approved for the run. Waits for earlier questions first. */
-  async approve(tool: Tool, args: unknown, signal: AbortSignal): Promise<Approval> {
+  /**
+   * Asks about one call, unless its tool was approved for the run. Waits for earlier questions first.
+   *
+   * @param reason why a rule has it asked about, for whoever decides.
+   */
+  async approve(tool: Tool, args: unknown, signal: AbortSignal, reason?: string): Promise<Approval> {
     this.#waiting++;
-    const answer = this.#turn.then(() => this.#ask(tool, args, signal));
+    const answer = this.#turn.then(() => this.#ask(tool, args, signal, reason));
     this.#turn = answer.catch(() => {});
     try {
       return await answer;
@@ -192,7 +198,7 @@ export class RunApprovals {
     return Promise.race([answer, given]);
   }
 
-  async #ask(tool: Tool, args: unknown, signal: AbortSignal): Promise<Approval> {
+  async #ask(tool: Tool, args: unknown, signal: AbortSignal, reason: string | undefined): Promise<Approval> {
     const key = `${tool.namespacedName} ${tool.definitionDigest}`;
     const grant = this.#grants.take(tool.namespacedName, tool.definitionDigest, args);
     if (grant !== undefined) return { decision: "approved-for-run", by: grant.by };
@@ -203,6 +209,7 @@ export class RunApprovals {
       arguments: args,
       argumentsDigest: digestOf(args ?? null),
       isAgain: this.#asked.has(key),
+      ...(reason === undefined ? {} : { reason }),
       claims: { server: tool.server, description: tool.description, annotations: tool.annotations },
     };
     const answer = await this.#answerTo(request, tool.server, signal);

@@ -29,7 +29,7 @@ export interface QuestionParts {
  * marked line by line. Anything but an explicit approval is a denial.
  */
 export async function askOnTerminal(
-  { tool, arguments: args, claims, ticket }: ApprovalRequest,
+  { tool, arguments: args, reason, claims, ticket }: ApprovalRequest,
   { console, surroundings, asker = "the program wants to call", onInterrupt }: QuestionParts,
   signal: AbortSignal,
 ): Promise<ApprovalScope> {
@@ -48,6 +48,7 @@ export async function askOnTerminal(
     const { text, rest } = renderAskedArguments(args, ticket);
     console.draw(console.quote(text));
     if (rest !== undefined) console.draw(`${rest}\n`);
+    if (reason !== undefined) console.draw(`because ${unmistakableLine(reason)}\n`);
     const claimed = renderClaims(claims);
     if (claimed !== undefined) {
       console.draw(`${claimed.heading}\n`);

@@ -149,9 +149,8 @@ export class Rules {
 
   #reasonOf(ids: readonly string[], { run }: RuledCall, effect: "ask" | "forbid"): string {
     const rules = ids.flatMap((id) => this.#byId.get(id) ?? []);
-    const said = rules.flatMap(
-      ({ annotations }) => annotations.get(effect === "ask" ? "ask" : "reason") || [],
-    );
+    const names = effect === "ask" ? ["ask", "reason"] : ["reason"];
+    const said = rules.flatMap(({ annotations }) => names.flatMap((name) => annotations.get(name) || []));
     const looksAtReads = rules.some(({ words }) => words.has("labels") || words.has("servers"));
     const { flow } = this.#options;
     const labelled = run.reads.filter((read) => (flow.labelsOf(read) ?? []).length > 0);

@@ -25,6 +25,8 @@ export function describePending({
     definition_digest: request.definitionDigest,
     arguments_digest: request.argumentsDigest,
     arguments: request.arguments ?? null,
+    /** Why a rule has it asked about. */
+    reason: request.reason ?? null,
     /** The server's own words about the tool. Nobody has checked them. */
     server_claims: request.claims ?? null,
   };

@@ -14,7 +14,7 @@ export function renderPending({
   fileName,
   isLive,
 }: PendingApproval): string {
-  const { tool, runId, claims } = request;
+  const { tool, runId, reason, claims } = request;
   const claimed = renderClaims(claims);
   const waits = isLive ? "its run waits for an answer just now" : "waits for an answer";
   const state = isAnswered ? "answered; the run has not gone on yet" : waits;
@@ -25,6 +25,7 @@ export function renderPending({
     ...quote(unmistakableLine(tool)),
     "with",
     ...quote(renderApprovalArguments(request.arguments, WHOLE)),
+    ...(reason === undefined ? [] : [`It is asked about because ${unmistakableLine(reason)}`]),
     ...(claimed === undefined ? [] : [claimed.heading, ...claimed.said.flatMap(quote)]),
     "",
   ].join("\n");

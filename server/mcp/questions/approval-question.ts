@@ -51,14 +51,16 @@ export function buildApprovalForm({
   tool,
   arguments: args,
   isAgain = false,
+  reason,
   claims,
   ticket,
 }: ApprovalRequest) {
   const claimed = renderClaims(claims);
-  const { lines, isCut } = renderApprovalOverview(tool, args, claimed !== undefined);
+  const { lines, isCut } = renderApprovalOverview(tool, args, claimed !== undefined || reason !== undefined);
   const { text, rest } = renderAskedArguments(args, ticket);
   const inFull = ["", `A program wants to call ${unmistakableLine(tool)} with`, text];
   const below = [
+    ...(reason === undefined ? [] : [`Asked because ${unmistakableLine(reason)}`]),
     ...(isCut ? inFull : []),
     ...(rest === undefined ? [] : [rest]),
     ...(claimed === undefined ? [] : ["", claimed.heading, ...claimed.said.map((line) => `> ${line}`)]),

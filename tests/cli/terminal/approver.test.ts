@@ -34,6 +34,15 @@ function asking(patterns: string[] = []) {
 }
 
 describe("a question on the terminal", () => {
+  it("says why a rule has it asked", async () => {
+    const { terminal, approver } = asking();
+    const over = new AbortController();
+    void approver.ask({ ...request("mcp__x__y"), reason: "a rule\nsays so" }, over.signal);
+    await terminal.shows(QUESTION);
+    expect(terminal.screen).toContain("\nbecause a rule\\u{a}says so\n");
+    over.abort();
+  });
+
   it("ends when it is answered elsewhere, and says by whom", async () => {
     const { terminal, approver } = asking();
     const elsewhere = new AbortController();

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import type { ApprovalRequest } from "../../../broker/approvals/approvals.ts";
 import { FollowedConfiguration } from "../../../host/configuration/follow.ts";
 import { openServing } from "../../../host/serving.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
@@ -51,18 +52,25 @@ async function serve(settings: object, rules: string) {
   });
   await opened.host.warm();
   await expect.poll(async () => (await opened.host.currentTools()).all.names().length).toBe(6);
+  const asked: ApprovalRequest[] = [];
   const run = async (names: readonly string[], more: Partial<RunContext> = {}) => {
     calls = names;
+    asked.length = 0;
     const { recorded, envelope } = await opened.runner.run(PROGRAM, {
       context: { principal: "local", source: "serve", ...more },
-      approver: { ask: async () => ({ decision: "once", by: "a person" }) },
+      approver: {
+        ask: async (request) => {
+          asked.push(request);
+          return { decision: "once", by: "a person" };
+        },
+      },
       signal: new AbortController().signal,
     });
     await recorded;
     const { record } = await store.read(envelope.run_id);
     return { replies: [...replies], calls: record.calls };
   };
-  return { ...opened, run, write, edits };
+  return { ...opened, run, write, edits, asked };
 }
 
 test("a run that has read what is labelled is kept from servers that do not accept it, and its record says by what", async () => {
@@ -121,12 +129,20 @@ test("rules decide by what a run has read, and an edit of their file is in force
   expect((await run(["vault"])).replies).toMatchObject([{ ok: false }]);
 });
 
-test("a rule has a person asked, where the rules let an approval count", async () => {
-  const ask = '@ask("is it meant?") forbid(principal, action == Action::"call", resource in Server::"web");';
-  const { run } = await serve(
+test("a rule has a person asked, with what it says, where the rules let an approval count", async () => {
+  const ask = `@ask("is it meant?") forbid(principal, action == Action::"call", resource in Server::"web")
+    when { context.run.servers.contains("vault") || principal == User::"bob" };`;
+  const { run, asked } = await serve(
     { policy: ["rules.cedar"] },
     `${PERMIT}${ask}forbid(principal == User::"bob", action == Action::"approve", resource);`,
   );
-  expect((await run(["web"])).calls).toMatchObject([{ decision: "approved-once", approver: "a person" }]);
+  expect((await run(["web"])).calls).toMatchObject([{ decision: "allowed" }]);
+  expect((await run(["vault", "web"])).calls).toMatchObject([
+    { decision: "allowed" },
+    { decision: "approved-once", approver: "a person" },
+  ]);
+  const reason =
+    "it needs an approval by rule rules.cedar:2: is it meant?; this run has read mcp__vault__echo (call 1)";
+  expect(asked).toMatchObject([{ tool: "mcp__web__echo", reason }]);
   expect((await run(["web"], { principal: "bob" })).calls).toMatchObject([{ decision: "forbidden" }]);
 });

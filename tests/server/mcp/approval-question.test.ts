@@ -11,6 +11,18 @@ const REQUEST = {
 const parse = (response: unknown) => parseApprovalAnswer(response, REQUEST);
 
 describe("the form of an approval", () => {
+  it("says why a rule has it asked about, right below the call", () => {
+    const lines = (more: object) => buildApprovalForm({ ...REQUEST, ...more }).message.split("\n");
+    const [header, path, content, ...rest] = lines({});
+    expect(lines({ reason: "rule a\u202e says so" })).toEqual([
+      header,
+      path,
+      content,
+      "Asked because rule a\\u{202e} says so",
+      ...rest,
+    ]);
+  });
+
   it("has no field the first time, so that accepting it allows this call alone", () => {
     expect(buildApprovalForm(REQUEST).requestedSchema).toEqual({ type: "object", properties: {} });
     expect(parse({ action: "accept" }).decision).toBe("once");
