@@ -27,6 +27,6 @@ export function isUnwanted({ event, outcome, decision, login, what }: AuditField
   if (event === "login") return login === "failed" || login === "ended";
   if (event === "lost") return true;
   if (event === "log") return what !== "continued";
-  const wanted = ["allow", "allowed", "ask", "approved", "approved-once", "approved-for-run"];
+  const wanted = ["allow", "allowed", "ask", "approved", "approved-once", "approved-for-run", "suspended"];
   return typeof decision === "string" && !wanted.includes(decision);
 }

@@ -1,14 +1,20 @@
 import { type AuditFields, isUnwanted } from "./audit-fields.ts";
 
 /** The version of the Open Cybersecurity Schema Framework that events are of (https://schema.ocsf.io). */
-const OCSF_VERSION = "1.3.0";
+const OCSF_VERSION = "1.6.0";
 const INFORMATIONAL = 1;
 const LOW = 2;
 const SUCCESS = 1;
 const FAILURE = 2;
-const ALLOWED = 1;
-const DENIED = 2;
 const OTHER = 99;
+
+/** What a security control did, and what came of it: `action_id` and `disposition_id` of the profile of that name. */
+const ALLOWED = [1, 1] as const;
+const APPROVED = [1, 8] as const;
+const BLOCKED = [2, 2] as const;
+const REJECTED = [2, 25] as const;
+/** Neither allowed nor denied before somebody has answered. */
+const DELAYED = [3, 14] as const;
 
 /** Classes, each with its category: calls and runs are API activity, logins are authentication. */
 const API_ACTIVITY = { uid: 6003, name: "API Activity", category: 6, categoryName: "Application Activity" };
@@ -24,9 +30,9 @@ const LOGIN_ACTIVITY: Readonly<Record<string, readonly [number, string]>> = {
   failed: [1, "Logon"],
   logged_out: [2, "Logoff"],
   ended: [2, "Logoff"],
-  // Both are tickets for a service that are had without a person.
-  renewed: [3, "Authentication Ticket"],
-  machine_token: [3, "Authentication Ticket"],
+  // Both are tokens for a service that are had without a person.
+  renewed: [5, "Service Ticket Renew"],
+  machine_token: [4, "Service Ticket Request"],
 };
 
 const ACTIVITIES: Readonly<Record<string, string>> = {
@@ -68,16 +74,34 @@ export function renderOcsf(fields: AuditFields, version: string): object {
       ...(typeof fields.seq === "number" ? { sequence: fields.seq } : {}),
       ...(typeof fields.run_id === "string" ? { correlation_uid: fields.run_id } : {}),
     },
-    ...(isDecided
-      ? { action_id: unwanted ? DENIED : ALLOWED, disposition_id: unwanted ? DENIED : ALLOWED }
-      : {}),
+    ...(isDecided ? controlMembers(fields) : {}),
     ...(isLogin ? loginMembers(fields) : callMembers(fields)),
     unmapped: fields,
   };
 }
 
+function controlMembers(fields: AuditFields): object {
+  const [action, disposition] = controlOf(fields);
+  const { rule, reason } = fields;
+  return {
+    action_id: action,
+    disposition_id: disposition,
+    ...(rule === undefined
+      ? {}
+      : { policy: { name: String(rule), ...(reason === undefined ? {} : { desc: String(reason) }) } }),
+  };
+}
+
+function controlOf(fields: AuditFields): readonly [action: number, disposition: number] {
+  const decision = String(fields.decision);
+  if (decision === "ask" || decision === "suspended") return DELAYED;
+  if (decision.startsWith("approved")) return APPROVED;
+  if (!isUnwanted(fields)) return ALLOWED;
+  return decision === "denied" ? REJECTED : BLOCKED;
+}
+
 function loginMembers({ principal, server }: AuditFields): object {
-  return { user: userOf(principal), service: { name: String(server ?? "") } };
+  return { user: userOf(principal), service: { name: String(server || "unknown") } };
 }
 
 function callMembers({ event, principal, tool, server, run_id: run }: AuditFields): object {
@@ -85,7 +109,7 @@ function callMembers({ event, principal, tool, server, run_id: run }: AuditField
     actor: { user: userOf(principal), app_name: "ptc" },
     api: {
       operation: String(tool ?? (event === "run" ? "execute_program" : (event ?? ""))),
-      ...(server === undefined ? {} : { service: { name: String(server) } }),
+      ...(server === undefined || server === "" ? {} : { service: { name: String(server) } }),
       ...(run === undefined ? {} : { request: { uid: String(run) } }),
     },
     // Programs have no network: whoever runs ptc is on this machine.

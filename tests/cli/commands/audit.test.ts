@@ -98,7 +98,7 @@ test("lines are exported as events of OCSF", async () => {
     action_id: 2,
     actor: { user: { name: "local" } },
     api: { operation: "mcp__files__delete", service: { name: "files" } },
-    metadata: { version: "1.3.0", sequence: 3, correlation_uid: RUN.runId },
+    metadata: { version: "1.6.0", sequence: 3, correlation_uid: RUN.runId },
     unmapped: { event: "call", seq: 3 },
   });
   expect(events[3]).toMatchObject({

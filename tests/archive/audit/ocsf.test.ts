@@ -1,0 +1,74 @@
+import { expect, it } from "vitest";
+import { AUDIT_EVENTS } from "../../../archive/audit/audit-line.ts";
+import type { AuditFields } from "../../../archive/audit/reading/audit-fields.ts";
+import { renderOcsf } from "../../../archive/audit/reading/ocsf.ts";
+import { OcsfEvent } from "./ocsf-schema.ts";
+
+const OF_RUN = { run_id: "3f9a2c00-1", trace_id: "ab", principal: "local", code_digest: "sha256:0" };
+const CALL = {
+  ...OF_RUN,
+  event: "call",
+  call: 1,
+  server: "files",
+  tool: "mcp__files__delete",
+  duration_ms: 3,
+};
+const DECISION = { ...OF_RUN, event: "decision", server: "files", tool: "mcp__files__delete" };
+const APPROVAL = {
+  ...OF_RUN,
+  event: "approval",
+  server: "files",
+  tool: "mcp__files__delete",
+  approver: "ada",
+};
+const LOGIN = { event: "login", principal: "local", server: "hub" };
+const RULE = { rule: "stay (rules.cedar:2)", reason: "it is forbidden" };
+
+/** A line of each kind, and the action, the disposition and the status that it tells of. */
+const LINES: [line: AuditFields, control: [number, number] | undefined, status: number][] = [
+  [{ ...CALL, event: "calling", decision: "allowed" }, [1, 1], 1],
+  [{ ...CALL, decision: "allowed" }, [1, 1], 1],
+  [{ ...CALL, decision: "approved-for-run", approver: "ada" }, [1, 8], 1],
+  [{ ...CALL, decision: "denied" }, [2, 25], 2],
+  [{ ...CALL, decision: "forbidden" }, [2, 2], 2],
+  [{ ...CALL, decision: "unaudited" }, [2, 2], 2],
+  [{ ...CALL, server: "", tool: "made up", unknown_tool: true, decision: "unavailable" }, [2, 2], 2],
+  [{ ...DECISION, decision: "ask", ...RULE }, [3, 14], 1],
+  [{ ...DECISION, decision: "deny", ...RULE }, [2, 2], 2],
+  [{ ...DECISION, decision: "unavailable", rule: "tools.block: *" }, [2, 2], 2],
+  [{ ...DECISION, decision: "allow", rule: "tools.allow: *" }, [1, 1], 1],
+  [{ ...APPROVAL, decision: "approved", scope: "once" }, [1, 8], 1],
+  [{ ...APPROVAL, decision: "denied" }, [2, 25], 2],
+  [{ ...APPROVAL, decision: "suspended", approver: "nobody" }, [3, 14], 1],
+  ...["logged_in", "logged_out", "renewed", "machine_token"].map(
+    (login): [AuditFields, undefined, number] => [{ ...LOGIN, login }, undefined, 1],
+  ),
+  [{ ...LOGIN, login: "failed", reason: "it was refused" }, undefined, 2],
+  [{ ...LOGIN, login: "ended", reason: "it was refused" }, undefined, 2],
+  [{ ...OF_RUN, event: "run", outcome: "ok", calls: 1, duration_ms: 40 }, undefined, 1],
+  [{ ...OF_RUN, event: "run", outcome: "Timeout", calls: 0, duration_ms: 40 }, undefined, 2],
+  [{ event: "log", what: "continued" }, undefined, 1],
+  [{ event: "lost", lines: 3 }, undefined, 2],
+];
+
+it("every line is an event that the schema takes, with what was done and what came of it", () => {
+  expect(new Set(LINES.map(([{ event }]) => event))).toEqual(new Set(AUDIT_EVENTS));
+  for (const [index, [line, control, status]] of LINES.entries()) {
+    const fields = { time: "2026-01-02T03:04:05.678Z", ...line, seq: index + 1 };
+    const event = renderOcsf(fields, "1.2.3");
+    const parsed = OcsfEvent.safeParse(event);
+    expect(parsed.error?.issues, JSON.stringify(event)).toBeUndefined();
+    expect(event).toMatchObject({
+      status_id: status,
+      time: Date.UTC(2026, 0, 2, 3, 4, 5, 678),
+      unmapped: fields,
+    });
+    if (control === undefined) expect(event).not.toHaveProperty("action_id");
+    else expect(event).toMatchObject({ action_id: control[0], disposition_id: control[1] });
+  }
+  expect(
+    renderOcsf({ time: "2026-01-02T03:04:05Z", ...DECISION, decision: "deny", ...RULE }, "1"),
+  ).toMatchObject({
+    policy: { name: RULE.rule, desc: RULE.reason },
+  });
+});
