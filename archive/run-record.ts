@@ -72,6 +72,11 @@ const runFacts = {
   servers: list(z.strictObject({ server: text(512), name: text(512), version: text(512) })),
   /** Limits and modes that it ran under. */
   options: z.json(),
+  /**
+   * The session that it ran in, its place there from 1, and the run of the program before. Only with what those before have
+   * left can it be replayed.
+   */
+  session: z.optional(z.strictObject({ id: RunId, position: Count, after: z.optional(RunId) })),
   /** How many secrets were replaced in everything that is archived of the run. */
   redactions: Count,
 };

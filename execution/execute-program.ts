@@ -33,6 +33,7 @@ import { type InsideLimits, runInside } from "./run-inside.ts";
 import { duringPhase, type OnPhase } from "./run-phase.ts";
 import { RunSandbox, sandboxesFor } from "./run-sandbox.ts";
 import { sealVerdict } from "./seal-verdict.ts";
+import type { ProgramSession } from "./session/program-session.ts";
 import {
   addUp,
   continued,
@@ -77,6 +78,8 @@ export interface RunOptions extends CallObserver {
   onConsole?: (entry: ConsoleEntry) => void;
   /** Keeps the run when it is suspended because of a question. Without one, no run is suspended. */
   keeper?: (RunKeeper & { startedAt: number }) | undefined;
+  /** The session that the program runs in, whose sandbox `sandboxes` has. */
+  session?: ProgramSession | undefined;
   /** Goes on with this run, whose program and limits are those of the run, and has no other id. */
   resumed?: ResumedRun | undefined;
   /** Cancels the run: the sandbox is killed and calls in flight are aborted. */
@@ -137,7 +140,7 @@ async function execute(
   options: RunOptions,
   faulted: AbortSignal,
 ): Promise<ExecutedProgram> {
-  const { limits, onPhase, keeper, resumed } = options;
+  const { limits, onPhase, keeper, resumed, session } = options;
   const earlier = resumed?.run;
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, faulted, ...(resumed === undefined ? [] : [stop.signal])]);
@@ -184,7 +187,7 @@ async function execute(
     onStderr: inBoundary((chunk: Buffer) => output.onStderr(chunk)),
   };
   const typecheck = earlier === undefined ? options.typecheck : "off";
-  const preparing = prepareProgram(program, { ...parts, modules }, typecheck, onPhase);
+  const preparing = prepareProgram(program, { ...parts, modules, session }, typecheck, onPhase);
   const runSandbox = new RunSandbox(sandboxesFor(program, parts), taken, signal, onPhase);
   runSandbox.startAhead();
 
@@ -214,8 +217,7 @@ async function execute(
         observers: recording === undefined ? [options] : [recording, options],
         events: recording,
         output,
-        suspension,
-        signal,
+        ...{ suspension, signal, staysFor: session },
       };
       outcome = await duringPhase(onPhase, "program", () => runInside(acquired.sandbox, inside));
     }
@@ -230,10 +232,9 @@ async function execute(
 
   if (calls !== undefined && outcome.suspended === undefined && !faulted.aborted)
     outcome = divergenceOf(outcome, calls) ?? outcome;
-  const { suspended } = outcome;
+  const { suspended, metrics, trace, runtime } = outcome;
   if (calls?.isLive === false) await resumed?.leave(isToBeTriedAgain(outcome));
 
-  const { metrics, trace, runtime } = outcome;
   const { verdict, redactions, envelope } = sealVerdict(
     {
       runId,
@@ -268,8 +269,7 @@ async function execute(
     bundle: prepared?.ok ? prepared.bundle : undefined,
     modules: modules.archived(),
     knownModules: modules.modules(),
-    ...{ environment, runtime, trace },
-    limits,
+    ...{ environment, runtime, trace, limits, session: session?.place },
     typecheck: earlier?.typecheck ?? options.typecheck,
   };
   await (suspended === undefined ? recording?.beforeAnswer?.(report) : recording?.beforeSuspension?.());

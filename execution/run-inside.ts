@@ -13,6 +13,7 @@ import { type Ending, judge, type Ways } from "./judge.ts";
 import { fail, type Outcome } from "./outcome.ts";
 import { maxKeptBytes, type OutputLimits, type RunnerOutput } from "./output/runner-output.ts";
 import { adviseOnTimeout } from "./pending-calls.ts";
+import type { ProgramSession } from "./session/program-session.ts";
 import { KeptCalls } from "./suspension/kept-calls.ts";
 import type { Suspension } from "./suspension/suspension.ts";
 import type { TimeLimit } from "./time-limit.ts";
@@ -39,6 +40,8 @@ export interface InsideRun {
   clock: Pick<Clock, "monotonicMs">;
   /** Suspends the run where a person does not answer in time. Without it, the run is never suspended. */
   suspension?: Suspension | undefined;
+  /** The session for whose further programs the runner stays. Without one, it ends with its program. */
+  staysFor?: ProgramSession | undefined;
   signal: AbortSignal;
 }
 
@@ -64,6 +67,7 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
       bundle: run.bundle,
       data: run.data,
       environment: run.environment,
+      ...(run.staysFor === undefined ? {} : { session: true }),
       max_output_bytes: maxKeptBytes(limits),
       max_stderr_bytes: limits.maxStderrBytes,
     });

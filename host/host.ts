@@ -25,6 +25,7 @@ import type { ConfiguredServers } from "./generation/list-servers.ts";
 import { type OwnProcess, openState } from "./processes/state-directory.ts";
 import type { TakenProgram } from "./program-runner.ts";
 import { RunFeed } from "./runs/run-feed.ts";
+import type { OpenSessions } from "./sessions/open-sessions.ts";
 import { loadProgramTools, type ProgramTools } from "./tools/program-tools.ts";
 import { UserSecrets } from "./user-secrets.ts";
 
@@ -167,6 +168,15 @@ export class Host {
   /** The runs that wait for approvals. */
   async pendingApprovals(): Promise<PendingApprovals> {
     return openPending(this.configuration, this.#options.env);
+  }
+
+  /** The sessions of programs that are open. Ending one ends the program that runs in it. */
+  sessions(principal: string): OpenSessions {
+    const opened = async () => (await this.#execution)?.sessions.ifOpened();
+    return {
+      list: async () => (await opened())?.list(principal) ?? [],
+      end: async (name) => (await (await opened())?.end(principal, name)) ?? false,
+    };
   }
 
   /** Runs a recorded program again, without any server. @throws SandboxError as `run` does. */

@@ -25,7 +25,9 @@ export interface ProgramOptions extends Pick<CallObserver, "onCall"> {
   signal: AbortSignal;
   /** Receives this run's events, as a listener of the host's `RunFeed` does. */
   onEvent?: RunListener;
-  /** Whether the run is suspended where its approver answers `later`. */
+  /** The name of the session that the program runs in, among those of its principal; in none without it. */
+  session?: string | undefined;
+  /** Whether the run is suspended where its approver answers `later`. A run in a session is not. */
   suspends?: boolean | undefined;
 }
 

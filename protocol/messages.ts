@@ -3,9 +3,9 @@ import { MAX_TOOL_NAME_CHARS, MAX_TRACE_SERIES_CHARS } from "./limits.ts";
 import { EmittedBlock } from "./output/emitted.ts";
 
 /**
- * The messages on the socket. The sandbox says hello, waits for its one program, makes calls, emits blocks, sends what it
- * takes to replay it, and says done; the host sends the program and answers calls. What comes from the sandbox is a claim until
- * it has been parsed.
+ * The messages on the socket. The sandbox says hello, waits for its program, makes calls, emits blocks, sends what it
+ * takes to replay it, and says done; the host sends the program and answers calls. In a session all of that begins anew with
+ * each program. What comes from the sandbox is a claim until it has been parsed.
  */
 
 const Hello = z.strictObject({
@@ -64,7 +64,7 @@ const Emit = z.strictObject({ type: z.literal("emit"), block: EmittedBlock });
 export const SandboxMessage = z.discriminatedUnion("type", [Hello, Call, TraceMessage, Emit, Done]);
 export type SandboxMessage = z.infer<typeof SandboxMessage>;
 
-/** The one program a sandbox runs. */
+/** The program that a sandbox runs; in a session, the next of its programs. */
 export interface ProgramMessage {
   type: "program";
   /** One ES module, with an inline source map. */
@@ -75,6 +75,8 @@ export interface ProgramMessage {
   max_stderr_bytes: number;
   /** Asks for a trace. Without it the program still runs with randomness of its own, and nothing is sent. */
   environment?: ProgramEnvironment;
+  /** Has the runner stay for further programs, each of which it is asked for with `next`. Without it, it ends. */
+  session?: true;
 }
 
 /** What a program is told about the world beside its data and its calls' answers. */
@@ -109,4 +111,9 @@ export interface TraceRequest {
   type: "trace";
 }
 
-export type HostMessage = ProgramMessage | ReplyMessage | TraceRequest;
+/** Asks the runner of a session, whose program has ended, for another hello. A program follows. */
+export interface NextRequest {
+  type: "next";
+}
+
+export type HostMessage = ProgramMessage | ReplyMessage | TraceRequest | NextRequest;

@@ -76,6 +76,6 @@ export function findForbiddenFlow(
 }
 
 /** A read as messages name it. */
-export function describeRead({ tool, seq }: RunRead): string {
-  return `${tool} (call ${seq})`;
+export function describeRead({ tool, seq, isEarlier }: RunRead): string {
+  return `${tool} (call ${seq}${isEarlier === true ? " of an earlier program of its session" : ""})`;
 }

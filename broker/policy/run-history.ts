@@ -11,6 +11,8 @@ export interface RunRead {
   readonly server: string;
   /** Protocol name of the tool. */
   readonly name: string;
+  /** Whether an earlier program of the session has read it, so that it is in what that one has left. */
+  readonly isEarlier?: true;
 }
 
 /** What a run has done before one call of its own: what a decision about that call may depend on. */
@@ -37,6 +39,16 @@ export class RunState {
   readonly #reads = new Map<string, RunRead>();
   #calls = 0;
   #highestSeq = 0;
+
+  /** @param earlier what earlier programs of its session have read, which the run knows too. */
+  constructor(earlier: readonly RunRead[] = []) {
+    for (const read of earlier) this.#reads.set(read.tool, { ...read, isEarlier: true });
+  }
+
+  /** All that the program knows of servers so far. */
+  get reads(): readonly RunRead[] {
+    return [...this.#reads.values()];
+  }
 
   /**
    * Notes that a call has begun.

@@ -6,6 +6,7 @@ import { whyNoServers } from "../../host/configuration/servers/no-servers.ts";
 import { version } from "../../host/package.ts";
 import { clock } from "../../host/process-clock.ts";
 import { openServing } from "../../host/serving.ts";
+import { whyNoSession } from "../../host/sessions/session-name.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import { claudeCommand } from "../claude-command.ts";
 import type { DefineCommand } from "../command.ts";
@@ -70,6 +71,7 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     // The client has its first answers before any of what runs programs is loaded.
     onReady: () => void host.warm(),
     limits: () => host.configuration.execution,
+    whyNoSession: (name) => whyNoSession(name, host.configuration),
     notice: () => following.problem ?? whyNoServers(host.configuration),
     stdin,
     stdout,

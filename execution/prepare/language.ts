@@ -58,12 +58,17 @@ export interface Language extends LanguageFacts {
   looksLike(code: string): boolean;
   /** Whether a text can be one of this language, as far as its syntax can be read on the host. Never rejects. */
   accepts(code: string): Promise<boolean>;
-  /** Bundles and checks a program. Reads nothing of the host but `modules`. */
+  /**
+   * Bundles and checks a program. Reads nothing of the host but `modules`.
+   *
+   * @param earlier the programs that ran before it in its session; `undefined` for one that runs in none.
+   */
   prepare(
     program: Program,
     modules: ModuleSource,
     mode: TypecheckMode,
     onPhase?: OnPhase,
+    earlier?: readonly Program[],
   ): Promise<Preparation>;
   /**
    * What to do about a program that ran: about its failure, or about a value that was lost although it succeeded. One line

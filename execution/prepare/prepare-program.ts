@@ -2,6 +2,7 @@ import { buildFailure, type Failure } from "../../protocol/failure.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import type { Program } from "../program.ts";
 import type { OnPhase } from "../run-phase.ts";
+import type { ProgramSession } from "../session/program-session.ts";
 import { adviseLanguage } from "./advise-language.ts";
 import type { FailureReason } from "./failure-reason.ts";
 import { type EndedProgram, findLanguage, type Language, type TypecheckMode } from "./language.ts";
@@ -17,6 +18,8 @@ interface PreparationParts {
   languages: readonly Language[];
   modules: ModuleSource;
   redactor: Redactor;
+  /** The session that the program is to run in. */
+  session?: ProgramSession | undefined;
 }
 
 /** What to do about a program that ran, in terms of its language, redacted. Never rejects. */
@@ -33,7 +36,7 @@ export async function adviseProgram(
 /** Prepares a program in its language. Messages and reasons are redacted. */
 export async function prepareProgram(
   program: Program,
-  { languages, modules, redactor }: PreparationParts,
+  { languages, modules, redactor, session }: PreparationParts,
   mode: TypecheckMode,
   onPhase?: OnPhase,
 ): Promise<Prepared> {
@@ -43,8 +46,9 @@ export async function prepareProgram(
     const message = `there is no language '${program.language}'; programs are in ${known}`;
     return { ok: false, error: buildFailure("BundleError", message), reasons: [] };
   }
-  const read = { ...program, code: withoutFences(program.code) };
-  const prepared = await language.prepare(read, modules, mode, onPhase);
+  const read = (each: Program) => ({ ...each, code: withoutFences(each.code) });
+  const earlier = session?.earlier.map(read);
+  const prepared = await language.prepare(read(program), modules, mode, onPhase, earlier);
   // Messages quote the program. They must be redacted before they are cut to the size of a failure's message.
   const redact = (text: string) => redactor.redactText(text).value;
   if (!prepared.ok) {

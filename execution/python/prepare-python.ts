@@ -26,6 +26,7 @@ export async function preparePython(
   { checker, table }: PythonParts,
   mode: TypecheckMode,
   onPhase?: OnPhase,
+  earlier: readonly Program[] = [],
 ): Promise<Preparation> {
   const bytes = Buffer.byteLength(program.code);
   if (bytes > MAX_CODE_BYTES)
@@ -54,9 +55,13 @@ export async function preparePython(
     ...table(modules),
   });
   // The check is about tools, so a program that mentions none is not checked.
-  const checks = mode !== "off" && (modules.length > 0 || /\bmcp__|\bcall_tool\b/.test(code));
+  const checks =
+    mode !== "off" &&
+    (modules.length > 0 ||
+      /\bmcp__|\bcall_tool\b/.test(code) ||
+      earlier.some((each) => /\bmcp__|\bcall_tool\b|\bservers\b/.test(each.code)));
   const checked = checks
-    ? await duringPhase(onPhase, "type_check", () => checker.check(program, source, way))
+    ? await duringPhase(onPhase, "type_check", () => checker.check(program, source, way, earlier))
     : undefined;
   if (checked?.kind === "unchecked") return { ok: true, bundle, unchecked: checked.reason };
   if (checked?.kind !== "errors") return { ok: true, bundle };

@@ -12,8 +12,13 @@ type CheckOutcome =
 
 /** Finds mistakes in programs that would fail when they run. */
 interface PythonChecker {
-  /** Never rejects. */
-  check(program: Program, modules: ModuleSource, mode: PythonBundle["mode"]): Promise<CheckOutcome>;
+  /** Never rejects. @param earlier the programs of its session, whose names it finds. */
+  check(
+    program: Program,
+    modules: ModuleSource,
+    mode: PythonBundle["mode"],
+    earlier?: readonly Program[],
+  ): Promise<CheckOutcome>;
   /** Starts in advance what the first check would otherwise wait for. Never rejects. */
   warm(): Promise<void>;
   /** Ends the checker's process, even while it works. Never rejects. */

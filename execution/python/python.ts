@@ -12,7 +12,8 @@ export function createPython(parts: PythonParts): Language {
     ...PYTHON_FACTS,
     looksLike: looksLikePython,
     accepts: async (code) => mayBePython(code),
-    prepare: (program, modules, mode, onPhase) => preparePython(program, modules, parts, mode, onPhase),
+    prepare: (program, modules, mode, onPhase, earlier) =>
+      preparePython(program, modules, parts, mode, onPhase, earlier),
     advise: async (program, ended, modules) =>
       ended.ok
         ? advisePythonSuccess(program, ended, modules)

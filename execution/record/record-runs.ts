@@ -227,7 +227,7 @@ class ArchivedRecording implements RunRecording {
 
   #facts(report: RunReport): RunToArchive["facts"] {
     const { tools, servers, context, versions } = this.#options;
-    const { program, envelope, limits, typecheck, bundle } = report;
+    const { program, envelope, limits, typecheck, bundle, session } = report;
     const called = [...this.#called].sort().flatMap((name) => tools.get(name) ?? []);
     return {
       run_id: envelope.run_id,
@@ -264,6 +264,7 @@ class ArchivedRecording implements RunRecording {
         modules: report.knownModules.slice(0, MAX_KNOWN_MODULES),
       },
       redactions: boundCount(this.#redactions),
+      ...(session === undefined ? {} : { session }),
     };
   }
 

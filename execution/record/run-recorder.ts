@@ -7,6 +7,7 @@ import type { TypecheckMode } from "../prepare/language.ts";
 
 import type { Program } from "../program.ts";
 import type { InsideLimits } from "../run-inside.ts";
+import type { SessionPlace } from "../session/program-session.ts";
 
 /** The identity of a run that has begun. */
 export interface BegunRun {
@@ -42,6 +43,8 @@ export interface RunReport {
   trace: Trace | undefined;
   limits: InsideLimits;
   typecheck: TypecheckMode;
+  /** Where the run stands in its session, if it is of one. */
+  session?: SessionPlace | undefined;
 }
 
 /** Records one run while it goes on. None of its methods throws or rejects. */

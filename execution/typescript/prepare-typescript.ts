@@ -16,14 +16,17 @@ export async function prepareTypeScript(
   typeChecker: TypeChecker,
   mode: TypecheckMode,
   onPhase?: OnPhase,
+  earlier?: readonly Program[],
 ): Promise<Preparation> {
   // The check is about tools, so a program that mentions none is not checked.
-  const checks = mode !== "off" && mentionsTools(program.code);
+  const checks = mode !== "off" && [program, ...(earlier ?? [])].some(({ code }) => mentionsTools(code));
   const checking = checks
-    ? duringPhase(onPhase, "type_check", () => typeChecker.check(program, modules))
+    ? duringPhase(onPhase, "type_check", () => typeChecker.check(program, modules, earlier))
     : undefined;
   checking?.catch(() => {});
-  const bundled = await duringPhase(onPhase, "bundle", () => bundleProgram(program, modules));
+  const bundled = await duringPhase(onPhase, "bundle", () =>
+    bundleProgram(program, modules, earlier !== undefined),
+  );
   if (!bundled.ok && bundled.subject === "text") return fail("BundleError", bundled.message, bundled.reasons);
   const checked = await checking;
   const mistakes = checked?.kind === "errors" ? checked.message : undefined;

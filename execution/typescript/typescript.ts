@@ -20,8 +20,8 @@ export function createTypeScript(options: TypeCheckerOptions): Language {
   const typeChecker = createTypeChecker(options);
   return {
     ...TYPESCRIPT_FACTS,
-    prepare: (program, modules, mode, onPhase) =>
-      prepareTypeScript(program, modules, typeChecker, mode, onPhase),
+    prepare: (program, modules, mode, onPhase, earlier) =>
+      prepareTypeScript(program, modules, typeChecker, mode, onPhase, earlier),
     looksLike: looksLikeTypeScript,
     accepts: acceptsTypeScript,
     advise: async (program, ended, modules) => {

@@ -34,6 +34,7 @@ import type { ProgramOptions } from "../program-runner.ts";
 import { RecordedModules } from "../replay/recorded-run.ts";
 import { reportRun } from "../runs/report-run.ts";
 import type { RunFeed } from "../runs/run-feed.ts";
+import { LazySessions } from "../sessions/open-sessions.ts";
 import type { ProgramTools } from "../tools/program-tools.ts";
 import { ComposedLanguages } from "./compose-languages.ts";
 import { composeRecords } from "./records.ts";
@@ -76,6 +77,7 @@ export interface Execution {
   warm(): void;
   /** Runs a program with the given tools, also if the catalog changes meanwhile. */
   run(program: HandedIn, tools: ProgramTools, options: ExecutionOptions): Promise<ExecutedProgram>;
+  sessions: LazySessions;
   /** Runs a recorded program again, without any server. */
   replay(
     run: RecordedRun,
@@ -105,9 +107,15 @@ export function composeExecution(configuration: Configuration, options: Composit
     folder: own.state.path,
   });
   const records = composeRecords(configuration, options);
+  const sessions = new LazySessions({
+    sandboxesWith: (runner) => sandboxes.withRunner(runner),
+    settings: () => current.sessions,
+    clock,
+  });
   const parts = { sandboxes, redactor, clock, toolVersion: version };
   return {
     servers,
+    sessions,
     reconfigure(next) {
       current = next;
       execution = next.execution;
@@ -132,6 +140,7 @@ export function composeExecution(configuration: Configuration, options: Composit
         onCall,
         beforeCalls,
         suspends = false,
+        session,
         ...rest
       },
     ) {
@@ -146,6 +155,10 @@ export function composeExecution(configuration: Configuration, options: Composit
         earlier === undefined
           ? programTools.modulesFor(context, printer)
           : new RecordedModules(new Map(earlier.modules), printer, earlier.knownModules);
+      const entered =
+        session === undefined
+          ? undefined
+          : await (await sessions.open()).enter(session, context.principal, program);
       const runId = earlier?.runId ?? randomUUID();
       if (onEvent !== undefined) runs.subscribe(onEvent, runId);
       const report = reportRun((event) => runs.publish(event), { runId, context }, redactor);
@@ -154,7 +167,7 @@ export function composeExecution(configuration: Configuration, options: Composit
         context,
         tools,
         authorizer,
-        state: earlier && stateOf(earlier.calls, tools),
+        state: earlier === undefined ? entered?.state : stateOf(earlier.calls, tools),
         servers,
         validator,
         redact: (message) => redactor.redactText(message).value,
@@ -179,7 +192,7 @@ export function composeExecution(configuration: Configuration, options: Composit
         shareQuestions({ approver, context, fileName, open: () => openPending(current, options.env) }),
       );
       const recorder = records.recorder(context, programTools);
-      const executed = await executeProgram(
+      const executed = await (entered?.execute ?? executeProgram)(
         program,
         {
           ...parts,
@@ -219,7 +232,10 @@ export function composeExecution(configuration: Configuration, options: Composit
       return replayProgram(run, recorded, replayOptions);
     },
     end() {
-      const ended = Promise.all([validator.close(), languages.close(), sandboxes.close(), swept]);
+      const ended = Promise.all([
+        ...[sessions.close(), validator.close()],
+        ...[languages.close(), sandboxes.close(), swept],
+      ]);
       return { kept: records.close(), ended: ended.then(() => {}) };
     },
   };

@@ -61,6 +61,8 @@ export interface Configuration {
   };
   /** The background host of the project, and how long it waits for a command before it ends. */
   readonly host: { readonly isOff: boolean; readonly idleMs: number };
+  /** How many sessions of programs there may be, and how long one waits for a program; `undefined` where they are off. */
+  readonly sessions: { readonly max: number; readonly idleMs: number } | undefined;
   readonly audit: AuditSettings;
   readonly archive: { readonly path: string; readonly keepDays: number };
   /** Values that must be redacted wherever text leaves ptc: expanded variables, values of `env`, values of `headers`. */

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { LANGUAGE_NAMES } from "../program-files.ts";
+import { SessionSettings } from "../sessions/session-settings.ts";
 import { secretValue } from "./secret-values/secret-value.ts";
 
 /** Every key of ptc.yaml, its type, its bounds and its default. Zero never means unlimited. */
@@ -262,6 +263,7 @@ export const ConfigurationFile = section({
       },
     ),
   ),
+  sessions: SessionSettings,
   archive: section({
     path: text(4_096).default(".ptc/archive.db"),
     keep_days: wholeNumber(1, 36_500).default(30),

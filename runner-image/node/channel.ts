@@ -3,12 +3,20 @@ import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES, MAX_VALUES } from "../../protocol/limits.ts";
 import type { HostMessage, ProgramMessage, ReplyMessage, SandboxMessage } from "../../protocol/messages.ts";
 import { type Answers, callEvent, type EventOrder } from "./environment/event-order.ts";
+import type { ProgramScope } from "./environment/program-scope.ts";
 import { writeAll } from "./write-all.ts";
 
 const { queueMicrotask, setImmediate } = globalThis;
 
 /** With more calls than this under way, further ones wait their turn on the host, so that they are sent together. */
 const FEW_CALLS = 8;
+
+/** A call was made by what a program has left behind that has ended. */
+export class LateCallError extends Error {
+  constructor() {
+    super("the program that it belongs to has ended");
+  }
+}
 
 /**
  * The runner's end of the socket. It keeps the process alive while the host owes an answer, and only then: a program
@@ -23,23 +31,33 @@ export class Channel implements Answers {
   readonly #decoder = new FrameDecoder(MAX_REPLY_FRAME_BYTES);
   readonly #waiting = new Map<number, (reply: ReplyMessage) => void>();
   readonly #unanswered = new Set<number>();
+  readonly #scope: ProgramScope;
   #nextId = 0;
   #gathers = false;
 
   /**
    * @param fd a connected socket.
    * @param order the order in which answers to calls are delivered.
-   * @param onProgram is called once, when the host sends the program.
+   * @param scope says whether the present program makes a call.
+   * @param onProgram is called when the host sends a program: once, but in a session.
+   * @param onNext is called when the host asks whether the runner is there for another program.
    */
-  constructor(fd: number, order: EventOrder, onProgram: (program: ProgramMessage) => void) {
+  constructor(
+    fd: number,
+    { order, scope }: { order: EventOrder; scope: ProgramScope },
+    onProgram: (program: ProgramMessage) => void,
+    onNext: () => void,
+  ) {
     const socket = new Socket({ fd, readable: true, writable: true });
     this.#fd = fd;
     this.#socket = socket;
     this.#order = order;
+    this.#scope = scope;
     socket.on("data", (chunk) => {
       for (const payload of this.#decoder.push(chunk)) {
         const message = JSON.parse(payload.toString("utf8")) as HostMessage;
         if (message.type === "program") onProgram(message);
+        else if (message.type === "next") onNext();
         // Answers that came before are delivered first, each in a turn of its own.
         else if (message.type === "trace") setImmediate(() => this.onTraceRequest());
         else this.#settle(message);
@@ -84,9 +102,11 @@ export class Channel implements Answers {
   /**
    * Makes one call and resolves with the host's reply.
    *
-   * @throws FrameError for arguments that are too large, TypeError for those that JSON cannot carry.
+   * @throws FrameError for arguments that are too large, TypeError for those that JSON cannot carry, LateCallError where an
+   * earlier program of the session makes it.
    */
   call(tool: string, args: unknown, raw: boolean): Promise<ReplyMessage> {
+    if (this.#scope.isLate) throw new LateCallError();
     const id = this.#nextId++;
     if (this.#unanswered.size >= FEW_CALLS) this.#gather();
     this.send({ type: "call", id, tool, arguments: args, ...(raw ? { raw } : {}) });
@@ -96,6 +116,15 @@ export class Channel implements Answers {
       if (this.#order.replaying) this.#order.look();
       else this.#socket.ref();
     });
+  }
+
+  /** The program has ended: its calls are answered to nobody. Waits for what the host says next. */
+  endProgram(): void {
+    this.#waiting.clear();
+    this.#unanswered.clear();
+    this.#nextId = 0;
+    this.onTraceRequest = () => {};
+    this.#socket.ref();
   }
 
   /** From now on only calls in flight keep the process alive; in a replay, only the one whose answer is next. */

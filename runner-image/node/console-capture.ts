@@ -18,6 +18,8 @@ const INSPECT = {
 export interface ConsoleCapture {
   /** The program starts now. Its output is cut at these numbers of bytes; what was printed before is dropped. */
   begin(maxOutputBytes: number, maxStderrBytes: number): void;
+  /** The program has ended. What is printed until the next one begins is dropped. */
+  end(): void;
   /** Console text so far, cut at the cap. */
   text(): string;
   /** The last line that was printed, whole even when the text was cut; `undefined` past the cap on its own length. */
@@ -30,9 +32,11 @@ export interface ConsoleCapture {
  * Sends what the global console prints to stderr, entry by entry as it happens, so that nothing is lost when the
  * process dies. `console.log`, `info` and `debug` are the program's output; `error`, `warn`
  * and `trace` are its log, as is what it writes to `process.stderr`.
+ *
+ * @param isLate whether what prints now is none of the present program's, and is dropped.
  */
-export function captureConsole(): ConsoleCapture {
-  const kept: string[] = [];
+export function captureConsole(isLate = () => false): ConsoleCapture {
+  let kept: string[] = [];
   let caps: Caps | undefined;
   let lastLine = new LastLine(0);
 
@@ -43,7 +47,7 @@ export function captureConsole(): ConsoleCapture {
     writeAll(STDERR, record);
   };
   const out = sink((text) => {
-    if (caps === undefined) return;
+    if (caps === undefined || isLate()) return;
     const shown = caps.out.take(text);
     if (shown !== "") {
       send("out", shown);
@@ -52,7 +56,8 @@ export function captureConsole(): ConsoleCapture {
     lastLine.push(text);
   });
   const err = sink((text) => {
-    const shown = caps?.err.take(text) ?? "";
+    if (caps === undefined || isLate()) return;
+    const shown = caps.err.take(text);
     if (shown !== "") send("err", shown);
   });
   // What a program writes to its stderr is told apart from what the runtime writes there, as its warnings are.
@@ -68,12 +73,17 @@ export function captureConsole(): ConsoleCapture {
 
   return {
     begin(maxOutputBytes, maxStderrBytes) {
+      kept = [];
+      bytesWritten = 0;
       lastLine = new LastLine(maxOutputBytes);
       caps = {
         out: new TextCap(maxOutputBytes),
         err: new TextCap(maxStderrBytes),
         warnings: new TextCap(maxStderrBytes),
       };
+    },
+    end() {
+      caps = undefined;
     },
     text: () => kept.join(""),
     lastLine: () => lastLine.value(),

@@ -1,6 +1,7 @@
 /**
  * The runner: what a sandbox runs. It has a connection to the broker, warms itself, says hello and waits; then it runs
- * its one program and prints one line, the claim, on stdout. It is trusted with nothing: the program shares its process.
+ * its program and prints one line, the claim, on stdout. In a session it then waits for the next one. It is trusted with
+ * nothing: the program shares its process.
  */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -13,22 +14,36 @@ import { ProgramRun } from "./program-run.ts";
 import { installStackTraces } from "./stack-trace.ts";
 import { warmUp } from "./warm-up.ts";
 
-const environment = new Environment();
-// Programs do not see the argument of the guard's.
-const [inherited] = process.argv.splice(2);
-const modules = new ModulesInMemory();
-const bundleUrl = pathToFileURL(join(WORKSPACE, ".program.mjs")).href;
-const channel = new Channel(Number(inherited?.replace("--channel=", "")), environment.order, (program) => {
-  run.start(program, () => modules.importLast(bundleUrl, program.bundle));
-});
-await warmUp(modules);
-environment.install();
-installStackTraces(bundleUrl);
-const run = new ProgramRun(channel, environment);
-run.rehearse();
-channel.send({
+const HELLO = {
   type: "hello",
   protocol: PROTOCOL_VERSION,
   language: "javascript",
   runtime: `Node.js ${process.versions.node}`,
-});
+} as const;
+
+const environment = new Environment();
+// Programs do not see the argument of the guard's.
+const [inherited] = process.argv.splice(2);
+const modules = new ModulesInMemory();
+const bundleUrls = new Set<string>();
+const channel = new Channel(
+  Number(inherited?.replace("--channel=", "")),
+  environment,
+  (program) => {
+    const number = bundleUrls.size === 0 ? "" : `-${bundleUrls.size + 1}`;
+    const bundleUrl = pathToFileURL(join(WORKSPACE, `.program${number}.mjs`)).href;
+    bundleUrls.add(bundleUrl);
+    run.start(program, () =>
+      program.session === true
+        ? modules.import(bundleUrl, program.bundle)
+        : modules.importLast(bundleUrl, program.bundle),
+    );
+  },
+  () => channel.send(HELLO),
+);
+await warmUp(modules);
+environment.install();
+installStackTraces(bundleUrls);
+const run = new ProgramRun(channel, environment);
+run.rehearse();
+channel.send(HELLO);

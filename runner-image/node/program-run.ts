@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { buildFailure, type Failure } from "../../protocol/failure.ts";
 import { encodeFrame } from "../../protocol/frames.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_VALUES } from "../../protocol/limits.ts";
-import type { ProgramMessage } from "../../protocol/messages.ts";
+import type { ProgramMessage, SandboxMessage } from "../../protocol/messages.ts";
 import { WORKSPACE } from "../../protocol/paths.ts";
 import type { Channel } from "./channel.ts";
 import { type ConsoleCapture, captureConsole } from "./console-capture.ts";
@@ -20,13 +20,17 @@ import { writeAll } from "./write-all.ts";
 
 const STDOUT = 1;
 
+/** The top level names of a program, each with what reads it and, where it may be assigned, what writes it. */
+type Bindings = Record<string, [get: () => unknown, set?: (value: unknown) => void]>;
+
 const require = createRequire(join(WORKSPACE, "program.js"));
 
 const { stringify } = JSON;
+const { defineProperty } = Object;
 const exit = process.exit.bind(process);
 
 /**
- * One program from evaluation to its claim. It has ended when its module is evaluated and nothing keeps the event loop
+ * A program from evaluation to its claim; in a session, one after the other. It has ended when its module is evaluated and nothing keeps the event loop
  * alive, as in Node.js; an evaluation that never ends although nothing is left to wait for is a failure of its own.
  *
  * An unhandled rejection fails a program when it ends, and not at once as in Node.js: a program that awaits several calls
@@ -35,7 +39,11 @@ const exit = process.exit.bind(process);
 export class ProgramRun {
   readonly #channel: Channel;
   readonly #environment: Environment;
-  readonly #console: ConsoleCapture = captureConsole();
+  readonly #console: ConsoleCapture;
+  /** What the runner itself listens to. */
+  readonly #listeners = new Map<string | symbol, ReadonlySet<unknown>>();
+  #isSession = false;
+  #bindings: (() => Bindings) | undefined;
   #trace: TraceSender | undefined;
   #maxOutputBytes = 0;
   /** Promises that were rejected, and to which no handler has been attached since. */
@@ -47,6 +55,8 @@ export class ProgramRun {
   constructor(channel: Channel, environment: Environment) {
     this.#channel = channel;
     this.#environment = environment;
+    const { scope } = environment;
+    this.#console = captureConsole(() => scope.isLate);
     Object.assign(console, makeConsoleTimers(environment.clock, console.log));
     const { tool, callTool } = bindTools(channel);
     Object.assign(globalThis, {
@@ -54,11 +64,20 @@ export class ProgramRun {
       result: undefined,
       callTool,
       parallel,
-      emit: makeEmit((block) => channel.send({ type: "emit", block })),
+      emit: this.#makeEmit(),
       bytesOf,
       ToolError,
       require,
+      [Symbol.for("ptc.session")]: (bindings: () => Bindings) => {
+        this.#bindings = bindings;
+      },
       [Symbol.for("ptc.tool")]: tool,
+    });
+  }
+
+  #makeEmit(): ReturnType<typeof makeEmit> {
+    return makeEmit((block) => {
+      if (!this.#environment.scope.isLate) this.#channel.send({ type: "emit", block });
     });
   }
 
@@ -76,17 +95,36 @@ export class ProgramRun {
   /** Starts the program, whose module `load` imports, and reports what becomes of it. */
   start(program: ProgramMessage, load: () => Promise<unknown>): void {
     this.#maxOutputBytes = program.max_output_bytes;
+    this.#isSession = program.session === true;
+    this.#reported = this.#evaluated = false;
     this.#console.begin(program.max_output_bytes, program.max_stderr_bytes);
     Reflect.set(globalThis, "data", program.data);
     if (program.environment !== undefined) this.#trace = new TraceSender(this.#environment, this.#channel);
     this.#channel.onTraceRequest = () => this.#trace?.send();
     this.#environment.begin(program.environment, this.#channel);
+    if (this.#listeners.size === 0) this.#listen();
+    this.#channel.release();
+    const { scope } = this.#environment;
+    scope.enter(this.#isSession, () => {
+      load().then(
+        () => {
+          if (!scope.isLate) this.#evaluated = true;
+        },
+        (error: unknown) => {
+          if (!scope.isLate) this.fail(describeThrown(error));
+        },
+      );
+    });
+  }
+
+  #listen(): void {
     // As in Node.js, a program that listens for itself decides for itself.
     process.on("uncaughtException", (error) => {
       if (process.listenerCount("uncaughtException") === 1) this.fail(describeThrown(error));
     });
     process.on("unhandledRejection", (reason, promise) => {
-      if (process.listenerCount("unhandledRejection") === 1) this.#rejected.set(promise, reason);
+      const isOurs = process.listenerCount("unhandledRejection") === 1 && !this.#environment.scope.isLate;
+      if (isOurs) this.#rejected.set(promise, reason);
     });
     process.on("rejectionHandled", (promise) => {
       this.#rejected.delete(promise);
@@ -96,13 +134,8 @@ export class ProgramRun {
       this.#channel.flush();
       this.#leave(code);
     });
-    this.#channel.release();
-    load().then(
-      () => {
-        this.#evaluated = true;
-      },
-      (error: unknown) => this.fail(describeThrown(error)),
-    );
+    for (const name of process.eventNames())
+      this.#listeners.set(name, new Set(process.listeners(name as "exit")));
   }
 
   /** Reports a failure, once. */
@@ -170,7 +203,51 @@ export class ProgramRun {
     const bytes = this.#writeClaim(outcome);
     const done = { type: "done", bytes, console_bytes: this.#console.bytesWritten() } as const;
     const messages = this.#trace === undefined ? [done] : [this.#trace.message(), done];
-    this.#channel.sendLast(messages, () => exit(0));
+    if (this.#isSession) this.#stay(messages, outcome.ok);
+    else this.#channel.sendLast(messages, () => exit(0));
+  }
+
+  /** Ends the program and not its process, which waits for the next one. What was left running has no effect any more. */
+  #stay(last: readonly SandboxMessage[], isWhole: boolean): void {
+    this.#trace?.stop();
+    this.#trace = undefined;
+    this.#console.end();
+    this.#environment.end();
+    Reflect.set(globalThis, "emit", this.#makeEmit());
+    this.#rejected.clear();
+    for (const name of process.eventNames()) {
+      for (const listener of process.listeners(name as "exit"))
+        if (this.#listeners.get(name)?.has(listener) !== true) process.off(name, listener);
+    }
+    process.exitCode = undefined;
+    Reflect.set(globalThis, "result", undefined);
+    this.#keepBindings(isWhole);
+    this.#channel.endProgram();
+    this.#channel.sendLast(last, () => {});
+  }
+
+  /**
+   * Has later programs find the top level names of this one in the global scope.
+   *
+   * @param isWhole whether the program ran to its end. Of one that did not, the names that have no value leave those of
+   *   earlier programs in their place.
+   */
+  #keepBindings(isWhole: boolean): void {
+    const bindings = this.#bindings?.() ?? {};
+    this.#bindings = undefined;
+    for (const [name, [get, set]] of Object.entries(bindings)) {
+      try {
+        if (get() === undefined && !isWhole && name in globalThis) continue;
+      } catch {
+        continue;
+      }
+      defineProperty(globalThis, name, {
+        get,
+        ...(set === undefined ? {} : { set }),
+        configurable: true,
+        enumerable: true,
+      });
+    }
   }
 
   #writeClaim(outcome: DataJson): number {

@@ -11,12 +11,12 @@ const frames = new WeakMap<object, readonly string[]>();
  * From now on the stack of an error has the frames in the user's file and no others, in terms of that file. A program that
  * sets an `Error.prepareStackTrace` of its own gets what Node.js would give it.
  *
- * @param bundleUrl what the bundle is imported as.
+ * @param bundleUrls what bundles are imported as.
  */
-export function installStackTraces(bundleUrl: string): void {
+export function installStackTraces(bundleUrls: ReadonlySet<string>): void {
   const { prepareStackTrace: print = String } = Error;
   Error.prepareStackTrace = (error, trace) => {
-    const shown = readFrames(trace, bundleUrl);
+    const shown = readFrames(trace, bundleUrls);
     frames.set(error, shown);
     return [print(error, []), ...shown].join("\n    at ");
   };
@@ -27,11 +27,11 @@ export function printedFrames(error: Error): readonly string[] | undefined {
   return frames.get(error);
 }
 
-function readFrames(trace: readonly NodeJS.CallSite[], bundleUrl: string): string[] {
-  const sourceMap = findSourceMap(bundleUrl);
-  if (sourceMap === undefined) return [];
+function readFrames(trace: readonly NodeJS.CallSite[], bundleUrls: ReadonlySet<string>): string[] {
   return trace.flatMap((site, index) => {
-    if (site.getFileName() !== bundleUrl) return [];
+    const bundleUrl = site.getFileName() ?? "";
+    const sourceMap = bundleUrls.has(bundleUrl) ? findSourceMap(bundleUrl) : undefined;
+    if (sourceMap === undefined) return [];
     const { originalSource, originalLine, originalColumn } = find(sourceMap, site);
     const [, file] = originalSource?.split(PROGRAM_SCHEME, 2) ?? [];
     if (file === undefined) return [];

@@ -2,7 +2,7 @@ import { FrameError } from "../../protocol/frames.ts";
 import { MAX_TOOL_NAME_CHARS } from "../../protocol/limits.ts";
 import type { CallError, ReplyMessage } from "../../protocol/messages.ts";
 import { parseNamespacedName } from "../../protocol/tools/tool-name.ts";
-import type { Channel } from "./channel.ts";
+import { type Channel, LateCallError } from "./channel.ts";
 import { fillToolError, ToolError } from "./tool-error.ts";
 
 const MAX_SHOWN_CHARS = 64;
@@ -59,12 +59,15 @@ function tooLongName(name: string): CallError {
 }
 
 function unsendable(name: string, error: unknown): CallError {
-  const reason = error instanceof FrameError || error instanceof TypeError ? error.message : String(error);
+  const isKnown = [FrameError, TypeError, LateCallError].some((kind) => error instanceof kind);
+  const reason = isKnown ? (error as Error).message : String(error);
+  const why =
+    error instanceof LateCallError ? reason : `its arguments cannot be sent: ${reason.split("\n")[0]}`;
   return {
     type: "ToolError",
     server: parseNamespacedName(name)?.module ?? "",
     tool: parseNamespacedName(name)?.tool ?? name,
-    message: `'${name}' was not called: its arguments cannot be sent: ${reason.split("\n")[0]}`,
+    message: `'${name}' was not called: ${why}`,
     retryable: false,
   };
 }

@@ -29,7 +29,7 @@ import { buildInquiryForm, buildVisit } from "./questions/inquiry-question.ts";
 import type { Question } from "./questions/questions.ts";
 import { isErrorReply, requestFacts, traceOf } from "./request-trace.ts";
 import { StdioServerTransport } from "./stdio-server-transport.ts";
-import { type ShownLanguages, whyOff } from "./tools/chosen-language.ts";
+import { whyOff } from "./tools/chosen-language.ts";
 import { answerInspectTool } from "./tools/inspect-tool.ts";
 import { buildInstructions } from "./tools/instructions.ts";
 import { answerListCallableTools } from "./tools/list-callable-tools.ts";
@@ -62,6 +62,8 @@ export interface ServeOptions extends Omit<ProgramsOptions, "known"> {
   outputs: OutputSource;
   stdin: Readable;
   stdout: Writable;
+  /** Why no program can run in a session of this name just now; `undefined` when one can. Without it, there are none. */
+  whyNoSession?: ((name: string) => string | undefined) | undefined;
   /** A line that every reply is to tell just now; `undefined` when there is none. */
   notice?: () => string | undefined;
   /** Is called when the client's first requests are answered; may be called more than once. */
@@ -136,6 +138,7 @@ function buildServer(
     programs,
     told,
     telemetry,
+    whyNoSession = () => "there are no sessions here",
   }: Connection,
   era: Era,
 ): Server {
@@ -149,7 +152,7 @@ function buildServer(
   server.setRequestHandler("tools/list", async () => {
     const { configured } = await catalog.current(viewer);
     setImmediate(onReady);
-    return { tools: buildToolDefinitions(configured, printers()) };
+    return { tools: buildToolDefinitions(configured, printers(), whyNoSession("any") === undefined) };
   });
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     setImmediate(onReady);
@@ -163,7 +166,14 @@ function buildServer(
     const { name, arguments: args } = params;
     switch (name) {
       case "execute_program":
-        return answerExecuteProgram(args, context, programs, printers(), askingThrough(server, context, era));
+        return answerExecuteProgram(
+          args,
+          context,
+          programs,
+          ({ language, session }) =>
+            whyOff(language, printers()) ?? (session === undefined ? undefined : whyNoSession(session)),
+          askingThrough(server, context, era),
+        );
       case "search_tools":
         return answer(SearchToolsArguments, args, async (parsed) =>
           answerSearchTools(parsed, await catalog.current(viewer), printers(), told),
@@ -200,7 +210,7 @@ async function answerExecuteProgram(
   args: unknown,
   context: ServerContext,
   programs: Programs,
-  printers: ShownLanguages,
+  whyNot: (parsed: ExecuteProgramArguments) => string | undefined,
   asking: Asking,
 ): Promise<ReturnType<typeof inputRequired> | ProgramReply> {
   const { mcpReq } = context;
@@ -219,8 +229,8 @@ async function answerExecuteProgram(
   }
   const parsed = parseArguments(ExecuteProgramArguments, args);
   if (!parsed.ok) return errorReply(parsed.message);
-  const off = whyOff(parsed.value.language, printers);
-  if (off !== undefined) return errorReply(off);
+  const refused = whyNot(parsed.value);
+  if (refused !== undefined) return errorReply(refused);
   return present(await programs.start(parsed.value, request), asking.canVisit);
 }
 

@@ -76,10 +76,15 @@ export async function runInProcess(
   }
 }
 
+/** What runs each runner: a command, and the path of its program. */
+export const RUNNER_COMMANDS: Readonly<Record<RunnerLanguage, readonly [command: string, main: string]>> = {
+  javascript: [process.execPath, join(RUNNERS, "node/main.ts")],
+  python: ["python3", join(RUNNERS, "python/main.py")],
+};
+
 function startRunner(language: RunnerLanguage): ChildProcess {
-  const [command, main] =
-    language === "python" ? ["python3", "python/main.py"] : [process.execPath, "node/main.ts"];
-  return spawn(command, [join(RUNNERS, main), "--channel=3"], {
+  const [command, main] = RUNNER_COMMANDS[language];
+  return spawn(command, [main, "--channel=3"], {
     cwd: tmpdir(),
     env: { PATH: process.env.PATH, TZ: "UTC", PYTHONDONTWRITEBYTECODE: "1", NODE_NO_WARNINGS: "1" },
     stdio: ["ignore", "pipe", "pipe", "pipe"],

@@ -12,6 +12,7 @@ import {
   executeProgram,
 } from "../../execution/execute-program.ts";
 import type { RunRecorder } from "../../execution/record/run-recorder.ts";
+import type { ProgramSession } from "../../execution/session/program-session.ts";
 import { createTypeScript } from "../../execution/typescript/typescript.ts";
 import { currentProcess, formatIdentity } from "../../host/processes/process-identity.ts";
 import type { ConsoleEntry } from "../../protocol/console-stream.ts";
@@ -37,6 +38,8 @@ interface RunInput {
   signal?: AbortSignal;
   /** What the program is told about the world. */
   environment?: ProgramEnvironment;
+  /** The session that it runs in. */
+  session?: ProgramSession;
 }
 
 export interface Ran extends ExecutedProgram {
@@ -130,7 +133,7 @@ export class RealSandboxes {
   /** Runs one program and waits until its sandbox is gone. */
   async run(
     code: string,
-    { data = {}, language = "javascript", limits, signal, environment }: RunInput = {},
+    { data = {}, language = "javascript", limits, signal, environment, session }: RunInput = {},
   ): Promise<Ran> {
     const console = { out: "", err: "" };
     const fileName = language === "python" ? "program.py" : "program.js";
@@ -142,6 +145,7 @@ export class RealSandboxes {
       },
       signal: signal ?? new AbortController().signal,
       ...(environment === undefined ? {} : { environment }),
+      session,
     });
     await executed.cleared;
     return { ...executed, result: executed.envelope.result, console };

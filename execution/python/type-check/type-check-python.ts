@@ -27,8 +27,15 @@ export interface PythonTypeChecker {
    * Finds mistakes that would fail when the program runs: wrong arguments of tools, results that are used before they are
    * awaited, names that are not defined. Syntax is left to Python. Checks run one at a time, and none is waited for longer than
    * a second: a program that took longer runs unchecked. Never rejects.
+   *
+   * @param earlier the programs of its session, whose names it finds.
    */
-  check(program: Program, modules: ModuleSource, mode: CheckedMode): Promise<PythonCheckOutcome>;
+  check(
+    program: Program,
+    modules: ModuleSource,
+    mode: CheckedMode,
+    earlier?: readonly Program[],
+  ): Promise<PythonCheckOutcome>;
   /** Starts in advance what the first check would otherwise wait for. Never rejects. */
   warm(): Promise<void>;
   /** Ends the checker's process, even while it works. Never rejects. */
@@ -68,8 +75,14 @@ class PyrightChecker implements PythonTypeChecker {
     this.#options = options;
   }
 
-  check(program: Program, modules: ModuleSource, mode: CheckedMode): Promise<PythonCheckOutcome> {
-    if (program.code.length > MAX_CHECKED_CHARS)
+  check(
+    program: Program,
+    modules: ModuleSource,
+    mode: CheckedMode,
+    earlier: readonly Program[] = [],
+  ): Promise<PythonCheckOutcome> {
+    const before = textBefore(earlier);
+    if (before.length + program.code.length > MAX_CHECKED_CHARS)
       return Promise.resolve({
         kind: "unchecked",
         reason: `the program is longer than ${MAX_CHECKED_CHARS} characters`,
@@ -78,7 +91,7 @@ class PyrightChecker implements PythonTypeChecker {
     const reason = `type checking took longer than ${limitMs} ms`;
     return this.#within(
       limitMs,
-      this.#inTurn(() => this.#checkNow(program, modules, mode)),
+      this.#inTurn(() => this.#checkNow(program, modules, mode, before)),
       reason,
     );
   }
@@ -102,13 +115,20 @@ class PyrightChecker implements PythonTypeChecker {
     await Promise.all([process?.ended, this.#last]);
   }
 
-  async #checkNow(program: Program, source: ModuleSource, mode: CheckedMode): Promise<PythonCheckOutcome> {
+  async #checkNow(
+    program: Program,
+    source: ModuleSource,
+    mode: CheckedMode,
+    before: string,
+  ): Promise<PythonCheckOutcome> {
     const running = await this.#start();
     running.checks++;
     const { process, stubs } = running;
-    const { named, files } = await stubs.show(program.code, source, mode);
+    const text = `${before}${program.code}`;
+    const ofProgram = (all: readonly PyrightDiagnostic[]) => behind(all, before.split("\n").length - 1);
+    const { named, files } = await stubs.show(text, source, mode);
     process.write(files);
-    let found = await process.check(mode, program.code);
+    let found = ofProgram(await process.check(mode, text));
     if (
       found.some(
         ({ rule, isError, message }) => rule === undefined && isError && !/^"await" allowed/.test(message),
@@ -118,7 +138,7 @@ class PyrightChecker implements PythonTypeChecker {
     if (found.some(({ message }) => NO_OVERLOAD.test(message))) {
       // Which argument is wrong is told only where a function has one signature.
       process.write(new Map([...files].map(([path, text]) => [path, withoutOverloads(text)])));
-      const again = await process.check(mode, `${program.code}\n`);
+      const again = ofProgram(await process.check(mode, `${text}\n`));
       process.write(files);
       found = withDetails(found, again);
     }
@@ -190,6 +210,19 @@ class PyrightChecker implements PythonTypeChecker {
       clearTimeout(timer);
     }
   }
+}
+
+/** What a program of a session is checked behind, so that it finds the names of those before it: whole lines, or nothing. */
+function textBefore(earlier: readonly Program[]): string {
+  return earlier.map(({ code }) => `${code.replace(/\r\n?/g, "\n")}\n`).join("");
+}
+
+/** The findings behind a number of lines, placed as if those were not there. */
+function behind(found: readonly PyrightDiagnostic[], lines: number): PyrightDiagnostic[] {
+  const moved = <T extends { line: number }>(place: T): T => ({ ...place, line: place.line - lines });
+  return found
+    .filter(({ start }) => start.line >= lines)
+    .map((each) => ({ ...each, start: moved(each.start), end: moved(each.end) }));
 }
 
 /** Findings with what a second look tells of calls for which the first found no signature. */

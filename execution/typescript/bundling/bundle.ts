@@ -50,8 +50,14 @@ const RUNTIME_SOURCE =
 /**
  * Bundles a program into one ES module. The resolver is closed: whatever the program imports, nothing is read but its text
  * and the generated modules. Errors give places in the program's own lines.
+ *
+ * @param isInSession whether its top level names are handed to the runner, which keeps them for later programs.
  */
-export async function bundleProgram(program: Program, source: ModuleSource): Promise<BundleOutcome> {
+export async function bundleProgram(
+  program: Program,
+  source: ModuleSource,
+  isInSession = false,
+): Promise<BundleOutcome> {
   const bytes = Buffer.byteLength(program.code);
   if (bytes > MAX_CODE_BYTES)
     return refuseText(
@@ -59,17 +65,18 @@ export async function bundleProgram(program: Program, source: ModuleSource): Pro
     );
   if (bracketDepth(program.code) > MAX_BRACKET_DEPTH)
     return refuseText(`the program nests brackets deeper than ${MAX_BRACKET_DEPTH} levels`);
-  const verbatim = await bundleVerbatim(program);
+  const verbatim = isInSession ? undefined : await bundleVerbatim(program);
   if (verbatim !== undefined) return { ok: true, bundle: verbatim };
   try {
-    const plain = SPECIAL.test(program.code) ? undefined : await buildPlain(program, source);
+    const kept = isInSession ? await keepBindings(program) : undefined;
+    const plain = SPECIAL.test(program.code) ? undefined : await buildPlain(program, source, kept);
     if (plain !== undefined) return { ok: true, bundle: plain };
     const [computed] = await findComputedImports(program);
     if (computed !== undefined) {
       const shown = computed.slice(0, MAX_SHOWN_CHARS);
       return refuseText(`${shown}: an import cannot be computed; name the module in a string`);
     }
-    return { ok: true, bundle: await build(program, source) };
+    return { ok: true, bundle: await build(program, source, kept) };
   } catch (error) {
     if (error instanceof RangeError) return refuseText("the program nests too deeply");
     if (error instanceof BundlerOverwhelmed || error instanceof SyntaxError) return refuseText(error.message);
@@ -96,18 +103,39 @@ function refuseText(message: string): BundleOutcome {
  * Bundles a program of which the text alone shows that it is a module without computed imports. Resolves with `undefined` for
  * one with an error, which is bundled again in the usual way, for its message.
  */
-async function buildPlain(program: Program, source: ModuleSource): Promise<string | undefined> {
+async function buildPlain(
+  program: Program,
+  source: ModuleSource,
+  kept: KeptBindings | undefined,
+): Promise<string | undefined> {
   try {
     // The added export makes what a module may not hold, as a top-level return, an error.
-    return await build({ ...program, code: `${program.code}\nexport {};` }, source);
+    return await build({ ...program, code: `${program.code}\nexport {};` }, source, kept);
   } catch (error) {
     if (error instanceof Error && "errors" in error) return undefined;
     throw error;
   }
 }
 
-async function build(program: Program, source: ModuleSource): Promise<string> {
+/** What a program has before and behind it that runs in a session. */
+interface KeptBindings {
+  banner: string;
+  behind: string;
+}
+
+async function keepBindings(program: Program): Promise<KeptBindings> {
+  const { HAND_OVER, renderKeptBindings } = await import("../session/kept-bindings.ts");
+  return { banner: HAND_OVER, behind: await renderKeptBindings(program) };
+}
+
+async function build(
+  { code, ...rest }: Program,
+  source: ModuleSource,
+  kept: KeptBindings | undefined,
+): Promise<string> {
+  const program = { ...rest, code: `${code}${kept?.behind ?? ""}` };
   const result = await bundle({
+    ...(kept === undefined ? {} : { banner: { js: kept.banner } }),
     entryPoints: [PROGRAM],
     inject: [RUNTIME],
     plugins: [closedResolver(program, source)],

@@ -6,6 +6,7 @@ import {
   PROGRAM_PATH,
   RUNTIME_PATH,
   SURROUNDINGS_PATH,
+  sessionPath,
   TOOL_NAMES_PATH,
 } from "./project.ts";
 
@@ -20,6 +21,8 @@ export interface ProgramDeclarations {
 /** The texts that one check sees besides TypeScript's own library. */
 export interface CheckedTexts {
   code: string;
+  /** Earlier programs of its session, as modules. */
+  session?: readonly string[];
   declarations: ProgramDeclarations;
   /** Text of each generated module in use, by name. */
   modules: ReadonlyMap<string, string>;
@@ -54,6 +57,7 @@ export class CheckedFiles implements VirtualFiles {
     put(RUNTIME_PATH, texts.declarations.runtime);
     put(SURROUNDINGS_PATH, texts.declarations.node);
     put(TOOL_NAMES_PATH, declareToolNames(texts.toolNames));
+    for (const [index, text] of (texts.session ?? []).entries()) put(sessionPath(index), text);
     for (const [module, text] of texts.modules) put(checkedPath(module), text);
     return changes;
   }

@@ -31,6 +31,11 @@ export const CONFIG = {
   files: [PROGRAM_PATH, RUNTIME_PATH, SURROUNDINGS_PATH, TOOL_NAMES_PATH],
 };
 
+/** The path of an earlier program of a session, from 0. */
+export function sessionPath(index: number): string {
+  return `${ROOT}/session/${index}.ts`;
+}
+
 /** The path of a generated module. */
 export function checkedPath(module: string): string {
   return `${ROOT}/servers/${module}/index.ts`;

@@ -10,6 +10,15 @@ import { renderFindings } from "./message.ts";
 import { CONFIG_PATH, PROGRAM_PATH, ROOT } from "./project.ts";
 import { findMistakes } from "./rules.ts";
 
+/** What is put behind a program so that it finds the names of earlier ones, and the modules that these are then. */
+async function earlierNames(
+  program: Program,
+  earlier: readonly Program[],
+): Promise<{ behind: string; session: readonly string[] }> {
+  if (earlier.length === 0) return { behind: "", session: [] };
+  return (await import("../session/earlier-types.ts")).declareEarlier(program, earlier);
+}
+
 /** The mistakes in a program, as text for a model. */
 interface Mistakes {
   message: string;
@@ -59,26 +68,36 @@ export class TypeCheckProcess {
   }
 
   /** Finds the mistakes in a program; `undefined` when there are none. */
-  async check(program: Program, modules: ModuleSource): Promise<Mistakes | undefined> {
-    const seen = await loadMentioned(program.code, modules, { imported: true });
+  async check(
+    program: Program,
+    modules: ModuleSource,
+    earlier: readonly Program[],
+  ): Promise<Mistakes | undefined> {
+    const { behind, session } = await earlierNames(program, earlier);
+    const all = [program, ...earlier].map(({ code }) => code).join("\n");
+    const seen = await loadMentioned(all, modules, { imported: true });
     const names = toolNamesOf(seen);
     const toolNames = new Map(
-      mentionedToolNames(program.code).flatMap((name) => {
+      mentionedToolNames(all).flatMap((name) => {
         const [tool, another] = names.resolve(name);
         return tool?.isAvailable && another === undefined ? [[name, tool] as const] : [];
       }),
     );
     const changes = this.#files.replace({
-      code: program.code,
+      code: `${program.code}${behind}`,
+      session,
       declarations: this.#declarations,
       modules: new Map([...seen].map(([name, module]) => [name, withoutUnavailable(module)])),
       toolNames,
     });
     const opened = await this.#process.open(changes);
-    const [syntax, semantics] = await Promise.all([
+    const found = await Promise.all([
       opened.program.getSyntacticDiagnostics(PROGRAM_PATH),
       opened.program.getSemanticDiagnostics(PROGRAM_PATH),
     ]);
+    // What is behind the program is none of its own.
+    const [syntax, semantics] = found.map((each) => each.filter(({ pos }) => pos <= program.code.length));
+    if (syntax === undefined || semantics === undefined) return undefined;
     if (syntax.length > 0 || semantics.length === 0) return undefined;
     return this.#judge(program, opened, semantics, [...seen.values()], modules);
   }

@@ -16,8 +16,10 @@ export interface TypeChecker {
   /**
    * Finds mistakes that would fail when the program runs: wrong arguments of tools, wrong use of their results, undefined
    * names. Syntax and imports are left to the bundler. Checks run one at a time. Never rejects.
+   *
+   * @param earlier the programs of its session, whose top level names it finds.
    */
-  check(program: Program, modules: ModuleSource): Promise<TypeCheckOutcome>;
+  check(program: Program, modules: ModuleSource, earlier?: readonly Program[]): Promise<TypeCheckOutcome>;
   /** Starts in advance what the first check would otherwise wait for. Never rejects. */
   warm(): Promise<void>;
   /** Ends the checker's process, even while it works. Never rejects. */
@@ -56,7 +58,11 @@ class ProcessTypeChecker implements TypeChecker {
     this.#observer = observer;
   }
 
-  check(program: Program, modules: ModuleSource): Promise<TypeCheckOutcome> {
+  check(
+    program: Program,
+    modules: ModuleSource,
+    earlier: readonly Program[] = [],
+  ): Promise<TypeCheckOutcome> {
     if (program.code.length > MAX_CHECKED_CHARS)
       return Promise.resolve({
         kind: "unchecked",
@@ -64,7 +70,7 @@ class ProcessTypeChecker implements TypeChecker {
       });
     return this.#inTurn(async () => {
       const process = await this.#start();
-      const checking = process.check(program, modules);
+      const checking = process.check(program, modules, earlier);
       const mistakes = await this.#within(this.#checkLimitMs, process, checking);
       return mistakes === undefined ? { kind: "clean" } : { kind: "errors", ...mistakes };
     });

@@ -5,6 +5,7 @@ import type { ProgramEnvironment, Trace } from "../../../protocol/messages.ts";
 import { type Answers, EventOrder } from "./event-order.ts";
 import { ProgramClock } from "./program-clock.ts";
 import { ProgramRandomness } from "./program-randomness.ts";
+import { ProgramScope } from "./program-scope.ts";
 import { ProgramTimers } from "./program-timers.ts";
 import { replaceClocks } from "./replace-clocks.ts";
 import { replaceFunction } from "./replace-function.ts";
@@ -25,12 +26,14 @@ const readHrtime = process.hrtime.bigint;
 export class Environment {
   readonly clock = new ProgramClock(() => Number(readHrtime()) / 1e6, MAX_SERIES_BYTES);
   readonly order = new EventOrder(MAX_SERIES_BYTES);
+  readonly scope = new ProgramScope();
+  readonly #timers = new ProgramTimers(this.order, this.scope);
   readonly #randomness = new ProgramRandomness(() => this.clock.nowMs());
 
   /** Replaces the realm's own clocks, timers and randomness by the program's. */
   install(): void {
     this.#randomness.install();
-    new ProgramTimers(this.order).install();
+    this.#timers.install();
     replaceClocks(this.clock);
     // It is that of the whole machine and changes all the time.
     replaceFunction(os, "freemem", () => os.totalmem());
@@ -44,7 +47,15 @@ export class Environment {
     // Setting it, even to what it is, makes the runtime look up the zone again.
     if (time_zone !== undefined && time_zone !== process.env.TZ) process.env.TZ = time_zone;
     this.clock.start(now(), replay);
+    this.order.start();
     if (replay !== undefined) this.order.replay(replay.events, answers);
+  }
+
+  /** The program has ended, and another may begin. What it has left of timers never fires. */
+  end(): void {
+    this.scope.leave();
+    this.#timers.end();
+    this.order.start();
   }
 
   trace(): Trace {

@@ -48,7 +48,8 @@ export const timerEvent = (id: number) => 2 * id + 1;
  * as if they took no time.
  */
 export class EventOrder {
-  readonly log: SeriesWriter;
+  log: SeriesWriter;
+  readonly #maxLogBytes: number;
   readonly #held = new Map<number, PendingEvent>();
   #answers: Answers | undefined;
   #replay: SeriesReader | undefined;
@@ -57,6 +58,7 @@ export class EventOrder {
   #patienceMs = PATIENCE_MS;
   #turns = 0;
   #outsideWork = false;
+  #hearsRest = false;
   readonly #watchResources = createHook({
     trackPromises: false,
     init: (_id, type) => {
@@ -65,7 +67,19 @@ export class EventOrder {
   } as Parameters<typeof createHook>[0]);
 
   constructor(maxLogBytes: number) {
+    this.#maxLogBytes = maxLogBytes;
     this.log = new SeriesWriter(maxLogBytes);
+  }
+
+  /** Begins a live run with nothing of the one before. */
+  start(): void {
+    this.log = new SeriesWriter(this.#maxLogBytes);
+    if (this.replaying) this.#watchResources.disable();
+    this.#replay = undefined;
+    this.#next = undefined;
+    this.#held.clear();
+    this.#outsideWork = false;
+    this.#patienceMs = PATIENCE_MS;
   }
 
   /** Begins a replay of a log. */
@@ -75,7 +89,9 @@ export class EventOrder {
     this.#advance();
     if (!this.replaying) return;
     this.#watchResources.enable();
-    this.#watch();
+    this.#watch(this.#replay);
+    if (this.#hearsRest) return;
+    this.#hearsRest = true;
     this.#hearRest();
   }
 
@@ -182,16 +198,16 @@ export class EventOrder {
    * A server that stays open never comes to rest: what is next is then delivered after a while. It has to be found waiting
    * twice, since a program that computes for long keeps everything from coming to rest.
    */
-  #watch(found = 0): void {
+  #watch(replay: SeriesReader | undefined, found = 0): void {
     const steps = this.#steps;
     setTimeout(() => {
-      if (!this.replaying) return;
+      if (replay === undefined || this.#replay !== replay) return;
       const waits = steps === this.#steps && this.#next !== undefined && this.#held.has(this.#next);
       if (waits && found > 0) {
         this.#patienceMs = LOST_PATIENCE_MS;
         this.#deliverNext();
       }
-      this.#watch(waits ? found + 1 : 0);
+      this.#watch(replay, waits ? found + 1 : 0);
     }, this.#patienceMs).unref();
   }
 }

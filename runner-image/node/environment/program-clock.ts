@@ -16,7 +16,8 @@ const COARSER_EVERY_BYTES = 8 * 1024;
  * where a run is resumed.
  */
 export class ProgramClock {
-  readonly #log: SeriesWriter;
+  readonly #maxLogBytes: number;
+  #log: SeriesWriter;
   readonly #realMs: () => number;
   #replay: SeriesReader | undefined;
   #startedMs = 0;
@@ -31,6 +32,7 @@ export class ProgramClock {
   /** `realMs` is a clock that never goes back. */
   constructor(realMs: () => number, maxLogBytes: number) {
     this.#realMs = realMs;
+    this.#maxLogBytes = maxLogBytes;
     this.#log = new SeriesWriter(maxLogBytes);
   }
 
@@ -40,6 +42,10 @@ export class ProgramClock {
     this.#aheadMs = replay?.resumes === true ? nowMs - this.#startedMs : undefined;
     this.#zeroMs = this.#realMs();
     this.#replay = replay && new SeriesReader(replay.clock);
+    this.#log = new SeriesWriter(this.#maxLogBytes);
+    this.#last = 0;
+    this.#resolution = 1;
+    this.#coarserAt = COARSER_EVERY_BYTES;
   }
 
   get startedMs(): number {

@@ -2,6 +2,7 @@ import { AsyncResource } from "node:async_hooks";
 import timers from "node:timers";
 import { promisify } from "node:util";
 import { type EventOrder, timerEvent } from "./event-order.ts";
+import type { ProgramScope } from "./program-scope.ts";
 import { replaceFunction } from "./replace-function.ts";
 import { makeTimerPromises } from "./timer-promises.ts";
 
@@ -12,7 +13,8 @@ const real = { setTimeout, setImmediate, clearTimeout, clearImmediate };
 
 /** A timer of the program, with the methods of Node's own: a real timer in a live run, a held event in a replay. */
 class Timeout {
-  readonly #id: number;
+  #id: number;
+  #program: number;
   readonly #timers: ProgramTimers;
   readonly #start: (fire: () => void) => Real;
   readonly #callback: Callback;
@@ -31,6 +33,7 @@ class Timeout {
     repeats: boolean,
   ) {
     this.#id = id;
+    this.#program = owner.program;
     this.#timers = owner;
     this.#start = start;
     this.#callback = callback;
@@ -76,7 +79,13 @@ class Timeout {
   }
 
   #schedule(): void {
-    this.#over = false;
+    this.#over = this.#timers.scope.isLate;
+    if (this.#over) return;
+    if (this.#program !== this.#timers.program) {
+      // A later program of the session has started it again, so it is a timer of that one.
+      this.#id = this.#timers.takeId();
+      this.#program = this.#timers.program;
+    }
     this.#timers.known.set(this.#id, this);
     const { order } = this.#timers;
     if (order.replaying) {
@@ -115,11 +124,27 @@ class Timeout {
 /** The timers of the program, numbered in the order in which it sets them, firing in the given order. */
 export class ProgramTimers {
   readonly order: EventOrder;
+  readonly scope: ProgramScope;
   readonly known = new Map<number, Timeout>();
+  /** The number of the program within its session. */
+  program = 0;
   #nextId = 1;
 
-  constructor(order: EventOrder) {
+  /** @param scope what has been left by an earlier program sets no timer. */
+  constructor(order: EventOrder, scope: ProgramScope) {
     this.order = order;
+    this.scope = scope;
+  }
+
+  /** None of them fires any more. */
+  end(): void {
+    for (const timer of [...this.known.values()]) timer.close();
+    this.program++;
+    this.#nextId = 1;
+  }
+
+  takeId(): number {
+    return this.#nextId++;
   }
 
   /** Puts them in the place of the realm's own. */
@@ -165,7 +190,8 @@ export class ProgramTimers {
     const call = function (this: unknown) {
       Reflect.apply(callback, this, args);
     };
-    return new Timeout(this.#nextId++, this, start, call, repeats);
+    const id = this.scope.isLate ? 0 : this.takeId();
+    return new Timeout(id, this, start, call, repeats);
   }
 
   #clear(timer: unknown): void {

@@ -150,6 +150,8 @@ class Console:
 
     def begin(self, max_output_bytes: int, max_stderr_bytes: int) -> None:
         self._kept = []
+        self.bytes_written = 0
+        self.has_printed = False
         self._out, self._err = TextCap(max_output_bytes), TextCap(max_stderr_bytes)
         self._last = LastLine(max_output_bytes)
         self._begun = True

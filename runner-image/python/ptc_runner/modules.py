@@ -32,7 +32,8 @@ class ServerModules(MetaPathFinder, Loader):
 
     def install(self, table: Table) -> None:
         self._table = table
-        sys.meta_path.insert(0, self)
+        if self not in sys.meta_path:
+            sys.meta_path.insert(0, self)
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /) -> ModuleSpec | None:
         package, _, module = fullname.partition(".")

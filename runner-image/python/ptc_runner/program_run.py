@@ -1,16 +1,19 @@
-"""One program, from its text to its claim."""
+"""A program, from its text to its claim; in a session, one after the other."""
 
 import asyncio
 import atexit
 import builtins
+import concurrent.futures.thread
 import inspect
 import json
 import os
+import resource
 import signal
 import sys
 import threading
+from collections.abc import Callable, Iterable
 from types import CodeType, ModuleType
-from typing import Any, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, cast
 
 from ptc_runner.channel import Channel
 from ptc_runner.console import Console, write_all
@@ -18,7 +21,7 @@ from ptc_runner.emit import bytes_of, make_emit
 from ptc_runner.environment.environment import Environment, ProgramEnvironment
 from ptc_runner.environment.program_loop import ProgramLoop
 from ptc_runner.failure import Failure, make_failure
-from ptc_runner.modules import ServerModules, Table
+from ptc_runner.modules import PACKAGE, ServerModules, Table
 from ptc_runner.parallel import parallel_async, parallel_sync
 from ptc_runner.program_text import LAST, RETURN, TopLevelReturnError, compile_program, is_coroutine
 from ptc_runner.result_value import serialize_console, serialize_result
@@ -33,6 +36,7 @@ _loads = json.loads
 _exit = os._exit
 _getpid = os.getpid
 _settrace = sys.settrace
+_caller_of = sys._getframe  # pyright: ignore[reportPrivateUsage]
 _setprofile = sys.setprofile
 _mask_signals = signal.pthread_sigmask
 _ALL_SIGNALS = signal.valid_signals()
@@ -45,6 +49,7 @@ class ProgramMessage(TypedDict):
     max_output_bytes: int
     max_stderr_bytes: int
     environment: ProgramEnvironment | None
+    session: NotRequired[bool]
 
 
 class Bundle(TypedDict):
@@ -69,23 +74,29 @@ class ProgramRun:
         self._modules = ServerModules(self._caller)
         self._main = ModuleType("__main__")
         self._process = _getpid()
-        emit = make_emit(lambda block: channel.send({"type": "emit", "block": block}))
+        self._is_session = False
+        # The bounds of its size, as they were before the first program of a session.
+        self._address_space: tuple[int, int] | None = None
         for name, value in (
             ("call_tool", make_call_tool(self._caller)),
-            ("emit", emit),
             ("bytes_of", bytes_of),
             ("ToolError", ToolError),
         ):
             setattr(builtins, name, value)
 
     def run(self, message: ProgramMessage) -> None:
-        """Runs the program, and ends the process."""
+        """Runs the program, and ends the process unless further programs of a session follow."""
+        self._is_session = message.get("session") is True
+        if self._is_session:
+            self._begin_in_session()
         bundle = cast("Bundle", _loads(message["bundle"]))
         self._caller.mode = bundle["mode"]
         self._modules.install(bundle["modules"])
         builtins_ = cast("Any", builtins)
         builtins_.data = message["data"]
-        builtins_.parallel = parallel_sync if bundle["mode"] == "sync" else parallel_async
+        builtins_.emit = make_emit(lambda block: self._channel.send({"type": "emit", "block": block}))
+        is_sync = bundle["mode"] == "sync"
+        builtins_.parallel = self._parallel if self._is_session else parallel_sync if is_sync else parallel_async
         self._max_output_bytes = message["max_output_bytes"]
         self._console.begin(self._max_output_bytes, message["max_stderr_bytes"])
         environment = message.get("environment")
@@ -93,6 +104,8 @@ class ProgramRun:
         self._environment.begin(environment)
         tracebacks = Tracebacks(bundle["file_name"], bundle["source"])
         outcome = self._outcome(bundle, tracebacks)
+        if self._is_session:
+            self._abandon_work()
         if _getpid() != self._process:
             # A child of the program has come to its end. It reports nothing.
             self._console.flush()
@@ -119,6 +132,8 @@ class ProgramRun:
     def _value(self, bundle: Bundle) -> object:
         """Runs the program to its end, and gives its value."""
         code = compile_program(bundle["source"], bundle["file_name"])
+        if self._is_session:
+            self._caller.remember(code)
         main = self._main.__dict__
         main.update(self._modules.bind_globals(code))
         main.update({"__builtins__": builtins, "__file__": bundle["file_name"], RETURN: TopLevelReturnError})
@@ -157,11 +172,7 @@ class ProgramRun:
 
     def _end_work(self) -> None:
         """Cancels tasks that are left, waits for calls and threads, and runs what the program left for its end."""
-        tasks = asyncio.all_tasks(self._loop)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self._cancel_tasks()
         for future in self._caller.unanswered():
             if not future.done():
                 # Its failure is the program's, as nobody else hears of it.
@@ -169,8 +180,18 @@ class ProgramRun:
             error = None if future.cancelled() else _unheard_error(future)
             if error is not None:
                 raise error
-        cast("Any", threading)._shutdown()
+        if self._is_session:
+            _join_threads()
+        else:
+            cast("Any", threading)._shutdown()
         cast("Any", atexit)._run_exitfuncs()
+
+    def _cancel_tasks(self) -> None:
+        tasks = asyncio.all_tasks(self._loop)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
 
     def _report(self, outcome: tuple[str, str] | Failure, trace: TraceSender | None) -> None:
         """Prints the claim, and says that the program is done."""
@@ -186,7 +207,55 @@ class ProgramRun:
         write_all(_STDOUT, claim)
         done = {"type": "done", "bytes": len(claim), "console_bytes": self._console.bytes_written}
         self._channel.send(*([] if trace is None else [trace.message()]), done)
-        _exit(0)
+        if not self._is_session:
+            _exit(0)
+
+    def _parallel(self, functions: Iterable[Callable[[], Any]], limit: int | None = None) -> Any:
+        """Runs functions side by side, and waits for them where the program does that has called it."""
+        run = parallel_sync if self._caller.mode_of(_caller_of(1)) == "sync" else parallel_async
+        return run(functions, limit)
+
+    def _begin_in_session(self) -> None:
+        """Has the program find what those before it have left in their names, and nothing else of theirs."""
+        _mask_signals(signal.SIG_SETMASK, ())
+        if self._address_space is None:
+            self._address_space = resource.getrlimit(resource.RLIMIT_AS)
+            # What is left there is the interpreter's own, for its end.
+            cast("Any", atexit)._clear()
+        resource.setrlimit(resource.RLIMIT_AS, self._address_space)
+        for name in ("result", LAST):
+            self._main.__dict__.pop(name, None)
+        # They may be other modules, or have other functions, than when they were imported.
+        for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
+            del sys.modules[name]
+
+    def _abandon_work(self) -> None:
+        """What the program has left of tasks, threads, timers and calls has no effect any more."""
+        try:
+            self._cancel_tasks()
+        except BaseException:
+            # It has failed already, or what is left of it is lost anyway.
+            pass
+        cast("Any", self._loop)._default_executor = None
+        self._caller.abandon()
+        self._environment.order.abandon()
+
+
+def _join_threads() -> None:
+    """Waits for threads as the end of the interpreter does, which cannot be done twice. Pools of threads end with it."""
+    pools = cast("Any", concurrent.futures.thread)
+    workers = list(pools._threads_queues.items())
+    pools._shutdown = True
+    try:
+        for _, queue in workers:
+            queue.put(None)
+        for worker, _ in workers:
+            worker.join()
+    finally:
+        pools._shutdown = False
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread() and not thread.daemon:
+            thread.join()
 
 
 def _unheard_error(future: "asyncio.Future[Any]") -> BaseException | None:
@@ -207,7 +276,5 @@ def _exit_code(error: SystemExit) -> object:
 
 def _free_memory() -> None:
     """Makes room to say that there was none."""
-    import resource
-
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))

@@ -76,11 +76,15 @@ def start(argv: list[str]) -> None:
     gc.freeze()
     versions = [f"{name} {version}" for name, version in packages["versions"].items()]
     runtime = "; ".join([f"Python {platform.python_version()}", *versions])
-    channel.send({"type": "hello", "protocol": PROTOCOL_VERSION, "language": "python", "runtime": runtime})
-    messages: list[dict[str, Any]] = []
-    while not messages:
-        messages = channel.read()
-    run.run(cast("Any", messages[0]))
+    hello = {"type": "hello", "protocol": PROTOCOL_VERSION, "language": "python", "runtime": runtime}
+    channel.send(hello)
+    while True:
+        for message in channel.read():
+            # Answers to calls of a program that has ended are nobody's.
+            if message["type"] == "program":
+                run.run(cast("Any", message))
+            elif message["type"] == "next":
+                channel.send(hello)
 
 
 class _Packages(TypedDict):

@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import sys
 from collections.abc import Callable, Mapping
+from types import CodeType, FrameType
 from typing import Any, Literal, cast
 
 from ptc_runner.channel import Channel, FrameError
@@ -11,9 +13,13 @@ from ptc_runner.limits import MAX_TOOL_NAME_CHARS
 from ptc_runner.result_value import UnsendableError, to_json
 from ptc_runner.tool_error import ToolError, tool_error_of
 
+_caller_of = sys._getframe  # pyright: ignore[reportPrivateUsage]
+
 Mode = Literal["sync", "async"]
 Reply = dict[str, Any]
 
+_MAX_OWN_FRAMES = 8
+"""Between a program's call and what makes it."""
 _MAX_SHOWN_CHARS = 64
 _PREFIX = "mcp__"
 
@@ -27,19 +33,44 @@ class Caller:
         self._loop = loop
         self._process = os.getpid()
         self.mode: Mode = "async"
+        # The modes of the programs of a session, by what they define: a function waits as its own program does.
+        self._modes: dict[int, tuple[CodeType, Mode]] = {}
         # Calls whose answer nobody may ever ask for.
         self._futures: set[asyncio.Future[Any]] = set()
 
     def call(self, name: str, arguments: object, raw: bool = False) -> Any:
         """The data that a tool gave, or a future of it. With `raw` it never raises, and gives what `result` says."""
         outcome = _outcome if raw else _data
-        if self.mode == "sync":
+        mode = self.mode if not self._modes else self.mode_of(_caller_of(1))
+        if mode == "sync":
             return outcome(self._block(name, arguments, raw))
         return self._begin(name, arguments, raw, outcome)
 
     def unanswered(self) -> list[asyncio.Future[Any]]:
         """Futures of calls that have not ended, or have failed without anybody asking."""
         return [future for future in self._futures if not future.cancelled()]
+
+    def remember(self, code: CodeType) -> None:
+        """Has all that a program of a session defines call in its mode for ever."""
+        self._modes[id(code)] = (code, self.mode)
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                self.remember(constant)
+
+    def mode_of(self, frame: FrameType | None) -> Mode:
+        """The mode of the program whose code calls."""
+        for _ in range(_MAX_OWN_FRAMES):
+            if frame is None:
+                break
+            known = self._modes.get(id(frame.f_code))
+            if known is not None:
+                return known[1]
+            frame = frame.f_back
+        return self.mode
+
+    def abandon(self) -> None:
+        """The program has ended, and with it whoever waited for an answer."""
+        self._futures.clear()
 
     def _block(self, name: str, arguments: object, raw: bool) -> Reply:
         replies: list[Reply] = []

@@ -107,14 +107,14 @@ export class Programs {
     const ticket = ticketIn(args);
     if (ticket !== undefined) return this.resume(ticket, undefined, request);
     const { runner, context } = this.#options;
-    const { code, data = {}, language: named, timeout_seconds, typecheck } = args;
+    const { code, data = {}, language: named, timeout_seconds, typecheck, session } = args;
     const timeoutMs = timeout_seconds === undefined ? undefined : Math.ceil(timeout_seconds * 1_000);
     const language = named === undefined ? languageOfInterpreter(code) : languageNamed(named);
     const program: HandedIn = { code, data, ...(language === undefined ? {} : { language }) };
     const place = await this.#takePlace(request, timeoutMs);
     if ("kind" in place) return place;
     return this.#goLive(place, request, (options) =>
-      runner.run(program, { ...options, context, timeoutMs, typecheck }),
+      runner.run(program, { ...options, context, timeoutMs, typecheck, session }),
     );
   }
 

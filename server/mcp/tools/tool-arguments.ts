@@ -36,6 +36,7 @@ export const ExecuteProgramArguments = z.object({
   ),
   typecheck: z.optional(z.enum(["error", "warn", "off"], "typecheck must be error, warn or off")),
   language,
+  session: z.optional(text("session", MAX_NAME_CHARS)),
 });
 export type ExecuteProgramArguments = z.infer<typeof ExecuteProgramArguments>;
 

@@ -32,6 +32,11 @@ function languageArgument(languages: GuidedLanguages): OwnToolDefinition["inputS
   return { language: { type: "string", enum: languages.map(({ language }) => language) } };
 }
 
+/** The argument that names a session. */
+const SESSION_ARGUMENT = {
+  session: { type: "string", description: "Keeps variables and files for later programs of the same name" },
+};
+
 /** How tools are called in each language. */
 function describeCalls([{ guide }, ...others]: GuidedLanguages): string {
   return [guide.calls, ...others.map((each) => `in ${each.guide.signatures} ${each.guide.calls}`)].join("; ");
@@ -40,10 +45,11 @@ function describeCalls([{ guide }, ...others]: GuidedLanguages): string {
 const executeProgram = (
   languages: GuidedLanguages,
   { programs, givesBack, abilities }: ProgramGuide,
+  hasSessions: boolean,
 ): OwnToolDefinition => ({
   name: "execute_program",
   title: "Run a program that calls tools",
-  description: `Runs a ${programs} program that calls MCP tools, in a sandbox without network. Only what it ${givesBack} comes back; results of tool calls stay out of the conversation. Use it for several calls, loops, conditions, filtering or large results. ${abilities}, and nothing is kept between programs.`,
+  description: `Runs a ${programs} program that calls MCP tools, in a sandbox without network. Only what it ${givesBack} comes back; results of tool calls stay out of the conversation. Use it for several calls, loops, conditions, filtering or large results. ${abilities}, and nothing is kept between programs${hasSessions ? " without `session`" : ""}.`,
   inputSchema: {
     type: "object",
     properties: {
@@ -59,6 +65,7 @@ const executeProgram = (
         enum: ["error", "warn", "off"],
         description: "What to do about type errors; default error: do not run",
       },
+      ...(hasSessions ? SESSION_ARGUMENT : {}),
     },
     required: ["code"],
   },
@@ -137,10 +144,12 @@ function oneGuide([{ guide }, ...others]: GuidedLanguages): ProgramGuide {
 /**
  * @param servers modules of the servers behind ptc: a few are named in `search_tools`, where a model looks for tools.
  * @param languages of programs; that of programs that name none first.
+ * @param hasSessions whether programs may run in sessions.
  */
 export function buildToolDefinitions(
   servers: readonly string[],
   languages: GuidedLanguages,
+  hasSessions = false,
 ): OwnToolDefinition[] {
   const guide = oneGuide(languages);
   const search = searchTools(languages);
@@ -150,7 +159,7 @@ export function buildToolDefinitions(
       ? search.description
       : `${search.description} Servers: ${names}.`;
   return [
-    executeProgram(languages, guide),
+    executeProgram(languages, guide, hasSessions),
     { ...search, description },
     inspectTool(languages, guide),
     LIST_CALLABLE_TOOLS,

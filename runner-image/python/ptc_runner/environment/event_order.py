@@ -84,6 +84,8 @@ class EventOrder:
         self._parked: list[_Parked] = []
         # Threads that wait inside of the system, or compute on and on, and have lost their turn over it.
         self.astray: set[int] = set()
+        # Threads of programs that have ended, which get no turn any more.
+        self._abandoned: set[int] = set()
         self.turns = 0
         self.running = get_ident()
         # The system's number of that thread.
@@ -114,10 +116,34 @@ class EventOrder:
         self._next: int | None = None
         self._advance()
 
+    def abandon(self) -> None:
+        """The program has ended: nothing of it happens any more. The calling thread goes on alone."""
+        self._abandoned |= self.astray - {get_ident()}
+        self.astray.clear()
+        self._take_turn()
+        self._parked.clear()
+        self._calls.clear()
+        self._timers.clear()
+        self._due.clear()
+        self._come.clear()
+        self._replies.clear()
+        self._nobody_runs = False
+        self.before_waiting = lambda: None
+        self.on_trace_request = lambda: None
+
+    def _hold_abandoned(self) -> None:
+        """Keeps a thread of a program that has ended from all that it waits for, and so from every effect, for ever."""
+        if get_ident() in self._abandoned:
+            for_ever = allocate_lock()
+            for_ever.acquire()
+            for_ever.acquire()
+
     # What can happen
 
     def expect_answer(self, deliver: Callable[[Reply], None]) -> int:
         """The id for a call that is about to be sent. Its answer is delivered when it is its turn."""
+        if self._abandoned:
+            self._hold_abandoned()
         call_id = self._next_call
         self._next_call += 1
         self._calls[call_id] = deliver
@@ -143,6 +169,8 @@ class EventOrder:
 
     def wait_until(self, ready: Callable[[], bool]) -> None:
         """Lets others run, and events happen, until `ready` says true. It is asked often and changes nothing."""
+        if self._abandoned:
+            self._hold_abandoned()
         if self.astray:
             self.find_back()
         while not ready():
@@ -175,6 +203,8 @@ class EventOrder:
 
     def let_others_run(self) -> None:
         """Lets a thread run whose wait is over. Where there is none, an event happens that is there already."""
+        if self._abandoned:
+            self._hold_abandoned()
         if self.astray:
             self.find_back()
         self._yields += 1
@@ -252,7 +282,9 @@ class EventOrder:
 
     def _leave_turn(self) -> None:
         """The thread that calls this has ended."""
-        if get_ident() in self.astray:
+        if get_ident() in self._abandoned:
+            self._abandoned.discard(get_ident())
+        elif get_ident() in self.astray:
             self.astray.discard(get_ident())
             self.wake()
         else:

@@ -1,0 +1,223 @@
+import type { Clock } from "../../base/clock.ts";
+import { RunState } from "../../broker/policy/run-history.ts";
+import { type ExecutedProgram, executeProgram } from "../../execution/execute-program.ts";
+import type { Program } from "../../execution/program.ts";
+import type { RunnerName } from "../../protocol/runners/runner-name.ts";
+import type { SandboxSource } from "../../sandbox/sandbox.ts";
+import { SandboxError } from "../../sandbox/sandbox-error.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import { runnerOf } from "../program-files.ts";
+import { KeptSession, type SessionStatus } from "./kept-session.ts";
+
+/** The most programs of one session: each of them is remembered, and replayed before those that follow. */
+const MAX_PROGRAMS = 500;
+/** The most names of which it is remembered why their session is over. */
+const MAX_LOST = 200;
+
+/** A program that has its turn in a session, or that cannot have one: then `sandboxes` says so. */
+export interface EnteredSession {
+  /** What decisions about its calls depend on: what its session has read, and nothing else of earlier programs. */
+  state: RunState;
+  /**
+   * Executes it in the sandbox of its session, and ends its turn. What the user is to be told of the session is added to the
+   * advice. A program in a session is not suspended, because its sandbox could not be had again.
+   */
+  execute: typeof executeProgram;
+}
+
+export interface SessionsOptions {
+  /** Has sandboxes with a runner. */
+  sandboxesWith: (runner: RunnerName) => SandboxSource;
+  settings: () => Configuration["sessions"];
+  clock: Pick<Clock, "wallMs">;
+}
+
+/** The sessions of all principals. A principal finds its own, and no other's. */
+export class Sessions {
+  readonly #options: SessionsOptions;
+  readonly #sessions = new Map<string, KeptSession>();
+  readonly #idle = new Map<KeptSession, NodeJS.Timeout>();
+  /** Why the last session of a name is over, until its next program has been told. */
+  readonly #lost = new Map<string, string>();
+  readonly #closing = new Set<Promise<void>>();
+
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Waits until it is a program's turn in the session of this name, which begins with it if there is none. A program that
+   * cannot have its turn gets no sandbox, with the reason.
+   */
+  async enter(
+    name: string,
+    principal: string,
+    { language }: Pick<Program, "language">,
+  ): Promise<EnteredSession> {
+    const key = keyOf(principal, name);
+    for (;;) {
+      const session = this.#sessions.get(key) ?? this.#begin(key, name, principal, language);
+      if (typeof session === "string") return refuse(session);
+      if (runnerOf(language) !== runnerOf(session.language)) {
+        const message = `session '${name}' runs ${session.language} programs, and a session is never shared between languages; give another name`;
+        return refuse(message);
+      }
+      if (session.programs >= MAX_PROGRAMS) {
+        const message = `session '${name}' has run ${MAX_PROGRAMS} programs, as many as one may; end it with \`ptc sessions end ${name}\``;
+        return refuse(message);
+      }
+      this.#stopIdling(session);
+      const end = await session.takeTurn();
+      // It may have ended with the program before.
+      if (this.#sessions.get(key) !== session) end();
+      else return this.#enter(session, key, end);
+    }
+  }
+
+  /** The sessions of one principal, oldest first. */
+  list(principal: string): SessionStatus[] {
+    return [...this.#sessions.values()]
+      .filter((session) => session.principal === principal)
+      .map((session) => session.status());
+  }
+
+  /** Ends a session, also under a program. False when there is none of this name. */
+  async end(principal: string, name: string): Promise<boolean> {
+    const key = keyOf(principal, name);
+    const session = this.#sessions.get(key);
+    if (session === undefined) return false;
+    await this.#end(key, session);
+    return true;
+  }
+
+  /** Ends all of them. Never rejects. */
+  async close(): Promise<void> {
+    for (const [key, session] of [...this.#sessions]) void this.#end(key, session);
+    await Promise.all(this.#closing);
+  }
+
+  #begin(key: string, name: string, principal: string, language: string): KeptSession | string {
+    const max = this.#options.settings()?.max ?? 0;
+    if (this.#sessions.size >= max)
+      return `as many sessions are open (${max}) as may be (sessions.max); end one with \`ptc sessions end\`, or wait until one was idle for long`;
+    const { sandboxesWith, clock } = this.#options;
+    const source = sandboxesWith(runnerOf(language));
+    const session = new KeptSession(name, principal, language, source, clock.wallMs());
+    this.#sessions.set(key, session);
+    void session.sandbox.lost.then(() => {
+      if (!session.isBusy) this.#lose(key, session, "because its sandbox ended");
+    });
+    return session;
+  }
+
+  #enter(session: KeptSession, key: string, end: () => void): EnteredSession {
+    const { name, sandbox } = session;
+    const state = new RunState(session.reads);
+    const place = session.place();
+    let hasRun = false;
+    const sandboxes: SandboxSource = {
+      get ready() {
+        return sandbox.ready;
+      },
+      async acquire(...args) {
+        const acquired = await sandbox.acquire(...args);
+        hasRun = true;
+        return acquired;
+      },
+    };
+    const lostBefore = place.place.position === 1 ? this.#lost.get(key) : undefined;
+    const leave = (executed: ExecutedProgram | undefined): string[] => {
+      const told: string[] = [];
+      if (lostBefore !== undefined && hasRun) {
+        this.#lost.delete(key);
+        told.push(
+          `session '${name}' is a new one: the one before ended ${lostBefore}, and its names and files are lost`,
+        );
+      }
+      if (executed === undefined) sandbox.forsake();
+      else session.note(executed, hasRun, state.reads, this.#options.clock.wallMs());
+      if (sandbox.isLost) {
+        if (this.#sessions.get(key) === session) this.#forget(key, session);
+        told.push(`session '${name}' ended with this program: its names and files are lost`);
+      } else if (session.programs === 0) {
+        // Nothing is lost with it.
+        void this.#end(key, session);
+      }
+      const cleared = executed?.cleared ?? Promise.resolve();
+      void cleared.then(() => {
+        end();
+        if (!session.isBusy && this.#sessions.get(key) === session) this.#startIdling(key, session);
+      });
+      return told;
+    };
+    return {
+      state,
+      async execute(program, parts, options) {
+        let executed: ExecutedProgram | undefined;
+        try {
+          executed = await executeProgram(
+            program,
+            { ...parts, sandboxes },
+            {
+              ...options,
+              session: place,
+              keeper: undefined,
+              signal: AbortSignal.any([options.signal, session.ending.signal]),
+            },
+          );
+        } finally {
+          if (executed === undefined) leave(undefined);
+        }
+        return { ...executed, advice: [...executed.advice, ...leave(executed)] };
+      },
+    };
+  }
+
+  #startIdling(key: string, session: KeptSession): void {
+    const idleMs = this.#options.settings()?.idleMs ?? 0;
+    const minutes = Math.round(idleMs / 60_000);
+    const end = () => this.#lose(key, session, `when it was idle for ${minutes} minutes`);
+    this.#idle.set(session, setTimeout(end, idleMs).unref());
+  }
+
+  #stopIdling(session: KeptSession): void {
+    clearTimeout(this.#idle.get(session));
+    this.#idle.delete(session);
+  }
+
+  #lose(key: string, session: KeptSession, when: string): void {
+    if (this.#sessions.get(key) !== session) return;
+    this.#lost.set(key, when);
+    const [oldest] = this.#lost.keys();
+    if (this.#lost.size > MAX_LOST && oldest !== undefined) this.#lost.delete(oldest);
+    void this.#end(key, session);
+  }
+
+  #forget(key: string, session: KeptSession): void {
+    this.#stopIdling(session);
+    this.#sessions.delete(key);
+  }
+
+  #end(key: string, session: KeptSession): Promise<void> {
+    if (this.#sessions.get(key) === session) this.#forget(key, session);
+    session.ending.abort();
+    const closing = session.sandbox.close().finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
+    return closing;
+  }
+}
+
+function refuse(message: string): EnteredSession {
+  const sandboxes: SandboxSource = {
+    ready: true,
+    acquire: () => Promise.reject(new SandboxError("start_failed", message)),
+  };
+  return {
+    state: new RunState(),
+    execute: (program, parts, options) => executeProgram(program, { ...parts, sandboxes }, options),
+  };
+}
+
+function keyOf(principal: string, name: string): string {
+  return JSON.stringify([principal, name]);
+}

@@ -1,0 +1,29 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+
+/**
+ * Whose code runs: that of the present program, or what an earlier program of the session has left behind. What was begun
+ * by a program counts as its own for ever, by the asynchronous context; a function that a later program calls is that one's.
+ */
+export class ProgramScope {
+  readonly #owner = new AsyncLocalStorage<number>();
+  #present = 0;
+  #isSession = false;
+
+  /** Begins a program and runs its code. */
+  enter<T>(isSession: boolean, run: () => T): T {
+    this.#isSession ||= isSession;
+    return this.#isSession ? this.#owner.run(this.#present, run) : run();
+  }
+
+  /** The present program has ended. */
+  leave(): void {
+    this.#present++;
+  }
+
+  /** Whether what runs now was begun by a program that has ended. */
+  get isLate(): boolean {
+    if (!this.#isSession) return false;
+    const owner = this.#owner.getStore();
+    return owner !== undefined && owner !== this.#present;
+  }
+}

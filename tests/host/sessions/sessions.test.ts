@@ -1,0 +1,164 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { Approver } from "../../../broker/approvals/approvals.ts";
+import { loadConfiguration } from "../../../host/configuration/load.ts";
+import { openServing } from "../../../host/serving.ts";
+import { eventually } from "../../eventually.ts";
+import { ProcessEngine } from "../../runner-image/process-engine.ts";
+import { missingFor } from "../../runner-image/runner-process.ts";
+
+const ECHO = join(import.meta.dirname, "../../fixtures/servers/echo-v1.mjs");
+
+/** A host with sessions, whose sandboxes are processes, and whose servers `x` and `out` echo. */
+async function openHost(sessions: object = { max: 2 }, more: object = {}) {
+  const cwd = mkdtempSync(join(tmpdir(), "ptc-sessions-"));
+  mkdirSync(join(cwd, "run"), { mode: 0o700 });
+  const server = { transport: "stdio", command: process.execPath, args: [ECHO] };
+  const settings = {
+    servers: [
+      { ...server, name: "x", labels: ["secret"] },
+      { ...server, name: "out", accepts: ["public"] },
+    ],
+    languages: ["typescript", "python"],
+    sandbox: { warm: 0 },
+    sessions,
+    ...more,
+  };
+  writeFileSync(join(cwd, "ptc.yaml"), JSON.stringify(settings));
+  const env = { XDG_RUNTIME_DIR: join(cwd, "run"), XDG_STATE_HOME: join(cwd, "state") };
+  const configuration = await loadConfiguration({ flag: undefined, env, cwd });
+  const engine = new ProcessEngine();
+  const { host, runner } = await openServing({
+    configuration,
+    env,
+    principal: "local",
+    engine: () => engine,
+    onWarning: () => {},
+  });
+  onTestFinished(async () => {
+    await host.close();
+    expect(engine.live.size).toBe(0);
+    rmSync(cwd, { recursive: true });
+  });
+  await host.warm();
+  await expect.poll(async () => (await host.currentTools()).all.names().length).toBeGreaterThan(2);
+  const asked: string[] = [];
+  const approver: Approver = {
+    ask: async ({ tool }) => {
+      asked.push(tool);
+      return { decision: "run", by: "a person" };
+    },
+  };
+  const run = async (
+    session: string,
+    code: string,
+    { principal = "local", language = "typescript" } = {},
+  ) => {
+    const executed = await runner.run(
+      { code, data: {}, language },
+      {
+        context: { principal, source: "serve" },
+        approver,
+        session,
+        signal: new AbortController().signal,
+      },
+    );
+    const { result } = executed.envelope;
+    const value = result.ok ? result.data : `${result.error.type}: ${result.error.message}`;
+    return { value, advice: executed.advice, executed };
+  };
+  return { host, engine, run, asked };
+}
+
+test("a session is one principal's and one language's, and is bounded in number", async () => {
+  const { host, run, engine } = await openHost();
+  expect((await run("a", "const x = 1; globalThis.result = x;")).value).toBe(1);
+  expect((await run("a", "globalThis.result = typeof x;", { principal: "other" })).value).toBe("undefined");
+  expect((await run("a", "globalThis.result = x + 1;")).value).toBe(2);
+  expect(engine.started).toBe(2);
+  expect((await run("a", "x", { language: "python" })).value).toBe(
+    "SandboxUnavailable: session 'a' runs typescript programs, and a session is never shared between languages; give another name",
+  );
+  expect((await run("b", "1")).value).toContain("as many sessions are open (2) as may be (sessions.max)");
+  const own = host.sessions("local");
+  expect(await own.list()).toMatchObject([{ name: "a", language: "typescript", programs: 2 }]);
+  expect(await own.end("b")).toBe(false);
+  expect(await own.end("a")).toBe(true);
+  expect(await own.list()).toEqual([]);
+  expect(engine.live.size).toBe(1);
+  expect((await run("b", "globalThis.result = typeof x;")).value).toBe("undefined");
+});
+
+test("the reply says when what a session kept is lost", async () => {
+  const { host, run, engine } = await openHost();
+  const own = host.sessions("local");
+  await run("a", "const x = 1;");
+  const fatal = await run(
+    "a",
+    "process.kill(process.pid, 'SIGKILL'); await new Promise(() => setInterval(() => {}, 9));",
+  );
+  expect(fatal.value).toContain("OutOfMemory");
+  expect(fatal.advice.at(-1)).toBe("session 'a' ended with this program: its names and files are lost");
+  expect(await own.list()).toEqual([]);
+  const next = await run("a", "globalThis.result = typeof x;");
+  expect([next.value, next.advice]).toEqual(["undefined", []]);
+  for (const child of engine.live.values()) child.kill("SIGKILL");
+  await eventually(async () => expect(await own.list()).toEqual([]));
+  const after = await run("a", "globalThis.result = typeof x;");
+  expect(after.advice).toEqual([
+    "session 'a' is a new one: the one before ended because its sandbox ended, and its names and files are lost",
+  ]);
+  expect((await run("a", "globalThis.result = 1;")).advice).toEqual([]);
+});
+
+test("what a session has read stays with it, and what was approved for a program does not", async () => {
+  const { run, asked } = await openHost({ max: 2 }, { approvals: { ask: ["mcp__x__*"] } });
+  const read = "const got = await callTool('mcp__x__echo', { text: 'hidden' });\n";
+  const send =
+    "globalThis.result = await callTool('mcp__out__echo', { text: 'hi' }).catch((error) => error.message);";
+  const first = await run("a", `${read}${send}`);
+  expect(first.value).toContain("does not accept 'secret' data");
+  const second = await run("a", send);
+  expect(second.value).toContain("since it read mcp__x__echo (call 1 of an earlier program of its session)");
+  expect((await run("b", send)).value).not.toContain("does not accept");
+  await run("a", read);
+  expect(asked).toEqual(["mcp__x__echo", "mcp__x__echo"]);
+});
+
+test("programs of a session that come at once run one after the other", async () => {
+  const { run } = await openHost();
+  const values = await Promise.all(
+    ["let n = 1; globalThis.result = n;", "n++; globalThis.result = n;", "n++; globalThis.result = n;"].map(
+      async (code) => (await run("a", code)).value,
+    ),
+  );
+  expect(values).toEqual([1, 2, 3]);
+});
+
+test("ending a session cancels the program that runs in it", async () => {
+  const { host, run } = await openHost();
+  const own = host.sessions("local");
+  await run("a", "const x = 1;");
+  await eventually(async () => expect((await own.list())[0]).toHaveProperty("idle_since"));
+  const running = run("a", "await new Promise((resolve) => setTimeout(resolve, 60_000));");
+  await eventually(async () => expect((await own.list())[0]).not.toHaveProperty("idle_since"));
+  expect(await own.end("a")).toBe(true);
+  const ended = await running;
+  expect(ended.value).toBe("Cancelled: the run was cancelled");
+  expect(await own.list()).toEqual([]);
+});
+
+test.skipIf(missingFor("python") !== "")("a session in Python goes on with the names of before", async () => {
+  const { run } = await openHost();
+  const python = { language: "python" };
+  await run("p", "got = [call_tool('mcp__x__echo', {'text': 'a'})]", python);
+  const second = await run(
+    "p",
+    "got.append(call_tool('mcp__x__echo', {'text': 'b'}))\nresult = len(got)",
+    python,
+  );
+  expect(second.value).toBe(2);
+  expect(second.executed.envelope.result.metrics.tool_calls).toBe(1);
+});

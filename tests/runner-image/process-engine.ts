@@ -1,0 +1,60 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import type { SandboxOutput } from "../../sandbox/sandbox.ts";
+import type { SandboxEngine, SandboxRequest, StartedSandbox } from "../../sandbox/sandbox-engine.ts";
+import { RUNNER_COMMANDS } from "./runner-process.ts";
+
+/** Starts sandboxes without a wall: the runners as processes of this machine, each in a folder of its own. */
+export class ProcessEngine implements SandboxEngine {
+  /** Those that still run, and how many were started. */
+  readonly live = new Map<string, ChildProcess>();
+  started = 0;
+
+  describe = async () => ({
+    version: "1",
+    identity: "processes",
+    profile: "none",
+    endpoint: "here",
+    runtimes: new Map(),
+  });
+  findImage = async () => ({ digest: `sha256:${"0".repeat(64)}` });
+  list = async () => [];
+  keepsOutput = async () => false;
+  remove = async (id: string) => void this.live.get(id)?.kill("SIGKILL");
+
+  async start({ runner }: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
+    const folder = mkdtempSync(join(tmpdir(), "ptc-session-"));
+    const [command, main] = RUNNER_COMMANDS[runner];
+    const options = "--enable-source-maps --no-warnings";
+    const child = spawn(command, [main, "--channel=3"], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, TZ: "UTC", PYTHONDONTWRITEBYTECODE: "1", NODE_OPTIONS: options },
+      stdio: ["ignore", "pipe", "pipe", "pipe"],
+    });
+    const id = `process-${++this.started}`;
+    this.live.set(id, child);
+    child.stdout?.on("data", (chunk: Buffer) => output.onStdout(chunk));
+    child.stderr?.on("data", (chunk: Buffer) => output.onStderr(chunk));
+    const exited = once(child, "close").then(([code]) => {
+      this.live.delete(id);
+      rmSync(folder, { recursive: true, force: true });
+      return { code: (code as number | null) ?? 137 };
+    });
+    const kill = async () => void child.kill("SIGKILL");
+    return {
+      id,
+      connected: Promise.resolve(child.stdio[3] as Duplex),
+      exited,
+      pause: () => void child.kill("SIGSTOP"),
+      resume: () => void child.kill("SIGCONT"),
+      leave: () => void kill(),
+      kill,
+      removed: async () => void (await exited),
+      release() {},
+    };
+  }
+}

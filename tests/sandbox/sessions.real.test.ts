@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import type { ProgramSession } from "../../execution/session/program-session.ts";
+import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
+import { describeSandboxed } from "./in-sandbox.ts";
+import { RealSandboxes } from "./real-sandboxes.ts";
+
+const FIRST: ProgramSession = { place: { id: "0", position: 1 }, earlier: [] };
+
+const LANGUAGES = {
+  javascript: {
+    first:
+      'import fs from "node:fs"; const kept = { n: 1 }; fs.writeFileSync("/workspace/kept", "yes"); globalThis.result = kept.n;',
+    second: 'kept.n++; globalThis.result = [kept.n, fs.readFileSync("kept", "utf8")];',
+    last: "globalThis.result = kept.n; process.exit(0);",
+    value: 2,
+  },
+  python: {
+    first: 'kept = {"n": 1}\nopen("/workspace/kept", "w").write("yes")\nresult = kept["n"]',
+    second: 'kept["n"] += 1\nresult = [kept["n"], open("kept").read()]',
+    last: "import os\nos._exit(1)",
+    value: undefined,
+  },
+};
+
+describeSandboxed("a session in a real sandbox", () => {
+  for (const [language, { first, second, last, value }] of Object.entries(LANGUAGES)) {
+    test(`in ${language} keeps what a program left, is held between programs, and ends with its process`, async () => {
+      const kept: KeptSandbox[] = [];
+      const sandboxes = new RealSandboxes(
+        {},
+        {
+          over: (source) => {
+            const each = new KeptSandbox(source.withRunner(language as "javascript"));
+            kept.push(each);
+            return each;
+          },
+        },
+      );
+      const [sandbox] = kept;
+      const run = async (code: string) => (await sandboxes.run(code, { language, session: FIRST })).result;
+      try {
+        expect(await run(first)).toMatchObject({ ok: true, data: 1 });
+        expect(await run("1")).toMatchObject({ ok: true });
+        expect(await run(second)).toMatchObject({ ok: true, data: [2, "yes"] });
+        expect(await sandboxes.containers()).toHaveLength(1);
+        const end = await run(last);
+        expect(end.ok ? end.data : undefined).toEqual(value);
+        expect(sandbox?.isLost).toBe(true);
+        expect(await sandboxes.leftovers()).toEqual([]);
+      } finally {
+        await sandbox?.close();
+        sandboxes.close();
+      }
+    });
+  }
+});
