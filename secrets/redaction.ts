@@ -13,6 +13,7 @@
  * - broker/dispatcher.ts: messages of failed calls, which programs get.
  * - archive/audit/audit-log.ts: every line, through a function that host/ hands in.
  * - upstream/listing/redact-listing.ts: definitions of tools, before anything is made of them.
+ * - host/composition/model-server.ts: what a model is asked, through a function.
  * - fault-mask.ts: the faults of servers, by stricter rules and with another mark.
  *
  * - upstream/mask-credentials.ts: what a server answers, of the credentials alone that ptc itself uses it with.

@@ -5,6 +5,7 @@ import { MachineLogin } from "../../upstream/authorization/machine-login.ts";
 import { StoredLogin } from "../../upstream/authorization/stored-login.ts";
 import { AuthSecrets } from "../../upstream/secret-sources/auth-secrets.ts";
 import type { Configuration } from "../configuration/configuration.ts";
+import { isRemote } from "../configuration/servers/server-values.ts";
 import type { LoginSecrets } from "../logins/login-secrets.ts";
 import { loginKeyOf } from "../logins/open-logins.ts";
 import { clock } from "../process-clock.ts";
@@ -25,7 +26,7 @@ export function composeAuthorizations(
   const authSecrets = new AuthSecrets(secrets.sources, onSecret);
   return (principal, name) => {
     const server = servers.find((each) => each.name === name);
-    if (server === undefined || server.transport === "stdio" || server.auth === undefined) return undefined;
+    if (server === undefined || !isRemote(server) || server.auth === undefined) return undefined;
     const { auth: settings, url: serverUrl } = server;
     if (settings.type === "client_credentials") {
       return new MachineLogin({

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { RunArchiver } from "../../archive/archive-store.ts";
 import type { AuditLog } from "../../archive/audit/audit-log.ts";
 import { type CallDispatcher, Dispatcher } from "../../broker/dispatcher.ts";
+import { limitExtracts } from "../../broker/limit-extracts.ts";
 import { offerLogins } from "../../broker/offer-logins.ts";
 import type { Authorizer } from "../../broker/policy/authorizer.ts";
 import { RunState } from "../../broker/policy/run-history.ts";
@@ -15,6 +16,7 @@ import { type RecordedRun, type Replayed, replayProgram } from "../../execution/
 import type { KeptCall } from "../../execution/suspension/kept-calls.ts";
 import { MAX_KEPT_OUTPUT_BYTES } from "../../protocol/limits.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
+import { EXTRACT_NAME } from "../../protocol/tools/extract-tool.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -172,7 +174,10 @@ export function composeExecution(configuration: Configuration, options: Composit
         validator,
         redact: (message) => redactor.redactText(message).value,
       });
-      const offering = offerLogins(own, (server, signal) => {
+      const model = current.servers.find((server) => server.transport === "model");
+      const asked = earlier?.calls.filter(({ tool }) => tool === EXTRACT_NAME).length ?? 0;
+      const limited = model === undefined ? own : limitExtracts(own, model.maxCalls, asked);
+      const offering = offerLogins(limited, (server, signal) => {
         const { env, secrets } = options;
         return beginLogin(loginServer(current, server), context.principal, {
           env,

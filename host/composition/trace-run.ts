@@ -57,7 +57,7 @@ export function keptTokens(consoleText: string, envelope: Envelope): number {
 }
 
 function hostOf(server: Configuration["servers"][number] | undefined): CalledTool["host"] {
-  if (server === undefined || server.transport === "stdio" || !URL.canParse(server.url)) return undefined;
+  if (server === undefined || !("url" in server) || !URL.canParse(server.url)) return undefined;
   const { hostname, port, protocol } = new URL(server.url);
   return { address: hostname, port: Number(port) || (protocol === "https:" ? 443 : 80) };
 }

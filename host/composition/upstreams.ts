@@ -2,7 +2,7 @@ import { definitionDigest } from "../../catalog/parse-tool.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import { LoginCredentials } from "../../upstream/authorization/login-credentials.ts";
 import type { OnLogin } from "../../upstream/authorization/login-event.ts";
-import { type CredentialSource, tellingSecrets } from "../../upstream/credentials.ts";
+import { type CredentialSource, type ServerCredentials, tellingSecrets } from "../../upstream/credentials.ts";
 import { redactListing } from "../../upstream/listing/redact-listing.ts";
 import { type FollowedListings, type LiveServer, LiveToolServers } from "../../upstream/live-tool-servers.ts";
 import { maskCredentials } from "../../upstream/mask-credentials.ts";
@@ -11,6 +11,7 @@ import type { UpstreamSource } from "../../upstream/pool/pooled-upstream.ts";
 import { type PoolOptions, UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
 import type { SecretKeyring, SecretSource } from "../../upstream/secret-sources/secret-source.ts";
 import { SecretSources } from "../../upstream/secret-sources/secret-sources.ts";
+import type { UpstreamConnection } from "../../upstream/upstream.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
 import { withoutPlaces } from "../configuration/secret-values/secret-places.ts";
 import { credentialsOf } from "../configuration/servers/entry-secrets.ts";
@@ -81,16 +82,10 @@ export function composeUpstreams(
         off: server.off,
         identity: identityOf(server),
         async connect(signal, credentials) {
-          const { connectMcpServer } = await import("../../upstream/mcp/client/connect-mcp-server.ts");
-          const connection = await connectMcpServer(withCredentials(server, credentials.values), {
-            clientVersion: version,
-            connectTimeoutMs: server.connectTimeoutMs,
-            roots: server.roots,
-            authorization: credentials.authorization,
+          const connection = await openConnection(server, signal, credentials, {
             secrets: [...secrets, ...credentials.secrets],
-            signal,
-            onSpawn: (pid) => groups.record(pid),
-            onExit: (pid) => groups.forget(pid),
+            redactor,
+            groups,
           });
           const { authorization } = credentials;
           const values = Object.values(credentials.values);
@@ -121,6 +116,37 @@ export function composeUpstreams(
     secrets,
     reconfigure: (next) => pool.replace(sourcesOf(next), sourceOf(next)),
   };
+}
+
+/** Starts or reaches a server. What does so is loaded with the first server of its kind. @throws UpstreamError */
+async function openConnection(
+  server: ServerConfiguration,
+  signal: AbortSignal,
+  credentials: ServerCredentials,
+  { secrets, redactor, groups }: { secrets: readonly string[]; redactor: Redactor; groups: ProcessGroups },
+): Promise<UpstreamConnection> {
+  const observer = {
+    onSpawn: (pid: number) => groups.record(pid),
+    onExit: (pid: number) => groups.forget(pid),
+  };
+  if (server.transport === "local") {
+    const { LocalConnection } = await import("../../upstream/local/local-connection.ts");
+    return new LocalConnection(server.localTools, { env: credentials.values, version, ...observer });
+  }
+  if (server.transport === "model") {
+    const { openModelConnection } = await import("./model-server.ts");
+    return openModelConnection(server, credentials.values, redactor);
+  }
+  const { connectMcpServer } = await import("../../upstream/mcp/client/connect-mcp-server.ts");
+  return connectMcpServer(withCredentials(server, credentials.values), {
+    clientVersion: version,
+    connectTimeoutMs: server.connectTimeoutMs,
+    roots: server.roots,
+    authorization: credentials.authorization,
+    secrets,
+    signal,
+    ...observer,
+  });
 }
 
 /** Differs when a server is to be started or reached in another way. Where in the file that is said does not matter. */

@@ -1,5 +1,6 @@
 import type { ServerFlow } from "../../broker/policy/data-flow.ts";
 import type { AuthSettings } from "../../upstream/authorization/auth-settings.ts";
+import type { LocalTool } from "../../upstream/local/local-tool.ts";
 import type { ConfiguredSecret, SecretSource } from "../../upstream/secret-sources/secret-source.ts";
 import type { LanguageName } from "../program-files.ts";
 
@@ -134,7 +135,34 @@ export interface RemoteServerConfiguration extends AnyServer {
   readonly auth: AuthSettings<ConfiguredSecret> | undefined;
 }
 
-export type ServerConfiguration = StdioServerConfiguration | RemoteServerConfiguration;
+/** The commands of `tools.local`, which are called as the tools of a server. */
+export interface LocalServerConfiguration extends AnyServer {
+  readonly transport: "local";
+  readonly localTools: readonly LocalTool[];
+  /** Variables of all tools, by `ownVariable`. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** The model of `extract`, which is asked as the one tool of a server. */
+export interface ModelServerConfiguration extends AnyServer {
+  readonly transport: "model";
+  /** The address that is asked. */
+  readonly url: string;
+  readonly model: string;
+  readonly api: "openai" | "anthropic";
+  /** What holds the key. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The most calls of one run. */
+  readonly maxCalls: number;
+  /** The most bytes of one text that is sent. */
+  readonly maxInputBytes: number;
+}
+
+export type ServerConfiguration =
+  | StdioServerConfiguration
+  | RemoteServerConfiguration
+  | LocalServerConfiguration
+  | ModelServerConfiguration;
 
 export interface ToolPattern {
   readonly key: string;

@@ -6,6 +6,8 @@ import { defaultCeiling } from "../../sandbox/pool/pool-policy.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
 import type { Configuration, ServerConfiguration } from "./configuration.ts";
 import { ConfigurationError, type Problem } from "./configuration-error.ts";
+import { buildModelServer, findExtractProblems } from "./entries/extract-settings.ts";
+import { buildLocalServer, findLocalToolProblems } from "./entries/local-tools.ts";
 import { distinctSecrets } from "./expand-environment.ts";
 import { defaultParallelPrograms, thisMachine } from "./parallel-programs.ts";
 import { readPolicy } from "./policy-file.ts";
@@ -60,6 +62,8 @@ export function parseConfiguration(text: string, options: ParseOptions): Configu
   if (parsed.success)
     problems.push(
       ...findServerProblems(parsed.data.servers, expanded.unset),
+      ...findLocalToolProblems(parsed.data.tools.local, parsed.data.servers, expanded.unsetLocal),
+      ...findExtractProblems(parsed.data.extract, parsed.data.servers, expanded.unsetExtract),
       ...findPolicyProblems(parsed.data),
     );
   else problems.push(...parsed.error.issues.slice(0, MAX_PROBLEMS).flatMap(problemsOf));
@@ -124,21 +128,41 @@ function buildConfiguration(
     audit,
     archive,
     sessions,
+    extract,
   }: ConfigurationFile,
-  { secrets: expandedSecrets, unset }: Pick<ReturnType<typeof expandServers>, "secrets" | "unset">,
+  { secrets: expandedSecrets, unset, unsetLocal, unsetExtract }: ReturnType<typeof expandServers>,
   source: YamlSource,
   { file, directory, environment }: ParseOptions,
 ): Configuration {
-  const built = servers.map((entry, index) => {
+  const offOf = (missing: UnsetVariables | undefined) =>
+    missing && whyOff(missing, `${file ?? "configuration"}:${source.lineOf(missing.path)}`);
+  const placeOf = (path: readonly PropertyKey[]) =>
+    `${file ?? "configuration"}:${source.lineOf(path)}: ${renderPath(path)}`;
+  const callTimeoutSeconds = execution.tool_call_timeout_seconds;
+  const entered = servers.map((entry, index) => {
     const missing = unset.get(index);
     const known = missing === undefined ? entry : withoutTexts(entry, missing.texts);
-    const off = missing && whyOff(missing, `${file ?? "configuration"}:${source.lineOf(missing.path)}`);
-    const placeOf = (path: readonly PropertyKey[]) => {
-      const whole = ["servers", index, ...path];
-      return `${file ?? "configuration"}:${source.lineOf(whole)}: ${renderPath(whole)}`;
-    };
-    return buildServer(known, execution.tool_call_timeout_seconds, { directory, environment, off, placeOf });
+    return buildServer(known, callTimeoutSeconds, {
+      directory,
+      environment,
+      off: offOf(missing),
+      placeOf: (path) => placeOf(["servers", index, ...path]),
+    });
   });
+  const local = buildLocalServer(tools.local, {
+    callTimeoutSeconds,
+    directory,
+    environment,
+    placeOf,
+    offOf: (index) => offOf(unsetLocal.get(index)),
+  });
+  const model = buildModelServer(extract, {
+    directory,
+    environment,
+    placeOf: (path) => placeOf(["extract", ...path]),
+    off: offOf(unsetExtract),
+  });
+  const built = [...entered, ...(local ? [local] : []), ...(model ? [model] : [])];
   return {
     file,
     directory,

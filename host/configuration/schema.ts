@@ -1,45 +1,12 @@
 import * as z from "zod";
 import { LANGUAGE_NAMES } from "../program-files.ts";
 import { SessionSettings } from "../sessions/session-settings.ts";
+import { ExtractSection } from "./entries/extract-section.ts";
+import { LocalTools } from "./entries/local-tool-entry.ts";
+import { flow, list, notAMapping, numberBetween, oneOf, section, text, wholeNumber } from "./schema-parts.ts";
 import { secretValue } from "./secret-values/secret-value.ts";
 
 /** Every key of ptc.yaml, its type, its bounds and its default. Zero never means unlimited. */
-
-function wholeNumber(from: number, to: number): z.ZodInt {
-  const error = `must be a whole number from ${from} to ${to}`;
-  return z.int({ error }).min(from, { error }).max(to, { error });
-}
-
-function numberBetween(from: number, to: number): z.ZodNumber {
-  const error = `must be a number from ${from} to ${to}`;
-  return z.number({ error }).min(from, { error }).max(to, { error });
-}
-
-function text(maxLength: number): z.ZodString {
-  const error = `must be a text of 1 to ${maxLength} characters`;
-  const noNul = "must not contain a NUL character";
-  return z
-    .string({ error })
-    .min(1, { error })
-    .max(maxLength, { error })
-    .refine((value) => !value.includes("\0"), { error: noNul });
-}
-
-function oneOf<const T extends readonly string[]>(values: T) {
-  return z.enum(values, { error: `must be one of ${values.join(", ")}` });
-}
-
-/** A mapping with known keys. An empty one, as when every key below it is commented out, gets the defaults. */
-function section<T extends z.ZodRawShape>(shape: T) {
-  return z.preprocess((value) => value ?? {}, z.strictObject(shape, { error: notAMapping }));
-}
-
-/** The message for a value that is no mapping. Unknown keys are issues of their own and get no message here. */
-function notAMapping(issue: { code?: string | undefined }): string | undefined {
-  return issue.code === "invalid_type" ? "must be a mapping of keys to values" : undefined;
-}
-
-const list = { error: "must be a list, one `- ` entry a line" };
 
 const ToolPatterns = z.array(
   text(512).regex(/^[!-~]+$/, {
@@ -87,16 +54,6 @@ const Auth = z.preprocess(
     { error: notAMapping },
   ),
 );
-
-const Labels = z.array(
-  z.string({ error: "must be a label, such as confidential" }).regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
-    error: "must be 1 to 64 letters, digits, `.`, `_` or `-`",
-  }),
-  list,
-);
-
-/** What the data of a server or a tool carries, and what may flow into it. */
-const flow = { labels: Labels.optional(), accepts: Labels.optional() };
 
 const Policy = z.preprocess(
   // `policy: [rules.cedar]` is short for `policy: { files: [rules.cedar] }`.
@@ -179,7 +136,8 @@ function isHttpUrl(value: string): boolean {
 
 export const ConfigurationFile = section({
   servers: z.preprocess((value) => value ?? [], z.array(Server, list)),
-  tools: section({ allow: ToolPatterns.optional(), block: OptionalToolPatterns }),
+  tools: section({ allow: ToolPatterns.optional(), block: OptionalToolPatterns, local: LocalTools }),
+  extract: ExtractSection,
   policy: Policy,
   approvals: section({
     default: oneOf(["annotated", "destructive"]).default("annotated"),

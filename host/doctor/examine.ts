@@ -20,6 +20,7 @@ import { ConfigurationError } from "../configuration/configuration-error.ts";
 import type { FindOptions } from "../configuration/configuration-paths.ts";
 import { loadConfiguration } from "../configuration/load.ts";
 import { secretSourcesOf } from "../configuration/secret-values/secret-places.ts";
+import { valuesOf } from "../configuration/servers/server-values.ts";
 import { uncheckedLanguages } from "../languages.ts";
 import { version } from "../package.ts";
 import { openState } from "../processes/state-directory.ts";
@@ -129,8 +130,7 @@ async function openSecretFiles({ servers }: Configuration): Promise<string[]> {
 /** Credentials that are not redacted: the name and the reason of each, never the value. */
 function unredacted({ servers, credentials }: Configuration): string[] {
   return servers.flatMap((server) => {
-    const values = server.transport === "stdio" ? server.env : server.headers;
-    return Object.entries(values).flatMap(([name, value]) => {
+    return Object.entries(valuesOf(server)).flatMap(([name, value]) => {
       const why = credentials.includes(value) ? whyNotRedacted(value, true) : undefined;
       return why === undefined ? [] : [`${name} of server '${server.name}' ${why}`];
     });

@@ -7,6 +7,7 @@ import type { BegunLogin } from "../../upstream/mcp/client/auth/person-login.ts"
 import { AuthSecrets } from "../../upstream/secret-sources/auth-secrets.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
+import { isRemote } from "../configuration/servers/server-values.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
 import { clock } from "../process-clock.ts";
 import { type Answered, listenForCallback } from "./callback-listener.ts";
@@ -159,8 +160,12 @@ export function loginServer({ servers }: Configuration, name: string): RemoteSer
     throw refuse(`is not in the configuration${known === "" ? "" : `; there are ${known}`}`);
   }
   if (server.off !== undefined) throw refuse(`is off: ${server.off}`);
-  if (server.transport === "stdio")
-    throw refuse("is a program on this machine: it has no login, but its `env`");
+  if (!isRemote(server))
+    throw refuse(
+      server.transport === "model"
+        ? "is the model of `extract`: it has no login, but its `key`"
+        : "is a program on this machine: it has no login, but its `env`",
+    );
   if (server.auth === undefined) throw refuse("has its credentials in ptc.yaml: it has no login");
   if (server.auth.type === "client_credentials")
     throw refuse("has client_credentials in ptc.yaml: it gets its tokens without a login");

@@ -1,6 +1,7 @@
 import type { OnLogin } from "../../upstream/authorization/login-event.ts";
 import type { Login } from "../../upstream/authorization/logins/login-record.ts";
 import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
+import { isRemote } from "../configuration/servers/server-values.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
 import { clock } from "../process-clock.ts";
 import { faultOf } from "./log-in.ts";
@@ -37,8 +38,7 @@ export async function loginStatus(
   const all: LoginStatus[] = [];
   for (const server of servers) {
     const { name } = server;
-    if (server.transport === "stdio" || server.auth === undefined)
-      all.push({ server: name, state: "configured" });
+    if (!isRemote(server) || server.auth === undefined) all.push({ server: name, state: "configured" });
     else if (server.auth.type === "client_credentials") all.push({ server: name, state: "machine" });
     else {
       const key = loginKeyOf(principal, server);

@@ -2,6 +2,7 @@ import { ConfiguredCredentials, type CredentialSource } from "../../upstream/cre
 import type { SecretSources } from "../../upstream/secret-sources/secret-sources.ts";
 import { SourcedCredentials } from "../../upstream/secret-sources/sourced-credentials.ts";
 import type { ServerConfiguration } from "../configuration/configuration.ts";
+import { valuesOf } from "../configuration/servers/server-values.ts";
 
 /** The `env` and `headers` of servers: those that are written out, and those that are read when a server starts. */
 export function serverCredentials(
@@ -9,10 +10,10 @@ export function serverCredentials(
   secretSources: Pick<SecretSources, "read">,
 ): CredentialSource {
   const values = servers.map((server) => {
-    return [server.name, server.transport === "stdio" ? server.env : server.headers] as const;
+    return [server.name, valuesOf(server)] as const;
   });
-  const sourced = servers.map(({ name, transport, secretSources: sources }) => {
-    return [name, { sources, areHeaders: transport !== "stdio" }] as const;
+  const sourced = servers.map((server) => {
+    return [server.name, { sources: server.secretSources, areHeaders: "headers" in server }] as const;
   });
   return new SourcedCredentials(new ConfiguredCredentials(new Map(values)), new Map(sourced), secretSources);
 }

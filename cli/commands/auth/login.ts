@@ -6,6 +6,7 @@ import { countTools } from "../../../catalog/count-tools.ts";
 import { openLoginAudit } from "../../../host/audit/login-audit.ts";
 import type { Configuration } from "../../../host/configuration/configuration.ts";
 import { loadConfiguration } from "../../../host/configuration/load.ts";
+import { isRemote } from "../../../host/configuration/servers/server-values.ts";
 import { beginLogin, loginServer, type WaitingLogin } from "../../../host/logins/log-in.ts";
 import { openHost } from "../../../host/open-host.ts";
 import { UpstreamError } from "../../../upstream/upstream-error.ts";
@@ -90,7 +91,7 @@ function loginServerOf(configuration: Configuration, name: string | undefined) {
   try {
     if (name !== undefined) return loginServer(configuration, name);
     const able = configuration.servers.filter(
-      (server) => server.transport !== "stdio" && server.off === undefined && server.auth?.type === "oauth",
+      (server) => isRemote(server) && server.off === undefined && server.auth?.type === "oauth",
     );
     const [only] = able;
     if (only !== undefined && able.length === 1) return loginServer(configuration, only.name);

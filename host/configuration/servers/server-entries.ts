@@ -9,9 +9,12 @@ import { findAuthProblems } from "./server-auth.ts";
 
 /** The keys of a server in which variables are expanded, and in which numbers and booleans are read as text. */
 const EXPANDED_KEYS = ["command", "args", "env", "cwd", "url", "headers", "auth", "roots"];
+const EXPANDED_LOCAL_KEYS = ["command", "env", "cwd"];
+const EXPANDED_EXTRACT_KEYS = ["url", "model", "key"];
 
-/** Those whose values may be read from elsewhere. */
+/** Those whose values may be read from elsewhere, by names below them, and the one that may be itself. */
 const SECRET_KEYS = ["env", "headers", "auth"];
+const SECRET_KEY = "key";
 
 interface Expanded {
   value: unknown;
@@ -20,6 +23,10 @@ interface Expanded {
   secrets: string[];
   /** The servers that cannot be used because variables are not set, by index. */
   unset: ReadonlyMap<number, UnsetVariables>;
+  /** The same of local tools. */
+  unsetLocal: ReadonlyMap<number, UnsetVariables>;
+  /** The same of `extract`. */
+  unsetExtract: UnsetVariables | undefined;
 }
 
 /** The variables that a server needs and that are not set. */
@@ -31,14 +38,18 @@ export interface UnsetVariables {
   texts: ReadonlySet<string>;
 }
 
-/** Expands variables in the servers of a parsed file that has not been checked yet. */
+/** Expands variables in the servers, the local tools and the model of a parsed file that has not been checked yet. */
 export function expandServers(source: YamlSource, environment: EnvironmentVariables): Expanded {
   const problems: Problem[] = [];
   const secrets: string[] = [];
   const unset = new Map<number, UnsetVariables>();
+  const unsetLocal = new Map<number, UnsetVariables>();
+  const unsetExtract = new Map<number, UnsetVariables>();
 
-  const expand = (value: unknown, path: readonly PropertyKey[]): unknown => {
-    if (path[2] === "auth" && typeof value !== "string" && typeof value !== "object") return value;
+  /** @param owner the place of the entry that the value is of: its path, its number, and where what it misses is noted. */
+  const expand = (value: unknown, path: readonly PropertyKey[], owner: EntryPlace): unknown => {
+    const [key, ...below] = path.slice(owner.path.length);
+    if (key === "auth" && typeof value !== "string" && typeof value !== "object") return value;
     if (typeof value === "number" || typeof value === "boolean") return source.writtenAt(path) ?? value;
     if (typeof value === "string") {
       const expansion = expandEnvironment(value, environment);
@@ -47,41 +58,82 @@ export function expandServers(source: YamlSource, environment: EnvironmentVariab
         return value;
       }
       secrets.push(...expansion.values);
-      if (expansion.unset.length > 0) noteUnset(unset, path, expansion.unset, expansion.text);
+      if (expansion.unset.length > 0) noteUnset(owner, path, expansion.unset, expansion.text);
       return expansion.text;
     }
     // Values are at most one list or mapping deep, and where secrets come from is told in a mapping more. The schema refuses
     // deeper ones.
-    if (path.length > (SECRET_KEYS.includes(String(path[2])) ? 5 : 3)) return value;
-    if (path.length === 4 && isObject(value) && isVariableName(value.env) && isOnlyEnv(value)) {
-      return expandNamed(value.env, prefixOf(value), path);
+    const isOfSecret = key === SECRET_KEY || SECRET_KEYS.includes(String(key));
+    if (below.length > (isOfSecret ? 2 : 0)) return value;
+    const isSecret = key === SECRET_KEY ? below.length === 0 : below.length === 1;
+    if (isSecret && isObject(value) && isVariableName(value.env) && isOnlyEnv(value)) {
+      return expandNamed(value.env, prefixOf(value), path, owner);
     }
-    if (Array.isArray(value)) return value.map((item, index) => expand(item, [...path, index]));
+    if (Array.isArray(value)) return value.map((item, index) => expand(item, [...path, index], owner));
     if (isObject(value) && Object.hasOwn(value, "__proto__")) {
       problems.push({ path, message: "has a key `__proto__`, which cannot be passed on; remove it" });
       return {};
     }
-    return isObject(value) ? mapValues(value, (item, key) => expand(item, [...path, key])) : value;
+    return isObject(value) ? mapValues(value, (item, name) => expand(item, [...path, name], owner)) : value;
   };
 
   /** The value of `{ env: NAME }`, which is that of `${NAME}`. */
-  const expandNamed = (name: string, prefix: string, path: readonly PropertyKey[]): string => {
+  const expandNamed = (
+    name: string,
+    prefix: string,
+    path: readonly PropertyKey[],
+    owner: EntryPlace,
+  ): string => {
     const variable = Object.hasOwn(environment, name) ? environment[name] : undefined;
     const text = `${prefix}${variable ?? `\${${name}}`}`;
-    if (variable === undefined) noteUnset(unset, path, [name], text);
+    if (variable === undefined) noteUnset(owner, path, [name], text);
     else secrets.push(variable);
     return text;
   };
 
-  const { value } = source;
-  if (!isObject(value) || !Array.isArray(value.servers)) return { value, problems, secrets, unset };
-  const servers = value.servers.map((server: unknown, index) => {
-    if (!isObject(server)) return server;
-    return mapValues(server, (item, key) =>
-      EXPANDED_KEYS.includes(key) ? expand(item, ["servers", index, key]) : item,
-    );
-  });
-  return { value: { ...value, servers }, problems, secrets, unset };
+  const expandEntry = (entry: unknown, keys: readonly string[], owner: EntryPlace): unknown =>
+    isObject(entry)
+      ? mapValues(entry, (item, key) =>
+          keys.includes(key) ? expand(item, [...owner.path, key], owner) : item,
+        )
+      : entry;
+
+  const expandFile = (value: unknown): unknown => {
+    if (!isObject(value)) return value;
+    const { servers, tools, extract } = value;
+    const expanded = { ...value };
+    if (Array.isArray(servers))
+      expanded.servers = servers.map((server: unknown, index) =>
+        expandEntry(server, EXPANDED_KEYS, { path: ["servers", index], index, unset }),
+      );
+    if (isObject(tools) && Array.isArray(tools.local))
+      expanded.tools = {
+        ...tools,
+        local: tools.local.map((tool: unknown, index) =>
+          expandEntry(tool, EXPANDED_LOCAL_KEYS, {
+            path: ["tools", "local", index],
+            index,
+            unset: unsetLocal,
+          }),
+        ),
+      };
+    if (isObject(extract))
+      expanded.extract = expandEntry(extract, EXPANDED_EXTRACT_KEYS, {
+        path: ["extract"],
+        index: 0,
+        unset: unsetExtract,
+      });
+    return expanded;
+  };
+
+  const value = expandFile(source.value);
+  return { value, problems, secrets, unset, unsetLocal, unsetExtract: unsetExtract.get(0) };
+}
+
+interface EntryPlace {
+  path: readonly PropertyKey[];
+  index: number;
+  unset: Map<number, UnsetVariables>;
 }
 
 function isVariableName(value: unknown): value is string {
@@ -100,14 +152,13 @@ function prefixOf({ prefix }: Record<string, unknown>): string {
 }
 
 function noteUnset(
-  unset: Map<number, UnsetVariables>,
+  { unset, index }: EntryPlace,
   path: readonly PropertyKey[],
   names: readonly string[],
   text: string,
 ): void {
-  const server = Number(path[1]);
-  const before = unset.get(server) ?? { path, names: new Set(), texts: new Set() };
-  unset.set(server, {
+  const before = unset.get(index) ?? { path, names: new Set(), texts: new Set() };
+  unset.set(index, {
     path: before.path,
     names: new Set([...before.names, ...names]),
     texts: new Set([...before.texts, text]),

@@ -10,7 +10,7 @@ const BAD: [name: string, yaml: string, message: string][] = [
   [
     "an unknown key that is like none",
     "tools:\n  zzzzzz: 1",
-    "ptc.yaml:2: tools.zzzzzz: is not a known key; known here: allow, block",
+    "ptc.yaml:2: tools.zzzzzz: is not a known key; known here: allow, block, local",
   ],
   [
     "an unknown key of a server",

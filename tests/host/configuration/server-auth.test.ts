@@ -12,7 +12,7 @@ function parse(server: object, environment = {}) {
 
 const authOf = (server: object, environment = {}) => {
   const [built] = parse(server, environment).servers;
-  return built?.transport === "stdio" ? undefined : built?.auth;
+  return built !== undefined && "auth" in built ? built.auth : undefined;
 };
 
 describe("the auth of a server", () => {

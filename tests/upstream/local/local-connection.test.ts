@@ -1,0 +1,172 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import { LocalConnection } from "../../../upstream/local/local-connection.ts";
+import type { LocalTool } from "../../../upstream/local/local-tool.ts";
+import { parseTemplate } from "../../../upstream/local/template.ts";
+import { eventually } from "../../eventually.ts";
+
+const groups = new Set<number>();
+afterEach(() => expect(groups).toEqual(new Set()));
+
+/** A connection with one tool, which runs a script of Node.js or another command. */
+function connect({ command, ...more }: Partial<LocalTool> & { command: string[] }, env = {}) {
+  const [program = "", ...elements] = command;
+  const tool: LocalTool = {
+    name: "tool",
+    inputSchema: { type: "object" },
+    program,
+    elements: elements.map(parseTemplate),
+    stdin: undefined,
+    output: "text",
+    timeoutMs: 60_000,
+    maxOutputBytes: 1_000,
+    cwd: tmpdir(),
+    ...more,
+  };
+  const connection = new LocalConnection([tool], {
+    env,
+    version: "1",
+    onSpawn: (pid) => groups.add(pid),
+    onExit: (pid) => groups.delete(pid),
+  });
+  const call = (args: object = {}, signal = new AbortController().signal) =>
+    connection.callTool("tool", args, { timeoutMs: 60_000, signal });
+  return { connection, call };
+}
+
+const script = (text: string) => ["node", "-e", text];
+const failed = (text: string) => ({ isError: true, content: [{ type: "text", text }] });
+
+describe("a local tool", () => {
+  it("gets its arguments as JSON on stdin, or what the configuration puts there", async () => {
+    const echo = script("process.stdin.pipe(process.stdout)");
+    const args = { text: "two words\n" };
+    expect(await connect({ command: echo }).call(args)).toEqual({
+      content: [],
+      structuredContent: '{"text":"two words\\n"}',
+    });
+    expect(await connect({ command: ["wc", "-w"], stdin: parseTemplate("{text}") }).call(args)).toMatchObject(
+      {
+        structuredContent: "2",
+      },
+    );
+    expect(await connect({ command: ["cat"], stdin: [] }).call(args)).toMatchObject({
+      structuredContent: "",
+    });
+    // It need not read it.
+    const long = { text: "x".repeat(1_000_000) };
+    expect(await connect({ command: ["true"] }).call(long)).toMatchObject({ structuredContent: "" });
+  });
+
+  it("runs without a shell, in its folder, with a few variables and its own", async () => {
+    const print = script(
+      "const { PATH, HOME, ...env } = process.env; console.log(JSON.stringify([process.argv.slice(1), process.cwd(), env]))",
+    );
+    const cwd = mkdtempSync(join(tmpdir(), "ptc-local-"));
+    onTestFinished(() => rmSync(cwd, { recursive: true }));
+    process.env.PTC_LOCAL_SECRET = "not for commands";
+    onTestFinished(() => {
+      delete process.env.PTC_LOCAL_SECRET;
+    });
+    const env = { "tool/TOKEN": "own", "other/TOKEN": "another's", "tool/LANG": "C" };
+    const { call } = connect({ command: [...print, "{a}"], output: "json", cwd }, env);
+    const {
+      structuredContent: [argv, folder, seen],
+    } = (await call({ a: "; echo $HOME | cat" })) as {
+      structuredContent: [string[], string, Record<string, string>];
+    };
+    expect(argv).toEqual(["; echo $HOME | cat"]);
+    expect(folder).toBe(cwd);
+    expect(seen).toMatchObject({ TOKEN: "own", LANG: "C" });
+    expect(Object.values(seen)).not.toContain("another's");
+    expect(seen).not.toHaveProperty("PTC_LOCAL_SECRET");
+  });
+
+  it("gives JSON where it prints that, and says so where it does not", async () => {
+    const json = (text: string) =>
+      connect({ command: ["printf", "%s", "{text}"], output: "json" }).call({ text });
+    expect(await json(' {"a": [1, null]}\n')).toEqual({ content: [], structuredContent: { a: [1, null] } });
+    expect(await json("null")).toEqual({ content: [], structuredContent: null });
+    for (const text of ["", "{", '{"a":1,"a":2}', "[".repeat(200) + "]".repeat(200)])
+      expect(await json(text)).toEqual(failed("`printf` printed something that is not JSON"));
+    expect(await connect({ command: ["printf", "\\377"] }).call()).toEqual(
+      failed("`printf` printed bytes that are not text in UTF-8"),
+    );
+  });
+
+  it("fails with its exit code and the end of what it says", async () => {
+    const fail = script(
+      "console.error('first'); console.error('no \\u001b[2J such\\nfile'); process.exit(3)",
+    );
+    expect(await connect({ command: fail }).call()).toEqual(
+      failed("`node` ended with exit code 3: first no \\u{1b}[2J such file"),
+    );
+    expect(await connect({ command: script("process.kill(process.pid, 'SIGTERM')") }).call()).toEqual(
+      failed("`node` was ended by SIGTERM"),
+    );
+    await expect(connect({ command: ["nowhere-to-be-found"] }).call()).rejects.toMatchObject({
+      code: "start_failed",
+      message: expect.stringMatching(
+        /^local tool 'tool' was not run: there is no command `nowhere-to-be-found` on/,
+      ),
+    });
+    await expect(connect({ command: ["./x"], cwd: "/" }).call()).rejects.toThrow(/there is no `\.\/x`/);
+    await expect(connect({ command: ["/etc/passwd"] }).call()).rejects.toThrow(/may not be executed/);
+    await expect(connect({ command: ["true"], off: "X is not set" }).call()).rejects.toMatchObject({
+      code: "off",
+    });
+    expect(await connect({ command: ["echo", "{a}"] }).call({ a: "-n" })).toMatchObject({ isError: true });
+  });
+
+  it("is killed with all that it has started, when it is late, prints too much, or is not wanted any more", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "ptc-local-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const children = join(folder, "children");
+    /** Has a child that outlives it, and says which. */
+    const start = (then: string) =>
+      script(
+        `const { spawn } = require("node:child_process"); const { appendFileSync } = require("node:fs");
+         const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "inherit" });
+         appendFileSync(${JSON.stringify(children)}, process.pid + "\\n" + child.pid + "\\n"); ${then}`,
+      );
+    const wait = "setInterval(() => {}, 1000)";
+    await expect(connect({ command: start(wait), timeoutMs: 1_500 }).call()).rejects.toMatchObject({
+      code: "call_timeout",
+      message: "local tool 'tool' was killed: `node` did not end within 1.5 s",
+    });
+    expect(
+      await connect({ command: start("setInterval(() => console.log('x'.repeat(500)))") }).call(),
+    ).toEqual(failed("`node` was killed: it printed more than 1000 bytes"));
+    const began = (count: number) =>
+      eventually(() => expect(readFileSync(children, "utf8").split("\n")).toHaveLength(count + 1));
+    const run = new AbortController();
+    const cancelled = connect({ command: start(wait) }).call({}, run.signal);
+    await began(6);
+    run.abort();
+    await expect(cancelled).rejects.toMatchObject({ code: "cancelled" });
+    const { connection, call } = connect({ command: start(wait) });
+    const open = call();
+    open.catch(() => {});
+    await began(8);
+    await connection.close();
+    await expect(open).rejects.toMatchObject({ code: "cancelled" });
+    // One that has ended of itself leaves nothing either.
+    expect(await connect({ command: start("process.exit(0)") }).call()).toMatchObject({
+      structuredContent: "",
+    });
+    const pids = readFileSync(children, "utf8").trim().split("\n").map(Number);
+    expect(pids).toHaveLength(10);
+    await eventually(() => expect(pids.filter(isAlive)).toEqual([]));
+  });
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}

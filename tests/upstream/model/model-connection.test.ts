@@ -1,0 +1,258 @@
+import { describe, expect, it } from "vitest";
+import { describeProblem } from "../../../broker/schemas/schema-problem.ts";
+import { IsolatingValidator } from "../../../broker/schemas/schema-validator.ts";
+import { Redactor } from "../../../secrets/redaction.ts";
+import { ModelConnection, type ModelConnectionOptions } from "../../../upstream/model/model-connection.ts";
+import { eventually } from "../../eventually.ts";
+import {
+  completion,
+  type ModelRequest,
+  type ScriptedAnswer,
+  scriptedModel,
+  toolUse,
+} from "./scripted-model.ts";
+
+const PERSON = {
+  type: "object",
+  properties: { name: { type: "string" }, age: { type: "integer" } },
+  required: ["name", "age"],
+  additionalProperties: false,
+};
+const ADA = { name: "Ada", age: 36 };
+
+type Answers = readonly (ScriptedAnswer | ((request: ModelRequest) => ScriptedAnswer))[];
+
+async function connect(answers: Answers, more: Partial<ModelConnectionOptions> = {}) {
+  const { url, requests } = await scriptedModel(answers);
+  const validator = new IsolatingValidator();
+  const redactor = new Redactor(["a-configured-secret"]);
+  const connection = new ModelConnection({
+    url: `${url}/v1/chat/completions`,
+    model: "small",
+    api: "openai",
+    headers: { authorization: "Bearer the-key" },
+    maxInputBytes: 1_000,
+    version: "1",
+    redact: (value) => redactor.redactValue(value).value,
+    async findMisfit(schema, value) {
+      const problem = await validator.check(schema, value);
+      return problem && describeProblem("value", problem);
+    },
+    onClose: () => validator.close(),
+    ...more,
+  });
+  const extract = (value: unknown, schema: unknown = PERSON, options = {}) =>
+    connection.callTool(
+      "extract",
+      { value, schema },
+      { timeoutMs: 60_000, signal: new AbortController().signal, ...options },
+    );
+  return { connection, requests, extract, url };
+}
+
+const failed = (text: string | RegExp) =>
+  expect.objectContaining({
+    isError: true,
+    content: [{ type: "text", text: typeof text === "string" ? text : expect.stringMatching(text) }],
+  });
+
+describe("a model that is asked to coerce a text", () => {
+  it("gives a value of the type over OpenAI's API, whose form it is told", async () => {
+    const { extract, requests } = await connect([completion({ value: ADA })]);
+    expect(await extract("Ada, aged 36")).toEqual({
+      content: [],
+      structuredContent: ADA,
+      _meta: { "ptc/extract": { model: "small", requests: 1, input_tokens: 10, output_tokens: 5 } },
+    });
+    const [{ path, headers, body } = expect.fail()] = requests;
+    expect(path).toBe("/v1/chat/completions");
+    expect(headers).toMatchObject({ authorization: "Bearer the-key", "content-type": "application/json" });
+    expect(body).toMatchObject({
+      model: "small",
+      messages: [{ role: "system" }, { role: "user", content: "<text>\nAda, aged 36\n</text>" }],
+      response_format: {
+        type: "json_schema",
+        json_schema: { strict: true, schema: { properties: { value: PERSON }, required: ["value"] } },
+      },
+    });
+  });
+
+  it("gives one over Anthropic's API, which has a tool for it", async () => {
+    const wrong = toolUse({ value: { name: "Ada" } });
+    const { extract, requests } = await connect([wrong, toolUse({ value: ADA })], {
+      api: "anthropic",
+      headers: { "x-api-key": "the-key" },
+    });
+    expect(await extract({ who: "Ada", age: "36" })).toMatchObject({
+      structuredContent: ADA,
+      _meta: { "ptc/extract": { requests: 2, input_tokens: 14, output_tokens: 6 } },
+    });
+    const [first, second] = requests;
+    expect(first?.headers).toMatchObject({ "x-api-key": "the-key", "anthropic-version": "2023-06-01" });
+    expect(first?.body).toMatchObject({
+      messages: [{ role: "user", content: '<text>\n{"who":"Ada","age":"36"}\n</text>' }],
+      tool_choice: { type: "tool", name: "give" },
+      tools: [{ name: "give", input_schema: { properties: { value: PERSON } } }],
+    });
+    expect(second?.body.messages.slice(1)).toMatchObject([
+      { role: "assistant", content: [{ type: "tool_use", input: { value: { name: "Ada" } } }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "toolu_1", is_error: true }] },
+    ]);
+  });
+
+  it("is told once what does not fit, and not believed a second time", async () => {
+    const bad = completion({ value: { name: "Ada", age: "old" } });
+    const mended = await connect([bad, completion({ value: ADA })]);
+    expect(await mended.extract("Ada")).toMatchObject({ structuredContent: ADA });
+    expect(mended.requests[1]?.body.messages.slice(2)).toEqual([
+      { role: "assistant", content: '{"value":{"name":"Ada","age":"old"}}' },
+      {
+        role: "user",
+        content:
+          'That does not fit: value.age must be integer, not "old". Give all of it again, so that it fits.',
+      },
+    ]);
+    const stubborn = await connect([bad]);
+    expect(await stubborn.extract("Ada")).toEqual(
+      failed(
+        'the model\'s answer does not fit the type, even after a repair: value.age must be integer, not "old"',
+      ),
+    );
+    expect(stubborn.requests).toHaveLength(2);
+    for (const nonsense of ["no JSON", '{"other": 1}', "[]", "null"]) {
+      const { extract } = await connect([completion(nonsense), completion({ value: ADA })]);
+      expect(await extract("Ada")).toMatchObject({ structuredContent: ADA });
+    }
+    const fenced = await connect([completion(`\`\`\`json\n{"value": ${JSON.stringify(ADA)}}\n\`\`\``)]);
+    expect(await fenced.extract("Ada")).toMatchObject({ _meta: { "ptc/extract": { requests: 1 } } });
+    const unforced = await connect(
+      [{ body: { content: [{ type: "text", text: "Hm" }] } }, toolUse({ value: ADA })],
+      { api: "anthropic" },
+    );
+    expect(await unforced.extract("Ada")).toMatchObject({ structuredContent: ADA });
+  });
+
+  it("is sent no secret, and not more than the bound", async () => {
+    const { extract, requests } = await connect([completion({ value: "x" })]);
+    const schema = { type: "string", description: "not a-configured-secret" };
+    await extract(
+      { "a-configured-secret": ["a-configured-secret ghp_0123456789abcdefghijABCDEFGHIJ012345"] },
+      schema,
+    );
+    const sent = JSON.stringify(requests[0]?.body);
+    expect(sent).not.toContain("a-configured-secret");
+    expect(sent).not.toContain("ghp_0123456789");
+    expect(sent).toContain("REDACTED");
+    expect(await extract("x".repeat(1_001))).toEqual(
+      failed(/^the value is 1001 bytes, and at most 1000 are sent/),
+    );
+    expect(requests).toHaveLength(1);
+  });
+
+  it("is not asked for a type that cannot be checked", async () => {
+    const { extract, requests } = await connect([completion({ value: 1 })]);
+    const refused: [schema: unknown, message: RegExp][] = [
+      [{ type: "text" }, /^the type's type must be one of object, array/],
+      [
+        { properties: { a: { type: "object", required: "a" } } },
+        /^the type's properties\.a\.required must be a list/,
+      ],
+      [{ minimum: "1" }, /^the type's minimum must be a number/],
+      [{ pattern: "(" }, /^the type's pattern must be a regular expression/],
+      [{ not: { type: "string" } }, /^the type has 'not', which extract does not take/],
+      [
+        { $ref: "https://elsewhere.example/schema" },
+        /^the type has a \$ref that leads to none of its \$defs/,
+      ],
+      [{ $ref: "#" }, /^the type has a \$ref/],
+      [{ description: "x".repeat(70_000) }, /^the type is larger than 65536 characters/],
+    ];
+    for (const [schema, message] of refused) expect(await extract("x", schema)).toEqual(failed(message));
+    expect(requests).toHaveLength(0);
+    const shared = { $defs: { tag: { type: "string" } }, type: "array", items: { $ref: "#/$defs/tag" } };
+    const { extract: ask, requests: asked } = await connect([completion({ value: ["a"] })]);
+    expect(await ask("x", shared)).toMatchObject({ structuredContent: ["a"] });
+    expect(asked[0]?.body.response_format).toMatchObject({
+      json_schema: { schema: { $defs: shared.$defs, properties: { value: { type: "array" } } } },
+    });
+    // What may be left out, a provider that enforces forms does not take.
+    const loose = { type: "object", properties: { a: { type: "string" } }, additionalProperties: false };
+    await ask("x", loose);
+    expect(JSON.stringify(asked[1]?.body.response_format)).not.toContain("strict");
+  });
+
+  it("fails in one line where its endpoint does, and is asked at no other address", async () => {
+    const elsewhere = await scriptedModel([completion({ value: ADA })]);
+    const failures: [answer: ScriptedAnswer, error: object][] = [
+      [
+        { status: 401, body: { error: { message: "bad\nkey" } } },
+        {
+          code: "remote_error",
+          retryable: false,
+          message: expect.stringMatching(/^the model at 127\.0\.0\.1:\d+ refused \(HTTP 401\): bad key$/),
+        },
+      ],
+      [
+        { status: 429, body: "x" },
+        { code: "remote_error", retryable: true },
+      ],
+      [
+        { status: 503, body: "x".repeat(100_000) },
+        { code: "remote_error", retryable: true },
+      ],
+      [
+        { status: 307, headers: { location: `${elsewhere.url}/v1/chat/completions` }, body: "" },
+        {
+          code: "remote_error",
+          message: expect.stringContaining("sent ptc to another address (HTTP 307), which is not followed"),
+        },
+      ],
+      [
+        { body: "<html>" },
+        { code: "protocol_error", message: expect.stringContaining("something that is no JSON") },
+      ],
+      [
+        { body: { choices: [] } },
+        { code: "protocol_error", message: expect.stringContaining("does not speak openai's API") },
+      ],
+      [
+        { body: `"${"x".repeat(5 * 1024 * 1024)}"` },
+        { code: "protocol_error", message: expect.stringContaining("answered with more than 4194304 bytes") },
+      ],
+      ["hang up", { code: "disconnected", retryable: true }],
+    ];
+    for (const [answer, error] of failures) {
+      const { extract, requests } = await connect([answer]);
+      await expect(extract("Ada")).rejects.toMatchObject(error);
+      expect(requests).toHaveLength(1);
+    }
+    expect(elsewhere.requests).toEqual([]);
+    const final: [answer: ScriptedAnswer, message: RegExp][] = [
+      [completion("", { finish_reason: "length" }), /was cut off because it is too long/],
+      [completion("", { message: { content: null, refusal: "I cannot" } }), /^the model refused$/],
+    ];
+    for (const [answer, message] of final) {
+      const { extract, requests } = await connect([answer]);
+      expect(await extract("Ada")).toEqual(failed(message));
+      expect(requests).toHaveLength(1);
+    }
+  });
+
+  it("is not waited for longer than a call may take, nor when the run has ended", async () => {
+    const { extract, requests, connection } = await connect(["silence"]);
+    await expect(extract("Ada", PERSON, { timeoutMs: 300 })).rejects.toMatchObject({
+      code: "call_timeout",
+      message: "the model gave no answer within 0.3 s",
+    });
+    const run = new AbortController();
+    const cancelled = extract("Ada", PERSON, { signal: run.signal });
+    await eventually(() => expect(requests).toHaveLength(2));
+    run.abort();
+    await expect(cancelled).rejects.toMatchObject({ code: "cancelled" });
+    const closed = extract("Ada");
+    closed.catch(() => {});
+    await eventually(() => expect(requests).toHaveLength(3));
+    await connection.close();
+    await expect(closed).rejects.toMatchObject({ code: "cancelled" });
+  });
+});

@@ -1,0 +1,104 @@
+import { isObject } from "../../base/json/is-object.ts";
+import { parseForeignJson } from "../../base/json/parse-json.ts";
+import { oneLine } from "../../base/text/one-line.ts";
+import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
+import { UpstreamError } from "../upstream-error.ts";
+
+/** The most bytes of a response, and of one that says why there is none. */
+const MAX_BYTES = 4 * 1024 * 1024;
+const MAX_REASON_BYTES = 16 * 1024;
+const MAX_REASON_CHARS = 300;
+
+/** Too many requests, and faults that pass. */
+const PASSING = new Set([408, 409, 425, 429]);
+
+/**
+ * Sends one question to the endpoint of a model and resolves with the body of its answer. A redirect is not followed: what was
+ * asked goes to the configured address and nowhere else.
+ *
+ * @throws UpstreamError whose message holds nothing of the question.
+ */
+export async function askEndpoint(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body: unknown,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const host = new URL(url).host;
+  try {
+    const response = await fetch(url, {
+      method: "POST",
+      redirect: "manual",
+      headers: { ...headers, "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify(body),
+      signal,
+    });
+    if (response.ok) return parseAnswer(await readBounded(response, MAX_BYTES), host);
+    throw await faultOf(response, host);
+  } catch (error) {
+    if (error instanceof UpstreamError) throw error;
+    if (signal.aborted) throw signal.reason;
+    throw new UpstreamError("disconnected", `the model at ${host} could not be asked: ${reasonOf(error)}`, {
+      cause: error,
+      retryable: true,
+    });
+  }
+}
+
+async function faultOf(response: Response, host: string): Promise<UpstreamError> {
+  const { status } = response;
+  if (status >= 300 && status < 400) {
+    await response.body?.cancel();
+    return new UpstreamError(
+      "remote_error",
+      `the model at ${host} sent ptc to another address (HTTP ${status}), which is not followed; write that address as extract.url`,
+    );
+  }
+  const text = await readBounded(response, MAX_REASON_BYTES).catch(() => "");
+  const reason = oneLine(messageIn(text), MAX_REASON_CHARS);
+  return new UpstreamError(
+    "remote_error",
+    `the model at ${host} refused (HTTP ${status})${reason === "" ? "" : `: ${reason}`}`,
+    { retryable: status >= 500 || PASSING.has(status) },
+  );
+}
+
+/** What the body of a refusal says, in the form that the APIs share. */
+function messageIn(text: string): string {
+  try {
+    const body = parseForeignJson(text, { maxBytes: MAX_REASON_BYTES, maxDepth: MAX_NESTING_DEPTH });
+    const error = isObject(body) ? body.error : undefined;
+    return isObject(error) && typeof error.message === "string" ? error.message : "";
+  } catch {
+    return "";
+  }
+}
+
+function parseAnswer(text: string, host: string): unknown {
+  try {
+    return parseForeignJson(text, { maxBytes: MAX_BYTES, maxDepth: MAX_NESTING_DEPTH });
+  } catch {
+    throw new UpstreamError("protocol_error", `the model at ${host} answered with something that is no JSON`);
+  }
+}
+
+async function readBounded(response: Response, maxBytes: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > maxBytes)
+      throw new UpstreamError(
+        "protocol_error",
+        `the model at ${new URL(response.url).host} answered with more than ${maxBytes} bytes`,
+      );
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  const code = isObject(cause) && typeof cause.code === "string" ? cause.code : undefined;
+  return code ?? oneLine(String(cause instanceof Error ? cause.message : cause), MAX_REASON_CHARS);
+}
