@@ -1,5 +1,19 @@
-import { constants } from "node:fs";
-import { type FileHandle, lstat, mkdir, open, stat } from "node:fs/promises";
+/**
+ * The files of the audit log. What is done with them is done at once and not in turns of the event loop: the answer to a run
+ * waits for it, each step takes microseconds, and a busy machine makes every turn a long one.
+ */
+
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  statSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { whyFolderIsUnsafe } from "../../base/unsafe-folder.ts";
 import { hideFromGit } from "../private-folder.ts";
@@ -13,31 +27,31 @@ const APPEND =
   constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** Makes the folder of a file, and hides it. @throws Error for a folder that cannot be made, or that another user may control. */
-export async function prepareFolder(path: string): Promise<void> {
+export function prepareFolder(path: string): void {
   const folder = dirname(path);
-  const made = await mkdir(folder, { recursive: true, mode: 0o700 });
-  const [{ mode, uid }, named] = await Promise.all([stat(folder), lstat(folder)]);
-  const status = { isLink: named.isSymbolicLink(), mode, uid };
+  const made = mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const { mode, uid } = statSync(folder);
+  const status = { isLink: lstatSync(folder).isSymbolicLink(), mode, uid };
   const problem = whyFolderIsUnsafe(folder, status, process.getuid?.());
   if (problem !== undefined) throw new Error(`its folder ${problem.what}: ${problem.advice}`);
   hideFromGit(folder, made !== undefined);
 }
 
-/** @throws Error for a file that cannot be opened, or that another user may control. */
-export async function openForAppend(path: string): Promise<FileHandle> {
-  const file = await openUnfollowed(path);
+/** Returns its descriptor. @throws Error for a file that cannot be opened, or that another user may control. */
+export function openForAppend(path: string): number {
+  const file = openUnfollowed(path);
   try {
-    await checkOwn(file);
+    checkOwn(file);
     return file;
   } catch (error) {
-    await file.close();
+    closeSync(file);
     throw error;
   }
 }
 
-async function openUnfollowed(path: string): Promise<FileHandle> {
+function openUnfollowed(path: string): number {
   try {
-    return await open(path, APPEND, PRIVATE_FILE);
+    return openSync(path, APPEND, PRIVATE_FILE);
   } catch (error) {
     const isLink = error instanceof Error && "code" in error && error.code === "ELOOP";
     throw isLink ? new Error("it is a symbolic link, which is not followed: remove it") : error;
@@ -45,19 +59,20 @@ async function openUnfollowed(path: string): Promise<FileHandle> {
 }
 
 /** Refuses all but a regular file with one link that this user owns, and removes the permissions of others. */
-export async function checkOwn(file: FileHandle): Promise<void> {
-  const status = await file.stat();
+export function checkOwn(file: number): void {
+  const status = fstatSync(file);
   if (!status.isFile()) throw new Error("it is not a regular file: remove it");
   if (process.getuid !== undefined && status.uid !== process.getuid()) {
     throw new Error("it belongs to another user: move it away");
   }
   if (status.nlink > 1) throw new Error("it has a second name elsewhere: remove one of its names");
-  if ((status.mode & OTHERS) !== 0) await file.chmod(PRIVATE_FILE);
+  if ((status.mode & OTHERS) !== 0) fchmodSync(file, PRIVATE_FILE);
 }
 
 /** Whether a file is empty, or ends with a whole line. */
-export async function endsWithLineFeed(file: FileHandle, size: number): Promise<boolean> {
+export function endsWithLineFeed(file: number, size: number): boolean {
   if (size === 0) return true;
-  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
-  return buffer[0] === LINE_FEED;
+  const last = Buffer.alloc(1);
+  readSync(file, last, 0, 1, size - 1);
+  return last[0] === LINE_FEED;
 }

@@ -1,5 +1,4 @@
-import { constants } from "node:fs";
-import { open } from "node:fs/promises";
+import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
 import { parseForeignJson } from "../../../base/json/parse-json.ts";
 import { checkOwn } from "../audit-file.ts";
 import type { ChainEnd } from "./chain-link.ts";
@@ -19,14 +18,14 @@ const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const WRITE = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** The head; `undefined` when there is none that ptc has written. @throws Error for a file that cannot be read. */
-export async function readHead(path: string): Promise<ChainHead | undefined> {
+export function readHead(path: string): ChainHead | undefined {
   try {
-    const file = await open(path, READ);
+    const file = openSync(path, READ);
     try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
-      return parseHead(buffer.subarray(0, bytesRead).toString("utf8"));
+      const bytes = Buffer.alloc(HEAD_BYTES);
+      return parseHead(bytes.subarray(0, readSync(file, bytes, 0, HEAD_BYTES, 0)).toString("utf8"));
     } finally {
-      await file.close();
+      closeSync(file);
     }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
@@ -34,14 +33,14 @@ export async function readHead(path: string): Promise<ChainHead | undefined> {
   }
 }
 
-export async function writeHead(path: string, { seq, hash, bytes, first }: ChainHead): Promise<void> {
-  const file = await open(path, WRITE, 0o600);
+export function writeHead(path: string, { seq, hash, bytes, first }: ChainHead): void {
+  const file = openSync(path, WRITE, 0o600);
   try {
-    await checkOwn(file);
+    checkOwn(file);
     const text = JSON.stringify({ seq, hash, bytes, first });
-    await file.write(Buffer.from(`${text.padEnd(HEAD_BYTES - 1)}\n`), 0, HEAD_BYTES, 0);
+    writeSync(file, Buffer.from(`${text.padEnd(HEAD_BYTES - 1)}\n`), 0, HEAD_BYTES, 0);
   } finally {
-    await file.close();
+    closeSync(file);
   }
 }
 

@@ -1,5 +1,17 @@
-import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
+import {
+  closeSync,
+  fdatasync,
+  fstatSync,
+  fsync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
+import { promisify } from "node:util";
 import { messageOf } from "../../../base/error-message.ts";
 import { endsWithLineFeed, openForAppend, prepareFolder } from "../audit-file.ts";
 import { type AuditMembers, renderAuditLine } from "../audit-line.ts";
@@ -50,7 +62,7 @@ export class ChainedFile {
    * @throws Error when nothing was written.
    */
   async append(lines: readonly string[], flush: boolean): Promise<Appended> {
-    await prepareFolder(this.#files.current);
+    prepareFolder(this.#files.current);
     const release = await lockChain(this.#files.lock);
     try {
       return release === undefined ? await this.#appendPlain(lines, flush) : await this.#append(lines, flush);
@@ -60,45 +72,45 @@ export class ChainedFile {
   }
 
   async #append(lines: readonly string[], flush: boolean): Promise<Appended> {
-    const head = await readHead(this.#files.head);
-    let file = await openForAppend(this.#files.current);
+    const head = readHead(this.#files.head);
+    let file = openForAppend(this.#files.current);
     try {
-      let { size } = await file.stat();
-      let { end, found, prefix } = await continueChain(file, size, head);
+      let { size } = fstatSync(file);
+      let { end, found, prefix } = continueChain(file, size, head);
       let first = head?.first ?? 1;
       if (size >= this.#options.maxBytes && found === undefined) {
-        await file.close();
-        first = await this.#rotate(end, first);
-        file = await openForAppend(this.#files.current);
+        closeSync(file);
+        first = this.#rotate(end, first);
+        file = openForAppend(this.#files.current);
         size = 0;
         found = { event: "log", what: "continued", first };
       } else if (size === 0) {
         // Lines that are written before there is a head could be removed from the end unnoticed.
-        if (head === undefined) await writeHead(this.#files.head, { ...NO_LINE, bytes: 0, first });
+        if (head === undefined) writeHead(this.#files.head, { ...NO_LINE, bytes: 0, first });
         if (end.seq > 0) found = { event: "log", what: "begun", first };
       }
       const own = found === undefined ? [] : [this.#line(found)];
       const linked = link([...own, ...lines], end);
-      const written = await write(file, prefix, linked);
+      const written = write(file, prefix, linked);
       const flushed = flush ? await this.#flush(file, size === 0) : undefined;
       const last = linked[written.lines - 1]?.end ?? end;
-      const problem = await this.#keepHead({ ...last, bytes: size + written.bytes, first });
+      const problem = this.#keepHead({ ...last, bytes: size + written.bytes, first });
       return {
         written: Math.max(0, written.lines - own.length),
         lines: linked.slice(0, written.lines).map(({ line }) => line),
         problem: written.lines < linked.length ? "only a part was written" : (flushed ?? problem),
       };
     } finally {
-      await file.close();
+      closeSync(file);
     }
   }
 
   async #appendPlain(lines: readonly string[], flush: boolean): Promise<Appended> {
-    const file = await openForAppend(this.#files.current);
+    const file = openForAppend(this.#files.current);
     try {
-      const { size } = await file.stat();
-      const prefix = (await endsWithLineFeed(file, size)) ? "" : "\n";
-      const written = await write(
+      const { size } = fstatSync(file);
+      const prefix = endsWithLineFeed(file, size) ? "" : "\n";
+      const written = write(
         file,
         prefix,
         lines.map((line) => ({ line })),
@@ -107,7 +119,7 @@ export class ChainedFile {
       const problem = written.lines < lines.length ? "only a part was written" : flushed;
       return { written: written.lines, lines: lines.slice(0, written.lines), problem };
     } finally {
-      await file.close();
+      closeSync(file);
     }
   }
 
@@ -115,9 +127,9 @@ export class ChainedFile {
     return renderAuditLine({ time: new Date(this.#options.wallMs()).toISOString(), ...members });
   }
 
-  async #flush(file: FileHandle, isNew: boolean): Promise<string | undefined> {
+  async #flush(file: number, isNew: boolean): Promise<string | undefined> {
     try {
-      await file.datasync();
+      await promisify(fdatasync)(file);
       if (isNew) await flushFolder(dirname(this.#files.current));
       return undefined;
     } catch (error) {
@@ -126,9 +138,9 @@ export class ChainedFile {
   }
 
   /** What was written counts, also when its head could not be kept: the next writer finds it beyond the head. */
-  async #keepHead(head: ChainHead): Promise<string | undefined> {
+  #keepHead(head: ChainHead): string | undefined {
     try {
-      await writeHead(this.#files.head, head);
+      writeHead(this.#files.head, head);
       return undefined;
     } catch (error) {
       return messageOf(error);
@@ -136,20 +148,20 @@ export class ChainedFile {
   }
 
   /** Puts the file aside and removes those that are old enough. Returns the number of the oldest line that stays. */
-  async #rotate(end: ChainEnd, first: number): Promise<number> {
+  #rotate(end: ChainEnd, first: number): number {
     const { wallMs, keepMs } = this.#options;
-    await rename(this.#files.current, await nextRotatedFile(this.#files.current));
+    renameSync(this.#files.current, nextRotatedFile(this.#files.current));
     const outdated: string[] = [];
     let oldest = first;
-    for (const path of await rotatedFiles(this.#files.current)) {
-      const { mtimeMs } = await stat(path);
+    for (const path of rotatedFiles(this.#files.current)) {
+      const { mtimeMs } = statSync(path);
       if (wallMs() - mtimeMs <= keepMs) break;
       outdated.push(path);
-      oldest = Math.max(oldest, ((await lastSeq(path)) ?? 0) + 1);
+      oldest = Math.max(oldest, (lastSeq(path) ?? 0) + 1);
     }
     // First it is noted that they are to be missing.
-    await writeHead(this.#files.head, { ...end, bytes: 0, first: oldest });
-    for (const path of outdated) await rm(path);
+    writeHead(this.#files.head, { ...end, bytes: 0, first: oldest });
+    for (const path of outdated) rmSync(path);
     return oldest;
   }
 }
@@ -169,13 +181,13 @@ function link(lines: readonly string[], from: ChainEnd): Linked[] {
 }
 
 /** Returns how many lines were written whole, and how many bytes up to their end. */
-async function write(
-  file: FileHandle,
+function write(
+  file: number,
   prefix: string,
   lines: readonly { line: string }[],
-): Promise<{ lines: number; bytes: number }> {
+): { lines: number; bytes: number } {
   const bytes = Buffer.from(`${prefix}${lines.map(({ line }) => line).join("")}`);
-  const { bytesWritten } = await file.write(bytes);
+  const bytesWritten = writeSync(file, bytes);
   if (bytesWritten === bytes.length) return { lines: lines.length, bytes: bytesWritten };
   let end = prefix.length;
   let whole = 0;
@@ -191,24 +203,25 @@ async function write(
 const MAX_END_BYTES = 64 * 1024;
 
 /** The number of the last line of a file. */
-async function lastSeq(path: string): Promise<number | undefined> {
-  const file = await open(path, "r");
+function lastSeq(path: string): number | undefined {
+  const file = openSync(path, "r");
   try {
-    const { size } = await file.stat();
+    const { size } = fstatSync(file);
     const from = Math.max(0, size - MAX_END_BYTES);
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_END_BYTES), 0, MAX_END_BYTES, from);
-    const lines = buffer.subarray(0, bytesRead).toString("latin1").split("\n");
+    const bytes = Buffer.alloc(MAX_END_BYTES);
+    const bytesRead = readSync(file, bytes, 0, MAX_END_BYTES, from);
+    const lines = bytes.subarray(0, bytesRead).toString("latin1").split("\n");
     return lines.flatMap((line) => parseLink(Buffer.from(line, "latin1"))?.seq ?? []).at(-1);
   } finally {
-    await file.close();
+    closeSync(file);
   }
 }
 
 async function flushFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
+  const handle = openSync(folder, "r");
   try {
-    await handle.sync();
+    await promisify(fsync)(handle);
   } finally {
-    await handle.close();
+    closeSync(handle);
   }
 }

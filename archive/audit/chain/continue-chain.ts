@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { FileHandle } from "node:fs/promises";
+import { readSync } from "node:fs";
 import { endsWithLineFeed } from "../audit-file.ts";
 import type { AuditMembers } from "../audit-line.ts";
 import type { ChainHead } from "./chain-head.ts";
@@ -26,19 +26,15 @@ const MAX_LINE_BYTES = 64 * 1024;
  *
  * @param size of the file, of which nobody writes meanwhile.
  */
-export async function continueChain(
-  file: FileHandle,
-  size: number,
-  head: ChainHead | undefined,
-): Promise<Continuation> {
+export function continueChain(file: number, size: number, head: ChainHead | undefined): Continuation {
   if (head !== undefined && head.bytes === size) return { end: head, found: undefined, prefix: "" };
   if (size === 0) return { end: head ?? NO_LINE, found: undefined, prefix: "" };
-  const prefix = (await endsWithLineFeed(file, size)) ? "" : "\n";
+  const prefix = endsWithLineFeed(file, size) ? "" : "\n";
   if (head !== undefined && size < head.bytes)
     return { end: head, found: { event: "log", what: "shortened" }, prefix };
-  const from = head?.bytes ?? (await lastLineStart(file, size));
+  const from = head?.bytes ?? lastLineStart(file, size);
   const reader = new Unheaded(head ?? NO_LINE, head === undefined);
-  for await (const piece of pieces(file, from, size)) reader.take(piece);
+  for (const piece of pieces(file, from, size)) reader.take(piece);
   reader.finish(prefix);
   const { end, rest } = reader;
   if (rest.bytes > 0 && head === undefined && end === NO_LINE) return wholeUnlinked(file, size, prefix);
@@ -49,9 +45,9 @@ export async function continueChain(
 }
 
 /** Nothing of the file is in a chain, as before lines were linked. */
-async function wholeUnlinked(file: FileHandle, size: number, prefix: "" | "\n"): Promise<Continuation> {
+function wholeUnlinked(file: number, size: number, prefix: "" | "\n"): Continuation {
   const hash = createHash("sha256");
-  for await (const piece of pieces(file, 0, size)) hash.update(piece);
+  for (const piece of pieces(file, 0, size)) hash.update(piece);
   const digest = `sha256:${hash.update(prefix).digest("hex")}`;
   const bytes = size + prefix.length;
   return { end: NO_LINE, found: { event: "log", what: "unlinked", bytes, digest }, prefix };
@@ -123,20 +119,21 @@ class Unheaded {
 }
 
 /** Where the last whole line begins, or the file where that is not found. */
-async function lastLineStart(file: FileHandle, size: number): Promise<number> {
+function lastLineStart(file: number, size: number): number {
   const from = Math.max(0, size - 2 * MAX_LINE_BYTES);
   const bytes = Buffer.alloc(size - from);
-  const { bytesRead } = await file.read(bytes, 0, bytes.length, from);
+  const bytesRead = readSync(file, bytes, 0, bytes.length, from);
   const last = bytes.subarray(0, bytesRead).lastIndexOf(LINE_FEED);
   const before = last <= 0 ? -1 : bytes.lastIndexOf(LINE_FEED, last - 1);
   return before < 0 ? 0 : from + before + 1;
 }
 
-async function* pieces(file: FileHandle, from: number, to: number): AsyncGenerator<Buffer> {
+function* pieces(file: number, from: number, to: number): Generator<Buffer> {
   for (let at = from; at < to; ) {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(PIECE_BYTES), 0, PIECE_BYTES, at);
+    const piece = Buffer.alloc(PIECE_BYTES);
+    const bytesRead = readSync(file, piece, 0, PIECE_BYTES, at);
     if (bytesRead === 0) return;
-    yield buffer.subarray(0, Math.min(bytesRead, to - at));
+    yield piece.subarray(0, Math.min(bytesRead, to - at));
     at += bytesRead;
   }
 }

@@ -1,4 +1,4 @@
-import { readdir } from "node:fs/promises";
+import { readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 /** The files of one audit log. */
@@ -18,12 +18,9 @@ export function logFiles(current: string): LogFiles {
 }
 
 /** The files that the log was written to before, the oldest first. */
-export async function rotatedFiles(current: string): Promise<string[]> {
+export function rotatedFiles(current: string): string[] {
   const folder = dirname(current);
-  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return [];
-    throw error;
-  });
+  const names = namesIn(folder);
   const numbered = names.flatMap((name) => {
     const number = numberOf(basename(stemOf(current)), name);
     return number === undefined ? [] : [{ number, path: join(folder, name) }];
@@ -32,10 +29,19 @@ export async function rotatedFiles(current: string): Promise<string[]> {
 }
 
 /** The name for the file when a new one is begun. */
-export async function nextRotatedFile(current: string): Promise<string> {
-  const last = (await rotatedFiles(current)).at(-1);
+export function nextRotatedFile(current: string): string {
+  const last = rotatedFiles(current).at(-1);
   const number = last === undefined ? 0 : (numberOf(basename(stemOf(current)), basename(last)) ?? 0);
   return `${stemOf(current)}-${String(number + 1).padStart(6, "0")}${ENDING}`;
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
 }
 
 function stemOf(current: string): string {

@@ -46,9 +46,9 @@ export async function verifyLog(
   { also = [], expected = [] }: VerifyLogOptions = {},
 ): Promise<LogVerification> {
   // The head first: a file always has at least what an earlier head says.
-  const head = await readHead(logFiles(current).head);
+  const head = readHead(logFiles(current).head);
   const own = existsSync(current) ? [current] : [];
-  const files = await distinct([...(await byFirstLine(also)), ...(await rotatedFiles(current)), ...own]);
+  const files = await distinct([...(await byFirstLine(also)), ...rotatedFiles(current), ...own]);
   const walk = new ChainWalk([...(head === undefined ? [] : [head]), ...expected]);
   for (const [index, path] of files.entries()) {
     walk.begin(path);

@@ -61,7 +61,7 @@ function matchesFilter(fields: AuditFields, filter: AuditFilter): boolean {
  * @throws Error when a file cannot be read.
  */
 export async function* readLog(current: string, filter: AuditFilter): AsyncGenerator<AuditEntry> {
-  for (const path of [...(await rotatedFiles(current)), current]) {
+  for (const path of [...rotatedFiles(current), current]) {
     if (!existsSync(path)) continue;
     for await (const { bytes } of readLogLines(path)) {
       const entry = entryOf(bytes, filter);
