@@ -52,10 +52,7 @@ export async function main(surroundings: Surroundings): Promise<ExitCode> {
       writeOut: (text) => surroundings.stdout.write(text),
       writeErr: (text) => surroundings.stderr.write(text.replace(/^error: /, "ptc: ")),
     });
-  const called = COMMANDS[surroundings.argv[2] ?? ""];
-  for (const load of called === undefined ? Object.values(COMMANDS) : [called]) {
-    (await load())(program, surroundings, finish);
-  }
+  await defineCommands(program, surroundings, finish);
   try {
     await program.parseAsync(surroundings.argv);
     return exitCode;
@@ -79,6 +76,18 @@ export async function main(surroundings: Surroundings): Promise<ExitCode> {
     }
     await write(surroundings.stderr, renderFault(error));
     return EXIT.failed;
+  }
+}
+
+/** Adds the command that is called, or all of them where none is. */
+export async function defineCommands(
+  program: Command,
+  surroundings: Surroundings,
+  finish: (code: ExitCode) => void,
+): Promise<void> {
+  const called = COMMANDS[surroundings.argv[2] ?? ""];
+  for (const load of called === undefined ? Object.values(COMMANDS) : [called]) {
+    (await load())(program, surroundings, finish);
   }
 }
 

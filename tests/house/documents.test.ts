@@ -1,6 +1,10 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { parseConfiguration } from "../../host/configuration/parse.ts";
+import { knownKeys } from "../../host/configuration/schema.ts";
+import { madePages } from "../../scripts/docs/made-pages.ts";
 import { FOLDERS, forbidden } from "../../scripts/import-rules.ts";
 
 /** Folders that are not in the repository. */
@@ -9,10 +13,12 @@ const GENERATED = new Set(["dist/"]);
 /** Names that stand for a user's files, or for generated ones. */
 const EXAMPLES = new Set(["index.ts", "program.ts", "report.ts", "runtime.d.ts", "globals.d.ts"]);
 
-const DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"];
+const MAX_README_LINES = 150;
 
 const root = join(import.meta.dirname, "../..");
 const read = (file: string) => readFileSync(join(root, file), "utf8");
+const PAGES = globSync("docs/*.md", { cwd: root }).sort();
+const DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", ...PAGES];
 
 function links(file: string): string[] {
   return [...read(file).matchAll(/\]\(([^)#\s]+)\)/g)]
@@ -26,11 +32,104 @@ function testNames(text: string): Set<string> {
   return new Set([...text.matchAll(calls)].map(([, name = ""]) => name));
 }
 
+/** How GitHub names the sections of a page. */
+function anchorsOf(page: string): Set<string> {
+  const titles = [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) => title);
+  return new Set(
+    titles.map((title) =>
+      title
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, "")
+        .replaceAll(" ", "-"),
+    ),
+  );
+}
+
+/** The pieces of code of a page: blocks, and what stands in a sentence. */
+function codeOf(page: string): string[] {
+  const blocks = [...page.matchAll(/^```\w*\n([\s\S]*?)^```/gm)].map(([, code = ""]) => code);
+  const sentences = page.replaceAll(/^```\w*\n[\s\S]*?^```/gm, "");
+  const pieces = [...blocks, ...[...sentences.matchAll(/`([^`\n]+)`/g)].map(([, code = ""]) => code)];
+  return pieces.map((code) => code.replaceAll(/(?<=^|\s)#\s.*/gm, ""));
+}
+
+/** What is wrong with a piece of ptc.yaml: the whole of one, or keys of a server, one after the other. */
+function problemsOf(block: string): string[] {
+  const problem = problemOf(block);
+  if (problem === undefined) return [];
+  const keys = Object.entries((parse(block) ?? {}) as Record<string, unknown>);
+  const known = keys.every(([key]) => knownKeys(["servers", 0]).includes(key));
+  if (!known) return [problem];
+  return keys.flatMap(([key, value]) => {
+    const reached = /^(?:headers|auth|url)$/.test(key) ? { url: "http://127.0.0.1" } : { command: "x" };
+    return problemOf(JSON.stringify({ servers: [{ name: "x", ...reached, [key]: value }] })) ?? [];
+  });
+}
+
+function problemOf(text: string): string | undefined {
+  try {
+    parseConfiguration(text, { file: "ptc.yaml", directory: root, environment: {} });
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
 describe("the documents", () => {
   it.each(DOCUMENTS)("%s links to files that exist", (file) => {
     const broken = links(file).filter((target) => !existsSync(join(root, dirname(file), target)));
-    expect(links(file).length).toBeGreaterThan(0);
     expect(broken).toEqual([]);
+  });
+
+  it("name in README.md every page, in few lines", () => {
+    expect(PAGES.length).toBeGreaterThan(8);
+    expect(links("README.md")).toEqual(expect.arrayContaining(PAGES));
+    expect(read("README.md").split("\n").length).toBeLessThanOrEqual(MAX_README_LINES);
+  });
+
+  it("link to sections that there are", () => {
+    const broken = DOCUMENTS.flatMap((file) =>
+      [...read(file).matchAll(/\]\(([^):\s]*)#([^)\s]+)\)/g)]
+        .map(([, path = "", anchor = ""]) => ({
+          path: path === "" ? file : join(dirname(file), path),
+          anchor,
+        }))
+        .filter(({ path, anchor }) => !anchorsOf(read(path)).has(anchor))
+        .map(({ path, anchor }) => `${file}: ${path}#${anchor}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it("are made from the code, where they say so", async () => {
+    for (const [path, text] of await madePages())
+      expect(read(path), `${path}: node scripts/docs.ts`).toBe(text);
+  });
+
+  it("name commands and flags that there are", () => {
+    const help = read("docs/commands.md");
+    const pages = DOCUMENTS.filter((file) => file !== "docs/commands.md");
+    const named = pages.flatMap((file) => codeOf(read(file)).map((code) => ({ file, code })));
+    const unknown = named.flatMap(({ file, code }) =>
+      [...code.matchAll(/(?<![\w-])ptc ([a-z]+)\b(?!:)/g)]
+        .filter(([, name = ""]) => !help.includes(`\n## ptc ${name}\n`))
+        .map(([text]) => `${file}: ${text}`),
+    );
+    const flags = named.flatMap(({ file, code }) =>
+      [...code.matchAll(/(?<![\w-])ptc [a-z][^|\n#]*?\s(--[a-z][\w-]*)/g)]
+        .filter(([, flag = ""]) => !new RegExp(`(?<![\\w-])${flag}(?![\\w-])`).test(help))
+        .map(([text]) => `${file}: ${text}`),
+    );
+    expect(named.length).toBeGreaterThan(100);
+    expect([...unknown, ...flags]).toEqual([]);
+  });
+
+  it("name settings that there are", () => {
+    const problems = DOCUMENTS.flatMap((file) =>
+      [...read(file).matchAll(/```yaml\n([\s\S]*?)```/g)].flatMap(([, block = ""]) =>
+        problemsOf(block).map((problem) => `${file}: ${problem}`),
+      ),
+    );
+    expect(problems).toEqual([]);
   });
 
   it("open ARCHITECTURE.md with two walks of numbered steps that link to files", () => {
@@ -65,7 +164,7 @@ describe("the documents", () => {
   });
 
   it.each(DOCUMENTS)("call the tests that %s links to by names that they have", (file) => {
-    const unknown = [...read(file).matchAll(/\[([^\]]+)\]\((tests\/[^)#\s]+\.test\.ts)\)/g)]
+    const unknown = [...read(file).matchAll(/\[([^\]]+)\]\((?:\.\.\/)?(tests\/[^)#\s]+\.test\.ts)\)/g)]
       .map(([, name = "", path = ""]) => ({ name, path }))
       .filter(({ name, path }) => name !== path && !testNames(read(path)).has(name));
     expect(unknown).toEqual([]);

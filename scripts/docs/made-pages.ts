@@ -1,0 +1,10 @@
+import { printCommands } from "./print-commands.ts";
+import { printSettings } from "./print-settings.ts";
+
+/** The pages that are made from code, by their paths in the repository. */
+export async function madePages(): Promise<ReadonlyMap<string, string>> {
+  return new Map([
+    ["docs/settings.md", printSettings()],
+    ["docs/commands.md", await printCommands()],
+  ]);
+}
