@@ -10,10 +10,15 @@ export function claudeCommand(
   { argv, env }: Pick<Surroundings, "argv" | "env">,
   configurationFile: string | undefined,
 ): string {
-  const [node = "node", script = "ptc"] = argv;
-  const call = isOnPath(script, env.PATH) ? ["ptc"] : [node, script];
+  const call = callOfPtc({ argv, env });
   const config = configurationFile === undefined ? [] : ["--config", configurationFile];
   return ["claude", "mcp", "add", "ptc", "--", ...call, "serve", ...config].map(quote).join(" ");
+}
+
+/** The words that start ptc on this machine: `ptc` alone, if a shell would find this file by that name. */
+export function callOfPtc({ argv, env }: Pick<Surroundings, "argv" | "env">): string[] {
+  const [node = "node", script = "ptc"] = argv;
+  return isOnPath(script, env.PATH) ? ["ptc"] : [node, script];
 }
 
 function isOnPath(script: string, path: string | undefined): boolean {

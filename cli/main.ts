@@ -17,6 +17,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
   generate: async () => (await import("./commands/generate.ts")).generateCommand,
   run: async () => (await import("./commands/run-command.ts")).runCommand,
   add: async () => (await import("./commands/configuration/add.ts")).addCommand,
+  install: async () => (await import("./commands/configuration/install.ts")).installCommand,
   call: async () => (await import("./commands/call.ts")).callCommand,
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
   list: async () => (await import("./commands/list.ts")).listCommand,

@@ -1,7 +1,4 @@
-import { randomUUID } from "node:crypto";
-import { realpathSync, statSync } from "node:fs";
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
-import { basename, dirname, join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine } from "../../../base/text/visible-text.ts";
 import { renderOffer } from "../../../catalog/count-tools.ts";
@@ -30,6 +27,7 @@ import { SIGNALS, type Surroundings, write } from "../../surroundings.ts";
 import { login } from "../auth/login.ts";
 import { proposalWarnings } from "../generate/generate-text.ts";
 import { generate } from "../generate.ts";
+import { replaceFile } from "./replace-file.ts";
 
 interface AddFlags {
   config?: string;
@@ -216,24 +214,4 @@ async function keepSecrets(
     told.push(`${secret.key} is kept as '${name}' in ${kept.where}; ptc.yaml only names it`);
   }
   return { told, undo };
-}
-
-/** Writes the whole file or nothing. @throws UsageError when it was edited meanwhile, or cannot be written. */
-async function replaceFile(path: string, before: string | undefined, next: string): Promise<void> {
-  try {
-    if (before === undefined) return await writeFile(path, next, { flag: "wx" });
-    const real = realpathSync(path);
-    if ((await readFile(real, "utf8")) !== before)
-      throw new UsageError(`${basename(path)} was edited meanwhile, and stays as it is; try again`);
-    const draft = `${real}.${randomUUID()}`;
-    try {
-      await writeFile(draft, next, { flag: "wx", mode: statSync(real).mode & 0o777 });
-      await rename(draft, real);
-    } finally {
-      await rm(draft, { force: true });
-    }
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
-    throw new UsageError(`${basename(path)} cannot be written (${(error as NodeJS.ErrnoException).code})`);
-  }
 }

@@ -1,0 +1,113 @@
+import { isDeepStrictEqual } from "node:util";
+import { isObject } from "../../base/json/is-object.ts";
+import { ClientFileError, readClientFile } from "../configuration/import/read-client-file.ts";
+import { type ClientEntry, isPtcEntry } from "./client-entry.ts";
+import type { ClientPlace } from "./client-place.ts";
+import { editJsonEntry, placeOfJsonMistake } from "./edit-json-entry.ts";
+import { editTomlEntry } from "./edit-toml-entry.ts";
+
+const BYTE_ORDER_MARK = "\ufeff";
+
+/** What is done to a file: the entry gets these members, or is removed. */
+export interface EntryEdit {
+  name: string;
+  entry: ClientEntry | undefined;
+}
+
+/**
+ * The text of a client's file after ptc's entry was put in or taken out. All else in the file is left as it is: other
+ * entries, members of the entry that ptc does not set, comments, and the form. An unchanged text is the text itself. What was
+ * put in and is taken out again leaves the file as it was; `undefined` when nothing is left of it.
+ *
+ * @param text the text of the file; `undefined` where there is none.
+ * @throws ClientFileError whose message continues a sentence that begins with the file's name.
+ */
+export async function editEntry(
+  { path, format, keys }: Pick<ClientPlace, "path" | "format" | "keys">,
+  text: string | undefined,
+  { name, entry }: EntryEdit,
+): Promise<string | undefined> {
+  if (text === undefined && entry === undefined) return undefined;
+  const mark = text?.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : "";
+  const before = (text ?? "").slice(mark.length);
+  const file = format === "toml" ? "file.toml" : path;
+  const old =
+    before.trim() === ""
+      ? {}
+      : await readClientFile(file, before).catch((error) => tellPlace(error, format, before));
+  if (!isObject(old)) throw new ClientFileError("holds no object; mend it, and try again");
+  const there = entryAt(old, keys, name);
+  if (there !== undefined && !isPtcEntry(there))
+    throw new ClientFileError(
+      `has a server '${name}' that is not ptc, and was left alone; give another name with --name`,
+    );
+  if (entry === undefined && there === undefined) return text;
+  const expected = withEntry(
+    old,
+    keys,
+    name,
+    entry === undefined ? undefined : { ...(there as object), ...entry },
+  );
+  if (there !== undefined && isDeepStrictEqual(structuredClone(old), structuredClone(expected))) return text;
+  const edited =
+    format === "toml"
+      ? await editTomlEntry(before, { keys, name, entry, there })
+      : await editJsonEntry(before, { keys, name, entry, there });
+  const isLeft = edited !== undefined && edited.trim() !== "";
+  const after = isLeft ? await readClientFile(file, edited).catch(() => undefined) : {};
+  // A member that is there twice, or a form of TOML that is not known here, would have come out otherwise.
+  if (!isSame(after, expected, keys))
+    throw new ClientFileError(
+      `is written in a way that ptc cannot change safely, and was left alone; ${entry === undefined ? "remove" : "add"} '${name}' by hand`,
+    );
+  return isLeft ? `${mark}${edited}` : undefined;
+}
+
+/** @throws ClientFileError naming where the mistake is, as far as that is known. */
+async function tellPlace(error: unknown, format: ClientPlace["format"], text: string): Promise<never> {
+  if (!(error instanceof ClientFileError)) throw error;
+  const place = format === "json" ? await placeOfJsonMistake(text) : undefined;
+  const where = place === undefined ? "" : ` (${place})`;
+  throw new ClientFileError(`${error.message}${where}; mend it, and try again. Nothing was changed`);
+}
+
+/** @throws ClientFileError for members on the way that are no objects. */
+function entryAt(file: object, keys: readonly string[], name: string): unknown {
+  let at: unknown = file;
+  for (const [index, key] of keys.entries()) {
+    at = Object.hasOwn(at as object, key) ? (at as Record<string, unknown>)[key] : undefined;
+    if (at === undefined) return undefined;
+    if (!isObject(at))
+      throw new ClientFileError(
+        `${keys.slice(0, index + 1).join(".")} is no object; mend it, and try again. Nothing was changed`,
+      );
+  }
+  return Object.hasOwn(at as object, name) ? (at as Record<string, unknown>)[name] : undefined;
+}
+
+function withEntry(
+  file: Record<string, unknown>,
+  [key, ...rest]: readonly string[],
+  name: string,
+  entry: object | undefined,
+): Record<string, unknown> {
+  if (key === undefined) {
+    const { [name]: _, ...others } = file;
+    return entry === undefined ? others : { ...file, [name]: entry };
+  }
+  const inside = Object.hasOwn(file, key) ? (file[key] as Record<string, unknown>) : {};
+  return { ...file, [key]: withEntry(inside, rest, name, entry) };
+}
+
+/** Whether two files say the same, but for objects on the way to the servers that may be empty or missing. */
+function isSame(a: unknown, b: unknown, keys: readonly string[]): boolean {
+  // Parsers differ in the prototypes of what they make, and a copy has none of that.
+  return isDeepStrictEqual(structuredClone(withoutEmpty(a, keys)), structuredClone(withoutEmpty(b, keys)));
+}
+
+function withoutEmpty(value: unknown, [key, ...rest]: readonly string[]): unknown {
+  if (key === undefined || !isObject(value) || !Object.hasOwn(value, key)) return value;
+  const inside = withoutEmpty(value[key], rest);
+  const { [key]: _, ...others } = value;
+  return isObject(inside) && Object.keys(inside).length === 0 ? others : { ...others, [key]: inside };
+}

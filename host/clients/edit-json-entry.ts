@@ -1,0 +1,166 @@
+import type { Node, ParseError } from "jsonc-parser";
+import type { ClientEntry } from "./client-entry.ts";
+
+export interface PlacedEdit {
+  keys: readonly string[];
+  name: string;
+  /** The members to set; `undefined` removes the entry. */
+  entry: ClientEntry | undefined;
+  /** The entry that is there, parsed. */
+  there: unknown;
+}
+
+/** Whatever JSON with comments has between a value and the comma behind it, and that comma. */
+const TO_COMMA = /^(?:\s|\/\/[^\n]*\n|\/\*[\s\S]*?\*\/)*,/;
+
+/**
+ * The JSON text, which may have comments, with the entry set or removed. `undefined` when nothing is left. Only what belongs to
+ * the entry is written anew, since an editor that formats the neighbourhood changes what it was not asked to.
+ */
+export async function editJsonEntry(
+  text: string,
+  { keys, name, entry, there }: PlacedEdit,
+): Promise<string | undefined> {
+  const { findNodeAtLocation, parseTree } = await import("jsonc-parser");
+  const find = (within: string, path: readonly string[]): Node | undefined => {
+    const root = parseTree(within, undefined, { allowTrailingComma: true });
+    return root === undefined ? undefined : findNodeAtLocation(root, [...path]);
+  };
+  const place = [...keys, name];
+  const form = formOf(text);
+  if (entry === undefined) {
+    let edited = withoutMember(text, find(text, place));
+    // Objects that only led to the entry go with it, but no comment does.
+    for (let depth = keys.length; depth > 0; depth--) {
+      const node = find(edited, keys.slice(0, depth));
+      if (node === undefined || !/^\{\s*\}$/.test(edited.slice(node.offset, node.offset + node.length)))
+        break;
+      edited = withoutMember(edited, node);
+    }
+    return /^\s*\{\s*\}\s*$/.test(edited) ? undefined : edited;
+  }
+  const set = (
+    within: string,
+    [key = "", ...rest]: readonly string[],
+    value: unknown,
+    at: readonly string[],
+  ): string => {
+    const node = find(within, [...at, key]);
+    if (node !== undefined && rest.length > 0) return set(within, rest, value, [...at, key]);
+    const whole = rest.reduceRight((inner, each) => ({ [each]: inner }), value);
+    if (node !== undefined) return withValue(within, node, whole, form);
+    return withMember(within, find(within, at), key, whole, form);
+  };
+  if (text.trim() === "")
+    return `${JSON.stringify(
+      place.reduceRight((inner: unknown, each) => ({ [each]: inner }), entry),
+      undefined,
+      2,
+    )}\n`;
+  if (there === undefined) return set(text, place, entry, []);
+  let edited = text;
+  for (const [key, value] of Object.entries(entry)) {
+    const old = (there as Record<string, unknown>)[key];
+    if (JSON.stringify(old) !== JSON.stringify(value)) edited = set(edited, [...place, key], value, []);
+  }
+  return edited;
+}
+
+/** Where a text stops being JSON with comments: line and column, from 1. */
+export async function placeOfJsonMistake(text: string): Promise<string | undefined> {
+  const { parse, printParseErrorCode } = await import("jsonc-parser");
+  const errors: ParseError[] = [];
+  parse(text, errors, { allowTrailingComma: true });
+  const [first] = errors;
+  if (first === undefined) return undefined;
+  const lines = text.slice(0, first.offset).split("\n");
+  return `line ${lines.length}, column ${(lines.at(-1) ?? "").length + 1}: ${printParseErrorCode(first.error)}`;
+}
+
+/** How a text is laid out; `indent` is undefined for one without line feeds. */
+interface Form {
+  indent: string | undefined;
+  eol: string;
+}
+
+function formOf(text: string): Form {
+  const isOneLine = !text.trimEnd().includes("\n") && /\S\s*[:,]/.test(text);
+  return {
+    indent: isOneLine ? undefined : (/^([ \t]+)\S/m.exec(text)?.[1] ?? "  "),
+    eol: text.includes("\r\n") ? "\r\n" : "\n",
+  };
+}
+
+function render(value: unknown, { indent, eol }: Form, base: string): string {
+  return JSON.stringify(value, undefined, indent).replaceAll("\n", `${eol}${base}`);
+}
+
+function renderMember(key: string, value: unknown, form: Form, base: string): string {
+  return `${JSON.stringify(key)}:${form.indent === undefined ? "" : " "}${render(value, form, base)}`;
+}
+
+/** The spaces and tabs that the line of a place begins with. */
+function indentAt(text: string, offset: number): string {
+  return /^[ \t]*/.exec(text.slice(text.lastIndexOf("\n", offset - 1) + 1))?.[0] ?? "";
+}
+
+function withValue(text: string, { offset, length }: Node, value: unknown, form: Form): string {
+  return `${text.slice(0, offset)}${render(value, form, indentAt(text, offset))}${text.slice(offset + length)}`;
+}
+
+/** Puts a member behind the last one of an object. */
+function withMember(text: string, object: Node | undefined, key: string, value: unknown, form: Form): string {
+  if (object?.type !== "object") return text;
+  const { indent, eol } = form;
+  const last = object.children?.at(-1);
+  if (last === undefined) {
+    const at = object.offset + object.length - 1;
+    const outer = indentAt(text, object.offset);
+    const base = `${outer}${indent ?? ""}`;
+    const member = renderMember(key, value, form, base);
+    const before = text.slice(0, at);
+    const isOnOwnLine = /\n[ \t]*$/.test(before);
+    const head = isOnOwnLine ? before.replace(/\r?\n[ \t]*$/, "") : before;
+    const tail = isOnOwnLine ? before.slice(head.length) : `${eol}${outer}`;
+    const inside = indent === undefined ? member : `${eol}${base}${member}${tail}`;
+    return `${indent === undefined ? before : head}${inside}${text.slice(at)}`;
+  }
+  const end = last.offset + last.length;
+  const base = indentAt(text, last.offset);
+  const member = renderMember(key, value, form, base);
+  const isBroken = indent !== undefined && /\n[ \t]*$/.test(text.slice(0, last.offset));
+  if (!isBroken) return `${text.slice(0, end)},${indent === undefined ? "" : " "}${member}${text.slice(end)}`;
+  // A comment on the line of the last member stays with that.
+  const [rest = ""] =
+    /^[ \t]*,?[ \t]*(?:\/\/[^\r\n]*|\/\*[^\r\n]*\*\/[ \t]*)?(?=\r?\n)/.exec(text.slice(end)) ?? [];
+  const hasComma = /^[ \t]*,/.test(rest);
+  const comma = hasComma ? "" : ",";
+  const added = `${eol}${base}${member}${hasComma ? "," : ""}`;
+  return `${text.slice(0, end)}${comma}${rest}${added}${text.slice(end + rest.length)}`;
+}
+
+/** Takes out the member whose value a node is, with the line that it is on, and the comma that is then too many. */
+function withoutMember(text: string, value: Node | undefined): string {
+  const member = value?.parent;
+  const siblings = member?.parent?.children;
+  if (member === undefined || siblings === undefined) return text;
+  const index = siblings.indexOf(member);
+  const previous = siblings[index - 1];
+  const start = member.offset - (/(?:\r?\n)[ \t]*$/.exec(text.slice(0, member.offset))?.[0].length ?? 0);
+  let end = member.offset + member.length;
+  const comma = TO_COMMA.exec(text.slice(end))?.[0].length;
+  if (comma !== undefined) {
+    const isBroken = start < member.offset;
+    // Members of one line keep the space between those that are left.
+    const space = isBroken ? 0 : (/^[ \t]*/.exec(text.slice(end + comma))?.[0].length ?? 0);
+    return `${text.slice(0, start)}${text.slice(end + comma + space)}`;
+  }
+  if (previous === undefined) {
+    end += /^\s*(?=\})/.exec(text.slice(end))?.[0].length ?? 0;
+    return `${text.slice(0, start)}${text.slice(end)}`;
+  }
+  const from = previous.offset + previous.length;
+  const between = text.slice(from, start);
+  const kept = between.replace(TO_COMMA, (found) => found.slice(0, -1));
+  return `${text.slice(0, from)}${start < member.offset ? kept : kept.trimEnd()}${text.slice(end)}`;
+}
