@@ -12,6 +12,7 @@ interface DoctorFlags {
   config?: string;
   json?: boolean;
   walls?: boolean;
+  quick?: boolean;
 }
 
 /** The exit code by the area of the first failure. */
@@ -36,10 +37,15 @@ export const doctorCommand: DefineCommand = (program, surroundings, finish) => {
       "--walls",
       "try from inside a sandbox what it keeps a program from, and remember what does not hold",
     )
+    .option("--quick", "start nothing; print one line if something is wrong, and else nothing")
     .option("--json", "print the findings as JSON")
-    .addHelpText("after", "\nExamples:\n  ptc doctor --config ptc.yaml\n  ptc doctor --walls\n")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  ptc doctor --config ptc.yaml\n  ptc doctor --walls\n  ptc doctor --quick\n",
+    )
     .action(async (flags: DoctorFlags) => {
-      finish(await (flags.walls ? doctorWalls(flags, surroundings) : doctor(flags, surroundings)));
+      if (flags.walls) finish(await doctorWalls(flags, surroundings));
+      else finish(await (flags.quick ? doctorQuickly : doctor)(flags, surroundings));
     });
 };
 
@@ -58,6 +64,17 @@ async function doctor(flags: DoctorFlags, surroundings: Surroundings): Promise<E
   if (lacksEngine && !flags.json && process.platform === "linux") await write(stdout, SETUP);
   if (flags.json) await write(stdout, `${jsonLine({ ok: exitCode === EXIT.done, findings })}\n`);
   return exitCode;
+}
+
+async function doctorQuickly(flags: DoctorFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { env, stdout } = surroundings;
+  exitOnSignals(surroundings);
+  const { examineQuickly } = await import("../../host/doctor/examine-quickly.ts");
+  const finding = await examineQuickly({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const findings = finding === undefined ? [] : [{ part: finding.part, ok: false, detail: finding.detail }];
+  if (flags.json) await write(stdout, `${jsonLine({ ok: finding === undefined, findings })}\n`);
+  else if (finding !== undefined) await write(stdout, `${oneLine(finding.detail)}\n`);
+  return finding === undefined ? EXIT.done : EXIT_CODES[finding.area];
 }
 
 function renderFinding({ part, ok, detail }: Omit<Finding, "area">, colour: boolean): string {

@@ -1,5 +1,3 @@
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
 import { messageOf } from "../../base/error-message.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
@@ -7,7 +5,6 @@ import { renderOffer } from "../../catalog/count-tools.ts";
 import type { RunnerName } from "../../protocol/runners/runner-name.ts";
 import { type OnDemandOptions, OnDemandSource } from "../../sandbox/on-demand-source.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
-import { REGISTER_GVISOR } from "../../sandbox/setup-advice.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { whyNotRedacted } from "../../secrets/redaction-secrets.ts";
 import type { UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
@@ -26,10 +23,10 @@ import { version } from "../package.ts";
 import { openState } from "../processes/state-directory.ts";
 import { runnerOf } from "../program-files.ts";
 import { UserSecrets } from "../user-secrets.ts";
+import { type EngineCheck, engineChecks } from "./engine-checks.ts";
 
 /** The longest name or version of a server that is shown. */
 const MAX_NAME_CHARS = 100;
-const RUNTIME_PATIENCE_MS = 5_000;
 
 /** The result of trying one part that ptc needs. */
 export interface Finding {
@@ -160,42 +157,9 @@ async function* examineSandbox(
   options: OnDemandOptions,
   runners: readonly RunnerName[],
 ): AsyncGenerator<Finding> {
-  const { engine, runtime, image } = options;
   const [first, ...others] = runners;
-  const checks: [part: string, check: () => Promise<string | undefined>][] = [
-    [
-      "docker",
-      async () => {
-        const { version: engineVersion, endpoint } = await engine.describe();
-        return `${engineVersion}, ${endpoint}`;
-      },
-    ],
-    [
-      "gvisor",
-      async () => {
-        const { runtimes } = await engine.describe();
-        const known = runtimes.get(runtime);
-        if (known === undefined) throw new Error(`Docker has no runtime '${runtime}'; ${REGISTER_GVISOR}`);
-        if (known.problem !== undefined) throw new Error(`runtime '${runtime}' ${known.problem}`);
-        return `runtime '${runtime}', ${await runtimeVersion(known.path)}`;
-      },
-    ],
-    [
-      "channel",
-      async () => {
-        const { runtimes } = await engine.describe();
-        const channel = runtimes.get(runtime)?.channel;
-        return channel === undefined ? undefined : `${channel.kind}: ${channel.why}`;
-      },
-    ],
-    [
-      "image",
-      async () => {
-        const found = await engine.findImage(image);
-        if (found === undefined) throw new Error(`there is no image '${image}'; run \`ptc image build\``);
-        return `${image}, ${found.digest.slice(0, 19)}`;
-      },
-    ],
+  const checks: EngineCheck[] = [
+    ...engineChecks(options),
     ["sandbox", () => trySandbox({ ...options, ...(first && { runner: first }) })],
     ...others.map((runner): [string, () => Promise<string>] => [
       `sandbox (${runner})`,
@@ -258,16 +222,6 @@ async function* examineServers(
     }
   });
   for (const finding of findings) yield await finding;
-}
-
-async function runtimeVersion(path: string | undefined): Promise<string> {
-  try {
-    const options = { timeout: RUNTIME_PATIENCE_MS };
-    const { stdout } = await promisify(execFile)(path || "runsc", ["--version"], options);
-    return stdout.split("\n")[0]?.trim() ?? "";
-  } catch {
-    return "version unknown";
-  }
 }
 
 function count(number: number, noun: string): string {

@@ -1,0 +1,91 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { describeClient, findClaudeCode, runClient } from "./installed-client.ts";
+import { type ModelApi, serveModel, toolResultOf } from "./model-api.ts";
+import { PROGRAM, REPLY, TOOLS, useServedProject } from "./served-project.ts";
+
+const REPOSITORY = join(import.meta.dirname, "../..");
+const served = useServedProject();
+const NAMES = TOOLS.map((name) => `mcp__plugin_ptc_ptc__${name}`);
+
+describeClient("the plugin in Claude Code", findClaudeCode, (claude) => {
+  /** Runs Claude Code with a home of its own, where a shell finds this ptc by its name, and with nothing to talk to. */
+  function run(args: readonly string[], cwd: string, model?: ModelApi) {
+    const { folder, home, serve } = served();
+    const bin = join(home, "bin");
+    mkdirSync(bin, { recursive: true });
+    const words = folder.command([]).map((word) => `'${word}'`);
+    writeFileSync(join(bin, "ptc"), `#!/bin/sh\nexec ${words.join(" ")} "$@"\n`, { mode: 0o755 });
+    const origin = model?.origin ?? "http://127.0.0.1:9";
+    const env = {
+      ...serve.env,
+      PATH: `${bin}:${process.env.PATH}`,
+      PTC_HOST: "off",
+      HOME: home,
+      CLAUDE_CONFIG_DIR: join(home, ".claude"),
+      ANTHROPIC_BASE_URL: origin,
+      ANTHROPIC_API_KEY: "dummy",
+      HTTP_PROXY: origin,
+      HTTPS_PROXY: origin,
+      NO_PROXY: "127.0.0.1",
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+      DISABLE_TELEMETRY: "1",
+      DISABLE_ERROR_REPORTING: "1",
+      DISABLE_AUTOUPDATER: "1",
+      MCP_CONNECTION_NONBLOCKING: "0",
+    };
+    return runClient(claude, args, { cwd, env });
+  }
+
+  async function prompt(model: ModelApi, text: string, cwd: string) {
+    const args = ["-p", text, "--output-format", "json", "--allowedTools", NAMES.join(",")];
+    const { code, stdout, stderr } = await run(args, cwd, model);
+    if (code !== 0) throw new Error(`Claude Code ended with ${code}: ${stdout}${stderr}`);
+    expect(model.strays).toEqual([]);
+    return JSON.parse(stdout);
+  }
+
+  const seen = (model: ModelApi) => JSON.stringify(model.requests[0]?.messages);
+
+  test("is valid, is installed from this repository, and runs programs whose runs are found by their conversation", async () => {
+    const { folder } = served();
+    const cwd = folder.directory;
+    for (const path of [REPOSITORY, join(REPOSITORY, "plugin")])
+      expect(await run(["plugin", "validate", "--strict", path], cwd)).toMatchObject({ code: 0 });
+    expect(await run(["plugin", "marketplace", "add", REPOSITORY], cwd)).toMatchObject({ code: 0 });
+    expect(await run(["plugin", "install", "ptc@ptc"], cwd)).toMatchObject({ code: 0 });
+    expect((await run(["mcp", "list"], cwd)).stdout).toMatch(/^plugin:ptc:ptc: ptc serve .*Connected$/m);
+
+    const model = await serveModel([
+      { tool: "mcp__plugin_ptc_ptc__execute_program", input: { code: PROGRAM } },
+      { text: "Both are there." },
+    ]);
+    const { session_id: session } = await prompt(model, "Go on.", cwd);
+    const [first, second] = model.requests;
+    expect(second && toolResultOf(second)).toEqual({ text: REPLY, isError: false });
+    expect(JSON.stringify(first)).toContain("ptc:programs");
+    // Nothing is wrong, so the check has said nothing.
+    expect(seen(model)).not.toContain("SessionStart");
+    const listed = await folder.ptc(["runs", "list", "--client-session", session, "--json"]);
+    expect(JSON.parse(listed.stdout)).toMatchObject([
+      { client_session: session, source: "serve", status: "ok" },
+    ]);
+    const audited = await folder.ptc(["audit", "--client-session", session, "--event", "run", "--json"]);
+    expect(JSON.parse(audited.stdout)).toMatchObject({ client_session: session, outcome: "ok" });
+
+    const asked = await serveModel([{ text: "None." }]);
+    await prompt(asked, "/ptc:runs", cwd);
+    expect(seen(asked)).toContain("ptc: no archived run matches");
+  });
+
+  test("says in one line at the start what is wrong", async () => {
+    const { folder } = served();
+    const broken = join(folder.directory, "broken");
+    mkdirSync(broken, { recursive: true });
+    writeFileSync(join(broken, "ptc.yaml"), "servers: 1\n");
+    const model = await serveModel([{ text: "I see." }]);
+    await prompt(model, "Go on.", broken);
+    expect(seen(model)).toMatch(/ptc: ptc\.yaml:1: [^"\\]*servers/);
+  });
+});
