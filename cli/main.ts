@@ -32,8 +32,12 @@ const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
   auth: async () => (await import("./commands/auth.ts")).authCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   host: async () => (await import("./background/host-command.ts")).hostCommand,
+  completion: async () => (await import("./commands/completion/completion-command.ts")).completionCommand,
   image: async () => (await import("./commands/image.ts")).imageCommand,
 };
+
+/** What shells ask for the words that may come next. It needs all commands, and is none of those that help lists. */
+const COMPLETE_WORDS = "complete-words";
 
 /** Errors of the archive that are the user's mistakes. All others are faults of the archive or of a file. */
 const ASKED_FOR_WRONG: ReadonlySet<ArchiveErrorCode> = new Set(["bad-reference", "missing"]);
@@ -55,6 +59,10 @@ export async function main(surroundings: Surroundings): Promise<ExitCode> {
     });
   await defineCommands(program, surroundings, finish);
   try {
+    if (surroundings.argv[2] === COMPLETE_WORDS) {
+      const { printCandidates } = await import("./commands/completion/print-candidates.ts");
+      return await printCandidates(program, surroundings);
+    }
     await program.parseAsync(surroundings.argv);
     return exitCode;
   } catch (error) {
