@@ -68,7 +68,7 @@ function configurationArgument(
 }
 
 /** The names of the variables that a ptc.yaml refers to, and has no default for; none for a text that is no YAML. */
-export function variablesOf(configurationText: string): string[] {
+export function namedVariables(configurationText: string): string[] {
   const names = new Set<string>();
   const visit = (value: unknown, depth: number): void => {
     if (typeof value === "string")

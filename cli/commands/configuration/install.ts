@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine } from "../../../base/text/visible-text.ts";
-import { clientEntry, variablesOf } from "../../../host/clients/client-entry.ts";
+import { clientEntry, namedVariables } from "../../../host/clients/client-entry.ts";
 import {
   CLIENTS,
   type ClientName,
@@ -138,7 +138,7 @@ async function entryFor(
     call,
     configuration: found === undefined ? join(cwd, "ptc.yaml") : realpathSync(found.path),
     cwd,
-    variables: variablesOf(found?.text ?? ""),
+    variables: namedVariables(found?.text ?? ""),
   });
 }
 
