@@ -6,6 +6,7 @@ import { parseConfiguration } from "../../host/configuration/parse.ts";
 import { knownKeys } from "../../host/configuration/schema.ts";
 import { madePages } from "../../scripts/docs/made-pages.ts";
 import { FOLDERS, forbidden } from "../../scripts/import-rules.ts";
+import { releaseProblems } from "../../scripts/release-problems.ts";
 
 /** Folders that are not in the repository. */
 const GENERATED = new Set(["dist/"]);
@@ -85,6 +86,10 @@ describe("the documents", () => {
     expect(PAGES.length).toBeGreaterThan(8);
     expect(links("README.md")).toEqual(expect.arrayContaining(PAGES));
     expect(read("README.md").split("\n").length).toBeLessThanOrEqual(MAX_README_LINES);
+  });
+
+  it("name one version", () => {
+    expect(releaseProblems()).toEqual([]);
   });
 
   it("link to sections that there are", () => {

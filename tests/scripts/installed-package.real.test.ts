@@ -12,6 +12,7 @@ const MAX_UNPACKED_BYTES = 12_000_000;
 
 interface Packed {
   filename: string;
+  integrity: string;
   unpackedSize: number;
   files: { path: string }[];
 }
@@ -66,6 +67,11 @@ describe("the package, as it is published", () => {
     const licences = readFileSync(join(app, "node_modules/ptc/dist/THIRD_PARTY_LICENSES"), "utf8");
     for (const name of ["ajv", "dockerode", "esbuild", "json-schema-to-typescript", "zod"])
       expect(licences).toMatch(new RegExp(`^${name} \\d.*\\n=+\\n\\n.+`, "m"));
+  });
+
+  it("is the same when it is packed again", async () => {
+    const [again] = JSON.parse(await npm(REPOSITORY, "pack", "--dry-run", "--json", "--silent")) as Packed[];
+    expect(again?.integrity).toBe(packed.integrity);
   });
 
   it("installs four packages beside itself, those that need one with a build for this platform, and runs no script", () => {

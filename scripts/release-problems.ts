@@ -1,0 +1,27 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "..");
+const read = (file: string) => readFileSync(join(root, file), "utf8");
+
+/** Files that hold the version beside package.json, and where in them. */
+const VERSIONED: Readonly<Record<string, (text: string) => string | undefined>> = {
+  "server.json": (text) => JSON.parse(text).version,
+  "CHANGELOG.md": (text) => /^## (\d\S*)/m.exec(text)?.[1],
+  "plugin/.claude-plugin/plugin.json": (text) => JSON.parse(text).version,
+};
+
+/** What keeps the sources from being released as they are, one line each. */
+export function releaseProblems(): string[] {
+  const { version, name, mcpName } = JSON.parse(read("package.json"));
+  const server = JSON.parse(read("server.json"));
+  const problems = Object.entries(VERSIONED).flatMap(([file, versionOf]) => {
+    const found = existsSync(join(root, file)) ? versionOf(read(file)) : version;
+    return found === version ? [] : [`${file} says ${found}, and package.json ${version}`];
+  });
+  for (const { identifier, version: packaged } of server.packages)
+    if (identifier !== name || packaged !== version)
+      problems.push(`server.json names ${identifier} ${packaged}, and package.json ${name} ${version}`);
+  if (server.name !== mcpName) problems.push(`server.json is ${server.name}, and mcpName ${mcpName}`);
+  return problems;
+}

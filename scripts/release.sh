@@ -1,0 +1,30 @@
+#!/bin/sh
+# Makes a release of what is committed: checks that all files name the same version, runs all tests, and packs twice to see
+# that both packages are the same. With `--publish` (in CI, whose identity the registry trusts) it publishes with provenance.
+#
+#   sh scripts/release.sh [--publish]
+. "$(dirname -- "$0")/dependencies.sh"
+
+heading "Versions"
+node scripts/check-release.ts
+if [ -n "$(git status --porcelain)" ]; then
+  echo "release: there are changes that are not committed" >&2
+  exit 1
+fi
+
+heading "Tests"
+npm test
+
+heading "Package"
+digest() { npm pack --dry-run --json --silent | node -p 'JSON.parse(require("fs").readFileSync(0, "utf8"))[0].integrity'; }
+first=$(digest)
+second=$(digest)
+if [ "$first" != "$second" ]; then
+  echo "release: two packages of the same sources differ: $first, $second" >&2
+  exit 1
+fi
+echo "$first"
+
+[ "${1:-}" = "--publish" ] || exit 0
+heading "Publishing"
+npm publish --provenance --access public
