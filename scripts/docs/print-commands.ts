@@ -34,5 +34,5 @@ function nameOf(command: Command): string {
   return command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`;
 }
 
-/** Commands are defined here and never run. */
-const NOWHERE = { argv: [], env: {}, cwd: () => "." } as unknown as Surroundings;
+/** Commands are defined here and never run. The folder is in examples, and no machine's. */
+const NOWHERE = { argv: [], env: {}, cwd: () => "/path/to/project" } as unknown as Surroundings;
