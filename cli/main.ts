@@ -25,6 +25,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
   inspect: async () => (await import("./commands/inspect.ts")).inspectCommand,
   measure: async () => (await import("./commands/measure.ts")).measureCommand,
   replay: async () => (await import("./commands/replay.ts")).replayCommand,
+  save: async () => (await import("./commands/programs/save.ts")).saveCommand,
+  test: async () => (await import("./commands/programs/test-command.ts")).testCommand,
   runs: async () => (await import("./commands/runs.ts")).runsCommand,
   policy: async () => (await import("./commands/policy-command.ts")).policyCommand,
   approvals: async () => (await import("./commands/approvals/approvals-command.ts")).approvalsCommand,

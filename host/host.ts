@@ -1,8 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { RunArchiver } from "../archive/archive-store.ts";
 import type { AuditLog } from "../archive/audit/audit-log.ts";
-import type { Authorizer } from "../broker/policy/authorizer.ts";
+import type { Authorizer, Viewer } from "../broker/policy/authorizer.ts";
 import type { ExecutedProgram } from "../execution/execute-program.ts";
+import type { Preparation } from "../execution/prepare/language.ts";
 import type { HandedIn } from "../execution/prepare/settle-program.ts";
 import type { Replayed } from "../execution/replay/replay-program.ts";
 import type { OpenEngine } from "../sandbox/sandbox-engine.ts";
@@ -139,6 +140,19 @@ export class Host {
   async run(program: HandedIn, options: ExecutionOptions): Promise<ExecutedProgram> {
     const execution = await this.#executing();
     return execution.run(program, await this.#catalog.forProgram(), options);
+  }
+
+  /**
+   * Bundles a program and checks its types, and does not run it.
+   *
+   * @param tools those that it is checked against; those that are known now without it.
+   * @throws SandboxError, CatalogError as \`run\` does.
+   */
+  async check(program: HandedIn, viewer: Viewer, tools?: ProgramTools): Promise<Preparation> {
+    const execution = await this.#executing();
+    const checked = await execution.check(program, tools ?? (await this.#catalog.forProgram()), viewer);
+    if (checked.ok) return checked;
+    return { ...checked, message: this.#redactor.redactText(checked.message).value };
   }
 
   /**

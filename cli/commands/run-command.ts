@@ -1,13 +1,15 @@
+import { visibleLine } from "../../base/text/visible-text.ts";
 import type { TypecheckMode } from "../../execution/prepare/language.ts";
 import type { HandedIn } from "../../execution/prepare/settle-program.ts";
 import { beginSandbox } from "../../host/begin-sandbox.ts";
+import type { Configuration } from "../../host/configuration/configuration.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
 import { unnamedProgram } from "../../host/program-files.ts";
 import { readProgram } from "../arguments/program-file.ts";
 import { NO_HOST } from "../background/no-host.ts";
 import type { DefineCommand } from "../command.ts";
 import { UsageError } from "../exit-code.ts";
-import { SIGNALS, type Surroundings } from "../surroundings.ts";
+import { SIGNALS, type Surroundings, write } from "../surroundings.ts";
 import type { RunFlags, RunRequest } from "./run.ts";
 
 /** Stands for the program of a suspended run, which is kept with it. */
@@ -17,12 +19,15 @@ const MAX_TIMEOUT_SECONDS = 86_400;
 
 /** `ptc run FILE|-`. What runs programs is loaded while a sandbox starts. */
 export const runCommand: DefineCommand = (program, surroundings, finish) => {
-  program
+  const command = program
     .command("run")
     .description(
       "run one program in a sandbox; stdout is one line of JSON (on a terminal a report), stderr the console",
     )
-    .argument("[file]", "a .ts, .mts, .js, .mjs or .py file, or - for stdin")
+    .argument("[program]", "a .ts, .mts, .js, .mjs or .py file, - for stdin, or the name of a saved program")
+    .argument("[arguments...]", "of a saved program: --key value; `ptc run NAME --help` shows them")
+    .helpOption(false)
+    .allowUnknownOption()
     .option("--config <file>", "configuration file")
     .option("--data <json>", "JSON that the program sees as `data`, or @FILE to read it from a file")
     .option("--language <name>", "typescript, javascript or python, instead of what the file's name says")
@@ -42,24 +47,52 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
     .option("--emit-to <folder>", "write what the program emits to files there")
     .option("--json", "print the one line of JSON on a terminal too")
     .option(...NO_HOST)
+    .option("-h, --help", "what this command takes; after a saved program's name, what that takes")
     .addHelpText(
       "after",
-      '\nExample:\n  ptc run report.ts --data \'{"month": "2026-05"}\' | jq .result.data\n',
-    )
-    .action(async (file: string | undefined, flags: RunFlags) => {
-      const request = await readRequest(file, flags, surroundings);
-      const { run } = await import("./run.ts");
-      finish(await run(request, flags, surroundings));
-    });
+      '\nExamples:\n  ptc run report.ts --data \'{"month": "2026-05"}\' | jq .result.data\n  ptc run weekly-report --month 2026-05\n',
+    );
+  command.action(async (file: string | undefined, words: string[], flags: RunFlags) => {
+    if (flags.help === true) {
+      const help = await findHelp(file, flags, surroundings);
+      if (help === undefined) command.outputHelp();
+      else await write(surroundings.stdout, help);
+      return;
+    }
+    const request = await readRequest(file, words, flags, surroundings);
+    const { run } = await import("./run.ts");
+    finish(await run(request, flags, surroundings));
+  });
 };
+
+/** The help of a saved program; `undefined` where none is named. */
+async function findHelp(
+  name: string | undefined,
+  flags: RunFlags,
+  surroundings: Surroundings,
+): Promise<string | undefined> {
+  if (name === undefined || !isName(name)) return undefined;
+  const { env, stdout } = surroundings;
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const saved = await import("./programs/by-name.ts");
+  const { terminalOf } = await import("../terminal/terminal.ts");
+  if (!saved.isSavedProgram(name, configuration)) return undefined;
+  return saved.renderProgramHelp(await saved.requireProgram(name, configuration), terminalOf(stdout, env));
+}
+
+/** Whether a word may be the name of a saved program. Files have a suffix or a folder. */
+function isName(word: string): boolean {
+  return /^[a-z][a-z0-9-]*$/.test(word);
+}
 
 async function readRequest(
   file: string | undefined,
+  words: readonly string[],
   flags: RunFlags,
   surroundings: Surroundings,
 ): Promise<RunRequest> {
   const { env, shared, alone } = surroundings;
-  const timeoutMs = flags.timeout === undefined ? undefined : parseTimeout(flags.timeout);
+  const givenTimeoutMs = flags.timeout === undefined ? undefined : parseTimeout(flags.timeout);
   const typecheck = parseTypecheck(flags.typecheck);
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
   // What a host has read of stdin, its caller cannot read any more.
@@ -67,14 +100,47 @@ async function readRequest(
   const { ticket } = flags;
   if ((file === undefined) === (ticket === undefined))
     throw new UsageError("give a program's file, or --ticket with the ticket of a suspended run");
+  const saved =
+    file === undefined ? undefined : await readSaved(file, words, flags, configuration, surroundings);
+  const isOption = file?.startsWith("-") === true && file !== "-";
+  if (saved === undefined && (words.length > 0 || isOption)) throw notTaken(file ?? "", words[0] ?? "");
   const program =
-    file === undefined ? NO_PROGRAM : await readProgram(file, flags, surroundings, configuration.languages);
+    saved?.program ??
+    (file === undefined ? NO_PROGRAM : await readProgram(file, flags, surroundings, configuration.languages));
+  const timeoutMs = givenTimeoutMs ?? saved?.timeoutMs;
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
   const isOwn = shared === undefined && alone?.lostRun === undefined;
   const { language } = { ...unnamedProgram(configuration.languages), ...program };
   const begun = isOwn ? await beginSandbox(configuration, env, language) : undefined;
   return { program, ticket, configuration, timeoutMs, typecheck, cancel, begun };
+}
+
+/** A saved program as a program that runs it; `undefined` where the word is the name of none. */
+async function readSaved(
+  name: string,
+  words: readonly string[],
+  flags: RunFlags,
+  configuration: Configuration,
+  surroundings: Surroundings,
+): Promise<{ program: HandedIn; timeoutMs: number | undefined } | undefined> {
+  if (!isName(name)) return undefined;
+  const saved = await import("./programs/by-name.ts");
+  if (!saved.isSavedProgram(name, configuration)) return undefined;
+  const found = await saved.requireProgram(name, configuration);
+  if (flags.language !== undefined) throw new UsageError("--language: a saved program has its own");
+  const given = { words, json: flags.data };
+  const program = await saved.readCallByName(found, given, configuration, surroundings);
+  return { program, timeoutMs: found.manifest.timeoutMs };
+}
+
+function notTaken(file: string, word: string): UsageError {
+  if (file.startsWith("-") && file !== "-") return new UsageError(`unknown option '${visibleLine(file)}'`);
+  if (word.startsWith("-"))
+    return new UsageError(`unknown option '${visibleLine(word)}'; see \`ptc run --help\``);
+  return new UsageError(
+    `'${visibleLine(word)}': only a saved program takes arguments, and '${visibleLine(file)}' is none; give --data`,
+  );
 }
 
 function parseTimeout(text: string): number {

@@ -41,6 +41,7 @@ export interface RunFlags {
   ticket?: string;
   emitTo?: string;
   json?: boolean;
+  help?: boolean;
 }
 
 /** What is to be run, read and checked. */

@@ -1,6 +1,7 @@
 import { assignIdentifiers } from "../../catalog/identifiers.ts";
 import { parseTool } from "../../catalog/parse-tool.ts";
 import { buildToolModel } from "../../catalog/tool-model.ts";
+import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
 import type { LanguagePrinter } from "../language-printer.ts";
 import { printPythonModule } from "./print-python.ts";
 import { printPythonSignature } from "./print-python-signature.ts";
@@ -31,7 +32,7 @@ export const PYTHON_PRINTER: LanguagePrinter = {
     if (definition === undefined) return `${functionName(tool.name, tool.identifier)}(**arguments)`;
     return printPythonSignature(buildToolModel(definition, tool.module, tool.identifier), form);
   },
-  importLine: (module) => `import servers.${packageName(module)}`,
+  importLine: (module) => `import ${module === PROGRAMS_MODULE ? module : `servers.${packageName(module)}`}`,
   functionName: ({ name, identifier }) => functionName(name, identifier),
   readModule: readPythonModule,
 };

@@ -1,5 +1,6 @@
 import { assignIdentifiers } from "../../catalog/identifiers.ts";
 import { modulePath } from "../../catalog/store/lockfile.ts";
+import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
 import type { LanguagePrinter } from "../language-printer.ts";
 import { NODE_DECLARATIONS, NODE_FILE } from "./editor/node-declarations.ts";
 import { EDITOR_CONFIG } from "./editor/print-editor-config.ts";
@@ -29,7 +30,10 @@ export const TYPESCRIPT_PRINTER: LanguagePrinter = {
       [TYPESCRIPT_EDITOR.settings, EDITOR_CONFIG],
     ]),
   signature: toolSignature,
-  importLine: (module) => `import * as ${module} from "./servers/${module}/index.js";`,
+  importLine: (module) =>
+    module === PROGRAMS_MODULE
+      ? `import * as ${module} from "./${module}/index.js";`
+      : `import * as ${module} from "./servers/${module}/index.js";`,
   functionName: ({ identifier }) => identifier,
   readModule,
 };

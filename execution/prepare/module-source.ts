@@ -1,5 +1,21 @@
 import type { GeneratedModule } from "../../codegen/generated-module.ts";
 
+/** A program that other programs can call, with its text. */
+export interface SavedProgram {
+  /** The tool that stands for it: `mcp__programs__<name>`. */
+  readonly tool: string;
+  /** What errors call it: `programs/<file>`. */
+  readonly fileName: string;
+  readonly language: string;
+  readonly code: string;
+}
+
+/** The texts of saved programs. */
+export interface SavedSources {
+  /** A program by the namespaced name of its tool; `undefined` when there is none, or its text cannot be read. */
+  load(tool: string): Promise<SavedProgram | undefined>;
+}
+
 /** The generated modules that a program may import, by server module. */
 export interface ModuleSource {
   /** The names of the server modules that exist, sorted. */
@@ -10,4 +26,6 @@ export interface ModuleSource {
   peek?(module: string): Promise<GeneratedModule | undefined>;
   /** Whether these are only what the record of a run holds, so that generating would add nothing to them. */
   readonly isRecord?: boolean;
+  /** The texts of saved programs, whose functions are those of the module `programs`. Absent where there are none. */
+  readonly saved?: SavedSources | undefined;
 }

@@ -1,13 +1,23 @@
 import type { GeneratedModule } from "../../codegen/generated-module.ts";
-import type { ModuleSource } from "./module-source.ts";
+import type { ModuleSource, SavedProgram, SavedSources } from "./module-source.ts";
 
 /** Passes modules on, and remembers the text of each that was loaded. */
 export class UsedModules implements ModuleSource {
   readonly #used = new Map<string, GeneratedModule>();
   readonly #source: ModuleSource;
+  readonly #programs = new Map<string, SavedProgram>();
+  readonly saved: SavedSources | undefined;
 
   constructor(source: ModuleSource) {
     this.#source = source;
+    const { saved } = source;
+    this.saved = saved && {
+      load: async (tool) => {
+        const known = this.#programs.get(tool) ?? (await saved.load(tool));
+        if (known !== undefined) this.#programs.set(tool, known);
+        return known;
+      },
+    };
   }
 
   modules(): readonly string[] {
@@ -30,8 +40,11 @@ export class UsedModules implements ModuleSource {
     return loaded;
   }
 
-  /** The texts of the loaded modules by server module, for the archive. */
+  /** The texts of the loaded modules by server module, and those of saved programs by their files, for the archive. */
   archived(): Map<string, string> {
-    return new Map([...this.#used].map(([module, { archived }]) => [module, archived]));
+    return new Map([
+      ...[...this.#used].map(([module, { archived }]) => [module, archived] as const),
+      ...[...this.#programs.values()].map(({ fileName, code }) => [fileName, code] as const),
+    ]);
   }
 }

@@ -63,3 +63,45 @@ function comparable(
 ): object {
   return outcome.ok ? { data: outcome.data ?? null } : { error: outcome.error.message };
 }
+
+const MAX_COMPARED = 1_000;
+
+/**
+ * How the calls of a run differ from recorded ones, in their order, as lines: `- ` for one that was recorded and is not made,
+ * `+ ` for one that is made and was not recorded. None when they are the same.
+ */
+export function compareCallOrder(
+  recorded: readonly { tool: string; arguments: unknown }[],
+  made: readonly { tool: string; arguments: unknown }[],
+): string[] {
+  const before = recorded.slice(0, MAX_COMPARED).map(keyed);
+  const after = made.slice(0, MAX_COMPARED).map(keyed);
+  // lengths[i][j]: how many calls the ends from i and from j have in common, in order.
+  const lengths = Array.from({ length: before.length + 1 }, () => new Uint16Array(after.length + 1));
+  const at = (i: number, j: number) => lengths[i]?.[j] ?? 0;
+  for (let i = before.length - 1; i >= 0; i--)
+    for (let j = after.length - 1; j >= 0; j--)
+      (lengths[i] as Uint16Array)[j] =
+        before[i]?.key === after[j]?.key ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
+  const lines: string[] = [];
+  for (let i = 0, j = 0; i < before.length || j < after.length; ) {
+    const [was, is] = [before[i], after[j]];
+    if (was !== undefined && was.key === is?.key) {
+      i++;
+      j++;
+    } else if (was !== undefined && (is === undefined || at(i + 1, j) >= at(i, j + 1))) {
+      lines.push(`- ${was.shown}`);
+      i++;
+    } else {
+      lines.push(`+ ${is?.shown}`);
+      j++;
+    }
+  }
+  if (recorded.length > MAX_COMPARED && recorded.length !== made.length)
+    lines.push(`${recorded.length} calls were recorded, and ${made.length} are made`);
+  return lines;
+}
+
+function keyed({ tool, arguments: args }: { tool: string; arguments: unknown }) {
+  return { key: `${digestOf(args ?? null)} ${tool}`, shown: describeCall(tool, args) };
+}

@@ -16,8 +16,8 @@ export async function loadMentioned(
   source: ModuleSource,
   { imported = false } = {},
 ): Promise<Map<string, GeneratedModule>> {
-  const paths = imported ? code.matchAll(/\bservers\/([a-z0-9_]+)/g) : [];
-  const mentioned = new Set([...paths].map(([, module]) => module));
+  const paths = imported ? code.matchAll(/\bservers\/([a-z0-9_]+)|["'`/](programs)\b/g) : [];
+  const mentioned = new Set([...paths].map(([, module, programs]) => module ?? programs));
   const names = mentionedToolNames(code);
   const wanted = source
     .modules()

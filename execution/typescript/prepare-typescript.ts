@@ -47,7 +47,7 @@ export async function prepareTypeScript(
 }
 
 function mentionsTools(code: string): boolean {
-  return /servers\/|mcp__|callTool/.test(code);
+  return /servers\/|["'/]programs["'/]|mcp__|callTool/.test(code);
 }
 
 function fail(

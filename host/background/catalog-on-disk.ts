@@ -1,11 +1,7 @@
-import { join } from "node:path";
 import type { Configuration } from "../configuration/configuration.ts";
-import { fileVersion } from "../generation/file-version.ts";
-import { generatedDirectory } from "../generation/generated-modules.ts";
 import type { HostCatalog } from "../host.ts";
+import { catalogVersion } from "../tools/catalog-version.ts";
 import { loadProgramTools, type ProgramTools } from "../tools/program-tools.ts";
-
-const FILES = ["ptc.lock.json", "catalog.json"];
 
 /**
  * The catalog as `ptc generate` has written it last. It is read again after every change, and never written, as for a command
@@ -20,7 +16,7 @@ export class CatalogOnDisk implements HostCatalog {
   }
 
   async currentTools(): Promise<ProgramTools> {
-    const version = await this.#version();
+    const version = catalogVersion(this.#configuration) ?? "";
     if (this.#loaded?.version === version) return this.#loaded.tools;
     const loaded = { version, tools: loadProgramTools(this.#configuration) };
     this.#loaded = loaded;
@@ -33,10 +29,5 @@ export class CatalogOnDisk implements HostCatalog {
 
   forProgram(): Promise<ProgramTools> {
     return this.currentTools();
-  }
-
-  async #version(): Promise<string> {
-    const directory = generatedDirectory(this.#configuration);
-    return (await Promise.all(FILES.map((file) => fileVersion(join(directory, file))))).join();
   }
 }

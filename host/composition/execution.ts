@@ -4,11 +4,12 @@ import type { AuditLog } from "../../archive/audit/audit-log.ts";
 import { type CallDispatcher, Dispatcher } from "../../broker/dispatcher.ts";
 import { limitExtracts } from "../../broker/limit-extracts.ts";
 import { offerLogins } from "../../broker/offer-logins.ts";
-import type { Authorizer } from "../../broker/policy/authorizer.ts";
+import type { Authorizer, Viewer } from "../../broker/policy/authorizer.ts";
 import { RunState } from "../../broker/policy/run-history.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { type ExecutedProgram, executeProgram, type RunOptions } from "../../execution/execute-program.ts";
+import { findLanguage, type Preparation } from "../../execution/prepare/language.ts";
 import type { ModuleSource } from "../../execution/prepare/module-source.ts";
 import { type HandedIn, settleProgram } from "../../execution/prepare/settle-program.ts";
 import { redactObserver } from "../../execution/redact-observer.ts";
@@ -80,6 +81,8 @@ export interface Execution {
   /** Runs a program with the given tools, also if the catalog changes meanwhile. */
   run(program: HandedIn, tools: ProgramTools, options: ExecutionOptions): Promise<ExecutedProgram>;
   sessions: LazySessions;
+  /** Bundles a program and checks its types, and does not run it. Messages may hold secrets. */
+  check(program: HandedIn, tools: ProgramTools, viewer: Viewer): Promise<Preparation>;
   /** Runs a recorded program again, without any server. */
   replay(
     run: RecordedRun,
@@ -101,7 +104,7 @@ export function composeExecution(configuration: Configuration, options: Composit
   const { groups } = own.state;
   const { sandboxes, swept, reconfigure } = composeSandboxes(configuration, own, options);
   telemetry?.observePool(() => sandboxes.state);
-  const servers = composeServers(configuration, pool, listings);
+  const liveUpstreams = composeServers(configuration, pool, listings);
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
   const languages = new ComposedLanguages(configuration.languages, {
     onSpawn: (pid) => groups.record(pid),
@@ -116,13 +119,13 @@ export function composeExecution(configuration: Configuration, options: Composit
   });
   const parts = { sandboxes, redactor, clock, toolVersion: version };
   return {
-    servers,
+    servers: liveUpstreams,
     sessions,
     reconfigure(next) {
       current = next;
       execution = next.execution;
       languages.turnOn(next.languages);
-      servers.replace(liveServers(next, pool));
+      liveUpstreams.replace(liveServers(next, pool));
       reconfigure(next);
     },
     warm() {
@@ -146,14 +149,14 @@ export function composeExecution(configuration: Configuration, options: Composit
         ...rest
       },
     ) {
-      const { all: tools } = programTools;
+      const { all } = programTools;
       const earlier = rest.resumed?.run;
       const known = await (earlier === undefined
         ? languages.on()
         : languages.recorded(earlier.program.language));
       const program = await settleProgram(handedIn, known);
       const printer = (await loadPrinter(program.language)) ?? PRINTER;
-      const modules =
+      const given =
         earlier === undefined
           ? programTools.modulesFor(context, printer)
           : new RecordedModules(new Map(earlier.modules), printer, earlier.knownModules);
@@ -161,6 +164,11 @@ export function composeExecution(configuration: Configuration, options: Composit
         session === undefined
           ? undefined
           : await (await sessions.open()).enter(session, context.principal, program);
+      const { modules, tools, servers } = programTools.programs?.forRun(given, all, liveUpstreams) ?? {
+        modules: given,
+        tools: all,
+        servers: liveUpstreams,
+      };
       const runId = earlier?.runId ?? randomUUID();
       if (onEvent !== undefined) runs.subscribe(onEvent, runId);
       const report = reportRun((event) => runs.publish(event), { runId, context }, redactor);
@@ -169,7 +177,7 @@ export function composeExecution(configuration: Configuration, options: Composit
         context,
         tools,
         authorizer,
-        state: earlier === undefined ? entered?.state : stateOf(earlier.calls, tools),
+        state: earlier === undefined ? entered?.state : stateOf(earlier.calls, all),
         servers,
         validator,
         redact: (message) => redactor.redactText(message).value,
@@ -188,7 +196,7 @@ export function composeExecution(configuration: Configuration, options: Composit
       });
       const announced =
         beforeCalls === undefined ? offering : announceCalls(offering, () => beforeCalls(runId));
-      const facts = { runId, context, language: program.language, trace, tools };
+      const facts = { runId, context, language: program.language, trace, tools: all };
       const traced = traceRun(telemetry, current, facts);
       const passed = traced === undefined && trace !== undefined ? passTraceOn(trace, announced) : undefined;
       const dispatcher = traced?.overCalls(announced) ?? passed?.dispatcher ?? announced;
@@ -230,6 +238,21 @@ export function composeExecution(configuration: Configuration, options: Composit
       report.end(executed.envelope);
       traced?.end(executed.envelope, keptTokens(executed.consoleText, executed.envelope));
       return executed;
+    },
+    async check(handedIn, programTools, viewer) {
+      const known = await languages.on();
+      const program = await settleProgram(handedIn, known);
+      const printer = (await loadPrinter(program.language)) ?? PRINTER;
+      const modules = programTools.modulesFor(viewer, printer);
+      const language = findLanguage(await languages.recorded(program.language), program.language);
+      if (language === undefined)
+        return {
+          ok: false,
+          type: "BundleError",
+          message: `'${program.language}' is no language`,
+          reasons: [],
+        };
+      return language.prepare(program, modules, "error");
     },
     async replay(run, modules, replayOptions) {
       const { language } = replayOptions.edited ?? run.program;

@@ -4,6 +4,7 @@ import { type LocatedProblem, type Problems, Rules } from "../../broker/policy/c
 import { DataFlow } from "../../broker/policy/data-flow.ts";
 import type { Policy } from "../../broker/policy/policy.ts";
 import { RuleAuthorizer } from "../../broker/policy/rule-authorizer.ts";
+import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import { clock as processClock } from "../process-clock.ts";
@@ -42,7 +43,9 @@ export function describeRuleProblem({ file, line, message }: LocatedProblem): st
 }
 
 function flowOf({ servers }: Pick<Configuration, "servers">): DataFlow {
-  return new DataFlow(new Map(servers.map(({ name, flow }) => [name, flow])));
+  // Saved programs have no labels of their own: what they read is read by the calls that they make.
+  const programs = [PROGRAMS_MODULE, { tools: {} }] as const;
+  return new DataFlow(new Map([programs, ...servers.map(({ name, flow }) => [name, flow] as const)]));
 }
 
 /** The schema of rules in Cedar's JSON format. @throws ConfigurationError when Cedar is not installed. */

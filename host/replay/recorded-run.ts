@@ -2,13 +2,19 @@ import * as z from "zod";
 import type { ArchivedRun } from "../../archive/reading/archived-run.ts";
 import type { GeneratedModule } from "../../codegen/generated-module.ts";
 import type { LanguagePrinter } from "../../codegen/language-printer.ts";
-import type { ModuleSource } from "../../execution/prepare/module-source.ts";
+import type { ModuleSource, SavedProgram, SavedSources } from "../../execution/prepare/module-source.ts";
 import type { RecordedRun } from "../../execution/replay/replay-program.ts";
 import type { InsideLimits } from "../../execution/run-inside.ts";
 import { CALL_DECISIONS } from "../../protocol/call-decision.ts";
 import type { ProgramEnvironment } from "../../protocol/messages.ts";
 import { Trace } from "../../protocol/messages.ts";
-import { isLanguage } from "../program-files.ts";
+import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
+import { namespacedName } from "../../protocol/tools/tool-name.ts";
+import { isLanguage, languageOfFile } from "../program-files.ts";
+import { toolNameOf } from "../programs/program-name.ts";
+
+/** Where the names of saved programs begin among those of modules, as `UsedModules` gives them. */
+const PROGRAM_FILES = `${PROGRAMS_MODULE}/`;
 
 const count = (most: number) => z.int().min(1).max(most);
 
@@ -26,7 +32,8 @@ const Options = z.object({
   modules: z.optional(z.array(z.string().max(512)).max(1_000)),
 });
 
-const Environment = z.object({
+/** What a replay gives a program again. */
+export const RecordedEnvironment = z.object({
   seed: z.string().regex(/^[0-9a-f]{64}$/),
   time_zone: z.string().max(128).optional(),
   trace: z.optional(Trace),
@@ -51,7 +58,7 @@ export interface Replayable {
 export function toReplayable(archived: ArchivedRun, printer: LanguagePrinter): Replayable | undefined {
   const { record } = archived;
   const options = Options.safeParse(record.options).data;
-  const environment = Environment.safeParse(archived.environment).data;
+  const environment = RecordedEnvironment.safeParse(archived.environment).data;
   const decisions = z.array(Decision).safeParse(record.calls.map(({ decision }) => decision)).data;
   if (!options || !environment || !isLanguage(record.language) || !decisions) return undefined;
   return {
@@ -96,8 +103,8 @@ export function toReplayable(archived: ArchivedRun, printer: LanguagePrinter): R
 }
 
 /** Without a trace, as of a program that was killed, the replay starts at the recorded time and uses the real clock. */
-function replayedEnvironment(
-  { seed, time_zone, trace }: z.infer<typeof Environment>,
+export function replayedEnvironment(
+  { seed, time_zone, trace }: z.infer<typeof RecordedEnvironment>,
   startedAt: number,
 ): ProgramEnvironment {
   const { started_ms, clock, events } = trace ?? { started_ms: startedAt, clock: "", events: "" };
@@ -113,12 +120,17 @@ export class RecordedModules implements ModuleSource {
   readonly #texts: ReadonlyMap<string, string>;
   readonly #known: readonly string[];
   readonly #printer: LanguagePrinter;
+  /** The texts of the saved programs that ran. */
+  readonly saved: SavedSources | undefined;
 
   /** @param known the names of all modules that existed; those whose texts were archived, without it. */
   constructor(texts: ReadonlyMap<string, string>, printer: LanguagePrinter, known: readonly string[] = []) {
     this.#printer = printer;
     this.#texts = texts;
-    this.#known = [...new Set([...known, ...texts.keys()])].sort();
+    const programs = [...texts].filter(([file]) => file.startsWith(PROGRAM_FILES));
+    const modules = [...texts.keys()].filter((name) => !name.startsWith(PROGRAM_FILES));
+    this.#known = [...new Set([...known, ...modules])].sort();
+    this.saved = programs.length === 0 ? undefined : recordedPrograms(new Map(programs));
   }
 
   modules(): readonly string[] {
@@ -134,8 +146,21 @@ export class RecordedModules implements ModuleSource {
   held(): ModuleSource {
     return {
       isRecord: true,
-      modules: () => [...this.#texts.keys()].sort(),
+      modules: () => [...this.#texts.keys()].filter((name) => !name.startsWith(PROGRAM_FILES)).sort(),
       load: (module) => this.load(module),
+      saved: this.saved,
     };
   }
+}
+
+/** The saved programs of a record, by their files. */
+function recordedPrograms(texts: ReadonlyMap<string, string>): SavedSources {
+  const programs = new Map<string, SavedProgram>();
+  for (const [fileName, code] of texts) {
+    const name = fileName.slice(PROGRAM_FILES.length).replace(/\.[a-z]+$/, "");
+    const tool = namespacedName(PROGRAMS_MODULE, toolNameOf(name));
+    const language = languageOfFile(fileName);
+    if (language !== undefined) programs.set(tool, { tool, fileName, language, code });
+  }
+  return { load: async (tool) => programs.get(tool) };
 }

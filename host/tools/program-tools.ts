@@ -5,10 +5,13 @@ import { moduleDigest } from "../../catalog/store/lockfile.ts";
 import { type StoredCatalog, storedServers } from "../../catalog/store/stored-catalog.ts";
 import { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { LanguagePrinter } from "../../codegen/language-printer.ts";
+import type { ModuleSource } from "../../execution/prepare/module-source.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { offServers } from "../configuration/servers/off-servers.ts";
 import { buildAuthorizer } from "../configured-policy.ts";
 import { GeneratedModules, generatedDirectory } from "../generation/generated-modules.ts";
+import { openPrograms } from "../programs/open-programs.ts";
+import type { SavedPrograms } from "../programs/saved-programs.ts";
 import { ByViewer } from "./by-viewer.ts";
 
 /** The tools and modules at one moment: those of the servers that are still configured. */
@@ -18,40 +21,53 @@ export interface ProgramTools {
   /** The view of it that somebody has, with their models: the tools that the policy shows them, of servers that are not off. */
   callableFor(viewer: Viewer): ToolCatalog;
   /** The modules of a language, as programs of somebody's find them: a tool that the policy does not show them is unavailable there. */
-  modulesFor(viewer: Viewer, printer: LanguagePrinter): GeneratedModules;
+  modulesFor(viewer: Viewer, printer: LanguagePrinter): ModuleSource;
+  /** The saved programs; `undefined` where the configuration has no folder of them. */
+  readonly programs: SavedPrograms | undefined;
 }
 
 /**
  * @param authorizer decides who is shown what; the lists of the configuration without it.
+ * @param saved the saved programs; those on disk without it.
  * @throws CatalogError when what was generated cannot be read, or was edited, ConfigurationError for a rule that is wrong.
  */
 export async function loadProgramTools(
   configuration: Configuration,
   authorizer?: Authorizer,
+  saved?: SavedPrograms,
 ): Promise<ProgramTools> {
   const stored = await readCatalog(generatedDirectory(configuration));
-  return buildProgramTools(configuration, stored, authorizer ?? (await buildAuthorizer(configuration)));
+  const programs = saved ?? (await openPrograms(configuration));
+  const decides = authorizer ?? (await buildAuthorizer(configuration));
+  return buildProgramTools(configuration, stored, decides, { programs });
 }
 
 /**
  * @param stored verified: everything that calls are judged by is read from it.
  * @param authorizer decides who is shown what.
  * @param served what a ptc that serves knows besides: the index of each view, kept from state to state, and why
- * servers are not listed, which names those that are off too.
+ * servers are not listed, which names those that are off too; and the saved programs.
  */
 export function buildProgramTools(
   configuration: Configuration,
   stored: StoredCatalog | undefined,
   authorizer: Authorizer,
-  served: { indexes?: ByViewer<ToolIndex>; unlisted?: ReadonlyMap<string, string> } = {},
+  served: {
+    indexes?: ByViewer<ToolIndex>;
+    unlisted?: ReadonlyMap<string, string>;
+    programs?: SavedPrograms | undefined;
+  } = {},
 ): ProgramTools {
+  const { programs } = served;
   const configured = new Map(configuration.servers.map((server) => [server.name, server]));
-  const servers = (stored === undefined ? [] : storedServers(stored))
+  const listed = (stored === undefined ? [] : storedServers(stored))
     .filter(({ name }) => configured.has(name))
     .map((server) => ({ ...server, description: configured.get(server.name)?.description || undefined }));
+  const saved = programs === undefined || programs.programs.length === 0 ? [] : [programs.server];
+  const servers = [...listed, ...saved];
   const off = offServers(configuration);
   const context = {
-    configured: configuration.servers.map(({ module }) => module),
+    configured: [...configuration.servers, ...saved].map(({ module }) => module),
     unlisted: served.unlisted ?? off,
   };
   const all = new ToolCatalog(servers, context);
@@ -66,20 +82,23 @@ export function buildProgramTools(
   // Modules have the tools of servers that are off too, so that a call of one fails with the reason.
   const modulesIn = (printer: LanguagePrinter) => {
     const digests = new Map(
-      servers.map(({ name, module }) => {
+      listed.map(({ name, module }) => {
         const locked = stored?.lock.servers.get(name);
         const path = printer.modulePath(module);
         return [module, stored && locked && moduleDigest(stored.lock, locked, path)];
       }),
     );
-    return new ByViewer((viewer) => {
+    return new ByViewer((viewer): ModuleSource => {
       const names = all.visibleTo((tool) => authorizer.isVisible(viewer, tool)).names();
-      return new GeneratedModules(directory, digests, new Set(names), printer);
+      const callable = new Set(names);
+      const generated = new GeneratedModules(directory, digests, callable, printer);
+      return programs === undefined ? generated : programs.beside(generated, printer, callable);
     });
   };
-  const modules = new Map<LanguagePrinter, ByViewer<GeneratedModules>>();
+  const modules = new Map<LanguagePrinter, ByViewer<ModuleSource>>();
   return {
     all,
+    programs,
     callableFor: (viewer) => views.of(viewer),
     modulesFor(viewer, printer) {
       const known = modules.get(printer) ?? modulesIn(printer);

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { messageOf } from "../../base/error-message.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import type { Authorizer, Viewer } from "../../broker/policy/authorizer.ts";
@@ -14,12 +13,14 @@ import { serverModule } from "../../protocol/tools/tool-name.ts";
 import type { UpstreamListing } from "../../upstream/upstream.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { offServers } from "../configuration/servers/off-servers.ts";
-import { fileVersion } from "../generation/file-version.ts";
 import { GeneratedFolder } from "../generation/generated-folder.ts";
 import { describeListing } from "../generation/list-servers.ts";
 import { WrittenModules } from "../generation/written-modules.ts";
 import { loadPrinters } from "../languages.ts";
+import { openPrograms } from "../programs/open-programs.ts";
+import type { SavedPrograms } from "../programs/saved-programs.ts";
 import { ByViewer } from "./by-viewer.ts";
+import { catalogVersion, generatedVersion, toldOf } from "./catalog-version.ts";
 import type { LiveCatalog } from "./live-catalog.ts";
 import { buildProgramTools, type ProgramTools } from "./program-tools.ts";
 
@@ -54,6 +55,7 @@ export class ServedCatalog implements LiveCatalog {
   #loaded: LoadedCatalog | undefined;
   /** The version of the files that the catalog was read from. */
   #version: string | undefined;
+  #programs: SavedPrograms | undefined;
   #folder: GeneratedFolder;
   readonly #modules: WrittenModules;
   /** By server, the latest listing that is not written yet. */
@@ -163,7 +165,7 @@ export class ServedCatalog implements LiveCatalog {
 
   /** The catalog on disk, and the tools that are made of it. @throws CatalogError */
   async latest(): Promise<LoadedCatalog> {
-    const isKnown = this.#writes > 0 || this.#filesVersion() === this.#version;
+    const isKnown = this.#writes > 0 || catalogVersion(this.#options.configuration) === this.#version;
     if (this.#loaded !== undefined && (isKnown || this.#writes > 0)) return this.#loaded;
     this.#loading ??= this.#inTurn(() => this.#load()).finally(() => {
       this.#loading = undefined;
@@ -190,26 +192,17 @@ export class ServedCatalog implements LiveCatalog {
     }
   }
 
-  #filesVersion(): string | undefined {
-    const directory = this.#folder.directory;
-    const names = ["ptc.lock.json", "catalog.json"];
-    const versions = names.map((name) => fileVersion(join(directory, name)));
-    return versions.every((version) => version === undefined) ? undefined : versions.join();
-  }
-
   async #load(): Promise<LoadedCatalog> {
-    const version = this.#filesVersion();
+    const version = catalogVersion(this.#options.configuration);
     const before = this.#loaded;
     if (before !== undefined && version === this.#version) return before;
     const found = await this.#find();
-    if (found === undefined && before !== undefined && version !== undefined) {
-      this.#version = version;
-      return before;
-    }
-    const stored = found && (await this.#verified(found));
+    this.#programs = await openPrograms(this.#options.configuration, this.#options.onWarning);
+    const kept = generatedVersion(this.#options.configuration) === undefined ? undefined : before?.stored;
+    const stored = found === undefined ? kept : await this.#verified(found);
     const loaded = { stored, tools: this.#build(stored) };
     this.#loaded = loaded;
-    this.#version = (found?.edits.length ?? 0) > 0 ? this.#filesVersion() : version;
+    this.#version = (found?.edits.length ?? 0) > 0 ? catalogVersion(this.#options.configuration) : version;
     if (before !== undefined) {
       this.#noteSuperseded(before, loaded);
       this.#tellOfServers(before, loaded);
@@ -219,12 +212,12 @@ export class ServedCatalog implements LiveCatalog {
 
   #build(stored: StoredCatalog | undefined): ProgramTools {
     const { configuration, authorizer } = this.#options;
-    const served = { indexes: this.#indexes, unlisted: this.#unlisted };
+    const served = { indexes: this.#indexes, unlisted: this.#unlisted, programs: this.#programs };
     return buildProgramTools(configuration, stored, authorizer, served);
   }
 
   #tellOfServers(before: LoadedCatalog, after: LoadedCatalog): void {
-    if (modulesOf(before) !== modulesOf(after)) for (const listener of this.#listeners) listener();
+    if (toldOf(before.tools) !== toldOf(after.tools)) for (const listener of this.#listeners) listener();
   }
 
   /** Has `#unlisted` name the servers that are off, and none that is not configured. */
@@ -288,10 +281,6 @@ export class ServedCatalog implements LiveCatalog {
     this.#work = turn.catch(() => {});
     return turn;
   }
-}
-
-function modulesOf({ tools }: LoadedCatalog): string {
-  return tools.all.servers.map(({ module }) => module).join();
 }
 
 function digestsOf(server: LockedServer | undefined): string {

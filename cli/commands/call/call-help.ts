@@ -12,19 +12,40 @@ const MAX_DESCRIPTION_CHARS = 4_000;
 const MAX_LINE_CHARS = 300;
 const MAX_CHOICES = 12;
 
+/** How something is called from a shell. */
+interface HowCalled {
+  title: string;
+  /** What stands before the value of an argument. */
+  nameOf: (parameter: Pick<Parameter, "name">) => string;
+  /** The command without arguments. */
+  call: string;
+}
+
+function byTool({ namespacedName, server, name }: Tool): HowCalled {
+  const called = `${server}.${name}`;
+  return {
+    title: visibleLine(namespacedName),
+    nameOf: (parameter) => `${visibleLine(parameter.name)}=`,
+    call: `ptc call ${/^[\w.-]+$/.test(called) ? called : "SERVER.TOOL"}`,
+  };
+}
+
 /** What a tool takes and how it is called from a shell, made from its schema. */
-export function renderCallHelp(tool: Tool, { style }: Terminal): string {
+export function renderCallHelp(
+  tool: Tool,
+  { style }: Terminal,
+  { title, nameOf, call }: HowCalled = byTool(tool),
+): string {
   const { parameters, isOpen } = toolParameters(tool.inputSchema);
-  const called = `${tool.server}.${tool.name}`;
   const shown = parameters.slice(0, MAX_PARAMETERS);
   const rows = shown.map((parameter) => [
-    { text: `  ${visibleLine(parameter.name)}=${placeholderOf(parameter)}` },
+    { text: `  ${nameOf(parameter)}${placeholderOf(parameter)}` },
     { text: describe(parameter) },
   ]);
   const required = shown.filter(({ isRequired }) => isRequired);
-  const example = required.map((parameter) => ` ${visibleLine(parameter.name)}=${placeholderOf(parameter)}`);
+  const example = required.map((parameter) => ` ${nameOf(parameter)}${placeholderOf(parameter)}`);
   const sections = [
-    style("bold", visibleLine(tool.namespacedName)),
+    style("bold", title),
     ...(tool.description === undefined
       ? []
       : [visibleLines(tool.description.slice(0, MAX_DESCRIPTION_CHARS)).trim()]),
@@ -38,7 +59,7 @@ export function renderCallHelp(tool: Tool, { style }: Terminal): string {
           ...(parameters.length > shown.length ? [`  and ${parameters.length - shown.length} more`] : []),
           ...(isOpen ? ["  and any others"] : []),
         ].join("\n"),
-    `Example:\n  ptc call ${/^[\w.-]+$/.test(called) ? called : "SERVER.TOOL"}${example.join("")}`,
+    `Example:\n  ${call}${example.join("")}`,
   ];
   return `${sections.join("\n\n")}\n`;
 }

@@ -2,17 +2,21 @@ import { isBuiltin } from "node:module";
 import { listUpTo } from "../../../base/text/list-up-to.ts";
 import { MAX_CODE_BYTES } from "../../../protocol/limits.ts";
 import { PROGRAM_SCHEME } from "../../../protocol/paths.ts";
+import { PROGRAMS_MODULE } from "../../../protocol/tools/programs-module.ts";
+import { collectPrograms } from "../../prepare/called-programs.ts";
 import type { FailureReason } from "../../prepare/failure-reason.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
 import { nearestNames } from "../../prepare/nearest-names.ts";
 import type { Program } from "../../program.ts";
 import { renderGlobalTools } from "../global-tools.ts";
 import { adviseGlobals } from "../missing-export.ts";
+import { calledPrograms } from "../named-programs.ts";
 import { describeErrors } from "./bundle-errors.ts";
 import { BundlerOverwhelmed, bundle, type Message, type Plugin } from "./bundler.ts";
 import { GENERATED, reasonOf } from "./bundler-messages.ts";
 import { compileModule } from "./compiled-modules.ts";
 import { findComputedImports } from "./computed-imports.ts";
+import { findSavedModules, renderProgramsModule, SAVED_RUNTIME, type SavedModule } from "./saved-runtime.ts";
 import { bundleVerbatim } from "./verbatim-program.ts";
 
 type BundleOutcome =
@@ -34,6 +38,8 @@ const MAX_LISTED_CHARS = 1_500;
 /** The esbuild namespace of the program. Source paths are `<namespace>:<path>`, so it is the scheme the runner expects. */
 const PROGRAM = PROGRAM_SCHEME.slice(0, -1);
 const RUNTIME = "runtime";
+/** The esbuild namespace of what saved programs run with. */
+const SAVED = "saved";
 const RESOLVER = "closed-resolver";
 
 /**
@@ -68,15 +74,20 @@ export async function bundleProgram(
   const verbatim = isInSession ? undefined : await bundleVerbatim(program);
   if (verbatim !== undefined) return { ok: true, bundle: verbatim };
   try {
+    const called = await collectPrograms(program, source, calledPrograms);
+    if (!called.ok) return refuseText(called.message);
+    const saved = await findSavedModules([...called.programs.values()]);
+    if (!saved.ok) return refuseText(saved.message);
     const kept = isInSession ? await keepBindings(program) : undefined;
-    const plain = SPECIAL.test(program.code) ? undefined : await buildPlain(program, source, kept);
+    const bundled: Bundled = { program, source, kept, saved: saved.modules };
+    const plain = SPECIAL.test(program.code) ? undefined : await buildPlain(bundled);
     if (plain !== undefined) return { ok: true, bundle: plain };
     const [computed] = await findComputedImports(program);
     if (computed !== undefined) {
       const shown = computed.slice(0, MAX_SHOWN_CHARS);
       return refuseText(`${shown}: an import cannot be computed; name the module in a string`);
     }
-    return { ok: true, bundle: await build(program, source, kept) };
+    return { ok: true, bundle: await build(bundled) };
   } catch (error) {
     if (error instanceof RangeError) return refuseText("the program nests too deeply");
     if (error instanceof BundlerOverwhelmed || error instanceof SyntaxError) return refuseText(error.message);
@@ -103,14 +114,11 @@ function refuseText(message: string): BundleOutcome {
  * Bundles a program of which the text alone shows that it is a module without computed imports. Resolves with `undefined` for
  * one with an error, which is bundled again in the usual way, for its message.
  */
-async function buildPlain(
-  program: Program,
-  source: ModuleSource,
-  kept: KeptBindings | undefined,
-): Promise<string | undefined> {
+async function buildPlain(bundled: Bundled): Promise<string | undefined> {
+  const { program } = bundled;
   try {
     // The added export makes what a module may not hold, as a top-level return, an error.
-    return await build({ ...program, code: `${program.code}\nexport {};` }, source, kept);
+    return await build({ ...bundled, program: { ...program, code: `${program.code}\nexport {};` } });
   } catch (error) {
     if (error instanceof Error && "errors" in error) return undefined;
     throw error;
@@ -128,17 +136,14 @@ async function keepBindings(program: Program): Promise<KeptBindings> {
   return { banner: HAND_OVER, behind: await renderKeptBindings(program) };
 }
 
-async function build(
-  { code, ...rest }: Program,
-  source: ModuleSource,
-  kept: KeptBindings | undefined,
-): Promise<string> {
-  const program = { ...rest, code: `${code}${kept?.behind ?? ""}` };
+async function build({ kept, ...unkept }: Bundled): Promise<string> {
+  const { code, ...rest } = unkept.program;
+  const bundled = { ...unkept, kept, program: { ...rest, code: `${code}${kept?.behind ?? ""}` } };
   const result = await bundle({
     ...(kept === undefined ? {} : { banner: { js: kept.banner } }),
     entryPoints: [PROGRAM],
     inject: [RUNTIME],
-    plugins: [closedResolver(program, source)],
+    plugins: [closedResolver(bundled)],
     bundle: true,
     write: false,
     format: "esm",
@@ -157,6 +162,15 @@ async function build(
   return result.outputFiles[0]?.text ?? "";
 }
 
+/** What is bundled together. */
+interface Bundled {
+  program: Program;
+  source: ModuleSource;
+  kept: KeptBindings | undefined;
+  /** The saved programs that it calls, by the names of their tools. */
+  saved: ReadonlyMap<string, SavedModule>;
+}
+
 /** The depth of nested brackets, counting those in strings and comments too. No real program comes near the bound. */
 function bracketDepth(code: string): number {
   let depth = 0;
@@ -168,11 +182,13 @@ function bracketDepth(code: string): number {
   return deepest;
 }
 
-function closedResolver(program: Program, source: ModuleSource): Plugin {
+function closedResolver({ program, source, saved }: Bundled): Plugin {
+  const files = new Map([...saved.values()].map((each) => [each.fileName, each]));
+  const texts = [program, ...saved.values()].map(({ code }) => code).join("\n");
   return {
     name: RESOLVER,
     setup(builder) {
-      builder.onResolve({ filter: /.*/ }, ({ path, kind, namespace }) => {
+      builder.onResolve({ filter: /.*/ }, ({ path, kind, namespace, importer }) => {
         if (kind === "entry-point") {
           return path === PROGRAM
             ? { path: program.fileName, namespace: PROGRAM }
@@ -180,10 +196,18 @@ function closedResolver(program: Program, source: ModuleSource): Plugin {
         }
         if (namespace === GENERATED && path === "../../runtime.js")
           return { path: "tool", namespace: RUNTIME };
+        if (namespace === RUNTIME && path === PROGRAMS_MODULE) return { path, namespace: GENERATED };
         if (namespace === RUNTIME) return { path: "tool", namespace: RUNTIME };
+        if (namespace === GENERATED && files.has(path)) return { path, namespace: PROGRAM };
+        if (path === "saved" && (namespace === GENERATED || files.has(importer)))
+          return { path, namespace: SAVED };
+        if (namespace === SAVED && isBuiltin(path)) return { path, external: true };
         if (namespace !== PROGRAM) return refuseImport(path, program, source);
         if (isBuiltin(path)) return { path, external: true };
-        const module = /^(?:\.\/)?servers\/([a-z0-9_]+)(?:\/index(?:\.[jt]s)?)?$/.exec(path)?.[1];
+        const module = /^(?:\.\/)?(?:servers\/([a-z0-9_]+)|(programs))(?:\/index(?:\.[jt]s)?)?$/
+          .exec(path)
+          ?.slice(1)
+          .find((name) => name !== undefined);
         if (module === undefined) return refuseImport(path, program, source);
         if (!source.modules().includes(module)) return refuseServer(module, source);
         return { path: module, namespace: GENERATED };
@@ -192,10 +216,12 @@ function closedResolver(program: Program, source: ModuleSource): Plugin {
       builder.onLoad({ filter: /.*/, namespace: "file" }, ({ path }) =>
         failWith("cannot be imported", { code: "unknown_import", path }),
       );
-      builder.onLoad({ filter: /.*/, namespace: PROGRAM }, () => ({
-        contents: program.code,
-        loader: program.language === "typescript" ? "ts" : "js",
-      }));
+      builder.onLoad({ filter: /.*/, namespace: PROGRAM }, ({ path }) => {
+        const called = files.get(path);
+        if (called !== undefined) return { contents: called.module, loader: "js" };
+        return { contents: program.code, loader: program.language === "typescript" ? "ts" : "js" };
+      });
+      builder.onLoad({ filter: /.*/, namespace: SAVED }, () => ({ contents: SAVED_RUNTIME, loader: "js" }));
       builder.onLoad({ filter: /.*/, namespace: GENERATED }, async ({ path }) => {
         const module = await source.load(path);
         if (module === undefined)
@@ -203,6 +229,8 @@ function closedResolver(program: Program, source: ModuleSource): Plugin {
             code: "missing_module",
             module: path,
           });
+        if (path === PROGRAMS_MODULE && source.saved !== undefined)
+          return { contents: renderProgramsModule(module.tools, saved), loader: "js" };
         const compiled = await compileModule(module.text);
         // The bundler itself says what is wrong with a module that cannot be compiled.
         return compiled === undefined
@@ -210,7 +238,7 @@ function closedResolver(program: Program, source: ModuleSource): Plugin {
           : { contents: compiled, loader: "js" };
       });
       builder.onLoad({ filter: /.*/, namespace: RUNTIME }, async ({ path }) => ({
-        contents: path === "tool" ? RUNTIME_SOURCE : await renderGlobalTools(program.code, source),
+        contents: path === "tool" ? RUNTIME_SOURCE : await renderGlobalTools(texts, source, saved),
         loader: "js",
       }));
     },

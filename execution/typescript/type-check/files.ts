@@ -1,9 +1,11 @@
+import { PROGRAMS_MODULE } from "../../../protocol/tools/programs-module.ts";
 import type { FileChanges, VirtualFiles } from "../typescript-api.ts";
 import {
   CONFIG,
   CONFIG_PATH,
   checkedPath,
   PROGRAM_PATH,
+  PROGRAMS_PATH,
   RUNTIME_PATH,
   SURROUNDINGS_PATH,
   sessionPath,
@@ -59,6 +61,8 @@ export class CheckedFiles implements VirtualFiles {
     put(TOOL_NAMES_PATH, declareToolNames(texts.toolNames));
     for (const [index, text] of (texts.session ?? []).entries()) put(sessionPath(index), text);
     for (const [module, text] of texts.modules) put(checkedPath(module), text);
+    if (texts.modules.has(PROGRAMS_MODULE))
+      put(PROGRAMS_PATH, `export * from "../servers/${PROGRAMS_MODULE}/index.js";\n`);
     return changes;
   }
 }

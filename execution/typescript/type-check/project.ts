@@ -3,6 +3,8 @@ export const ROOT = "/ptc";
 export const CONFIG_PATH = `${ROOT}/tsconfig.json`;
 export const PROGRAM_PATH = `${ROOT}/program.ts`;
 export const RUNTIME_PATH = `${ROOT}/runtime.d.ts`;
+/** The path under which saved programs are imported; their functions are those of the module `programs`. */
+export const PROGRAMS_PATH = `${ROOT}/programs/index.ts`;
 /** Matches the path of a generated module. */
 export const MODULE_PATH = /^\/ptc\/servers\/([a-z0-9_]+)\/index\.ts$/;
 

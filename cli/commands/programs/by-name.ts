@@ -1,0 +1,102 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { visibleLine } from "../../../base/text/visible-text.ts";
+import { type Parameter, toolParameters } from "../../../catalog/arguments/tool-parameters.ts";
+import type { HandedIn } from "../../../execution/prepare/settle-program.ts";
+import type { Configuration } from "../../../host/configuration/configuration.ts";
+import { whyNotOn } from "../../../host/program-files.ts";
+import { callByName } from "../../../host/programs/call-by-name.ts";
+import { openPrograms } from "../../../host/programs/open-programs.ts";
+import { manifestFile, shownFile } from "../../../host/programs/program-folder.ts";
+import { programsDirectory } from "../../../host/programs/programs-directory.ts";
+import type { NamedProgram } from "../../../host/programs/saved-programs.ts";
+import { readCallArguments } from "../../arguments/call-arguments.ts";
+import { UsageError } from "../../exit-code.ts";
+import type { Surroundings } from "../../surroundings.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
+import { renderCallHelp } from "../call/call-help.ts";
+
+/** Whether a word on the command line names a saved program, whether it can be used or not. */
+export function isSavedProgram(word: string, configuration: Configuration): boolean {
+  return /^[a-z0-9-]+$/.test(word) && existsSync(join(programsDirectory(configuration), manifestFile(word)));
+}
+
+/** The saved program of a name. @throws UsageError, ConfigurationError which says what is wrong with it */
+export async function requireProgram(name: string, configuration: Configuration): Promise<NamedProgram> {
+  const programs = await openPrograms(configuration);
+  const found = programs?.find(name);
+  if (found !== undefined) return found;
+  const problem = programs?.problems.get(name);
+  if (problem !== undefined) throw new UsageError(problem);
+  const known = programs?.programs.map((each) => each.name) ?? [];
+  const advice = known.length === 0 ? "`ptc save` saves one" : `there are ${known.slice(0, 20).join(", ")}`;
+  throw new UsageError(`there is no saved program '${visibleLine(name)}'; ${advice}`);
+}
+
+/**
+ * The program that a run by name is, with its data.
+ *
+ * @param words what stands after the name: \`--key value\`, \`--key=value\` and \`key=value\`.
+ * @throws UsageError for arguments that are not the program's.
+ */
+export async function readCallByName(
+  program: NamedProgram,
+  { words, json }: { words: readonly string[]; json: string | undefined },
+  configuration: Configuration,
+  surroundings: Surroundings,
+): Promise<HandedIn> {
+  const off = whyNotOn(program.language, configuration.languages);
+  if (off !== undefined) throw new UsageError(`${program.fileName}: ${off}`);
+  const parameters = toolParameters(program.manifest.input);
+  const data = await readCallArguments(
+    { words: asAssignments(words, parameters.parameters), json },
+    { name: program.name, parameters },
+    surroundings,
+  );
+  return callByName(program, data);
+}
+
+/** What a saved program takes, as \`ptc run NAME --help\` shows it. */
+export function renderProgramHelp({ name, tool, manifest }: NamedProgram, terminal: Terminal): string {
+  const help = renderCallHelp(tool, terminal, {
+    title: name,
+    nameOf: (parameter) => `--${optionOf(parameter)} `,
+    call: `ptc run ${name}`,
+  });
+  return `${help}\nFrom ${shownFile(manifestFile(name))} and ${manifest.program}.\n`;
+}
+
+/** \`--key value\` as \`key=value\`. An option is a parameter's name, or that with - between its words. */
+function asAssignments(words: readonly string[], parameters: readonly Parameter[]): string[] {
+  const assignments: string[] = [];
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] ?? "";
+    const [, option, value] = /^--([^=]+)(?:=([\s\S]*))?$/.exec(word) ?? [];
+    if (option === undefined) {
+      if (word !== "--") assignments.push(word);
+      continue;
+    }
+    const named = (text: string) => parameters.find((each) => each.name === text || optionOf(each) === text);
+    const parameter = named(option);
+    const isSwitch = parameter?.types?.size === 1 && parameter.types.has("boolean");
+    const negated = option.startsWith("no-") ? named(option.slice("no-".length)) : undefined;
+    const next = words[at + 1];
+    if (value !== undefined) assignments.push(`${parameter?.name ?? option}=${value}`);
+    else if (parameter === undefined && negated !== undefined) assignments.push(`${negated.name}=false`);
+    else if (isSwitch && next !== "true" && next !== "false") assignments.push(`${parameter?.name}=true`);
+    else if (next === undefined) throw new UsageError(`--${visibleLine(option)} needs a value`);
+    else {
+      assignments.push(`${parameter?.name ?? option}=${next}`);
+      at++;
+    }
+  }
+  return assignments;
+}
+
+/** How an option for a parameter is written: \`sinceDate\` and \`since_date\` as \`since-date\`. */
+function optionOf({ name }: Pick<Parameter, "name">): string {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, "$1-$2")
+    .replaceAll("_", "-")
+    .toLowerCase();
+}

@@ -1,0 +1,96 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { jsonLine } from "../../../base/json/json-line.ts";
+import { oneLine } from "../../../base/text/one-line.ts";
+import { visibleLines } from "../../../base/text/visible-text.ts";
+import type { Configuration } from "../../../host/configuration/configuration.ts";
+import { loadConfiguration } from "../../../host/configuration/load.ts";
+import { openArchive } from "../../../host/open-archive.ts";
+import { openHost } from "../../../host/open-host.ts";
+import { languageOfFile } from "../../../host/program-files.ts";
+import { originOfRun, type ProgramOrigin, saveProgram } from "../../../host/programs/save-program.ts";
+import { readProgram } from "../../arguments/program-file.ts";
+import type { DefineCommand } from "../../command.ts";
+import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
+import { LOCAL_USER } from "../../local-user.ts";
+import { exitOnSignals, type Surroundings, write } from "../../surroundings.ts";
+import { selectRun } from "../runs/select-run.ts";
+
+interface SaveFlags {
+  config?: string;
+  name?: string;
+  description?: string;
+  expose?: boolean;
+  force?: boolean;
+  json?: boolean;
+}
+
+/** `ptc save RUN|FILE --name NAME` */
+export const saveCommand: DefineCommand = (program, surroundings, finish) => {
+  program
+    .command("save")
+    .description("make a named program of an archived run, or of a file, in programs/ beside ptc.yaml")
+    .argument("<run>", "input digest or run id, or the beginning of one; or the file of a program")
+    .option("--config <file>", "configuration file")
+    .option("--name <name>", "what it is called: lower-case words with - between them")
+    .option("--description <text>", "what it does; by default what its first comment says")
+    .option("--expose", "make it a tool of `ptc serve`")
+    .option("--force", "replace a program of this name; what its manifest says by hand is kept")
+    .option("--json", "print what was written as JSON")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  ptc save 3f9a2c --name weekly-report\n  ptc save report.ts --name weekly-report --description 'What happened in a month'\n",
+    )
+    .action(async (from: string, flags: SaveFlags) => {
+      finish(await save(from, flags, surroundings));
+    });
+};
+
+async function save(from: string, flags: SaveFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { env, stdout, stderr } = surroundings;
+  exitOnSignals(surroundings);
+  const { name } = flags;
+  if (name === undefined) throw new UsageError("give the program a name: --name weekly-report");
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const archive = openArchive(configuration);
+  const host = openHost({
+    configuration,
+    env,
+    onWarning: (message) => void stderr.write(`ptc: warning: ${oneLine(message)}\n`),
+  });
+  try {
+    const isFile = languageOfFile(from) !== undefined || existsSync(resolve(surroundings.cwd(), from));
+    const origin = isFile
+      ? await readOrigin(from, configuration, surroundings)
+      : await originOfRun(archive, (await selectRun(archive, from)).run.run_id);
+    const { description, expose, force = false } = flags;
+    const saved = await saveProgram(
+      configuration,
+      origin,
+      { name, description, expose, force },
+      { host, viewer: LOCAL_USER },
+    );
+    if (flags.json === true) await write(stdout, `${jsonLine({ name, ...saved })}\n`);
+    else {
+      for (const file of saved.files) await write(stdout, `wrote ${file}\n`);
+      await write(
+        stdout,
+        `run it with \`ptc run ${name}\`; \`ptc run ${name} --help\` shows what it takes\n`,
+      );
+    }
+    for (const note of saved.notes) await write(stderr, `ptc: ${visibleLines(note)}\n`);
+    return EXIT.done;
+  } finally {
+    await host.close();
+    await archive.close();
+  }
+}
+
+async function readOrigin(
+  file: string,
+  configuration: Configuration,
+  surroundings: Surroundings,
+): Promise<ProgramOrigin> {
+  const { code, language = "" } = await readProgram(file, {}, surroundings, configuration.languages);
+  return { code, language };
+}

@@ -1,0 +1,118 @@
+import { jsonLine } from "../../../base/json/json-line.ts";
+import { countNoun } from "../../../base/text/count-noun.ts";
+import { oneLine } from "../../../base/text/one-line.ts";
+import { visibleLine } from "../../../base/text/visible-text.ts";
+import { loadConfiguration } from "../../../host/configuration/load.ts";
+import { openHost } from "../../../host/open-host.ts";
+import { type ProgramTest, testProgram } from "../../../host/programs/test-programs.ts";
+import { loadProgramTools } from "../../../host/tools/program-tools.ts";
+import type { DefineCommand } from "../../command.ts";
+import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
+import { LOCAL_USER } from "../../local-user.ts";
+import { SIGNALS, type Surroundings, write } from "../../surroundings.ts";
+import { terminalOf } from "../../terminal/terminal.ts";
+
+interface TestFlags {
+  config?: string;
+  json?: boolean;
+}
+
+const MAX_LINE_CHARS = 500;
+const COLOURS = {
+  same: "green",
+  untested: "yellow",
+  changed: "yellow",
+  failed: "red",
+  "no-sandbox": "red",
+} as const;
+
+/** `ptc test [NAME...]` */
+export const testCommand: DefineCommand = (program, surroundings, finish) => {
+  program
+    .command("test")
+    .description(
+      "check saved programs, and run their recorded examples again without any server; exit 1 if one fails, 4 if one has changed",
+    )
+    .argument("[names...]", "the saved programs; all of them by default")
+    .option("--config <file>", "configuration file")
+    .option("--json", "print the outcomes as JSON")
+    .addHelpText("after", "\nExamples:\n  ptc test\n  ptc test weekly-report\n")
+    .action(async (names: string[], flags: TestFlags) => {
+      finish(await test(names, flags, surroundings));
+    });
+};
+
+async function test(
+  names: readonly string[],
+  flags: TestFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { env, stdout, stderr } = surroundings;
+  const { style } = terminalOf(stdout, env);
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const tools = await loadProgramTools(configuration);
+  const { programs = [], problems = new Map<string, string>() } = tools.programs ?? {};
+  const known = [...programs.map(({ name }) => name), ...problems.keys()].sort();
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown !== undefined)
+    throw new UsageError(
+      `there is no saved program '${visibleLine(unknown)}'; ${known.length === 0 ? "`ptc save` saves one" : `there are ${known.join(", ")}`}`,
+    );
+  const cancel = new AbortController();
+  for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
+  const host = openHost({
+    configuration,
+    env,
+    warm: programs.length > 1 ? configuration.sandbox.warm : 0,
+    onWarning: (message) => void stderr.write(`ptc: warning: ${oneLine(message)}\n`),
+  });
+  const outcomes: ProgramTest[] = [];
+  try {
+    for (const name of names.length === 0 ? known : names) {
+      if (cancel.signal.aborted) break;
+      const found = programs.find((each) => each.name === name);
+      const tested: ProgramTest =
+        found === undefined
+          ? { name, outcome: "failed", lines: [problems.get(name) ?? ""] }
+          : await testProgram(found, {
+              configuration,
+              host,
+              tools,
+              viewer: LOCAL_USER,
+              signal: cancel.signal,
+            });
+      outcomes.push(tested);
+      if (flags.json !== true)
+        await write(
+          stdout,
+          render(tested, (text) => style(COLOURS[tested.outcome], text)),
+        );
+      if (tested.outcome === "no-sandbox") break;
+    }
+  } finally {
+    await host.close();
+  }
+  const count = (outcome: ProgramTest["outcome"]) =>
+    outcomes.filter((each) => each.outcome === outcome).length;
+  if (flags.json === true) await write(stdout, `${jsonLine({ programs: outcomes })}\n`);
+  else await write(stdout, `${summarise(outcomes.length, count)}\n`);
+  if (count("no-sandbox") > 0) return EXIT.noSandbox;
+  if (count("failed") > 0 || cancel.signal.aborted) return EXIT.failed;
+  return count("changed") > 0 ? EXIT.drift : EXIT.done;
+}
+
+function summarise(total: number, count: (outcome: ProgramTest["outcome"]) => number): string {
+  const parts = [
+    `${count("same")} the same`,
+    `${count("changed")} changed`,
+    `${count("failed")} failed`,
+    ...(count("untested") > 0 ? [`${count("untested")} without an example`] : []),
+  ];
+  return `${countNoun(total, "program")}: ${parts.join(", ")}`;
+}
+
+function render({ name, outcome, lines, calls }: ProgramTest, colour: (text: string) => string): string {
+  const facts = outcome === "same" && calls !== undefined ? `  ${countNoun(calls, "call")}` : "";
+  const shown = lines.map((line) => `    ${visibleLine(line).slice(0, MAX_LINE_CHARS)}\n`);
+  return `${colour(outcome)}  ${name}${facts}\n${shown.join("")}`;
+}

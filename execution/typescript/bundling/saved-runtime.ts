@@ -1,0 +1,120 @@
+import type { DeclaredTool } from "../../../codegen/generated-module.ts";
+import { MAX_CODE_BYTES } from "../../../protocol/limits.ts";
+import type { CalledProgram } from "../../prepare/called-programs.ts";
+import { findComputedImports } from "./computed-imports.ts";
+import { savedModule } from "./saved-module.ts";
+
+/** A saved program, and the module that its function is imported from. */
+export interface SavedModule extends CalledProgram {
+  readonly module: string;
+}
+
+/**
+ * What saved programs run with. A call first asks the broker, as any call of a tool does; then the program runs where its caller
+ * does. It is given data of its own, and what it gives back is what JSON makes of it. What it prints is its log and goes to stderr;
+ * without a result it is its value, as it is of any program.
+ */
+export const SAVED_RUNTIME = `import { format } from "node:util";
+const real = globalThis;
+const copy = (value) => { const text = JSON.stringify(value); return text === undefined ? null : JSON.parse(text); };
+export const makeScope = (data, get, set) =>
+  Object.create(real, {
+    data: { value: data, writable: true, enumerable: true, configurable: true },
+    result: { get, set, enumerable: true, configurable: true },
+    globalThis: { get() { return this; }, configurable: true },
+  });
+const makeConsole = (lines) => {
+  const print = (...values) => {
+    const text = format(...values);
+    lines.push(text);
+    real.console.error(text);
+  };
+  return Object.assign(Object.create(real.console), { log: print, info: print, debug: print });
+};
+const printed = (lines) => {
+  const text = lines.join("\\n");
+  try {
+    return JSON.parse(lines.at(-1) ?? "");
+  } catch {
+    return text;
+  }
+};
+export const saved = /* @__NO_SIDE_EFFECTS__ */ (gate, run) => {
+  const call = async (args) => {
+    const given = copy(args ?? {});
+    await gate(given);
+    const lines = [];
+    const value = await run(copy(given), makeConsole(lines));
+    return value === undefined ? printed(lines) : copy(value);
+  };
+  return Object.assign((args) => call(args), {
+    async result(args) {
+      try {
+        return { ok: true, data: await call(args) };
+      } catch (error) {
+        return { ok: false, error };
+      }
+    },
+  });
+};
+export const unnamed = /* @__NO_SIDE_EFFECTS__ */ (name) => () => {
+  throw new ReferenceError(name + ": a saved program has to be named in the text of the program that calls it");
+};
+`;
+
+/** The module \`programs\`: a function for each saved program that is called. */
+export function renderProgramsModule(
+  tools: readonly DeclaredTool[],
+  saved: ReadonlyMap<string, SavedModule>,
+): string {
+  const lines = [
+    'import { tool } from "../../runtime.js";',
+    'import { saved, unnamed } from "saved";',
+    ...[...saved.values()].map(({ fileName }, i) => `import run${i} from ${JSON.stringify(fileName)};`),
+  ];
+  const order = [...saved.keys()];
+  for (const { identifier, namespacedName } of tools) {
+    const at = order.indexOf(namespacedName);
+    const made =
+      at < 0
+        ? `unnamed(${JSON.stringify(identifier)})`
+        : `saved(tool(${JSON.stringify(namespacedName)}), run${at})`;
+    lines.push(`export const ${identifier} = ${made};`);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** Makes the modules of saved programs, or says in one line what is wrong with the first that cannot be one. */
+export async function findSavedModules(
+  programs: readonly CalledProgram[],
+): Promise<{ ok: true; modules: Map<string, SavedModule> } | { ok: false; message: string }> {
+  const modules = new Map<string, SavedModule>();
+  for (const program of programs) {
+    const { fileName, code } = program;
+    if (Buffer.byteLength(code) > MAX_CODE_BYTES)
+      return { ok: false, message: `${fileName}: a program has at most ${MAX_CODE_BYTES} bytes` };
+    try {
+      const [computed] = /\bimport\b/.test(code) ? await findComputedImports({ ...program, data: {} }) : [];
+      if (computed !== undefined)
+        return { ok: false, message: `${fileName}: ${computed.slice(0, 160)}: an import cannot be computed` };
+      modules.set(program.tool, { ...program, module: await savedModule(program) });
+    } catch (error) {
+      return { ok: false, message: describe(error, fileName) };
+    }
+  }
+  return { ok: true, modules };
+}
+
+/** @throws what is no error about the text. */
+function describe(error: unknown, fileName: string): string {
+  if (error instanceof SyntaxError || error instanceof RangeError)
+    return error.message.startsWith(fileName) ? error.message : `${fileName}: ${error.message}`;
+  const [first] =
+    error instanceof Error && "errors" in error
+      ? (error.errors as { text: string; location: { line: number; column: number } | null }[])
+      : [];
+  if (first === undefined) throw error;
+  const { location, text } = first;
+  const place = location === null ? fileName : `${fileName}:${location.line}:${location.column + 1}`;
+  return `${place}: ${text}`;
+}

@@ -1,0 +1,20 @@
+import type { Configuration } from "../configuration/configuration.ts";
+import { programsVersion } from "./programs-directory.ts";
+import type { SavedPrograms } from "./saved-programs.ts";
+
+/**
+ * The saved programs of a configuration; `undefined` where it has no folder of them, and then nothing more is loaded.
+ *
+ * @param onProblem is told of each program that is wrong, in one line.
+ * @throws ConfigurationError when a server has the name that saved programs have.
+ */
+export async function openPrograms(
+  configuration: Pick<Configuration, "directory" | "servers" | "file">,
+  onProblem: (message: string) => void = () => {},
+): Promise<SavedPrograms | undefined> {
+  if (programsVersion(configuration) === undefined) return undefined;
+  const { SavedPrograms } = await import("./saved-programs.ts");
+  const programs = SavedPrograms.read(configuration);
+  for (const problem of programs.problems.values()) onProblem(problem);
+  return programs;
+}

@@ -1,0 +1,265 @@
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { ArchiveStore } from "../../archive/archive-store.ts";
+import { messageOf } from "../../base/error-message.ts";
+import { isObject } from "../../base/json/is-object.ts";
+import type { Viewer } from "../../broker/policy/authorizer.ts";
+import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
+import { withoutFences } from "../../execution/prepare/without-fences.ts";
+import { Redactor } from "../../secrets/redaction.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import { ConfigurationError } from "../configuration/configuration-error.ts";
+import type { Host } from "../host.ts";
+import { moduleUrl, version } from "../package.ts";
+import { languageOfFile } from "../program-files.ts";
+import { loadReplayable } from "../replay/load-replayable.ts";
+import { loadProgramTools } from "../tools/program-tools.ts";
+import { calledByName } from "./call-by-name.ts";
+import { buildExample, type Example, MAX_EXAMPLE_BYTES, renderExample } from "./example.ts";
+import { inferInput, inferOutput } from "./infer-schema.ts";
+import { type Manifest, renderManifest } from "./manifest.ts";
+import { exampleFile, manifestFile, type ProgramFiles, readPrograms, shownFile } from "./program-folder.ts";
+import { whyNoName } from "./program-name.ts";
+import { programsDirectory } from "./programs-directory.ts";
+import { SavedPrograms } from "./saved-programs.ts";
+
+/** The files that a saved program may be in, by the name of its language. */
+const SUFFIXES: Readonly<Record<string, string>> = { typescript: ".ts", javascript: ".js", python: ".py" };
+
+/** What a program is saved of. */
+export interface ProgramOrigin {
+  code: string;
+  language: string;
+  /** What it was run with, and what came of it, where it was run. */
+  ran?: { data: unknown; value: unknown; example: (digest: string) => Promise<Example> };
+}
+
+export interface SaveOptions {
+  name: string;
+  description: string | undefined;
+  expose: boolean | undefined;
+  /** Whether a program of this name is replaced. What was said of it by hand is kept as far as it still holds. */
+  force: boolean;
+}
+
+export interface SavedFiles {
+  /** The files that were written, as messages name them. */
+  files: string[];
+  /** What the user should know, one line each. */
+  notes: string[];
+}
+
+/**
+ * Takes what a program is saved of from an archived run.
+ *
+ * @throws ArchiveError, ConfigurationError for a run of which no program can be saved.
+ */
+export async function originOfRun(archive: ArchiveStore, runId: string): Promise<ProgramOrigin> {
+  const archived = await archive.read(runId);
+  const { record, envelope } = archived;
+  const { result } = envelope;
+  if (!result.ok)
+    throw refuse(
+      `run ${runId} ended with ${result.error.type}; save a run that succeeded, or the program's file`,
+    );
+  const loaded = await loadReplayable(archive, runId);
+  if (!loaded.ok)
+    throw refuse(`run ${runId} cannot be replayed, and so is no example; save the program's file`);
+  const name = calledByName(archived.code);
+  const own = name === undefined ? undefined : findProgram(archived.modules, name);
+  if (name !== undefined && own === undefined)
+    throw refuse(`run ${runId} ran '${name}', whose text its record does not hold`);
+  if (!isObject(archived.data))
+    throw refuse(`the data of run ${runId} is no object, and the arguments of a saved program are one`);
+  const value =
+    archived.whole.resultJson === undefined
+      ? result.data
+      : (JSON.parse(archived.whole.resultJson) as unknown);
+  return {
+    code: own?.code ?? withoutFences(archived.code),
+    language: own?.language ?? record.language,
+    ran: {
+      data: archived.data,
+      value,
+      example: (digest) =>
+        buildExample(loaded.replayable, {
+          run: runId,
+          ptc: version,
+          started_ms: record.started_at,
+          program: digest,
+          by_name: name !== undefined,
+          tools: record.tools,
+          environment: archived.environment,
+        }),
+    },
+  };
+}
+
+/** The text of a saved program in the record of a run. */
+function findProgram(modules: ReadonlyMap<string, string>, name: string) {
+  for (const suffix of Object.values(SUFFIXES)) {
+    const fileName = shownFile(name + suffix);
+    const code = modules.get(fileName);
+    if (code !== undefined) return { code, language: languageOfFile(fileName) ?? "" };
+  }
+  return undefined;
+}
+
+/**
+ * Saves a program: its text, its manifest and, where it was run, a recorded example. Nothing is written unless the program can be
+ * bundled and its types fit the tools as they are.
+ *
+ * @param host checks the program; of the same configuration.
+ * @throws ConfigurationError in one line, which may be long where the types are wrong.
+ */
+export async function saveProgram(
+  configuration: Configuration,
+  origin: ProgramOrigin,
+  options: SaveOptions,
+  { host, viewer }: { host: Pick<Host, "check">; viewer: Viewer },
+): Promise<SavedFiles> {
+  const { name } = options;
+  const reason = whyNoName(name);
+  if (reason !== undefined) throw refuse(`'${name}' ${reason}`);
+  const directory = programsDirectory(configuration);
+  const before = earlierFiles(directory, name);
+  if (before.length > 0 && !options.force)
+    throw refuse(`${shownFile(before[0] ?? "")} is there already; --force replaces it`);
+  refuseSecrets(configuration, origin.code);
+  const notes: string[] = [];
+  const suffix = SUFFIXES[origin.language] ?? ".ts";
+  const manifest = await describeProgram(configuration, origin, options, suffix, notes);
+  const program: ProgramFiles = {
+    name,
+    manifest,
+    fileName: shownFile(name + suffix),
+    language: origin.language,
+    code: origin.code.endsWith("\n") ? origin.code : `${origin.code}\n`,
+  };
+  const saved = SavedPrograms.read(configuration, program);
+  await checkProgram(configuration, program, saved, { host, viewer }, notes);
+  const digest = saved.find(name)?.digest ?? "";
+  const example = await origin.ran?.example(digest);
+  const texts = new Map([[name + suffix, program.code]]);
+  if (example === undefined)
+    notes.push(
+      `without a run there is no example for \`ptc test\`; save a run of it with --force to add one`,
+    );
+  else {
+    const text = renderExample(withoutSecrets(configuration, example));
+    if (Buffer.byteLength(text) <= MAX_EXAMPLE_BYTES) texts.set(exampleFile(name), text);
+    else notes.push(`the run is too large for an example (${Buffer.byteLength(text)} bytes); none is kept`);
+  }
+  texts.set(manifestFile(name), renderManifest(manifest));
+  await writeFiles(directory, texts);
+  for (const file of before) if (!texts.has(file)) await rm(join(directory, file), { force: true });
+  return { files: [...texts.keys()].map(shownFile), notes };
+}
+
+/** The files of a program of this name. */
+function earlierFiles(directory: string, name: string): string[] {
+  const files = [
+    manifestFile(name),
+    ...Object.values(SUFFIXES).map((suffix) => name + suffix),
+    exampleFile(name),
+  ];
+  return files.filter((file) => existsSync(join(directory, file)));
+}
+
+/** @throws ConfigurationError for a text that holds a secret, or a mark in the place of one. */
+function refuseSecrets(configuration: Configuration, code: string): void {
+  const { count } = new Redactor(configuration.secrets, configuration.credentials).redactText(code);
+  if (count > 0 || /\[REDACTED(?::[\w-]+)?\]/.test(code))
+    throw refuse(
+      "the program's text holds a secret; take it from `data`, or leave it to the server that needs it",
+    );
+}
+
+/** What was archived has no secrets; this takes out those that were none then. */
+function withoutSecrets(configuration: Configuration, example: Example): Example {
+  return new Redactor(configuration.secrets, configuration.credentials).redactValue(example).value as Example;
+}
+
+async function describeProgram(
+  configuration: Configuration,
+  { ran, code }: ProgramOrigin,
+  { name, description, expose }: SaveOptions,
+  suffix: string,
+  notes: string[],
+): Promise<Manifest> {
+  const earlier = readPrograms(configuration).programs.find((each) => each.name === name)?.manifest;
+  const inferred = {
+    input: ran === undefined ? { type: "object", properties: {} } : inferInput(ran.data),
+    output: ran === undefined ? undefined : inferOutput(ran.value),
+  };
+  const kept = earlier && (await fits(earlier, ran));
+  if (kept === false) notes.push("the schemas of before do not fit this run, and were inferred anew");
+  if (ran === undefined && earlier === undefined && /\bdata\b/.test(code))
+    notes.push(`say in ${shownFile(manifestFile(name))} under \`input\` what the program finds in \`data\``);
+  return {
+    description: description ?? earlier?.description ?? describedIn(code) ?? `The saved program ${name}`,
+    program: name + suffix,
+    expose: expose ?? earlier?.expose ?? false,
+    timeoutMs: earlier?.timeoutMs,
+    ...(kept === true && earlier !== undefined ? { input: earlier.input, output: earlier.output } : inferred),
+  };
+}
+
+/** Whether schemas that somebody may have edited hold for a run. */
+async function fits(manifest: Manifest, ran: ProgramOrigin["ran"]): Promise<boolean> {
+  if (ran === undefined) return true;
+  const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
+  try {
+    if ((await validator.check(manifest.input, ran.data)) !== undefined) return false;
+    return manifest.output === undefined || (await validator.check(manifest.output, ran.value)) === undefined;
+  } finally {
+    await validator.close();
+  }
+}
+
+/** What the comment says that a program begins with, on one line. */
+function describedIn(code: string): string | undefined {
+  const [, line, block, hash, doc] =
+    /^\s*(?:\/\/[ \t]*([^\n]+)|\/\*\*?([\s\S]{1,600}?)\*\/|#(?!!)[ \t]*([^\n]+)|"""([\s\S]{1,600}?)""")/.exec(
+      code,
+    ) ?? [];
+  const text = (line ?? block ?? hash ?? doc)?.replace(/\s*\n\s*\*?\s*/g, " ").trim();
+  return text === undefined || text === "" ? undefined : text.slice(0, 300);
+}
+
+/** @throws ConfigurationError when the program cannot be bundled, or its types are wrong where that stops programs. */
+async function checkProgram(
+  configuration: Configuration,
+  { code, fileName, language }: ProgramFiles,
+  saved: SavedPrograms,
+  { host, viewer }: { host: Pick<Host, "check">; viewer: Viewer },
+  notes: string[],
+): Promise<void> {
+  const tools = await loadProgramTools(configuration, undefined, saved);
+  const checked = await host.check({ code, data: {}, language, fileName }, viewer, tools);
+  if (checked.ok) return;
+  const { typecheck } = configuration.execution;
+  if (checked.type === "BundleError" || typecheck === "error")
+    throw refuse(`it was not saved: ${checked.message}`);
+  if (typecheck === "warn") notes.push(checked.message);
+}
+
+/** Writes each file whole beside its place and then renames it; the last is the one that makes the program known. */
+async function writeFiles(directory: string, texts: ReadonlyMap<string, string>): Promise<void> {
+  const end = `.${randomBytes(6).toString("hex")}.tmp`;
+  const staged = [...texts].map(([file, text]) => ({ file, text, path: join(directory, `.${file}${end}`) }));
+  try {
+    await mkdir(directory, { recursive: true });
+    for (const { path, text } of staged) await writeFile(path, text, { flag: "wx" });
+    for (const { path, file } of staged) await rename(path, join(directory, file));
+  } catch (error) {
+    await Promise.all(staged.map(({ path }) => rm(path, { force: true }).catch(() => {})));
+    throw new ConfigurationError("unreadable", `${directory}: cannot be written (${messageOf(error)})`);
+  }
+}
+
+function refuse(message: string): ConfigurationError {
+  return new ConfigurationError("invalid", message);
+}
