@@ -9,7 +9,7 @@ import { RunState } from "../../broker/policy/run-history.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { type ExecutedProgram, executeProgram, type RunOptions } from "../../execution/execute-program.ts";
-import { findLanguage, type Preparation } from "../../execution/prepare/language.ts";
+import type { Preparation } from "../../execution/prepare/language.ts";
 import type { ModuleSource } from "../../execution/prepare/module-source.ts";
 import { type HandedIn, settleProgram } from "../../execution/prepare/settle-program.ts";
 import { redactObserver } from "../../execution/redact-observer.ts";
@@ -39,6 +39,7 @@ import { reportRun } from "../runs/report-run.ts";
 import type { RunFeed } from "../runs/run-feed.ts";
 import { LazySessions } from "../sessions/open-sessions.ts";
 import type { ProgramTools } from "../tools/program-tools.ts";
+import { checkProgram } from "./check-program.ts";
 import { ComposedLanguages } from "./compose-languages.ts";
 import { composeRecords } from "./records.ts";
 import { type BegunSandbox, composeSandboxes } from "./sandboxes.ts";
@@ -239,21 +240,7 @@ export function composeExecution(configuration: Configuration, options: Composit
       traced?.end(executed.envelope, keptTokens(executed.consoleText, executed.envelope));
       return executed;
     },
-    async check(handedIn, programTools, viewer) {
-      const known = await languages.on();
-      const program = await settleProgram(handedIn, known);
-      const printer = (await loadPrinter(program.language)) ?? PRINTER;
-      const modules = programTools.modulesFor(viewer, printer);
-      const language = findLanguage(await languages.recorded(program.language), program.language);
-      if (language === undefined)
-        return {
-          ok: false,
-          type: "BundleError",
-          message: `'${program.language}' is no language`,
-          reasons: [],
-        };
-      return language.prepare(program, modules, "error");
-    },
+    check: (...program) => checkProgram(languages, ...program),
     async replay(run, modules, replayOptions) {
       const { language } = replayOptions.edited ?? run.program;
       const recorded = { ...parts, languages: await languages.recorded(language), modules };

@@ -139,7 +139,7 @@ export async function saveProgram(
     code: origin.code.endsWith("\n") ? origin.code : `${origin.code}\n`,
   };
   const saved = SavedPrograms.read(configuration, program);
-  await checkProgram(configuration, program, saved, { host, viewer }, notes);
+  await requireSound(configuration, program, saved, { host, viewer }, notes);
   const digest = saved.find(name)?.digest ?? "";
   const example = await origin.ran?.example(digest);
   const texts = new Map([[name + suffix, program.code]]);
@@ -230,7 +230,7 @@ function describedIn(code: string): string | undefined {
 }
 
 /** @throws ConfigurationError when the program cannot be bundled, or its types are wrong where that stops programs. */
-async function checkProgram(
+async function requireSound(
   configuration: Configuration,
   { code, fileName, language }: ProgramFiles,
   saved: SavedPrograms,
