@@ -1,5 +1,6 @@
 import { visibleLine } from "../base/text/visible-text.ts";
 import { parseNamespacedName } from "../protocol/tools/tool-name.ts";
+import type { RankingStage } from "./search/search-tools.ts";
 import { ToolIndex } from "./search/tool-index.ts";
 import type { ServerTools, Tool } from "./tool.ts";
 
@@ -11,6 +12,8 @@ export interface CatalogContext {
   unlisted?: ReadonlyMap<string, string> | undefined;
   /** The index of the catalog that this one follows, so that only what has changed is indexed. */
   index?: ToolIndex | undefined;
+  /** Ranks what a search by words has found; without it, nothing does. */
+  ranking?: RankingStage | undefined;
 }
 
 /** What a search of a catalog found. */
@@ -21,6 +24,8 @@ export interface FoundTools {
   readonly total: number;
   /** Set when even the best of them has next to nothing of what the query says. */
   readonly fitsPoorly?: boolean;
+  /** Why the tools are ranked by words alone, or by less than was configured, in words for a person. */
+  readonly problem?: string;
 }
 
 /**
@@ -112,7 +117,8 @@ export class ToolCatalog {
 
   /** The tools that fit a query best. @param options `server` is the module that the search is kept to. */
   async search(query: string, options: { server?: string | undefined; limit: number }): Promise<FoundTools> {
-    const { results, ...found } = await this.#index.search(this.servers, query, options);
+    const { ranking } = this.#context;
+    const { results, ...found } = await this.#index.search(this.servers, query, options, ranking);
     const tools = results.flatMap(({ tool }) => this.#tools.get(tool.namespacedName) ?? []);
     return { tools, ...found };
   }

@@ -115,6 +115,11 @@ export class Host {
     (await this.#execution?.catch(() => undefined))?.reconfigure(next);
   }
 
+  /** Has a secret that is not in the configuration redacted wherever text leaves this host. */
+  redact(secret: string): void {
+    this.#redactor.add(secret);
+  }
+
   /** The tools as they are known now. @throws CatalogError when what was generated cannot be read, or was edited. */
   currentTools(): Promise<ProgramTools> {
     return this.#catalog.currentTools();

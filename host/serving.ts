@@ -10,6 +10,7 @@ import { loadPrinters, type Printers } from "./languages.ts";
 import { openArchive } from "./open-archive.ts";
 import type { ProgramOptions, ProgramRunner } from "./program-runner.ts";
 import { RunOutputs } from "./runs/run-outputs.ts";
+import { FollowedRanking } from "./search/followed-ranking.ts";
 import type { LiveCatalog } from "./tools/live-catalog.ts";
 import { buildProgramTools } from "./tools/program-tools.ts";
 import { ServedCatalog } from "./tools/served-catalog.ts";
@@ -63,7 +64,15 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     isVisible: (viewer, tool) => policy.isVisible(viewer, tool),
   };
   let printers = await loadPrinters(configuration.languages);
-  const catalog = new ServedCatalog({ configuration, authorizer, onWarning });
+  const catalog = new ServedCatalog({
+    configuration,
+    authorizer,
+    ranking: new FollowedRanking(
+      { principal },
+      { env, onSecret: (secret) => host.redact(secret), onWarning },
+    ),
+    onWarning,
+  });
   refuseUnmatchedPatterns(configuration, (await catalog.currentTools()).all);
   for (const warning of describeOffServers(configuration)) onWarning(warning);
   const miss = (server: string, { message }: Error) => {

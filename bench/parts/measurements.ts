@@ -13,6 +13,7 @@ import { measurePythonCheck } from "./python-check.ts";
 import { measureReading } from "./reading.ts";
 import { measureRules } from "./rule-decisions.ts";
 import { measureSearch } from "./search.ts";
+import { measureMeaning } from "./search-meaning.ts";
 import { measureTelemetry } from "./telemetry.ts";
 import { measureTokens } from "./tokens.ts";
 import { measureTypeCheck } from "./type-check.ts";
@@ -79,6 +80,21 @@ export const PARTS: readonly Measurement[] = [
       const sets = readSearchSets(searchSetsFolder);
       if (sets.length > 0) return measureSearch(sets, toolLists);
       bench.skip("search", "there are no sets of queries (PTC_SEARCH_SETS)");
+      return [];
+    },
+  },
+  {
+    name: "search-meaning",
+    about:
+      "quality of finding tools with an endpoint for embeddings (PTC_EMBEDDINGS_URL, PTC_EMBEDDINGS_MODEL)",
+    async measure(bench) {
+      const { PTC_EMBEDDINGS_URL: url, PTC_EMBEDDINGS_MODEL: model = "all-MiniLM-L6-v2" } = process.env;
+      const sets = readSearchSets(searchSetsFolder);
+      if (url !== undefined && sets.length > 0)
+        return measureMeaning(sets, { url, model }, join(bench.folder, "search"), bench.isQuick ? 10 : 1);
+      const why =
+        "there is no endpoint (PTC_EMBEDDINGS_URL), or there are no sets of queries (PTC_SEARCH_SETS)";
+      bench.skip("search by meaning", why);
       return [];
     },
   },

@@ -64,6 +64,7 @@ function listedTools({ name: server, tools }: ServerListing): SearchableTool[] {
     title,
     description,
     inputSchema,
+    definitionDigest: `${server} ${name}`,
   }));
 }
 
@@ -85,6 +86,7 @@ function grow(
       title: title === undefined ? title : reword(title, copy),
       description: description === undefined ? description : reword(description, copy),
       inputSchema: rewordedSchema(tool.inputSchema, (text) => reword(text, copy)),
+      definitionDigest: `${tool.definitionDigest} ${copy}`,
     };
   });
 }

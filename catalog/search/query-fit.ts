@@ -40,6 +40,30 @@ export function fitsQuery(
   });
 }
 
+/**
+ * How much of a query a document says: of the clause of which it says most, the share of the telling words, by how rare they
+ * are. From 0 to 1; 0 where no clause has two such words, since one word alone is in a document by chance.
+ */
+export function coverageOf(
+  clauses: readonly (readonly QueryWord[])[],
+  document: number,
+  index: Documents,
+): number {
+  const shares = clauses.map((words) => {
+    if (words.length < 2) return 0;
+    let has = 0;
+    let all = 0;
+    for (const { terms } of words) {
+      const postings = terms.flatMap((term) => index.posting(term) ?? []);
+      const rarity = rarityOf(Math.max(1, ...postings.map(({ length }) => length)), index);
+      all += rarity;
+      if (postings.some((slots) => slots.includes(document))) has += rarity;
+    }
+    return all === 0 ? 0 : has / all;
+  });
+  return Math.max(0, ...shares);
+}
+
 function rarityOf(having: number, { documents }: Documents): number {
   return Math.log(1 + Math.max(0, documents - having + 0.5) / (having + 0.5));
 }

@@ -3,7 +3,7 @@ import type { Tool } from "../tool.ts";
 /** What search reads of a tool. `inputSchema` is whatever its server sent. */
 export type SearchableTool = Pick<
   Tool,
-  "server" | "name" | "namespacedName" | "title" | "description" | "inputSchema"
+  "server" | "name" | "namespacedName" | "title" | "description" | "inputSchema" | "definitionDigest"
 >;
 
 /** The fields that are searched, in the order in which they are weighed. */

@@ -1,6 +1,6 @@
 import type { ServerTools } from "../tool.ts";
-import { searchTools } from "./search-tools.ts";
-import { type SearchHits, type SearchOptions, ToolSearch } from "./tool-search.ts";
+import { type RankedHits, type RankingStage, searchTools } from "./search-tools.ts";
+import { type SearchOptions, ToolSearch } from "./tool-search.ts";
 
 /**
  * The search index of a catalog and of the states that follow it. It is built when it is first searched, and then brought up
@@ -11,10 +11,15 @@ export class ToolIndex {
   /** What the index holds of each server, by module. */
   readonly #indexed = new Map<string, { tools: ServerTools["tools"]; contents: string }>();
 
-  /** Searches these servers and no others. @param options `server` is a module. */
-  search(servers: readonly ServerTools[], query: string, options: SearchOptions): Promise<SearchHits> {
+  /** Searches these servers and no others. @param options `server` is a module. @param stage ranks what words have found. */
+  search(
+    servers: readonly ServerTools[],
+    query: string,
+    options: SearchOptions,
+    stage?: RankingStage,
+  ): Promise<RankedHits> {
     this.#update(servers);
-    return searchTools(this.#search, query, options);
+    return searchTools(this.#search, query, options, stage);
   }
 
   #update(servers: readonly ServerTools[]): void {

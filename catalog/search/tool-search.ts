@@ -2,7 +2,7 @@ import { DocumentTerms } from "./document-terms.ts";
 import { type Batch, InvertedIndex } from "./inverted-index.ts";
 import { NameLookup } from "./name-lookup.ts";
 import type { Posting } from "./posting-lists.ts";
-import { fitsQuery } from "./query-fit.ts";
+import { coverageOf, fitsQuery } from "./query-fit.ts";
 import { parseQuery } from "./query-terms.ts";
 import { ClauseScores } from "./scores.ts";
 import { fieldTexts, type SearchableTool } from "./searchable-text.ts";
@@ -21,6 +21,10 @@ export interface SearchHits {
   total: number;
   /** Set when even the best of them has next to nothing of what the query says. */
   fitsPoorly?: true;
+  /** Set when the query is the name of the first of them, where `coverage` was asked for. */
+  isName?: true;
+  /** How much of the query the first of them says, from 0 to 1, where that was asked for. */
+  coverage?: number;
 }
 
 export interface SearchOptions {
@@ -28,6 +32,8 @@ export interface SearchOptions {
   server?: string | undefined;
   /** Most results that are returned. */
   limit: number;
+  /** Whether `coverage` is wanted, which takes time of its own. */
+  measuresCoverage?: boolean;
 }
 
 /** Tools that score less than this share of the best one are not counted as matches. */
@@ -94,7 +100,7 @@ export class ToolSearch {
   }
 
   /** The tools that fit a query best. Those that go by just that name come first. Bounded in time for any text. */
-  search(query: string, { server, limit }: SearchOptions): SearchHits {
+  search(query: string, { server, limit, measuresCoverage = false }: SearchOptions): SearchHits {
     const inScope = server === undefined ? undefined : new Set(this.#batches.get(server)?.slots);
     const { scores, hasUnknownWord, words } = this.#scoresOf(query, inScope);
     const best = scores.best();
@@ -108,14 +114,19 @@ export class ToolSearch {
       const tool = this.#tools[slot];
       return tool === undefined ? [] : [{ tool, score: scores.of(slot) }];
     });
-    const fits =
-      slots.length === 0 ||
-      named.length > 0 ||
-      fitsQuery(words, slots, {
-        posting: (term) => this.#matches(term, inScope)?.slots,
-        documents: inScope?.size ?? this.size,
-      });
-    return fits ? { results, total } : { results, total, fitsPoorly: true };
+    const [first] = slots;
+    const documents = {
+      posting: (term: string) => this.#matches(term, inScope)?.slots,
+      documents: inScope?.size ?? this.size,
+    };
+    const fits = first === undefined || named.length > 0 || fitsQuery(words, slots, documents);
+    return {
+      results,
+      total,
+      ...(fits ? {} : { fitsPoorly: true }),
+      ...(named.length > 0 && measuresCoverage ? { isName: true } : {}),
+      ...(first !== undefined && measuresCoverage ? { coverage: coverageOf(words, first, documents) } : {}),
+    };
   }
 
   #comesBefore(a: number, b: number): boolean {

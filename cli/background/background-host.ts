@@ -73,7 +73,7 @@ export async function runBackgroundHost(
       configuration,
       env,
       telemetry,
-      catalog: new CatalogOnDisk(configuration),
+      catalog: new CatalogOnDisk(configuration, env),
       warm: configuration.sandbox.warm,
       idleMs: configuration.host.idleMs,
       onWarning,

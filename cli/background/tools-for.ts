@@ -1,12 +1,14 @@
 import type { Configuration } from "../../host/configuration/configuration.ts";
+import { rankingOfCommands } from "../../host/search/open-ranking.ts";
 import { loadProgramTools, type ProgramTools } from "../../host/tools/program-tools.ts";
 import type { Surroundings } from "../surroundings.ts";
 
 /** The tools that a command looks at: those that the background host has, or what is on disk. @throws CatalogError */
 export async function toolsFor(
   configuration: Configuration,
-  { shared }: Pick<Surroundings, "shared">,
+  { shared, env }: Pick<Surroundings, "shared" | "env">,
 ): Promise<ProgramTools> {
   shared?.accept(configuration);
-  return shared === undefined ? loadProgramTools(configuration) : shared.host.currentTools();
+  if (shared !== undefined) return shared.host.currentTools();
+  return loadProgramTools(configuration, undefined, { ranking: rankingOfCommands(configuration, env) });
 }

@@ -48,8 +48,9 @@ async function search(query: string, flags: SearchFlags, surroundings: Surroundi
   const scope = flags.server === undefined ? undefined : catalog.server(flags.server);
   if (flags.server !== undefined && scope === undefined)
     throw new UsageError(unknownServer(flags.server, catalog));
-  const { tools, total, fitsPoorly } = await catalog.search(query, { limit, server: scope?.module });
+  const { tools, total, fitsPoorly, problem } = await catalog.search(query, { limit, server: scope?.module });
 
+  if (problem !== undefined) await write(stderr, `ptc: warning: found by words alone: ${oneLine(problem)}\n`);
   if (flags.json) {
     const found = tools.map(({ namespacedName, server, description }) => ({
       name: namespacedName,

@@ -1,5 +1,8 @@
+import type { RankingStage } from "../../catalog/search/search-tools.ts";
 import type { Configuration } from "../configuration/configuration.ts";
+import type { EnvironmentVariables } from "../environment-variables.ts";
 import type { HostCatalog } from "../host.ts";
+import { rankingOfCommands } from "../search/open-ranking.ts";
 import { catalogVersion } from "../tools/catalog-version.ts";
 import { loadProgramTools, type ProgramTools } from "../tools/program-tools.ts";
 
@@ -9,16 +12,21 @@ import { loadProgramTools, type ProgramTools } from "../tools/program-tools.ts";
  */
 export class CatalogOnDisk implements HostCatalog {
   readonly #configuration: Configuration;
+  readonly #ranking: RankingStage | undefined;
   #loaded: { version: string; tools: Promise<ProgramTools> } | undefined;
 
-  constructor(configuration: Configuration) {
+  constructor(configuration: Configuration, env: EnvironmentVariables) {
     this.#configuration = configuration;
+    this.#ranking = rankingOfCommands(configuration, env);
   }
 
   async currentTools(): Promise<ProgramTools> {
     const version = catalogVersion(this.#configuration) ?? "";
     if (this.#loaded?.version === version) return this.#loaded.tools;
-    const loaded = { version, tools: loadProgramTools(this.#configuration) };
+    const loaded = {
+      version,
+      tools: loadProgramTools(this.#configuration, undefined, { ranking: this.#ranking }),
+    };
     this.#loaded = loaded;
     loaded.tools.catch(() => {
       // What was edited by hand may be put right without another version of the files.

@@ -65,6 +65,11 @@ export interface Configuration {
   /** How many sessions of programs there may be, and how long one waits for a program; `undefined` where they are off. */
   readonly sessions: { readonly max: number; readonly idleMs: number } | undefined;
   readonly audit: AuditSettings;
+  /** What finds tools beside words; without either, words alone do. */
+  readonly search: {
+    readonly embedding?: ModelSettings | undefined;
+    readonly rerank?: ModelSettings | undefined;
+  };
   readonly archive: { readonly path: string; readonly keepDays: number };
   /** Values that must be redacted wherever text leaves ptc: expanded variables, values of `env`, values of `headers`. */
   readonly secrets: readonly string[];
@@ -81,6 +86,18 @@ export interface PolicyFile {
   readonly text: string;
   /** Why it could not be read, in one line for a person. Then nothing is decided by the configuration. */
   readonly problem?: string | undefined;
+}
+
+/** A model behind an OpenAI-compatible API. */
+export interface ModelSettings {
+  readonly url: string;
+  readonly model: string;
+  /** What is sent as a bearer token. */
+  readonly key: ConfiguredSecret | undefined;
+  /** How long a search waits for it. */
+  readonly timeoutMs: number;
+  /** Why it is not asked: not all that it is asked with is known. */
+  readonly off?: string | undefined;
 }
 
 /** How the audit log is kept. */

@@ -12,6 +12,7 @@ import { distinctSecrets } from "./expand-environment.ts";
 import { defaultParallelPrograms, thisMachine } from "./parallel-programs.ts";
 import { readPolicy } from "./policy-file.ts";
 import { ConfigurationFile, knownKeys, type ServerEntry } from "./schema.ts";
+import { buildSearch, findSearchProblems } from "./search/search-settings.ts";
 import type { SecretValueEntry } from "./secret-values/secret-value.ts";
 import { type SecretSurroundings, splitSecretValues } from "./secret-values/split-secret-values.ts";
 import { credentialsOf, secretsOf } from "./servers/entry-secrets.ts";
@@ -65,6 +66,7 @@ export function parseConfiguration(text: string, options: ParseOptions): Configu
       ...findLocalToolProblems(parsed.data.tools.local, parsed.data.servers, expanded.unsetLocal),
       ...findExtractProblems(parsed.data.extract, parsed.data.servers, expanded.unsetExtract),
       ...findPolicyProblems(parsed.data),
+      ...findSearchProblems(parsed.data.search, options.environment),
     );
   else problems.push(...parsed.error.issues.slice(0, MAX_PROBLEMS).flatMap(problemsOf));
   if (problems.length > 0) throw firstProblem(problems, source, file);
@@ -126,6 +128,7 @@ function buildConfiguration(
     sandbox,
     host,
     audit,
+    search,
     archive,
     sessions,
     extract,
@@ -163,6 +166,7 @@ function buildConfiguration(
     off: offOf(unsetExtract),
   });
   const built = [...entered, ...(local ? [local] : []), ...(model ? [model] : [])];
+  const models = buildSearch(search, { directory, environment, placeOf });
   return {
     file,
     directory,
@@ -211,9 +215,16 @@ function buildConfiguration(
       otlp: audit.otlp,
     },
     sessions: sessions && { max: sessions.max, idleMs: sessions.idle_minutes * 60_000 },
+    search: models.search,
     archive: { path: resolve(directory, archive.path), keepDays: archive.keep_days },
-    secrets: distinctSecrets([...expandedSecrets, ...built.flatMap(secretsOf)], environment),
-    credentials: distinctSecrets([...expandedSecrets, ...built.flatMap(credentialsOf)], environment),
+    secrets: distinctSecrets(
+      [...expandedSecrets, ...built.flatMap(secretsOf), ...models.secrets],
+      environment,
+    ),
+    credentials: distinctSecrets(
+      [...expandedSecrets, ...built.flatMap(credentialsOf), ...models.secrets],
+      environment,
+    ),
   };
 }
 

@@ -53,6 +53,10 @@ const REST = `
 # host:
 #   idle_seconds: 600
 
+# Tools are found by words; a model for embeddings finds them by meaning too. Names and descriptions of tools are sent to it.
+# search:
+#   embedding: { url: "http://127.0.0.1:11434/v1", model: all-minilm }
+
 # Every run is kept, so that it can be looked at and replayed.
 # archive:
 #   path: .ptc/archive.db

@@ -4,6 +4,7 @@ import { SessionSettings } from "../sessions/session-settings.ts";
 import { ExtractSection } from "./entries/extract-section.ts";
 import { LocalTools } from "./entries/local-tool-entry.ts";
 import { flow, list, notAMapping, numberBetween, oneOf, section, text, wholeNumber } from "./schema-parts.ts";
+import { SearchSection } from "./search/search-section.ts";
 import { secretValue } from "./secret-values/secret-value.ts";
 
 /** Every key of ptc.yaml, its type, its bounds and its default. Zero never means unlimited. */
@@ -222,6 +223,7 @@ export const ConfigurationFile = section({
     ),
   ),
   sessions: SessionSettings,
+  search: SearchSection,
   archive: section({
     path: text(4_096).default(".ptc/archive.db"),
     keep_days: wholeNumber(1, 36_500).default(30),

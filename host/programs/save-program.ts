@@ -237,7 +237,7 @@ async function requireSound(
   { host, viewer }: { host: Pick<Host, "check">; viewer: Viewer },
   notes: string[],
 ): Promise<void> {
-  const tools = await loadProgramTools(configuration, undefined, saved);
+  const tools = await loadProgramTools(configuration, undefined, { saved });
   const checked = await host.check({ code, data: {}, language, fileName }, viewer, tools);
   if (checked.ok) return;
   const { typecheck } = configuration.execution;

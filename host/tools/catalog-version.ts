@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { LockedServer } from "../../catalog/store/lockfile.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { fileVersion } from "../generation/file-version.ts";
 import { generatedDirectory } from "../generation/generated-modules.ts";
@@ -26,4 +27,9 @@ export function toldOf({ all, programs }: ProgramTools): string {
   const exposed = programs?.programs.filter(({ manifest }) => manifest.expose) ?? [];
   const names = exposed.map(({ tool }) => `${tool.name} ${tool.definitionDigest}`);
   return [...all.servers.map(({ module }) => module), ...names].join();
+}
+
+/** Differs when a server's definitions do. */
+export function digestsOf(server: LockedServer | undefined): string {
+  return [...(server?.tools ?? [])].map(([name, { sha256 }]) => `${sha256} ${name}`).join();
 }

@@ -1,4 +1,5 @@
 import type { Authorizer, Viewer } from "../../broker/policy/authorizer.ts";
+import type { RankingStage } from "../../catalog/search/search-tools.ts";
 import type { ToolIndex } from "../../catalog/search/tool-index.ts";
 import { readCatalog } from "../../catalog/store/catalog-file.ts";
 import { moduleDigest } from "../../catalog/store/lockfile.ts";
@@ -26,37 +27,43 @@ export interface ProgramTools {
   readonly programs: SavedPrograms | undefined;
 }
 
+/** What is known beside a catalog. */
+export interface ServedState {
+  /** The index of each view, kept from state to state. */
+  indexes?: ByViewer<ToolIndex>;
+  /** Why servers are not listed, those that are off too. */
+  unlisted?: ReadonlyMap<string, string>;
+  /** What ranks tools beside words. */
+  ranking?: RankingStage | undefined;
+  /** The saved programs. */
+  programs?: SavedPrograms | undefined;
+}
+
 /**
  * @param authorizer decides who is shown what; the lists of the configuration without it.
- * @param saved the saved programs; those on disk without it.
+ * @param known the saved programs, or those on disk without them, and what ranks tools beside words, for those who search.
  * @throws CatalogError when what was generated cannot be read, or was edited, ConfigurationError for a rule that is wrong.
  */
 export async function loadProgramTools(
   configuration: Configuration,
   authorizer?: Authorizer,
-  saved?: SavedPrograms,
+  { saved, ranking }: { saved?: SavedPrograms | undefined; ranking?: RankingStage | undefined } = {},
 ): Promise<ProgramTools> {
   const stored = await readCatalog(generatedDirectory(configuration));
   const programs = saved ?? (await openPrograms(configuration));
   const decides = authorizer ?? (await buildAuthorizer(configuration));
-  return buildProgramTools(configuration, stored, decides, { programs });
+  return buildProgramTools(configuration, stored, decides, { programs, ranking });
 }
 
 /**
  * @param stored verified: everything that calls are judged by is read from it.
  * @param authorizer decides who is shown what.
- * @param served what a ptc that serves knows besides: the index of each view, kept from state to state, and why
- * servers are not listed, which names those that are off too; and the saved programs.
  */
 export function buildProgramTools(
   configuration: Configuration,
   stored: StoredCatalog | undefined,
   authorizer: Authorizer,
-  served: {
-    indexes?: ByViewer<ToolIndex>;
-    unlisted?: ReadonlyMap<string, string>;
-    programs?: SavedPrograms | undefined;
-  } = {},
+  served: ServedState = {},
 ): ProgramTools {
   const { programs } = served;
   const configured = new Map(configuration.servers.map((server) => [server.name, server]));
@@ -69,6 +76,7 @@ export function buildProgramTools(
   const context = {
     configured: [...configuration.servers, ...saved].map(({ module }) => module),
     unlisted: served.unlisted ?? off,
+    ranking: served.ranking,
   };
   const all = new ToolCatalog(servers, context);
   const inUse = new ToolCatalog(

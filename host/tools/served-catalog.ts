@@ -4,7 +4,7 @@ import type { Authorizer, Viewer } from "../../broker/policy/authorizer.ts";
 import { CatalogError } from "../../catalog/catalog-error.ts";
 import { ToolIndex } from "../../catalog/search/tool-index.ts";
 import { type FoundCatalog, findCatalog } from "../../catalog/store/catalog-file.ts";
-import type { LockedServer, Lockfile } from "../../catalog/store/lockfile.ts";
+import type { Lockfile } from "../../catalog/store/lockfile.ts";
 import { mendCatalog } from "../../catalog/store/mend-catalog.ts";
 import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
 import { renderEdits } from "../../catalog/store/verify-catalog.ts";
@@ -19,8 +19,9 @@ import { WrittenModules } from "../generation/written-modules.ts";
 import { loadPrinters } from "../languages.ts";
 import { openPrograms } from "../programs/open-programs.ts";
 import type { SavedPrograms } from "../programs/saved-programs.ts";
+import type { FollowedRanking } from "../search/followed-ranking.ts";
 import { ByViewer } from "./by-viewer.ts";
-import { catalogVersion, generatedVersion, toldOf } from "./catalog-version.ts";
+import { catalogVersion, digestsOf, generatedVersion, toldOf } from "./catalog-version.ts";
 import type { LiveCatalog } from "./live-catalog.ts";
 import { buildProgramTools, type ProgramTools } from "./program-tools.ts";
 
@@ -31,6 +32,8 @@ export interface ServedCatalogOptions {
   configuration: Configuration;
   /** Decides who is shown what. */
   authorizer: Authorizer;
+  /** What ranks tools beside words. */
+  ranking?: FollowedRanking;
   onWarning: (message: string) => void;
 }
 
@@ -212,8 +215,11 @@ export class ServedCatalog implements LiveCatalog {
 
   #build(stored: StoredCatalog | undefined): ProgramTools {
     const { configuration, authorizer } = this.#options;
-    const served = { indexes: this.#indexes, unlisted: this.#unlisted, programs: this.#programs };
-    return buildProgramTools(configuration, stored, authorizer, served);
+    const ranking = this.#options.ranking?.under(configuration);
+    const served = { indexes: this.#indexes, unlisted: this.#unlisted, programs: this.#programs, ranking };
+    const tools = buildProgramTools(configuration, stored, authorizer, served);
+    this.#options.ranking?.prepare(tools);
+    return tools;
   }
 
   #tellOfServers(before: LoadedCatalog, after: LoadedCatalog): void {
@@ -281,8 +287,4 @@ export class ServedCatalog implements LiveCatalog {
     this.#work = turn.catch(() => {});
     return turn;
   }
-}
-
-function digestsOf(server: LockedServer | undefined): string {
-  return [...(server?.tools ?? [])].map(([name, { sha256 }]) => `${sha256} ${name}`).join();
 }

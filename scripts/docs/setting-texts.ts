@@ -108,6 +108,15 @@ export const SETTING_TEXTS: Readonly<Record<string, string>> = {
   "audit.keep_days": "of files, from their last line",
   "audit.syslog": "where a copy goes as RFC 5424: `udp://HOST:PORT`, `tcp://HOST:PORT` or `unix:///PATH`",
   "audit.otlp": "where a copy goes as OTLP log records",
+  "search.embedding.url":
+    "an OpenAI-compatible API whose embeddings find tools by meaning too; the base, such as `http://127.0.0.1:11434/v1`",
+  "search.embedding.model": "the model's name",
+  "search.embedding.key": "the key of the API; a value as for `servers[].env`",
+  "search.embedding.timeout_seconds": "how long a search waits for it",
+  "search.rerank.url": "an OpenAI-compatible API whose model chooses from the best 30 tools; the base",
+  "search.rerank.model": "the model's name",
+  "search.rerank.key": "the key of the API; a value as for `servers[].env`",
+  "search.rerank.timeout_seconds": "how long a search waits for it",
   "archive.path": "the file that keeps runs, from the folder of ptc.yaml",
   "archive.keep_days": "how long runs are kept",
 };

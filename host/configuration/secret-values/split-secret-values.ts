@@ -38,7 +38,8 @@ export function authSecretOf(
     : value;
 }
 
-function sourceOf(
+/** Where a value that is not written out is read from. @param place file, line and key, for messages. */
+export function sourceOf(
   { file, command, keyring = "", prefix = "" }: SecretValueEntry,
   place: string,
   { directory, environment }: SecretSurroundings,

@@ -8,6 +8,7 @@ export function tool(server: string, name: string, more: Partial<SearchableTool>
     name,
     namespacedName: `mcp__${server}__${name}`,
     inputSchema: { type: "object" },
+    definitionDigest: `sha256:${server}.${name}`,
     ...more,
   };
 }

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { SearchableTool } from "../../../catalog/search/searchable-text.ts";
-import { ToolSearch } from "../../../catalog/search/tool-search.ts";
+import { type SearchHits, ToolSearch } from "../../../catalog/search/tool-search.ts";
 
 /** A folder for each set of queries and the tools that answer them. */
 export const searchSetsFolder =
@@ -28,6 +28,7 @@ export function readSearchSets(folder: string): SearchSet[] {
       tools: readLines(join(folder, name, "tools.jsonl")).map((tool) => ({
         ...tool,
         namespacedName: tool.id,
+        definitionDigest: tool.id,
       })),
       queries: readLines(join(folder, name, "queries.jsonl")),
     }));
@@ -56,13 +57,15 @@ export function buildIndex(tools: readonly SearchableTool[]): ToolSearch {
 /** Mean nDCG@10 over a set's queries: 1 when the tools that answer a query are its first results. */
 export function meanNdcg({ tools, queries }: SearchSet): number {
   const search = buildIndex(tools);
-  let sum = 0;
-  for (const { query, gold } of queries) {
-    const found = search.search(query, { limit: 10 }).results.map(({ tool }) => tool.namespacedName);
-    const gain = discounted(found.map((name) => gold.includes(name)));
-    sum += gain / discounted(gold.slice(0, 10).map(() => true));
-  }
-  return sum / queries.length;
+  const gains = queries.map(({ query, gold }) => ndcg(search.search(query, { limit: 10 }), gold));
+  return gains.reduce((sum, gain) => sum + gain, 0) / queries.length;
+}
+
+/** nDCG@10 of what a search has found. @param gold the names of the tools that answer the query. */
+export function ndcg({ results }: SearchHits, gold: readonly string[]): number {
+  const found = results.slice(0, 10).map(({ tool }) => tool.namespacedName);
+  const gain = discounted(found.map((name) => gold.includes(name)));
+  return gain / discounted(gold.slice(0, 10).map(() => true));
 }
 
 function discounted(relevant: readonly boolean[]): number {

@@ -19,20 +19,22 @@ describe("a ranking stage", () => {
   });
 
   it("gets more candidates than are shown, and its order is the result's", async () => {
-    const reverse: RankingStage = { rank: async (_query, candidates) => [...candidates].reverse() };
-    const hits = await searchTools(search, "get_weather", { limit: 1 }, reverse);
+    const reverse: RankingStage = { rank: async (_query, { results }) => ({ hits: [...results].reverse() }) };
+    const hits = await searchTools(search, "the weather", { limit: 1 }, reverse);
     expect(names(hits)).toEqual(["mcp__a__get_weather_history"]);
     expect(hits.total).toBe(2);
   });
 
   it("can name tools that no word of the query leads to, but none out of scope, foreign or twice", async () => {
     const stage: RankingStage = {
-      rank: async (_query, candidates, tools) => [
-        ...[...tools].map((each) => ({ tool: each, score: 1 })),
-        ...candidates,
-        { tool: tool("c", "foreign"), score: 9 },
-        { tool: tool("a", "get_weather"), score: 9 },
-      ],
+      rank: async (_query, { results }, tools) => ({
+        hits: [
+          ...tools.map((each) => ({ tool: each, score: 1 })),
+          ...results,
+          { tool: tool("c", "foreign"), score: 9 },
+          { tool: tool("a", "get_weather"), score: 9 },
+        ],
+      }),
     };
     expect(names(await searchTools(search, "rain", { limit: 9 }, stage)).sort()).toEqual([
       "mcp__a__get_weather",

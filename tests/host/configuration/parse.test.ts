@@ -130,6 +130,7 @@ describe("a configuration that is right", () => {
       },
       host: { isOff: false, idleMs: 600_000 },
       audit: { strict: false, maxFileBytes: 64 * 1024 * 1024, keepDays: 365 },
+      search: {},
       archive: { path: "/project/.ptc/archive.db", keepDays: 30 },
       credentials: [],
       secrets: [],
