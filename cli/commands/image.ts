@@ -10,6 +10,7 @@ export const imageCommand: DefineCommand = (program, surroundings, finish) => {
   program
     .command("image")
     .description("the image that programs run in")
+    .addHelpText("after", "\nExample:\n  ptc image build\n")
     .command("build")
     .description("build the runner image; does nothing when it is up to date")
     .option("--config <file>", "configuration file")

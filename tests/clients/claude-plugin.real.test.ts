@@ -79,6 +79,30 @@ describeClient("the plugin in Claude Code", findClaudeCode, (claude) => {
     expect(seen(asked)).toContain("ptc: no archived run matches");
   });
 
+  test("has ptc where `ptc install` writes it", async () => {
+    const { folder, home, serve } = served();
+    const env = {
+      ...serve.env,
+      HOME: home,
+      CLAUDE_CONFIG_DIR: join(home, ".claude"),
+      PATH: `${join(home, "bin")}:${process.env.PATH}`,
+    };
+    const cwd = folder.directory;
+    for (const scope of ["local", "user", "project"]) {
+      const args = ["install", "claude", "--name", `from-${scope}`, "--scope", scope, "--yes"];
+      expect(await folder.ptc(args, { env })).toMatchObject({ code: 0 });
+    }
+    const { stdout } = await run(["mcp", "list"], cwd);
+    for (const scope of ["local", "user"])
+      expect(stdout).toMatch(new RegExp(`^from-${scope}: .* serve .*Connected$`, "m"));
+    expect(stdout).toMatch(/^from-project: .*serve --config .*ptc\.yaml.*Pending approval/m);
+    for (const scope of ["local", "user", "project"]) {
+      const args = ["install", "claude", "--name", `from-${scope}`, "--scope", scope, "--remove", "--yes"];
+      expect(await folder.ptc(args, { env })).toMatchObject({ code: 0 });
+    }
+    expect((await run(["mcp", "list"], cwd)).stdout).not.toContain("from-");
+  });
+
   test("says in one line at the start what is wrong", async () => {
     const { folder } = served();
     const broken = join(folder.directory, "broken");
