@@ -37,8 +37,8 @@ export type CallAnswer = {
   bytes: number;
 } & (
   | { ok: true; data: unknown; raw: unknown }
-  /** `loginAt` is the server at which a person has to log in first. */
-  | { ok: false; error: CallError; raw?: unknown; loginAt?: string }
+  /** `loginAt`: where a person has to log in first. `upstream`: what went wrong between ptc and the server. */
+  | { ok: false; error: CallError; raw?: unknown; loginAt?: string; upstream?: UpstreamErrorCode }
 );
 
 interface Decided extends DecisionGround {
@@ -211,6 +211,7 @@ export class Dispatcher implements CallDispatcher {
         ...permission,
         ...(isUnreachable(error, sent) ? { decision: "unreachable" } : {}),
         ok: false,
+        upstream: error.code,
         ...(error.code === "login_required" ? { loginAt: tool.server } : {}),
         error: callError(call.tool, `'${call.tool}' failed: ${error.message}`, error.retryable),
         bytes: 0,

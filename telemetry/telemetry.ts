@@ -34,6 +34,8 @@ export interface BegunRunFacts {
   context: RunContext;
   language: string;
   parent: TraceContext | undefined;
+  /** Where the run was told of before it was suspended. */
+  earlier?: TraceContext | undefined;
   /** What is known of a tool by the name that a program calls it by; `undefined` for a name of no tool. */
   describeTool: (name: string) => CalledTool | undefined;
 }
@@ -54,6 +56,8 @@ export interface CalledTool {
 export interface TracedRun {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
+  /** Where the run is told of; `undefined` where it is not. */
+  readonly place: TraceContext | undefined;
   readonly onPhase: OnPhase;
   /** Tells of each call around the dispatcher's answer, and passes the trace on to the server. */
   overCalls(dispatcher: CallDispatcher): CallDispatcher;

@@ -10,6 +10,8 @@ import type { KeptCall } from "./kept-calls.ts";
 export interface SuspendedRun {
   runId: string;
   traceId: string;
+  /** Where a collector was told of it, where one was. */
+  place?: TraceParent | undefined;
   /** When the run began, in milliseconds since 1970. */
   startedAt: number;
   program: Program;
@@ -25,6 +27,12 @@ export interface SuspendedRun {
   approvals: ApprovalsSoFar;
   /** What it has taken so far. */
   spent: { durationMs: number; insideMs: number };
+}
+
+/** A place in a trace, as W3C Trace Context writes it. */
+interface TraceParent {
+  traceparent: string;
+  tracestate?: string;
 }
 
 /** What came of keeping a run: the ticket under which it waits, or why it cannot wait. */

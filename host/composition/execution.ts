@@ -18,9 +18,11 @@ import type { KeptCall } from "../../execution/suspension/kept-calls.ts";
 import { MAX_KEPT_OUTPUT_BYTES } from "../../protocol/limits.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { EXTRACT_NAME } from "../../protocol/tools/extract-tool.ts";
+import { parseNamespacedName } from "../../protocol/tools/tool-name.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { TraceContext } from "../../telemetry/trace-context.ts";
 import type { FollowedListings, LiveToolServers } from "../../upstream/live-tool-servers.ts";
 import type { UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
 import { openPending } from "../approvals/open-pending.ts";
@@ -178,7 +180,7 @@ export function composeExecution(configuration: Configuration, options: Composit
         context,
         tools,
         authorizer,
-        state: earlier === undefined ? entered?.state : stateOf(earlier.calls, all),
+        state: earlier === undefined ? entered?.state : stateOf(earlier.calls, all, current),
         servers,
         validator,
         redact: (message) => redactor.redactText(message).value,
@@ -197,7 +199,7 @@ export function composeExecution(configuration: Configuration, options: Composit
       });
       const announced =
         beforeCalls === undefined ? offering : announceCalls(offering, () => beforeCalls(runId));
-      const facts = { runId, context, language: program.language, trace, tools: all };
+      const facts = { runId, context, language: program.language, trace, earlier: earlier?.place, tools: all };
       const traced = traceRun(telemetry, current, facts);
       const passed = traced === undefined && trace !== undefined ? passTraceOn(trace, announced) : undefined;
       const dispatcher = traced?.overCalls(announced) ?? passed?.dispatcher ?? announced;
@@ -227,7 +229,9 @@ export function composeExecution(configuration: Configuration, options: Composit
           traceId: traced?.traceId ?? passed?.traceId,
           onPhase: traced?.onPhase,
           keeper:
-            suspends && current.approvals.suspend ? keeperFor(context, current, options.env) : undefined,
+            suspends && current.approvals.suspend
+              ? keeperFor(context, current, options.env, traced?.place)
+              : undefined,
           limits: earlier?.limits ?? {
             ...execution,
             maxKeptBytes: MAX_KEPT_OUTPUT_BYTES,
@@ -257,15 +261,25 @@ export function composeExecution(configuration: Configuration, options: Composit
 }
 
 /** What a suspended run had done, as decisions about its further calls see it. */
-function stateOf(calls: readonly KeptCall[], tools: Pick<ToolCatalog, "get">): RunState {
+function stateOf(
+  calls: readonly KeptCall[],
+  tools: Pick<ToolCatalog, "get">,
+  { servers }: Pick<Configuration, "servers">,
+): RunState {
   const state = new RunState();
   for (const [index, { tool: name, outcome }] of calls.entries()) {
-    const tool = tools.get(name);
-    if (tool === undefined) continue;
+    // What was read of a tool that there is no more is in the run all the same.
+    const tool = tools.get(name) ?? formerTool(name, servers);
     if (outcome === undefined) state.begin(tool, index + 1);
     else state.replay(tool, { seq: index + 1, decision: outcome.decision });
   }
   return state;
+}
+
+function formerTool(namespacedName: string, servers: Configuration["servers"]) {
+  const { module = "", tool: name = namespacedName } = parseNamespacedName(namespacedName) ?? {};
+  const server = servers.find((each) => each.module === module)?.name ?? module;
+  return { namespacedName, server, name };
 }
 
 /** Keeps the runs of one context. What keeps them is loaded with the first that is suspended. */
@@ -273,11 +287,12 @@ function keeperFor(
   context: RunContext,
   configuration: Configuration,
   env: EnvironmentVariables,
+  place: TraceContext | undefined,
 ): NonNullable<RunOptions["keeper"]> {
   return {
     startedAt: Math.round(clock.wallMs()),
-    async keep(...suspended) {
-      return (await openPending(configuration, env)).keep(context, ...suspended);
+    async keep(run, ...question) {
+      return (await openPending(configuration, env)).keep(context, { ...run, place }, ...question);
     },
   };
 }

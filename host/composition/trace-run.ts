@@ -14,6 +14,8 @@ interface RunToTrace {
   language: string;
   /** The trace of whoever has the program run. */
   trace: TraceContext | undefined;
+  /** Where the run was told of before it was suspended. */
+  earlier?: TraceContext | undefined;
   tools: Pick<ToolCatalog, "get">;
 }
 

@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../base/error-message.ts";
+import { canonicalJson } from "../../protocol/canonical-json.ts";
 import type { Configuration } from "./configuration.ts";
 import { configurationPaths, type FindOptions } from "./configuration-paths.ts";
 import { type FoundConfiguration, findConfiguration } from "./load.ts";
@@ -138,7 +139,7 @@ export class FollowedConfiguration {
       const restart = needsRestart(this.#current, next);
       this.#current = next;
       this.#problem = undefined;
-      const but = restart === undefined ? "" : `; only ${restart} stays as it was until ptc is started again`;
+      const but = restart === undefined ? "" : `; ${restart} as before until ptc is started again`;
       const what =
         isSameText && next.policy.files.length > 0
           ? "the files of rules were edited, and are"
@@ -198,8 +199,12 @@ function rulesIn(files: Configuration["policy"]["files"]): string {
 
 /** The settings that differ and are read only when ptc starts. */
 function needsRestart(before: Configuration, next: Configuration): string | undefined {
-  if (before.archive.path !== next.archive.path) return "archive.path";
-  return before.archive.keepDays === next.archive.keepDays ? undefined : "archive.keep_days";
+  const edited = [
+    ...(before.archive.path === next.archive.path ? [] : ["archive.path"]),
+    ...(before.archive.keepDays === next.archive.keepDays ? [] : ["archive.keep_days"]),
+    ...(canonicalJson(before.audit) === canonicalJson(next.audit) ? [] : ["audit"]),
+  ];
+  return edited.length === 0 ? undefined : edited.join(" and ");
 }
 
 function isSame(a: Reading, b: Reading): boolean {

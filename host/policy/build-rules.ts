@@ -8,6 +8,8 @@ import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import { clock as processClock } from "../process-clock.ts";
+import { CheckedRules } from "./checked-rules.ts";
+import { resolveGroups } from "./local-groups.ts";
 
 /** Decides by lists, labels and rules. @throws ConfigurationError for the first rule that is wrong. */
 export async function buildRuleAuthorizer(
@@ -18,17 +20,28 @@ export async function buildRuleAuthorizer(
   const flow = flowOf(configuration);
   if (configuration.policy.files.length === 0)
     return new RuleAuthorizer({ policy, flow, rules: undefined, clock });
-  const { rules, problems } = await openRules(configuration);
+  const checked = new CheckedRules(configuration);
+  const { rules, problems } = await openRules(configuration, checked.isKnown());
   const [first] = problems.errors;
-  if (first !== undefined) throw new ConfigurationError("invalid", describeRuleProblem(first));
+  if (first === undefined) checked.note(rules.all.length);
+  else throw new ConfigurationError("invalid", describeRuleProblem(first));
   return new RuleAuthorizer({ policy, flow, rules, clock });
 }
 
-/** The rules of a configuration with all that is wrong with them. @throws ConfigurationError when Cedar is not installed. */
-export async function openRules(configuration: Configuration): Promise<{ rules: Rules; problems: Problems }> {
-  const { files, groups } = configuration.policy;
+/**
+ * The rules of a configuration with all that is wrong with them.
+ *
+ * @param isChecked whether it is known that nothing is wrong with them, which then is not looked for.
+ * @throws ConfigurationError when Cedar is not installed.
+ */
+export async function openRules(
+  configuration: Configuration,
+  isChecked = false,
+): Promise<{ rules: Rules; problems: Problems }> {
+  const { files } = configuration.policy;
+  const groups = resolveGroups(configuration.policy.groups);
   try {
-    return await Rules.open({ files, groups, flow: flowOf(configuration) });
+    return await Rules.open({ files, groups, flow: flowOf(configuration), isChecked });
   } catch (error) {
     if (!(error instanceof NoCedarError)) throw error;
     throw new ConfigurationError("invalid", `${configuration.file ?? "configuration"}: ${error.message}`, {

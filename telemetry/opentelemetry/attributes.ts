@@ -46,13 +46,16 @@ function ofMethod(method: string | undefined, tool: string): Attributes {
   };
 }
 
-/** Why a call failed: what was decided about it, or that the server answered with an error; `undefined` where it did not. */
+/**
+ * Why a call failed: what was decided about it, what went wrong between ptc and the server, or that the server answered with an
+ * error; `undefined` where it did not.
+ */
 export function errorTypeOf(outcome: CallOutcome): string | undefined {
   if (outcome.ok) return undefined;
-  const { decision, raw } = outcome;
+  const { decision, raw, upstream } = outcome;
   if (decision !== "allowed" && decision !== "approved-once" && decision !== "approved-for-run")
     return decision;
-  return raw === undefined ? "_OTHER" : "tool_error";
+  return raw === undefined ? (upstream ?? "_OTHER") : "tool_error";
 }
 
 /** Whether a call was sent to its server. */

@@ -13,9 +13,10 @@ import type { CallDispatcher } from "../../broker/dispatcher.ts";
 import { NOT_ASKED } from "../../broker/elicitation/inquiry.ts";
 import type { OnPhase } from "../../execution/run-phase.ts";
 import type { BegunRunFacts, TracedRun } from "../telemetry.ts";
+import type { TraceContext } from "../trace-context.ts";
 import { errorTypeOf, isSent, nameCall } from "./attributes.ts";
 import type { Instruments } from "./instruments.ts";
-import { metaOf } from "./w3c.ts";
+import { linksTo, metaOf } from "./w3c.ts";
 
 export interface Signals {
   tracer: Tracer;
@@ -40,11 +41,13 @@ export class OpenRun implements TracedRun {
   readonly #attributes: { "ptc.source": string; "ptc.language": string };
   readonly #span: Span;
   readonly #within: Context;
+  /** The spans of calls that have no answer yet. */
+  readonly #open = new Set<Span>();
   /** Where calls belong: the program, once it is in its sandbox. */
   #calling: Context;
 
   constructor(
-    { runId, context: { source }, language, describeTool }: BegunRunFacts,
+    { runId, context: { source }, language, earlier, describeTool }: BegunRunFacts,
     signals: Signals,
     parent: Context,
   ) {
@@ -53,13 +56,24 @@ export class OpenRun implements TracedRun {
     this.#attributes = { "ptc.source": source, "ptc.language": language };
     this.#span = signals.tracer.startSpan(
       "run",
-      { kind: SpanKind.INTERNAL, attributes: { ...this.#attributes, "ptc.run.id": runId } },
+      {
+        kind: SpanKind.INTERNAL,
+        attributes: { ...this.#attributes, "ptc.run.id": runId },
+        links: linksTo(earlier),
+      },
       parent,
     );
     this.#within = trace.setSpan(parent, this.#span);
     this.#calling = this.#within;
     const { traceId } = this.#span.spanContext();
     this.traceId = /^0+$/.test(traceId) ? randomBytes(16).toString("hex") : traceId;
+  }
+
+  get place(): TraceContext | undefined {
+    const { traceparent, tracestate } = metaOf(this.#span) ?? {};
+    return traceparent === undefined
+      ? undefined
+      : { traceparent, ...(tracestate === undefined ? {} : { tracestate }) };
   }
 
   get onPhase(): OnPhase {
@@ -84,6 +98,7 @@ export class OpenRun implements TracedRun {
         const within = trace.setSpan(this.#calling, span).setValue(WAITED, waited);
         const begun = performance.now();
         let errorType: string | undefined = "_OTHER";
+        this.#open.add(span);
         try {
           const outcome = await context.with(within, () =>
             dispatcher.dispatch(call, propagates ? { ...run, meta: { ...run.meta, ...metaOf(span) } } : run),
@@ -98,7 +113,7 @@ export class OpenRun implements TracedRun {
           );
           return outcome;
         } finally {
-          endSpan(span, errorType);
+          if (this.#open.delete(span)) endSpan(span, errorType);
         }
       },
     };
@@ -152,7 +167,15 @@ export class OpenRun implements TracedRun {
     { result, duration_ms: durationMs, approval_state: approval }: Parameters<TracedRun["end"]>[0],
     keptTokens: number,
   ): void {
-    const errorType = result.ok ? undefined : result.error.type;
+    const isSuspended = !result.ok && result.error.type === "ApprovalPending";
+    const errorType = result.ok || isSuspended ? undefined : result.error.type;
+    // A suspended run waits in calls that nobody answers any more.
+    for (const span of this.#open) {
+      span.setAttribute("ptc.decision", isSuspended ? "suspended" : "cancelled");
+      endSpan(span, isSuspended ? undefined : "cancelled");
+    }
+    this.#open.clear();
+    if (isSuspended) this.#span.setAttribute("ptc.run.suspended", true);
     this.#span.setAttributes({
       "ptc.approval_state": approval,
       "ptc.calls": result.metrics.tool_calls,
@@ -160,6 +183,8 @@ export class OpenRun implements TracedRun {
       "ptc.tokens.kept_out": keptTokens,
     });
     endSpan(this.#span, errorType);
+    // It is counted when it has ended.
+    if (isSuspended) return;
     const attributes =
       errorType === undefined ? this.#attributes : { ...this.#attributes, "error.type": errorType };
     this.#signals.instruments.run(durationMs, keptTokens, attributes);

@@ -1,4 +1,11 @@
-import { type Context, createTraceState, ROOT_CONTEXT, type Span, trace } from "@opentelemetry/api";
+import {
+  type Context,
+  createTraceState,
+  type Link,
+  ROOT_CONTEXT,
+  type Span,
+  trace,
+} from "@opentelemetry/api";
 import { parseTraceParent } from "@opentelemetry/core";
 import type { TraceContext } from "../trace-context.ts";
 
@@ -9,6 +16,12 @@ export function contextOf(parent: TraceContext | undefined): Context {
   const { tracestate } = parent ?? {};
   const state = tracestate === undefined ? {} : { traceState: createTraceState(tracestate) };
   return trace.setSpanContext(ROOT_CONTEXT, { ...place, ...state, isRemote: true });
+}
+
+/** A link to a place in a trace, which is not a parent. */
+export function linksTo(place: TraceContext | undefined): Link[] {
+  const linked = trace.getSpanContext(contextOf(place));
+  return linked === undefined ? [] : [{ context: linked }];
 }
 
 /** The members of `_meta` that make a span the parent of what the receiver does. */

@@ -27,6 +27,7 @@ const RESOURCE: Message = { 1: listOf("attributes", ATTRIBUTES) };
 const SCOPE: Message = { 1: of("name", "string"), 2: of("version", "string") };
 const STATUS: Message = { 2: of("message", "string"), 3: of("code", "enum") };
 const EVENT: Message = { 2: of("name", "string"), 3: listOf("attributes", ATTRIBUTES) };
+const LINK: Message = { 1: of("traceId", "id"), 2: of("spanId", "id") };
 const SPAN: Message = {
   1: of("traceId", "id"),
   2: of("spanId", "id"),
@@ -38,6 +39,7 @@ const SPAN: Message = {
   8: of("endTimeUnixNano", "fixed64"),
   9: listOf("attributes", ATTRIBUTES),
   11: listOf("events", () => EVENT),
+  13: listOf("links", () => LINK),
   15: of("status", () => STATUS),
 };
 const NUMBER_POINT: Message = {
@@ -86,6 +88,8 @@ export interface SentSpan {
   /** 1 internal, 2 server, 3 client. */
   kind: number;
   attributes: AttributeValues;
+  /** Places in traces, other than its parent. */
+  links: { traceId: string; spanId: string }[];
   /** 2 is an error. */
   status: number;
   resource: AttributeValues;
@@ -110,6 +114,10 @@ export function readSpans(body: Buffer, isJson: boolean): SentSpan[] {
         name: String(span.name),
         kind: Number(span.kind),
         attributes: attributesOf(span),
+        links: list(span.links).map(({ traceId, spanId }) => ({
+          traceId: String(traceId),
+          spanId: String(spanId),
+        })),
         status: Number((span.status as Read | undefined)?.code ?? 0),
         resource: attributesOf(resource as Read),
       })),

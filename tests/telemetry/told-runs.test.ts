@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { RunApprovals } from "../../broker/approvals/approvals.ts";
+import { RunApprovals, UNASKED } from "../../broker/approvals/approvals.ts";
 import type { CallOutcome } from "../../broker/dispatcher.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -16,12 +16,14 @@ const TOOLS: Record<string, object> = {
   mcp__docs__get: { server: "docs", name: "get" },
   mcp__far__wipe: { server: "far", name: "wipe", host: { address: "api.example.com", port: 8443 } },
   "mcp__docs__resources/read": { server: "docs", name: "resources/read", method: "resources/read" },
+  mcp__docs__late: { server: "docs", name: "late" },
 };
 
 const OUTCOMES: Record<string, CallOutcome> = {
   mcp__docs__get: { ok: true, data: SECRET, raw: SECRET, bytes: 12, decision: "allowed" },
   mcp__far__wipe: failed("approved-once", { isError: true }),
   "mcp__docs__resources/read": failed("unreachable"),
+  mcp__docs__late: { ...failed("allowed"), upstream: "call_timeout" } as CallOutcome,
 };
 
 function failed(decision: CallOutcome["decision"], raw?: unknown): CallOutcome {
@@ -106,6 +108,7 @@ describe("a run that is told of", () => {
       { name: "approval", parentSpanId: idOf("tools/call wipe"), kind: 1, status: 0 },
       { name: "tools/call wipe", parentSpanId: idOf("program"), kind: 3, status: 2 },
       { name: "resources/read", parentSpanId: idOf("program"), kind: 3, status: 2 },
+      { name: "tools/call late", parentSpanId: idOf("program"), kind: 3, status: 2 },
       { name: "tools/call unknown", parentSpanId: idOf("program"), kind: 3, status: 2 },
       { name: "program", parentSpanId: idOf("run"), kind: 1, status: 0 },
       { name: "run", parentSpanId: "00f067aa0ba902b7", kind: 1, status: 2 },
@@ -142,6 +145,7 @@ describe("a run that is told of", () => {
       "network.transport": "pipe",
       "error.type": "unreachable",
     });
+    expect(byName["tools/call late"]?.attributes).toMatchObject({ "error.type": "call_timeout" });
     expect(byName["resources/read"]?.attributes).not.toHaveProperty("gen_ai.tool.name");
 
     const flags = "-01";
@@ -175,9 +179,9 @@ describe("a run that is told of", () => {
       receiver.points
         .filter((point) => point.name === name)
         .map(({ attributes }) => attributes["gen_ai.tool.name"]);
-    expect(counted("ptc.calls")).toEqual(["get", "wipe", undefined, "unknown"]);
+    expect(counted("ptc.calls")).toEqual(["get", "wipe", undefined, "late", "unknown"]);
     // What was not sent took no server's time.
-    expect(counted("mcp.client.operation.duration")).toEqual(["get", "wipe"]);
+    expect(counted("mcp.client.operation.duration")).toEqual(["get", "wipe", "late"]);
 
     const [first] = receiver.requests;
     expect(first?.headers).toMatchObject({ "x-key": "letmein", "content-encoding": "gzip" });
@@ -219,6 +223,47 @@ describe("a run that is told of", () => {
     ]);
     expect(alone.traceId).toMatch(/^[0-9a-f]{32}$/);
     expect(receiver.points.map(({ name }) => name)).toContain("mcp.server.operation.duration");
+  });
+
+  it("is two spans where it was suspended, of which the later links to the earlier, and is counted once", async () => {
+    const { telemetry } = await open();
+    const facts = {
+      runId: "run-1",
+      context,
+      language: "typescript",
+      describeTool: () => TOOLS.mcp__docs__get as never,
+    };
+    const before = telemetry.beginRun({ ...facts, parent: PARENT });
+    const { signal } = new AbortController();
+    const approvals = new RunApprovals("run-1", { ask: async () => UNASKED });
+    const waiting = before.overCalls({ dispatch: () => new Promise(() => {}) });
+    void waiting.dispatch({ tool: "mcp__docs__get", arguments: {} }, { approvals, signal });
+    const metrics = { duration_ms: 5, tool_calls: 1, tool_result_bytes: 0 };
+    const error = { type: "ApprovalPending", message: SECRET, retryable: false } as const;
+    before.end({ result: { ok: false, error, metrics }, duration_ms: 7, approval_state: "NOT_REQUIRED" }, 0);
+    const after = telemetry.beginRun({ ...facts, parent: undefined, earlier: before.place });
+    after.end({ result: { ok: true, data: 1, metrics }, duration_ms: 9, approval_state: "APPROVED" }, 0);
+    await telemetry.close(30_000);
+    const [call, first, second] = receiver.spans;
+    expect(call).toMatchObject({
+      name: "tools/call get",
+      status: 0,
+      attributes: { "ptc.decision": "suspended" },
+    });
+    expect(first).toMatchObject({
+      name: "run",
+      status: 0,
+      links: [],
+      attributes: { "ptc.run.suspended": true },
+    });
+    expect(second).toMatchObject({
+      name: "run",
+      traceId: after.traceId,
+      links: [{ traceId: before.traceId, spanId: first?.spanId }],
+    });
+    expect(after.traceId).not.toBe(before.traceId);
+    const runs = receiver.points.filter(({ name }) => name === "ptc.runs");
+    expect(runs).toMatchObject([{ value: 1, attributes: { "ptc.source": "run" } }]);
   });
 
   it("is not sent where its trace is not sampled, and servers are told so", async () => {

@@ -83,6 +83,11 @@ export class LiveRun {
     return this.#questions.outruns;
   }
 
+  /** Whether it waits for an answer whether a call may be made. */
+  get isAsking(): boolean {
+    return this.#questions.isAsking;
+  }
+
   /** Stops reporting progress, because no request waits any more. */
   detach(): void {
     this.#progress.attach(undefined);

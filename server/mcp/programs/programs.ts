@@ -12,9 +12,8 @@ import { buildFailure } from "../../../protocol/failure.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import type { Telemetry } from "../../../telemetry/telemetry.ts";
 import type { TraceContext } from "../../../telemetry/trace-context.ts";
-import { parseApprovalAnswer } from "../questions/approval-question.ts";
 import type { ClientClaim } from "../questions/asked-client.ts";
-import { parseInquiryAnswer } from "../questions/inquiry-question.ts";
+import { failedToAsk, giveAnswer } from "../questions/give-answer.ts";
 import type { Question } from "../questions/questions.ts";
 import type { ShownLanguages } from "../tools/chosen-language.ts";
 import { errorReply, type ProgramReply, type ToolReply } from "../tools/reply.ts";
@@ -75,8 +74,6 @@ interface ProgramLimits {
   /** How long a program waits for its turn when its request names no time limit. */
   readonly timeoutMs: number;
 }
-
-const MAX_PROBLEM_CHARS = 300;
 
 /**
  * The programs of one client. A limited number run at the same time, not counting those that wait for a person. More wait
@@ -201,9 +198,14 @@ export class Programs {
     await Promise.all(runs.map((run) => run.ended()));
   }
 
-  /** Waits for the run's next answer. Cancelling the request cancels the run. */
+  /**
+   * Waits for the run's next answer. Cancelling the request cancels the run, unless the client's time was up while a person was
+   * asked: then the run is suspended.
+   */
   async #goOn(run: LiveRun, request: ProgramRequest): Promise<ProgramAnswer> {
-    const cancel = () => run.cancel();
+    const cancel = () => {
+      if (!(this.#isLate(request.signal) && run.isAsking)) run.cancel();
+    };
     if (request.signal.aborted) cancel();
     request.signal.addEventListener("abort", cancel, { once: true });
     try {
@@ -239,8 +241,9 @@ export class Programs {
       } catch (error) {
         place?.resume();
         if (question.withdrawn.aborted) continue;
-        if (question.kind === "approval" && this.#options.runner.suspended && !request.signal.aborted) {
-          // Somebody may answer by another way.
+        const mayWait = !request.signal.aborted || this.#isLate(request.signal);
+        if (question.kind === "approval" && this.#options.runner.suspended && mayWait) {
+          // Somebody may answer by another way, or later.
           question.answer(LATER);
           continue;
         }
@@ -248,6 +251,12 @@ export class Programs {
         return this.#reply(await run.result(), [failedToAsk(question, error)]);
       }
     }
+  }
+
+  /** Whether a client has cancelled its request because its time was up, as SDKs say it, and the run can wait without it. */
+  #isLate({ aborted, reason }: AbortSignal): boolean {
+    const isSuspendable = this.#options.runner.suspended !== undefined && !this.#closing.signal.aborted;
+    return aborted && isSuspendable && /\btime(?:d[ -]?|[ -]?)out\b/i.test(messageOf(reason));
   }
 
   #refuse(reason: NoPlace, patienceMs: number): ToolReply {
@@ -277,18 +286,4 @@ export class Programs {
     });
     return { kind: "reply", reply };
   }
-}
-
-function giveAnswer(question: Question, response: unknown, client: ClientClaim | undefined): void {
-  if (question.kind === "approval") question.answer(parseApprovalAnswer(response, question.request, client));
-  else question.answer(parseInquiryAnswer(question.inquiry, response));
-}
-
-function failedToAsk(question: Question, error: unknown): string {
-  const reason = oneLine(messageOf(error), MAX_PROBLEM_CHARS);
-  const what =
-    question.kind === "approval"
-      ? `ask for an approval of ${oneLine(question.request.tool)}`
-      : `put a question of server '${oneLine(question.inquiry.server)}' to its user`;
-  return `The program was cancelled because the client could not ${what}: ${reason}`;
 }

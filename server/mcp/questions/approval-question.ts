@@ -36,7 +36,7 @@ const SCOPES = {
   },
   may_differ: {
     type: "string" as const,
-    title: "With the same arguments: one that may differ, as name=pattern, such as path=/tmp/*",
+    title: "With the same arguments: those that may differ, as name=pattern, such as path=/tmp/* mode=*",
     maxLength: MAX_PATTERN_CHARS,
   },
 };
@@ -116,9 +116,21 @@ function scopeOr(
     (at_most === undefined || typeof at_most === "number") &&
     // Whoever names an argument that may differ does not mean that all may.
     (calls === "like" || may_differ === "");
-  const except = may_differ === "" ? [] : [String(may_differ)];
+  const except = may_differ === "" ? [] : splitPatterns(String(may_differ), args);
   const read = parseScope({ calls, except, atMost: at_most }, args);
   return isReadable && read.ok ? read.scope : { decision: "once" };
+}
+
+/** Splits before each name of an argument, since a pattern may hold spaces. */
+function splitPatterns(text: string, args: unknown): string[] {
+  const names = typeof args === "object" && args !== null ? Object.keys(args) : [];
+  const patterns: string[] = [];
+  for (const word of text.trim().split(/ +/)) {
+    const last = patterns.length - 1;
+    if (last < 0 || names.some((name) => word.startsWith(`${name}=`))) patterns.push(word);
+    else patterns[last] += ` ${word}`;
+  }
+  return patterns;
 }
 
 /** The protocol does not say who answers a form. */

@@ -83,6 +83,11 @@ export class Questions implements Approver {
     });
   }
 
+  /** Whether a question of ptc's about a call is open. */
+  get isAsking(): boolean {
+    return this.#waiting?.kind === "approval";
+  }
+
   /** Withdraws the open question. Later questions are not asked. */
   close(): void {
     this.#closed.abort();

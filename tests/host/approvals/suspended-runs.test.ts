@@ -8,6 +8,7 @@ import { loadConfiguration } from "../../../host/configuration/load.ts";
 import type { Host } from "../../../host/host.ts";
 import { openServing } from "../../../host/serving.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
+import type { BegunRunFacts, Telemetry } from "../../../telemetry/telemetry.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
 import { InProcessEngine, type ProgramFunction } from "../../sandbox/in-process-engine.ts";
 
@@ -34,25 +35,29 @@ function newProject(approvals: object = {}) {
   const env = { XDG_RUNTIME_DIR: join(cwd, "run"), XDG_STATE_HOME: join(cwd, "state") };
 
   /** Opens ptc as one process would, for programs that are this function. */
-  async function open(program: ProgramFunction) {
+  async function open(program: ProgramFunction, telemetry?: Telemetry) {
     const configuration = await loadConfiguration({ flag: undefined, env, cwd });
     const archive = new MemoryStore();
     const { host } = await openServing({
       configuration,
       env,
       principal: "local",
+      telemetry,
       engine: () => new InProcessEngine(program),
       archive: () => archive,
       onWarning: () => {},
     });
     onTestFinished(() => host.close());
     await host.warm();
-    await expect.poll(async () => (await host.currentTools()).all.names().length).toBe(4);
+    const count = 2 * configuration.servers.length;
+    await expect.poll(async () => (await host.currentTools()).all.names().length).toBe(count);
     return Object.assign(host, { archive });
   }
 
   return {
     open,
+    write: (more: (given: typeof settings) => object) =>
+      writeFileSync(join(cwd, "ptc.yaml"), JSON.stringify({ ...settings, ...more(settings) })),
     calls: () => (existsSync(log) ? readFileSync(log, "utf8").trimEnd().split("\n") : []),
     file: join(cwd, ".ptc/approvals.db"),
     key: join(cwd, "state/ptc/approvals.key"),
@@ -209,6 +214,47 @@ describe("a suspended run", () => {
     expect(envelope.result).toMatchObject({
       error: { type: "ReplayDiverged", message: expect.stringContaining("did not make call 1 again") },
     });
+  });
+
+  it("has read what it has read, also of a server that is gone when it goes on", async () => {
+    const project = newProject();
+    const program: ProgramFunction = async ({ call }) => {
+      await call(...note("r", "read"));
+      const reply = await call(...note("w", "first"));
+      return reply.ok ? "called" : reply.error.message;
+    };
+    const { ticket } = await suspend(await project.open(program));
+    project.write(({ servers: [, w] }) => ({ servers: [{ ...w, accepts: [] }] }));
+    const later = await project.open(program);
+    await answer(later, ticket);
+    expect((await goOn(later, ticket)).envelope.result).toMatchObject({
+      data: expect.stringContaining("server 'r' is not configured any more"),
+    });
+    expect(project.calls()).toEqual(["read"]);
+  });
+
+  it("tells a collector of where it was told of before", async () => {
+    const project = newProject();
+    const begun: BegunRunFacts[] = [];
+    const place = { traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01` };
+    const telemetry: Telemetry = {
+      beginRun(facts) {
+        begun.push(facts);
+        return {
+          ...{ traceId: "a".repeat(32), place, onPhase: () => () => {} },
+          ...{ overCalls: (calls) => calls, overQuestions: (approver) => approver, end: () => {} },
+        };
+      },
+      serve: (_, answerTo) => answerTo(),
+      queued: () => () => {},
+      observePool: () => {},
+      close: async () => {},
+    };
+    const host = await project.open(sequence, telemetry);
+    const { ticket } = await suspend(host);
+    await answer(host, ticket);
+    await goOn(host, ticket);
+    expect(begun.map(({ earlier }) => earlier)).toEqual([undefined, place]);
   });
 
   it("is answered once: the first answer counts", async () => {

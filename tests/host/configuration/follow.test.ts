@@ -131,10 +131,10 @@ describe("a configuration that is followed", () => {
 
   it("names the settings that need a new start", async () => {
     const { write, blocked, edits } = await follow(blocking("a"));
-    write(`${blocking("a")}archive: {path: elsewhere.db}\n`);
+    write(`${blocking("a")}archive: {path: elsewhere.db}\naudit: strict\n`);
     await blocked();
     expect(edits).toEqual([
-      "ptc.yaml was edited, and is in force; only archive.path stays as it was until ptc is started again",
+      "ptc.yaml was edited, and is in force; archive.path and audit as before until ptc is started again",
     ]);
   });
 });

@@ -44,6 +44,10 @@ describe("the form of an approval", () => {
 
   it.each<[object, object]>([
     [{ decision: "once", at_most: 20 }, { decision: "once" }],
+    [
+      { decision: "like", may_differ: " path=/tmp/* x  content=begin *" },
+      { decision: "run", except: { path: "/tmp/* x", content: "begin *" }, atMost: 20 },
+    ],
     [{ decision: "run" }, { decision: "run", atMost: 20 }],
     [
       { decision: "run", at_most: 3, may_differ: "" },

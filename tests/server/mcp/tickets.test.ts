@@ -3,6 +3,7 @@ import type { ApprovalAnswer } from "../../../broker/approvals/approvals.ts";
 import type { PendingApproval } from "../../../host/approvals/pending-approvals.ts";
 import type { ProgramOptions, ProgramRunner } from "../../../host/program-runner.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
+import { eventually } from "../../eventually.ts";
 import { connectLegacy, RawClient } from "./clients.ts";
 import { executed, serve } from "./served.ts";
 
@@ -111,6 +112,27 @@ describe("a ticket", () => {
     expect((await going).content).toMatchObject(replyOf("denied by a shell"));
     await client.close();
     await served.ended;
+  });
+
+  it.each([
+    ["McpError: MCP error -32001: Request timed out", 1],
+    ["AbortError: the user has pressed Esc", 0],
+  ])("waits for an answer after a client has cancelled because of '%s': %i", async (reason, waiting) => {
+    const { run, suspended, kept } = keptPrograms();
+    const served = serve(run, { suspended });
+    const client = new RawClient(served);
+    await client.initialize({ elicitation: {} });
+    client.send({ id: 1, method: "tools/call", params: EXECUTE });
+    await eventually(() =>
+      expect(client.messages.map(({ method }) => method)).toContain("elicitation/create"),
+    );
+    client.send({ method: "notifications/cancelled", params: { requestId: 1, reason } });
+    await eventually(() =>
+      expect(client.messages.map(({ method }) => method)).toContain("notifications/cancelled"),
+    );
+    client.end();
+    await served.ended;
+    expect(kept.size).toBe(waiting);
   });
 
   it("of a client of 2026-07-28 outlives its connection", async () => {
