@@ -5,20 +5,16 @@ import { type CallDispatcher, Dispatcher } from "../../broker/dispatcher.ts";
 import { limitExtracts } from "../../broker/limit-extracts.ts";
 import { offerLogins } from "../../broker/offer-logins.ts";
 import type { Authorizer, Viewer } from "../../broker/policy/authorizer.ts";
-import { RunState } from "../../broker/policy/run-history.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
-import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { type ExecutedProgram, executeProgram, type RunOptions } from "../../execution/execute-program.ts";
 import type { Preparation } from "../../execution/prepare/language.ts";
 import type { ModuleSource } from "../../execution/prepare/module-source.ts";
 import { type HandedIn, settleProgram } from "../../execution/prepare/settle-program.ts";
 import { redactObserver } from "../../execution/redact-observer.ts";
 import { type RecordedRun, type Replayed, replayProgram } from "../../execution/replay/replay-program.ts";
-import type { KeptCall } from "../../execution/suspension/kept-calls.ts";
 import { MAX_KEPT_OUTPUT_BYTES } from "../../protocol/limits.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { EXTRACT_NAME } from "../../protocol/tools/extract-tool.ts";
-import { parseNamespacedName } from "../../protocol/tools/tool-name.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -45,6 +41,7 @@ import { checkProgram } from "./check-program.ts";
 import { ComposedLanguages } from "./compose-languages.ts";
 import { composeRecords } from "./records.ts";
 import { type BegunSandbox, composeSandboxes } from "./sandboxes.ts";
+import { stateOf } from "./suspended-state.ts";
 import { keptTokens, passTraceOn, traceRun } from "./trace-run.ts";
 import { composeServers, liveServers } from "./upstreams.ts";
 
@@ -258,28 +255,6 @@ export function composeExecution(configuration: Configuration, options: Composit
       return { kept: records.close(), ended: ended.then(() => {}) };
     },
   };
-}
-
-/** What a suspended run had done, as decisions about its further calls see it. */
-function stateOf(
-  calls: readonly KeptCall[],
-  tools: Pick<ToolCatalog, "get">,
-  { servers }: Pick<Configuration, "servers">,
-): RunState {
-  const state = new RunState();
-  for (const [index, { tool: name, outcome }] of calls.entries()) {
-    // What was read of a tool that there is no more is in the run all the same.
-    const tool = tools.get(name) ?? formerTool(name, servers);
-    if (outcome === undefined) state.begin(tool, index + 1);
-    else state.replay(tool, { seq: index + 1, decision: outcome.decision });
-  }
-  return state;
-}
-
-function formerTool(namespacedName: string, servers: Configuration["servers"]) {
-  const { module = "", tool: name = namespacedName } = parseNamespacedName(namespacedName) ?? {};
-  const server = servers.find((each) => each.module === module)?.name ?? module;
-  return { namespacedName, server, name };
 }
 
 /** Keeps the runs of one context. What keeps them is loaded with the first that is suspended. */
