@@ -1,6 +1,5 @@
 import type { Clock } from "../../../base/clock.ts";
 import { messageOf } from "../../../base/error-message.ts";
-import { oneLine } from "../../../base/text/one-line.ts";
 import { LATER } from "../../../broker/approvals/approvals.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import type { ExecutedProgram } from "../../../execution/execute-program.ts";
