@@ -196,7 +196,14 @@ export function composeExecution(configuration: Configuration, options: Composit
       });
       const announced =
         beforeCalls === undefined ? offering : announceCalls(offering, () => beforeCalls(runId));
-      const facts = { runId, context, language: program.language, trace, earlier: earlier?.place, tools: all };
+      const facts = {
+        runId,
+        context,
+        language: program.language,
+        trace,
+        earlier: earlier?.place,
+        tools: all,
+      };
       const traced = traceRun(telemetry, current, facts);
       const passed = traced === undefined && trace !== undefined ? passTraceOn(trace, announced) : undefined;
       const dispatcher = traced?.overCalls(announced) ?? passed?.dispatcher ?? announced;
