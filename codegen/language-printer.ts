@@ -24,6 +24,8 @@ export interface ProgramGuide {
   readonly example: string;
   /** Sentences about functions, failures and types. */
   readonly rules: string;
+  /** A call of the function that asks a model, where one is configured, in Markdown. */
+  readonly extract: string;
   /** What is different where another language is the usual one, in a sentence or two. */
   readonly brief: string;
 }

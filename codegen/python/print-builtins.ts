@@ -1,4 +1,5 @@
 import { byCodeUnit } from "../../base/by-code-unit.ts";
+import { EXTRACT_NAME } from "../../protocol/tools/extract-tool.ts";
 import { isWritableName, type NamedTool, ToolNames } from "../../protocol/tools/tool-alias.ts";
 import { packageName } from "./python-names.ts";
 
@@ -54,6 +55,28 @@ class ToolError(Exception):
     """Whether the same call may succeed later."""
 `;
 
+/** What programs ask a model with, where one is configured. */
+const EXTRACT: Readonly<Record<CallMode, string>> = {
+  async: extractStub("async def"),
+  sync: extractStub("def"),
+};
+
+/** Of a class the value is one of it; of other types, what fits them. */
+function extractStub(def: string): string {
+  return `
+@overload
+${def} extract[T](value: Any, type: type[T]) -> T:
+    """Coerces a text, or other data, to a type through a model. What it gives fits the type; whether it is true nobody has checked.
+
+    A type is a Python type, a TypedDict, a dataclass, a word ("string", "number | null", "'open' | 'closed'"), a list with the type
+    of its items ([str]), a dict with the types of its members ({"name": str, "phone?": str}), or a JSON Schema.
+    """
+
+@overload
+${def} extract(value: Any, type: Any) -> Any: ...
+`;
+}
+
 const HEADER = '"""What a program finds around it. Written by `ptc generate`: edits are lost."""';
 
 /**
@@ -69,11 +92,12 @@ export function printBuiltins(tools: readonly NamedTool[], mode: CallMode): stri
     .filter(({ name }) => isWritableName(name) && !name.includes("$"))
     .sort((a, b) => byCodeUnit(a.name, b.name));
   const typing = mode === "async" ? "Awaitable, Callable, Iterable, Mapping" : "Callable, Iterable, Mapping";
+  const asks = tools.some(({ namespacedName }) => namespacedName === EXTRACT_NAME);
   const imports = [
     // A tool's name may begin with an underscore.
     "# pyright: reportPrivateUsage=false",
     `from collections.abc import ${typing}`,
-    "from typing import Any",
+    `from typing import Any${asks ? ", overload" : ""}`,
     "",
     "import servers as _servers",
   ];
@@ -81,6 +105,6 @@ export function printBuiltins(tools: readonly NamedTool[], mode: CallMode): stri
     "servers = _servers",
     ...aliases.map(({ tool, name }) => `${name} = _servers.${packageName(tool.module)}.${tool.identifier}`),
   ];
-  const around = (AROUND[mode] + ALWAYS).trim();
+  const around = (AROUND[mode] + ALWAYS + (asks ? EXTRACT[mode] : "")).trim();
   return `${[HEADER, imports.join("\n"), around, lines.join("\n")].join("\n\n")}\n`;
 }

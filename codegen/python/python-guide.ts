@@ -17,5 +17,6 @@ export const PYTHON_GUIDE: ProgramGuide = {
   example: EXAMPLE,
   rules:
     "A program without await gets functions that block. Results are dicts and lists. A failed call raises ToolError. Types are checked first: a message names the wrong argument. Tools without an output schema return Any: print a small sample before relying on its shape.",
+  extract: '`await extract(text, {"name": str, "tags": [str]})`',
   brief: "functions have the tools' names and take keyword arguments; print, or set result.",
 };

@@ -1,5 +1,7 @@
 import { byCodeUnit } from "../../base/by-code-unit.ts";
+import { EXTRACT_NAME } from "../../protocol/tools/extract-tool.ts";
 import { isWritableName, type NamedTool, ToolNames } from "../../protocol/tools/tool-alias.ts";
+import { EXTRACT_DECLARATIONS } from "./print-extract.ts";
 
 /** The text of `globals.d.ts`: tools by their namespaced names, in the form in which code can hold them. */
 export function printGlobals(tools: readonly NamedTool[]): string {
@@ -13,5 +15,6 @@ export function printGlobals(tools: readonly NamedTool[]): string {
         `declare const ${name}: typeof import("./servers/${tool.module}/index.js").${tool.identifier};`,
     );
   const header = "/** Every tool by its namespaced name. Written by `ptc generate`: edits are lost. */";
-  return `${[header, ...lines].join("\n")}\n`;
+  const asks = tools.some(({ namespacedName }) => namespacedName === EXTRACT_NAME);
+  return `${[header, ...lines, ...(asks ? ["", EXTRACT_DECLARATIONS.trimEnd()] : [])].join("\n")}\n`;
 }

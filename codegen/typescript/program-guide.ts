@@ -16,6 +16,7 @@ export const TYPESCRIPT_GUIDE: ProgramGuide = {
   example: EXAMPLE,
   rules:
     "Functions are the tools' names in camelCase. A failed call throws ToolError. Types are checked first: a message names the wrong argument. Tools without an output schema return any: print a small sample before relying on its shape.",
+  extract: '`await extract(text, { name: "string", tags: ["string"] })`',
   brief:
     "functions are the tools' names in camelCase and take one object; print with console.log, or set globalThis.result.",
 };

@@ -2,10 +2,12 @@ import { listUpTo } from "../../base/text/list-up-to.ts";
 import type { GeneratedModule } from "../../codegen/generated-module.ts";
 import { MAX_CODE_BYTES } from "../../protocol/limits.ts";
 import { encodePythonBundle, type PythonBundle } from "../../protocol/runners/python-bundle.ts";
+import { EXTRACT_SERVER } from "../../protocol/tools/extract-tool.ts";
 import type { FailureReason } from "../prepare/failure-reason.ts";
 import type { Preparation, TypecheckMode } from "../prepare/language.ts";
 import type { ModuleSource } from "../prepare/module-source.ts";
 import { nearestNames } from "../prepare/nearest-names.ts";
+import { mayExtract, offersExtract } from "../prepare/offers-extract.ts";
 import type { Program } from "../program.ts";
 import { duringPhase, type OnPhase } from "../run-phase.ts";
 import { blankTexts } from "./blank-text.ts";
@@ -36,7 +38,9 @@ export async function preparePython(
   const { code } = blankTexts(program.code);
   const unknown = findUnknownModules(code, source);
   if (unknown.length > 0) return refuseServers(unknown, program, source);
-  const names = mentionedModules(program.code, code, source);
+  const mentioned = mentionedModules(program.code, code, source);
+  const asks = mayExtract(program.code, source) && !mentioned.includes(EXTRACT_SERVER);
+  const names = asks ? [...mentioned, EXTRACT_SERVER] : mentioned;
   const loaded = await Promise.all(names.map(async (name) => [name, await source.load(name)] as const));
   const missing = loaded.find(([, module]) => module === undefined)?.[0];
   if (missing !== undefined && importedModules(code).some(({ module }) => module === missing))
@@ -52,6 +56,7 @@ export async function preparePython(
     mode: way,
     source: program.code,
     file_name: program.fileName,
+    ...((await offersExtract(program.code, source)) ? { extract: true } : {}),
     ...table(modules),
   });
   // The check is about tools, so a program that mentions none is not checked.

@@ -1,6 +1,7 @@
 import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
 import type { CalledProgram } from "../prepare/called-programs.ts";
 import type { ModuleSource } from "../prepare/module-source.ts";
+import { offersExtract } from "../prepare/offers-extract.ts";
 import { explainAmbiguous, loadMentioned, mentionedToolNames, toolNamesOf } from "./mentioned-tools.ts";
 
 /** A `callTool` that runs saved programs too, where a program has both. */
@@ -18,15 +19,19 @@ function renderCallTool(code: string, saved: ReadonlyMap<string, Pick<CalledProg
 
 /**
  * A module that exports one function for each `mcp__<server>__<tool>` in the text, aliases under the tool's own name; the bundler uses
- * those that are free variables. Names of no tool are left to the broker, and one of several tools fails when called.
+ * those that are free variables, and of `extract` where a model is configured. Names of no tool are left to the broker, and one of
+ * several tools fails when called.
  */
 export async function renderGlobalTools(
   code: string,
   source: ModuleSource,
   saved: ReadonlyMap<string, Pick<CalledProgram, "declared">> = new Map(),
 ): Promise<string> {
+  const extract = (await offersExtract(code, source))
+    ? ['export const extract = /* @__PURE__ */ (() => globalThis[Symbol.for("ptc.extract")])();']
+    : [];
   const mentioned = mentionedToolNames(code);
-  if (mentioned.length === 0) return "";
+  if (mentioned.length === 0) return extract.join("\n");
   const names = toolNamesOf(await loadMentioned(code, source));
   const exports = mentioned.map((name) => {
     const meant = names.resolve(name);
@@ -38,5 +43,5 @@ export async function renderGlobalTools(
     const message = JSON.stringify(explainAmbiguous(name, meant, names));
     return `export const ${name} = () => { throw new ReferenceError(${message}); };`;
   });
-  return ['import { tool } from "tool";', ...exports, ...renderCallTool(code, saved)].join("\n");
+  return ['import { tool } from "tool";', ...exports, ...renderCallTool(code, saved), ...extract].join("\n");
 }

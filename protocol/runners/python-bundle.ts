@@ -9,6 +9,8 @@ export interface PythonBundle {
   source: string;
   /** What tracebacks call it. */
   file_name: string;
+  /** Whether the program may ask a model. */
+  extract?: boolean;
   /** The functions of each server's module: server module, to function, to tool. */
   modules: Record<string, Record<string, PythonFunction>>;
 }

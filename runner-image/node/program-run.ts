@@ -10,7 +10,8 @@ import { type ConsoleCapture, captureConsole } from "./console-capture.ts";
 import { bytesOf, makeEmit } from "./emit.ts";
 import { makeConsoleTimers } from "./environment/console-timers.ts";
 import type { Environment } from "./environment/environment.ts";
-import { parallel } from "./parallel.ts";
+import { makeExtract } from "./functions/extract.ts";
+import { parallel } from "./functions/parallel.ts";
 import { type DataJson, serializeConsole, serializeResult } from "./result-value.ts";
 import { describeThrown } from "./script-error.ts";
 import { ToolError } from "./tool-error.ts";
@@ -72,6 +73,7 @@ export class ProgramRun {
         this.#bindings = bindings;
       },
       [Symbol.for("ptc.tool")]: tool,
+      [Symbol.for("ptc.extract")]: makeExtract(callTool),
     });
   }
 

@@ -1,6 +1,8 @@
 import type { DeclaredTool, GeneratedModule } from "../../../codegen/generated-module.ts";
+import { EXTRACT_SERVER } from "../../../protocol/tools/extract-tool.ts";
 import type { NamedTool } from "../../../protocol/tools/tool-alias.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
+import { mayExtract } from "../../prepare/offers-extract.ts";
 
 /** Whether a program awaits its calls, or each call blocks until it has its result. */
 export type CheckedMode = "async" | "sync";
@@ -36,7 +38,9 @@ export class ShownStubs {
     const named = new Map<string, GeneratedModule>();
     for (const name of source.modules()) {
       const package_ = this.#printer.moduleFile(name).split("/").at(-2) ?? name;
-      const isNamed = new RegExp(`(?:\\b|mcp__)(?:${package_}|${name})(?:\\b|__)`).test(code);
+      const isNamed =
+        new RegExp(`(?:\\b|mcp__)(?:${package_}|${name})(?:\\b|__)`).test(code) ||
+        (name === EXTRACT_SERVER && mayExtract(code, source));
       if (!isNamed || named.size >= MAX_MODULES) continue;
       const module = await (source.peek ?? source.load).call(source, name);
       if (module !== undefined) named.set(name, module);

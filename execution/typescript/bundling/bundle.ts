@@ -7,6 +7,7 @@ import { collectPrograms } from "../../prepare/called-programs.ts";
 import type { FailureReason } from "../../prepare/failure-reason.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
 import { nearestNames } from "../../prepare/nearest-names.ts";
+import { mayExtract } from "../../prepare/offers-extract.ts";
 import type { Program } from "../../program.ts";
 import { renderGlobalTools } from "../global-tools.ts";
 import { adviseGlobals } from "../missing-export.ts";
@@ -65,13 +66,12 @@ export async function bundleProgram(
   isInSession = false,
 ): Promise<BundleOutcome> {
   const bytes = Buffer.byteLength(program.code);
-  if (bytes > MAX_CODE_BYTES)
-    return refuseText(
-      `the program is ${bytes} bytes and at most ${MAX_CODE_BYTES} are taken; pass data as data`,
-    );
+  const tooLarge = `the program is ${bytes} bytes and at most ${MAX_CODE_BYTES} are taken; pass data as data`;
+  if (bytes > MAX_CODE_BYTES) return refuseText(tooLarge);
   if (bracketDepth(program.code) > MAX_BRACKET_DEPTH)
     return refuseText(`the program nests brackets deeper than ${MAX_BRACKET_DEPTH} levels`);
-  const verbatim = isInSession ? undefined : await bundleVerbatim(program);
+  const hasWork = isInSession || mayExtract(program.code, source);
+  const verbatim = hasWork ? undefined : await bundleVerbatim(program);
   if (verbatim !== undefined) return { ok: true, bundle: verbatim };
   try {
     const called = await collectPrograms(program, source, calledPrograms);

@@ -18,6 +18,8 @@ export interface ProgramDeclarations {
   runtime: string;
   /** The globals and modules of Node.js. */
   node: string;
+  /** The function that asks a model; without it, there is none. */
+  extract?: string;
 }
 
 /** The texts that one check sees besides TypeScript's own library. */
@@ -30,6 +32,8 @@ export interface CheckedTexts {
   modules: ReadonlyMap<string, string>;
   /** Namespaced names that the program uses as globals, and the function that each stands for. */
   toolNames: ReadonlyMap<string, { module: string; identifier: string }>;
+  /** Whether the program may ask a model. */
+  hasExtract: boolean;
 }
 
 /** The virtual files of the type checker. Generated modules stay between checks; only imported ones are read. */
@@ -58,7 +62,8 @@ export class CheckedFiles implements VirtualFiles {
     put(PROGRAM_PATH, texts.code);
     put(RUNTIME_PATH, texts.declarations.runtime);
     put(SURROUNDINGS_PATH, texts.declarations.node);
-    put(TOOL_NAMES_PATH, declareToolNames(texts.toolNames));
+    const extract = texts.hasExtract ? (texts.declarations.extract ?? "") : "";
+    put(TOOL_NAMES_PATH, declareToolNames(texts.toolNames) + extract);
     for (const [index, text] of (texts.session ?? []).entries()) put(sessionPath(index), text);
     for (const [module, text] of texts.modules) put(checkedPath(module), text);
     if (texts.modules.has(PROGRAMS_MODULE))

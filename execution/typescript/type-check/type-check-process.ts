@@ -1,5 +1,6 @@
 import type { GeneratedModule } from "../../../codegen/generated-module.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
+import { offersExtract } from "../../prepare/offers-extract.ts";
 import type { Program } from "../../program.ts";
 import { loadMentioned, mentionedToolNames, toolNamesOf } from "../mentioned-tools.ts";
 import { type OpenedProgram, type ProcessObserver, TypeScriptProcess } from "../typescript-api.ts";
@@ -49,6 +50,7 @@ export class TypeCheckProcess {
       declarations: { ...this.#declarations, runtime: "export {};" },
       modules: new Map(),
       toolNames: new Map(),
+      hasExtract: false,
     });
     const { program } = await this.#process.open();
     const problems = [
@@ -89,6 +91,7 @@ export class TypeCheckProcess {
       declarations: this.#declarations,
       modules: new Map([...seen].map(([name, module]) => [name, withoutUnavailable(module)])),
       toolNames,
+      hasExtract: await offersExtract(program.code, modules),
     });
     const opened = await this.#process.open(changes);
     const found = await Promise.all([

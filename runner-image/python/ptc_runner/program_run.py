@@ -59,6 +59,7 @@ class Bundle(TypedDict):
     source: str
     file_name: str
     modules: Table
+    extract: NotRequired[bool]
 
 
 class ProgramRun:
@@ -93,6 +94,12 @@ class ProgramRun:
         self._caller.mode = bundle["mode"]
         self._modules.install(bundle["modules"])
         builtins_ = cast("Any", builtins)
+        builtins_.__dict__.pop("extract", None)
+        if bundle.get("extract"):
+            # Few programs need it, and what it needs takes a while to be loaded.
+            from ptc_runner.extract import make_extract
+
+            builtins_.extract = make_extract(self._caller.call)
         builtins_.data = message["data"]
         builtins_.emit = make_emit(lambda block: self._channel.send({"type": "emit", "block": block}))
         is_sync = bundle["mode"] == "sync"

@@ -1,4 +1,5 @@
 import type { ToolPrinter } from "../../../codegen/language-printer.ts";
+import { EXTRACT_SERVER } from "../../../protocol/tools/extract-tool.ts";
 import { listServerNames } from "./server-names.ts";
 
 /** Languages, with what a model is told of programs in them. */
@@ -22,7 +23,10 @@ export function buildInstructions(
   servers: readonly string[],
   [{ guide }, ...others]: GuidedLanguages,
 ): string {
-  const known = servers.length === 0 ? "No servers are configured." : `Servers: ${listServerNames(servers)}`;
+  const named = servers.filter((server) => server !== EXTRACT_SERVER);
+  const asks =
+    named.length === servers.length ? [] : [`${guide.extract} coerces text to such data, by a model.`];
+  const known = named.length === 0 ? "No servers are configured." : `Servers: ${listServerNames(named)}`;
   const besides = others.map(({ language, guide: { brief } }) => `With language "${language}": ${brief}`);
-  return [BEFORE, guide.example, guide.rules, ...besides, known].join("\n\n");
+  return [BEFORE, guide.example, guide.rules, ...asks, ...besides, known].join("\n\n");
 }

@@ -1,5 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax under test
 import { describe, expect, it } from "vitest";
+import { buildAuthorizer } from "../../../host/configured-policy.ts";
+import type { RunContext } from "../../../protocol/run-context.ts";
 import { parse, problemIn } from "./parse-text.ts";
 
 const modelOf = (lines: string, environment = {}) =>
@@ -40,6 +42,31 @@ describe("extract", () => {
       off: expect.stringContaining("NO_KEY is not set in the environment (ptc.yaml:4: extract.key)"),
     });
     expect(parse("extract:").servers).toEqual([]);
+  });
+
+  it("keeps what is labelled from a model that does not accept it", async () => {
+    const yaml = `servers: [{ name: crm, command: x, labels: [personal] }]
+extract: { url: "https://models.example", model: m, accepts: [internal] }`;
+    const authorizer = await buildAuthorizer(parse(yaml));
+    const tool = {
+      namespacedName: "mcp__ptc__extract",
+      server: "ptc",
+      module: "ptc",
+      name: "extract",
+      identifier: "extract",
+      inputSchema: {},
+      definitionDigest: "",
+    };
+    const context = { principal: "local", via: "test" } as unknown as RunContext;
+    const read = { seq: 1, tool: "mcp__crm__get", server: "crm", name: "get" };
+    const decide = (reads: (typeof read)[]) =>
+      authorizer.authorize(context, tool, {}, { calls: reads.length, callsOfTool: 0, reads });
+    expect(await decide([])).toMatchObject({ kind: "allow" });
+    expect(await decide([read])).toMatchObject({
+      kind: "deny",
+      rule: "accepts: server 'ptc'",
+      reason: expect.stringContaining("it does not accept 'personal' data"),
+    });
   });
 
   const addresses: [url: string, address: string, api: string][] = [

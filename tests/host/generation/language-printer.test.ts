@@ -17,6 +17,7 @@ const LISTS = (generator: string): LanguagePrinter => ({
     calls: "",
     example: "",
     rules: "",
+    extract: "",
     brief: "",
   },
   nameFunctions: (tools) => new Map(tools.map((name) => [name, name.toUpperCase()])),

@@ -67,6 +67,15 @@ describe("what a model always has in its context", () => {
     );
   });
 
+  it("tell of a model where one is configured, and name it as no server", () => {
+    const without = buildInstructions(["docs"], [PRINTER]);
+    const asked = buildInstructions(["docs", "ptc"], [PRINTER]);
+    expect(without).not.toContain("extract");
+    expect(asked).toContain('`await extract(text, { name: "string", tags: ["string"] })` coerces text');
+    expect(asked).toMatch(/Servers: docs$/);
+    expect(countTokens(asked) - countTokens(without)).toBeLessThan(30);
+  });
+
   it("leads to signatures, which take the place of schemas", () => {
     expect(buildInstructions([], [PRINTER])).toContain('search_tools with detail "signature"');
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parallel } from "../../../runner-image/node/parallel.ts";
+import { parallel } from "../../../../runner-image/node/functions/parallel.ts";
 
 const soon = () => new Promise<void>((resolve) => setImmediate(resolve));
 
