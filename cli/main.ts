@@ -28,6 +28,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
   save: async () => (await import("./commands/programs/save.ts")).saveCommand,
   test: async () => (await import("./commands/programs/test-command.ts")).testCommand,
   runs: async () => (await import("./commands/runs.ts")).runsCommand,
+  sessions: async () => (await import("./commands/sessions/sessions-command.ts")).sessionsCommand,
   policy: async () => (await import("./commands/policy-command.ts")).policyCommand,
   approvals: async () => (await import("./commands/approvals/approvals-command.ts")).approvalsCommand,
   audit: async () => (await import("./commands/audit/audit-command.ts")).auditCommand,

@@ -15,6 +15,7 @@ import { openHost } from "../../host/open-host.ts";
 import { version } from "../../host/package.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
+import { LOCAL_USER } from "../local-user.ts";
 import { SIGNALS, type Surroundings } from "../surroundings.ts";
 import { askOnce, connectTo } from "./ask-host.ts";
 import { HostListener } from "./host-listener.ts";
@@ -85,6 +86,7 @@ export async function runBackgroundHost(
       host,
       runCommand,
       idleMs: configuration.host.idleMs,
+      isNeeded: async () => (await host.sessions(LOCAL_USER.principal).list()).length > 0,
       onRetire: retire,
     });
     files.publish();

@@ -29,6 +29,8 @@ export interface ListenerOptions {
   /** Runs one command, and resolves with its exit code. */
   runCommand: (surroundings: Surroundings) => Promise<number>;
   idleMs: number;
+  /** Whether something of the host is to stay although no command runs. Never rejects. */
+  isNeeded: () => Promise<boolean>;
   /** Is called when no command ran for `idleMs`, or when another host is to take this one's place. */
   onRetire: (why: string) => void;
 }
@@ -76,7 +78,13 @@ export class HostListener {
 
   #awaitIdle(): void {
     clearTimeout(this.#idle);
-    this.#idle = setTimeout(() => this.#retire("idle"), this.#options.idleMs);
+    const look = async () => {
+      const isNeeded = await this.#options.isNeeded();
+      if (this.#running.size > 0) return;
+      if (isNeeded) this.#awaitIdle();
+      else this.#retire("idle");
+    };
+    this.#idle = setTimeout(() => void look(), this.#options.idleMs);
   }
 
   #retire(why: string): void {

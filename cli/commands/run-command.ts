@@ -6,11 +6,13 @@ import type { Configuration } from "../../host/configuration/configuration.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
 import { unnamedProgram } from "../../host/program-files.ts";
 import { readProgram } from "../arguments/program-file.ts";
+import type { Asked } from "../background/ask-host.ts";
 import { NO_HOST } from "../background/no-host.ts";
 import type { DefineCommand } from "../command.ts";
-import { UsageError } from "../exit-code.ts";
+import { type ExitCode, UsageError } from "../exit-code.ts";
 import { SIGNALS, type Surroundings, write } from "../surroundings.ts";
 import type { RunFlags, RunRequest } from "./run.ts";
+import type { askForSession } from "./sessions/ask-for-session.ts";
 
 /** Stands for the program of a suspended run, which is kept with it. */
 const NO_PROGRAM: HandedIn = { code: "", data: {} };
@@ -44,6 +46,10 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
       "--ticket <ticket>",
       "go on with a suspended run whose question was answered; see `ptc approvals`",
     )
+    .option(
+      "--session <name>",
+      "keep what the program leaves for the next one in this session; see `ptc sessions`",
+    )
     .option("--emit-to <folder>", "write what the program emits to files there")
     .option("--json", "print the one line of JSON on a terminal too")
     .option(...NO_HOST)
@@ -59,11 +65,19 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
       else await write(surroundings.stdout, help);
       return;
     }
-    const request = await readRequest(file, words, flags, surroundings);
+    const asked = flags.session === undefined ? undefined : await inSession(flags.session, flags, surroundings);
+    if (asked?.kind === "done") return finish(asked.exitCode as ExitCode);
+    // The host may have been lost in the middle of the run.
+    const here = asked === undefined ? surroundings : { ...surroundings, alone: asked };
+    const request = await readRequest(file, words, flags, here);
     const { run } = await import("./run.ts");
-    finish(await run(request, flags, surroundings));
+    finish(await run(request, flags, here));
   });
 };
+
+async function inSession(...session: Parameters<typeof askForSession>): Promise<Asked | undefined> {
+  return (await import("./sessions/ask-for-session.ts")).askForSession(...session);
+}
 
 /** The help of a saved program; `undefined` where none is named. */
 async function findHelp(

@@ -39,6 +39,9 @@ export interface RunFlags {
   approve: string[];
   suspend?: boolean;
   ticket?: string;
+  session?: string;
+  /** False with `--no-host`. */
+  host?: boolean;
   emitTo?: string;
   json?: boolean;
   help?: boolean;
@@ -107,7 +110,7 @@ export async function run(
   try {
     executed =
       ticket === undefined
-        ? await host.run(program, { ...options, timeoutMs, typecheck })
+        ? await host.run(program, { ...options, timeoutMs, typecheck, session: flags.session })
         : await goOnWith(ticket, host, options);
   } catch (error) {
     await own?.close();
