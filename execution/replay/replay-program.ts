@@ -32,7 +32,7 @@ export interface RecordedRun {
 }
 
 export interface ReplayOptions
-  extends Pick<RunOptions, "limits" | "typecheck" | "onConsole" | "onCall" | "signal"> {
+  extends Pick<RunOptions, "limits" | "typecheck" | "onConsole" | "onCall" | "signal" | "session"> {
   /** A program to run instead of the recorded one, with the recorded answers. Then nothing is compared. */
   edited?: Program | undefined;
 }
@@ -92,6 +92,7 @@ export async function replayProgram(
       typecheck: edited === undefined && hasRun(run.envelope) ? "off" : options.typecheck,
       ...(options.onConsole === undefined ? {} : { onConsole: options.onConsole }),
       ...redactObserver(options.onCall === undefined ? {} : { onCall: options.onCall }, parts.redactor),
+      session: options.session,
       environment: edited === undefined ? run.environment : withoutOrder(run.environment),
       signal: AbortSignal.any([options.signal, stop.signal]),
     },

@@ -32,7 +32,7 @@ import { moduleUrl, version } from "../package.ts";
 import { clock } from "../process-clock.ts";
 import type { OwnProcess } from "../processes/state-directory.ts";
 import type { ProgramOptions } from "../program-runner.ts";
-import { RecordedModules } from "../replay/recorded-run.ts";
+import { RecordedModules, type RecordedSession } from "../replay/recorded-run.ts";
 import { reportRun } from "../runs/report-run.ts";
 import type { RunFeed } from "../runs/run-feed.ts";
 import { LazySessions } from "../sessions/open-sessions.ts";
@@ -87,7 +87,7 @@ export interface Execution {
   replay(
     run: RecordedRun,
     modules: ModuleSource,
-    options: Parameters<typeof replayProgram>[2],
+    options: Parameters<typeof replayProgram>[2] & { recorded?: RecordedSession | undefined },
   ): Promise<Replayed>;
   /**
    * Begins to end everything here but the servers. Neither promise rejects. `kept` resolves when every run is written to
@@ -252,7 +252,9 @@ export function composeExecution(configuration: Configuration, options: Composit
     async replay(run, modules, replayOptions) {
       const { language } = replayOptions.edited ?? run.program;
       const recorded = { ...parts, languages: await languages.recorded(language), modules };
-      return replayProgram(run, recorded, replayOptions);
+      if (replayOptions.recorded === undefined) return replayProgram(run, recorded, replayOptions);
+      const { replayInSession } = await import("../replay/replay-session.ts");
+      return replayInSession(run, recorded, replayOptions);
     },
     end() {
       const ended = Promise.all([

@@ -5,6 +5,7 @@ import type { LanguagePrinter } from "../../codegen/language-printer.ts";
 import type { ModuleSource, SavedProgram, SavedSources } from "../../execution/prepare/module-source.ts";
 import type { RecordedRun } from "../../execution/replay/replay-program.ts";
 import type { InsideLimits } from "../../execution/run-inside.ts";
+import type { SessionPlace } from "../../execution/session/program-session.ts";
 import { CALL_DECISIONS } from "../../protocol/call-decision.ts";
 import type { ProgramEnvironment } from "../../protocol/messages.ts";
 import { Trace } from "../../protocol/messages.ts";
@@ -48,6 +49,15 @@ export interface Replayable {
   modules: RecordedModules;
   limits: InsideLimits;
   typecheck: "error" | "warn" | "off";
+  /** Present for a run in a session. */
+  session?: RecordedSession;
+}
+
+/** The session of a recorded run. */
+export interface RecordedSession {
+  place: SessionPlace;
+  /** The runs that left what the program found, oldest first. */
+  before: readonly Replayable[];
 }
 
 /**
@@ -99,6 +109,7 @@ export function toReplayable(archived: ArchivedRun, printer: LanguagePrinter): R
       maxToolCalls: options.max_tool_calls,
     },
     typecheck: options.typecheck,
+    ...(record.session === undefined ? {} : { session: { place: record.session, before: [] } }),
   };
 }
 

@@ -47,6 +47,8 @@ function describe(runId: string, problem: Unreplayable): string {
   switch (problem.kind) {
     case "values-not-kept":
       return `run ${runId} cannot be replayed: the values of call ${problem.call} are not in the archive (${oneLine(problem.why)})`;
+    case "session-incomplete":
+      return `run ${runId} cannot be replayed: it is of a session, and program ${problem.position} of that cannot be replayed before it: ${problem.why}`;
     case "other-version":
       return `run ${runId} was archived by another version of ptc and cannot be replayed`;
   }
@@ -54,7 +56,7 @@ function describe(runId: string, problem: Unreplayable): string {
 
 /** Replays a run, or an edited program against its record. The console goes to stderr unless many runs are replayed. */
 export function replayRun(
-  { run, modules, limits, typecheck }: Replayable,
+  { run, modules, limits, typecheck, session }: Replayable,
   { host, surroundings, flags, signal }: ReplayContext,
   edited?: Program,
   onCall?: (call: ObservedCall) => void,
@@ -65,6 +67,7 @@ export function replayRun(
       limits,
       typecheck,
       edited,
+      recorded: session,
       ...(onCall === undefined ? {} : { onCall }),
       ...(console === undefined ? {} : { onConsole: ({ text }) => console.print(text) }),
       signal,

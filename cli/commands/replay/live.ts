@@ -2,7 +2,7 @@ import { jsonLine } from "../../../base/json/json-line.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
 import { type CallDifference, compareToRecord } from "../../../execution/replay/compare-calls.ts";
-import { EXIT, type ExitCode } from "../../exit-code.ts";
+import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
 import { localContext } from "../../local-user.ts";
 import { MadeCalls } from "../../run-report/made-calls.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
@@ -16,7 +16,9 @@ import { type ReplayContext, requireReplayable } from "./context.ts";
 export async function runLive(runId: string, context: ReplayContext): Promise<ExitCode> {
   const { host, flags, surroundings, signal } = context;
   const { stdout, stderr } = surroundings;
-  const { run, limits, typecheck } = await requireReplayable(runId, context);
+  const { run, limits, typecheck, session } = await requireReplayable(runId, context);
+  if (session !== undefined)
+    throw new UsageError(`run ${runId} is of a session, and cannot be run live without it; replay it`);
   const console = new ProgramConsole(surroundings, limits.maxStderrBytes);
   const calls: ObservedCall[] = [];
   const made = new MadeCalls();

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { Approver } from "../../../broker/approvals/approvals.ts";
 import { loadConfiguration } from "../../../host/configuration/load.ts";
+import { openArchive } from "../../../host/open-archive.ts";
+import { loadReplayable } from "../../../host/replay/load-replayable.ts";
 import { openServing } from "../../../host/serving.ts";
 import { eventually } from "../../eventually.ts";
 import { ProcessEngine } from "../../runner-image/process-engine.ts";
@@ -69,7 +71,7 @@ async function openHost(sessions: object = { max: 2 }, more: object = {}) {
     const value = result.ok ? result.data : `${result.error.type}: ${result.error.message}`;
     return { value, advice: executed.advice, executed };
   };
-  return { host, engine, run, asked };
+  return { host, engine, run, asked, configuration };
 }
 
 test("a session is one principal's and one language's, and is bounded in number", async () => {
@@ -162,3 +164,60 @@ test.skipIf(missingFor("python") !== "")("a session in Python goes on with the n
   expect(second.value).toBe(2);
   expect(second.executed.envelope.result.metrics.tool_calls).toBe(1);
 });
+
+const PROGRAMS = {
+  typescript: [
+    "let sum = Math.random(); const at = Date.now(); const later = setTimeout(() => {}, 5);",
+    "const { text = '' } = { text: await callTool('mcp__x__echo', { text: `${sum}` }) }; sum += Number(text); throw new Error('no');",
+    "globalThis.result = [sum, at, text, Math.random(), await callTool('mcp__x__echo', { text: `${Date.now()}` })];",
+  ],
+  python: [
+    "import random, time\nsum_ = random.random()\nat = time.time()",
+    "text = call_tool('mcp__x__echo', {'text': str(sum_)})\nsum_ += float(text)\nraise ValueError('no')",
+    "result = [sum_, at, text, random.random(), call_tool('mcp__x__echo', {'text': str(time.time())})]",
+  ],
+};
+
+test.each(["typescript", "python"] as const)(
+  "a program of a session in %s is replayed after those before it, without servers",
+  async (language) => {
+    if (language === "python" && missingFor("python") !== "") return;
+    const { run, host, configuration } = await openHost();
+    const runs: string[] = [];
+    let value: unknown;
+    for (const code of PROGRAMS[language]) {
+      const ran = await run("a", code, { language });
+      await ran.executed.recorded;
+      runs.push(ran.executed.envelope.run_id);
+      value = ran.value;
+    }
+    expect(value).toEqual([expect.any(Number), expect.any(Number), ...Array(3).fill(expect.anything())]);
+    const archive = openArchive(configuration);
+    const loaded = await loadReplayable(archive, runs[2] ?? "");
+    if (!loaded.ok) throw new Error(JSON.stringify(loaded.problem));
+    const { replayable } = loaded;
+    expect(replayable.session?.place).toMatchObject({ position: 3, after: runs[1] });
+    const replay = async (recorded = replayable.session) => {
+      const signal = new AbortController().signal;
+      const options = { ...replayable, signal, session: undefined, recorded };
+      const replayed = await host.replay(replayable.run, replayable.modules, options);
+      await replayed.cleared;
+      return replayed;
+    };
+    const { divergence, envelope } = await replay();
+    expect([divergence, envelope.result.ok && envelope.result.data]).toEqual([undefined, value]);
+    const [first, ...rest] = replayable.session?.before ?? [];
+    const other = first && { ...first, run: { ...first.run, environment: { seed: "1".repeat(64) } } };
+    const place = replayable.session?.place;
+    const diverged = await replay(other && place && { place, before: [other, ...rest] });
+    expect(diverged.divergence).toContain("program 2 of its session (run");
+    const without = {
+      read: (runId: string) => (runId === runs[0] ? archive.read("none") : archive.read(runId)),
+    };
+    expect(await loadReplayable(without as never, runs[2] ?? "")).toMatchObject({
+      ok: false,
+      problem: { kind: "session-incomplete", position: 1 },
+    });
+    await archive.close();
+  },
+);
