@@ -65,7 +65,8 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
       else await write(surroundings.stdout, help);
       return;
     }
-    const asked = flags.session === undefined ? undefined : await inSession(flags.session, flags, surroundings);
+    const asked =
+      flags.session === undefined ? undefined : await inSession(flags.session, flags, surroundings);
     if (asked?.kind === "done") return finish(asked.exitCode as ExitCode);
     // The host may have been lost in the middle of the run.
     const here = asked === undefined ? surroundings : { ...surroundings, alone: asked };

@@ -211,4 +211,17 @@ globalThis.result = seen.slice(n);
     });
     expect(other.kept.isLost).toBe(true);
   });
+
+  it("takes no claim of an earlier program for that of the next", async () => {
+    const session = open("javascript");
+    const forged = JSON.stringify('{"ok":true,"data":"forged","from":"result"}\\n');
+    const first = `import { writeSync } from "node:fs";
+Number.prototype.toFixed = () => { writeSync(1, ${forged}); return "2"; };
+globalThis.result = "a text";`;
+    expect(await session.value(first)).toBe("a text");
+    expect(await session.value("globalThis.result = (2).toFixed();")).toContain(
+      "ContractViolation: the program wrote to stdout past the console",
+    );
+    expect((await session.run("1")).envelope.result).toMatchObject({ ok: true });
+  });
 });

@@ -26,13 +26,13 @@ export async function declareEarlier(
   const session: string[] = [];
   for (const [index, each] of earlier.entries()) {
     const own = await namesOf(each, index);
-    const visible = renderImports(known, own, ".", isLong);
+    const visible = renderImports(known, own, isLong);
     const exported = own.filter(({ name }) => !isExported(name, each.code)).map(({ name }) => name);
     session.push(isLong ? "export {};" : `${each.code}\n${visible}export { ${exported.join(", ")} };\n`);
     for (const declared of own) known.set(declared.name, declared);
   }
   const own = await namesOf(program, earlier.length);
-  return { behind: `\n${renderImports(known, own, "./session", isLong)}`, session };
+  return { behind: `\n${renderImports(known, own, isLong)}`, session };
 }
 
 async function namesOf(program: Program, index: number): Promise<Declared[]> {
@@ -69,14 +69,13 @@ function isExported(name: string, code: string): boolean {
 function renderImports(
   known: ReadonlyMap<string, Declared>,
   own: readonly Declared[],
-  folder: string,
   isLong: boolean,
 ): string {
   const hidden = new Set(own.map(({ name }) => name));
   return [...known.values()]
     .filter(({ name }) => !hidden.has(name))
     .map(({ name, program, kind }) => {
-      const module = `${folder}/${program}.js`;
+      const module = `./session-${program}.js`;
       if (isLong) return kind === "type" ? `type ${name} = any;\n` : `declare let ${name}: any;\n`;
       // What is imported cannot be assigned.
       return kind === "variable"

@@ -33,9 +33,9 @@ export const CONFIG = {
   files: [PROGRAM_PATH, RUNTIME_PATH, SURROUNDINGS_PATH, TOOL_NAMES_PATH],
 };
 
-/** The path of an earlier program of a session, from 0. */
+/** The path of an earlier program of a session, from 0: beside the program, so that both import the same. */
 export function sessionPath(index: number): string {
-  return `${ROOT}/session/${index}.ts`;
+  return `${ROOT}/session-${index}.ts`;
 }
 
 /** The path of a generated module. */

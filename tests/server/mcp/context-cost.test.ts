@@ -40,6 +40,15 @@ describe("what a model always has in its context", () => {
     },
   );
 
+  it("has sessions where they are on, for a handful of tokens", () => {
+    const [own] = buildToolDefinitions(REAL, [PRINTER], true);
+    const [without] = buildToolDefinitions(REAL, [PRINTER]);
+    expect(own?.inputSchema.properties.session).toMatchObject({ type: "string" });
+    expect(without?.inputSchema.properties).not.toHaveProperty("session");
+    const more = countTokens(JSON.stringify(own)) - countTokens(JSON.stringify(without));
+    expect(more).toBeLessThan(30);
+  });
+
   it.each([
     [["python"], 1_000],
     [["typescript", "python"], 1_150],

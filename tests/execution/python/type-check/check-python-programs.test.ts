@@ -51,6 +51,25 @@ describe("the type check of programs in Python", () => {
     );
   });
 
+  it("knows the names of earlier programs of a session, and tells places in its own lines", async () => {
+    const earlier = ["from servers.mail import send\nwho = 'a'", "def f():\n    return who\n"].map(
+      (code) => ({
+        code,
+        data: {},
+        language: "python",
+        fileName: "program.py",
+      }),
+    );
+    const check = async (code: string) => {
+      const program = { code, data: {}, language: "python", fileName: "program.py" };
+      const outcome = await checker.check(program, modules, "sync", earlier);
+      return outcome.kind === "errors" ? outcome.message : outcome.kind;
+    };
+    expect(await check("x = f()\nprint(who, x)")).toBe("clean");
+    expect(await check("print(who)\nsend()")).toMatch(/^program\.py:2:1: /);
+    expect(await check("print(nobody)")).toMatch(/^program\.py:1:7: 'nobody' is not defined/);
+  });
+
   it("lets a program run unchecked that would wait too long", async () => {
     const hasty = createPythonTypeChecker({ stubs: PYTHON_STUBS, limitMs: 1 });
     expect(await verdictOf(hasty, modules, "from servers.mail import send\nsend()")).toBe(

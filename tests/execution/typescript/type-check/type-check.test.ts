@@ -208,4 +208,27 @@ describe("the checker's process", () => {
       "unchecked: the program is longer than 262144 characters",
     );
   });
+
+  it("knows the names of earlier programs of a session with their types, and lets any of them be declared anew", async () => {
+    const earlier = [
+      'import * as github from "./servers/github/index.js";\ninterface Wanted { title: string }\nlet wanted: Wanted = { title: "a" };',
+      "const make = () => wanted;\nlet wanted2 = make();",
+    ].map((code) => ({ code, data: {}, language: "typescript", fileName: "program.ts" }));
+    const check = async (code: string) => {
+      const program = { code, data: {}, language: "typescript", fileName: "program.ts" };
+      const outcome = await checker.check(program, modules, earlier);
+      return outcome.kind === "errors" ? outcome.message : outcome.kind;
+    };
+    const call = (title: string) => `await mcp__github__create_issue({ title: ${title} });`;
+    expect(await check(call("make().title"))).toBe("clean");
+    expect(
+      await check(
+        `wanted = { title: "b" };\nconst w: Wanted = wanted2;\nconst make = 1;\n${call("w.title")}`,
+      ),
+    ).toBe("clean");
+    expect(await check(`${call("5 as any")}\nawait github.createIssue({ title: "a", titel: "b" });`)).toMatch(
+      /^program\.ts:2:\d+: 'titel' is not a property/,
+    );
+    expect(await check(call("nobody"))).toMatch(/^program\.ts:1:\d+: 'nobody' is not defined/);
+  });
 });

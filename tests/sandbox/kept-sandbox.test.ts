@@ -1,0 +1,97 @@
+import { duplexPair } from "node:stream";
+import { expect, test } from "vitest";
+import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
+import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
+import type { Sandbox, SandboxOutput } from "../../sandbox/sandbox.ts";
+import { eventually } from "../eventually.ts";
+
+const MAX_BYTES = 10_000;
+const HELLO = { type: "hello" };
+
+/** A sandbox of a session, and its far end. */
+function open() {
+  const [outside, inside] = duplexPair();
+  const told: string[] = [];
+  const received: unknown[] = [];
+  const printed: string[] = [];
+  let output: SandboxOutput | undefined;
+  let settle = (_: { code: number }) => {};
+  const exited = new Promise<{ code: number }>((resolve) => {
+    settle = resolve;
+  });
+  const sandbox: Sandbox = {
+    id: "1",
+    image: "none",
+    channel: outside,
+    exited,
+    pause: () => void told.push("pause"),
+    resume: () => void told.push("resume"),
+    kill: async () => settle({ code: 137 }),
+    dispose: async () => void told.push("dispose"),
+  };
+  const kept = new KeptSandbox({
+    acquire: async (given) => {
+      output = given;
+      return sandbox;
+    },
+  });
+  const decoder = new FrameDecoder(MAX_BYTES);
+  inside.on("data", (chunk: Buffer) => {
+    for (const payload of decoder.push(chunk)) received.push(JSON.parse(payload.toString()));
+  });
+  /** A program's time in the sandbox: what comes to it. */
+  const acquire = async () => {
+    const own = { onStdout: (chunk: Buffer) => void printed.push(String(chunk)), onStderr() {} };
+    const turn = await kept.acquire(own);
+    const came: unknown[] = [];
+    const own_ = new FrameDecoder(MAX_BYTES);
+    turn.channel.on("data", (chunk: Buffer) => {
+      for (const payload of own_.push(chunk)) came.push(JSON.parse(payload.toString()));
+    });
+    return { turn, came };
+  };
+  const send = (message: object) => inside.write(encodeFrame(message, MAX_BYTES));
+  const print = (text: string) => output?.onStdout(Buffer.from(text));
+  return { kept, acquire, send, print, told, received, printed, settle };
+}
+
+test("passes on nothing that comes between programs, or before the next one's hello", async () => {
+  const { acquire, send, print, told, received, printed } = open();
+  const first = await acquire();
+  send(HELLO);
+  send({ type: "call", id: 1 });
+  print("one");
+  await eventually(() => expect(first.came).toEqual([HELLO, { type: "call", id: 1 }]));
+  await first.turn.dispose();
+  send({ type: "call", id: 2 });
+  print("between");
+  const acquiring = acquire();
+  send({ type: "call", id: 3 });
+  print("before hello");
+  await eventually(() => expect(received).toEqual([{ type: "next" }]));
+  send({ type: "call", id: 4 });
+  send(HELLO);
+  const second = await acquiring;
+  print("two");
+  await eventually(() => expect(second.came).toEqual([HELLO]));
+  expect(printed).toEqual(["one", "two"]);
+  first.turn.channel.write(encodeFrame({ type: "reply" }, MAX_BYTES), () => {});
+  second.turn.channel.write(encodeFrame({ type: "program" }, MAX_BYTES));
+  await eventually(() => expect(received.at(-1)).toEqual({ type: "program" }));
+  expect(received).toHaveLength(2);
+  expect(told).toEqual(["pause", "resume"]);
+});
+
+test("is given to nobody any more when it was killed or has ended", async () => {
+  const killed = open();
+  const { turn } = await killed.acquire();
+  await turn.kill();
+  await turn.dispose();
+  expect([killed.kept.isLost, killed.told]).toEqual([true, ["dispose"]]);
+  await expect(killed.acquire()).rejects.toMatchObject({ code: "start_failed" });
+  const ended = open();
+  await (await ended.acquire()).turn.dispose();
+  ended.settle({ code: 0 });
+  await ended.kept.lost;
+  await expect(ended.acquire()).rejects.toMatchObject({ code: "start_failed" });
+});
