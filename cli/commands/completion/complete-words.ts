@@ -9,13 +9,15 @@ export interface Candidate {
 /** What words of the command line stand for. */
 export type WordKind =
   | { kind: "words"; words: readonly string[] }
-  | { kind: "files" | "servers" | "tools" | "runs" | "none" }
+  | { kind: "files" | "servers" | "tools" | "runs" | "programs" | "none" }
+  /** A saved program, or the file of one. */
+  | { kind: "program" }
   /** A tool to call, and then its arguments, by the tool's name. */
   | { kind: "called-tool" }
   | { kind: "tool-arguments"; tool: string };
 
 const WORDS = (...words: string[]): WordKind => ({ kind: "words", words });
-const KIND = (kind: "files" | "servers" | "tools" | "runs" | "none"): WordKind => ({ kind });
+const KIND = (kind: "files" | "servers" | "tools" | "runs" | "programs" | "none"): WordKind => ({ kind });
 
 /** What the values of options are, by the option; with the command before it where commands differ. */
 const OPTION_VALUES: Readonly<Record<string, WordKind>> = {
@@ -41,7 +43,8 @@ const OPTION_VALUES: Readonly<Record<string, WordKind>> = {
 
 /** What the arguments of commands are, by the command; the last stands for all that come after it. */
 const ARGUMENTS: Readonly<Record<string, readonly WordKind[]>> = {
-  run: [KIND("files")],
+  run: [{ kind: "program" }, KIND("none")],
+  test: [KIND("programs")],
   list: [KIND("servers")],
   generate: [KIND("servers")],
   inspect: [KIND("tools")],

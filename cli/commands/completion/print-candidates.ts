@@ -1,9 +1,11 @@
+import { readdir } from "node:fs/promises";
 import type { Command } from "commander";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { toolParameters } from "../../../catalog/arguments/tool-parameters.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import { loadConfiguration } from "../../../host/configuration/load.ts";
 import { openArchive } from "../../../host/open-archive.ts";
+import { readPrograms } from "../../../host/programs/program-folder.ts";
 import { loadProgramTools } from "../../../host/tools/program-tools.ts";
 import { EXIT, type ExitCode } from "../../exit-code.ts";
 import { LOCAL_USER } from "../../local-user.ts";
@@ -29,13 +31,15 @@ export async function printCandidates(program: Command, surroundings: Surroundin
   const words = separator === "--" ? rest : [];
   const current = words.at(-1) ?? "";
   const { candidates, value } = completionOf(program, words);
-  if (value.kind === "files" && candidates.length === 0) {
+  const values = await valuesOf(value, words, surroundings).catch(() => []);
+  const fitting = [...candidates, ...values].filter(
+    ({ word }) => word.startsWith(current) && HARMLESS.test(word),
+  );
+  if ((value.kind === "files" || value.kind === "program") && fitting.length === 0) {
     await write(surroundings.stdout, ":files\n");
     return EXIT.done;
   }
-  const values = await valuesOf(value, words, surroundings).catch(() => []);
-  const lines = [...candidates, ...values]
-    .filter(({ word }) => word.startsWith(current) && HARMLESS.test(word))
+  const lines = fitting
     .slice(0, MAX_CANDIDATES)
     .map(({ word, about }) => `${word}\t${oneLine(about ?? "", MAX_ABOUT_CHARS)}\n`);
   await write(surroundings.stdout, lines.join(""));
@@ -72,11 +76,29 @@ async function valuesOf(
         .filter(({ name }) => !given.has(name))
         .map(({ name, description }) => ({ word: `${name}=`, about: description }));
     }
+    case "programs":
+      return savedPrograms(words, surroundings);
+    case "program": {
+      const saved = await savedPrograms(words, surroundings);
+      // Where nothing is saved, the shell completes files, and knows better how.
+      return saved.length === 0 ? [] : [...saved, ...(await programFiles(surroundings))];
+    }
     case "runs":
       return runsOf(words, surroundings);
     default:
       return [];
   }
+}
+
+async function savedPrograms(words: readonly string[], surroundings: Surroundings): Promise<Candidate[]> {
+  const { programs } = readPrograms(await configurationOf(words, surroundings));
+  return programs.map(({ name, manifest }) => ({ word: name, about: manifest.description }));
+}
+
+/** The files in this folder that may be programs. */
+async function programFiles({ cwd }: Surroundings): Promise<Candidate[]> {
+  const files = await readdir(cwd());
+  return files.filter((file) => /\.(?:m?[jt]s|py)$/.test(file)).map((word) => ({ word }));
 }
 
 function toolsOf(catalog: ToolCatalog) {

@@ -84,6 +84,18 @@ describe("the words that may come next", () => {
     else expect(found).toEqual(expected);
   });
 
+  it("are saved programs too, beside files that may be programs", async () => {
+    mkdirSync(join(folder, "programs"));
+    const manifest =
+      "version: 1\ndescription: What happened\nprogram: weekly-report.ts\ninput: { type: object }\n";
+    writeFileSync(join(folder, "programs/weekly-report.yaml"), manifest);
+    writeFileSync(join(folder, "programs/weekly-report.ts"), "globalThis.result = 1;\n");
+    expect(await complete("test", "")).toEqual(["weekly-report\tWhat happened"]);
+    expect(await wordsOf("run", "")).toEqual(["weekly-report", "a-program.ts"]);
+    expect(await wordsOf("run", "elsewhere/")).toEqual([":files"]);
+    rmSync(join(folder, "programs"), { recursive: true });
+  });
+
   it("say what they are, and are harmless to a shell, whatever a server calls its tools", async () => {
     expect(await complete("replay", "")).toEqual([`${runId}\tok: console.log('weekly report')`]);
     for (const line of await complete("inspect", "")) expect(line).toMatch(/^[\w.:@/+=-]+\t[^\t]*$/);
