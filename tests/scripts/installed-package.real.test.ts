@@ -56,10 +56,20 @@ describe("the package, as it is published", () => {
   it("brings what runs, how to set up the engine, and the licences of what is in it", () => {
     const paths = packed.files.map(({ path }) => path);
     expect(paths.filter((path) => !path.startsWith("dist/")).sort()).toEqual([
+      ".claude-plugin/marketplace.json",
       "Dockerfile.runner",
       "LICENSE",
       "README.md",
       "package.json",
+      "plugin/.claude-plugin/plugin.json",
+      "plugin/AGENTS.snippet.md",
+      "plugin/README.md",
+      "plugin/commands/replay.md",
+      "plugin/commands/runs.md",
+      "plugin/commands/save.md",
+      "plugin/hooks/check.sh",
+      "plugin/hooks/hooks.json",
+      "plugin/skills/programs/SKILL.md",
       "scripts/merge-daemon-config.mjs",
       "scripts/setup-engine.sh",
     ]);
