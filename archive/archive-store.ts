@@ -1,4 +1,5 @@
 import type { ArchivedRun } from "./reading/archived-run.ts";
+import type { FollowingRuns } from "./reading/following-runs.ts";
 import type { PageFilter, RunPage } from "./reading/listed-run.ts";
 import type { FoundRuns } from "./reading/run-reference.ts";
 import type { Stats } from "./reading/run-stats.ts";
@@ -19,6 +20,8 @@ export interface ArchiveStore extends RunArchiver {
   exists(): Promise<boolean>;
   /** A page of the matching runs, newest first, and those among them that cannot be listed. */
   list(filter: PageFilter): Promise<RunPage>;
+  /** The runs that were archived after the one at a position, in that order, and at most `limit` of them. 0 is before the first. */
+  following(position: number, limit: number): Promise<FollowingRuns>;
   /**
    * Finds runs by input digest (`sha256:<hex>`), by run id, or by a prefix of either of at least four characters. Rejects
    * with `bad-reference` for anything else, and with `tampered` when none of the runs found can be listed.

@@ -3,6 +3,7 @@ import { isObject } from "../base/json/is-object.ts";
 import { MAX_TOOL_NAME_CHARS } from "../protocol/limits.ts";
 import { namespacedName } from "../protocol/tools/tool-name.ts";
 import { assignIdentifiers } from "./identifiers.ts";
+import type { LearnedType } from "./learned/learned-types.ts";
 import { cutDescription } from "./model/documentation.ts";
 import { MAX_DESCRIPTION_CHARS } from "./model/limits.ts";
 import { normalizeSchema } from "./model/normalize-schema.ts";
@@ -23,6 +24,8 @@ export interface ToolModel {
   description?: string;
   input: TypeModel;
   output?: TypeModel;
+  /** In how many calls `output` was observed, where the tool declares none: any member may be missing, and others may come. */
+  observedCalls?: number;
 }
 
 export interface ServerModel {
@@ -40,12 +43,14 @@ export interface ServerModel {
  * name is too long, is left out, with a warning.
  *
  * @param nameFunctions how a language names the functions of a server's tools, by their protocol names.
+ * @param learnedOf what was learned of a tool's results.
  */
 export function buildServerModel(
   listing: ServerListing,
   module: string,
   previousIdentifiers?: ReadonlyMap<string, string>,
   nameFunctions = assignIdentifiers,
+  learnedOf: (definition: ToolDefinition) => LearnedType | undefined = () => undefined,
 ): { server: ServerModel; warnings: Warning[] } {
   const warnings: Warning[] = [];
   const definitions = new Map<string, ToolDefinition>();
@@ -80,7 +85,7 @@ export function buildServerModel(
       const warn = (message: string): void => {
         warnings.push({ server: listing.name, tool: definition.name, message });
       };
-      return buildToolModel(definition, module, identifier, warn);
+      return buildToolModel(definition, module, identifier, warn, learnedOf(definition));
     });
   const server: ServerModel = { name: listing.name, module, tools };
   if (listing.description !== undefined) server.description = listing.description;
@@ -92,12 +97,14 @@ export function buildServerModel(
  *
  * @param identifier name of its function, distinct within the server.
  * @param warn is told of each thing that is wider or shorter than it was listed, in words that follow the tool's name.
+ * @param learned stands in where the definition says nothing of its output.
  */
 export function buildToolModel(
   definition: ToolDefinition,
   module: string,
   identifier: string,
   warn: (message: string) => void = () => {},
+  learned?: LearnedType,
 ): ToolModel {
   const tool: ToolModel = {
     definition,
@@ -113,6 +120,9 @@ export function buildToolModel(
   }
   if (definition.outputSchema !== undefined) {
     tool.output = buildType(definition.outputSchema, "output", warn);
+  } else if (learned !== undefined && definition.method === undefined) {
+    tool.output = buildType(learned.schema, "output", () => {});
+    tool.observedCalls = learned.calls;
   }
   return tool;
 }

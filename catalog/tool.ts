@@ -1,3 +1,4 @@
+import type { LearnedType } from "./learned/learned-types.ts";
 import type { JsonObject } from "./model/schema-references.ts";
 
 /**
@@ -21,6 +22,8 @@ export interface Tool {
   readonly inputSchema: unknown;
   /** `undefined` where the server declared none. */
   readonly outputSchema?: unknown;
+  /** What its results looked like so far, where the server declares nothing of them. */
+  readonly learned?: LearnedType | undefined;
   /** What the server says of the tool, as it said it. Hints, which nothing enforces. */
   readonly annotations?: JsonObject | undefined;
   /** Where it is no tool: the method of the protocol that it stands for. */

@@ -29,6 +29,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
   test: async () => (await import("./commands/programs/test-command.ts")).testCommand,
   runs: async () => (await import("./commands/runs.ts")).runsCommand,
   sessions: async () => (await import("./commands/sessions/sessions-command.ts")).sessionsCommand,
+  learn: async () => (await import("./commands/learn/learn-command.ts")).learnCommand,
   policy: async () => (await import("./commands/policy-command.ts")).policyCommand,
   approvals: async () => (await import("./commands/approvals/approvals-command.ts")).approvalsCommand,
   audit: async () => (await import("./commands/audit/audit-command.ts")).auditCommand,

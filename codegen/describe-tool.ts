@@ -1,8 +1,16 @@
 import type { Tool } from "../catalog/tool.ts";
 import type { ToolPrinter } from "./language-printer.ts";
+import { observedNote } from "./observed-note.ts";
 
 const NO_OUTPUT_SCHEMA =
   "No output schema defined by the upstream server. Inspect the return value in your script.";
+
+function noteOn({ learned }: Tool): string {
+  const note = observedNote({ observedCalls: learned?.calls });
+  return note === undefined
+    ? NO_OUTPUT_SCHEMA
+    : `No output schema defined by the upstream server. The result is ${note}.`;
+}
 
 /** Describes a tool as its server listed it: its description and its schemas. */
 export function describeTool(tool: Tool): Record<string, unknown> {
@@ -12,7 +20,7 @@ export function describeTool(tool: Tool): Record<string, unknown> {
     description: description ?? null,
     inputSchema,
     outputSchema: outputSchema ?? null,
-    ...(outputSchema === undefined ? { note: NO_OUTPUT_SCHEMA } : {}),
+    ...(outputSchema === undefined ? { note: noteOn(tool) } : {}),
   };
 }
 

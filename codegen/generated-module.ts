@@ -6,6 +6,8 @@ export interface DeclaredTool extends NamedTool {
   input: string;
   /** Name of the type of what it returns. */
   output: string;
+  /** Whether that type was observed and not declared: what contradicts it may be right. */
+  isObserved: boolean;
   /**
    * Its properties, by the names of the parameters that stand for them, where a language has named parameters and a property's
    * name cannot be one.

@@ -253,7 +253,7 @@ async function execute(
   );
   const isJudged = prepared?.ok === true && suspended === undefined;
   const advice = isJudged
-    ? await adviseOn(program, verdict, output.consoleText, outcome.advice, { ...parts, modules })
+    ? await adviseOn(program, verdict, output.consoleText, outcome.advice, { ...parts, modules, prepared })
     : [];
   const isBounded = verdict.ok && envelope.result.ok && envelope.result.data !== verdict.data;
   const wholeResultJson = isBounded && verdict.from !== "console" ? jsonLine(verdict.data) : undefined;

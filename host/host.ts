@@ -64,6 +64,8 @@ export interface HostOptions extends PoolOptions {
   listings?: FollowedListings;
   /** Is called once, when the servers are there for programs. */
   onServers?: (servers: LiveToolServers) => void;
+  /** Is called when the host begins to close. */
+  onClose?: () => void;
   /** What tells a collector of runs. Whoever opened it closes it. */
   telemetry?: Telemetry | undefined;
   /** Receives failures that belong to no run. */
@@ -209,6 +211,7 @@ export class Host {
    * @param patienceMs after this time, processes that are still running are killed, and sandboxes are left to their engine.
    */
   async close(patienceMs?: number): Promise<void> {
+    this.#options.onClose?.();
     const execution = await this.#execution?.catch(() => undefined);
     const pool = await this.#pool?.catch(() => undefined);
     const { kept, ended } = execution?.end() ?? {};

@@ -7,6 +7,7 @@ import { buildAuthorizer, refuseUnmatchedPatterns } from "./configured-policy.ts
 import { refuseBrokenWalls } from "./doctor/open-known-walls.ts";
 import { Host, type HostOptions } from "./host.ts";
 import { loadPrinters, type Printers } from "./languages.ts";
+import { LearningBetweenRuns } from "./learning/learn-between-runs.ts";
 import { openArchive } from "./open-archive.ts";
 import type { ProgramOptions, ProgramRunner } from "./program-runner.ts";
 import { RunOutputs } from "./runs/run-outputs.ts";
@@ -80,8 +81,15 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     onWarning(message);
   };
   let listUnknown = () => {};
+  const learning = new LearningBetweenRuns({
+    configuration: () => host.configuration,
+    stored: async () => (await catalog.latest()).stored,
+    publish: (types) => catalog.learn(types),
+    onWarning,
+  });
   const options: HostOptions = {
     ...seams,
+    onClose: () => learning.close(),
     authorizer,
     catalog,
     idleMs: IDLE_MS,
@@ -113,6 +121,8 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     for (const warning of describeOffServers(next)) onWarning(warning);
     listUnknown();
   });
+  // What is kept elsewhere is not read: what is learned of it would be of other people's runs, too.
+  if (seams.archive === undefined) host.runs.subscribe((event) => learning.onRun(event));
   const outputs = new RunOutputs(() => openArchive(host.configuration));
   const remember = (executed: ExecutedProgram, { context }: Pick<ProgramOptions, "context">) => {
     outputs.remember(executed, context.principal);

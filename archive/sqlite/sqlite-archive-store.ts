@@ -1,6 +1,7 @@
 import { ArchiveError } from "../archive-error.ts";
 import type { ArchiveStore, PendingRun, Pruned, PruneOptions, Verification } from "../archive-store.ts";
 import { type ArchivedRun, withValues } from "../reading/archived-run.ts";
+import type { FollowingRuns } from "../reading/following-runs.ts";
 import type { PageFilter, RunPage } from "../reading/listed-run.ts";
 import type { FoundRuns } from "../reading/run-reference.ts";
 import type { Stats } from "../reading/run-stats.ts";
@@ -11,6 +12,7 @@ import { SqliteIntake } from "./changes/sqlite-intake.ts";
 import { openForReading, openForWriting } from "./file/connection.ts";
 import type { Database } from "./file/database.ts";
 import { findRunIds, findRuns } from "./queries/find-runs.ts";
+import { listFollowing } from "./queries/list-following.ts";
 import { listRunPage } from "./queries/list-runs.ts";
 import { readRun } from "./queries/read-run.ts";
 import { readStats } from "./queries/stats.ts";
@@ -50,6 +52,10 @@ export class SqliteArchiveStore implements ArchiveStore {
 
   async list(filter: PageFilter): Promise<RunPage> {
     return listRunPage(this.#toRead(), filter);
+  }
+
+  async following(position: number, limit: number): Promise<FollowingRuns> {
+    return listFollowing(this.#toRead(), position, limit);
   }
 
   async find(reference: string): Promise<FoundRuns> {

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { textDigest } from "../../base/text-digest.ts";
 import { CatalogError } from "../catalog-error.ts";
+import { LEARNED_FILE, parseLearned } from "../learned/learned-types.ts";
 import { Catalog } from "./catalog.ts";
 import { readOwnFile } from "./own-file.ts";
 import { LOCK, parseFile, readLock } from "./read-lock.ts";
@@ -27,9 +28,9 @@ export interface FoundCatalog extends StoredCatalog {
 export async function readCatalog(dir: string): Promise<StoredCatalog | undefined> {
   const found = await findCatalog(dir);
   if (found === undefined) return undefined;
-  const { catalog, lock, edits } = found;
+  const { catalog, lock, learned, edits } = found;
   if (edits.length > 0) throw new CatalogError("edited", renderEdits(dir, edits));
-  return { catalog, lock };
+  return { catalog, lock, learned };
 }
 
 /** Reads like `readCatalog`, but leaves edited entries out and returns them as `edits`. @throws CatalogError */
@@ -59,9 +60,15 @@ async function readBoth(dir: string): Promise<FoundCatalog | undefined> {
     const missing = join(dir, text === undefined ? CATALOG : LOCK);
     throw new CatalogError("broken", `${missing} is missing`, { remedy: "run `ptc generate`" });
   }
+  const learned = await readOwnFile(dir, LEARNED_FILE).catch(() => undefined);
   const digest = lock.files?.get(CATALOG);
   const isAsWritten = digest === undefined ? undefined : digest === textDigest(text);
-  return { lock, unverified, ...verifyCatalog({ catalog: unverified, lock, isAsWritten }) };
+  return {
+    lock,
+    unverified,
+    learned: learned && parseLearned(learned),
+    ...verifyCatalog({ catalog: unverified, lock, isAsWritten }),
+  };
 }
 
 /**

@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { textDigest } from "../../base/text-digest.ts";
 import { CatalogError } from "../catalog-error.ts";
+import { LEARNED_FILE } from "../learned/learned-types.ts";
 import { modulePath } from "./lockfile.ts";
 import { readOwnFile } from "./own-file.ts";
 import { LOCK, readLock } from "./read-lock.ts";
@@ -23,6 +24,7 @@ const FIXED: ReadonlySet<string> = new Set([
   ".node.d.ts",
   "tsconfig.json",
   CATALOG,
+  LEARNED_FILE,
   LOCK,
 ]);
 
@@ -49,7 +51,7 @@ export async function judgeFiles(
     if (!present.includes(path) || path === LOCK) continue;
     const digest = known.get(path);
     if (digest !== undefined && text !== undefined && textDigest(text) === digest) continue;
-    const isOurs = text !== undefined && (hasHeader(text) || path === CATALOG);
+    const isOurs = text !== undefined && (hasHeader(text) || path === CATALOG || path === LEARNED_FILE);
     if (!known.has(path) && !isOurs) {
       const message = `${join(dir, path)} is not a file that ptc wrote, so nothing was written: move it away, or name another folder with --out`;
       throw new CatalogError("unsafe-path", message);
@@ -90,7 +92,7 @@ async function refuseForeignFolder(dir: string, present: readonly string[]): Pro
   const names = await readdir(dir).catch(() => []);
   if (names.every((name) => name.startsWith("."))) return;
   for (const path of present) {
-    if (path === CATALOG || path === LOCK) continue;
+    if (path === CATALOG || path === LOCK || path === LEARNED_FILE) continue;
     const text = await readOwnFile(dir, path).catch(() => undefined);
     if (text !== undefined && hasHeader(text)) return;
   }

@@ -28,6 +28,8 @@ const LockedServer = z.strictObject({
   protocolVersion: z.string(),
   /** Digest of the text at `modulePath`: a module that somebody edited is written anew. Left out where there is none. */
   moduleSha256: z.optional(Digest),
+  /** Digest of what was learned of its results when its modules were printed. Left out where that is nothing. */
+  learnedSha256: z.optional(Digest),
   /** By protocol name. */
   tools: mapOf(LockedTool),
 });
@@ -52,11 +54,9 @@ export type Lockfile = z.infer<typeof Lockfile>;
 export function renderLockfile(lock: Lockfile): string {
   // Members in one order, whether they were made or read: the same lock is the same bytes.
   const servers = [...lock.servers].map(([name, server]) => {
-    const { module, implementation, protocolVersion, moduleSha256, tools } = server;
-    return [
-      name,
-      { module, implementation, protocolVersion, moduleSha256, tools: Object.fromEntries(tools) },
-    ];
+    const { module, implementation, protocolVersion, moduleSha256, learnedSha256, tools } = server;
+    const listed = { module, implementation, protocolVersion, moduleSha256, learnedSha256 };
+    return [name, { ...listed, tools: Object.fromEntries(tools) }];
   });
   const { version, generator } = lock;
   const files = lock.files === undefined ? undefined : Object.fromEntries(lock.files);

@@ -31,6 +31,7 @@ export function mendCatalog(
   const stored = {
     catalog: { ...found.catalog, servers },
     lock: { ...found.lock, servers: locked },
+    learned: found.learned,
   };
   return { stored, unknown };
 }

@@ -20,7 +20,7 @@ const ABANDONED_AFTER_MS = 10 * 60 * 1000;
 
 /** The paths that ptc may write, where nobody else has. Everything else in the folder is somebody's, and stays. */
 const OWN_PATH =
-  /^(?:servers\/[a-z0-9_]{1,128}\/(?:index\.ts|__init__\.pyi)|servers\/__init__\.pyi|[a-z_]{1,64}\.pyi|(?:runtime|globals|\.node)\.d\.ts|(?:ts|pyright)config\.json|catalog\.json|ptc\.lock\.json)$/;
+  /^(?:servers\/[a-z0-9_]{1,128}\/(?:index\.ts|__init__\.pyi)|servers\/__init__\.pyi|[a-z_]{1,64}\.pyi|(?:runtime|globals|\.node)\.d\.ts|(?:ts|pyright)config\.json|catalog\.json|learned\.json|ptc\.lock\.json)$/;
 
 const Journal = z.strictObject({
   /** Staged file by the path it goes to. */

@@ -8,6 +8,7 @@ import { type Generation, ModuleGenerator } from "../../host/generation/generate
 import { GeneratedFolder } from "../../host/generation/generated-folder.ts";
 import { generatedDirectory } from "../../host/generation/generated-modules.ts";
 import { ToolChanges, watchTools } from "../../host/generation/watch-tools.ts";
+import { learnForGeneration } from "../../host/learning/learn-for-generation.ts";
 import { openHost } from "../../host/open-host.ts";
 import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
@@ -59,19 +60,18 @@ export async function generate(
   for (const signal of SIGNALS) surroundings.on(signal, () => progress?.end());
   if (!flags.watch) exitOnSignals(surroundings);
   else for (const signal of SIGNALS) surroundings.on(signal, () => stop.abort());
-  const host = openHost({
-    configuration,
-    env,
-    onWarning: (message) => {
-      progress?.clear();
-      void tellWarnings(surroundings, [message]);
-    },
-  });
+  const onWarning = (message: string) => {
+    progress?.clear();
+    void tellWarnings(surroundings, [message]);
+  };
+  const host = openHost({ configuration, env, onWarning });
   const upstreams = await host.servers(LOCAL_USER.principal);
   // Before anything is listed: what changes while the modules are written must not be missed.
   const changes = flags.watch ? new ToolChanges(upstreams, servers) : undefined;
   const folder = new GeneratedFolder(configuration, directory);
-  const generator = new ModuleGenerator({ configuration, servers, upstreams, folder });
+  // What is checked must not depend on what this machine's archive holds.
+  const learn = flags.check ? undefined : learnForGeneration(configuration, onWarning);
+  const generator = new ModuleGenerator({ configuration, servers, upstreams, folder, learn });
   const context = { generator, directory, flags, surroundings };
   try {
     const shown = new ListingProgress(

@@ -58,7 +58,7 @@ async function inspect(name: string, flags: InspectFlags, surroundings: Surround
     style("dim", printer.importLine(tool.module)),
     "",
     visibleLines(await printer.signature(tool, "full")),
-    ...(tool.outputSchema === undefined
+    ...(tool.outputSchema === undefined && tool.learned === undefined
       ? ["", style("dim", "It declares no output: look at what it returns before relying on its shape.")]
       : []),
   ];

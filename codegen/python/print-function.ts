@@ -1,6 +1,7 @@
 import { pascalCase } from "../../catalog/identifiers.ts";
 import type { Documentation, Property, TypeNode } from "../../catalog/model/type-model.ts";
 import type { ToolModel } from "../../catalog/tool-model.ts";
+import { observedNote } from "../observed-note.ts";
 import { parameterNames } from "./python-names.ts";
 import { docstring, indent } from "./python-text.ts";
 import { printToolMark } from "./tool-mark.ts";
@@ -27,7 +28,7 @@ interface FunctionRequest {
 export function printFunction({ tool, name, types, inputName, returns }: FunctionRequest): string {
   const root = followReferences(tool.input.root, tool.input);
   const objects = argumentObjects(tool.input);
-  const { description = "" } = tool;
+  const description = describeFunction(tool);
   const head = `async def ${name}`;
   if (objects === undefined) {
     const annotation = root.kind === "object" ? types.annotate(root, inputName) : "Mapping[str, Any]";
@@ -62,6 +63,14 @@ export function printFunction({ tool, name, types, inputName, returns }: Functio
   declareInput(types, inputName, objects);
   const dict = ["@overload", `${head}(arguments: ${inputName}, /) -> ${returns}: ...`].join("\n");
   return [printToolMark({ tool, parameters, inputName }), ...signatures, dict].join("\n");
+}
+
+/** What a tool says of itself, and where its result was observed and not declared, that. */
+function describeFunction(tool: ToolModel): string {
+  const { description = "" } = tool;
+  const note = observedNote(tool);
+  if (note === undefined) return description;
+  return `${description}${description === "" ? "" : "\n\n"}The result is ${note}.`;
 }
 
 /** Every property of some objects; those are required that all of them require. */

@@ -2,6 +2,7 @@ import { pascalCase } from "../../catalog/identifiers.ts";
 import type { Documentation, Property, TypeModel, TypeNode } from "../../catalog/model/type-model.ts";
 import { type ToolModel, withoutTypes } from "../../catalog/tool-model.ts";
 import { visibleText } from "../escape.ts";
+import { briefObservedNote, observedNote, withShownOutput } from "../observed-note.ts";
 import { functionName, isPythonName, parameterNames } from "./python-names.ts";
 import { pythonString } from "./python-text.ts";
 import { type ArgumentObject, argumentObjects } from "./types/argument-objects.ts";
@@ -31,17 +32,22 @@ export function printPythonSignature(tool: ToolModel, form: Form): string {
 
 function print(tool: ToolModel, form: Form): string {
   const name = functionName(tool.definition.name, tool.identifier);
+  const shown = withShownOutput(tool, form);
   const input = new BriefTypes(tool.input, form, "");
   const call = `${name}(${input.parameters()})`;
-  const output = tool.output === undefined ? undefined : new BriefTypes(tool.output, form, "Result");
+  const output = shown.output === undefined ? undefined : new BriefTypes(shown.output, form, "Result");
   const returns = output === undefined ? "" : `->${output.root()}`;
   const types = [...input.definitions(), ...(output?.definitions() ?? [])];
   if (form === "compact") {
-    const sentence = firstSentence(tool.description ?? "");
+    const sentence = [firstSentence(tool.description ?? ""), briefObservedNote(tool) ?? ""]
+      .filter((each) => each !== "")
+      .join("; ");
     return [call + returns + (sentence === "" ? "" : `  # ${sentence}`), ...types].join("\n");
   }
   const comment = briefText(tool.description ?? "").map((line) => (line === "" ? "#" : `# ${line}`));
-  return [...comment, call + returns, ...types].join("\n");
+  const note = observedNote(tool);
+  const observed = note === undefined ? [] : [`# The result is ${note}.`];
+  return [...comment, ...observed, call + returns, ...types].join("\n");
 }
 
 /** Types as a model reads them: dicts in braces, values as alternatives. */

@@ -30,7 +30,8 @@ export const PYTHON_PRINTER: LanguagePrinter = {
   signature: async (tool, form) => {
     const definition = parseTool(tool);
     if (definition === undefined) return `${functionName(tool.name, tool.identifier)}(**arguments)`;
-    return printPythonSignature(buildToolModel(definition, tool.module, tool.identifier), form);
+    const model = buildToolModel(definition, tool.module, tool.identifier, undefined, tool.learned);
+    return printPythonSignature(model, form);
   },
   importLine: (module) => `import ${module === PROGRAMS_MODULE ? module : `servers.${packageName(module)}`}`,
   functionName: ({ name, identifier }) => functionName(name, identifier),

@@ -9,6 +9,8 @@ export interface ToolMark {
   parameters: Readonly<Record<string, string>>;
   /** The type of all arguments as a dict; empty where nothing is known of them. */
   input: string;
+  /** In how many calls its result was observed; `undefined` where the tool declares what it returns. */
+  observed?: number | undefined;
 }
 
 const MARK = "# ptc ";
@@ -31,6 +33,7 @@ export function printToolMark(request: {
   const members = [
     `"tool": ${quoteString(request.tool.namespacedName)}`,
     ...(request.inputName === "" ? [] : [`"input": ${quoteString(request.inputName)}`]),
+    ...(request.tool.observedCalls === undefined ? [] : [`"observed": ${request.tool.observedCalls}`]),
     ...(parameters.length === 0 ? [] : [`"parameters": {${parameters.join(", ")}}`]),
   ];
   return `${MARK}{${members.join(", ")}}`;
@@ -41,9 +44,9 @@ export function readToolMark(line: string): (ToolMark & { isMarked: boolean }) |
   const [, json, mark] = MARKED.exec(line) ?? [];
   if (json === undefined) return undefined;
   try {
-    const { tool, parameters = {}, input = "" } = JSON.parse(json) as Partial<ToolMark>;
+    const { tool, parameters = {}, input = "", observed } = JSON.parse(json) as Partial<ToolMark>;
     if (typeof tool !== "string" || !tool.startsWith("mcp__")) return undefined;
-    return { tool, parameters, input, isMarked: mark !== undefined };
+    return { tool, parameters, input, observed, isMarked: mark !== undefined };
   } catch {
     return undefined;
   }

@@ -1,5 +1,6 @@
 import type { Documentation, TypeNode } from "../../catalog/model/type-model.ts";
 import { type ToolModel, withoutTypes } from "../../catalog/tool-model.ts";
+import { briefObservedNote, observedNote, withShownOutput } from "../observed-note.ts";
 import { type PrintRequest, printTypes } from "./types/print-types.ts";
 import { BRIEF, briefLines, COMPACT, type TypeLayout, trailingComment } from "./types/type-layout.ts";
 import { definitionNames, nameTypesBriefly } from "./types/type-names.ts";
@@ -17,16 +18,19 @@ export const SIGNATURE_FORM =
  * property to a line. After it come the types that it names.
  */
 export async function printToolSignature(tool: ToolModel): Promise<string> {
-  const { call, types } = await printWith(BRIEF, tool);
+  const { call, types } = await printWith(BRIEF, withShownOutput(tool, "full"));
   const comment = trailingComment(briefLines(tool.description ?? ""));
-  return [...(comment === "" ? [] : [comment]), call, ...types].join("\n");
+  const note = observedNote(tool);
+  const observed = note === undefined ? [] : [`// The result is ${note}.`];
+  return [...(comment === "" ? [] : [comment]), ...observed, call, ...types].join("\n");
 }
 
 /** One line of TypeScript for one tool, and one for each type that it names: types, and the first sentence of its description. */
 export async function printCompactSignature(tool: ToolModel): Promise<string> {
-  const { call, types } = await printWith(COMPACT, tool);
+  const { call, types } = await printWith(COMPACT, withShownOutput(tool, "compact"));
   const sentence = firstSentence(tool.description ?? "");
-  return [call + trailingComment(briefLines(sentence)), ...types].join("\n");
+  const said = [sentence, briefObservedNote(tool) ?? ""].filter((each) => each !== "").join("; ");
+  return [call + trailingComment(briefLines(said)), ...types].join("\n");
 }
 
 /** Up to the first full stop or line end, without the full stop. */

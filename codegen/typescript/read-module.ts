@@ -23,6 +23,7 @@ export function readModule(module: string, text: string, callable?: ReadonlySet<
         namespacedName,
         input,
         output,
+        isObserved: declared.observedCalls !== undefined,
         isAvailable: isAvailable(declared),
         start,
         end,

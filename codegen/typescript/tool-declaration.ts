@@ -1,3 +1,4 @@
+import { countNoun } from "../../base/text/count-noun.ts";
 import { quoteString } from "../escape.ts";
 
 /** The line with which a module declares one tool. */
@@ -7,6 +8,8 @@ export interface ToolDeclaration {
   input: string;
   output: string;
   namespacedName: string;
+  /** In how many calls the output was observed; `undefined` where the tool declares what it returns. */
+  observedCalls?: number | undefined;
 }
 
 /** A declaration that was found in a module's text. */
@@ -22,20 +25,25 @@ export interface FoundDeclaration extends ToolDeclaration {
 export const UNAVAILABLE_MARK = " // not available";
 
 const DECLARATION =
-  /^export const ([\w$]+) = tool<([^<>,\n]+), ([^<>,\n]+)>\(("(?:[^"\\\n]|\\.)*")\);( \/\/ not available)?$/gm;
+  /^export const ([\w$]+) = tool<([^<>,\n]+), ([^<>,\n]+)>\(("(?:[^"\\\n]|\\.)*")\);(?: \/\/ observed in (\d+) calls?)?( \/\/ not available)?$/gm;
 
-export function printToolDeclaration({ identifier, input, output, namespacedName }: ToolDeclaration): string {
-  return `export const ${identifier} = tool<${input}, ${output}>(${quoteString(namespacedName)});`;
+export function printToolDeclaration(declared: ToolDeclaration): string {
+  const { identifier, input, output, namespacedName, observedCalls } = declared;
+  const mark = observedCalls === undefined ? "" : ` // observed in ${countNoun(observedCalls, "call")}`;
+  return `export const ${identifier} = tool<${input}, ${output}>(${quoteString(namespacedName)});${mark}`;
 }
 
 /** The declarations in a module's text, in order. Takes time linear in the text. */
 export function readToolDeclarations(text: string): FoundDeclaration[] {
   return [...text.matchAll(DECLARATION)].flatMap((match) => {
-    const [line, identifier = "", input = "", output = "", literal = "", mark] = match;
+    const [line, identifier = "", input = "", output = "", literal = "", calls, mark] = match;
     const namespacedName = readString(literal);
     if (!namespacedName?.startsWith("mcp__")) return [];
     const place = { start: match.index, end: match.index + line.length };
-    return [{ identifier, input, output, namespacedName, isMarked: mark !== undefined, ...place }];
+    const observed = calls === undefined ? {} : { observedCalls: Number(calls) };
+    return [
+      { identifier, input, output, namespacedName, ...observed, isMarked: mark !== undefined, ...place },
+    ];
   });
 }
 

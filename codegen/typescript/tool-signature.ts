@@ -7,6 +7,6 @@ import { printCompactSignature, printToolSignature } from "./print-signature.ts"
 export async function toolSignature(tool: ShownTool, form: "full" | "compact"): Promise<string> {
   const definition = parseTool(tool);
   if (definition === undefined) return `${tool.identifier}(args:object)`;
-  const model = buildToolModel(definition, tool.module, tool.identifier);
+  const model = buildToolModel(definition, tool.module, tool.identifier, undefined, tool.learned);
   return form === "full" ? printToolSignature(model) : printCompactSignature(model);
 }

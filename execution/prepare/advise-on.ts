@@ -1,18 +1,22 @@
 import type { Verdict } from "../judge.ts";
 import type { Program } from "../program.ts";
-import { adviseProgram } from "./prepare-program.ts";
+import { adviseProgram, type Prepared } from "./prepare-program.ts";
 
-/** What to do about how a program that ran has ended. Advice that cannot be had is no failure of the run. */
+/**
+ * What to do about how a program that ran has ended, after what its check hinted at. Advice that cannot be had is no failure of
+ * the run.
+ */
 export async function adviseOn(
   program: Program,
   verdict: Verdict,
   consoleText: string,
   known: readonly string[] = [],
-  parts: Parameters<typeof adviseProgram>[2],
+  { prepared, ...parts }: Parameters<typeof adviseProgram>[2] & { prepared: Prepared | undefined },
 ): Promise<readonly string[]> {
-  if (known.length > 0) return known;
+  const hints = prepared?.ok ? prepared.hints : [];
+  if (known.length > 0) return [...hints, ...known];
   const ended = verdict.ok
     ? { ok: true as const, consoleText, isEmpty: verdict.from === "console" && consoleText.trim() === "" }
     : { ok: false as const, error: verdict.error };
-  return adviseProgram(program, ended, parts).catch(() => []);
+  return [...hints, ...(await adviseProgram(program, ended, parts).catch(() => []))];
 }

@@ -32,9 +32,9 @@ export interface LanguageFacts {
 export type Preparation =
   /**
    * `bundle` is sent to the runner. `warning` describes type mistakes that do not stop the program, `unchecked` says why its
-   * types could not be checked.
+   * types could not be checked. `hints` say what contradicts results as they were observed so far, which may be right.
    */
-  | { ok: true; bundle: string; warning?: string; unchecked?: string }
+  | { ok: true; bundle: string; warning?: string; unchecked?: string; hints?: readonly string[] }
   | {
       ok: false;
       type: "BundleError" | "TypeCheckError";

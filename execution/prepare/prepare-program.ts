@@ -11,7 +11,15 @@ import { withoutFences } from "./without-fences.ts";
 
 export type Prepared =
   /** `bundle` is for the runner that is named `runner`. */
-  | { ok: true; bundle: string; runner: string; ways: Language["ways"]; warning?: string; unchecked?: string }
+  | {
+      ok: true;
+      bundle: string;
+      runner: string;
+      ways: Language["ways"];
+      warning?: string;
+      unchecked?: string;
+      hints: readonly string[];
+    }
   | { ok: false; error: Failure; reasons: readonly FailureReason[] };
 
 interface PreparationParts {
@@ -60,12 +68,13 @@ export async function prepareProgram(
       reasons: reasons.map((reason) => redactor.redactValue(reason).value as FailureReason),
     };
   }
-  const { bundle, warning, unchecked } = prepared;
+  const { bundle, warning, unchecked, hints = [] } = prepared;
   return {
     ok: true,
     bundle,
     runner: language.runner,
     ways: language.ways,
+    hints: hints.map(redact),
     ...(warning === undefined ? {} : { warning: redact(warning) }),
     ...(unchecked === undefined ? {} : { unchecked }),
   };

@@ -69,7 +69,8 @@ export async function preparePython(
     ? await duringPhase(onPhase, "type_check", () => checker.check(program, source, way, earlier))
     : undefined;
   if (checked?.kind === "unchecked") return { ok: true, bundle, unchecked: checked.reason };
-  if (checked?.kind !== "errors") return { ok: true, bundle };
+  if (checked?.kind !== "errors")
+    return checked?.hints?.length ? { ok: true, bundle, hints: checked.hints } : { ok: true, bundle };
   if (mode === "warn") return { ok: true, bundle, warning: checked.message };
   return { ok: false, type: "TypeCheckError", message: checked.message, reasons: [] };
 }

@@ -5,7 +5,8 @@ import type { Program } from "../program.ts";
 
 /** What is known of a program's types. */
 type CheckOutcome =
-  | { kind: "clean" }
+  /** `hints`: what contradicts results as they were observed so far, one line each. */
+  | { kind: "clean"; hints?: readonly string[] }
   /** `message` is for a model: places, lines, what is wrong and what is expected. */
   | { kind: "errors"; message: string; count: number }
   | { kind: "unchecked"; reason: string };

@@ -41,6 +41,8 @@ export async function prepareTypeScript(
   }
   const { bundle } = bundled;
   if (checked?.kind === "unchecked") return { ok: true, bundle, unchecked: checked.reason };
+  if (checked?.kind === "clean" && checked.hints.length > 0)
+    return { ok: true, bundle, hints: checked.hints };
   if (mistakes === undefined) return { ok: true, bundle };
   if (mode === "warn") return { ok: true, bundle, warning: mistakes };
   return fail("TypeCheckError", mistakes);

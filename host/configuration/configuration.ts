@@ -64,6 +64,8 @@ export interface Configuration {
   readonly host: { readonly isOff: boolean; readonly idleMs: number };
   /** How many sessions of programs there may be, and how long one waits for a program; `undefined` where they are off. */
   readonly sessions: { readonly max: number; readonly idleMs: number } | undefined;
+  /** Whether types of results that servers do not declare are learned from archived results, and used. */
+  readonly learn: boolean;
   readonly audit: AuditSettings;
   /** What finds tools beside words; without either, words alone do. */
   readonly search: {

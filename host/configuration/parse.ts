@@ -127,6 +127,7 @@ function buildConfiguration(
     execution,
     sandbox,
     host,
+    learn,
     audit,
     search,
     archive,
@@ -207,6 +208,7 @@ function buildConfiguration(
       pythonPackages: sandbox.python_packages,
     },
     host: { isOff: host.off === true, idleMs: host.idle_seconds * 1_000 },
+    learn,
     audit: {
       strict: audit.strict,
       maxFileBytes: audit.max_file_mb * MEBIBYTE,

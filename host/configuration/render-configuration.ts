@@ -57,6 +57,9 @@ const REST = `
 # search:
 #   embedding: { url: "http://127.0.0.1:11434/v1", model: all-minilm }
 
+# What tools do not declare of their results is learned from archived results. \`off\`: nothing is learned or used.
+# learn: on
+
 # Every run is kept, so that it can be looked at and replayed.
 # archive:
 #   path: .ptc/archive.db

@@ -205,6 +205,11 @@ export const ConfigurationFile = section({
       },
     ),
   ),
+  /** `off` is a text in YAML 1.2, and false in YAML 1.1. */
+  learn: z.preprocess(
+    (value) => (value === "on" || value === null ? true : value === "off" ? false : value),
+    z.boolean({ error: "must be on or off" }).default(true),
+  ),
   /** `audit: strict` is short for `audit: { strict: true }`. */
   audit: z.preprocess(
     (value) => (value === "strict" ? { strict: true } : (value ?? {})),

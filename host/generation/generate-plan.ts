@@ -1,6 +1,15 @@
 import { byCodeUnit } from "../../base/by-code-unit.ts";
 import { textDigest } from "../../base/text-digest.ts";
 import { CatalogError } from "../../catalog/catalog-error.ts";
+import { learnedOfServer } from "../../catalog/learned/learned-of-server.ts";
+import {
+  collectLearned,
+  LEARNED_FILE,
+  type LearnedRecord,
+  type LearnedTypes,
+  learnedDigest,
+  renderLearned,
+} from "../../catalog/learned/learned-types.ts";
 import { definitionDigest, parseTool } from "../../catalog/parse-tool.ts";
 import type { ServerListing, Warning } from "../../catalog/server-listing.ts";
 import {
@@ -35,6 +44,8 @@ export interface GenerationRequest {
    * lock. Without these texts every module is printed, which also undoes an edit made to both the module and the lock.
    */
   modules?: ReadonlyMap<string, string>;
+  /** What is known of results that tools do not declare; defaults to what the modules on disk were printed with. */
+  learned?: LearnedTypes | undefined;
   /** Print the modules, each those of its language; defaults to TypeScript's alone. */
   printers?: readonly LanguagePrinter[];
 }
@@ -56,6 +67,7 @@ export async function planGeneration({
   previous,
   keep = [],
   modules: onDisk = new Map(),
+  learned = previous?.learned,
   printers = [PRINTER],
 }: GenerationRequest): Promise<GenerationPlan> {
   const listed = new Set(listings.map((listing) => listing.name));
@@ -68,16 +80,19 @@ export async function planGeneration({
   const generator = printers.map((printer) => printer.generator).join(", ");
   const lock: Lockfile = { version: 1, generator, files: new Map(), servers: new Map() };
   const entries = new Map<string, CatalogServer>();
-  const write = ({ entry, locked, texts }: WrittenServer): void => {
+  const used = new Map<string, readonly LearnedRecord[]>();
+  const write = ({ entry, locked, texts, learned: own }: WrittenServer): void => {
     for (const [path, text] of texts) files.set(path, text);
     entries.set(entry.name, entry);
     lock.servers.set(entry.name, locked);
+    used.set(entry.name, own);
   };
   for (const listing of all) {
     const module = modules.get(listing.name) ?? "";
     const paths = printers.map((printer) => printer.modulePath(module));
-    const reused = reuseModule(listing, module, previous, generator, paths, onDisk);
-    const written = reused ?? (await printServer(listing, module, previous, printers));
+    const known = learnedOfServer(learned, listing.name, listing.tools);
+    const reused = reuseModule(listing, module, previous, generator, paths, onDisk, [...known.values()]);
+    const written = reused ?? (await printServer(listing, module, previous, printers, known));
     if (listed.has(listing.name)) warnings.push(...written.warnings);
     write(written);
   }
@@ -85,7 +100,8 @@ export async function planGeneration({
     const listing = all.find((each) => each.name === name);
     if (listing === undefined) continue;
     const tools = listing.tools.filter((tool) => !tooMany.has(parseTool(tool)?.name ?? ""));
-    write(await printServer({ ...listing, tools }, modules.get(name) ?? "", previous, printers));
+    const known = learnedOfServer(learned, name, tools);
+    write(await printServer({ ...listing, tools }, modules.get(name) ?? "", previous, printers, known));
     const message = "is left out: the definitions of all tools together are larger than ptc keeps";
     warnings.push(...[...tooMany].map((tool) => ({ server: name, tool, message })));
   }
@@ -100,11 +116,13 @@ export async function planGeneration({
   for (const printer of printers)
     for (const [path, text] of printer.printShared(places)) files.set(path, text);
   files.set("catalog.json", renderCatalog(catalog));
+  const printed = collectLearned([...used.values()].flat());
+  if (printed.size > 0) files.set(LEARNED_FILE, renderLearned(printed));
   const inServers = new Set([...lock.servers.values()].map(({ module }) => modulePath(module)));
   for (const path of [...files.keys()].filter((each) => !inServers.has(each)).sort())
     lock.files?.set(path, textDigest(files.get(path) ?? ""));
   files.set("ptc.lock.json", renderLockfile(lock));
-  return { files, catalog, lock, warnings };
+  return { files, catalog, lock, warnings, ...(printed.size > 0 && { learned: printed }) };
 }
 
 async function printServer(
@@ -112,10 +130,17 @@ async function printServer(
   module: string,
   previous: StoredCatalog | undefined,
   printers: readonly LanguagePrinter[],
+  learned: ReadonlyMap<string, LearnedRecord>,
 ): Promise<WrittenServer> {
   const before = previous?.lock.servers.get(listing.name);
   const identifiers = new Map([...(before?.tools ?? [])].map(([name, tool]) => [name, tool.identifier]));
-  const { server, warnings } = buildServerModel(listing, module, identifiers, printers[0]?.nameFunctions);
+  const { server, warnings } = buildServerModel(
+    listing,
+    module,
+    identifiers,
+    printers[0]?.nameFunctions,
+    ({ name }) => learned.get(name),
+  );
   const texts = new Map<string, string>();
   for (const printer of printers) {
     const printed = await printer.printModule(server);
@@ -123,8 +148,9 @@ async function printServer(
     warnings.push(...printed.warnings);
   }
   const entry = catalogServer(server);
-  const locked = lockServer(listing, entry, texts.get(modulePath(module)));
-  return { entry: carryOver(entry, locked, previous), locked, texts, warnings };
+  const own = [...learned.values()];
+  const locked = lockServer(listing, entry, texts.get(modulePath(module)), learnedDigest(own));
+  return { entry: carryOver(entry, locked, previous), locked, texts, learned: own, warnings };
 }
 
 function assignModules(listings: readonly ServerListing[]): Map<string, string> {
@@ -172,12 +198,14 @@ function lockServer(
   { implementation, protocolVersion }: ServerListing,
   server: CatalogServer,
   text: string | undefined,
+  learned: string | undefined,
 ): LockedServer {
   return {
     module: server.module,
     implementation: { name: implementation.name, version: implementation.version },
     protocolVersion,
     ...(text === undefined ? {} : { moduleSha256: textDigest(text) }),
+    ...(learned === undefined ? {} : { learnedSha256: learned }),
     tools: new Map(
       server.tools.map((tool) => [
         tool.name,

@@ -1,8 +1,10 @@
 import { relative } from "node:path";
 import { CatalogError } from "../../catalog/catalog-error.ts";
+import { collectLearned, type LearnedTypes } from "../../catalog/learned/learned-types.ts";
 import type { Warning } from "../../catalog/server-listing.ts";
 import { type FoundCatalog, salvageCatalog } from "../../catalog/store/catalog-file.ts";
 import type { WrittenFiles } from "../../catalog/store/file-ownership.ts";
+import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
 import { renderEdit } from "../../catalog/store/verify-catalog.ts";
 import { namespacedName } from "../../protocol/tools/tool-name.ts";
 import type { UpstreamErrorCode } from "../../upstream/upstream-error.ts";
@@ -62,6 +64,8 @@ export interface GeneratorOptions {
   servers: readonly ServerConfiguration[];
   upstreams: ConfiguredServers;
   folder: GeneratedFolder;
+  /** Learns what tools do not declare of their results; without it, modules are printed with what the folder holds of that. */
+  learn?: ((stored: StoredCatalog | undefined) => Promise<LearnedTypes | undefined>) | undefined;
 }
 
 /** Generates typed modules when a person asks for it: once, or again after every change of tools. */
@@ -83,14 +87,16 @@ export class ModuleGenerator {
    * @throws CatalogError
    */
   async propose(signal: AbortSignal, onOutcome?: (outcome: ListOutcome) => void): Promise<Generation> {
-    const { configuration, servers, upstreams, folder } = this.#options;
+    const { configuration, servers, upstreams, folder, learn } = this.#options;
     const { listings, failures, problems } = await listServers(servers, upstreams, signal, onOutcome);
     const listed = new Set(listings.map(({ name }) => name));
     const { found, unreadable } = await salvageCatalog(folder.directory);
     if (unreadable !== undefined && servers.length < configuration.servers.length)
       throw new CatalogError("broken", `${unreadable.message} for all servers`);
     const printers = await loadPrinters(configuration.languages);
-    const plan = await folder.plan(listings, found, this.#printed);
+    const published = [...(found?.learned?.values() ?? [])];
+    const learned = collectLearned([...((await learn?.(found))?.values() ?? []), ...published]);
+    const plan = await folder.plan(listings, found, this.#printed, learned);
     this.#printed = plan.files;
     const failing = this.#failing;
     this.#failing = new Set(failures.map(({ server }) => server));

@@ -1,3 +1,4 @@
+import type { LearnedTypes } from "../../catalog/learned/learned-types.ts";
 import type { ServerListing } from "../../catalog/server-listing.ts";
 import { findCatalog } from "../../catalog/store/catalog-file.ts";
 import type { WrittenFiles } from "../../catalog/store/file-ownership.ts";
@@ -8,6 +9,8 @@ import type { Configuration } from "../configuration/configuration.ts";
 import { loadPrinters } from "../languages.ts";
 import { type GenerationPlan, planGeneration } from "./generate-plan.ts";
 import { generatedDirectory } from "./generated-modules.ts";
+
+const NOTHING_LEARNED: LearnedTypes = new Map();
 
 /** A folder of generated files. Configured servers that are not listed this time keep their files. */
 export class GeneratedFolder {
@@ -25,16 +28,26 @@ export class GeneratedFolder {
    *
    * @param previous what the folder holds, verified.
    * @param modules module texts by path, reused where they would not change.
+   * @param learned what is known of results; what the folder holds of that by default.
    * @throws CatalogError when two servers would share a module.
    */
   async plan(
     listings: readonly ServerListing[],
     previous: StoredCatalog | undefined,
     modules?: ReadonlyMap<string, string>,
+    learned = previous?.learned,
   ): Promise<GenerationPlan> {
     const keep = this.#configuration.servers.map(({ name }) => name);
     const printers = await loadPrinters(this.#configuration.languages);
-    return planGeneration({ listings, previous, keep, printers, ...(modules && { modules }) });
+    const known = this.#configuration.learn ? learned : NOTHING_LEARNED;
+    return planGeneration({
+      listings,
+      previous,
+      keep,
+      printers,
+      learned: known,
+      ...(modules && { modules }),
+    });
   }
 
   /** Writes the planned files. @throws CatalogError, and writes nothing then. */
@@ -62,6 +75,12 @@ export class GeneratedFolder {
     await this.#writeAgain(listings, await findCatalog(this.directory));
   }
 
+  /** Prints modules anew with what is known of results by now. Returns whether any was changed. @throws CatalogError */
+  async learn(learned: LearnedTypes): Promise<boolean> {
+    const { written, removed } = await this.#writeAgain([], await findCatalog(this.directory), learned);
+    return written.length + removed.length > 0;
+  }
+
   /**
    * Rewrites files that are missing or were edited, from the stored listings. Returns whether there were any.
    *
@@ -76,8 +95,9 @@ export class GeneratedFolder {
   async #writeAgain(
     listings: readonly ServerListing[],
     previous: StoredCatalog | undefined,
+    learned = previous?.learned,
   ): Promise<WrittenFiles> {
-    return this.write(await this.plan(listings, previous, await this.#readModules(previous)));
+    return this.write(await this.plan(listings, previous, await this.#readModules(previous), learned));
   }
 
   /** Reads the modules on disk, so that unchanged ones need not be printed again. */

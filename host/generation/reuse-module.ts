@@ -1,4 +1,5 @@
 import { textDigest } from "../../base/text-digest.ts";
+import { type LearnedRecord, learnedDigest } from "../../catalog/learned/learned-types.ts";
 import { definitionDigest, parseTool, type ToolDefinition } from "../../catalog/parse-tool.ts";
 import type { ServerListing, Warning } from "../../catalog/server-listing.ts";
 import type { CatalogServer, CatalogTool } from "../../catalog/store/catalog.ts";
@@ -11,6 +12,8 @@ export interface WrittenServer {
   locked: LockedServer;
   /** Texts of its modules, by path. */
   texts: ReadonlyMap<string, string>;
+  /** What was learned of its results, as far as it is in them. */
+  learned: readonly LearnedRecord[];
   warnings: Warning[];
 }
 
@@ -20,6 +23,7 @@ export interface WrittenServer {
  *
  * @param paths where its modules are.
  * @param onDisk texts by path.
+ * @param learned what was learned of the server's results.
  */
 export function reuseModule(
   listing: ServerListing,
@@ -28,10 +32,12 @@ export function reuseModule(
   generator: string,
   paths: readonly string[],
   onDisk: ReadonlyMap<string, string>,
+  learned: readonly LearnedRecord[],
 ): WrittenServer | undefined {
   const before = previous?.lock.servers.get(listing.name);
   const entry = previous?.catalog.servers.find((server) => server.name === listing.name);
   if (previous?.lock.generator !== generator || before === undefined || entry === undefined) return undefined;
+  if (before.learnedSha256 !== learnedDigest(learned)) return undefined;
   const texts = new Map<string, string>();
   for (const path of paths) {
     const text = onDisk.get(path);
@@ -43,7 +49,7 @@ export function reuseModule(
   if (!listsTheSame(listing, entry, before)) return undefined;
   const { name, version } = listing.implementation;
   const locked = { ...before, implementation: { name, version }, protocolVersion: listing.protocolVersion };
-  return { entry, locked, texts, warnings: [] };
+  return { entry, locked, texts, learned, warnings: [] };
 }
 
 /** Compares a stored entry with a new listing. The entry has already been verified against the lock. */

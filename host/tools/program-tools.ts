@@ -67,7 +67,8 @@ export function buildProgramTools(
 ): ProgramTools {
   const { programs } = served;
   const configured = new Map(configuration.servers.map((server) => [server.name, server]));
-  const listed = (stored === undefined ? [] : storedServers(stored))
+  const known = configuration.learn ? stored : stored && { ...stored, learned: undefined };
+  const listed = (known === undefined ? [] : storedServers(known))
     .filter(({ name }) => configured.has(name))
     .map((server) => ({ ...server, description: configured.get(server.name)?.description || undefined }));
   const saved = programs === undefined || programs.programs.length === 0 ? [] : [programs.server];

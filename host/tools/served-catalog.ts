@@ -2,6 +2,7 @@ import { messageOf } from "../../base/error-message.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import type { Authorizer, Viewer } from "../../broker/policy/authorizer.ts";
 import { CatalogError } from "../../catalog/catalog-error.ts";
+import type { LearnedTypes } from "../../catalog/learned/learned-types.ts";
 import { ToolIndex } from "../../catalog/search/tool-index.ts";
 import { type FoundCatalog, findCatalog } from "../../catalog/store/catalog-file.ts";
 import type { Lockfile } from "../../catalog/store/lockfile.ts";
@@ -23,6 +24,7 @@ import type { FollowedRanking } from "../search/followed-ranking.ts";
 import { ByViewer } from "./by-viewer.ts";
 import { catalogVersion, digestsOf, generatedVersion, toldOf } from "./catalog-version.ts";
 import type { LiveCatalog } from "./live-catalog.ts";
+import type { LoadedCatalog } from "./loaded-catalog.ts";
 import { buildProgramTools, type ProgramTools } from "./program-tools.ts";
 
 /** The most characters of a tool's name in a warning. */
@@ -35,12 +37,6 @@ export interface ServedCatalogOptions {
   /** What ranks tools beside words. */
   ranking?: FollowedRanking;
   onWarning: (message: string) => void;
-}
-
-/** The catalog as it was read last. */
-interface LoadedCatalog {
-  stored: StoredCatalog | undefined;
-  tools: ProgramTools;
 }
 
 /**
@@ -146,6 +142,18 @@ export class ServedCatalog implements LiveCatalog {
     this.#absorbing.set(name, absorbed);
     await absorbed;
     if (this.#absorbing.get(name) === absorbed) this.#absorbing.delete(name);
+  }
+
+  /** Prints the modules anew with what is known of results by now. Never rejects. */
+  async learn(learned: LearnedTypes): Promise<void> {
+    await this.#write(async () => {
+      try {
+        await this.#folder.learn(learned);
+        await this.#load();
+      } catch (error) {
+        this.#options.onWarning(`modules could not be printed with learned types: ${messageOf(error)}`);
+      }
+    });
   }
 
   /** Whether the definitions of a server on disk were changed since this process last took in a listing of it. */

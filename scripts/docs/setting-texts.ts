@@ -117,6 +117,8 @@ export const SETTING_TEXTS: Readonly<Record<string, string>> = {
   "search.rerank.model": "the model's name",
   "search.rerank.key": "the key of the API; a value as for `servers[].env`",
   "search.rerank.timeout_seconds": "how long a search waits for it",
+  learn:
+    "whether types of results that tools do not declare are learned and used: [learned types](learned-types.md)",
   "archive.path": "the file that keeps runs, from the folder of ptc.yaml",
   "archive.keep_days": "how long runs are kept",
 };

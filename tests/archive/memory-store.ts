@@ -11,6 +11,7 @@ import { checkReadable, checkSize } from "../../archive/archived-text.ts";
 import { buildRecord, keepValues } from "../../archive/build-record.ts";
 import { entryDigest, linkTo } from "../../archive/chain.ts";
 import { type ArchivedRun, namingRun, withValues } from "../../archive/reading/archived-run.ts";
+import type { FollowingRuns } from "../../archive/reading/following-runs.ts";
 import type { PageFilter, RunPage } from "../../archive/reading/listed-run.ts";
 import {
   type FoundRuns,
@@ -85,6 +86,23 @@ export class MemoryStore implements ArchiveStore {
     const from = before === undefined ? 0 : matching.findIndex(({ listed }) => listed.run_id === before) + 1;
     const runs = matching.slice(from, from + limit).map(({ listed }) => listed);
     return { runs, damaged: [], next: runs.length < limit ? undefined : runs.at(-1)?.run_id };
+  }
+
+  async following(position: number, limit: number): Promise<FollowingRuns> {
+    await this.#runs();
+    const placed = this.#places.flatMap(({ run }, i) =>
+      run === undefined ? [] : [{ run, position: i + 1 }],
+    );
+    const runs = placed
+      .filter((each) => each.position > position)
+      .slice(0, limit)
+      .map(({ run: { record }, position: at }) => ({
+        position: at,
+        runId: record.run_id,
+        source: record.source,
+        tools: [...new Set(record.calls.map(({ tool }) => tool))],
+      }));
+    return { runs, newest: this.#places.length };
   }
 
   async find(reference: string): Promise<FoundRuns> {

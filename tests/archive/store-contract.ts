@@ -89,6 +89,24 @@ export function describeStore(kind: string, open: OpenStore, other: OpenStore): 
       await expect(archive.read(randomUUID())).rejects.toMatchObject({ code: "missing" });
     });
 
+    it("gives runs in the order in which they were archived, from where somebody left off", async () => {
+      await expect(archive.following(0, 10)).rejects.toMatchObject({ code: "missing" });
+      const made = [
+        await keep(archive, { startedAt: NOON + 5, tool: "mcp__math__add" }),
+        await keep(archive, { startedAt: NOON, calls: 0, source: "replay" }),
+        await keep(archive, { startedAt: NOON + 1, tool: "mcp__git__log" }),
+      ].map(({ run }) => run.facts.run_id);
+      const { runs: first, newest } = await archive.following(0, 2);
+      expect(first.map(({ runId }) => runId)).toEqual(made.slice(0, 2));
+      expect(first.map(({ source, tools }) => [source, tools])).toEqual([
+        ["run", ["mcp__math__add"]],
+        ["replay", []],
+      ]);
+      const { runs: rest } = await archive.following(first.at(-1)?.position ?? 0, 2);
+      expect(rest.map(({ runId, position }) => [runId, position])).toEqual([[made[2], newest]]);
+      expect(await archive.following(newest, 2)).toEqual({ runs: [], newest });
+    });
+
     it("keeps a run one of whose values cannot be kept, and says so", async () => {
       const { run, calls } = sampleRun({ calls: 0 });
       const recording = archive.begin(run.facts.run_id);

@@ -46,6 +46,7 @@ export function readPythonModule(
         namespacedName: mark.tool,
         input: mark.input === "" ? "Any" : mark.input,
         output: returnsOf(text.slice(start, end)),
+        isObserved: mark.observed !== undefined,
         parameters: mark.parameters,
         isAvailable: isAvailable(each),
         start,

@@ -50,12 +50,15 @@ export class ShownStubs {
     return { named, files: this.files(mode) };
   }
 
-  /** Every stub by its path. */
-  files(mode: CheckedMode): Map<string, string> {
+  /** Every stub by its path. @param declaredOnly what was observed of results and not declared is Any. */
+  files(mode: CheckedMode, declaredOnly = false): Map<string, string> {
     const files = new Map<string, string>();
     const tools: DeclaredTool[] = [];
     for (const [name, module] of this.#shown) {
-      files.set(this.#printer.moduleFile(name), this.#printer.inMode(callableText(module), mode));
+      files.set(
+        this.#printer.moduleFile(name),
+        this.#printer.inMode(callableText(module, declaredOnly), mode),
+      );
       tools.push(...module.tools.filter(({ isAvailable }) => isAvailable));
     }
     files.set(this.#printer.serversFile, this.#printer.servers([...this.#shown.keys()]));
@@ -65,14 +68,16 @@ export class ShownStubs {
 }
 
 /** A module's text without the functions that programs may not call. */
-function callableText({ text, tools }: GeneratedModule): string {
+function callableText({ text, tools }: GeneratedModule, declaredOnly: boolean): string {
   let kept = "";
   let at = 0;
-  for (const { start, end } of tools.filter(({ isAvailable }) => !isAvailable)) {
+  for (const { start, end, isAvailable, isObserved } of tools) {
+    if (isAvailable && !(declaredOnly && isObserved)) continue;
     kept += text.slice(at, start);
+    if (isAvailable) kept += text.slice(start, end).replace(/\) -> [\p{XIDC}]+:/gu, ") -> Any:");
     at = end;
   }
-  return kept + text.slice(at);
+  return kept + text.slice(at) + (declaredOnly ? "\nfrom typing import Any\n" : "");
 }
 
 /** A module's stubs whose functions have their first signature alone, so that what is wrong with a call can be told. */

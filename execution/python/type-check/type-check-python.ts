@@ -5,6 +5,7 @@ import type { Program } from "../../program.ts";
 import { ProgramText } from "./checked-text.ts";
 import { judgeFinding, type PythonMistake } from "./judge-finding.ts";
 import type { JudgedProgram } from "./named-tools.ts";
+import { checkDeclared, hasObserved, renderHints } from "./observed-results.ts";
 import {
   type CheckerObserver,
   findPyright,
@@ -12,11 +13,13 @@ import {
   PyrightProcess,
   whyPyrightIsMissing,
 } from "./pyright-process.ts";
+import { NO_OVERLOAD, withDetails } from "./second-look.ts";
 import { type CheckedMode, ShownStubs, type StubPrinter, withoutOverloads } from "./shown-stubs.ts";
 
 /** What is known of a program's types. */
 type PythonCheckOutcome =
-  | { kind: "clean" }
+  /** `hints` is for a model: what contradicts results as they were observed so far, one line each. */
+  | { kind: "clean"; hints?: readonly string[] }
   /** `message` is for a model: places, lines, what is wrong and what is expected. */
   | { kind: "errors"; message: string; count: number }
   /** The program could not be checked, for reasons other than its types. */
@@ -58,7 +61,6 @@ const MAX_CHECKS = 500;
 const MAX_SHOWN_MODULES = 200;
 const MAX_CHECKED_CHARS = 256 * 1024;
 const ROOTS: readonly CheckedMode[] = ["async", "sync"];
-const NO_OVERLOAD = /^No overloads for /;
 
 /** A checker with one process of pyright, started on first use, and again after it died, was killed or has grown. */
 export function createPythonTypeChecker(options: PythonTypeCheckerOptions): PythonTypeChecker {
@@ -143,8 +145,13 @@ class PyrightChecker implements PythonTypeChecker {
       found = withDetails(found, again);
     }
     const judged: JudgedProgram = { text: new ProgramText(program.code), modules: named, source };
-    const mistakes = mainMistakes(found.flatMap((each) => judgeFinding(each, judged) ?? []));
-    if (mistakes.length === 0) return { kind: "clean" };
+    const judge = (all: readonly PyrightDiagnostic[]) =>
+      mainMistakes(all.flatMap((each) => judgeFinding(each, judged) ?? []));
+    const all = judge(found);
+    const isSure = all.length === 0 || !hasObserved(named.values());
+    const mistakes = isSure ? all : judge(ofProgram(await checkDeclared(text, mode, running)));
+    if (mistakes.length === 0)
+      return { kind: "clean", hints: renderHints(isSure ? [] : all, judged.text, program.fileName) };
     return {
       kind: "errors",
       message: renderMistakes(mistakes, judged.text, program.fileName),
@@ -223,25 +230,6 @@ function behind(found: readonly PyrightDiagnostic[], lines: number): PyrightDiag
   return found
     .filter(({ start }) => start.line >= lines)
     .map((each) => ({ ...each, start: moved(each.start), end: moved(each.end) }));
-}
-
-/** Findings with what a second look tells of calls for which the first found no signature. */
-function withDetails(
-  found: readonly PyrightDiagnostic[],
-  again: readonly PyrightDiagnostic[],
-): PyrightDiagnostic[] {
-  return found.flatMap((each) => {
-    if (!NO_OVERLOAD.test(each.message)) return [each];
-    const isWithin = ({ start }: PyrightDiagnostic): boolean =>
-      isBefore(each.start, start) && isBefore(start, each.end);
-    return again.filter(
-      (other) => isWithin(other) && ["reportCallIssue", "reportArgumentType"].includes(other.rule ?? ""),
-    );
-  });
-}
-
-function isBefore(a: PyrightDiagnostic["start"], b: PyrightDiagnostic["start"]): boolean {
-  return a.line < b.line || (a.line === b.line && a.character <= b.character);
 }
 
 /** Each mistake once, by place. Of an argument that goes by a wrong name, it is not told that it is missing, too. */

@@ -24,6 +24,17 @@ export function renderFindings(findings: readonly TypeMistake[], code: string, f
   return lines.join("\n").slice(0, MAX_ERROR_MESSAGE_CHARS);
 }
 
+/** The most hints that are told of one program. */
+const MAX_HINTS = 3;
+
+/** What contradicts results as they were observed so far, a line each. It may be right, and stops nothing. */
+export function renderTypeHints(findings: readonly TypeMistake[], code: string, fileName: string): string[] {
+  return findings.slice(0, MAX_HINTS).map(({ start, text }) => {
+    const { line, column } = placeOf(code, start);
+    return `by the results observed so far, which may not be all there are, at ${fileName}:${line}:${column}: ${cut(text)}`;
+  });
+}
+
 function placeOf(code: string, start: number): { line: number; column: number; lineText: string } {
   const before = code.slice(0, start).split(/\r\n|[\n\r\u2028\u2029]/);
   const lineStart = start - (before.at(-1)?.length ?? 0);

@@ -1,4 +1,4 @@
-import type { GeneratedModule } from "../../../codegen/generated-module.ts";
+import type { DeclaredTool, GeneratedModule } from "../../../codegen/generated-module.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
 import { offersExtract } from "../../prepare/offers-extract.ts";
 import type { Program } from "../../program.ts";
@@ -7,9 +7,9 @@ import { type OpenedProgram, type ProcessObserver, TypeScriptProcess } from "../
 import { withoutUnavailable } from "../unavailable-tools.ts";
 import { CheckedFiles, type ProgramDeclarations } from "./files.ts";
 import { GeneratedTypes } from "./generated-types.ts";
-import { renderFindings } from "./message.ts";
+import { renderFindings, renderTypeHints } from "./message.ts";
 import { CONFIG_PATH, PROGRAM_PATH, ROOT } from "./project.ts";
-import { findMistakes } from "./rules.ts";
+import { findMistakes, type TypeMistake } from "./rules.ts";
 
 /** What is put behind a program so that it finds the names of earlier ones, and the modules that these are then. */
 async function earlierNames(
@@ -20,10 +20,23 @@ async function earlierNames(
   return (await import("../session/earlier-types.ts")).declareEarlier(program, earlier);
 }
 
-/** The mistakes in a program, as text for a model. */
-interface Mistakes {
-  message: string;
-  count: number;
+/** What is wrong with a program, as text for a model. */
+interface Found {
+  /** What would fail when it runs; `undefined` when nothing would. */
+  mistakes?: { message: string; count: number };
+  /** What contradicts results as they were observed, one line each. */
+  hints: readonly string[];
+}
+
+/** A program, and the modules and names that it is checked with. */
+interface Checked {
+  program: Program;
+  modules: ModuleSource;
+  seen: ReadonlyMap<string, GeneratedModule>;
+  toolNames: ReadonlyMap<string, DeclaredTool>;
+  /** What is put behind the program, and the modules that this is of. */
+  behind: string;
+  session: readonly string[];
 }
 
 /** One process of TypeScript and the files it has been shown. It checks one program at a time. */
@@ -69,12 +82,11 @@ export class TypeCheckProcess {
     this.#process.kill();
   }
 
-  /** Finds the mistakes in a program; `undefined` when there are none. */
-  async check(
-    program: Program,
-    modules: ModuleSource,
-    earlier: readonly Program[],
-  ): Promise<Mistakes | undefined> {
+  /**
+   * Finds the mistakes in a program. What is a mistake by declared types alone is one. What is found only because of types that
+   * were observed is a hint: for that, a program with findings is checked again without those types.
+   */
+  async check(program: Program, modules: ModuleSource, earlier: readonly Program[]): Promise<Found> {
     const { behind, session } = await earlierNames(program, earlier);
     const all = [program, ...earlier].map(({ code }) => code).join("\n");
     const seen = await loadMentioned(all, modules, { imported: true });
@@ -85,11 +97,29 @@ export class TypeCheckProcess {
         return tool?.isAvailable && another === undefined ? [[name, tool] as const] : [];
       }),
     );
+    const checked = { program, modules, seen, toolNames, behind, session };
+    const found = await this.#find(checked, false);
+    const isSure = found.length === 0 || [...seen.values()].every(({ tools }) => !tools.some(isObserved));
+    const sure = isSure ? found : await this.#find(checked, true);
+    const known = new Set(sure.map(({ start, text }) => `${start} ${text}`));
+    const unsure = found.filter(({ start, text }) => !known.has(`${start} ${text}`));
+    const { code, fileName } = program;
+    const hints = renderTypeHints(unsure, code, fileName);
+    if (sure.length === 0) return { hints };
+    return { mistakes: { message: renderFindings(sure, code, fileName), count: sure.length }, hints };
+  }
+
+  async #find(
+    { program, modules, seen, toolNames, behind, session }: Checked,
+    declaredOnly: boolean,
+  ): Promise<TypeMistake[]> {
     const changes = this.#files.replace({
       code: `${program.code}${behind}`,
       session,
       declarations: this.#declarations,
-      modules: new Map([...seen].map(([name, module]) => [name, withoutUnavailable(module)])),
+      modules: new Map(
+        [...seen].map(([name, module]) => [name, withoutUnavailable(module, { declaredOnly })]),
+      ),
       toolNames,
       hasExtract: await offersExtract(program.code, modules),
     });
@@ -100,24 +130,24 @@ export class TypeCheckProcess {
     ]);
     // What is behind the program is none of its own.
     const [syntax, semantics] = found.map((each) => each.filter(({ pos }) => pos <= program.code.length));
-    if (syntax === undefined || semantics === undefined) return undefined;
-    if (syntax.length > 0 || semantics.length === 0) return undefined;
-    return this.#judge(program, opened, semantics, [...seen.values()], modules);
+    if (syntax === undefined || semantics === undefined) return [];
+    if (syntax.length > 0 || semantics.length === 0) return [];
+    return this.#judge(opened, semantics, [...seen.values()], modules);
   }
 
   async #judge(
-    program: Program,
     { program: checked, checker }: OpenedProgram,
     diagnostics: Awaited<ReturnType<OpenedProgram["program"]["getSemanticDiagnostics"]>>,
     seen: readonly GeneratedModule[],
     modules: ModuleSource,
-  ): Promise<Mistakes | undefined> {
+  ): Promise<TypeMistake[]> {
     const file = await checked.getSourceFile(PROGRAM_PATH);
     if (file === undefined) throw new Error("TypeScript lost the program");
     const generated = new GeneratedTypes(checker, seen);
-    const findings = await findMistakes(diagnostics, { checker, file, generated, modules });
-    if (findings.length === 0) return undefined;
-    const message = renderFindings(findings, program.code, program.fileName);
-    return { message, count: findings.length };
+    return findMistakes(diagnostics, { checker, file, generated, modules });
   }
+}
+
+function isObserved(tool: DeclaredTool): boolean {
+  return tool.isAvailable && tool.isObserved;
 }

@@ -6,7 +6,8 @@ import type { ProgramDeclarations } from "./files.ts";
 import type { TypeCheckProcess } from "./type-check-process.ts";
 
 type TypeCheckOutcome =
-  | { kind: "clean" }
+  /** `hints` is for a model: what contradicts results as they were observed so far, one line each. */
+  | { kind: "clean"; hints: readonly string[] }
   /** `message` is for a model: places, lines, what is wrong and what is expected. */
   | { kind: "errors"; message: string; count: number }
   /** The program could not be checked, for reasons other than its types. */
@@ -71,15 +72,15 @@ class ProcessTypeChecker implements TypeChecker {
     return this.#inTurn(async () => {
       const process = await this.#start();
       const checking = process.check(program, modules, earlier);
-      const mistakes = await this.#within(this.#checkLimitMs, process, checking);
-      return mistakes === undefined ? { kind: "clean" } : { kind: "errors", ...mistakes };
+      const { mistakes, hints } = await this.#within(this.#checkLimitMs, process, checking);
+      return mistakes === undefined ? { kind: "clean", hints } : { kind: "errors", ...mistakes };
     });
   }
 
   async warm(): Promise<void> {
     await this.#inTurn(async () => {
       await this.#start();
-      return { kind: "clean" };
+      return { kind: "clean", hints: [] };
     });
   }
 

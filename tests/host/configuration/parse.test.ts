@@ -129,6 +129,7 @@ describe("a configuration that is right", () => {
         pythonPackages: [],
       },
       host: { isOff: false, idleMs: 600_000 },
+      learn: true,
       audit: { strict: false, maxFileBytes: 64 * 1024 * 1024, keepDays: 365 },
       search: {},
       archive: { path: "/project/.ptc/archive.db", keepDays: 30 },

@@ -1,0 +1,27 @@
+/** Longest name that is the name of a member. */
+const MAX_NAME_CHARS = 64;
+
+/** Words of letters and digits, joined by `_`, `-` and at most one `:`, as people name members. `@` and `$` may stand in front. */
+const MEMBER = /^[@$]?[\p{L}_][\p{L}\p{M}\p{N}_-]*(?::[\p{L}_][\p{L}\p{M}\p{N}_-]*)?$/u;
+
+/**
+ * Whether the name of a member looks like data: an id, a date, a number, an address, a path, a sentence, a hash. Such a name is
+ * not kept. In doubt a name is data: a member that is missing from a type costs less than an id in it.
+ */
+export function isDataName(name: string): boolean {
+  if (name.length > MAX_NAME_CHARS || !MEMBER.test(name)) return true;
+  const digits = name.replace(/\P{N}/gu, "").length;
+  if (digits >= 4 || /[-_]\d{2,}$/.test(name)) return true;
+  // A ticket or a key: letters in capitals, a hyphen, a number.
+  if (/^[A-Z]{2,}-\d+$/.test(name)) return true;
+  if (digits > 0 && name.length >= 8 && /^[0-9a-f-]+$/i.test(name)) return true;
+  return isRandomLetters(name);
+}
+
+/** Whether capitals and small letters change as often as in a token. */
+function isRandomLetters(name: string): boolean {
+  if (name.length < 16) return false;
+  const changes = name.match(/[a-z](?=[A-Z0-9])|[A-Z0-9](?=[A-Z0-9][a-z])/g)?.length ?? 0;
+  const isPlain = /^[\p{Ll}\p{Lo}\p{N}_:@$-]+$/u.test(name) || /^[\p{Lu}\p{N}_:-]+$/u.test(name);
+  return !isPlain && changes > name.length / 4;
+}

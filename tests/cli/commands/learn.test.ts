@@ -1,0 +1,127 @@
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { main } from "../../../cli/main.ts";
+import { projectFromSources } from "../ptc-from-sources.ts";
+import { fixtureServer } from "../ptc-process.ts";
+import { surroundingsIn } from "./runs-projects.ts";
+
+/** Two servers that list the same tools, of which one is called. */
+function setUp(more: object = {}) {
+  const servers = ["docs", "other"].map((name) => fixtureServer(name, "documents.mjs"));
+  const project = projectFromSources({
+    "ptc.yaml": { servers, languages: ["typescript", "python"], ...more },
+  });
+  mkdirSync(`${project.directory}/run`, { mode: 0o700, recursive: true });
+  const ptc = async (...args: string[]) => {
+    const surroundings = {
+      ...surroundingsIn(project.directory, ["node", "ptc", ...args]),
+      env: {
+        ...project.env,
+        PATH: process.env.PATH,
+        DOCKER_HOST: "unix:///nowhere/docker.sock",
+        PTC_KEYRING: "off",
+        PTC_HOST: "off",
+        XDG_RUNTIME_DIR: `${project.directory}/run`,
+      },
+    };
+    const code = await main(surroundings);
+    return { code, stdout: surroundings.stdout.text, stderr: surroundings.stderr.text };
+  };
+  const read = (path: string) => readFileSync(join(project.directory, path), "utf8");
+  return { project, ptc, read };
+}
+
+const TYPESCRIPT = "generated/servers/docs/index.ts";
+
+it("modules have what results looked like, wherever they are checked, until it is forgotten", async () => {
+  const { project, ptc, read } = setUp();
+  expect(await ptc("generate")).toMatchObject({ code: 0 });
+  const before = read(TYPESCRIPT);
+  expect(before).toContain("@returns any: this tool declares no output schema");
+  expect((await ptc("learn")).stderr).toContain("nothing is learned yet");
+  for (let i = 0; i < 2; i++) expect(await ptc("call", "docs.list_documents")).toMatchObject({ code: 0 });
+  // What the archive holds by now is not what is checked.
+  expect(await ptc("generate", "--check")).toMatchObject({ code: 0 });
+
+  expect(await ptc("generate")).toMatchObject({ code: 0, stderr: "" });
+  const module = read(TYPESCRIPT);
+  expect(module).toContain("export type ListDocumentsOutput = {\n  id?: string;\n}[];");
+  expect(module).toContain("@returns observed in 2 calls, not declared");
+  expect(module).toContain(
+    'tool<ListDocumentsInput, ListDocumentsOutput>("mcp__docs__list_documents"); // observed in 2 calls',
+  );
+  expect(read("generated/servers/docs/__init__.pyi")).toMatch(
+    /async def list_documents\(.*\) -> ListDocumentsOutput:/,
+  );
+  expect(read("generated/servers/other/index.ts")).toBe(before.replaceAll("docs", "other"));
+  const bytes = read("generated/learned.json");
+  expect(bytes).not.toMatch(/"a"|"b"/);
+  expect(await ptc("generate")).toMatchObject({ code: 0 });
+  expect([read(TYPESCRIPT), read("generated/learned.json")]).toEqual([module, bytes]);
+
+  // Another machine has the files, and neither the archive nor the observations.
+  rmSync(join(project.directory, ".ptc"), { recursive: true });
+  expect(await ptc("generate", "--check")).toMatchObject({ code: 0 });
+  expect(await ptc("generate")).toMatchObject({ code: 0 });
+  expect(read("generated/learned.json")).toBe(bytes);
+
+  expect((await ptc("learn")).stdout).toBe("mcp__docs__list_documents  2 calls, 1 member\n");
+  expect((await ptc("learn", "show", "docs.list_documents")).stdout).toContain("}[]>");
+  expect((await ptc("inspect", "docs.list_documents")).stdout).toContain("The result is observed in 2 calls");
+  expect(JSON.parse((await ptc("learn", "export", "--json")).stdout)).toMatchObject({
+    tools: [{ tool: "mcp__docs__list_documents", calls: 2, outputSchema: { type: "array" } }],
+  });
+
+  expect((await ptc("learn", "forget")).stderr).toContain("name the tools to forget, or give --all");
+  expect((await ptc("learn", "forget", "docs.nothing")).code).toBe(2);
+  expect(await ptc("learn", "forget", "docs.list_documents")).toMatchObject({ code: 0 });
+  expect(read(TYPESCRIPT)).toBe(before);
+  expect(existsSync(join(project.directory, "generated/learned.json"))).toBe(false);
+  expect(await ptc("generate", "--check")).toMatchObject({ code: 0 });
+});
+
+it("an update learns from later calls alone, again from all, and nothing of what declares its output or has changed", async () => {
+  const { project, ptc, read } = setUp();
+  await ptc("generate");
+  await ptc("call", "docs.list_documents");
+  await ptc("call", "docs.get_document", "documentId=7");
+  await ptc("call", "docs.lock_document", "documentId=7");
+  expect((await ptc("learn", "update")).stdout).toBe(
+    "the results of 1 tool are known; the modules were printed anew\n",
+  );
+  expect((await ptc("learn", "update")).stdout).toBe(
+    "the results of 1 tool are known; no module has changed\n",
+  );
+  await ptc("learn", "forget", "--all");
+  expect((await ptc("learn", "update")).stdout).toMatch(/^the results of 0 tools are known/);
+  await ptc("call", "docs.list_documents");
+  expect((await ptc("learn", "update")).stdout).toMatch(/^the results of 1 tool are known/);
+  expect((await ptc("learn", "--json")).stdout).toContain('"calls":1,');
+  await ptc("learn", "update", "--again");
+  expect((await ptc("learn", "--json")).stdout).toContain('"calls":2,');
+
+  // A file of observations that is damaged is as if there were none.
+  project.write(".ptc/learned.json", "{");
+  expect((await ptc("learn", "update")).code).toBe(0);
+  project.write("generated/learned.json", '{"version":1,"tools":[{"schema":7}]}');
+  expect((await ptc("list")).code).toBe(0);
+  expect((await ptc("generate")).code).toBe(0);
+  expect(read(TYPESCRIPT)).toContain("observed in 2 calls");
+});
+
+it("nothing is learned, and nothing known is used, where the configuration says so", async () => {
+  const { project, ptc, read } = setUp();
+  await ptc("generate");
+  const before = read(TYPESCRIPT);
+  await ptc("call", "docs.list_documents");
+  await ptc("generate");
+  cpSync(join(project.directory, "ptc.yaml"), join(project.directory, "on.yaml"));
+  project.write("ptc.yaml", `${read("on.yaml").trimEnd().replace(/\}$/, "")},"learn":"off"}`);
+  expect((await ptc("inspect", "docs.list_documents")).stdout).not.toContain("observed");
+  expect(await ptc("generate")).toMatchObject({ code: 0 });
+  expect(read(TYPESCRIPT)).toBe(before);
+  const refused = await ptc("learn");
+  expect(refused).toMatchObject({ code: 2, stdout: "" });
+  expect(refused.stderr).toMatch(/^ptc: nothing is learned: .*ptc\.yaml has `learn: off`\n$/);
+});
