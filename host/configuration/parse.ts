@@ -168,6 +168,8 @@ function buildConfiguration(
   });
   const built = [...entered, ...(local ? [local] : []), ...(model ? [model] : [])];
   const models = buildSearch(search, { directory, environment, placeOf });
+  const distinct = (of: typeof secretsOf) =>
+    distinctSecrets([...expandedSecrets, ...built.flatMap(of), ...models.secrets], environment);
   return {
     file,
     directory,
@@ -219,14 +221,8 @@ function buildConfiguration(
     sessions: sessions && { max: sessions.max, idleMs: sessions.idle_minutes * 60_000 },
     search: models.search,
     archive: { path: resolve(directory, archive.path), keepDays: archive.keep_days },
-    secrets: distinctSecrets(
-      [...expandedSecrets, ...built.flatMap(secretsOf), ...models.secrets],
-      environment,
-    ),
-    credentials: distinctSecrets(
-      [...expandedSecrets, ...built.flatMap(credentialsOf), ...models.secrets],
-      environment,
-    ),
+    secrets: distinct(secretsOf),
+    credentials: distinct(credentialsOf),
   };
 }
 
