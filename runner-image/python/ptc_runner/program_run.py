@@ -94,7 +94,6 @@ class ProgramRun:
         self._caller.mode = bundle["mode"]
         self._modules.install(bundle["modules"])
         builtins_ = cast("Any", builtins)
-        builtins_.__dict__.pop("extract", None)
         if bundle.get("extract"):
             # Few programs need it, and what it needs takes a while to be loaded.
             from ptc_runner.extract import make_extract

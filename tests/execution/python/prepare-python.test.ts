@@ -115,4 +115,32 @@ describe("a program in Python", () => {
     expect(await prepare(wrong, "off")).not.toHaveProperty("warning");
     expect(checked).toEqual([wrong, wrong]);
   });
+
+  it("is told of a model where it means one that it may ask", async () => {
+    const { files: texts } = await planGeneration({
+      listings: [listingOf([{ name: "extract" }], "ptc")],
+      printers: [PYTHON_PRINTER],
+    });
+    const withModel = (callable: string[]): ModuleSource => ({
+      modules: () => ["ptc"],
+      load: async (module) =>
+        PYTHON_PRINTER.readModule(
+          module,
+          texts.get(PYTHON_PRINTER.modulePath(module)) ?? "",
+          new Set(callable),
+        ),
+    });
+    const asks = async (code: string, modules: ModuleSource) => {
+      const program = { code, data: {}, language: "python", fileName: "report.py" };
+      const prepared = await python.prepare(program, modules, "off");
+      return prepared.ok && (JSON.parse(prepared.bundle) as { extract?: boolean }).extract === true;
+    };
+    const allowed = withModel(["mcp__ptc__extract"]);
+    expect(await asks("print(extract('x', str))", allowed)).toBe(true);
+    expect(await asks("print(1)", allowed)).toBe(false);
+    expect(await asks("print(extract('x', str))", withModel([]))).toBe(false);
+    expect(await asks("print(extract('x', str))", source)).toBe(false);
+    expect(texts.get("__builtins__.pyi")).toContain("async def extract[T](value: Any, type: type[T]) -> T:");
+    expect(files.get("__builtins__.pyi")).not.toContain("extract");
+  });
 });
