@@ -52,4 +52,16 @@ describe("runs that wait for an approval", () => {
     expect(open(2_000).list("p")).toEqual([]);
     expect(open().answer("t", "p", bytes("yes"))).toBe(false);
   });
+
+  it("are not there to be gone on with while they have their sandbox: then their question alone is, and its owner takes it back", () => {
+    const open = newFile();
+    const { run: _, ...question } = ROW;
+    open().offer({ ticket: "t", ...question, owner: "one" });
+    expect(open().claim("t", "p", "two", () => false)).toEqual({ kind: "live" });
+    expect(open().answer("t", "p", bytes("yes"))).toBe(true);
+    expect(open().offered("t", "two")).toBeUndefined();
+    expect(open().withdraw("t", "two")).toBeUndefined();
+    expect(open().withdraw("t", "one")).toEqual(bytes("yes"));
+    expect(open().list("p")).toEqual([]);
+  });
 });
