@@ -156,6 +156,13 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
       await refresh();
       return catalog.current(viewer);
     },
+    async exposed(viewer) {
+      await refresh();
+      const tools = await catalog.currentTools();
+      if (tools.programs === undefined) return [];
+      const { exposedPrograms } = await import("./programs/exposed-programs.ts");
+      return exposedPrograms(tools, viewer, host.configuration.languages);
+    },
     onServersChanged: (listener) => catalog.onServersChanged(listener),
   };
   return { host, catalog: current, runner, printers: () => printers, outputs };

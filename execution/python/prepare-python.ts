@@ -3,6 +3,8 @@ import type { GeneratedModule } from "../../codegen/generated-module.ts";
 import { MAX_CODE_BYTES } from "../../protocol/limits.ts";
 import { encodePythonBundle, type PythonBundle } from "../../protocol/runners/python-bundle.ts";
 import { EXTRACT_SERVER } from "../../protocol/tools/extract-tool.ts";
+import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
+import { type CalledProgram, collectPrograms } from "../prepare/called-programs.ts";
 import type { FailureReason } from "../prepare/failure-reason.ts";
 import type { Preparation, TypecheckMode } from "../prepare/language.ts";
 import type { ModuleSource } from "../prepare/module-source.ts";
@@ -12,6 +14,7 @@ import type { Program } from "../program.ts";
 import { duringPhase, type OnPhase } from "../run-phase.ts";
 import { blankTexts } from "./blank-text.ts";
 import { importedModules, type ModuleImport, mentionedModules } from "./mentioned-modules.ts";
+import { calledPythonPrograms } from "./named-python-programs.ts";
 import type { PythonParts } from "./python-parts.ts";
 
 const MAX_LINE_CHARS = 200;
@@ -36,11 +39,20 @@ export async function preparePython(
       { code: "invalid_text" },
     ]);
   const { code } = blankTexts(program.code);
+  const called = await collectPrograms(program, source, calledPythonPrograms);
+  if (!called.ok) return fail(called.message, [{ code: "invalid_text" }]);
+  const saved = [...called.programs.values()];
   const unknown = findUnknownModules(code, source);
   if (unknown.length > 0) return refuseServers(unknown, program, source);
   const mentioned = mentionedModules(program.code, code, source);
-  const asks = mayExtract(program.code, source) && !mentioned.includes(EXTRACT_SERVER);
-  const names = asks ? [...mentioned, EXTRACT_SERVER] : mentioned;
+  const names = [
+    ...new Set([
+      ...mentioned,
+      ...saved.flatMap((each) => mentionedModules(each.code, blankTexts(each.code).code, source)),
+      ...(saved.length === 0 ? [] : [PROGRAMS_MODULE]),
+      ...(mayExtract(program.code, source) ? [EXTRACT_SERVER] : []),
+    ]),
+  ];
   const loaded = await Promise.all(names.map(async (name) => [name, await source.load(name)] as const));
   const missing = loaded.find(([, module]) => module === undefined)?.[0];
   if (missing !== undefined && importedModules(code).some(({ module }) => module === missing))
@@ -50,14 +62,16 @@ export async function preparePython(
   const modules = loaded.flatMap(([name, module]): [string, GeneratedModule][] =>
     module === undefined ? [] : [[name, module]],
   );
-  // A program without a word of `await` cannot wait for anything, so its calls wait by themselves.
-  const way: PythonBundle["mode"] = /\b(?:await|async)\b/.test(code) ? "async" : "sync";
+  const way = wayOf(code);
+  const other = saved.find((each) => wayOf(blankTexts(each.code).code) !== way);
+  if (other !== undefined) return refuseOtherWay(other, program, way);
   const bundle = encodePythonBundle({
     mode: way,
     source: program.code,
     file_name: program.fileName,
     ...((await offersExtract(program.code, source)) ? { extract: true } : {}),
     ...table(modules),
+    ...(saved.length === 0 ? {} : { programs: programsOf(saved) }),
   });
   // The check is about tools, so a program that mentions none is not checked.
   const checks =
@@ -73,6 +87,30 @@ export async function preparePython(
     return checked?.hints?.length ? { ok: true, bundle, hints: checked.hints } : { ok: true, bundle };
   if (mode === "warn") return { ok: true, bundle, warning: checked.message };
   return { ok: false, type: "TypeCheckError", message: checked.message, reasons: [] };
+}
+
+/** A program without a word of `await` cannot wait for anything, so its calls wait by themselves. */
+function wayOf(code: string): PythonBundle["mode"] {
+  return /\b(?:await|async)\b/.test(code) ? "async" : "sync";
+}
+
+function programsOf(saved: readonly CalledProgram[]): NonNullable<PythonBundle["programs"]> {
+  return Object.fromEntries(
+    saved.map(({ tool, code, fileName }) => [tool, { source: code, file_name: fileName }]),
+  );
+}
+
+/** Calls either wait by themselves in all of a run, or in nothing of it. */
+function refuseOtherWay(
+  { fileName, declared }: CalledProgram,
+  { fileName: own }: Program,
+  way: PythonBundle["mode"],
+): Preparation {
+  const message =
+    way === "sync"
+      ? `${fileName} awaits its calls and ${own} does not: write \`await ${declared.identifier}(...)\`, and await the other calls too`
+      : `${own} awaits its calls and ${fileName} does not: write \`await\` before the calls of one, or in neither`;
+  return fail(message, [{ code: "invalid_text" }]);
 }
 
 /** The imports of modules that do not exist; none where the program is written to go on without them. */

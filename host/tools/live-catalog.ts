@@ -1,5 +1,6 @@
 import type { Viewer } from "../../broker/policy/authorizer.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
+import type { ExposedProgram } from "../programs/exposed-programs.ts";
 
 /**
  * A catalog that changes while it is used: servers list other tools, and are listed for the first time. It is what a client
@@ -8,6 +9,8 @@ import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 export interface LiveCatalog {
   /** The tools that programs of somebody's can call just now. */
   current(viewer: Viewer): Promise<ToolCatalog>;
-  /** The listener is told when the set of servers has changed. */
+  /** The saved programs that are tools of their own; without it, there are none. */
+  exposed?(viewer: Viewer): Promise<readonly ExposedProgram[]>;
+  /** The listener is told when the set of servers, or of such programs, has changed. */
   onServersChanged(listener: () => void): void;
 }

@@ -13,6 +13,8 @@ export interface PythonBundle {
   extract?: boolean;
   /** The functions of each server's module: server module, to function, to tool. */
   modules: Record<string, Record<string, PythonFunction>>;
+  /** The saved programs that it calls, by their tools; absent where it calls none. They wait for calls as the program does. */
+  programs?: Record<string, { source: string; file_name: string }>;
 }
 
 /** A function that calls one tool. */

@@ -23,13 +23,13 @@ import {
   type ProgramsOptions,
 } from "./programs/programs.ts";
 import type { ProgressSink } from "./programs/run-progress.ts";
-import { buildApprovalForm } from "./questions/approval-question.ts";
+import { startProgram } from "./programs/start-program.ts";
 import { canShowForm, canShowUrl, claimOf } from "./questions/asked-client.ts";
-import { buildInquiryForm, buildVisit } from "./questions/inquiry-question.ts";
-import type { Question } from "./questions/questions.ts";
+import { buildQuestion } from "./questions/build-question.ts";
 import { isErrorReply, requestFacts, traceOf } from "./request-trace.ts";
 import { StdioServerTransport } from "./stdio-server-transport.ts";
 import { whyOff } from "./tools/chosen-language.ts";
+import { defineExposed, presentExposed } from "./tools/exposed-program.ts";
 import { answerInspectTool } from "./tools/inspect-tool.ts";
 import { buildInstructions } from "./tools/instructions.ts";
 import { answerListCallableTools } from "./tools/list-callable-tools.ts";
@@ -37,7 +37,7 @@ import { answerReadOutput, type OutputSource } from "./tools/read-output.ts";
 import { errorReply, type ProgramReply, type ToolReply } from "./tools/reply.ts";
 import { answerSearchTools, type ToldReasons } from "./tools/search-answer.ts";
 import {
-  ExecuteProgramArguments,
+  type ExecuteProgramArguments,
   InspectToolArguments,
   ListCallableToolsArguments,
   parseArguments,
@@ -152,7 +152,9 @@ function buildServer(
   server.setRequestHandler("tools/list", async () => {
     const { configured } = await catalog.current(viewer);
     setImmediate(onReady);
-    return { tools: buildToolDefinitions(configured, printers(), whyNoSession("any") === undefined) };
+    const exposed = (await catalog.exposed?.(viewer)) ?? [];
+    const own = buildToolDefinitions(configured, printers(), whyNoSession("any") === undefined);
+    return { tools: [...own, ...exposed.map(defineExposed)] };
   });
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     setImmediate(onReady);
@@ -162,17 +164,14 @@ function buildServer(
     const said = notice();
     return said === undefined || !isToolReply(reply) ? reply : withNotice(reply, said);
   });
+  const whyNot = ({ language, session }: ExecuteProgramArguments) =>
+    whyOff(language, printers()) ?? (session === undefined ? undefined : whyNoSession(session));
   const callTool = async (params: { name: string; arguments?: unknown }, context: ServerContext) => {
     const { name, arguments: args } = params;
     switch (name) {
       case "execute_program":
-        return answerExecuteProgram(
-          args,
-          context,
-          programs,
-          ({ language, session }) =>
-            whyOff(language, printers()) ?? (session === undefined ? undefined : whyNoSession(session)),
-          askingThrough(server, context, era),
+        return answerProgram(context, programs, askingThrough(server, context, era), (request) =>
+          startProgram(args, programs, whyNot, request),
         );
       case "search_tools":
         return answer(SearchToolsArguments, args, async (parsed) =>
@@ -190,8 +189,18 @@ function buildServer(
         return answer(ReadOutputArguments, args, (parsed) =>
           answerReadOutput(parsed, outputs, viewer.principal),
         );
-      default:
-        throw new ProtocolError(INVALID_PARAMS, `Unknown tool: ${oneLine(name, MAX_SHOWN_CHARS)}`);
+      default: {
+        const exposed = (await catalog.exposed?.(viewer))?.find((program) => program.name === name);
+        if (exposed === undefined)
+          throw new ProtocolError(INVALID_PARAMS, `Unknown tool: ${oneLine(name, MAX_SHOWN_CHARS)}`);
+        return answerProgram(
+          context,
+          programs,
+          askingThrough(server, context, era),
+          (request) => programs.run(exposed.call(args), { timeoutMs: exposed.timeoutMs }, request),
+          (reply) => presentExposed(reply, exposed),
+        );
+      }
     }
   };
   return server;
@@ -206,52 +215,34 @@ function withNotice(reply: ProgramReply, notice: string): ProgramReply {
   return { ...reply, content: [...reply.content, { type: "text", text: `ptc: ${oneLine(notice)}` }] };
 }
 
-async function answerExecuteProgram(
-  args: unknown,
+/** Answers a call that runs a program, or that brings the answer to the question of one. */
+async function answerProgram(
   context: ServerContext,
   programs: Programs,
-  whyNot: (parsed: ExecuteProgramArguments) => string | undefined,
   asking: Asking,
+  start: (request: ProgramRequest) => Promise<ProgramAnswer>,
+  shape: (reply: ProgramReply) => Promise<ProgramReply> = async (reply) => reply,
 ): Promise<ReturnType<typeof inputRequired> | ProgramReply> {
   const { mcpReq } = context;
-  const request: ProgramRequest = {
-    signal: mcpReq.signal,
-    progress: progressSink(context),
-    trace: traceOf(context),
-    ...asking,
-  };
+  const { signal } = mcpReq;
+  const request = { signal, progress: progressSink(context), trace: traceOf(context), ...asking };
   const ticket = mcpReq.requestState<string>();
-  if (typeof ticket === "string") {
-    return present(
-      await programs.resume(ticket, mcpReq.inputResponses?.[QUESTION], request),
-      asking.canVisit,
-    );
-  }
-  const parsed = parseArguments(ExecuteProgramArguments, args);
-  if (!parsed.ok) return errorReply(parsed.message);
-  const refused = whyNot(parsed.value);
-  if (refused !== undefined) return errorReply(refused);
-  return present(await programs.start(parsed.value, request), asking.canVisit);
+  const answered =
+    typeof ticket === "string"
+      ? await programs.resume(ticket, mcpReq.inputResponses?.[QUESTION], request)
+      : await start(request);
+  return answered.kind === "reply" ? shape(answered.reply) : present(answered, asking.canVisit);
 }
 
-function present(answer: ProgramAnswer, canVisit: boolean): ReturnType<typeof inputRequired> | ProgramReply {
-  if (answer.kind === "reply") return answer.reply;
-  const shown = buildQuestion(answer.question, canVisit);
+function present(
+  { question, ticket }: Extract<ProgramAnswer, { kind: "question" }>,
+  canVisit: boolean,
+): ReturnType<typeof inputRequired> {
+  const shown = buildQuestion(question, canVisit);
   const { mode: _, ...visit } = shown;
-  return inputRequired({
-    inputRequests: {
-      [QUESTION]:
-        shown.mode === "form" ? inputRequired.elicit(shown) : inputRequired.elicitUrl(visit as typeof shown),
-    },
-    requestState: answer.ticket,
-  });
-}
-
-/** What a client is to show. One that shows no addresses of its own accord shows them in the text of a form. */
-function buildQuestion(question: Question, canVisit: boolean) {
-  if (question.kind === "approval") return buildApprovalForm(question.request);
-  const { inquiry } = question;
-  return inquiry.mode === "url" && canVisit ? buildVisit(inquiry) : buildInquiryForm(inquiry);
+  const asked =
+    shown.mode === "form" ? inputRequired.elicit(shown) : inputRequired.elicitUrl(visit as typeof shown);
+  return inputRequired({ inputRequests: { [QUESTION]: asked }, requestState: ticket });
 }
 
 async function answer<T>(

@@ -1,5 +1,6 @@
 import type { DeclaredTool, GeneratedModule } from "../../../codegen/generated-module.ts";
 import { EXTRACT_SERVER } from "../../../protocol/tools/extract-tool.ts";
+import { PROGRAMS_MODULE } from "../../../protocol/tools/programs-module.ts";
 import type { NamedTool } from "../../../protocol/tools/tool-alias.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
 import { mayExtract } from "../../prepare/offers-extract.ts";
@@ -61,6 +62,8 @@ export class ShownStubs {
       );
       tools.push(...module.tools.filter(({ isAvailable }) => isAvailable));
     }
+    if (this.#shown.has(PROGRAMS_MODULE))
+      files.set(`${PROGRAMS_MODULE}/__init__.pyi`, `from servers.${PROGRAMS_MODULE} import *\n`);
     files.set(this.#printer.serversFile, this.#printer.servers([...this.#shown.keys()]));
     files.set(this.#printer.builtinsFile, this.#printer.builtins(tools, mode));
     return new Map([...files].map(([path, text]) => [`${mode}/${path}`, text]));

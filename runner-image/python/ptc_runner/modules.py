@@ -8,9 +8,12 @@ from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType, SimpleNamespace
 from typing import Any, TypedDict
 
+from ptc_runner.saved_programs import SavedPrograms
 from ptc_runner.tools import Caller, ToolFunction
 
 PACKAGE = "servers"
+PROGRAMS = "programs"
+"""The module of saved programs, which is a package of its own too."""
 _PREFIX = "mcp__"
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]")
 
@@ -24,10 +27,11 @@ Table = dict[str, dict[str, FunctionTable]]
 
 
 class ServerModules(MetaPathFinder, Loader):
-    """Finds `servers` and `servers.<module>`, and nothing else."""
+    """Finds `servers`, `servers.<module>` and `programs`, and nothing else."""
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: Caller, programs: SavedPrograms) -> None:
         self._caller = caller
+        self._programs = programs
         self._table: Table = {}
 
     def install(self, table: Table) -> None:
@@ -37,6 +41,8 @@ class ServerModules(MetaPathFinder, Loader):
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /) -> ModuleSpec | None:
         package, _, module = fullname.partition(".")
+        if fullname == PROGRAMS and PROGRAMS in self._table:
+            return ModuleSpec(fullname, self)
         if package != PACKAGE:
             return None
         if module == "":
@@ -48,6 +54,8 @@ class ServerModules(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         _, _, name = module.__name__.partition(".")
+        if module.__name__ == PROGRAMS:
+            name = PROGRAMS
         if name == "":
             modules = sorted(self._table)
             module.__dict__["__all__"] = modules
@@ -83,7 +91,8 @@ class ServerModules(MetaPathFinder, Loader):
         return {**aliases, **exact}
 
     def _function(self, name: str, function: FunctionTable) -> ToolFunction:
-        return ToolFunction(self._caller, name, function["tool"], function["parameters"])
+        made = ToolFunction(self._caller, name, function["tool"], function["parameters"])
+        return self._programs.function(made, self.bind_globals)
 
     def _import_member(self, name: str) -> Any:
         if name in self._table:

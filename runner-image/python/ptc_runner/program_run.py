@@ -21,10 +21,11 @@ from ptc_runner.emit import bytes_of, make_emit
 from ptc_runner.environment.environment import Environment, ProgramEnvironment
 from ptc_runner.environment.program_loop import ProgramLoop
 from ptc_runner.failure import Failure, make_failure
-from ptc_runner.modules import PACKAGE, ServerModules, Table
+from ptc_runner.modules import PACKAGE, PROGRAMS, ServerModules, Table
 from ptc_runner.parallel import parallel_async, parallel_sync
 from ptc_runner.program_text import LAST, RETURN, TopLevelReturnError, compile_program, is_coroutine
 from ptc_runner.result_value import serialize_console, serialize_result
+from ptc_runner.saved_programs import ProgramTable, SavedPrograms
 from ptc_runner.tool_error import ToolError
 from ptc_runner.tools import Caller, Mode, make_call_tool
 from ptc_runner.trace_sender import TraceSender
@@ -60,6 +61,7 @@ class Bundle(TypedDict):
     file_name: str
     modules: Table
     extract: NotRequired[bool]
+    programs: NotRequired[dict[str, ProgramTable]]
 
 
 class ProgramRun:
@@ -72,14 +74,18 @@ class ProgramRun:
         self._console = console
         self._loop = loop
         self._caller = Caller(channel, environment.order, loop)
-        self._modules = ServerModules(self._caller)
+        self._programs = SavedPrograms()
+        self._modules = ServerModules(self._caller, self._programs)
         self._main = ModuleType("__main__")
         self._process = _getpid()
         self._is_session = False
         # The bounds of its size, as they were before the first program of a session.
         self._address_space: tuple[int, int] | None = None
         for name, value in (
-            ("call_tool", make_call_tool(self._caller)),
+            (
+                "call_tool",
+                make_call_tool(self._caller, lambda made: self._programs.function(made, self._modules.bind_globals)),
+            ),
             ("bytes_of", bytes_of),
             ("ToolError", ToolError),
         ):
@@ -92,6 +98,8 @@ class ProgramRun:
             self._begin_in_session()
         bundle = cast("Bundle", _loads(message["bundle"]))
         self._caller.mode = bundle["mode"]
+        programs = bundle.get("programs", {})
+        self._programs.install(programs)
         self._modules.install(bundle["modules"])
         builtins_ = cast("Any", builtins)
         if bundle.get("extract"):
@@ -109,6 +117,8 @@ class ProgramRun:
         trace = None if environment is None else TraceSender(self._environment, self._channel)
         self._environment.begin(environment)
         tracebacks = Tracebacks(bundle["file_name"], bundle["source"])
+        for program in programs.values():
+            tracebacks.add(program["file_name"], program["source"])
         outcome = self._outcome(bundle, tracebacks)
         if self._is_session:
             self._abandon_work()
@@ -232,7 +242,7 @@ class ProgramRun:
         for name in ("result", LAST):
             self._main.__dict__.pop(name, None)
         # They may be other modules, or have other functions, than when they were imported.
-        for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
+        for name in [name for name in sys.modules if name.partition(".")[0] in (PACKAGE, PROGRAMS)]:
             del sys.modules[name]
 
     def _abandon_work(self) -> None:

@@ -164,22 +164,22 @@ class ToolFunction:
 
     def __init__(self, caller: Caller, name: str, tool: str, parameters: Mapping[str, str]) -> None:
         self.__name__ = self.__qualname__ = name
-        self._caller = caller
-        self._tool = tool
-        self._parameters = parameters
+        self.caller = caller
+        self.tool = tool
+        self.parameters = parameters
 
     def __call__(self, arguments: object = None, /, **keywords: object) -> Any:
-        return self._caller.call(self._tool, self._arguments(arguments, keywords))
+        return self.caller.call(self.tool, self._arguments(arguments, keywords))
 
     def result(self, arguments: object = None, /, **keywords: object) -> Any:
         """Never raises: gives a dict with `ok`, and with `data` and `raw`, or with `error`."""
-        return self._caller.call(self._tool, self._arguments(arguments, keywords), raw=True)
+        return self.caller.call(self.tool, self._arguments(arguments, keywords), raw=True)
 
     def __repr__(self) -> str:
-        return f"<tool {self._tool}>"
+        return f"<tool {self.tool}>"
 
     def _arguments(self, arguments: object, keywords: dict[str, object]) -> object:
-        named = {self._parameters.get(name, name): value for name, value in keywords.items()}
+        named = {self.parameters.get(name, name): value for name, value in keywords.items()}
         if arguments is None:
             return named
         if not isinstance(arguments, Mapping):
@@ -187,11 +187,11 @@ class ToolFunction:
         return {**cast("Mapping[str, object]", arguments), **named}
 
 
-def make_call_tool(caller: Caller) -> Callable[..., Any]:
-    """The function for names that are computed at run time."""
+def make_call_tool(caller: Caller, function: Callable[[ToolFunction], ToolFunction] = lambda made: made) -> Callable[..., Any]:
+    """The function for names that are computed at run time. `function` has those of saved programs run."""
 
     def call_tool(name: str, arguments: object = None, /, **keywords: object) -> Any:
         """Calls a tool by its namespaced name, mcp__<server>__<tool>."""
-        return ToolFunction(caller, "call_tool", name, {})(arguments, **keywords)
+        return function(ToolFunction(caller, "call_tool", name, {}))(arguments, **keywords)
 
     return call_tool

@@ -16,6 +16,12 @@ class Tracebacks:
 
     def __init__(self, file_name: str, source: str) -> None:
         self._file_name = file_name
+        self._own = {file_name}
+        self.add(file_name, source)
+
+    def add(self, file_name: str, source: str) -> None:
+        """Has tracebacks show the frames of a saved program too."""
+        self._own.add(file_name)
         # Without a time of change, it stays.
         lines = [f"{line}\n" for line in source.split("\n")]
         linecache.cache[file_name] = (len(source), None, lines, file_name)
@@ -42,7 +48,7 @@ class Tracebacks:
         if id(made) in seen:
             return
         seen.add(id(made))
-        made.stack[:] = [frame for frame in made.stack if frame.filename == self._file_name]
+        made.stack[:] = [frame for frame in made.stack if frame.filename in self._own]
         if len(made.stack) == 0:
             # It is printed as an error without a traceback.
             made.stack = None  # pyright: ignore

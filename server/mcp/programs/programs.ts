@@ -102,15 +102,24 @@ export class Programs {
   async start(args: ExecuteProgramArguments, request: ProgramRequest): Promise<ProgramAnswer> {
     const ticket = ticketIn(args);
     if (ticket !== undefined) return this.resume(ticket, undefined, request);
-    const { runner, context } = this.#options;
     const { code, data = {}, language: named, timeout_seconds, typecheck, session } = args;
     const timeoutMs = timeout_seconds === undefined ? undefined : Math.ceil(timeout_seconds * 1_000);
     const language = named === undefined ? languageOfInterpreter(code) : languageNamed(named);
     const program: HandedIn = { code, data, ...(language === undefined ? {} : { language }) };
-    const place = await this.#takePlace(request, timeoutMs);
+    return this.run(program, { timeoutMs, typecheck, session }, request);
+  }
+
+  /** Like `start`, for a program whose text is not the client's. */
+  async run(
+    program: HandedIn,
+    settings: Pick<Parameters<ProgramRunner["run"]>[1], "timeoutMs" | "typecheck" | "session">,
+    request: ProgramRequest,
+  ): Promise<ProgramAnswer> {
+    const { runner, context } = this.#options;
+    const place = await this.#takePlace(request, settings.timeoutMs);
     if ("kind" in place) return place;
     return this.#goLive(place, request, (options) =>
-      runner.run(program, { ...options, context, timeoutMs, typecheck, session }),
+      runner.run(program, { ...options, context, ...settings }),
     );
   }
 

@@ -8,7 +8,11 @@ export type ToolReply = {
 };
 
 /** The result of a program: its text, then what it emitted. */
-export type ProgramReply = Omit<ToolReply, "content"> & { content: EmittedBlock[] };
+export type ProgramReply = Omit<ToolReply, "content"> & {
+  content: EmittedBlock[];
+  /** The value of a saved program whose output schema promises an object. */
+  structuredContent?: Record<string, unknown>;
+};
 
 export function textReply(text: string): ToolReply {
   return { content: [{ type: "text", text }] };

@@ -1,0 +1,161 @@
+"""Saved programs: each is a function, which runs its text where its caller runs, with data, names and a result of its own."""
+
+import builtins
+import inspect
+import io
+import json
+import sys
+from collections.abc import Callable, Mapping
+from types import CodeType
+from typing import Any, TypedDict, cast
+
+from ptc_runner.program_text import LAST, RETURN, TopLevelReturnError, compile_program, is_coroutine
+from ptc_runner.result_value import to_json
+from ptc_runner.tools import ToolFunction
+
+_loads = json.loads
+_NOT_SET = object()
+_print = print
+
+Bind = Callable[[CodeType], Mapping[str, object]]
+"""The tools that a text calls by their namespaced names."""
+
+
+class ProgramTable(TypedDict):
+    """protocol/runners/python-bundle.ts."""
+
+    source: str
+    file_name: str
+
+
+class SavedPrograms:
+    """The saved programs of a run, by the names of their tools."""
+
+    def __init__(self) -> None:
+        self._programs: dict[str, ProgramTable] = {}
+        self._codes: dict[str, CodeType] = {}
+
+    def install(self, programs: dict[str, ProgramTable]) -> None:
+        self._programs = programs
+        self._codes.clear()
+
+    def function(self, gate: ToolFunction, bind: Bind) -> ToolFunction:
+        """The function of a tool: that of a saved program where the tool stands for one."""
+        return SavedFunction(gate, self, bind) if gate.tool in self._programs else gate
+
+    def call(self, tool: str, data: object, bind: Bind) -> Any:
+        """The value of a program, or an awaitable of it where the program awaits."""
+        program = self._programs[tool]
+        code = self._codes.get(tool)
+        if code is None:
+            code = compile_program(program["source"], program["file_name"])
+            self._codes[tool] = code
+        printed = io.StringIO()
+        scope: dict[str, Any] = {
+            **bind(code),
+            "__name__": "__main__",
+            "__builtins__": builtins,
+            "__file__": program["file_name"],
+            RETURN: TopLevelReturnError,
+            "data": data,
+            "print": _printer(printed),
+        }
+        if is_coroutine(code):
+            return _run_awaiting(eval(code, scope), scope, printed)
+        returned: object = _NOT_SET
+        try:
+            exec(code, scope)
+        except TopLevelReturnError as error:
+            returned = error.value
+        value = _value_of(scope, returned, printed)
+        return _awaited(value) if inspect.isawaitable(value) else _copy(value)
+
+
+class SavedFunction(ToolFunction):
+    """Asks the broker, as any call of a tool does, and then runs the program."""
+
+    def __init__(self, gate: ToolFunction, programs: SavedPrograms, bind: Bind) -> None:
+        super().__init__(gate.caller, gate.__name__, gate.tool, gate.parameters)
+        self._programs = programs
+        self._bind = bind
+
+    def __call__(self, arguments: object = None, /, **keywords: object) -> Any:
+        data = _copy(self._arguments(arguments, keywords), "arguments")
+        begun = self.caller.call(self.tool, data)
+        if self.caller.mode == "sync":
+            return self._run(data)
+        return self._run_after(begun, data)
+
+    def result(self, arguments: object = None, /, **keywords: object) -> Any:
+        if self.caller.mode == "sync":
+            try:
+                return {"ok": True, "data": self(arguments, **keywords)}
+            except Exception as error:
+                return {"ok": False, "error": error}
+        return self._result_after(arguments, keywords)
+
+    def __repr__(self) -> str:
+        return f"<saved program {self.tool}>"
+
+    def _run(self, data: object) -> Any:
+        return self._programs.call(self.tool, _copy(data), self._bind)
+
+    async def _run_after(self, begun: Any, data: object) -> Any:
+        await begun
+        value = self._run(data)
+        return await value if inspect.isawaitable(value) else value
+
+    async def _result_after(self, arguments: object, keywords: dict[str, object]) -> Any:
+        try:
+            return {"ok": True, "data": await self(arguments, **keywords)}
+        except Exception as error:
+            return {"ok": False, "error": error}
+
+
+async def _run_awaiting(coroutine: Any, scope: dict[str, Any], printed: io.StringIO) -> Any:
+    returned: object = _NOT_SET
+    try:
+        await coroutine
+    except TopLevelReturnError as error:
+        returned = error.value
+    value = _value_of(scope, returned, printed)
+    return _copy(await value if inspect.isawaitable(value) else value)
+
+
+async def _awaited(value: Any) -> Any:
+    return _copy(await value)
+
+
+def _value_of(scope: dict[str, Any], returned: object, printed: io.StringIO) -> Any:
+    """What a program gives back, as a run of it would: its result, its last expression, or what it has printed."""
+    value = scope.get("result", returned)
+    if value is not _NOT_SET and not (value is None and "result" not in scope):
+        return value
+    text = printed.getvalue()
+    last = scope.get(LAST)
+    if last is not None and text == "":
+        return last
+    lines = [line for line in text.split("\n") if line.strip() != ""]
+    try:
+        return _loads(lines[-1]) if lines else ""
+    except ValueError:
+        return text.removesuffix("\n")
+
+
+def _copy(value: object, name: str = "result") -> Any:
+    """What JSON makes of a value."""
+    return _loads(to_json(value, name))
+
+
+def _printer(printed: io.StringIO) -> Callable[..., None]:
+    """What a saved program prints is its log, and its value where it has no other."""
+
+    def print(*values: object, file: Any = None, **options: Any) -> None:
+        if file is not None:
+            _print(*values, file=file, **options)
+            return
+        options.pop("flush", None)
+        _print(*values, file=printed, **options)
+        _print(*values, file=sys.stderr, **options)
+
+    return cast("Callable[..., None]", print)
