@@ -1,7 +1,6 @@
 import { type Authorizer, PolicyAuthorizer } from "../broker/policy/authorizer.ts";
 import type { Policy } from "../broker/policy/policy.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
-import { PROGRAMS_MODULE } from "../protocol/tools/programs-module.ts";
 import type { Configuration } from "./configuration/configuration.ts";
 import { ConfigurationError } from "./configuration/configuration-error.ts";
 import { unmatchedPatterns } from "./configuration/unmatched-patterns.ts";
@@ -51,8 +50,7 @@ export function listsOf({ tools, approvals }: Pick<Configuration, "tools" | "app
  */
 export function refuseUnmatchedPatterns(configuration: Configuration, all: ToolCatalog): void {
   const listed = new Set(all.servers.map(({ module }) => module));
-  // What a program may do can be said before there is one.
-  const unlisted = [...all.configured, PROGRAMS_MODULE].filter((module) => !listed.has(module));
+  const unlisted = all.configured.filter((module) => !listed.has(module));
   const [first] = unmatchedPatterns(configuration, all.names(), unlisted);
   if (first !== undefined) throw new ConfigurationError("invalid", first.message);
 }

@@ -1,5 +1,6 @@
 import { visibleLine } from "../../base/text/visible-text.ts";
 import { similarNames } from "../../catalog/search/similar-names.ts";
+import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
 import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
 import type { Configuration, ToolPattern } from "./configuration.ts";
 
@@ -22,6 +23,8 @@ export function unmatchedPatterns(
   return configuration.toolPatterns
     .filter(({ pattern }) => !namespacedToolNames.some((name) => matchesPattern(pattern, name)))
     .filter(({ pattern }) => !unlistedModules.some((module) => mayMatchModule(pattern, module)))
+    // What saved programs may do can be said before they are saved.
+    .filter(({ pattern }) => !pattern.startsWith(`mcp__${PROGRAMS_MODULE}__`))
     .map((entry) => {
       const [nearest] = similarNames(entry.pattern, namespacedToolNames, 1);
       const advice =

@@ -177,9 +177,11 @@ function letBegin(name: string, program: SavedProgram | undefined): unknown {
   return { content: [{ type: "text", text: JSON.stringify(began) }] };
 }
 
-function toolOf({ name, manifest }: ProgramFiles, digest: string): Tool {
+function toolOf({ name, manifest, language }: ProgramFiles, digest: string): Tool {
   const own = toolNameOf(name);
-  const { description, input, output } = manifest;
+  const { input, output } = manifest;
+  // A program runs where its caller runs, in the same language.
+  const description = `${manifest.description}${language === "python" ? " (for programs in Python)" : ""}`;
   const definition = {
     name: own,
     description,
