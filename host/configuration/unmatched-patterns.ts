@@ -20,20 +20,22 @@ export function unmatchedPatterns(
   namespacedToolNames: readonly string[],
   unlistedModules: readonly string[] = [],
 ): UnmatchedPattern[] {
-  return configuration.toolPatterns
-    .filter(({ pattern }) => !namespacedToolNames.some((name) => matchesPattern(pattern, name)))
-    .filter(({ pattern }) => !unlistedModules.some((module) => mayMatchModule(pattern, module)))
-    // What saved programs may do can be said before they are saved.
-    .filter(({ pattern }) => !pattern.startsWith(`mcp__${PROGRAMS_MODULE}__`))
-    .map((entry) => {
-      const [nearest] = similarNames(entry.pattern, namespacedToolNames, 1);
-      const advice =
-        nearest === undefined
-          ? "generated/catalog.json has the names of all tools"
-          : `did you mean '${visibleLine(nearest)}'?`;
-      const place = `${configuration.file ?? "configuration"}:${entry.line}: ${entry.key}`;
-      return { ...entry, message: `${place}: '${entry.pattern}' matches no tool; ${advice}` };
-    });
+  return (
+    configuration.toolPatterns
+      .filter(({ pattern }) => !namespacedToolNames.some((name) => matchesPattern(pattern, name)))
+      .filter(({ pattern }) => !unlistedModules.some((module) => mayMatchModule(pattern, module)))
+      // What saved programs may do can be said before they are saved.
+      .filter(({ pattern }) => !pattern.startsWith(`mcp__${PROGRAMS_MODULE}__`))
+      .map((entry) => {
+        const [nearest] = similarNames(entry.pattern, namespacedToolNames, 1);
+        const advice =
+          nearest === undefined
+            ? "generated/catalog.json has the names of all tools"
+            : `did you mean '${visibleLine(nearest)}'?`;
+        const place = `${configuration.file ?? "configuration"}:${entry.line}: ${entry.key}`;
+        return { ...entry, message: `${place}: '${entry.pattern}' matches no tool; ${advice}` };
+      })
+  );
 }
 
 function mayMatchModule(pattern: string, module: string): boolean {
