@@ -4,6 +4,7 @@ import asyncio
 import atexit
 import builtins
 import concurrent.futures.thread
+import contextlib
 import inspect
 import json
 import os
@@ -247,11 +248,9 @@ class ProgramRun:
 
     def _abandon_work(self) -> None:
         """What the program has left of tasks, threads, timers and calls has no effect any more."""
-        try:
+        # It has failed already, or what is left of it is lost anyway.
+        with contextlib.suppress(BaseException):
             self._cancel_tasks()
-        except BaseException:
-            # It has failed already, or what is left of it is lost anyway.
-            pass
         cast("Any", self._loop)._default_executor = None
         self._caller.abandon()
         self._environment.order.abandon()
