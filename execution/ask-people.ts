@@ -4,16 +4,24 @@ import { NOT_ASKED } from "../broker/elicitation/inquiry.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import type { TimeLimit } from "./time-limit.ts";
 
-/** Wraps the approver. While a person is asked, the program and its time limit are paused. Questions hold no secrets. */
+/**
+ * Wraps the approver. While a person is asked, the program and its time limit are paused. Questions hold no secrets.
+ *
+ * @param asking redacts questions, if other than the rest: a person has to see what is to be approved.
+ */
 export function askPeople(
-  { approver, redactor }: { approver: Approver; redactor: Redactor },
+  {
+    approver,
+    redactor,
+    asking = redactor,
+  }: { approver: Approver; redactor: Redactor; asking?: Redactor | undefined },
   timeLimit: TimeLimit,
 ): Approver {
   return {
     async ask(request, signal) {
       timeLimit.open();
       try {
-        const args = redactor.redactValue(request.arguments).value;
+        const args = asking.redactValue(request.arguments).value;
         return await approver.ask({ ...request, arguments: args }, signal);
       } finally {
         timeLimit.close();

@@ -28,6 +28,8 @@ export interface DirectCallParts {
   dispatcher: CallDispatcher;
   approver: Approver;
   redactor: Redactor;
+  /** Redacts questions to persons, who have to see what they approve; `redactor` without it. */
+  asking?: Redactor | undefined;
   /** Without one, nothing of the call is kept. */
   recorder?: RunRecorder | undefined;
   clock: Pick<Clock, "monotonicMs">;
@@ -173,10 +175,10 @@ export function messageOfCall({ message }: { message: string }): string {
   return message.endsWith(PLACE) ? message.slice(0, -PLACE.length) : message;
 }
 
-function withoutSecrets({ approver, redactor }: DirectCallParts): Approver {
+function withoutSecrets({ approver, redactor, asking = redactor }: DirectCallParts): Approver {
   return {
     ask: (request, signal) =>
-      approver.ask({ ...request, arguments: redactor.redactValue(request.arguments).value }, signal),
+      approver.ask({ ...request, arguments: asking.redactValue(request.arguments).value }, signal),
     // The broker has taken the secrets out of it.
     inquire: async (inquiry, signal) => approver.inquire?.(inquiry, signal) ?? NOT_ASKED,
   };

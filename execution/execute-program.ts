@@ -57,6 +57,8 @@ export interface ExecutionParts {
   dispatcher: CallDispatcher;
   approver: Approver;
   redactor: Redactor;
+  /** Redacts questions; `redactor` without it. */
+  asking?: Redactor | undefined;
   /** Without one, nothing of the run is kept. */
   recorder?: RunRecorder | undefined;
   clock: Pick<Clock, "monotonicMs">;
@@ -166,7 +168,7 @@ async function execute(
         typecheck: earlier?.typecheck ?? options.typecheck,
         approvals: approvals.soFar,
       };
-      const shown = parts.redactor.redactValue(question.arguments).value;
+      const shown = (parts.asking ?? parts.redactor).redactValue(question.arguments).value;
       return keeper.keep(run, { ...question, arguments: shown }, ticket);
     });
   const approvals = new RunApprovals(runId, askPeople(parts, timeLimit), recording, {
@@ -210,9 +212,7 @@ async function execute(
         runner: prepared.runner,
         ways: prepared.ways,
         data: program.data,
-        environment,
-        limits,
-        timeLimit,
+        ...{ environment, limits, timeLimit },
         approvals,
         observers: recording === undefined ? [options] : [recording, options],
         events: recording,

@@ -1,9 +1,10 @@
+import type { CallOutcome } from "../broker/dispatcher.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import type { CallObserver, ObservedCall } from "./call-log.ts";
 
 /**
- * Redacts names and arguments of calls for an observer that shows them to people or models. Outcomes are passed on
- * unchanged: the dispatcher has already redacted the messages of failures.
+ * Redacts names, arguments and messages of calls for an observer that shows them to people or models. Data of outcomes is passed
+ * on unchanged.
  */
 export function redactObserver({ onCall, onCallStarted }: CallObserver, redactor: Redactor): CallObserver {
   return {
@@ -19,5 +20,13 @@ function redactCall(call: ObservedCall, redactor: Redactor): ObservedCall {
     ...call,
     tool: redactor.redactText(call.tool).value,
     arguments: redactor.redactValue(call.arguments).value,
+    outcome: redactFailure(call.outcome, redactor),
   };
+}
+
+function redactFailure(outcome: CallOutcome, redactor: Redactor): CallOutcome {
+  if (outcome.ok) return outcome;
+  const { error } = outcome;
+  const message = redactor.redactText(error.message).value;
+  return message === error.message ? outcome : { ...outcome, error: { ...error, message } };
 }

@@ -60,5 +60,5 @@ function redactCutText(text: string, redactor: Redactor): { text: string; count:
   const stream = redactor.stream();
   const mark = text.endsWith(TRUNCATION_MARK) ? TRUNCATION_MARK : "";
   const shown = stream.push(text.slice(0, text.length - mark.length));
-  return { text: mark === "" ? shown + stream.end() : shown + mark, count: stream.count };
+  return { text: mark === "" ? shown + stream.end() : shown + stream.cutOff() + mark, count: stream.count };
 }

@@ -1,11 +1,12 @@
 import { replaceRanges, type SecretMatcher } from "./redaction-matcher.ts";
+import type { TextStream } from "./text-redaction.ts";
 import { TOKEN_CONTEXT_CHARS } from "./token-shapes.ts";
 
 /**
  * Redacts a text that comes in pieces, with the same result as for the complete text. It holds back only what could be the
  * beginning of a secret: at most a few thousand characters, and nearly always nothing at the end of a line.
  */
-export class StreamRedactor {
+export class StreamRedactor implements TextStream {
   readonly #matcher: SecretMatcher;
   /** The last released characters, which decide whether a token follows; empty after a secret. */
   #context = "";
@@ -29,6 +30,12 @@ export class StreamRedactor {
   /** Ends the text and returns the rest. */
   end(): string {
     return this.#held === "" ? "" : this.#release(this.#context + this.#held, true);
+  }
+
+  cutOff(): string {
+    this.#context = "";
+    this.#held = "";
+    return "";
   }
 
   #release(text: string, ended: boolean): string {

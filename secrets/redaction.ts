@@ -3,7 +3,8 @@
  * that tell by their form what they are. A mark stands in their place (marks.ts), and redacting again changes nothing. Numbers
  * are left alone: a secret that is one is found only as text.
  *
- * One redactor serves a whole process. These are the places where texts leave ptc, and what each of them redacts:
+ * One redactor serves a whole process. Where personal data is redacted as well (pii/), a run has one of its own that knows the same
+ * secrets; what is no part of a run, such as definitions of tools, has no personal data taken out. These are the places where texts leave ptc, and what each of them redacts:
  *
  * - execution/output/runner-output.ts: a program's console, as it is printed.
  * - execution/execute-program.ts: the value or the failure of a program, and the arguments that a person is asked about.
@@ -26,15 +27,11 @@ import { MAX_NESTING_DEPTH } from "../protocol/limits.ts";
 import { TOO_DEEP } from "./marks.ts";
 import { replaceRanges, SecretMatcher } from "./redaction-matcher.ts";
 import { StreamRedactor } from "./redaction-stream.ts";
-
-/** Something without its secrets, and how many were replaced. */
-export interface Redacted<T> {
-  value: T;
-  count: number;
-}
+import { chainStreams, type Redacted, type TextMask, type TextStream } from "./text-redaction.ts";
 
 export class Redactor {
-  readonly #matcher: SecretMatcher;
+  #matcher: SecretMatcher;
+  #mask: TextMask | undefined;
 
   /**
    * @param configured values of `env` and `headers` and expanded variables; `whyNotRedacted` says which are no secrets.
@@ -58,27 +55,57 @@ export class Redactor {
     this.#matcher.learn(configured, credentials);
   }
 
-  /** Redacts a text. A text without secrets is returned unchanged. */
-  redactText(text: string): Redacted<string> {
+  /** A redactor of the same secrets, those that are added later included, that redacts more in what is left of a text. */
+  with(mask: TextMask): Redactor {
+    const redactor = new Redactor([], [], false);
+    redactor.#matcher = this.#matcher;
+    redactor.#mask = mask;
+    return redactor;
+  }
+
+  /**
+   * Redacts a text. A text without secrets is returned unchanged.
+   *
+   * @param name of the member of which the text is the value, which may say what the text is.
+   */
+  redactText(text: string, name?: string): Redacted<string> {
     const ranges = this.#matcher.find(text);
-    if (ranges.length === 0) return { value: text, count: 0 };
-    const replaced = replaceRanges(text, ranges, 0, text.length);
-    return { value: replaced.text, count: replaced.count };
+    const found = ranges.length === 0 ? NOTHING : replaceRanges(text, ranges, 0, text.length);
+    const without = found === NOTHING ? text : found.text;
+    const masked = this.#mask?.redactText(without, name);
+    return masked === undefined
+      ? { value: without, count: found.count }
+      : { value: masked.value, count: found.count + masked.count };
+  }
+
+  /** Redacts what a number is, where it is nothing that may be shown: `undefined` if it may. */
+  redactNumber(number: number, name?: string): Redacted<string> | undefined {
+    if (this.#mask === undefined || Math.abs(number) < MIN_NUMBER) return undefined;
+    const masked = this.#mask.redactText(String(number), name);
+    return masked.count === 0 ? undefined : masked;
   }
 
   /**
    * Redacts every text of a JSON value, including the names of members. A value without secrets is returned itself, not a
    * copy. Members whose names become equal are numbered, so that none is lost.
+   *
+   * @param name of the member of which this is the value, or an item of the value.
    */
-  redactValue(value: unknown): Redacted<unknown> {
-    return new ValueRedaction(this).run(value);
+  redactValue(value: unknown, name?: string): Redacted<unknown> {
+    return new ValueRedaction(this).run(value, name);
   }
 
-  /** A redactor for a text that comes in pieces. */
-  stream(): StreamRedactor {
-    return new StreamRedactor(this.#matcher);
+  /** A redactor for a text that comes in pieces. @param name as for `redactText`. */
+  stream(name?: string): TextStream {
+    const stream = new StreamRedactor(this.#matcher);
+    return this.#mask === undefined ? stream : chainStreams(stream, this.#mask.stream(name));
   }
 }
+
+const NOTHING = { text: "", count: 0 };
+
+/** The least number that a mask is asked about. */
+const MIN_NUMBER = 1_000_000;
 
 class ValueRedaction {
   readonly #redactor: Redactor;
@@ -90,31 +117,39 @@ class ValueRedaction {
     this.#redactor = redactor;
   }
 
-  run(value: unknown): Redacted<unknown> {
-    const redacted = this.#value(value, 0);
+  run(value: unknown, name?: string): Redacted<unknown> {
+    const redacted = this.#value(value, 0, name);
     return { value: redacted, count: this.#count };
   }
 
-  #value(value: unknown, depth: number): unknown {
-    if (typeof value === "string") return this.#text(value);
+  /** @param name of the member of which this is the value, or an item of the value. */
+  #value(value: unknown, depth: number, name?: string): unknown {
+    if (typeof value === "string") return this.#text(value, name);
+    if (typeof value === "number") return this.#number(value, name);
     if (typeof value !== "object" || value === null) return value;
     if (depth >= MAX_NESTING_DEPTH) {
       this.#count++;
       return TOO_DEEP;
     }
-    return Array.isArray(value) ? this.#array(value, depth) : this.#object(value, depth);
+    return Array.isArray(value) ? this.#array(value, depth, name) : this.#object(value, depth);
   }
 
-  #text(text: string): string {
-    const { value, count } = this.#redactor.redactText(text);
+  #text(text: string, name?: string): string {
+    const { value, count } = this.#redactor.redactText(text, name);
     this.#count += count;
     return value;
   }
 
-  #array(array: readonly unknown[], depth: number): unknown {
+  #number(number: number, name?: string): unknown {
+    const redacted = this.#redactor.redactNumber(number, name);
+    this.#count += redacted?.count ?? 0;
+    return redacted?.value ?? number;
+  }
+
+  #array(array: readonly unknown[], depth: number, name?: string): unknown {
     let copy: unknown[] | undefined;
     for (const [index, item] of array.entries()) {
-      const redacted = this.#value(item, depth + 1);
+      const redacted = this.#value(item, depth + 1, name);
       if (redacted === item) continue;
       copy ??= [...array];
       copy[index] = redacted;
@@ -127,7 +162,7 @@ class ValueRedaction {
     let changed = false;
     for (const member of members) {
       const name = this.#name(member[0]);
-      const value = this.#value(member[1], depth + 1);
+      const value = this.#value(member[1], depth + 1, name);
       if (name === member[0] && value === member[1]) continue;
       changed = true;
       member[0] = name;

@@ -37,12 +37,21 @@ type CalledTool = Pick<Tool, "namespacedName" | "server" | "name">;
 export class RunState {
   readonly #callsByTool = new Map<string, number>();
   readonly #reads = new Map<string, RunRead>();
+  readonly #servers = new Set<string>();
   #calls = 0;
   #highestSeq = 0;
 
   /** @param earlier what earlier programs of its session have read, which the run knows too. */
   constructor(earlier: readonly RunRead[] = []) {
-    for (const read of earlier) this.#reads.set(read.tool, { ...read, isEarlier: true });
+    for (const read of earlier) {
+      this.#reads.set(read.tool, { ...read, isEarlier: true });
+      this.#servers.add(read.server);
+    }
+  }
+
+  /** Configured names of the servers of which the program knows anything. */
+  get servers(): ReadonlySet<string> {
+    return this.#servers;
   }
 
   /** All that the program knows of servers so far. */
@@ -77,6 +86,7 @@ export class RunState {
   /** Notes, before the program is given it, that a tool has answered. */
   read({ namespacedName, server, name }: CalledTool, seq: number): void {
     if (this.#reads.has(namespacedName)) return;
+    this.#servers.add(server);
     this.#reads.set(namespacedName, { seq, tool: namespacedName, server, name });
   }
 

@@ -1,12 +1,12 @@
 import { TextCap, TRUNCATION_MARK } from "../../protocol/text-cap.ts";
-import type { StreamRedactor } from "../../secrets/redaction-stream.ts";
+import type { TextStream } from "../../secrets/text-redaction.ts";
 import { noteMedia } from "./media-notes.ts";
 
 /** How a text ends that the runner has cut. The mark is on a line of its own; the second form is for an empty text. */
 const CUT_ENDS = [`\n${TRUNCATION_MARK}\n`, `${TRUNCATION_MARK}\n`];
 
 interface ConsoleTextOptions {
-  redactor: StreamRedactor;
+  redactor: TextStream;
   /** Bounds what is shown while the program runs. Texts may share one. */
   shown: TextCap;
   /** The most bytes that are kept; 0 for a text that is only shown. */
@@ -16,7 +16,7 @@ interface ConsoleTextOptions {
 
 /** One of the texts that a program writes, entry by entry: without secrets, shown within one bound and kept within another. */
 export class ConsoleText {
-  readonly #redactor: StreamRedactor;
+  readonly #redactor: TextStream;
   readonly #shown: TextCap;
   readonly #kept: TextCap;
   readonly #onShown: (text: string) => void;
@@ -37,7 +37,8 @@ export class ConsoleText {
     this.#isRunnersCut = cut !== undefined;
     if (cut === undefined) this.#take(this.#redactor.push(noteMedia(text)));
     // The rest of a secret may have been cut off, so a tail that could begin one is not shown.
-    else this.#take(this.#redactor.push(noteMedia(text.slice(0, -cut.length))) + cut);
+    else
+      this.#take(this.#redactor.push(noteMedia(text.slice(0, -cut.length))) + this.#redactor.cutOff() + cut);
   }
 
   /** Takes the text that was held back because a secret could have begun in it. Nothing more follows. */

@@ -21,15 +21,16 @@ const UNKNOWN_DIGEST = "unknown";
 /**
  * The values of a call as JSON without secrets. When that fails, only these values are missing from the archive.
  *
+ * @param comparing redacts arguments, `redactor` all else.
  * @param text bounds and redacts a name.
  */
 export async function keptValuesOf(
   call: ObservedCall,
-  redactor: Redactor,
+  { redactor, comparing }: { redactor: Redactor; comparing: Redactor },
   text: (name: string) => string,
 ): Promise<KeptValues> {
   try {
-    const args = await renderRedactedJson(call.arguments ?? null, redactor, "canonical");
+    const args = await renderRedactedJson(call.arguments ?? null, comparing, "canonical");
     const outcome = await renderRedactedJson(keptOutcome(call, text), redactor, "as it is");
     return {
       argumentsDigest: textDigest(args.json),

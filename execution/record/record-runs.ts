@@ -7,19 +7,24 @@ import { textDigest } from "../../base/text-digest.ts";
 import type { ApprovalAnswered, CallGoingOut, PolicyDecided } from "../../broker/decision-events.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
-import type { Redacted, Redactor } from "../../secrets/redaction.ts";
+import type { Redactor } from "../../secrets/redaction.ts";
+import type { Redacted } from "../../secrets/text-redaction.ts";
 import type { ObservedCall } from "../call-log.ts";
 import { maxKeptBytes } from "../output/runner-output.ts";
 import { boundConsole } from "../output/whole-output.ts";
 import { type KeptValues, keptValuesOf } from "./kept-values.ts";
 import { renderRedactedJson } from "./redacted-json.ts";
 import { calledServer, RunAudit, type RunAuditOptions } from "./run-audit.ts";
-import type { BegunRun, RunRecorder, RunRecording, RunReport } from "./run-recorder.ts";
+import type { BegunRun, RecordedPii, RunRecorder, RunRecording, RunReport } from "./run-recorder.ts";
 
 export interface RecorderOptions extends RunAuditOptions {
   /** Without one, runs are only audited. */
   archive: Pick<RunArchiver, "begin"> | undefined;
   redactor: Redactor;
+  /** Redacts arguments, so that a replay can compare them; `redactor` without it. */
+  comparing?: Redactor | undefined;
+  /** What is redacted of personal data as things are. */
+  pii?: (() => RecordedPii | undefined) | undefined;
   /** What each server said it is, by configured name. */
   servers: ReadonlyMap<string, { name: string; version: string }>;
   versions: { ptc: string; node: string };
@@ -79,11 +84,12 @@ class ArchivedRecording implements RunRecording {
   }
 
   async onCall(call: ObservedCall): Promise<void> {
-    const values = await keptValuesOf(call, this.#options.redactor, (text) => this.#text(text));
+    const { redactor, comparing = redactor } = this.#options;
+    const values = await keptValuesOf(call, { redactor, comparing }, (text) => this.#text(text));
     this.#calls++;
     this.#redactions += values.redactions;
     this.#called.add(call.tool);
-    if (call.outcome.earlier === undefined) this.#attempt(() => this.#audit.call(call, values));
+    if (call.outcome.earlier === undefined) this.#attempt(() => this.#audit.call(this.#named(call), values));
     try {
       await this.#recording?.addCall(this.#handedCall(call, values));
     } catch (error) {
@@ -148,11 +154,16 @@ class ArchivedRecording implements RunRecording {
 
   async #announce(call: CallGoingOut): Promise<string | undefined> {
     try {
-      const { json } = await renderRedactedJson(call.arguments ?? null, this.#options.redactor, "canonical");
+      const { redactor, comparing = redactor } = this.#options;
+      const { json } = await renderRedactedJson(call.arguments ?? null, comparing, "canonical");
       return await this.#audit.calling(call, textDigest(json));
     } catch (error) {
       return messageOf(error);
     }
+  }
+
+  #named(call: ObservedCall): ObservedCall {
+    return this.#options.tools.get(call.tool) === undefined ? { ...call, tool: this.#text(call.tool) } : call;
   }
 
   #attempt(work: () => void): void {
@@ -226,6 +237,7 @@ class ArchivedRecording implements RunRecording {
   }
 
   #facts(report: RunReport): RunToArchive["facts"] {
+    const pii = this.#options.pii?.();
     const { tools, servers, context, versions } = this.#options;
     const { program, envelope, limits, typecheck, bundle, session } = report;
     const called = [...this.#called].sort().flatMap((name) => tools.get(name) ?? []);
@@ -262,6 +274,7 @@ class ArchivedRecording implements RunRecording {
         max_tool_calls: limits.maxToolCalls,
         typecheck,
         modules: report.knownModules.slice(0, MAX_KNOWN_MODULES),
+        ...(pii === undefined ? {} : { pii: { ...pii } }),
       },
       redactions: boundCount(this.#redactions),
       ...(session === undefined ? {} : { session }),

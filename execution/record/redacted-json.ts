@@ -54,26 +54,30 @@ class RedactedWriter {
     this.#form = form;
   }
 
-  /** Writes a value. Yields at points where the caller may pause. */
-  *write(value: unknown, depth = 0): Generator<void> {
-    if (weigh(value, BUDGET) >= 0) this.pieces.push(this.#render(value));
-    else if (typeof value === "string") yield* this.#writeText(value);
+  /**
+   * Writes a value. Yields at points where the caller may pause.
+   *
+   * @param name of the member of which this is the value, or an item of the value.
+   */
+  *write(value: unknown, depth = 0, name?: string): Generator<void> {
+    if (weigh(value, BUDGET) >= 0) this.pieces.push(this.#render(value, name));
+    else if (typeof value === "string") yield* this.#writeText(value, name);
     else if (depth >= MAX_NESTING_DEPTH) {
       this.redactions++;
       this.pieces.push(JSON.stringify(TOO_DEEP));
-    } else if (Array.isArray(value)) yield* this.#writeArray(value, depth);
+    } else if (Array.isArray(value)) yield* this.#writeArray(value, depth, name);
     else yield* this.#writeObject(value as object, depth);
     yield;
   }
 
-  #render(value: unknown): string {
-    const { value: redacted, count } = this.#redactor.redactValue(value);
+  #render(value: unknown, name?: string): string {
+    const { value: redacted, count } = this.#redactor.redactValue(value, name);
     this.redactions += count;
     return this.#form === "canonical" ? canonicalJson(redacted) : (JSON.stringify(redacted) ?? "null");
   }
 
-  *#writeText(text: string): Generator<void> {
-    const stream = this.#redactor.stream();
+  *#writeText(text: string, name?: string): Generator<void> {
+    const stream = this.#redactor.stream(name);
     let half = "";
     const push = (released: string) => {
       const whole = half + released;
@@ -93,12 +97,14 @@ class RedactedWriter {
   }
 
   /** Writes an array. Consecutive small items are written together. */
-  *#writeArray(items: readonly unknown[], depth: number): Generator<void> {
+  *#writeArray(items: readonly unknown[], depth: number, name?: string): Generator<void> {
     let start = 0;
     let room = BUDGET;
     const flush = (end: number) => {
       if (end > start)
-        this.pieces.push(`${start === 0 ? "" : ","}${this.#render(items.slice(start, end)).slice(1, -1)}`);
+        this.pieces.push(
+          `${start === 0 ? "" : ","}${this.#render(items.slice(start, end), name).slice(1, -1)}`,
+        );
       start = end;
       room = BUDGET;
     };
@@ -114,7 +120,7 @@ class RedactedWriter {
       room = weigh(item, BUDGET);
       if (room >= 0) continue;
       if (index > 0) this.pieces.push(",");
-      yield* this.write(item, depth + 1);
+      yield* this.write(item, depth + 1, name);
       start = index + 1;
       room = BUDGET;
     }
@@ -142,12 +148,12 @@ class RedactedWriter {
       this.pieces.push(`${index === 0 ? "" : ","}${JSON.stringify(name)}:`);
       const left = weigh(value, room);
       if (left >= 0) {
-        this.pieces.push(this.#render(value));
+        this.pieces.push(this.#render(value, name));
         room = left;
         continue;
       }
       yield;
-      yield* this.write(value, depth + 1);
+      yield* this.write(value, depth + 1, name);
       room = BUDGET;
     }
     this.pieces.push("}");

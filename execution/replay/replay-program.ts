@@ -12,6 +12,7 @@ import {
 import { describeEmitted } from "../output/emitted-blocks.ts";
 import type { ModuleSource } from "../prepare/module-source.ts";
 import type { Program } from "../program.ts";
+import type { RecordedPii } from "../record/run-recorder.ts";
 import { redactObserver } from "../redact-observer.ts";
 import { replaceResult } from "../seal.ts";
 import { firstDifference } from "./first-difference.ts";
@@ -27,6 +28,8 @@ export interface RecordedRun {
   emitted: readonly EmittedBlock[];
   calls: readonly RecordedCall[];
   environment: ProgramEnvironment;
+  /** What was redacted of personal data; `undefined` for nothing. */
+  pii?: RecordedPii | undefined;
   /** Whether the record says which server modules there were, which messages may list. Those of older versions do not. */
   knowsModules: boolean;
 }
@@ -69,7 +72,10 @@ const RUN_LIVE = "to use tools as they are now, run it with `ptc run`";
  */
 export async function replayProgram(
   run: RecordedRun,
-  parts: Omit<ExecutionParts, "dispatcher" | "approver" | "recorder">,
+  parts: Omit<ExecutionParts, "dispatcher" | "approver" | "recorder"> & {
+    /** Redacts arguments as they were redacted for the record; `redactor` without it. */
+    comparing?: ExecutionParts["redactor"] | undefined;
+  },
   options: ReplayOptions,
 ): Promise<Replayed> {
   const stop = new AbortController();
@@ -78,7 +84,7 @@ export async function replayProgram(
   let unknown: string | undefined;
   const calls = new RecordedCalls(
     run.calls,
-    (value) => parts.redactor.redactValue(value).value,
+    (value) => (parts.comparing ?? parts.redactor).redactValue(value).value,
     (message) => {
       unknown ??= edited === undefined ? message : `${message}; ${RUN_LIVE}`;
       if (cut === undefined || answered(calls.missing).length === 0) stop.abort();

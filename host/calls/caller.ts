@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Approver } from "../../broker/approvals/approvals.ts";
 import { Dispatcher } from "../../broker/dispatcher.ts";
+import { RunState } from "../../broker/policy/run-history.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import { type DirectCall, type ExecutedCall, executeCall } from "../../execution/execute-call.ts";
 import { MAX_KEPT_OUTPUT_BYTES } from "../../protocol/limits.ts";
@@ -12,6 +13,7 @@ import { openPending } from "../approvals/open-pending.ts";
 import { shareQuestions } from "../approvals/shared-questions.ts";
 import { openAuditLog } from "../audit/open-audit.ts";
 import { composeRecords } from "../composition/records.ts";
+import { redactRun } from "../composition/redact-run.ts";
 import { keptTokens, passTraceOn, traceRun } from "../composition/trace-run.ts";
 import { composeServers, composeUpstreams } from "../composition/upstreams.ts";
 import type { Configuration } from "../configuration/configuration.ts";
@@ -68,15 +70,18 @@ export function openCaller({ configuration, env, tools, telemetry, onWarning }: 
   });
   const servers = composeServers(configuration, pool, undefined);
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
-  const records = composeRecords(configuration, { redactor, audit });
+  const records = composeRecords(configuration, { audit });
   return {
     async call(call, { context, trace, approver, signal }) {
       const { all } = tools;
       const authorizer = await buildAuthorizer(configuration);
+      const state = new RunState();
+      const redaction = await redactRun(redactor, configuration, state);
       const own = new Dispatcher({
         context,
         tools: all,
         authorizer,
+        state,
         servers,
         validator,
         redact: (message) => redactor.redactText(message).value,
@@ -97,8 +102,9 @@ export function openCaller({ configuration, env, tools, telemetry, onWarning }: 
         {
           dispatcher: traced?.overCalls(own) ?? passed?.dispatcher ?? own,
           approver: traced?.overQuestions(asking) ?? asking,
-          redactor,
-          recorder: records.recorder(context, tools),
+          redactor: redaction.redactor,
+          asking: redaction.asking,
+          recorder: records.recorder(context, tools, redaction),
           clock,
           toolVersion: version,
           modules: all.configured,

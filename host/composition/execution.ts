@@ -5,6 +5,7 @@ import { type CallDispatcher, Dispatcher } from "../../broker/dispatcher.ts";
 import { limitExtracts } from "../../broker/limit-extracts.ts";
 import { offerLogins } from "../../broker/offer-logins.ts";
 import type { Authorizer, Viewer } from "../../broker/policy/authorizer.ts";
+import { RunState } from "../../broker/policy/run-history.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import { type ExecutedProgram, executeProgram, type RunOptions } from "../../execution/execute-program.ts";
 import type { Preparation } from "../../execution/prepare/language.ts";
@@ -40,6 +41,7 @@ import type { ProgramTools } from "../tools/program-tools.ts";
 import { checkProgram } from "./check-program.ts";
 import { ComposedLanguages } from "./compose-languages.ts";
 import { composeRecords } from "./records.ts";
+import { redactReplay, redactRun } from "./redact-run.ts";
 import { type BegunSandbox, composeSandboxes } from "./sandboxes.ts";
 import { stateOf } from "./suspended-state.ts";
 import { keptTokens, passTraceOn, traceRun } from "./trace-run.ts";
@@ -101,14 +103,13 @@ export function composeExecution(configuration: Configuration, options: Composit
   let { execution } = configuration;
   let current = configuration;
   const { own, pool, authorizer, redactor, audit, runs, listings, telemetry } = options;
-  const { groups } = own.state;
   const { sandboxes, swept, reconfigure } = composeSandboxes(configuration, own, options);
   telemetry?.observePool(() => sandboxes.state);
   const liveUpstreams = composeServers(configuration, pool, listings);
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
   const languages = new ComposedLanguages(configuration.languages, {
-    onSpawn: (pid) => groups.record(pid),
-    onExit: (pid) => groups.forget(pid),
+    onSpawn: (pid) => own.state.groups.record(pid),
+    onExit: (pid) => own.state.groups.forget(pid),
     folder: own.state.path,
   });
   const records = composeRecords(configuration, options);
@@ -117,7 +118,7 @@ export function composeExecution(configuration: Configuration, options: Composit
     settings: () => current.sessions,
     clock,
   });
-  const parts = { sandboxes, redactor, clock, toolVersion: version };
+  const parts = { sandboxes, clock, toolVersion: version };
   return {
     servers: liveUpstreams,
     sessions,
@@ -171,13 +172,15 @@ export function composeExecution(configuration: Configuration, options: Composit
       };
       const runId = earlier?.runId ?? randomUUID();
       if (onEvent !== undefined) runs.subscribe(onEvent, runId);
-      const report = reportRun((event) => runs.publish(event), { runId, context }, redactor);
-      const watched = redactObserver(onCall === undefined ? {} : { onCall }, redactor);
+      const state = earlier ? stateOf(earlier.calls, all, current) : (entered?.state ?? new RunState());
+      const redaction = await redactRun(redactor, current, state);
+      const report = reportRun((event) => runs.publish(event), { runId, context }, redaction.redactor);
+      const watched = redactObserver(onCall === undefined ? {} : { onCall }, redaction.redactor);
       const own = new Dispatcher({
         context,
         tools,
         authorizer,
-        state: earlier === undefined ? entered?.state : stateOf(earlier.calls, all, current),
+        state,
         servers,
         validator,
         redact: (message) => redactor.redactText(message).value,
@@ -211,11 +214,12 @@ export function composeExecution(configuration: Configuration, options: Composit
       const reported = report.over(
         shareQuestions({ approver, context, fileName, open: () => openPending(current, options.env) }),
       );
-      const recorder = records.recorder(context, programTools);
+      const recorder = records.recorder(context, programTools, redaction);
       const executed = await (entered?.execute ?? executeProgram)(
         program,
         {
           ...parts,
+          ...redaction,
           languages: known,
           modules,
           dispatcher,
@@ -250,8 +254,9 @@ export function composeExecution(configuration: Configuration, options: Composit
     },
     check: (...program) => checkProgram(languages, ...program),
     async replay(run, modules, replayOptions) {
-      const { language } = replayOptions.edited ?? run.program;
-      const recorded = { ...parts, languages: await languages.recorded(language), modules };
+      const known = await languages.recorded((replayOptions.edited ?? run.program).language);
+      const redactionOf = ({ pii }: RecordedRun) => redactReplay(redactor, pii);
+      const recorded = { ...parts, ...(await redactionOf(run)), redactionOf, languages: known, modules };
       if (replayOptions.recorded === undefined) return replayProgram(run, recorded, replayOptions);
       const { replayInSession } = await import("../replay/replay-session.ts");
       return replayInSession(run, recorded, replayOptions);

@@ -3,17 +3,17 @@ import type { AuditLog } from "../../archive/audit/audit-log.ts";
 import { ArchivingRecorder } from "../../execution/record/record-runs.ts";
 import type { RunRecorder } from "../../execution/record/run-recorder.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
-import type { Redactor } from "../../secrets/redaction.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { openArchive } from "../open-archive.ts";
 import { version } from "../package.ts";
 import { clock } from "../process-clock.ts";
 import type { ProgramTools } from "../tools/program-tools.ts";
+import type { RunRedaction } from "./redact-run.ts";
 
 /** Keeps runs in the archive and in the audit log. */
 export interface Records {
   /** A recorder for one run. */
-  recorder(context: RunContext, tools: ProgramTools): RunRecorder;
+  recorder(context: RunContext, tools: ProgramTools, redaction: Omit<RunRedaction, "asking">): RunRecorder;
   /** Resolves when everything is archived. Never rejects. */
   close(): Promise<void>;
 }
@@ -26,21 +26,21 @@ export function composeRecords(
   {
     archive: open = () => openArchive(configuration),
     audit,
-    redactor,
   }: {
     archive?: (() => RunArchiver) | undefined;
     audit: AuditLog;
-    redactor: Redactor;
   },
 ): Records {
   const archive = open();
   return {
-    recorder: (context, { all: tools }) =>
+    recorder: (context, { all: tools }, { redactor, comparing, recorded }) =>
       new ArchivingRecorder({
         archive,
         audit,
         isStrict: configuration.audit.strict,
         redactor,
+        comparing,
+        pii: recorded,
         tools,
         servers: new Map(tools.servers.map(({ name, implementation }) => [name, implementation])),
         context,

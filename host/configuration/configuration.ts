@@ -1,4 +1,5 @@
 import type { ServerFlow } from "../../broker/policy/data-flow.ts";
+import type { PiiKind, PiiSettings } from "../../secrets/pii/pii-kinds.ts";
 import type { AuthSettings } from "../../upstream/authorization/auth-settings.ts";
 import type { LocalTool } from "../../upstream/local/local-tool.ts";
 import type { ConfiguredSecret, SecretSource } from "../../upstream/secret-sources/secret-source.ts";
@@ -29,6 +30,8 @@ export interface Configuration {
     readonly files: readonly PolicyFile[];
     readonly groups: Readonly<Record<string, readonly string[]>>;
   };
+  /** What is redacted of personal data in what leaves a run; `undefined` for nothing. */
+  readonly pii: PiiSettings | undefined;
   /** Every entry of `tools` and `approvals`, and every tool that has labels of its own, with its place in the file. */
   readonly toolPatterns: readonly ToolPattern[];
   readonly execution: {
@@ -128,6 +131,8 @@ interface AnyServer {
   readonly roots?: readonly string[] | undefined;
   /** What its data carries, and what may flow into it. */
   readonly flow: ServerFlow;
+  /** The kinds of personal data that are shown in runs that have read of this server, if they have read of no stricter one. */
+  readonly piiAllowed: readonly PiiKind[];
   /**
    * Why the server is off, and what to do; `undefined` when it is not off. A server that is off is never started, because
    * not all that it is started with is known.

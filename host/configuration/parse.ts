@@ -8,6 +8,7 @@ import type { Configuration, ServerConfiguration } from "./configuration.ts";
 import { ConfigurationError, type Problem } from "./configuration-error.ts";
 import { buildModelServer, findExtractProblems } from "./entries/extract-settings.ts";
 import { buildLocalServer, findLocalToolProblems } from "./entries/local-tools.ts";
+import { findSettingProblems } from "./entries/setting-problems.ts";
 import { distinctSecrets } from "./expand-environment.ts";
 import { defaultParallelPrograms, thisMachine } from "./parallel-programs.ts";
 import { readPolicy } from "./policy-file.ts";
@@ -65,34 +66,13 @@ export function parseConfiguration(text: string, options: ParseOptions): Configu
       ...findServerProblems(parsed.data.servers, expanded.unset),
       ...findLocalToolProblems(parsed.data.tools.local, parsed.data.servers, expanded.unsetLocal),
       ...findExtractProblems(parsed.data.extract, parsed.data.servers, expanded.unsetExtract),
-      ...findPolicyProblems(parsed.data),
+      ...findSettingProblems(parsed.data),
       ...findSearchProblems(parsed.data.search, options.environment),
     );
   else problems.push(...parsed.error.issues.slice(0, MAX_PROBLEMS).flatMap(problemsOf));
   if (problems.length > 0) throw firstProblem(problems, source, file);
   if (!parsed.success) throw new ConfigurationError("invalid", `${file}:1: cannot be read`);
   return buildConfiguration(parsed.data, expanded, source, options);
-}
-
-function findPolicyProblems({ tools, sandbox }: ConfigurationFile): Problem[] {
-  const problems: Problem[] = [];
-  if (tools.allow !== undefined && tools.block.length > 0) {
-    problems.push({ path: ["tools", "block"], message: "cannot stand beside `allow`; keep one of the two" });
-  }
-  const { warm, max_warm: maxWarm = warm } = sandbox;
-  if (maxWarm < warm) {
-    problems.push({
-      path: ["sandbox", "max_warm"],
-      message: `cannot be less than \`warm\`, which is ${warm}`,
-    });
-  }
-  if (sandbox.runtime !== "runsc" && !sandbox.allow_weaker_isolation) {
-    problems.push({
-      path: ["sandbox", "runtime"],
-      message: "isolates less than runsc; use runsc, or set allow_weaker_isolation: true",
-    });
-  }
-  return problems;
 }
 
 function problemsOf(issue: z.core.$ZodIssue): Problem[] {
@@ -122,6 +102,7 @@ function buildConfiguration(
     servers,
     tools,
     policy,
+    pii,
     approvals,
     languages,
     execution,
@@ -176,6 +157,7 @@ function buildConfiguration(
     servers: built,
     tools: { allow: tools.allow, block: tools.block },
     policy: readPolicy(policy, directory, (path) => `${file ?? "configuration"}:${source.lineOf(path)}`),
+    pii: pii.redact.length === 0 ? undefined : { kinds: pii.redact, countries: pii.countries },
     approvals: {
       default: approvals.default,
       ask: approvals.ask,
@@ -274,6 +256,7 @@ function buildServer(
     roots: entry.roots?.map((folder) => resolve(directory, folder)),
     connectTimeoutMs: (entry.connect_timeout_seconds ?? DEFAULT_CONNECT_TIMEOUT_SECONDS) * 1_000,
     flow: { labels: entry.labels, accepts: entry.accepts, tools: entry.tools ?? {} },
+    piiAllowed: entry.pii?.allow ?? [],
     off,
     secretSources,
   };

@@ -3,6 +3,7 @@ import { LANGUAGE_NAMES } from "../program-files.ts";
 import { SessionSettings } from "../sessions/session-settings.ts";
 import { ExtractSection } from "./entries/extract-section.ts";
 import { LocalTools } from "./entries/local-tool-entry.ts";
+import { PiiSection, ServerPii } from "./entries/pii-section.ts";
 import { flow, list, notAMapping, numberBetween, oneOf, section, text, wholeNumber } from "./schema-parts.ts";
 import { SearchSection } from "./search/search-section.ts";
 import { secretValue } from "./secret-values/secret-value.ts";
@@ -110,6 +111,7 @@ const Server = z.strictObject(
     roots: z.array(text(4_096), list).max(64, { error: "must be at most 64 folders" }).optional(),
     auth: Auth.optional(),
     ...flow,
+    pii: ServerPii,
     tools: z
       .record(text(512), z.strictObject(flow, { error: notAMapping }), {
         error: "must be a mapping of tools to their labels",
@@ -140,6 +142,7 @@ export const ConfigurationFile = section({
   tools: section({ allow: ToolPatterns.optional(), block: OptionalToolPatterns, local: LocalTools }),
   extract: ExtractSection,
   policy: Policy,
+  pii: PiiSection,
   approvals: section({
     default: oneOf(["annotated", "destructive"]).default("annotated"),
     ask: OptionalToolPatterns,

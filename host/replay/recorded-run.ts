@@ -11,6 +11,8 @@ import type { ProgramEnvironment } from "../../protocol/messages.ts";
 import { Trace } from "../../protocol/messages.ts";
 import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
 import { namespacedName } from "../../protocol/tools/tool-name.ts";
+import { countriesWith } from "../../secrets/pii/countries.ts";
+import { PII_KINDS } from "../../secrets/pii/pii-kinds.ts";
 import { isLanguage, languageOfFile } from "../program-files.ts";
 import { toolNameOf } from "../programs/program-name.ts";
 
@@ -31,6 +33,13 @@ const Options = z.object({
   typecheck: z.enum(["error", "warn", "off"]),
   /** Server modules that existed. Records of older versions do not have them. */
   modules: z.optional(z.array(z.string().max(512)).max(1_000)),
+  pii: z.optional(
+    z.object({
+      kinds: z.array(z.enum(PII_KINDS)).max(16),
+      countries: z.array(z.enum(countriesWith("phone"))).max(32),
+      shown: z.array(z.enum(PII_KINDS)).max(16),
+    }),
+  ),
 });
 
 /** What a replay gives a program again. */
@@ -97,6 +106,7 @@ export function toReplayable(archived: ArchivedRun, printer: LanguagePrinter): R
         },
       })),
       environment: replayedEnvironment(environment, record.started_at),
+      pii: options.pii,
       knowsModules: options.modules !== undefined,
     },
     modules: new RecordedModules(archived.modules, printer, options.modules),

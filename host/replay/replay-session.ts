@@ -9,10 +9,12 @@ import type { RecordedSession } from "./recorded-run.ts";
 /**
  * Replays a program of a session in a sandbox in which those before it are replayed first. Where one of these comes to
  * something else than it did, the replay has diverged there.
+ *
+ * @param parts `redactionOf` has what redacts a run as it was redacted when it was recorded.
  */
 export async function replayInSession(
   run: RecordedRun,
-  parts: Parameters<typeof replayProgram>[1],
+  parts: Parameters<typeof replayProgram>[1] & { redactionOf: (run: RecordedRun) => Promise<object> },
   options: Parameters<typeof replayProgram>[2] & { recorded?: RecordedSession | undefined },
 ): Promise<Replayed> {
   if (options.recorded === undefined) return replayProgram(run, parts, options);
@@ -28,7 +30,7 @@ export async function replayInSession(
       const there = { place: { id: place.id, position: index + 1 }, earlier: [...earlier] };
       const replayed = await replayProgram(
         each.run,
-        { ...parts, sandboxes: kept, modules: each.modules },
+        { ...parts, ...(await parts.redactionOf(each.run)), sandboxes: kept, modules: each.modules },
         { ...each, session: there, signal: options.signal },
       );
       await replayed.cleared;

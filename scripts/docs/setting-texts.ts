@@ -30,6 +30,9 @@ export const SETTING_TEXTS: Readonly<Record<string, string>> = {
   "servers[].tools": "the same for single tools",
   "servers[].tools.*.labels": "what the tool's results carry, before its server's",
   "servers[].tools.*.accepts": "which labels may flow into the tool, before its server's",
+  "servers[].pii": "of kinds of personal data that are redacted",
+  "servers[].pii.allow":
+    "those that are shown in a run that has read of this server, and of no other that does not allow them",
   "servers[].call_timeout_seconds": "instead of `execution.tool_call_timeout_seconds`",
   "servers[].connect_timeout_seconds": "for starting or reaching it, and for each page of its tools",
   "tools.allow": "patterns of the tools that programs may call, all others are blocked; not with `block`",
@@ -66,6 +69,9 @@ export const SETTING_TEXTS: Readonly<Record<string, string>> = {
   policy: "rules in Cedar; a list of files is short for `files`",
   "policy.files": "files of rules. Where there are any, what no rule permits is denied",
   "policy.groups": "groups and their principals, for rules",
+  "pii.redact": "kinds of personal data that are redacted in what leaves a run; `pii: [...]` is short for it",
+  "pii.countries":
+    "ISO 3166-1 codes: whose phone numbers are known without a `+`, and whose national ids are looked for",
   "approvals.default":
     "which tools need approval by themselves: those that say that they are destructive, or with `destructive` also those that say nothing",
   "approvals.ask": "patterns of tools that need approval as well",

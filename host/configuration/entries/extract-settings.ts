@@ -1,5 +1,6 @@
 import { EXTRACT_SERVER } from "../../../protocol/tools/extract-tool.ts";
 import { serverModule } from "../../../protocol/tools/tool-name.ts";
+import { PII_KINDS } from "../../../secrets/pii/pii-kinds.ts";
 import type { ModelServerConfiguration } from "../configuration.ts";
 import type { Problem } from "../configuration-error.ts";
 import type { ServerEntry } from "../schema.ts";
@@ -72,6 +73,8 @@ export function buildModelServer(
     callTimeoutMs: entry.timeout_seconds * 1_000,
     connectTimeoutMs: entry.timeout_seconds * 1_000,
     flow: { labels: entry.labels, accepts: entry.accepts, tools: {} },
+    // What it answers is made of what the run has read, and brings nothing of its own.
+    piiAllowed: PII_KINDS,
     off,
   };
 }

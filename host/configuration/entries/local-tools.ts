@@ -161,6 +161,7 @@ export function buildLocalServer(
     callTimeoutMs: Math.max(...tools.map(({ timeoutMs }) => timeoutMs)),
     connectTimeoutMs: callTimeoutSeconds * 1_000,
     flow: { tools: Object.fromEntries(flows) },
+    piiAllowed: [],
     off: undefined,
   };
 }

@@ -1,0 +1,95 @@
+import { isEdgeAfter, isEdgeBefore } from "./excerpts.ts";
+
+/** A part of a text that is only digits. */
+export interface DigitGroup {
+  readonly start: number;
+  readonly end: number;
+  readonly digits: string;
+}
+
+/** Groups of digits with no more between them than is written within one number. */
+export interface NumberRun {
+  /** The first digit, or the `+` or `(` before it. */
+  readonly start: number;
+  readonly groups: readonly DigitGroup[];
+}
+
+/** What stands between the digits of one number: one character, or brackets. */
+const SEPARATOR = /^(?:[ \u00a0.\-\u2010\u2011\u2013/]|\)[ \-/]?|[ -]?\(| - | ?\/ ?)$/;
+const MAX_SEPARATOR_CHARS = 3;
+
+/** A longer run is a table of numbers, and read as several. */
+const MAX_GROUPS = 24;
+
+/** The runs of digits in a text from a position on. Each digit is in one run. */
+export function numberRuns(text: string, from: number): NumberRun[] {
+  const runs: NumberRun[] = [];
+  let groups: DigitGroup[] = [];
+  const flush = () => {
+    const [first] = groups;
+    if (first !== undefined) runs.push({ start: signFrom(text, first.start, from), groups });
+    groups = [];
+  };
+  for (const { 0: digits, index } of text.matchAll(/[0-9]+/g)) {
+    const end = index + digits.length;
+    if (index < from) continue;
+    const last = groups.at(-1);
+    const isNext = last !== undefined && groups.length < MAX_GROUPS && joins(text, last.end, index);
+    if (!isNext) flush();
+    groups.push({ start: index, end, digits });
+  }
+  flush();
+  return runs;
+}
+
+function joins(text: string, end: number, start: number): boolean {
+  return start - end <= MAX_SEPARATOR_CHARS && SEPARATOR.test(text.slice(end, start));
+}
+
+function signFrom(text: string, start: number, from: number): number {
+  const before = /(?:\+ ?\(|\(\+?|\+ ?)$/.exec(text.slice(Math.max(from, start - 3), start));
+  return start - (before?.[0].length ?? 0);
+}
+
+/** A number as it is written: some groups of a run. */
+export interface WrittenNumber {
+  readonly start: number;
+  readonly end: number;
+  readonly digits: string;
+  readonly text: string;
+  readonly groups: readonly DigitGroup[];
+}
+
+/** The number of some groups of a run, unless it is only a part of a word, of a fraction or of a longer number. */
+export function writtenNumber(
+  text: string,
+  run: NumberRun,
+  first: number,
+  count: number,
+): WrittenNumber | undefined {
+  const groups = run.groups.slice(first, first + count);
+  const [begin] = groups;
+  const last = groups.at(-1);
+  if (begin === undefined || last === undefined || groups.length < count) return undefined;
+  const start = first === 0 ? run.start : begin.start;
+  const { end } = last;
+  if (!standsAlone(text, start, end)) return undefined;
+  const digits = groups.map((group) => group.digits).join("");
+  return { start, end, digits, text: text.slice(start, end), groups };
+}
+
+/** A hyphen, a point or a slash that has a letter or a digit behind it joins two parts of one identifier. */
+function standsAlone(text: string, start: number, end: number): boolean {
+  if (!isEdgeBefore(text, start) || !isEdgeAfter(text, end)) return false;
+  if (/[\p{L}\p{N}_][-.\u2010\u2011]$/u.test(text.slice(Math.max(0, start - 2), start))) return false;
+  return !/^[-.\u2010\u2011][\p{L}\p{N}_]/u.test(text.slice(end, end + 2));
+}
+
+/** The one character that is between all groups; `undefined` where it is not one, or is not always the same. */
+export function separatorOf(text: string, groups: readonly DigitGroup[]): string | undefined {
+  const between = groups.slice(1).map(({ start }, index) => text.slice(groups[index]?.end, start));
+  const [first] = between;
+  return first !== undefined && first.length === 1 && between.every((each) => each === first)
+    ? first
+    : undefined;
+}

@@ -1,0 +1,77 @@
+import cardTypes from "credit-card-type";
+import type { Excerpt, PiiRange } from "../pii-kinds.ts";
+import { numberRuns, separatorOf, type WrittenNumber, writtenNumber } from "./number-runs.ts";
+
+/** How cards are printed, by the lengths of their groups. */
+const PRINTED = ["4,4,4,4", "4,4,4,4,3", "4,6,5", "4,6,4"];
+
+const MIN_DIGITS = 14;
+const MAX_DIGITS = 19;
+
+/** Maestro has hardly a prefix of its own, and shorter numbers of it are what anything may be. */
+const MIN_MAESTRO_DIGITS = 16;
+
+/** What a brand's numbers begin with, each a range of numbers of so many digits, and how long they are. */
+const BRANDS = Object.values(cardTypes.types).map((type) => {
+  const { patterns, lengths } = cardTypes.getTypeInfo(type);
+  const least = type === "maestro" ? MIN_MAESTRO_DIGITS : MIN_DIGITS;
+  return {
+    prefixes: patterns.map((pattern) => (Array.isArray(pattern) ? pattern : [pattern, pattern])),
+    lengths: new Set(lengths.filter((length) => length >= least)),
+  };
+});
+
+/**
+ * Numbers of payment cards (ISO/IEC 7812): the prefix and length of a brand, and a check digit by Luhn; written together, or in
+ * groups as on a card.
+ */
+export function findPaymentCards({ text, from }: Excerpt): PiiRange[] {
+  const found: PiiRange[] = [];
+  for (const run of numberRuns(text, from)) {
+    for (let first = 0; first < run.groups.length; ) {
+      const number = [1, 5, 4, 3]
+        .filter((count) => isLongEnough(run.groups.slice(first, first + count)))
+        .map((count) => writtenNumber(text, run, first, count))
+        .find((each) => each !== undefined && isCard(text, each));
+      const [begin] = number?.groups ?? [];
+      if (begin !== undefined && number !== undefined)
+        found.push({ start: begin.start, end: number.end, kind: "card" });
+      first += number?.groups.length ?? 1;
+    }
+  }
+  return found;
+}
+
+function isLongEnough(groups: WrittenNumber["groups"]): boolean {
+  const length = groups.reduce((sum, { digits }) => sum + digits.length, 0);
+  return length >= MIN_DIGITS && length <= MAX_DIGITS;
+}
+
+function isCard(text: string, { digits, groups }: WrittenNumber): boolean {
+  if (groups.length > 1) {
+    const separator = separatorOf(text, groups);
+    if (separator === undefined || !/[ \u00a0\-\u2010\u2011]/.test(separator)) return false;
+    if (!PRINTED.includes(groups.map((group) => group.digits.length).join(","))) return false;
+  }
+  return (
+    passesLuhn(digits) && BRANDS.some((brand) => brand.lengths.has(digits.length) && begins(digits, brand))
+  );
+}
+
+function begins(digits: string, { prefixes }: (typeof BRANDS)[number]): boolean {
+  return prefixes.some(([least = 0, most = 0]) => {
+    const prefix = Number(digits.slice(0, String(least).length));
+    return prefix >= least && prefix <= most;
+  });
+}
+
+/** ISO/IEC 7812-1, annex B. */
+function passesLuhn(digits: string): boolean {
+  let sum = 0;
+  for (let at = 0; at < digits.length; at++) {
+    const digit = Number(digits[digits.length - 1 - at]);
+    const value = at % 2 === 0 ? digit : digit * 2;
+    sum += value > 9 ? value - 9 : value;
+  }
+  return sum % 10 === 0;
+}

@@ -1,0 +1,156 @@
+import { type PhoneNumber, parsePhoneNumberFromString } from "libphonenumber-js/max";
+import type { Excerpt, PiiRange, Recogniser } from "../pii-kinds.ts";
+import { wordsBefore } from "./excerpts.ts";
+import { type NumberRun, numberRuns, separatorOf, type WrittenNumber, writtenNumber } from "./number-runs.ts";
+import { NumberingPlan } from "./numbering-plans.ts";
+
+/** ITU-T E.164, with room for the prefixes that are dialled in a country. */
+const MIN_DIGITS = 7;
+const MAX_DIGITS = 17;
+const MAX_GROUPS = 8;
+
+/** A longer run is a table of numbers, in which no number is told from its neighbours. */
+const MAX_RUN_GROUPS = 12;
+
+/**
+ * How often libphonenumber is asked in one excerpt, because it takes long. A text of numbers asks less; what is left after that is
+ * taken for what it looks like.
+ */
+const MAX_PARSED = 400;
+
+const PHONE =
+  /(?:phone|telefon|tele?fax|tel[eé]fono|t[eé]l[eé]phone|\btel\b|\bfax\b|\bmob(?:ile?|il)?\b|m[oó]vil|celular|cellulare|\bcell\b|handy|whatsapp|\bsms\b|msisdn|rufnummer|puhelin|portable|telefoon)/;
+
+/** Dates and times, whose digits are those of a phone number in some country. */
+const DATE =
+  /^(?:(?:19|20)\d\d[-./](?:0[1-9]|1[0-2])[-./](?:0[1-9]|[12]\d|3[01])|(?:0?[1-9]|[12]\d|3[01])[-./](?:0?[1-9]|[12]\d|3[01])[-./](?:19|20)\d\d)(?:\D|$)/;
+
+/**
+ * Numbers of phones: with a `+` in any country, and as they are dialled in the given ones. A number without a `+` must look like
+ * one (a bracket or a zero before the area, or the groups of its country), or be called one by the words before it.
+ */
+export function phoneNumbersOf(countries: readonly string[]): Recogniser {
+  const plans = countries.map((country) => new NumberingPlan(country));
+  return (excerpt) => {
+    const search = new PhoneSearch(excerpt, plans);
+    for (const run of numberRuns(excerpt.text, excerpt.from)) search.look(run);
+    return search.found;
+  };
+}
+
+class PhoneSearch {
+  readonly found: PiiRange[] = [];
+  readonly #excerpt: Excerpt;
+  readonly #plans: readonly NumberingPlan[];
+  #parsed = 0;
+
+  constructor(excerpt: Excerpt, plans: readonly NumberingPlan[]) {
+    this.#excerpt = excerpt;
+    this.#plans = plans;
+  }
+
+  look(run: NumberRun): void {
+    const { text } = this.#excerpt;
+    const { groups } = run;
+    if (groups.reduce((sum, { digits }) => sum + digits.length, 0) < MIN_DIGITS) return;
+    const isPlus = text.slice(run.start, groups[0]?.start).includes("+");
+    const isCalled = PHONE.test(wordsBefore(this.#excerpt, run.start));
+    for (let first = 0; first < groups.length; ) {
+      const number =
+        isPlus && first === 0
+          ? this.#international(run)
+          : this.#national(run, first, isCalled && first < MAX_RUN_GROUPS);
+      if (number !== undefined)
+        this.found.push({ start: number.start, end: closed(text, number), kind: "phone" });
+      first += number?.groups.length ?? 1;
+    }
+  }
+
+  /** The number with a `+` that begins a run: as many groups of it as give one. */
+  #international(run: NumberRun): WrittenNumber | undefined {
+    return longest(this.#excerpt.text, run, 0, (number) => {
+      if (number.digits.startsWith("0")) return false;
+      const phone = this.#parse(`+${number.digits}`);
+      if (phone === "unknown") return number.digits.length >= 10;
+      return phone?.isValid() === true || (phone?.isPossible() === true && number.digits.length >= 10);
+    });
+  }
+
+  /** The number that begins with a group of a run and is dialled in one of the countries. */
+  #national(run: NumberRun, first: number, isCalled: boolean): WrittenNumber | undefined {
+    const { text } = this.#excerpt;
+    const group = run.groups[first];
+    if (group === undefined || (!isCalled && run.groups.length > MAX_RUN_GROUPS)) return undefined;
+    if (text.charAt(group.start - 1) === "/") return undefined;
+    const isOpened = text.charAt(group.start - 1) === "(" && text.charAt(group.end) === ")";
+    const isZero = group.digits.startsWith("0");
+    if (!isCalled && !isOpened && !isZero && text.charAt(group.end) === " ") return undefined;
+    return longest(text, run, first, (number) => {
+      const { digits, groups } = number;
+      if ((!isCalled && groups.length === 1) || DATE.test(number.text)) return false;
+      if (digits.startsWith("00")) {
+        const phone = this.#parse(`+${digits.slice(2)}`);
+        if (phone !== "unknown" && phone?.isValid() === true) return true;
+      }
+      return this.#plans.some(
+        (plan) =>
+          plan.has(digits) &&
+          (isCalled || (isZero && groups.length < 7) || this.#isGrouped(number, plan, isOpened)),
+      );
+    });
+  }
+
+  /** Whether a number is in groups as numbers of its country are. Spaces alone are between any numbers. */
+  #isGrouped(number: WrittenNumber, { country }: NumberingPlan, isOpened: boolean): boolean {
+    const { text } = this.#excerpt;
+    const { digits, groups } = number;
+    if (!isOpened && !/^[.\-\u2010\u2011]$/.test(separatorOf(text, groups) ?? "")) return false;
+    const phone = this.#parse(digits, country);
+    if (phone === "unknown") return true;
+    if (phone === undefined) return false;
+    const written = groups.map((group) => group.digits).join(" ");
+    const inGroups = (format: string) =>
+      format
+        .replace(/^\+\d+ /, "")
+        .replace(/\D+/g, " ")
+        .trim();
+    return written === inGroups(phone.formatNational()) || written === inGroups(phone.formatInternational());
+  }
+
+  #parse(number: string, country?: NumberingPlan["country"]): PhoneNumber | undefined | "unknown" {
+    if (this.#parsed++ >= MAX_PARSED) return "unknown";
+    return parsePhoneNumberFromString(number, country);
+  }
+}
+
+/** The most groups from a first one on that are a number. */
+function longest(
+  text: string,
+  run: NumberRun,
+  first: number,
+  isNumber: (number: WrittenNumber) => boolean,
+): WrittenNumber | undefined {
+  const counts: number[] = [];
+  let digits = 0;
+  for (let count = 1; count <= MAX_GROUPS && first + count <= run.groups.length; count++) {
+    digits += run.groups[first + count - 1]?.digits.length ?? 0;
+    if (digits > MAX_DIGITS) break;
+    if (digits >= MIN_DIGITS) counts.unshift(count);
+  }
+  for (const count of counts) {
+    const number = writtenNumber(text, run, first, count);
+    if (number !== undefined && !isFraction(text, number) && isNumber(number)) return number;
+  }
+  return undefined;
+}
+
+/** Whether there is one point in it and nothing else, as in `8.4012345`. */
+function isFraction(text: string, { groups }: WrittenNumber): boolean {
+  return groups.length === 2 && separatorOf(text, groups) === ".";
+}
+
+/** A bracket that was opened before all of a number is closed after it. */
+function closed(text: string, { start, end }: WrittenNumber): number {
+  const isOpen = text.charAt(start) === "(" && !text.slice(start, end).includes(")");
+  return isOpen && text.charAt(end) === ")" ? end + 1 : end;
+}

@@ -1,0 +1,39 @@
+/** Something without its secrets, and how many were replaced. */
+export interface Redacted<T> {
+  value: T;
+  count: number;
+}
+
+/** Redacts a text that comes in pieces, with the same result as for the complete text. */
+export interface TextStream {
+  /** How much has been replaced in the released text. */
+  readonly count: number;
+  /** Takes the next piece and returns the text that can be released. */
+  push(piece: string): string;
+  /** Ends the text and returns the rest. */
+  end(): string;
+  /**
+   * The text was cut off here, maybe within something to redact. Returns the rest but for what could be the beginning of such. A
+   * further piece begins anew.
+   */
+  cutOff(): string;
+}
+
+/** Redacts more than secrets. */
+export interface TextMask {
+  /** @param name of the member of which the text is the value. */
+  redactText(text: string, name?: string): Redacted<string>;
+  stream(name?: string): TextStream;
+}
+
+/** One stream after another. */
+export function chainStreams(first: TextStream, second: TextStream): TextStream {
+  return {
+    get count() {
+      return first.count + second.count;
+    },
+    push: (piece) => second.push(first.push(piece)),
+    end: () => second.push(first.end()) + second.end(),
+    cutOff: () => second.push(first.cutOff()) + second.cutOff(),
+  };
+}
