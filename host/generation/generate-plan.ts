@@ -107,14 +107,16 @@ export async function planGeneration({
   }
   catalog.servers.push(...entries.values());
   const places = catalog.servers.flatMap(({ module, tools }) =>
-    tools.map(({ name, identifier }) => ({
-      module,
-      identifier,
-      namespacedName: namespacedName(module, name),
-    })),
+    tools.map(({ name, identifier }) => ({ module, name, identifier })),
   );
-  for (const printer of printers)
-    for (const [path, text] of printer.printShared(places)) files.set(path, text);
+  for (const printer of printers) {
+    const named = places.map((tool) => ({
+      module: tool.module,
+      identifier: printer.functionName(tool),
+      namespacedName: namespacedName(tool.module, tool.name),
+    }));
+    for (const [path, text] of printer.printShared(named)) files.set(path, text);
+  }
   files.set("catalog.json", renderCatalog(catalog));
   const printed = collectLearned([...used.values()].flat());
   if (printed.size > 0) files.set(LEARNED_FILE, renderLearned(printed));

@@ -68,6 +68,14 @@ describe("generating for two languages", () => {
     });
   const BOTH = [TYPESCRIPT_PRINTER, PYTHON_PRINTER];
 
+  it("names in the files that all modules share the functions that a language has", async () => {
+    const { files } = await plan(BOTH);
+    const shared = files.get("__builtins__.pyi") ?? "";
+    const named = [...shared.matchAll(/= _servers\.demo\.(\w+)$/gm)].map(([, name = ""]) => name);
+    expect(named.length).toBe(tools.length);
+    for (const name of named) expect(files.get("servers/demo/__init__.pyi")).toContain(`def ${name}(`);
+  });
+
   it("writes the files that each would have alone, and locks them all", async () => {
     const [typescript, python, both] = [
       await plan([TYPESCRIPT_PRINTER]),
