@@ -70,7 +70,8 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
     if (asked?.kind === "done") return finish(asked.exitCode as ExitCode);
     // The host may have been lost in the middle of the run.
     const here = asked === undefined ? surroundings : { ...surroundings, alone: asked };
-    const request = await readRequest(file, words, flags, here);
+    const options = command.options.flatMap(({ long }) => long ?? []);
+    const request = await readRequest({ file, words, options }, flags, here);
     const { run } = await import("./run.ts");
     finish(await run(request, flags, here));
   });
@@ -100,9 +101,16 @@ function isName(word: string): boolean {
   return /^[a-z][a-z0-9-]*$/.test(word);
 }
 
+/** What stands in the command line beside its flags. */
+interface Given {
+  file: string | undefined;
+  words: readonly string[];
+  /** The options that the command has, as they are written. */
+  options: readonly string[];
+}
+
 async function readRequest(
-  file: string | undefined,
-  words: readonly string[],
+  { file, words, options }: Given,
   flags: RunFlags,
   surroundings: Surroundings,
 ): Promise<RunRequest> {
@@ -118,7 +126,8 @@ async function readRequest(
   const saved =
     file === undefined ? undefined : await readSaved(file, words, flags, configuration, surroundings);
   const isOption = file?.startsWith("-") === true && file !== "-";
-  if (saved === undefined && (words.length > 0 || isOption)) throw notTaken(file ?? "", words[0] ?? "");
+  if (saved === undefined && (words.length > 0 || isOption))
+    throw await notTaken(file ?? "", words[0] ?? "", options);
   const program =
     saved?.program ??
     (file === undefined ? NO_PROGRAM : await readProgram(file, flags, surroundings, configuration.languages));
@@ -149,10 +158,15 @@ async function readSaved(
   return { program, timeoutMs: found.manifest.timeoutMs };
 }
 
-function notTaken(file: string, word: string): UsageError {
-  if (file.startsWith("-") && file !== "-") return new UsageError(`unknown option '${visibleLine(file)}'`);
-  if (word.startsWith("-"))
-    return new UsageError(`unknown option '${visibleLine(word)}'; see \`ptc run --help\``);
+/** @param options of this command, as they are written. */
+async function notTaken(file: string, word: string, options: readonly string[]): Promise<UsageError> {
+  const option = file.startsWith("-") && file !== "-" ? file : word;
+  if (option.startsWith("-")) {
+    const { similarNames } = await import("../../catalog/search/similar-names.ts");
+    const [nearest] = similarNames(option.split("=", 1)[0] ?? "", options, 1);
+    const advice = nearest === undefined ? "see `ptc run --help`" : `did you mean ${nearest}?`;
+    return new UsageError(`unknown option '${visibleLine(option)}'; ${advice}`);
+  }
   return new UsageError(
     `'${visibleLine(word)}': only a saved program takes arguments, and '${visibleLine(file)}' is none; give --data`,
   );
