@@ -1,0 +1,41 @@
+"""A database
+Tools of the MCP server "sqlite". Written by `ptc generate`: edits are lost.
+"""
+
+from typing import Any, TypedDict, overload
+
+class ExecuteQueryInput(TypedDict):
+    """The arguments of the tool, by their exact names."""
+    query: str
+
+# ptc {"tool": "mcp__sqlite__executeQuery", "input": "ExecuteQueryInput"}
+@overload
+async def executeQuery(
+    *,
+    query: str,
+) -> Any:
+    """Execute a SQLite query that can read or write data
+
+    Args:
+        query: The SQL query to execute
+    """
+@overload
+async def executeQuery(arguments: ExecuteQueryInput, /) -> Any: ...
+
+class ExecuteSafeQueryInput(TypedDict):
+    """The arguments of the tool, by their exact names."""
+    query: str
+
+# ptc {"tool": "mcp__sqlite__executeSafeQuery", "input": "ExecuteSafeQueryInput"}
+@overload
+async def executeSafeQuery(
+    *,
+    query: str,
+) -> Any:
+    """Execute a SQLite query that can only read data
+
+    Args:
+        query: The SQL query to execute
+    """
+@overload
+async def executeSafeQuery(arguments: ExecuteSafeQueryInput, /) -> Any: ...
