@@ -7,12 +7,9 @@ import { jsonLine } from "../base/json/json-line.ts";
 import { untilAborted } from "../base/or-aborted.ts";
 import { type Approver, RunApprovals } from "../broker/approvals/approvals.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
-import type { ValueSource } from "../protocol/claim.ts";
 import type { ConsoleEntry } from "../protocol/console-stream.ts";
-import type { Envelope } from "../protocol/envelope.ts";
 import { MAX_CLAIM_FAILURE_BYTES } from "../protocol/limits.ts";
 import type { ProgramEnvironment } from "../protocol/messages.ts";
-import type { EmittedBlock } from "../protocol/output/emitted.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox/sandbox.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import type { Redactor } from "../secrets/redaction.ts";
@@ -20,9 +17,9 @@ import { askPeople } from "./ask-people.ts";
 import type { CallObserver } from "./call-log.ts";
 import { fail, type Outcome } from "./outcome.ts";
 import { redactEmitted } from "./output/emitted-blocks.ts";
+import type { ExecutedProgram } from "./output/executed-program.ts";
 import { maxKeptBytes, RunnerOutput } from "./output/runner-output.ts";
 import { adviseOn } from "./prepare/advise-on.ts";
-import type { FailureReason } from "./prepare/failure-reason.ts";
 import type { Language, TypecheckMode } from "./prepare/language.ts";
 import type { ModuleSource } from "./prepare/module-source.ts";
 import { type Prepared, prepareProgram } from "./prepare/prepare-program.ts";
@@ -42,7 +39,6 @@ import {
   isToBeTriedAgain,
 } from "./suspension/continuation.ts";
 import { ResumedCalls } from "./suspension/resumed-calls.ts";
-import type { Suspended } from "./suspension/suspended.ts";
 import type { ResumedRun, RunKeeper, SuspendedRun } from "./suspension/suspended-run.ts";
 import { Suspension } from "./suspension/suspension.ts";
 import { TimeLimit } from "./time-limit.ts";
@@ -88,40 +84,6 @@ export interface RunOptions extends CallObserver {
   signal: AbortSignal;
 }
 
-export interface ExecutedProgram {
-  /** The program as it was run. */
-  program: Program;
-  envelope: Envelope;
-  /** What `console.log` printed, as far as it is kept, which may be more than anybody should be shown. */
-  consoleText: string;
-  /** Whether `consoleText` lacks the end of what was printed. */
-  isConsoleCut: boolean;
-  /** What the program wrote with `console.error`, `console.warn` and to its stderr, cut at its cap. */
-  stderrText: string;
-  /** What the program emitted for the client, without secrets in its texts. */
-  emitted: readonly EmittedBlock[];
-  /** The value as JSON, where the envelope has only a bounded form of it. */
-  wholeResultJson: string | undefined;
-  /** How many bytes of console text or of a value are to be shown. */
-  maxShownBytes: number;
-  /** Where the value comes from: `globalThis.result`, a last console line that is JSON, or all console text. */
-  resultFrom: ValueSource | undefined;
-  /** Why the program could not be bundled, as far as that is known. Empty for any other failure. */
-  reasons: readonly FailureReason[];
-  /** Type mistakes of a program that was run all the same. */
-  typeWarning: string | undefined;
-  /** Why the program's types could not be checked, although they were to be. */
-  unchecked: string | undefined;
-  /** What to do about the program's failure, or about a value that was lost; one line each. It is no part of the envelope. */
-  advice: readonly string[];
-  /** Present when the run waits for an approval. Its envelope is then not its last. */
-  suspended?: Suspended | undefined;
-  /** Resolves when the run is recorded, or with the reason why it is not. The answer does not wait for it. Never rejects. */
-  recorded: Promise<string | undefined>;
-  /** Resolves when the run's sandbox is removed. The envelope does not wait for it. Never rejects. */
-  cleared: Promise<void>;
-}
-
 /**
  * Runs one program. Bundles it and checks its types while a sandbox starts, sends it in, answers its calls, and builds the
  * envelope. Failures of a program, a server or an engine are in the envelope and are not thrown. A fault of the host that
@@ -161,10 +123,15 @@ async function execute(
     new Suspension((moment, question, ticket) => {
       const { replay: _, ...lasting } = environment;
       const run: SuspendedRun = {
-        ...{ runId, traceId, program, limits, environment: lasting },
+        runId,
+        traceId,
+        program,
+        limits,
+        environment: lasting,
         ...continued(moment, earlier, elapsedMs()),
         startedAt: earlier?.startedAt ?? keeper.startedAt,
-        ...{ modules: [...modules.archived()], knownModules: modules.modules() },
+        modules: [...modules.archived()],
+        knownModules: modules.modules(),
         typecheck: earlier?.typecheck ?? options.typecheck,
         approvals: approvals.soFar,
       };
@@ -212,12 +179,16 @@ async function execute(
         runner: prepared.runner,
         ways: prepared.ways,
         data: program.data,
-        ...{ environment, limits, timeLimit },
+        environment,
+        limits,
+        timeLimit,
         approvals,
         observers: recording === undefined ? [options] : [recording, options],
         events: recording,
         output,
-        ...{ suspension, signal, staysFor: session },
+        suspension,
+        signal,
+        staysFor: session,
       };
       outcome = await duringPhase(onPhase, "program", () => runInside(acquired.sandbox, inside));
     }
@@ -269,7 +240,11 @@ async function execute(
     bundle: prepared?.ok ? prepared.bundle : undefined,
     modules: modules.archived(),
     knownModules: modules.modules(),
-    ...{ environment, runtime, trace, limits, session: session?.place },
+    environment,
+    runtime,
+    trace,
+    limits,
+    session: session?.place,
     typecheck: earlier?.typecheck ?? options.typecheck,
   };
   await (suspended === undefined ? recording?.beforeAnswer?.(report) : recording?.beforeSuspension?.());

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { RunArchiver } from "../archive/archive-store.ts";
 import type { AuditLog } from "../archive/audit/audit-log.ts";
 import type { Authorizer, Viewer } from "../broker/policy/authorizer.ts";
-import type { ExecutedProgram } from "../execution/execute-program.ts";
+import type { ExecutedProgram } from "../execution/output/executed-program.ts";
 import type { Preparation } from "../execution/prepare/language.ts";
 import type { HandedIn } from "../execution/prepare/settle-program.ts";
 import type { Replayed } from "../execution/replay/replay-program.ts";

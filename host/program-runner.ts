@@ -1,6 +1,6 @@
 import type { ApprovalAnswer, Approver } from "../broker/approvals/approvals.ts";
 import type { CallObserver } from "../execution/call-log.ts";
-import type { ExecutedProgram } from "../execution/execute-program.ts";
+import type { ExecutedProgram } from "../execution/output/executed-program.ts";
 import type { TypecheckMode } from "../execution/prepare/language.ts";
 import type { HandedIn } from "../execution/prepare/settle-program.ts";
 import type { Program } from "../execution/program.ts";

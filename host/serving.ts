@@ -1,5 +1,5 @@
 import type { Authorizer } from "../broker/policy/authorizer.ts";
-import type { ExecutedProgram } from "../execution/execute-program.ts";
+import type { ExecutedProgram } from "../execution/output/executed-program.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { FollowedConfiguration } from "./configuration/follow.ts";
 import { describeOffServers } from "./configuration/servers/off-servers.ts";

@@ -2,11 +2,8 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ArchiveWriter } from "../../archive/sqlite/writer/archive-writer.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
-import {
-  type ExecutedProgram,
-  type ExecutionParts,
-  executeProgram,
-} from "../../execution/execute-program.ts";
+import { type ExecutionParts, executeProgram } from "../../execution/execute-program.ts";
+import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import { ArchivingRecorder } from "../../execution/record/record-runs.ts";
 import type { RunReport } from "../../execution/record/run-recorder.ts";
 import type { RecordedCall } from "../../execution/replay/recorded-calls.ts";

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { oneLine } from "../../base/text/one-line.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
-import type { ExecutedProgram } from "../../execution/execute-program.ts";
+import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import type { TypecheckMode } from "../../execution/prepare/language.ts";
 import type { HandedIn } from "../../execution/prepare/settle-program.ts";
 import type { Configuration } from "../../host/configuration/configuration.ts";

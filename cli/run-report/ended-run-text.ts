@@ -1,6 +1,6 @@
 import { oneLine } from "../../base/text/one-line.ts";
 import { visibleLines } from "../../base/text/visible-text.ts";
-import type { ExecutedProgram } from "../../execution/execute-program.ts";
+import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import type { Program } from "../../execution/program.ts";
 import { findFailingPlaces } from "../../host/run-report/failing-places.ts";
 import { formatDuration } from "../../host/run-report/quantities.ts";

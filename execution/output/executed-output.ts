@@ -1,5 +1,5 @@
 import { jsonLine } from "../../base/json/json-line.ts";
-import type { ExecutedProgram } from "../execute-program.ts";
+import type { ExecutedProgram } from "./executed-program.ts";
 import type { OutputParts } from "./whole-output.ts";
 
 /** The whole output of a run that has just ended. */

@@ -3,13 +3,9 @@ import type { Envelope } from "../../protocol/envelope.ts";
 import { buildFailure, type Failure, type FailureType } from "../../protocol/failure.ts";
 import type { ProgramEnvironment } from "../../protocol/messages.ts";
 import type { EmittedBlock } from "../../protocol/output/emitted.ts";
-import {
-  type ExecutedProgram,
-  type ExecutionParts,
-  executeProgram,
-  type RunOptions,
-} from "../execute-program.ts";
+import { type ExecutionParts, executeProgram, type RunOptions } from "../execute-program.ts";
 import { describeEmitted } from "../output/emitted-blocks.ts";
+import type { ExecutedProgram } from "../output/executed-program.ts";
 import type { ModuleSource } from "../prepare/module-source.ts";
 import type { Program } from "../program.ts";
 import type { RecordedPii } from "../record/run-recorder.ts";

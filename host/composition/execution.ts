@@ -7,21 +7,21 @@ import { offerLogins } from "../../broker/offer-logins.ts";
 import type { Authorizer, Viewer } from "../../broker/policy/authorizer.ts";
 import { RunState } from "../../broker/policy/run-history.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
-import { type ExecutedProgram, executeProgram, type RunOptions } from "../../execution/execute-program.ts";
+import { executeProgram, type RunOptions } from "../../execution/execute-program.ts";
+import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import type { Preparation } from "../../execution/prepare/language.ts";
 import type { ModuleSource } from "../../execution/prepare/module-source.ts";
 import { type HandedIn, settleProgram } from "../../execution/prepare/settle-program.ts";
 import { redactObserver } from "../../execution/redact-observer.ts";
 import { type RecordedRun, type Replayed, replayProgram } from "../../execution/replay/replay-program.ts";
 import { MAX_KEPT_OUTPUT_BYTES } from "../../protocol/limits.ts";
-import type { RunContext } from "../../protocol/run-context.ts";
 import { EXTRACT_NAME } from "../../protocol/tools/extract-tool.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { TraceContext } from "../../telemetry/trace-context.ts";
 import type { FollowedListings, LiveToolServers } from "../../upstream/live-tool-servers.ts";
 import type { UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
+import { keeperFor } from "../approvals/keeper-for.ts";
 import { openPending } from "../approvals/open-pending.ts";
 import { shareQuestions } from "../approvals/shared-questions.ts";
 import type { Configuration } from "../configuration/configuration.ts";
@@ -263,25 +263,13 @@ export function composeExecution(configuration: Configuration, options: Composit
     },
     end() {
       const ended = Promise.all([
-        ...[sessions.close(), validator.close()],
-        ...[languages.close(), sandboxes.close(), swept],
+        sessions.close(),
+        validator.close(),
+        languages.close(),
+        sandboxes.close(),
+        swept,
       ]);
       return { kept: records.close(), ended: ended.then(() => {}) };
-    },
-  };
-}
-
-/** Keeps the runs of one context. What keeps them is loaded with the first that is suspended. */
-function keeperFor(
-  context: RunContext,
-  configuration: Configuration,
-  env: EnvironmentVariables,
-  place: TraceContext | undefined,
-): NonNullable<RunOptions["keeper"]> {
-  return {
-    startedAt: Math.round(clock.wallMs()),
-    async keep(run, ...question) {
-      return (await openPending(configuration, env)).keep(context, { ...run, place }, ...question);
     },
   };
 }

@@ -1,7 +1,7 @@
 import { ArchiveError } from "../../archive/archive-error.ts";
 import type { ArchiveStore } from "../../archive/archive-store.ts";
-import type { ExecutedProgram } from "../../execution/execute-program.ts";
 import { outputOf } from "../../execution/output/executed-output.ts";
+import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import { joinOutput } from "../../execution/output/whole-output.ts";
 import { archivedOutput } from "../run-report/archived-output.ts";
 

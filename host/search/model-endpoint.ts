@@ -1,3 +1,4 @@
+import { readBoundedBody } from "../../base/http/bounded-body.ts";
 import { ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.ts";
 
 /** Room for the vectors of a batch of the largest models. */
@@ -59,7 +60,9 @@ export async function askModel(
       await response.body?.cancel();
       throw new EndpointError(`answers with status ${response.status}`, REFUSALS.includes(response.status));
     }
-    return parseForeignJson(await readBounded(response), {
+    const answer = await readBoundedBody(response, MAX_ANSWER_BYTES);
+    if (answer === undefined) throw new EndpointError(`answers with more than ${MAX_ANSWER_BYTES} bytes`);
+    return parseForeignJson(answer, {
       maxBytes: MAX_ANSWER_BYTES,
       maxDepth: MAX_ANSWER_DEPTH,
     });
@@ -83,18 +86,6 @@ function addressOf(base: string, method: string): URL {
   const path = url.pathname.replace(/\/+$/, "");
   if (!path.endsWith(`/${method}`)) url.pathname = `${path}/${method}`;
   return url;
-}
-
-async function readBounded(response: Response): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    // Leaving the loop cancels the body.
-    if (bytes > MAX_ANSWER_BYTES) throw new EndpointError(`answers with more than ${MAX_ANSWER_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }
 
 function toEndpointError(error: unknown, signal: AbortSignal): EndpointError {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { RunRead } from "../../broker/policy/run-history.ts";
-import type { ExecutedProgram } from "../../execution/execute-program.ts";
+import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import type { Program } from "../../execution/program.ts";
 import type { ProgramSession } from "../../execution/session/program-session.ts";
 import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";

@@ -1,6 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { RunState } from "../../broker/policy/run-history.ts";
-import { type ExecutedProgram, executeProgram } from "../../execution/execute-program.ts";
+import { executeProgram } from "../../execution/execute-program.ts";
+import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import type { Program } from "../../execution/program.ts";
 import type { RunnerName } from "../../protocol/runners/runner-name.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";

@@ -1,6 +1,7 @@
 import { UNASKED } from "../../broker/approvals/approvals.ts";
 import type { CallDispatcher } from "../../broker/dispatcher.ts";
-import { type ExecutedProgram, executeProgram, type RunOptions } from "../../execution/execute-program.ts";
+import { executeProgram, type RunOptions } from "../../execution/execute-program.ts";
+import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import type { Program } from "../../execution/program.ts";
 import { createTypeScript } from "../../execution/typescript/typescript.ts";
 import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";

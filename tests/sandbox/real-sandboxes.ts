@@ -6,11 +6,11 @@ import { type Approver, UNASKED } from "../../broker/approvals/approvals.ts";
 import { Dispatcher } from "../../broker/dispatcher.ts";
 import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import {
-  type ExecutedProgram,
   type ExecutionLimits,
   type ExecutionParts,
   executeProgram,
 } from "../../execution/execute-program.ts";
+import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import type { RunRecorder } from "../../execution/record/run-recorder.ts";
 import type { ProgramSession } from "../../execution/session/program-session.ts";
 import { createTypeScript } from "../../execution/typescript/typescript.ts";

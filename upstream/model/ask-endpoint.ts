@@ -1,3 +1,4 @@
+import { readBoundedBody } from "../../base/http/bounded-body.ts";
 import { isObject } from "../../base/json/is-object.ts";
 import { parseForeignJson } from "../../base/json/parse-json.ts";
 import { oneLine } from "../../base/text/one-line.ts";
@@ -33,8 +34,14 @@ export async function askEndpoint(
       body: JSON.stringify(body),
       signal,
     });
-    if (response.ok) return parseAnswer(await readBounded(response, MAX_BYTES), host);
-    throw await faultOf(response, host);
+    if (!response.ok) throw await faultOf(response, host);
+    const answer = await readBoundedBody(response, MAX_BYTES);
+    if (answer === undefined)
+      throw new UpstreamError(
+        "protocol_error",
+        `the model at ${host} answered with more than ${MAX_BYTES} bytes`,
+      );
+    return parseAnswer(answer.toString("utf8"), host);
   } catch (error) {
     if (error instanceof UpstreamError) throw error;
     if (signal.aborted) throw signal.reason;
@@ -54,8 +61,8 @@ async function faultOf(response: Response, host: string): Promise<UpstreamError>
       `the model at ${host} sent ptc to another address (HTTP ${status}), which is not followed; write that address as extract.url`,
     );
   }
-  const text = await readBounded(response, MAX_REASON_BYTES).catch(() => "");
-  const reason = oneLine(messageIn(text), MAX_REASON_CHARS);
+  const text = await readBoundedBody(response, MAX_REASON_BYTES).catch(() => undefined);
+  const reason = oneLine(messageIn(text?.toString("utf8") ?? ""), MAX_REASON_CHARS);
   return new UpstreamError(
     "remote_error",
     `the model at ${host} refused (HTTP ${status})${reason === "" ? "" : `: ${reason}`}`,
@@ -80,21 +87,6 @@ function parseAnswer(text: string, host: string): unknown {
   } catch {
     throw new UpstreamError("protocol_error", `the model at ${host} answered with something that is no JSON`);
   }
-}
-
-async function readBounded(response: Response, maxBytes: number): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > maxBytes)
-      throw new UpstreamError(
-        "protocol_error",
-        `the model at ${new URL(response.url).host} answered with more than ${maxBytes} bytes`,
-      );
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 function reasonOf(error: unknown): string {

@@ -1,5 +1,5 @@
 import type { Approver } from "../../../broker/approvals/approvals.ts";
-import type { ExecutedProgram } from "../../../execution/execute-program.ts";
+import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
 import { answerElsewhere } from "../../../host/approvals/answer-elsewhere.ts";
 import type { PendingApproval, PendingApprovals } from "../../../host/approvals/pending-approvals.ts";
 import type { Host } from "../../../host/host.ts";

@@ -3,7 +3,7 @@ import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import { unknownServer, unknownTool } from "../../../catalog/unknown-names.ts";
 import type { ToolPrinter } from "../../../codegen/language-printer.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
-import type { ExecutedProgram } from "../../../execution/execute-program.ts";
+import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
 import { parseNamespacedName } from "../../../protocol/tools/tool-name.ts";
 
 const MAX_SIGNATURES = 2;

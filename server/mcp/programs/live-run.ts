@@ -1,7 +1,7 @@
 import type { Clock } from "../../../base/clock.ts";
 import type { Approver } from "../../../broker/approvals/approvals.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
-import type { ExecutedProgram } from "../../../execution/execute-program.ts";
+import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
 import type { ProgramOptions } from "../../../host/program-runner.ts";
 import type { TraceContext } from "../../../telemetry/trace-context.ts";
 import { type Question, Questions } from "../questions/questions.ts";

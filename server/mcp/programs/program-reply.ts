@@ -1,7 +1,7 @@
 import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
-import type { ExecutedProgram } from "../../../execution/execute-program.ts";
 import { outputOf } from "../../../execution/output/executed-output.ts";
+import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
 import { headAndTail } from "../../../execution/output/head-and-tail.ts";
 import { joinOutput, markStderr, withoutLastLineFeed } from "../../../execution/output/whole-output.ts";
 import type { Suspended } from "../../../execution/suspension/suspended.ts";

@@ -2,7 +2,7 @@ import type { Clock } from "../../../base/clock.ts";
 import { messageOf } from "../../../base/error-message.ts";
 import { LATER } from "../../../broker/approvals/approvals.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
-import type { ExecutedProgram } from "../../../execution/execute-program.ts";
+import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
 import type { HandedIn } from "../../../execution/prepare/settle-program.ts";
 import { pickPrinter } from "../../../host/languages.ts";
 import { languageNamed, languageOfInterpreter } from "../../../host/program-files.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type ApprovalAnswer, LATER } from "../../../broker/approvals/approvals.ts";
-import type { ExecutedProgram } from "../../../execution/execute-program.ts";
+import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
 import { loadConfiguration } from "../../../host/configuration/load.ts";
 import type { Host } from "../../../host/host.ts";
 import { openServing } from "../../../host/serving.ts";

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { ExecutedProgram } from "../../../execution/execute-program.ts";
+import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
 import type { HandedIn } from "../../../execution/prepare/settle-program.ts";
 import { PRINTER } from "../../../host/languages.ts";
 import type { ProgramOptions } from "../../../host/program-runner.ts";

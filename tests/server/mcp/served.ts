@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import type { ServerTools, Tool } from "../../../catalog/tool.ts";
 import { type FoundTools, ToolCatalog } from "../../../catalog/tool-catalog.ts";
-import type { ExecutedProgram } from "../../../execution/execute-program.ts";
+import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
 import type { HandedIn } from "../../../execution/prepare/settle-program.ts";
 import { PRINTER } from "../../../host/languages.ts";
 import type { ProgramOptions, ProgramRunner } from "../../../host/program-runner.ts";
