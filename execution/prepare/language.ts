@@ -26,6 +26,19 @@ export interface LanguageFacts {
   readonly ways: { readonly output: string; readonly value: string };
   /** The name of the runner for its programs, as a sandbox's hello gives it. */
   readonly runner: RunnerName;
+  /** The text of a program that runs a saved program of this language on `data`, and gives back what that gives. */
+  callSaved(called: SavedCall): string;
+}
+
+/** A saved program that another calls. */
+interface SavedCall {
+  name: string;
+  /** What its name is as that of a function, in camelCase, and as that of a tool, in snake_case. */
+  functionName: string;
+  toolName: string;
+  /** Its text, and the digest that tells one version of it from another. */
+  code: string;
+  digest: string;
 }
 
 /** The result of preparing a program. Messages and reasons quote the program and may hold secrets. */

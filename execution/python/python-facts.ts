@@ -10,4 +10,12 @@ export const PYTHON_FACTS: LanguageFacts = {
   unnamed: { language: "python", fileName: "program.py" },
   ways: { output: "print", value: "result" },
   runner: "python",
+  // Who calls a program waits for it as it waits for its own calls.
+  callSaved: ({ name, toolName, digest, code }) =>
+    [
+      `# ${name} ${digest}`,
+      `from programs import ${toolName}`,
+      `result = ${/\b(?:await|async)\b/.test(code) ? "await " : ""}${toolName}(data)`,
+      "",
+    ].join("\n"),
 };

@@ -10,4 +10,11 @@ export const TYPESCRIPT_FACTS: LanguageFacts = {
   unnamed: { language: "typescript", fileName: "program.ts" },
   ways: { output: "console.log", value: "globalThis.result" },
   runner: "javascript",
+  callSaved: ({ name, functionName, digest }) =>
+    [
+      `// ${name} ${digest}`,
+      `import { ${functionName} } from "./programs/index.js";`,
+      `globalThis.result = await ${functionName}(data);`,
+      "",
+    ].join("\n"),
 };

@@ -1,13 +1,12 @@
+import { extname } from "node:path";
 import { findLanguage, type LanguageFacts } from "../../execution/prepare/language.ts";
 import type { Program } from "../../execution/program.ts";
 import { LANGUAGES } from "../program-files.ts";
 import { programFunction, toolNameOf } from "./program-name.ts";
 import type { NamedProgram } from "./saved-programs.ts";
 
-/** Whether a program in Python waits for its calls with \`await\`, as \`execution/python\` decides it. */
-function awaits(code: string): boolean {
-  return /\b(?:await|async)\b/.test(code);
-}
+/** Texts of programs of which one waits for its calls and the other does not. */
+const WAYS_TO_WAIT = ["await", ""];
 
 /**
  * The program that a run of a saved program by its name is. It names the digest of what it calls, so that the input digest of the
@@ -17,45 +16,25 @@ export function callByName(
   program: Pick<NamedProgram, "name" | "language" | "digest" | "code">,
   data: unknown,
 ): Program {
-  const { name, language, digest, code } = program;
-  const facts = findLanguage(LANGUAGES, language) as LanguageFacts;
-  const isPython = facts.unnamed.language === "python";
-  const suffix = isPython ? ".py" : ".ts";
+  const { callSaved, unnamed } = findLanguage(LANGUAGES, program.language) as LanguageFacts;
   return {
-    code: isPython ? pythonCall(name, digest, awaits(code)) : typescriptCall(name, digest),
+    code: callSaved({ ...namesOf(program.name), digest: program.digest, code: program.code }),
     data,
-    language: facts.unnamed.language,
-    fileName: `run-${name}${suffix}`,
+    language: unnamed.language,
+    fileName: `run-${program.name}${extname(unnamed.fileName)}`,
   };
 }
 
-function typescriptCall(name: string, digest: string): string {
-  const called = programFunction(name);
-  return [
-    `// ${name} ${digest}`,
-    `import { ${called} } from "./programs/index.js";`,
-    `globalThis.result = await ${called}(data);`,
-    "",
-  ].join("\n");
-}
-
-function pythonCall(name: string, digest: string, isAsync: boolean): string {
-  const called = toolNameOf(name);
-  return [
-    `# ${name} ${digest}`,
-    `from programs import ${called}`,
-    `result = ${isAsync ? "await " : ""}${called}(data)`,
-    "",
-  ].join("\n");
-}
-
-/** The name of the saved program that a program only runs; \`undefined\` for any other program. */
+/** The name of the saved program that a program only runs; `undefined` for any other program. */
 export function calledByName(code: string): string | undefined {
   const [, name = "", digest = ""] = /^(?:\/\/|#) ([a-z0-9-]+) (sha256:[0-9a-f]{64})\n/.exec(code) ?? [];
-  const forms = [
-    typescriptCall(name, digest),
-    pythonCall(name, digest, true),
-    pythonCall(name, digest, false),
-  ];
-  return name !== "" && forms.includes(code) ? name : undefined;
+  if (name === "") return undefined;
+  const forms = LANGUAGES.flatMap(({ callSaved }) =>
+    WAYS_TO_WAIT.map((called) => callSaved({ ...namesOf(name), digest, code: called })),
+  );
+  return forms.includes(code) ? name : undefined;
+}
+
+function namesOf(name: string): { name: string; functionName: string; toolName: string } {
+  return { name, functionName: programFunction(name), toolName: toolNameOf(name) };
 }

@@ -5,6 +5,7 @@ import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { buildServerModel } from "../../catalog/tool-model.ts";
 import type { GeneratedModule } from "../../codegen/generated-module.ts";
 import type { LanguagePrinter } from "../../codegen/language-printer.ts";
+import { findLanguage } from "../../execution/prepare/language.ts";
 import type { ModuleSource, SavedProgram, SavedSources } from "../../execution/prepare/module-source.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
@@ -13,7 +14,7 @@ import type { ToolServer, ToolServers } from "../../upstream/tool-servers.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import { version } from "../package.ts";
-import { isSameLanguage } from "../program-files.ts";
+import { isSameLanguage, LANGUAGES } from "../program-files.ts";
 import { type ProgramFiles, readPrograms } from "./program-folder.ts";
 import { programFunction, toolNameOf } from "./program-name.ts";
 
@@ -181,7 +182,9 @@ function toolOf({ name, manifest, language }: ProgramFiles, digest: string): Too
   const own = toolNameOf(name);
   const { input, output } = manifest;
   // A program runs where its caller runs, in the same language.
-  const description = `${manifest.description}${language === "python" ? " (for programs in Python)" : ""}`;
+  const facts = findLanguage(LANGUAGES, language);
+  const whose = facts === LANGUAGES[0] ? "" : ` (for programs in ${facts?.title ?? language})`;
+  const description = `${manifest.description}${whose}`;
   const definition = {
     name: own,
     description,

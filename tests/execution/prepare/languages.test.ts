@@ -32,6 +32,7 @@ const CAPITALS: Language = {
   unnamed: { language: "capitals", fileName: "program.up" },
   ways: { output: "SAY", value: "VALUE" },
   runner: "python",
+  callSaved: ({ name }) => name,
   advise: async () => [],
   async prepare({ code }, modules, mode): Promise<Preparation> {
     if (/\d/.test(code))
