@@ -1,7 +1,7 @@
 import { byCodeUnit } from "../../base/by-code-unit.ts";
 import type { JsonObject } from "../model/schema-references.ts";
 import { asMap } from "./merge-shapes.ts";
-import { looksLikeMap } from "./recognize-map.ts";
+import { objectKind } from "./recognize-map.ts";
 import type { ObjectShape, Shape, StringShape } from "./shape.ts";
 
 /** How often a text must have been seen before its choices are believed: at all, and for each choice. */
@@ -41,7 +41,9 @@ function schemaOfArray(items: Shape): JsonObject {
 }
 
 function schemaOfObject(object: ObjectShape): JsonObject {
-  const { members, rest } = looksLikeMap(object) ? asMap(object) : object;
+  const kind = objectKind(object);
+  if (kind === "open") return { type: "object", additionalProperties: {} };
+  const { members, rest } = kind === "map" ? asMap(object) : object;
   const sorted = [...members].sort(([a], [b]) => byCodeUnit(a, b));
   return {
     type: "object",

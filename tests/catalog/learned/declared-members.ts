@@ -18,17 +18,27 @@ export function compareWithDeclared(schema: unknown, results: readonly unknown[]
   const declared = membersOf(normalizeSchema(schema, () => {}));
   const learned = membersOf(normalizeSchema(schemaOfShape(shape), () => {}));
   const isOpen = (path: string): boolean => [...declared.open].some((open) => path.startsWith(open));
+  const isDeclared = (path: string): boolean => isPathOf(declared.paths, path);
   return {
     declared: declared.paths.size,
     found: [...declared.paths].filter((path) => learned.paths.has(path)).length,
-    undeclared: [...learned.paths].filter((path) => !declared.paths.has(path) && !isOpen(path)),
+    undeclared: [...learned.paths].filter((path) => !isDeclared(path) && !isOpen(path)),
   };
+}
+
+/** Whether a path is one of those. A key of a map stands for any name: less is known then, and nothing that is false. */
+export function isPathOf(paths: ReadonlySet<string>, path: string): boolean {
+  if (paths.has(path)) return true;
+  if (!path.includes("{}")) return false;
+  const escaped = path.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replaceAll("{}", "(?:\\{\\}|\\.[^.[\\]{}]+)");
+  const pattern = new RegExp(`^${escaped}$`);
+  return [...paths].some((each) => pattern.test(each));
 }
 
 const MAX_DEPTH = 8;
 
 /** The members of a type by their paths, and where anything may be. */
-function membersOf(model: TypeModel): { paths: Set<string>; open: Set<string> } {
+export function membersOf(model: TypeModel): { paths: Set<string>; open: Set<string> } {
   const paths = new Set<string>();
   const open = new Set<string>();
   const walk = (type: TypeNode, path: string, depth: number): void => {

@@ -54,16 +54,18 @@ describe("what is learned of values", () => {
   });
 
   it("is wider with each value: missing members, unions, nulls, lists of several kinds", () => {
-    expect(learned({ a: 1, b: null, c: [1, "x"] }, { a: 1.5, b: "text", d: [] })).toEqual({
+    expect(
+      learned({ size: 1, owner: null, cells: [1, "x"] }, { size: 1.5, owner: "text", tags: [] }),
+    ).toEqual({
       type: "object",
       properties: {
-        a: { type: "number" },
-        b: { anyOf: [{ type: "string" }, { type: "null" }] },
-        c: { type: "array", items: { anyOf: [{ type: "integer" }, { type: "string" }] } },
-        d: { type: "array" },
+        cells: { type: "array", items: { anyOf: [{ type: "integer" }, { type: "string" }] } },
+        owner: { anyOf: [{ type: "string" }, { type: "null" }] },
+        size: { type: "number" },
+        tags: { type: "array" },
       },
     });
-    expect(learned({ only: null })).toEqual({ type: "object", properties: { only: {} } });
+    expect(learned({ owner: null })).toEqual({ type: "object", properties: { owner: {} } });
     expect(learned([1, 2], { a: 1 })).toMatchObject({ anyOf: [{ type: "array" }, { type: "object" }] });
   });
 
@@ -148,7 +150,7 @@ describe("names that are data", () => {
     "toString",
   ])("are told from names of members: %s", (name) => {
     expect(isDataName(name)).toBe(false);
-    const schema = learned(JSON.parse(`{${JSON.stringify(name)}: 1}`));
+    const schema = learned(...Array(10).fill(JSON.parse(`{${JSON.stringify(name)}: 1}`)));
     expect(Object.entries(schema.properties as object)).toEqual([[name, { type: "integer" }]]);
   });
 });
