@@ -73,6 +73,16 @@ ${def} extract[T](value: Any, type: type[T]) -> T:
     """
 
 @overload
+${def} extract[T](value: Any, type: list[type[T]]) -> list[T]: ...
+@overload
+${def} extract(value: Any, type: Literal["string", "date", "datetime"]) -> str: ...
+@overload
+${def} extract(value: Any, type: Literal["integer"]) -> int: ...
+@overload
+${def} extract(value: Any, type: Literal["number"]) -> float: ...
+@overload
+${def} extract(value: Any, type: Literal["boolean"]) -> bool: ...
+@overload
 ${def} extract(value: Any, type: Any) -> Any: ...
 `;
 }
@@ -97,7 +107,7 @@ export function printBuiltins(tools: readonly NamedTool[], mode: CallMode): stri
     // A tool's name may begin with an underscore.
     "# pyright: reportPrivateUsage=false",
     `from collections.abc import ${typing}`,
-    `from typing import Any${asks ? ", overload" : ""}`,
+    `from typing import Any${asks ? ", Literal, overload" : ""}`,
     "",
     "import servers as _servers",
   ];

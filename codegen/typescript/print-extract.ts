@@ -10,11 +10,44 @@ type ExtractWords<T> = T extends \`\${infer A}|\${infer B}\` ? ExtractWords<A> |
   : T extends \`'\${infer A}'\` | \`"\${infer A}"\` ? A
   : any;
 
+/** What a JSON Schema describes that is written as a literal: at most twelve levels of it, and any where it cannot be told. */
+type ExtractSchema<S, Defs, Levels extends 0[] = []> = Levels["length"] extends 12 ? any
+  : S extends { readonly $ref: infer Ref } ?
+      Ref extends \`#/$defs/\${infer Name}\` ? Name extends keyof Defs ? ExtractSchema<Defs[Name], Defs, [...Levels, 0]> : any : any
+  : S extends { readonly const: infer A } ? A
+  : S extends { readonly enum: readonly (infer A)[] } ? A
+  : S extends { readonly anyOf: readonly (infer A)[] } ? ExtractSchema<A, Defs, [...Levels, 0]>
+  : S extends { readonly oneOf: readonly (infer A)[] } ? ExtractSchema<A, Defs, [...Levels, 0]>
+  : S extends { readonly allOf: any } ? any
+  : S extends { readonly type: readonly (infer Kind)[] } ? ExtractKind<Kind, S, Defs, Levels>
+  : S extends { readonly type: infer Kind } ? ExtractKind<Kind, S, Defs, Levels>
+  : any;
+type ExtractKind<Kind, S, Defs, Levels extends 0[]> = Kind extends "string" ? string
+  : Kind extends "number" | "integer" ? number
+  : Kind extends "boolean" ? boolean
+  : Kind extends "null" ? null
+  : Kind extends "array" ? S extends { readonly prefixItems: any } ? any[]
+    : S extends { readonly items: infer Item } ? ExtractSchema<Item, Defs, [...Levels, 0]>[] : any[]
+  : Kind extends "object" ? ExtractMembers<S, Defs, [...Levels, 0]>
+  : any;
+type ExtractMembers<S, Defs, Levels extends 0[]> =
+  S extends { readonly properties: infer P } ? [keyof P] extends [never] ? { [name: string]: any }
+    : { -readonly [K in keyof P as K extends ExtractRequired<S> ? K : never]: ExtractSchema<P[K], Defs, Levels> }
+      & { -readonly [K in keyof P as K extends ExtractRequired<S> ? never : K]?: ExtractSchema<P[K], Defs, Levels> }
+      & (S extends { readonly additionalProperties: infer More } ? More extends false ? {} : { [name: string]: any } : {})
+  : S extends { readonly additionalProperties: infer More } ? More extends boolean ? { [name: string]: any }
+    : { [name: string]: ExtractSchema<More, Defs, Levels> }
+  : { [name: string]: any };
+type ExtractRequired<S> = S extends { readonly required: readonly (infer Name)[] } ? Name : never;
+
 /** What \`extract\` gives for a type. */
 type Extracted<T> = T extends string ? ExtractWords<T>
   : T extends readonly [infer Item] ? Extracted<Item>[]
-  : T extends { readonly type: "object" | "array" } ? any
-  : { -readonly [K in keyof T as K extends \`\${string}?\` ? never : K]: Extracted<T[K]> }
+  : T extends { readonly type: "object" | "array" } ? ExtractSchema<T, T extends { readonly $defs: infer Defs } ? Defs : {}>
+  : T extends { readonly type: infer Kind } ? string extends Kind ? any : ExtractedMembers<T>
+  : ExtractedMembers<T>;
+type ExtractedMembers<T> =
+  { -readonly [K in keyof T as K extends \`\${string}?\` ? never : K]: Extracted<T[K]> }
     & { -readonly [K in keyof T as K extends \`\${infer Name}?\` ? Name : never]?: Extracted<T[K]> };
 
 /**

@@ -31,8 +31,12 @@ export async function redactRun(
   if (pii === undefined) return onlySecrets(redactor);
   const masks = await masksOf(pii);
   const allowed = new Map(servers.map(({ name, piiAllowed }) => [name, piiAllowed]));
-  const isShown = (kind: (typeof pii.kinds)[number]) =>
-    state.servers.size > 0 && [...state.servers].every((name) => allowed.get(name)?.includes(kind) === true);
+  // What a model answers is made of what the run has read: it decides nothing.
+  const models = new Set(servers.filter(({ transport }) => transport === "model").map(({ name }) => name));
+  const isShown = (kind: (typeof pii.kinds)[number]) => {
+    const read = [...state.servers].filter((name) => !models.has(name));
+    return read.length > 0 && read.every((name) => allowed.get(name)?.includes(kind) === true);
+  };
   return {
     redactor: redactor.with(masks.mask(isShown)),
     comparing: redactor.with(masks.mask()),
@@ -64,12 +68,18 @@ function onlySecrets(redactor: Redactor): RunRedaction {
   return { redactor, comparing: redactor, asking: redactor, recorded: () => undefined };
 }
 
-/** The masks that were made last: runs under one configuration share them. */
-let made: { key: string; masks: PiiMasks } | undefined;
+/** The masks that were made, for runs and for what a model is asked. A process sees few configurations. */
+const made = new Map<string, PiiMasks>();
+const MAX_MADE = 8;
 
-async function masksOf({ kinds, countries }: PiiSettings): Promise<PiiMasks> {
+/** What recognises personal data under a configuration, shared by its runs. Loaded where it is redacted. */
+export async function masksOf({ kinds, countries }: PiiSettings): Promise<PiiMasks> {
   const { PiiMasks } = await import("../../secrets/pii/pii-masks.ts");
   const key = JSON.stringify([kinds, countries]);
-  if (made?.key !== key) made = { key, masks: new PiiMasks({ kinds, countries }) };
-  return made.masks;
+  const known = made.get(key);
+  if (known !== undefined) return known;
+  if (made.size >= MAX_MADE) made.clear();
+  const masks = new PiiMasks({ kinds, countries });
+  made.set(key, masks);
+  return masks;
 }

@@ -170,6 +170,8 @@ export interface LocalServerConfiguration extends AnyServer {
 /** The model of `extract`, which is asked as the one tool of a server. */
 export interface ModelServerConfiguration extends AnyServer {
   readonly transport: "model";
+  /** The personal data that it is not sent; `undefined` where it is sent all. */
+  readonly withheldPii: PiiSettings | undefined;
   /** The address that is asked. */
   readonly url: string;
   readonly model: string;

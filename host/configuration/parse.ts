@@ -141,7 +141,9 @@ function buildConfiguration(
     placeOf,
     offOf: (index) => offOf(unsetLocal.get(index)),
   });
+  const withheld = pii.redact.length === 0 ? undefined : { kinds: pii.redact, countries: pii.countries };
   const model = buildModelServer(extract, {
+    pii: withheld,
     directory,
     environment,
     placeOf: (path) => placeOf(["extract", ...path]),
@@ -157,7 +159,7 @@ function buildConfiguration(
     servers: built,
     tools: { allow: tools.allow, block: tools.block },
     policy: readPolicy(policy, directory, (path) => `${file ?? "configuration"}:${source.lineOf(path)}`),
-    pii: pii.redact.length === 0 ? undefined : { kinds: pii.redact, countries: pii.countries },
+    pii: withheld,
     approvals: {
       default: approvals.default,
       ask: approvals.ask,

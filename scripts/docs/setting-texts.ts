@@ -66,6 +66,8 @@ export const SETTING_TEXTS: Readonly<Record<string, string>> = {
   "extract.timeout_seconds": "of one call",
   "extract.labels": "what its results carry",
   "extract.accepts": "which labels may flow into it; without it, all",
+  "extract.pii": "of kinds of personal data that are redacted",
+  "extract.pii.allow": "those that are sent to the model as they are; for others it is sent marks",
   policy: "rules in Cedar; a list of files is short for `files`",
   "policy.files": "files of rules. Where there are any, what no rule permits is denied",
   "policy.groups": "groups and their principals, for rules",

@@ -18,15 +18,21 @@ export class PiiMask {
 
   /** @param name of the member of which the text is the value. */
   redactText(text: string, name = ""): Redacted<string> {
+    const ranges = this.find(text, name);
+    if (ranges.length === 0) return { value: text, count: 0 };
+    const replaced = replaceRanges(text, ranges, 0, text.length);
+    return { value: replaced.text, count: replaced.count };
+  }
+
+  /** Where in a text there is what is not shown, in order and without overlap. @param name as for `redactText`. */
+  find(text: string, name = ""): PiiRange[] {
     const ranges: PiiRange[] = [];
     for (let start = 0; start < text.length; ) {
       const end = segmentEnd(text, start) ?? text.length;
       ranges.push(...this.#find(text, start, end, name));
       start = end;
     }
-    if (ranges.length === 0) return { value: text, count: 0 };
-    const replaced = replaceRanges(text, ranges, 0, text.length);
-    return { value: replaced.text, count: replaced.count };
+    return ranges;
   }
 
   /** For a text that comes in pieces. It is released line by line. @param name as for `redactText`. */

@@ -65,9 +65,16 @@ async function faultOf(response: Response, host: string): Promise<UpstreamError>
   const reason = oneLine(messageIn(text?.toString("utf8") ?? ""), MAX_REASON_CHARS);
   return new UpstreamError(
     "remote_error",
-    `the model at ${host} refused (HTTP ${status})${reason === "" ? "" : `: ${reason}`}`,
+    `the model at ${host} refused (HTTP ${status})${reason === "" ? "" : `: ${reason}`}${waitOf(response)}`,
     { retryable: status >= 500 || PASSING.has(status) },
   );
+}
+
+/** How long the endpoint wants nobody to ask again (RFC 9110, "Retry-After"). A call is not repeated by itself. */
+function waitOf(response: Response): string {
+  const said = response.headers.get("retry-after") ?? "";
+  const seconds = /^\d{1,6}$/.test(said) ? Number(said) : Math.ceil((Date.parse(said) - Date.now()) / 1_000);
+  return seconds > 0 && seconds < 1_000_000 ? `; it can be asked again in ${seconds} s` : "";
 }
 
 /** What the body of a refusal says, in the form that the APIs share. */

@@ -10,6 +10,8 @@ export interface ModelQuestion {
   /** Of an object; the answer is to fit it. */
   schema: Record<string, unknown>;
   isStrict: boolean;
+  /** Whether marks stand in the text for what is not shown. */
+  hasMarks: boolean;
 }
 
 /** An answer that did not fit, as the provider gave it, and why. */
@@ -41,6 +43,9 @@ const SYSTEM =
   "Use only what the text says, and invent nothing: where it says nothing, use null if the form allows null, and leave out " +
   "what the form allows to be left out.";
 
+const ABOUT_MARKS =
+  " A mark such as [REDACTED:email:1] stands for a value that you are not shown: where that value belongs, give the mark as it is.";
+
 const MAX_ANSWER_CHARS = 4 * 1024 * 1024;
 const MAX_ANSWER_TOKENS = 8_192;
 const TOOL = "give";
@@ -50,6 +55,10 @@ const CUT: ModelAnswer["content"] = {
   problem: "the model's answer was cut off because it is too long; ask for less at once",
   isFinal: true,
 };
+
+function describeTask({ hasMarks }: Pick<ModelQuestion, "hasMarks">): string {
+  return hasMarks ? SYSTEM + ABOUT_MARKS : SYSTEM;
+}
 
 function describeText(text: string): string {
   return `<text>\n${text}\n</text>`;
@@ -62,10 +71,10 @@ function describeFailure(problem: string): string {
 /** OpenAI's chat completions with a JSON schema as the form of the response, which many providers and servers have too. */
 const openai: ModelApi = {
   headers: {},
-  buildRequest: ({ model, text, schema, isStrict }, failed) => ({
+  buildRequest: ({ model, text, schema, isStrict, ...question }, failed) => ({
     model,
     messages: [
-      { role: "system", content: SYSTEM },
+      { role: "system", content: describeTask(question) },
       { role: "user", content: describeText(text) },
       ...(failed === undefined
         ? []
@@ -93,6 +102,11 @@ const openai: ModelApi = {
     if (typeof refusal === "string" && refusal !== "")
       return { ...answer, content: { ok: false, problem: "the model refused", isFinal: true } };
     if (choice.finish_reason === "length") return { ...answer, content: CUT };
+    if (choice.finish_reason === "content_filter")
+      return {
+        ...answer,
+        content: { ok: false, problem: "the model's provider held its answer back", isFinal: true },
+      };
     return { ...answer, content: parseAnswer(content) };
   },
 };
@@ -100,10 +114,10 @@ const openai: ModelApi = {
 /** Anthropic's messages, in which the form is that of the one tool that the model has to use. */
 const anthropic: ModelApi = {
   headers: { "anthropic-version": "2023-06-01" },
-  buildRequest: ({ model, text, schema }, failed) => ({
+  buildRequest: ({ model, text, schema, ...question }, failed) => ({
     model,
     max_tokens: MAX_ANSWER_TOKENS,
-    system: SYSTEM,
+    system: describeTask(question),
     messages: [
       { role: "user", content: describeText(text) },
       ...(failed === undefined ? [] : repairTurn(failed)),

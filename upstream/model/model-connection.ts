@@ -17,11 +17,21 @@ export interface ModelConnectionOptions {
   /** The most bytes of one text that is sent. */
   maxInputBytes: number;
   version: string;
-  /** Takes what is known as a secret out of what is sent. */
-  redact: (value: unknown) => unknown;
+  /** What one question is asked without. */
+  withhold: () => Promise<Withheld>;
   /** What is wrong with a value, in words that follow `the value`; `undefined` for nothing. */
   findMisfit: (schema: unknown, value: unknown) => Promise<string | undefined>;
   onClose: () => Promise<void>;
+}
+
+/** What a model is not shown of one question. */
+export interface Withheld {
+  /** Takes secrets out of what is sent, and personal data, for which a mark stands. */
+  redact(value: unknown): unknown;
+  /** Puts back into an answer what marks in it stand for. What the program gave is nothing new to it. */
+  restore(value: unknown): unknown;
+  /** Whether there are such marks. */
+  hasMarks(): boolean;
 }
 
 /** The tool as servers list theirs (MCP 2025-11-25, "Tool"). */
@@ -64,18 +74,20 @@ export class ModelConnection implements UpstreamConnection {
     { signal, timeoutMs, spentMs = 0 }: UpstreamCallOptions,
   ): Promise<unknown> {
     if (tool !== EXTRACT_TOOL || !isObject(args)) return failed(`there is no tool '${tool}'`);
-    const { redact, maxInputBytes, model } = this.#options;
+    const { maxInputBytes, model } = this.#options;
     const requested = readRequestedSchema(args.schema);
     if (!requested.ok) return failed(requested.problem);
-    const value = redact(args.value);
+    const withheld = await this.#options.withhold();
+    const value = withheld.redact(args.value);
     const text = typeof value === "string" ? value : JSON.stringify(value);
     const bytes = Buffer.byteLength(text);
     if (bytes > maxInputBytes)
       return failed(`the value is ${bytes} bytes, and at most ${maxInputBytes} are sent to a model; cut it`);
-    const schema = redact(requested.wrapped) as Record<string, unknown>;
+    const schema = withheld.redact(requested.wrapped) as Record<string, unknown>;
     const late = new AbortController();
     const both = AbortSignal.any([signal, this.#closed.signal, late.signal]);
-    const asking = this.#ask({ model, text, schema, isStrict: requested.isStrict }, args.schema, both);
+    const question = { model, text, schema, isStrict: requested.isStrict, hasMarks: withheld.hasMarks() };
+    const asking = this.#ask(question, args.schema, withheld, both);
     try {
       return await inTime(asking, timeoutMs - spentMs, () => {
         const error = new UpstreamError(
@@ -107,11 +119,17 @@ export class ModelConnection implements UpstreamConnection {
     await this.#options.onClose();
   }
 
-  async #ask(question: ModelQuestion, schema: unknown, signal: AbortSignal): Promise<unknown> {
+  async #ask(
+    question: ModelQuestion,
+    schema: unknown,
+    withheld: Withheld,
+    signal: AbortSignal,
+  ): Promise<unknown> {
     const { url, headers, model, findMisfit } = this.#options;
     const api = MODEL_APIS[this.#options.api];
     const used = { model, requests: 0, input_tokens: 0, output_tokens: 0 };
     let failure: FailedAnswer | undefined;
+    let last = "";
     for (let requests = 1; requests <= 2; requests++) {
       const request = api.buildRequest(question, failure);
       const answer = api.readAnswer(await askEndpoint(url, { ...api.headers, ...headers }, request, signal));
@@ -125,7 +143,8 @@ export class ModelConnection implements UpstreamConnection {
       used.output_tokens += answer.outputTokens;
       const { content, said } = answer;
       if (!content.ok && content.isFinal) return failed(content.problem, used);
-      const value = content.ok && isObject(content.value) ? content.value[ANSWER_MEMBER] : undefined;
+      const given = content.ok && isObject(content.value) ? content.value[ANSWER_MEMBER] : undefined;
+      const value = given === undefined ? undefined : withheld.restore(given);
       let problem = content.ok ? `it has no member "${ANSWER_MEMBER}"` : content.problem;
       if (value !== undefined) {
         const misfit = await findMisfit(schema, value);
@@ -133,9 +152,10 @@ export class ModelConnection implements UpstreamConnection {
           return { content: [], structuredContent: value, _meta: { "ptc/extract": used } };
         problem = misfit;
       }
-      failure = { said, problem };
+      failure = { said, problem: String(withheld.redact(problem)) };
+      last = problem;
     }
-    return failed(`the model's answer does not fit the type, even after a repair: ${failure?.problem}`, used);
+    return failed(`the model's answer does not fit the type, even after a repair: ${last}`, used);
   }
 }
 

@@ -13,7 +13,7 @@ import {
   type Node,
   type Type,
 } from "../typescript-api.ts";
-import { MODULE_PATH, RUNTIME_PATH } from "./project.ts";
+import { MODULE_PATH, RUNTIME_PATH, TOOL_NAMES_PATH } from "./project.ts";
 
 /** Where a type or function comes from: a generated module, or the declarations that all of them share. */
 export interface Origin {
@@ -70,6 +70,19 @@ export class GeneratedTypes {
     for (const member of await type.getTypes()) {
       const origin = await this.origin(member);
       if (origin !== undefined) return origin;
+    }
+    return undefined;
+  }
+
+  /** As `origin`, also for what `extract` gives, whose type is made of the type that the call asks for. */
+  async resultOrigin(type: Type | undefined): Promise<Origin | undefined> {
+    if (type === undefined) return undefined;
+    const origin = await this.origin(type);
+    if (origin !== undefined) return origin;
+    for (const part of type.isIntersectionType() ? await type.getTypes() : [type]) {
+      const symbol = await part.getSymbol();
+      const isAsked = symbol?.declarations.some(({ path }) => path === TOOL_NAMES_PATH) === true;
+      if (isAsked) return { module: undefined, name: symbol?.name ?? "" };
     }
     return undefined;
   }

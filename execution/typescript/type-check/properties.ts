@@ -30,7 +30,7 @@ export async function judgeProperty(
   }
   if ((await isPromise(type)) && isSettled(receiver, await declarationOf(receiver, checker)))
     return `'${name}' is not a property of ${NOT_AWAITED}`;
-  const origin = await generated.origin(type);
+  const origin = await generated.resultOrigin(type);
   if (origin === undefined) return undefined;
   const names = (await checker.getPropertiesOfType(type)).map((each) => each.name);
   const nearest = didYouMean(nearestNames(name, names));
@@ -59,7 +59,7 @@ export async function judgeUse(
     const settled = isSettled(expression, await declarationOf(expression, checker));
     return settled ? `${shown} cannot be ${use}: it is ${NOT_AWAITED}` : undefined;
   }
-  const origin = await generated.origin(type);
+  const origin = await generated.resultOrigin(type);
   if (origin === undefined) return undefined;
   if (isModule(origin.name)) return `${shown} cannot be ${use}: it is the module servers/${origin.module}`;
   if (!isSettled(expression, await declarationOf(expression, checker))) return undefined;

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { flow, notAMapping, oneOf, text, wholeNumber } from "../schema-parts.ts";
 import { secretValue } from "../secret-values/secret-value.ts";
+import { ServerPii } from "./pii-section.ts";
 
 /** The model that `extract` of programs asks. */
 const Extract = z.strictObject(
@@ -16,6 +17,8 @@ const Extract = z.strictObject(
     max_input_bytes: wholeNumber(1_000, 4_194_304).default(262_144),
     timeout_seconds: wholeNumber(1, 600).default(60),
     ...flow,
+    /** Kinds of personal data that may be sent to the model. */
+    pii: ServerPii,
   },
   { error: notAMapping },
 );

@@ -1,6 +1,6 @@
 import { EXTRACT_SERVER } from "../../../protocol/tools/extract-tool.ts";
 import { serverModule } from "../../../protocol/tools/tool-name.ts";
-import { PII_KINDS } from "../../../secrets/pii/pii-kinds.ts";
+import type { PiiSettings } from "../../../secrets/pii/pii-kinds.ts";
 import type { ModelServerConfiguration } from "../configuration.ts";
 import type { Problem } from "../configuration-error.ts";
 import type { ServerEntry } from "../schema.ts";
@@ -38,10 +38,16 @@ export function findExtractProblems(
   return [];
 }
 
+interface ModelSurroundings extends SecretSurroundings {
+  off: string | undefined;
+  /** What is redacted of personal data in what leaves a run. */
+  pii: PiiSettings | undefined;
+}
+
 /** The server whose one tool asks the model. */
 export function buildModelServer(
   entry: ExtractEntry | undefined,
-  { off, ...surroundings }: SecretSurroundings & { off: string | undefined },
+  { off, pii, ...surroundings }: ModelSurroundings,
 ): ModelServerConfiguration | undefined {
   if (entry === undefined) return undefined;
   const api = entry.api ?? apiOf(entry.url);
@@ -73,10 +79,17 @@ export function buildModelServer(
     callTimeoutMs: entry.timeout_seconds * 1_000,
     connectTimeoutMs: entry.timeout_seconds * 1_000,
     flow: { labels: entry.labels, accepts: entry.accepts, tools: {} },
-    // What it answers is made of what the run has read, and brings nothing of its own.
-    piiAllowed: PII_KINDS,
+    withheldPii: withheldFrom(entry, pii),
+    // What it answers is made of what the run has read: it decides nothing about what is shown.
+    piiAllowed: [],
     off,
   };
+}
+
+/** The personal data that a model is not sent: what is redacted anywhere, but for what it is allowed. */
+function withheldFrom({ pii: own }: ExtractEntry, pii: PiiSettings | undefined): PiiSettings | undefined {
+  const kinds = pii?.kinds.filter((kind) => own?.allow.includes(kind) !== true) ?? [];
+  return pii === undefined || kinds.length === 0 ? undefined : { kinds, countries: pii.countries };
 }
 
 /** How each API takes its key. */

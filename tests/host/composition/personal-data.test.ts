@@ -8,6 +8,7 @@ import { loadReplayable } from "../../../host/replay/load-replayable.ts";
 import { openServing } from "../../../host/serving.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
 import { InProcessEngine, type ProgramFunction } from "../../sandbox/in-process-engine.ts";
+import { completion, scriptedModel } from "../../upstream/model/scripted-model.ts";
 
 const ECHO = join(import.meta.dirname, "../../fixtures/servers/echo-v1.mjs");
 const CODE = "// for owner@example.com\n1";
@@ -16,7 +17,12 @@ const MASKED = "Alice <[REDACTED:email]> at [REDACTED:ip], card [REDACTED:card]"
 const WITH_EMAIL = MASKED.replace("[REDACTED:email]", "alice@example.com");
 
 /** A ptc with servers that echo. */
-async function open(program: ProgramFunction, pii: object | undefined, allowed: Record<string, object> = {}) {
+async function open(
+  program: ProgramFunction,
+  pii: object | undefined,
+  allowed: Record<string, object> = {},
+  more: object = {},
+) {
   const cwd = mkdtempSync(join(tmpdir(), "ptc-pii-"));
   mkdirSync(join(cwd, "run"), { mode: 0o700 });
   const servers = ["crm", "web"].map((name) => ({
@@ -31,6 +37,7 @@ async function open(program: ProgramFunction, pii: object | undefined, allowed: 
     sandbox: { warm: 0 },
     pii,
     approvals: { ask: ["mcp__web__grow"] },
+    ...more,
   };
   writeFileSync(join(cwd, "ptc.yaml"), JSON.stringify(settings));
   const env = { XDG_RUNTIME_DIR: join(cwd, "run"), XDG_STATE_HOME: join(cwd, "state") };
@@ -49,7 +56,9 @@ async function open(program: ProgramFunction, pii: object | undefined, allowed: 
     rmSync(cwd, { recursive: true });
   });
   await host.warm();
-  await expect.poll(async () => (await host.currentTools()).all.names().length).toBe(4);
+  await expect
+    .poll(async () => (await host.currentTools()).all.names().length)
+    .toBe("extract" in more ? 5 : 4);
   const asked: unknown[] = [];
   const run = async (more: object = {}) => {
     const observed: unknown[] = [];
@@ -154,6 +163,36 @@ test("a kind is shown when every server that a run has read allows it", async ()
 
   const none = await open(async () => PERSON, { redact: ["email", "ip", "card"] }, allowed);
   expect((await none.run()).envelope.result).toMatchObject({ data: MASKED });
+});
+
+test("a model is sent personal data of the kinds that it may be sent, and decides nothing about what is shown", async () => {
+  const { url, requests } = await scriptedModel([
+    (request) =>
+      completion({ value: JSON.stringify(request.body.messages).match(/<text>\\n(.*?)\\n/)?.[1] ?? "" }),
+  ]);
+  const asking: ProgramFunction = async ({ call }) => {
+    const reply = await call("mcp__ptc__extract", { value: PERSON, schema: { type: "string" } });
+    return reply.ok ? reply.data : reply.error.message;
+  };
+  const kinds = { redact: ["email", "ip", "card"] };
+  const extract = { url, model: "small" };
+  const none = await open(asking, kinds, {}, { extract });
+  const masked = await none.run();
+  expect(masked.envelope.result).toMatchObject({ ok: true, data: MASKED });
+  const sent = () => JSON.stringify(requests.at(-1)?.body);
+  expect(sent()).toContain("Alice <[REDACTED:email:1]> at [REDACTED:ip:2], card [REDACTED:card:3]");
+  expect(sent()).not.toMatch(/alice@|203\.0|4111/);
+  const kept = await none.archived(masked.envelope.run_id);
+  expect(kept.calls).toMatchObject([[{ value: MASKED }, { ok: true, data: MASKED }]]);
+  expect(JSON.stringify([kept, none.audit()])).not.toMatch(/alice@|203\.0|4111/);
+  expect((await none.replay(masked.envelope.run_id)).divergence).toBeUndefined();
+
+  const some = await open(asking, kinds, {}, { extract: { ...extract, pii: { allow: ["email"] } } });
+  expect((await some.run()).envelope.result).toMatchObject({ data: MASKED });
+  expect(sent()).toContain("Alice <alice@example.com> at [REDACTED:ip:1], card [REDACTED:card:2]");
+  const off = await open(asking, undefined, {}, { extract });
+  expect((await off.run()).envelope.result).toMatchObject({ data: PERSON });
+  expect(sent()).toContain(PERSON);
 });
 
 test("nothing is redacted but secrets where nothing is set", async () => {

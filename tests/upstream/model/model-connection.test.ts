@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { describeProblem } from "../../../broker/schemas/schema-problem.ts";
 import { IsolatingValidator } from "../../../broker/schemas/schema-validator.ts";
+import { NumberedMarks } from "../../../secrets/pii/numbered-marks.ts";
+import { PiiMasks } from "../../../secrets/pii/pii-masks.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
 import { ModelConnection, type ModelConnectionOptions } from "../../../upstream/model/model-connection.ts";
 import { eventually } from "../../eventually.ts";
@@ -33,7 +35,15 @@ async function connect(answers: Answers, more: Partial<ModelConnectionOptions> =
     headers: { authorization: "Bearer the-key" },
     maxInputBytes: 1_000,
     version: "1",
-    redact: (value) => redactor.redactValue(value).value,
+    withhold: async () => {
+      const marks = new NumberedMarks(new PiiMasks({ kinds: ["email", "ip"], countries: [] }).mask());
+      const masking = redactor.with(marks);
+      return {
+        redact: (value) => masking.redactValue(value).value,
+        restore: (value) => marks.restore(value),
+        hasMarks: () => marks.size > 0,
+      };
+    },
     async findMisfit(schema, value) {
       const problem = await validator.check(schema, value);
       return problem && describeProblem("value", problem);
@@ -149,6 +159,48 @@ describe("a model that is asked to coerce a text", () => {
     expect(requests).toHaveLength(1);
   });
 
+  it("is sent marks for personal data, and what it gives of them is what they stand for, checked as that", async () => {
+    const people = {
+      type: "object",
+      properties: {
+        to: { type: "array", items: { type: "string", format: "email" } },
+        owner: { enum: ["ada@example.com", "bob@example.com"] },
+        count: { type: "integer" },
+      },
+    };
+    const first = { to: ["[REDACTED:email:1]"], owner: "[REDACTED:email:2]", count: "two" };
+    const answers = [completion({ value: first }), completion({ value: { ...first, count: 2 } })];
+    const { extract, requests } = await connect(answers);
+    const mail = {
+      "from ada@example.com": "to bob@example.com and ada@example.com at 203.0.113.7, [REDACTED:email:9]",
+    };
+    expect(await extract(mail, people)).toMatchObject({
+      structuredContent: { to: ["ada@example.com"], owner: "bob@example.com", count: 2 },
+    });
+    const sent = JSON.stringify(requests);
+    expect(requests).toHaveLength(2);
+    expect(sent).not.toMatch(/ada@|bob@|203\.0/);
+    expect(requests[0]?.body.messages).toMatchObject([
+      { content: expect.stringContaining("give the mark as it is") },
+      {
+        content:
+          '<text>\n{"from [REDACTED:email:1]":"to [REDACTED:email:2] and [REDACTED:email:1] at [REDACTED:ip:3], [REDACTED:email:9]"}\n</text>',
+      },
+    ]);
+    // What does not fit is told without it, too.
+    const wrong = completion({ value: { to: "[REDACTED:email:1]" } });
+    const stubborn = await connect([wrong]);
+    expect(await stubborn.extract(mail, people)).toEqual(
+      failed(/value\.to must be array, not "ada@example\.com"/),
+    );
+    expect(JSON.stringify(stubborn.requests)).not.toMatch(/ada@|bob@/);
+    const other = await connect([toolUse({ value: "[REDACTED:email:1]" })], { api: "anthropic" });
+    expect(await other.extract("ada@example.com", { type: "string" })).toMatchObject({
+      structuredContent: "ada@example.com",
+    });
+    expect(JSON.stringify(other.requests[0]?.body)).toContain("give the mark as it is");
+  });
+
   it("is not asked for a type that cannot be checked", async () => {
     const { extract, requests } = await connect([completion({ value: 1 })]);
     const refused: [schema: unknown, message: RegExp][] = [
@@ -193,8 +245,16 @@ describe("a model that is asked to coerce a text", () => {
         },
       ],
       [
-        { status: 429, body: "x" },
-        { code: "remote_error", retryable: true },
+        { status: 429, headers: { "retry-after": "7" }, body: "x" },
+        {
+          code: "remote_error",
+          retryable: true,
+          message: expect.stringMatching(/ refused \(HTTP 429\); it can be asked again in 7 s$/),
+        },
+      ],
+      [
+        { status: 429, headers: { "retry-after": "-1 x" }, body: { error: "y" } },
+        { code: "remote_error", message: expect.stringMatching(/ refused \(HTTP 429\)$/) },
       ],
       [
         { status: 503, body: "x".repeat(100_000) },
@@ -230,15 +290,38 @@ describe("a model that is asked to coerce a text", () => {
     const final: [answer: ScriptedAnswer, message: RegExp][] = [
       [completion("", { finish_reason: "length" }), /was cut off because it is too long/],
       [completion("", { message: { content: null, refusal: "I cannot" } }), /^the model refused$/],
+      [completion("", { finish_reason: "content_filter" }), /^the model's provider held its answer back$/],
     ];
     for (const [answer, message] of final) {
       const { extract, requests } = await connect([answer]);
       expect(await extract("Ada")).toEqual(failed(message));
       expect(requests).toHaveLength(1);
     }
+    const ofAnthropic: [answer: ScriptedAnswer, message: RegExp][] = [
+      [toolUse({}, { stop_reason: "max_tokens" }), /was cut off because it is too long/],
+      [toolUse({}, { stop_reason: "refusal", content: [] }), /^the model refused$/],
+    ];
+    for (const [answer, message] of ofAnthropic) {
+      const { extract, requests } = await connect([answer], { api: "anthropic" });
+      expect(await extract("Ada")).toEqual(failed(message));
+      expect(requests).toHaveLength(1);
+    }
+    const overloaded = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
+    const busy = await connect([{ status: 529, body: overloaded }], { api: "anthropic" });
+    await expect(busy.extract("Ada")).rejects.toMatchObject({
+      retryable: true,
+      message: expect.stringContaining("refused (HTTP 529): Overloaded"),
+    });
+    const { connection, extract } = await connect([], { url: "http://127.0.0.1:9/" });
+    await expect(extract("Ada")).rejects.toMatchObject({ code: "disconnected", retryable: true });
+    await connection.close();
   });
 
   it("is not waited for longer than a call may take, nor when the run has ended", async () => {
+    const dripping = await connect(["drip"]);
+    await expect(dripping.extract("Ada", PERSON, { timeoutMs: 300 })).rejects.toMatchObject({
+      code: "call_timeout",
+    });
     const { extract, requests, connection } = await connect(["silence"]);
     await expect(extract("Ada", PERSON, { timeoutMs: 300 })).rejects.toMatchObject({
       code: "call_timeout",

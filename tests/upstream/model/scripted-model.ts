@@ -13,6 +13,8 @@ export interface ModelRequest {
 export type ScriptedAnswer =
   | { status?: number; headers?: Record<string, string>; body: unknown }
   | "silence"
+  /** A byte now and then, without an end. */
+  | "drip"
   | "hang up";
 
 /** The answer of OpenAI's API with this text. */
@@ -45,6 +47,11 @@ export async function scriptedModel(
       requests.push(asked);
       const answer = typeof scripted === "function" ? scripted(asked) : scripted;
       if (answer === "silence") return;
+      if (answer === "drip") {
+        const dripping = setInterval(() => response.write(" "), 20);
+        response.once("close", () => clearInterval(dripping));
+        return;
+      }
       if (answer === "hang up") {
         response.destroy();
         return;
