@@ -18,7 +18,7 @@ const MODULE = "generated/servers/files/index.ts";
 
 async function generated(more: object = {}): Promise<Project> {
   const folder = project({ "tools.json": [DELETE_ALL] });
-  const server = fixtureServer("files", "tools-from-file.mjs", [join(folder.directory, "tools.json")]);
+  const server = fixtureServer("files", "tools-from-file.mjs", ["tools.json"]);
   folder.write("ptc.yaml", { servers: [server], ...more });
   await folder.generate();
   return folder;

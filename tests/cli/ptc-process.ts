@@ -19,6 +19,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { afterAll, beforeAll, expect, inject } from "vitest";
 import { Envelope } from "../../protocol/envelope.ts";
+import { generateOnce } from "./generated-once.ts";
 
 /** The real `ptc`, built from this checkout's sources and started as a child process in a folder of its own. */
 
@@ -47,7 +48,8 @@ export function usePtc(): (files?: Record<string, string | object>) => Project {
   beforeAll(() => buildOnce(built));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   return (files = {}) => {
-    const project = new Project(join(folder, String(projects++)), join(built, "dist/cli/ptc.js"));
+    const command = join(built, "dist/cli/ptc.js");
+    const project = new Project(join(folder, String(projects++)), command, join(built, "generated-once"));
     for (const [name, content] of Object.entries(files)) project.write(name, content);
     return project;
   };
@@ -80,10 +82,13 @@ function build(folder: string): void {
 export class Project {
   readonly directory: string;
   readonly #command: string;
+  readonly #store: string | undefined;
 
-  constructor(directory: string, command: string) {
+  /** @param store where what was generated is kept for other folders; nowhere, if there is none */
+  constructor(directory: string, command: string, store?: string) {
     this.directory = directory;
     this.#command = command;
+    this.#store = store;
     mkdirSync(join(directory, "run"), { recursive: true });
   }
 
@@ -156,10 +161,14 @@ export class Project {
     return { ...exited, envelope: envelopeOf(exited) };
   }
 
-  /** Writes the modules of the configured servers. */
+  /** Writes the modules of the configured servers, which is work once for all folders with the same files. */
   async generate(): Promise<void> {
-    const { code, stderr } = await this.ptc(["generate"]);
-    expect({ code, stderr }).toMatchObject({ code: 0 });
+    const generate = async () => {
+      const { code, stderr } = await this.ptc(["generate"]);
+      expect({ code, stderr }).toMatchObject({ code: 0 });
+    };
+    if (this.#store === undefined) await generate();
+    else await generateOnce(this.directory, this.#store, generate);
   }
 
   /** Folders of ptc processes, alive or dead, in what ptc keeps while it runs. */

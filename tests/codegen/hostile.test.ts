@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { RUNTIME_DECLARATIONS } from "../../codegen/typescript/print-runtime.ts";
+import { tries } from "../tries.ts";
 import { compileGenerated } from "./compile-generated.ts";
 import { generateModule } from "./list-tools.ts";
 import { parseModule, tokenizeModule } from "./parse-module.ts";
@@ -170,13 +171,16 @@ describe("hostile definitions", () => {
         expect(new Set(called).size).toBe(new Set(tools.map((each) => each.name)).size);
         expectPlain(text);
       }),
-      { numRuns: 300 },
+      { numRuns: tries(80) },
     );
   });
 
   test("modules of any definitions compile", async () => {
     const files = new Map([["runtime.d.ts", RUNTIME_DECLARATIONS]]);
-    const samples = fc.sample(fc.array(tool, { minLength: 1, maxLength: 6 }), { numRuns: 150, seed: 42 });
+    const samples = fc.sample(fc.array(tool, { minLength: 1, maxLength: 6 }), {
+      numRuns: tries(50),
+      seed: 42,
+    });
     for (const [i, tools] of samples.entries()) {
       files.set(`servers/s${i}/index.ts`, (await generateModule(tools)).text);
     }

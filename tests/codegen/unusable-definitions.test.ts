@@ -5,6 +5,7 @@ import { printCompactSignature, printToolSignature } from "../../codegen/typescr
 import { planGeneration } from "../../host/generation/generate-plan.ts";
 import { canonicalJson } from "../../protocol/canonical-json.ts";
 import { MAX_TOOL_NAME_CHARS } from "../../protocol/limits.ts";
+import { tries } from "../tries.ts";
 import { generateModule, listingOf } from "./list-tools.ts";
 
 const good = { name: "good", inputSchema: { type: "object" } };
@@ -69,7 +70,7 @@ describe("a definition that cannot be used as it is", () => {
           expect(definitionDigest(JSON.parse(JSON.stringify(kept)))).toBe(definitionDigest(tool));
         },
       ),
-      { numRuns: 500 },
+      { numRuns: tries(120) },
     );
   });
 

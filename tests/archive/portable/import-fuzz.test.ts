@@ -17,11 +17,12 @@ import { toReplayable } from "../../../host/replay/recorded-run.ts";
 import { readPageAssets } from "../../../server/pages/page-assets.ts";
 import { renderRunPage } from "../../../server/pages/run-page.ts";
 import { renderStatsPage } from "../../../server/pages/stats-page.ts";
+import { tries } from "../../tries.ts";
 import { exportRuns, importRuns, listAllRuns } from "../on-connection.ts";
 import { openQuickly, sampleRun, sha256, temporaryFolder } from "../sample-runs.ts";
 
 /** More of them where somebody has the time. */
-const RUNS = Number(process.env.PTC_FUZZ_RUNS ?? 150);
+const RUNS = tries(50);
 const NOW = Date.UTC(2031, 0, 1);
 const TERMINAL = { columns: 80, style: (_: unknown, text: string) => text };
 const PARTS = ["code", "data", "console", "envelope", "environment"];

@@ -10,6 +10,7 @@ import { sweepAbandoned } from "../../../archive/sqlite/changes/sweep.ts";
 import { openForReading, openForWriting } from "../../../archive/sqlite/file/connection.ts";
 import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
 import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
+import { tries } from "../../tries.ts";
 import { listRuns } from "../on-connection.ts";
 import { sampleRun, temporaryFolder } from "../sample-runs.ts";
 
@@ -19,6 +20,8 @@ afterAll(folder.remove);
 const Held = z.object({ held: z.int() });
 /** Processes are started: on a busy machine that takes its time. */
 const TIMEOUT_MS = 120_000;
+/** How often one is killed at a moment of chance. */
+const ROUNDS = tries(3);
 const FOUR_DAYS_MS = 4 * 24 * 60 * 60 * 1000;
 
 /** A process that archives, and the runs it has been told are archived. */
@@ -44,7 +47,7 @@ describe("a process that is killed while it archives", { timeout: TIMEOUT_MS }, 
   test("loses at most the run under way, and leaves no half of it", async () => {
     const path = join(folder.path, "killed.db");
     const all: string[] = [];
-    for (let round = 0; round < 8; round++) {
+    for (let round = 0; round < ROUNDS; round++) {
       const { child, acknowledged, first } = startWriter(path, Number.POSITIVE_INFINITY);
       await first;
       await sleep(Math.random() * 120);

@@ -9,6 +9,7 @@ import { openForReading } from "../../../archive/sqlite/file/connection.ts";
 import type { Database } from "../../../archive/sqlite/file/database.ts";
 import { findRuns } from "../../../archive/sqlite/queries/find-runs.ts";
 import { readStats } from "../../../archive/sqlite/queries/stats.ts";
+import { tries } from "../../tries.ts";
 import { listRuns } from "../on-connection.ts";
 import { openQuickly, type SampleOptions, sampleRun, temporaryFolder } from "../sample-runs.ts";
 
@@ -161,7 +162,7 @@ describe("a hostile reference is refused in one line that shows nothing it could
           expect((error as ArchiveError).code).toBe("bad-reference");
         }
       }),
-      { numRuns: 500 },
+      { numRuns: tries(120) },
     );
   });
 });

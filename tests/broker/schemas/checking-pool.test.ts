@@ -7,6 +7,7 @@ import { CheckingPool } from "../../../broker/schemas/checking-pool.ts";
 import { checkAgainstSchema } from "../../../broker/schemas/schema-check.ts";
 import { IsolatingValidator } from "../../../broker/schemas/schema-validator.ts";
 import { sampleSchema, sampleValue, seededRandom, target } from "../../fuzz/targets/schema.ts";
+import { tries } from "../../tries.ts";
 
 const moduleUrl = new URL("../../../broker/schemas/schema-worker.ts", import.meta.url);
 const runaway = { type: "string", pattern: "^(a+)+$" };
@@ -137,7 +138,7 @@ describe("threads and processes", { timeout: 120_000 }, () => {
           );
         }
       }),
-      { numRuns: 150 },
+      { numRuns: tries(40) },
     );
   });
 });

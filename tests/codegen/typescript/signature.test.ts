@@ -8,6 +8,7 @@ import {
   printToolSignature,
   SIGNATURE_FORM,
 } from "../../../codegen/typescript/print-signature.ts";
+import { tries } from "../../tries.ts";
 import { compileGenerated } from "../compile-generated.ts";
 import { listingOf } from "../list-tools.ts";
 import { toolLists, toolListsPresent, whyToolListsAreSkipped } from "../tool-lists.ts";
@@ -211,7 +212,7 @@ describe("signatures", () => {
           expect(signature).not.toMatch(/\/\/\/|\/\/[#@]/);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: tries(80) },
     );
   });
 

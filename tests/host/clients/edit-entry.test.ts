@@ -3,6 +3,7 @@ import { parse as parseJsonc } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import { editEntry } from "../../../host/clients/edit-entry.ts";
+import { tries } from "../../tries.ts";
 
 const PTC = { type: "stdio", command: "ptc", args: ["serve", "--config", "/p/ptc.yaml"] };
 const JSON_PLACE = { path: "/p/.cursor/mcp.json", format: "json", keys: ["mcpServers"] } as const;
@@ -101,7 +102,7 @@ describe("an entry in a client's JSON", () => {
         const { mcpServers = {}, ...rest } = JSON.parse((await remove(after)) ?? "{}");
         expect({ ...rest, mcpServers }).toEqual({ mcpServers: {}, ...JSON.parse(before) });
       }),
-      { numRuns: 200 },
+      { numRuns: tries(60) },
     );
   });
 });

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, test } from "vitest";
+import { tries } from "../../tries.ts";
 import { describeSandboxed } from "../in-sandbox.ts";
 import { PRELUDE } from "./hostile-tricks.ts";
 import { ProgramCampaign } from "./program-campaign.ts";
 
-/** About a minute of programs. `npm run fuzz -- --target programs` goes on for hours. */
-const PROGRAMS = 40;
+/** `npm run fuzz -- --target programs` goes on for hours. */
+const PROGRAMS = tries(15);
 const FIRST_SEED = 1;
 /** Runs the program of this seed alone. */
 const ONLY = process.env.PTC_PROGRAM_SEED;

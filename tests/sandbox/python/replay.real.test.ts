@@ -2,12 +2,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { RunRecorder } from "../../../execution/record/run-recorder.ts";
 import type { ProgramEnvironment } from "../../../protocol/messages.ts";
+import { tries } from "../../tries.ts";
 import { describeSandboxed } from "../in-sandbox.ts";
 import { useRealSandboxes } from "../real-sandboxes.ts";
 import { randomProgram } from "./random-programs.ts";
 
-/** More of them for a campaign: `PTC_TEST_PROGRAMS=200`, from number `PTC_TEST_FIRST`. */
-const PROGRAMS = Number(process.env.PTC_TEST_PROGRAMS ?? 4);
+/** More of them from another number: `PTC_TEST_TRIES=50`, `PTC_TEST_FIRST=1000`. */
+const PROGRAMS = tries(4);
 const FIRST = Number(process.env.PTC_TEST_FIRST ?? 1);
 const MAX_DELAY_MS = 15;
 

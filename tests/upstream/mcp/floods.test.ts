@@ -25,7 +25,7 @@ const FLOODS: [string, string][] = [
 const TIMES = 50_000;
 /** Far more than a flood may leave behind, far less than its messages take up when they are kept. */
 const MAX_GROWTH_BYTES = 8 * 1024 * 1024;
-const BETWEEN_MEASUREMENTS_MS = 50;
+const BETWEEN_MEASUREMENTS_MS = 200;
 
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;

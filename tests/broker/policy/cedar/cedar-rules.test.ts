@@ -8,6 +8,7 @@ import { splitRules } from "../../../../broker/policy/cedar/rule-text.ts";
 import { DataFlow } from "../../../../broker/policy/data-flow.ts";
 import type { RunHistory } from "../../../../broker/policy/run-history.ts";
 import { toolOf } from "../../../catalog/tool-of.ts";
+import { tries } from "../../../tries.ts";
 
 const flow = new DataFlow(
   new Map([
@@ -257,7 +258,7 @@ describe("the rules that a decision looks at", () => {
           );
         },
       ),
-      { numRuns: 60 },
+      { numRuns: tries(30) },
     );
   });
 
@@ -277,7 +278,7 @@ describe("the rules that a decision looks at", () => {
           expect(named !== undefined).toBe("entity" in constraint || "in" in constraint);
         }
       }),
-      { numRuns: 60 },
+      { numRuns: tries(30) },
     );
   });
 });
