@@ -77,6 +77,24 @@ describeClient("the plugin in Claude Code", findClaudeCode, (claude) => {
     const asked = await serveModel([{ text: "None." }]);
     await prompt(asked, "/ptc:runs", cwd);
     expect(seen(asked)).toContain("ptc: no archived run matches");
+
+    // What the commands tell the model to call is allowed without a question.
+    const [{ run_id: id }] = JSON.parse(listed.stdout);
+    const name = "both-documents";
+    for (const [command, call, said] of [
+      [`/ptc:replay ${id}`, `ptc replay ${id}`, "ptc: same: 2 calls"],
+      [`/ptc:save ${id} ${name}`, `ptc save ${id} --name ${name}`, `programs/${name}`],
+    ] as const) {
+      const told = await serveModel([{ tool: "Bash", input: { command: call } }, { text: "Done." }]);
+      await prompt(told, command, cwd);
+      expect(seen(told)).toContain(id);
+      const [, after] = told.requests;
+      expect(after && toolResultOf(after)).toMatchObject({
+        text: expect.stringContaining(said),
+        isError: false,
+      });
+    }
+    expect((await folder.ptc(["test", name])).code).toBe(0);
   });
 
   test("has ptc where `ptc install` writes it", async () => {

@@ -3,7 +3,15 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { buildServerModel } from "../../catalog/tool-model.ts";
+import type { GeneratedModule } from "../../codegen/generated-module.ts";
+import { PYTHON_STUBS } from "../../codegen/python/program-stubs.ts";
+import { PYTHON_PRINTER } from "../../codegen/python/python-printer.ts";
+import type { ModuleSource } from "../../execution/prepare/module-source.ts";
+import { createPythonTypeChecker } from "../../execution/python/type-check/type-check-python.ts";
 import { renderAgentsSnippet } from "../../scripts/agents-snippet.ts";
+import { listingOf } from "../codegen/list-tools.ts";
+import { verdictOf } from "../execution/python/type-check/sample-stubs.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const PLUGIN = join(ROOT, "plugin");
@@ -13,9 +21,22 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
 const SKILL = read("plugin/skills/programs/SKILL.md");
 
-/** The programs that a text shows. */
-function programsIn(text: string): string[] {
-  return [...text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, program = ""]) => program);
+/** The programs of a language that a text shows. */
+function programsIn(text: string, language: "ts" | "py"): string[] {
+  const fenced = [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)];
+  return fenced.filter(([, named]) => named === language).map(([, , program = ""]) => program);
+}
+
+/** This repository's modules, as programs in Python see them. */
+async function pythonModules(): Promise<ModuleSource> {
+  const modules = new Map<string, GeneratedModule>();
+  for (const { name, module, tools } of JSON.parse(read("generated/catalog.json")).servers) {
+    const { server } = buildServerModel(listingOf(tools, name), module);
+    const { text } = await PYTHON_PRINTER.printModule(server);
+    const names = new Set(server.tools.map(({ namespacedName }) => namespacedName));
+    modules.set(module, PYTHON_PRINTER.readModule(module, text, names));
+  }
+  return { modules: () => [...modules.keys()], load: async (module) => modules.get(module) };
 }
 
 /** What the type checker says of programs beside this repository's modules. */
@@ -42,11 +63,22 @@ function typeCheck(programs: readonly string[]): string {
 
 describe("the skill", () => {
   it("shows programs whose types are right", () => {
-    const programs = programsIn(SKILL);
+    const programs = programsIn(SKILL, "ts");
     expect(programs).toHaveLength(5);
     expect(typeCheck(programs)).toBe("");
     const wrong = programs.map((program) => program.replace("head: 40", "heads: 40"));
     expect(typeCheck(wrong)).toContain("error TS");
+  });
+
+  it("shows a program in Python whose calls are right", async () => {
+    const checker = createPythonTypeChecker({ stubs: PYTHON_STUBS, limitMs: 60_000 });
+    const modules = await pythonModules();
+    const programs = programsIn(SKILL, "py");
+    expect(programs).toHaveLength(1);
+    const [program = ""] = programs;
+    expect(await verdictOf(checker, modules, program)).toBe("clean");
+    expect(await verdictOf(checker, modules, program.replace("head=1", "heads=1"))).toMatch(/^program\.py:/);
+    await checker.close();
   });
 
   it("is the same for clients that read AGENTS.md", () => {

@@ -23,7 +23,7 @@ export const defineExplain: DefineCommand = (policy, surroundings, finish) => {
     .argument("[call]", "the number of one call, from 1")
     .option("--config <file>", "configuration file")
     .option("--json", "print it as JSON")
-    .addHelpText("after", "\nExample:\n  ptc policy explain 3f9a12c0 2\n")
+    .addHelpText("after", "\nExample:\n  ptc policy explain 3f9a12c0 1\n")
     .action(async (run: string, call: string | undefined, flags: ExplainFlags) => {
       finish(await explain(run, call, flags, surroundings));
     });

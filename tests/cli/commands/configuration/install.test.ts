@@ -16,7 +16,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { main } from "../../../../cli/main.ts";
+import type { Surroundings } from "../../../../cli/surroundings.ts";
 import { CLIENTS } from "../../../../host/clients/client-place.ts";
+import { FakeTerminal } from "../../terminal/terminals.ts";
 import { surroundingsIn } from "../runs-projects.ts";
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "ptc-install-")));
@@ -36,6 +38,11 @@ function newProject() {
   writeFileSync(script, "");
   writeFileSync(join(folder, "ptc.yaml"), CONFIGURATION);
   const env = { HOME: home, PATH: join(home, "bin") };
+  const install = async (args: string[], terminal: Partial<Surroundings> = {}) => {
+    const own = surroundingsIn(folder, ["node", script, "install", ...args]);
+    const code = await main({ ...own, env, ...terminal });
+    return { code, stdout: own.stdout.text, stderr: own.stderr.text };
+  };
   return {
     folder,
     home,
@@ -43,11 +50,9 @@ function newProject() {
       mkdirSync(dirname(join(folder, file)), { recursive: true });
       writeFileSync(join(folder, file), text);
     },
-    async ptc(...args: string[]) {
-      const surroundings = { ...surroundingsIn(folder, ["node", script, "install", ...args]), env };
-      const code = await main(surroundings);
-      return { code, stdout: surroundings.stdout.text, stderr: surroundings.stderr.text };
-    },
+    ptc: (...args: string[]) => install(args),
+    /** The same for somebody who sits at a terminal. */
+    atTerminal: ({ stdin, stderr }: FakeTerminal, ...args: string[]) => install(args, { stdin, stderr }),
   };
 }
 
@@ -61,6 +66,7 @@ describe("ptc install", () => {
     ["claude", "user", "~/.claude.json", undefined],
     ["claude", "local", "~/.claude.json", undefined],
     ["cursor", "user", "~/.cursor/mcp.json", undefined],
+    ["vscode", "user", "~/.config/Code/User/mcp.json", undefined],
     ["codex", "user", "~/.codex/config.toml", undefined],
     ["gemini", "user", "~/.gemini/settings.json", undefined],
   ])("writes the entry of %s for %s, shows it, and takes it out again", async (client, scope, file, path) => {
@@ -86,6 +92,27 @@ describe("ptc install", () => {
     expect((await ptc(client, "--scope", scope, "--remove")).stdout).toBe(
       `'ptc' is not in ${file}; nothing to do\n`,
     );
+  });
+
+  it.each([
+    ["y\r", 0, true],
+    ["yes\r", 0, true],
+    ["\r", 1, false],
+    ["no\r", 1, false],
+    ["\u0003", 1, false],
+    ["\u0004", 1, false],
+  ])("asks on a terminal, and takes %j as it is meant", async (typed, code, isWritten) => {
+    const { folder, atTerminal } = newProject();
+    const terminal = new FakeTerminal();
+    const installing = atTerminal(terminal, "cursor");
+    await terminal.shows(/Write this\? \[y\/N\]: $/);
+    expect(existsSync(join(folder, ".cursor/mcp.json"))).toBe(false);
+    terminal.type(typed);
+    const { code: ended, stdout } = await installing;
+    expect(ended).toBe(code);
+    expect(stdout).toContain('+       "command": "ptc"');
+    expect(existsSync(join(folder, ".cursor/mcp.json"))).toBe(isWritten);
+    if (!isWritten) expect(terminal.screen).toMatch(/ptc: nothing was written\n$/);
   });
 
   it("shows nothing of other entries, keeps the mode of the file, and writes through a link", async () => {
