@@ -5,17 +5,18 @@ import { MIN_REFUSED, measureAgreement } from "../../tests/codegen/agreement.ts"
 import { toolLists, toolListsFolder, toolListsPresent } from "../../tests/codegen/tool-lists.ts";
 import { type Figure, ratio } from "../figure.ts";
 import type { Bench, Measurement } from "../measurement.ts";
+import { measureReading } from "../reading/discovery.ts";
+import { measureExamples } from "../reading/examples.ts";
+import { measureTokens } from "../reading/tokens.ts";
 import { openSandboxed } from "../sandboxed.ts";
 import { measureArchive } from "./archive.ts";
 import { measureArchivedRun } from "./archived-run.ts";
 import { measureGeneration } from "./codegen.ts";
 import { measurePythonCheck } from "./python-check.ts";
-import { measureReading } from "./reading.ts";
 import { measureRules } from "./rule-decisions.ts";
 import { measureSearch } from "./search.ts";
 import { measureMeaning } from "./search-meaning.ts";
 import { measureTelemetry } from "./telemetry.ts";
-import { measureTokens } from "./tokens.ts";
 import { measureTypeCheck } from "./type-check.ts";
 import { measureWarmRun } from "./warm-run.ts";
 
@@ -62,6 +63,11 @@ export const PARTS: readonly Measurement[] = [
       ...(await measureTokens(toolLists, countTokens)),
       ...(await measureReading(toolLists, countTokens)),
     ]),
+  },
+  {
+    name: "examples",
+    about: "what a model reads to do what the examples do, without ptc and with it",
+    measure: measureExamples,
   },
   {
     name: "rules",

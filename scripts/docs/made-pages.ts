@@ -1,10 +1,12 @@
 import { printCommands } from "./print-commands.ts";
 import { printSettings } from "./print-settings.ts";
+import { printSavings } from "./savings/print-savings.ts";
 
-/** The pages that are made from code, by their paths in the repository. */
+/** The pages that are made from code, all of them or a part, by their paths in the repository. */
 export async function madePages(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ["docs/settings.md", printSettings()],
     ["docs/commands.md", await printCommands()],
+    ...(await printSavings()),
   ]);
 }

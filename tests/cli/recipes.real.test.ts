@@ -4,7 +4,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { RECORDED_FILE, renderRecorded } from "../../scripts/docs/savings/recorded.ts";
 import { envelopeOf, type Project, usePtc } from "./ptc-process.ts";
+import { type RanExample, recordExamples } from "./recipes/record-examples.ts";
 
 const REPOSITORY = join(import.meta.dirname, "../..");
 const RECIPES = join(REPOSITORY, "examples/recipes");
@@ -14,6 +16,7 @@ const STATIONS = Array.from({ length: 40 }, (_, i) => ({ name: `station ${i}`, b
 const newProject = usePtc();
 let project: Project;
 let env: Record<string, string>;
+const ran = new Map<string, RanExample>();
 
 /** Pages that programs fetch: a list, and one that is not there the first two times. */
 let asked = 0;
@@ -35,7 +38,10 @@ beforeAll(async () => {
   });
   symlinkSync(join(REPOSITORY, "node_modules"), join(project.directory, "node_modules"));
   env = { RECIPES_STATE: state, RECIPES_REPOSITORY: repository };
-  const git = (...args: string[]) => execFileSync("git", args, { cwd: repository, stdio: "ignore" });
+  // Digests of commits are the same whenever they are made.
+  const dates = { GIT_AUTHOR_DATE: "2026-01-01T12:00:00Z", GIT_COMMITTER_DATE: "2026-01-01T12:00:00Z" };
+  const git = (...args: string[]) =>
+    execFileSync("git", args, { cwd: repository, stdio: "ignore", env: { ...process.env, ...dates } });
   git("init");
   for (let i = 0; i < COMMITS; i++) {
     const author = i % 3 === 0 ? "Ada" : "Grace";
@@ -54,7 +60,9 @@ const url = (path: string) => `http://127.0.0.1:${(site.address() as AddressInfo
 const ptc = (...args: string[]) => project.ptc([...args, "--config", "examples/recipes/ptc.yaml"], { env });
 
 /** What each program is given, and what comes of it. */
-const EXPECTED: Readonly<Record<string, { data?: () => object; flags?: string[]; result: unknown }>> = {
+const EXPECTED: Readonly<
+  Record<string, { data?: () => Record<string, unknown>; flags?: string[]; result: unknown }>
+> = {
   "fan-out.ts": { result: expect.arrayContaining([{ note: "fair.md", words: 13 }]) },
   "filter.py": {
     result: [
@@ -93,11 +101,37 @@ describe("the programs of examples/recipes", () => {
   it.each(Object.entries(EXPECTED))(
     "%s comes to what it says",
     async (name, { data, flags = [], result }) => {
-      const given = data === undefined ? [] : ["--data", JSON.stringify(data())];
-      const ran = await ptc("run", `examples/recipes/${name}`, ...given, ...flags);
-      expect(envelopeOf(ran).result, ran.stderr).toMatchObject({ ok: true, data: result });
+      const given = data?.() ?? {};
+      asked = 0;
+      const exited = await ptc("run", `examples/recipes/${name}`, "--data", JSON.stringify(given), ...flags);
+      const { run_id: runId, result: ended } = envelopeOf(exited);
+      expect(ended, exited.stderr).toMatchObject({ ok: true, data: result });
+      ran.set(name, { runId, data: given });
     },
   );
+
+  it("make the calls that the figures of docs/savings.md are of", async () => {
+    asked = 0;
+    const directState = join(project.directory, "direct-state");
+    mkdirSync(directState);
+    const recorded = await recordExamples(ran, {
+      file: join(project.directory, "examples/recipes/ptc.yaml"),
+      env,
+      directEnv: { ...env, RECIPES_STATE: directState },
+      // The same on any machine.
+      replace: new Map([
+        [project.directory, "/recipes"],
+        [url(""), "http://127.0.0.1:8080"],
+      ]),
+      async run(name, code, data) {
+        project.write(`examples/recipes/look-${name}`, code);
+        const looked = await ptc("run", `examples/recipes/look-${name}`, "--data", JSON.stringify(data));
+        return envelopeOf(looked).run_id;
+      },
+    });
+    // After a change that is meant: vitest --update with this file, then node scripts/docs.ts.
+    await expect(renderRecorded(recorded)).toMatchFileSnapshot(RECORDED_FILE);
+  });
 
   it("are saved so that they can be tested without servers", async () => {
     expect(await ptc("test")).toMatchObject({ code: 0 });

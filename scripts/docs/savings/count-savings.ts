@@ -1,0 +1,158 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
+import { isMethod } from "../../../catalog/parse-tool.ts";
+import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
+import { LOCAL_USER } from "../../../cli/local-user.ts";
+import { loadConfiguration } from "../../../host/configuration/load.ts";
+import { loadPrinters } from "../../../host/languages.ts";
+import { loadProgramTools } from "../../../host/tools/program-tools.ts";
+import { PROGRAMS_MODULE } from "../../../protocol/tools/programs-module.ts";
+import { parseNamespacedName } from "../../../protocol/tools/tool-name.ts";
+import { buildProgramReply } from "../../../server/mcp/programs/program-reply.ts";
+import { buildInstructions } from "../../../server/mcp/tools/instructions.ts";
+import type { ProgramReply } from "../../../server/mcp/tools/reply.ts";
+import { answerSearchTools } from "../../../server/mcp/tools/search-answer.ts";
+import { buildToolDefinitions } from "../../../server/mcp/tools/tool-definitions.ts";
+import { executed } from "../../../tests/server/mcp/served.ts";
+import { CONVERSATIONS, type Conversation } from "./conversations.ts";
+import { type RecordedExample, readRecorded } from "./recorded.ts";
+
+/** What a model reads to come to a result, each text once, and the turns in which it calls tools. */
+export interface Reading {
+  tokens: number;
+  turns: number;
+}
+
+/** One example, done in three ways. */
+export interface Savings {
+  program: string;
+  calls: number;
+  /** All definitions of the six servers that are configured, each call, and its result. */
+  everything: Reading;
+  /** The same with the definitions of the servers alone whose tools are called. */
+  direct: Reading;
+  /** The same with the definitions of the called tools alone, which one search finds. */
+  searched: Reading;
+  /** ptc's definitions and instructions, a search, the program, and the reply to it. */
+  ptc: Reading;
+  /** Tools that the program calls and that its searches do not show; none, or the figures are not honest. */
+  unseen: string[];
+}
+
+const RECIPES = join(import.meta.dirname, "../../../examples/recipes");
+const SIGNATURES = 5;
+
+/** Counts all examples, from what was recorded of them and the definitions that were generated. Tokens are those of o200k. */
+export async function countSavings(): Promise<Savings[]> {
+  const file = join(RECIPES, "ptc.yaml");
+  const configuration = await loadConfiguration({ flag: file, env: {}, cwd: RECIPES });
+  const catalog = (await loadProgramTools(configuration)).callableFor(LOCAL_USER);
+  const printers = await loadPrinters(configuration.languages);
+  const modules = configuration.servers.map(({ module }) => module);
+  const own =
+    tokensOf(buildToolDefinitions(modules, printers).map(asDefinition)) +
+    countTokens(buildInstructions(modules, printers));
+  const recorded = new Map(readRecorded().map((each) => [each.program, each]));
+  const counted: Savings[] = [];
+  for (const conversation of CONVERSATIONS) {
+    const example = recorded.get(conversation.program);
+    if (example === undefined) throw new Error(`nothing is recorded of ${conversation.program}`);
+    const language = conversation.program.endsWith(".py") ? { language: "python" } : {};
+    let searches = 0;
+    let found = "";
+    for (const query of conversation.queries) {
+      const asked = { query, detail: "signature" as const, limit: SIGNATURES, ...language };
+      const reply = await answerSearchTools(asked, catalog, printers);
+      searches += callOf("mcp__ptc__search_tools", asked) + tokensOfReply(reply);
+      found += textOf(reply);
+    }
+    counted.push(count(conversation, example, { catalog, own, searches, found, language }));
+  }
+  return counted;
+}
+
+function count(
+  { program, queries, turns, look, saved }: Conversation,
+  { calls, data, output, looked }: RecordedExample,
+  ptc: { catalog: ToolCatalog; own: number; searches: number; found: string; language: object },
+): Savings {
+  if (turns.length !== calls.length)
+    throw new Error(`${program} makes ${calls.length} calls, not ${turns.length}`);
+  const called = [...new Set(calls.map(({ tool }) => tool))];
+  const modules = new Set(called.map((tool) => parseNamespacedName(tool)?.module));
+  // No client shows a model a server's methods as tools.
+  const tools = ptc.catalog.servers
+    .filter(({ module }) => module !== PROGRAMS_MODULE)
+    .flatMap((server) => server.tools.filter((tool) => !isMethod(tool)));
+  const definitionsOf = (shown: typeof tools) =>
+    shown.reduce(
+      (sum, { namespacedName: name, description, inputSchema }) =>
+        sum + tokensOf(asDefinition({ name, description, inputSchema })),
+      0,
+    );
+  const made = calls.reduce((sum, call) => sum + callOf(call.tool, call.arguments) + call.result_tokens, 0);
+  const inTurns = Math.max(...turns);
+  const text = readFileSync(join(RECIPES, program), "utf8");
+  const given = Object.keys(data).length === 0 ? {} : { data };
+  const programs = [
+    { code: text, ...output },
+    ...(looked === undefined ? [] : [{ code: look ?? "", ...looked }]),
+  ];
+  const run = programs.reduce(
+    (sum, { code, console, data }) =>
+      sum +
+      callOf("mcp__ptc__execute_program", { code, ...ptc.language, ...given }) +
+      tokensOfReply(buildProgramReply(executed({ data }, { consoleText: console }), [], NO_CONTEXT)),
+    0,
+  );
+  return {
+    program,
+    calls: calls.length,
+    everything: { tokens: definitionsOf(tools) + made, turns: inTurns },
+    direct: {
+      tokens: definitionsOf(tools.filter(({ module }) => modules.has(module))) + made,
+      turns: inTurns,
+    },
+    searched: {
+      tokens:
+        definitionsOf(tools.filter(({ namespacedName }) => called.includes(namespacedName))) +
+        queries.reduce((sum, query) => sum + callOf("tool_search", { query }), 0) +
+        made,
+      turns: inTurns + 1,
+    },
+    ptc: { tokens: ptc.own + ptc.searches + run, turns: 1 + programs.length },
+    unseen: (saved === undefined ? called : [saved]).filter((tool) => !ptc.found.includes(`${tool}\n`)),
+  };
+}
+
+const NO_CONTEXT = { isReadOnly: () => true, hints: [] };
+
+/** A definition as a client hands it to its model. */
+function asDefinition({
+  name,
+  description,
+  inputSchema,
+}: {
+  name: string;
+  description?: string | undefined;
+  inputSchema: unknown;
+}) {
+  return { name, description, input_schema: inputSchema };
+}
+
+function callOf(name: string, input: object): number {
+  return tokensOf({ name, input });
+}
+
+function tokensOf(value: unknown): number {
+  return countTokens(JSON.stringify(value));
+}
+
+function textOf({ content }: Pick<ProgramReply, "content">): string {
+  return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+}
+
+function tokensOfReply(reply: Pick<ProgramReply, "content">): number {
+  return countTokens(textOf(reply));
+}
