@@ -4,6 +4,7 @@ import { readSearchSets, searchSetsFolder } from "../../tests/catalog/search/sea
 import { MIN_REFUSED, measureAgreement } from "../../tests/codegen/agreement.ts";
 import { toolLists, toolListsFolder, toolListsPresent } from "../../tests/codegen/tool-lists.ts";
 import { type Figure, ratio } from "../figure.ts";
+import { measureLearned } from "../learned/measure-learned.ts";
 import type { Bench, Measurement } from "../measurement.ts";
 import { measureReading } from "../reading/discovery.ts";
 import { measureExamples } from "../reading/examples.ts";
@@ -78,6 +79,11 @@ export const PARTS: readonly Measurement[] = [
     name: "fidelity",
     about: "how often generated types and the validator agree",
     measure: withToolLists(fidelity),
+  },
+  {
+    name: "learned-types",
+    about: "what is learned of results, of real servers and of tools that are made up to be hard",
+    measure: (bench) => measureLearned(bench, join(bench.folder, "learned")),
   },
   {
     name: "search",

@@ -1,3 +1,5 @@
+import { hasMemberWord } from "./member-words.ts";
+
 /** Longest name that is the name of a member. */
 const MAX_NAME_CHARS = 64;
 
@@ -17,15 +19,26 @@ export function isDataName(name: string): boolean {
   if (digits > 0 && name.length >= 8 && /^[0-9a-f-]+$/i.test(name)) return true;
   // A short commit, and a handle. `@type` and the like have no digits.
   if (/^(?=.*\d)[0-9a-f]{7,}$/.test(name) || /^@.*\d/.test(name)) return true;
-  return isRandomLetters(name) || name.split(/[^\p{L}\p{N}]+/u).some(isRandomWord);
+  return isRandomLetters(name) || isRandomCase(name) || name.split(/[^\p{L}\p{N}]+/u).some(isRandomWord);
+}
+
+/** Whether capitals come and go as in a token, in what has no word that names of members have. */
+function isRandomCase(name: string): boolean {
+  return (
+    name.split(/[^\p{L}\p{N}]+/u).some((word) => word.length >= 10 && casesIn(word) > word.length / 5) &&
+    !hasMemberWord(name)
+  );
+}
+
+function casesIn(word: string): number {
+  return word.match(/\p{Ll}(?=\p{Lu})|\p{Lu}(?=\p{Lu}\p{Ll})/gu)?.length ?? 0;
 }
 
 /** Letters, digits, capitals and small letters that follow each other as in a token, and not as in `utf8`, `sha256` or `httpURL`. */
 function isRandomWord(word: string): boolean {
   const turns = word.match(/\p{L}(?=\p{N})|\p{N}(?=\p{L})/gu)?.length ?? 0;
-  const cases = word.match(/\p{Ll}(?=\p{Lu})|\p{Lu}(?=\p{Lu}\p{Ll})/gu)?.length ?? 0;
   if (/^[A-Z]\d[A-Z\d]{7,}$/.test(word)) return true;
-  return turns >= 3 || (word.length >= 10 && turns > 0 && turns + cases > word.length / 4);
+  return turns >= 3 || (word.length >= 10 && turns > 0 && turns + casesIn(word) > word.length / 4);
 }
 
 /** Whether capitals and small letters change as often as in a token. */

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { isObject } from "../../base/json/is-object.ts";
 import { parseForeignJson } from "../../base/json/parse-json.ts";
 import { Digest } from "../../protocol/digest.ts";
 import { collectLearned, type LearnedOf, type LearnedTypes, learnedKey, sorted } from "./learned-types.ts";
@@ -69,6 +70,16 @@ export function parseState(text: Uint8Array): LearnedState | undefined {
     return { position, observed: new Map(observed.map((each) => [learnedKey(each), each])) };
   } catch {
     return undefined;
+  }
+}
+
+/** Whether a text is the state of a ptc that is newer than this one, which is not to be replaced. */
+export function isNewerState(text: Uint8Array): boolean {
+  try {
+    const state = parseForeignJson(text, LIMITS);
+    return isObject(state) && typeof state.version === "number" && state.version > 1;
+  } catch {
+    return false;
   }
 }
 

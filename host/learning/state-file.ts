@@ -8,6 +8,7 @@ import { loadSqlite, type SqliteModule } from "../../archive/sqlite/file/sqlite.
 import { tryLockFile } from "../../base/try-lock-file.ts";
 import { CatalogError } from "../../catalog/catalog-error.ts";
 import {
+  isNewerState,
   type LearnedState,
   NOTHING_OBSERVED,
   parseState,
@@ -25,22 +26,30 @@ export function stateFile(configuration: { readonly directory: string }): string
 
 /** Reads the state. One that is missing, or that ptc did not write, is as if nothing had been observed. Never rejects. */
 export async function readState(path: string): Promise<LearnedState> {
+  return stateIn(await readText(path));
+}
+
+function stateIn(text: Uint8Array | undefined): LearnedState {
+  return (text && parseState(text)) ?? NOTHING_OBSERVED;
+}
+
+async function readText(path: string): Promise<Uint8Array | undefined> {
   try {
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const status = await file.stat();
-      if (!status.isFile() || status.size > MAX_BYTES) return NOTHING_OBSERVED;
-      return parseState(await file.readFile()) ?? NOTHING_OBSERVED;
+      return status.isFile() && status.size <= MAX_BYTES ? await file.readFile() : undefined;
     } finally {
       await file.close();
     }
   } catch {
-    return NOTHING_OBSERVED;
+    return undefined;
   }
 }
 
 /**
- * Changes the state while no other process does. The file is replaced as a whole.
+ * Changes the state while no other process does. The file is replaced as a whole. One that a newer
+ * ptc has written is left as it is: what is observed then is not kept, and is observed again the next time.
  *
  * @throws CatalogError `write-failed`, also when another process does not let go of it.
  */
@@ -53,8 +62,10 @@ export async function changeState(
   hideFromGit(folder, made !== undefined);
   const release = await lock(`${path}.lock`);
   try {
-    const before = await readState(path);
+    const text = await readText(path);
+    const before = stateIn(text);
     const after = await change(before);
+    if (text !== undefined && isNewerState(text)) return after;
     if (after.position !== before.position || after.observed !== before.observed)
       await replace(path, renderState(after));
     return after;

@@ -1,7 +1,6 @@
 import { mergeShapes } from "../../../../catalog/learned/merge-shapes.ts";
 import { observeShape } from "../../../../catalog/learned/observe-shape.ts";
 import { boundShape, NOTHING, type Shape } from "../../../../catalog/learned/shape.ts";
-import { shapeToJson } from "../../../../catalog/learned/shape-json.ts";
 import { schemaOfShape } from "../../../../catalog/learned/shape-schema.ts";
 import { normalizeSchema } from "../../../../catalog/model/normalize-schema.ts";
 import { membersOf } from "../declared-members.ts";
@@ -15,7 +14,7 @@ export interface MadeUpMeasure {
   found: number;
   /** Paths that the type has and the tool has not. */
   foreign: readonly string[];
-  /** Keys and texts of the results that are in the type, or in what is kept to learn on. */
+  /** Keys and texts of the results that are in the type. */
   leaked: readonly string[];
 }
 
@@ -34,7 +33,7 @@ export function measureMadeUp(tool: MadeUpTool, calls: number, seed: number): Ma
   const learned = [...membersOf(normalizeSchema(schema, () => {})).paths];
   const foreign = learned.filter((path) => !isMember(tool, path));
   const names = new Set(tool.members.flatMap((path) => [path.slice(1), ...path.split(/[.[\]{}]+/)]));
-  const kept = JSON.stringify(tool.keys === "data" ? [schema, shapeToJson(shape)] : schema);
+  const kept = JSON.stringify(schema);
   const leaked = [...textsIn(results)].filter(
     (text) => !names.has(text) && kept.includes(JSON.stringify(text)),
   );

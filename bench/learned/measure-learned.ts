@@ -1,0 +1,131 @@
+import { mergeShapes } from "../../catalog/learned/merge-shapes.ts";
+import { observeShape } from "../../catalog/learned/observe-shape.ts";
+import { NOTHING } from "../../catalog/learned/shape.ts";
+import { schemaOfShape } from "../../catalog/learned/shape-schema.ts";
+import { compareWithDeclared } from "../../tests/catalog/learned/declared-members.ts";
+import { KEYED_TOOLS } from "../../tests/catalog/learned/made-up/keyed-tools.ts";
+import { measureMadeUp } from "../../tests/catalog/learned/made-up/measure-made-up.ts";
+import { PLAIN_TOOLS } from "../../tests/catalog/learned/made-up/plain-tools.ts";
+import type { Figure } from "../figure.ts";
+import type { Bench } from "../measurement.ts";
+import { type ArchivedTool, archiveResults } from "./archived-results.ts";
+import { fittingResults } from "./fitting-results.ts";
+
+const CALLS = [1, 3, 10] as const;
+
+/** Rounds of calls whose results are learned from, and those whose results are compared with what was learned. */
+const LEARNED_ROUNDS = 10;
+const FURTHER_ROUNDS = 4;
+
+/**
+ * Shares that are found at least, after as many calls as are counted above. Of what servers declare, some members come in no result
+ * here, such as those of conflicts.
+ */
+const BOUNDS = {
+  declared: [0.6, 0.75, 0.75],
+  fitting: [0.8, 0.95, 0.98],
+  madeUp: [0.8, 0.9, 0.95],
+} as const;
+
+/** What is learned of tools of real servers from archived runs, and of tools that are made up to be hard. */
+export async function measureLearned({ isQuick }: Bench, folder: string): Promise<Figure[]> {
+  const tools = await archiveResults(folder, LEARNED_ROUNDS + (isQuick ? 1 : FURTHER_ROUNDS));
+  return [
+    ...CALLS.flatMap((calls, i) => ofDeclared(tools, calls, BOUNDS.declared[i] ?? 0)),
+    ...(await ofFurther(tools)),
+    ...CALLS.flatMap((calls, i) => ofMadeUp(calls, BOUNDS.madeUp[i] ?? 0, isQuick ? 2 : 5)),
+  ];
+}
+
+/** The schema that is learned of a tool from its first results. */
+function learn({ results }: ArchivedTool, calls: number): Record<string, unknown> {
+  return schemaOfShape(
+    results
+      .slice(0, calls)
+      .map((each) => observeShape(each))
+      .reduce(mergeShapes, NOTHING),
+  );
+}
+
+function ofDeclared(tools: readonly ArchivedTool[], calls: number, atLeast: number): Figure[] {
+  const declaring = tools.filter(({ definition }) => definition.outputSchema !== undefined);
+  const compared = declaring.map(({ name, definition, results }) => ({
+    name,
+    ...compareWithDeclared(definition.outputSchema, results.slice(0, calls)),
+  }));
+  const declared = compared.reduce((sum, each) => sum + each.declared, 0);
+  const found = compared.reduce((sum, each) => sum + each.found, 0);
+  const foreign = compared.flatMap(({ name, undeclared }) => undeclared.map((path) => `${name}${path}`));
+  return [
+    {
+      name: `declared members of real servers that are found, ${calls} calls`,
+      value: found / declared,
+      unit: "times",
+      against: "all that are declared",
+      bound: { atLeast },
+      detail: `${found} of ${declared} of ${declaring.length} tools`,
+    },
+    {
+      name: `members that are learned and not declared, ${calls} calls`,
+      value: foreign.length,
+      unit: "members",
+      bound: { atMost: 0 },
+      detail: foreign.slice(0, 3).join(" "),
+    },
+  ];
+}
+
+/** Of results that came later, how many the types of both languages have room for. */
+async function ofFurther(tools: readonly ArchivedTool[]): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const [i, calls] of CALLS.entries()) {
+    const learned = tools
+      .filter(({ results }) => results.length > LEARNED_ROUNDS)
+      .map((tool) => ({ ...tool, schema: learn(tool, calls), further: tool.results.slice(LEARNED_ROUNDS) }))
+      .filter(({ schema }) => Object.keys(schema).length > 0);
+    for (const [language, { fitting, all, unfit }] of Object.entries(await fittingResults(learned)))
+      figures.push({
+        name: `further results that fit the learned type in ${language}, ${calls} calls`,
+        value: fitting / all,
+        unit: "times",
+        against: "all further results",
+        bound: { atLeast: BOUNDS.fitting[i] ?? 0 },
+        detail: `${fitting} of ${all} of ${learned.length} tools; not of ${unfit.slice(0, 3).join(" ")}`,
+      });
+  }
+  return figures;
+}
+
+function ofMadeUp(calls: number, atLeast: number, seeds: number): Figure[] {
+  const tools = [...PLAIN_TOOLS, ...KEYED_TOOLS];
+  const measures = tools.flatMap((tool) =>
+    Array.from({ length: seeds }, (_, seed) => ({
+      keys: tool.keys,
+      ...measureMadeUp(tool, calls, seed + 100),
+    })),
+  );
+  const members = measures.reduce((sum, each) => sum + each.members, 0);
+  const found = measures.reduce((sum, each) => sum + each.found, 0);
+  // Few results of keys that look like names cannot tell that they are none.
+  const telling = measures.filter(({ keys }) => calls >= 10 || keys !== "words");
+  const wrong = telling.flatMap(({ tool, foreign, leaked }) =>
+    [...foreign, ...leaked].map((each) => `${tool} ${each}`),
+  );
+  return [
+    {
+      name: `members of made-up tools that are found, ${calls} calls`,
+      value: found / members,
+      unit: "times",
+      against: "all of them",
+      bound: { atLeast },
+      detail: `${found} of ${members}, of ${tools.length} tools`,
+    },
+    {
+      name: `keys and texts of made-up tools that are in a learned type, ${calls} calls`,
+      value: wrong.length,
+      unit: "texts",
+      bound: { atMost: 0 },
+      detail: wrong.slice(0, 3).join("; "),
+    },
+  ];
+}
