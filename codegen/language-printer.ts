@@ -60,6 +60,8 @@ export interface LanguagePrinter extends ToolPrinter {
   modulePath(module: string): string;
   /** The text of a server's module. What cannot be typed is `any`, with a warning. */
   printModule(server: ServerModel): Promise<{ text: string; warnings: Warning[] }>;
+  /** The file under which programs import saved programs, whose functions are those of the module `programs`. */
+  readonly savedPrograms: { readonly path: string; readonly text: string };
   /** The files that all modules share, by path in the output folder. */
   printShared(tools: readonly NamedTool[]): ReadonlyMap<string, string>;
   /**

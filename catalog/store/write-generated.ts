@@ -20,7 +20,7 @@ const ABANDONED_AFTER_MS = 10 * 60 * 1000;
 
 /** The paths that ptc may write, where nobody else has. Everything else in the folder is somebody's, and stays. */
 const OWN_PATH =
-  /^(?:servers\/[a-z0-9_]{1,128}\/(?:index\.ts|__init__\.pyi)|servers\/__init__\.pyi|[a-z_]{1,64}\.pyi|(?:runtime|globals|\.node)\.d\.ts|(?:ts|pyright)config\.json|catalog\.json|learned\.json|ptc\.lock\.json)$/;
+  /^(?:servers\/[a-z0-9_]{1,128}\/(?:index\.ts|__init__\.pyi)|servers\/__init__\.pyi|programs\/(?:index\.ts|__init__\.pyi)|[a-z_]{1,64}\.pyi|(?:runtime|globals|\.node)\.d\.ts|(?:ts|pyright)config\.json|catalog\.json|learned\.json|ptc\.lock\.json)$/;
 
 const Journal = z.strictObject({
   /** Staged file by the path it goes to. */
@@ -96,7 +96,7 @@ export async function finishCommit(dir: string): Promise<void> {
       await refuseOthers(join(dir, path));
       await refuseLinks(dir, path);
       await rm(join(dir, path), { force: true });
-      if (path.startsWith("servers/")) await rmdir(dirname(join(dir, path))).catch(() => {});
+      if (/^(?:servers|programs)\//.test(path)) await rmdir(dirname(join(dir, path))).catch(() => {});
     }
     await rm(commit, { recursive: true, force: true });
   } catch (cause) {
@@ -125,6 +125,7 @@ async function listOwnFiles(dir: string): Promise<string[]> {
   const modules = top.includes("servers") ? await namesIn(join(dir, "servers")) : [];
   const paths = [
     ...top,
+    ...(top.includes("programs") ? MODULE_FILES.map((file) => `programs/${file}`) : []),
     ...modules.flatMap((name) => [name, ...MODULE_FILES.map((file) => `${name}/${file}`)]).map(inServers),
   ].filter((path) => OWN_PATH.test(path));
   const found: string[] = [];

@@ -20,6 +20,8 @@ export interface CallWords {
   words: readonly string[];
   /** The value of `--json`. */
   json: string | undefined;
+  /** What that option is called where it is another. */
+  option?: string;
 }
 
 /**
@@ -28,15 +30,17 @@ export interface CallWords {
  * @throws UsageError for a word that is no argument, a name that the tool does not have, and a value of another type.
  */
 export async function readCallArguments(
-  { words, json }: CallWords,
+  { words, json, option = "--json" }: CallWords,
   tool: { name: string; parameters: ToolParameters },
   surroundings: Pick<Surroundings, "stdin" | "cwd">,
 ): Promise<Record<string, unknown>> {
   const files = new ArgumentFiles(surroundings);
   const wholes = [...(json === undefined ? [] : [json]), ...words.filter(isWhole)];
   if (wholes.length > 1)
-    throw new UsageError("all arguments were given twice, by --json or @FILE; give them once");
-  const given = new Map<string, unknown>(wholes[0] === undefined ? [] : await readWhole(wholes[0], files));
+    throw new UsageError(`all arguments were given twice, by ${option} or @FILE; give them once`);
+  const given = new Map<string, unknown>(
+    wholes[0] === undefined ? [] : await readWhole(wholes[0], option, files),
+  );
   for (const name of given.keys()) findParameter(name, tool);
   const written = new Set<string>();
   for (const word of words) {
@@ -66,9 +70,9 @@ function isWhole(word: string): boolean {
   return word.startsWith("@") && !word.includes("=");
 }
 
-async function readWhole(word: string, files: ArgumentFiles): Promise<[string, unknown][]> {
+async function readWhole(word: string, option: string, files: ArgumentFiles): Promise<[string, unknown][]> {
   const isFile = word.startsWith("@");
-  const where = isFile ? visibleLine(word.slice(1)) : "--json";
+  const where = isFile ? visibleLine(word.slice(1)) : option;
   const text = isFile ? await files.read(word.slice(1)) : word;
   let value: unknown;
   try {

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { visibleLine } from "../../base/text/visible-text.ts";
 import type { TypecheckMode } from "../../execution/prepare/language.ts";
 import type { HandedIn } from "../../execution/prepare/settle-program.ts";
@@ -60,7 +62,7 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
     );
   command.action(async (file: string | undefined, words: string[], flags: RunFlags) => {
     if (flags.help === true) {
-      const help = await findHelp(file, flags, surroundings);
+      const help = await findHelp(file, flags, optionsOf(command), surroundings);
       if (help === undefined) command.outputHelp();
       else await write(surroundings.stdout, help);
       return;
@@ -70,12 +72,16 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
     if (asked?.kind === "done") return finish(asked.exitCode as ExitCode);
     // The host may have been lost in the middle of the run.
     const here = asked === undefined ? surroundings : { ...surroundings, alone: asked };
-    const options = command.options.flatMap(({ long }) => long ?? []);
-    const request = await readRequest({ file, words, options }, flags, here);
+    const request = await readRequest({ file, words, options: optionsOf(command) }, flags, here);
     const { run } = await import("./run.ts");
     finish(await run(request, flags, here));
   });
 };
+
+/** The options of a command, as they are written. */
+function optionsOf({ options }: { options: readonly { long?: string | undefined }[] }): string[] {
+  return options.flatMap(({ long }) => long ?? []);
+}
 
 async function inSession(...session: Parameters<typeof askForSession>): Promise<Asked | undefined> {
   return (await import("./sessions/ask-for-session.ts")).askForSession(...session);
@@ -85,6 +91,7 @@ async function inSession(...session: Parameters<typeof askForSession>): Promise<
 async function findHelp(
   name: string | undefined,
   flags: RunFlags,
+  options: readonly string[],
   surroundings: Surroundings,
 ): Promise<string | undefined> {
   if (name === undefined || !isName(name)) return undefined;
@@ -93,7 +100,8 @@ async function findHelp(
   const saved = await import("./programs/by-name.ts");
   const { terminalOf } = await import("../terminal/terminal.ts");
   if (!saved.isSavedProgram(name, configuration)) return undefined;
-  return saved.renderProgramHelp(await saved.requireProgram(name, configuration), terminalOf(stdout, env));
+  const program = await saved.requireProgram(name, configuration);
+  return saved.renderProgramHelp(program, terminalOf(stdout, env), options);
 }
 
 /** Whether a word may be the name of a saved program. Files have a suffix or a folder. */
@@ -137,7 +145,9 @@ async function readRequest(
   const isOwn = shared === undefined && alone?.lostRun === undefined;
   const { language } = { ...unnamedProgram(configuration.languages), ...program };
   const begun = isOwn ? await beginSandbox(configuration, env, language) : undefined;
-  return { program, ticket, configuration, timeoutMs, typecheck, cancel, begun };
+  // What runs a saved program has no types of its own to check.
+  const check = typecheck ?? (saved === undefined ? undefined : "off");
+  return { program, ticket, configuration, timeoutMs, typecheck: check, cancel, begun };
 }
 
 /** A saved program as a program that runs it; `undefined` where the word is the name of none. */
@@ -150,7 +160,11 @@ async function readSaved(
 ): Promise<{ program: HandedIn; timeoutMs: number | undefined } | undefined> {
   if (!isName(name)) return undefined;
   const saved = await import("./programs/by-name.ts");
-  if (!saved.isSavedProgram(name, configuration)) return undefined;
+  if (!saved.isSavedProgram(name, configuration)) {
+    if (!existsSync(resolve(surroundings.cwd(), name)))
+      throw new UsageError(await saved.explainUnknown(name, configuration));
+    return undefined;
+  }
   const found = await saved.requireProgram(name, configuration);
   if (flags.language !== undefined) throw new UsageError("--language: a saved program has its own");
   const given = { words, json: flags.data };

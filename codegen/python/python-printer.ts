@@ -21,6 +21,10 @@ export const PYTHON_PRINTER: LanguagePrinter = {
   nameFunctions: assignIdentifiers,
   modulePath: moduleFile,
   printModule: async (server) => printPythonModule(server),
+  savedPrograms: {
+    path: `${PROGRAMS_MODULE}/__init__.pyi`,
+    text: `"""Saved programs. Written by \`ptc generate\`: edits are lost."""\n\nfrom servers.${PROGRAMS_MODULE} import *\n`,
+  },
   printShared: (tools) =>
     new Map([
       [BUILTINS_FILE, PYTHON_STUBS.builtins(tools, "async")],

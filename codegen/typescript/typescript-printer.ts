@@ -22,6 +22,10 @@ export const TYPESCRIPT_PRINTER: LanguagePrinter = {
   nameFunctions: assignIdentifiers,
   modulePath,
   printModule: printServerModule,
+  savedPrograms: {
+    path: `${PROGRAMS_MODULE}/index.ts`,
+    text: `/** Saved programs. Written by \`ptc generate\`: edits are lost. */\nexport * from "../servers/${PROGRAMS_MODULE}/index.js";\n`,
+  },
   printShared: (tools) =>
     new Map([
       ["runtime.d.ts", RUNTIME_DECLARATIONS],

@@ -1,6 +1,6 @@
 import type { DeclaredTool } from "../../codegen/generated-module.ts";
 import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
-import type { ModuleSource, SavedProgram } from "./module-source.ts";
+import type { ModuleSource, OtherProgram, SavedProgram } from "./module-source.ts";
 
 /** A saved program as a program uses it, with its function. */
 export interface CalledProgram extends SavedProgram {
@@ -14,12 +14,53 @@ type Collected =
   | { ok: false; message: string };
 
 /** How deep saved programs may call each other. */
-const MAX_DEPTH = 5;
+export const MAX_PROGRAM_DEPTH = 5;
 
 /** The most saved programs in one run. */
 const MAX_PROGRAMS = 50;
 
+/** Lines that are comments and nothing else, which may well speak of the program that they are in. */
+const COMMENT_LINES = /^[ \t]*(?:\/\/|#[ !]|\/?\*[ *]).*$/gm;
+
 const NONE: Collected = { ok: true, programs: new Map() };
+
+/** Says that a text imports a saved program of another language. */
+function findOther(code: string, others: readonly OtherProgram[], calledIn: CalledIn): string | undefined {
+  const [called] = calledIn(
+    code,
+    others.map(({ identifier }) => ({ identifier, namespacedName: "" })),
+    true,
+  );
+  const other = others.find(({ identifier }) => identifier === called?.identifier);
+  return (
+    other &&
+    `'${other.identifier}' is ${other.fileName}, which only programs in ${other.title} can call: a saved program runs where its caller runs`
+  );
+}
+
+/**
+ * The saved programs that earlier programs of a session call, which what they left may call again. Those that are there no more
+ * are left out.
+ */
+export async function collectEarlier(
+  earlier: readonly Pick<SavedProgram, "code" | "fileName">[],
+  source: ModuleSource,
+  calledIn: CalledIn,
+): Promise<ReadonlyMap<string, CalledProgram>> {
+  const programs = new Map<string, CalledProgram>();
+  for (const each of earlier) {
+    const collected = await collectPrograms(each, source, calledIn);
+    if (collected.ok) for (const [tool, program] of collected.programs) programs.set(tool, program);
+  }
+  return programs;
+}
+
+/** Which of some functions of saved programs a text calls; `byImport`: only those that it imports by their names. */
+type CalledIn = <T extends Pick<DeclaredTool, "identifier" | "namespacedName">>(
+  code: string,
+  tools: readonly T[],
+  byImport?: boolean,
+) => readonly T[];
 
 /**
  * Collects the saved programs that a program calls, and those that they call. What calls itself, by whatever way, is refused:
@@ -30,15 +71,18 @@ const NONE: Collected = { ok: true, programs: new Map() };
 export async function collectPrograms(
   { code, fileName: root }: Pick<SavedProgram, "code" | "fileName">,
   source: ModuleSource,
-  calledIn: (code: string, tools: readonly DeclaredTool[]) => readonly DeclaredTool[],
+  calledIn: CalledIn,
 ): Promise<Collected> {
   if (source.saved === undefined || !/\bprograms\b|\bmcp__programs__/.test(code)) return NONE;
+  const other = findOther(code, source.saved.others ?? [], calledIn);
+  if (other !== undefined) return { ok: false, message: `${root}: ${other}` };
   const module = await (source.peek ?? source.load).call(source, PROGRAMS_MODULE);
   if (module === undefined) return NONE;
   const { tools } = module;
   const programs = new Map<string, CalledProgram>();
+  const others = source.saved.others ?? [];
   const visit = async (text: string, path: readonly string[]): Promise<string | undefined> => {
-    for (const declared of calledIn(text, tools)) {
+    for (const declared of calledIn(text.replace(COMMENT_LINES, ""), tools)) {
       const tool = declared.namespacedName;
       const program = programs.get(tool) ?? (await source.saved?.load(tool));
       if (program === undefined)
@@ -46,8 +90,10 @@ export async function collectPrograms(
       const { fileName } = program;
       const way = [...path, fileName].join(" -> ");
       if (path.includes(fileName)) return `a saved program cannot call itself: ${way}`;
-      if (path.length >= MAX_DEPTH)
-        return `saved programs call each other deeper than ${MAX_DEPTH} levels: ${way}`;
+      const foreign = findOther(program.code, others, calledIn);
+      if (foreign !== undefined) return `${fileName}: ${foreign}`;
+      if (path.length >= MAX_PROGRAM_DEPTH)
+        return `saved programs call each other deeper than ${MAX_PROGRAM_DEPTH} levels: ${way}`;
       if (programs.size >= MAX_PROGRAMS) return `more than ${MAX_PROGRAMS} saved programs are called`;
       const problem = await visit(program.code, [...path, fileName]);
       if (problem !== undefined) return problem;

@@ -8,12 +8,29 @@ export interface SavedProgram {
   readonly fileName: string;
   readonly language: string;
   readonly code: string;
+  /** JSON schema of its value, as JSON text; absent where nothing is said of it. */
+  readonly output?: string | undefined;
+}
+
+/** What the archive calls the schema of the value of a saved program, by the program's file. */
+export function outputFile(fileName: string): string {
+  return fileName.replace(/\.[a-z]+$/, ".output.json");
 }
 
 /** The texts of saved programs. */
 export interface SavedSources {
   /** A program by the namespaced name of its tool; `undefined` when there is none, or its text cannot be read. */
   load(tool: string): Promise<SavedProgram | undefined>;
+  /** Those of other languages, which no program of this language can call, by the names that their functions would have. */
+  readonly others?: readonly OtherProgram[];
+}
+
+/** A saved program in another language. */
+export interface OtherProgram {
+  readonly identifier: string;
+  readonly fileName: string;
+  /** What people call its language. */
+  readonly title: string;
 }
 
 /** The generated modules that a program may import, by server module. */

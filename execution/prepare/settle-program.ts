@@ -12,11 +12,12 @@ export type HandedIn = Program | (Pick<Program, "code" | "data"> & Partial<Progr
  * @param languages those that programs may be in, at least one.
  */
 export async function settleProgram(program: HandedIn, languages: readonly Language[]): Promise<Program> {
-  const { code, data } = program;
+  const { code, data, savedAs } = program;
   const [first, ...others] = languages;
   const language = program.language ?? (await recognise(code, languages)) ?? first?.unnamed.language ?? "";
   const facts = findLanguage([...others, ...(first === undefined ? [] : [first])], language);
-  return { code, data, language, fileName: program.fileName ?? facts?.unnamed.fileName ?? "program" };
+  const fileName = program.fileName ?? facts?.unnamed.fileName ?? "program";
+  return { code, data, language, fileName, ...(savedAs === undefined ? {} : { savedAs }) };
 }
 
 async function recognise(code: string, [first, ...others]: readonly Language[]): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 import type { GeneratedModule } from "../../codegen/generated-module.ts";
-import type { ModuleSource, SavedProgram, SavedSources } from "./module-source.ts";
+import { type ModuleSource, outputFile, type SavedProgram, type SavedSources } from "./module-source.ts";
 
 /** Passes modules on, and remembers the text of each that was loaded. */
 export class UsedModules implements ModuleSource {
@@ -12,6 +12,7 @@ export class UsedModules implements ModuleSource {
     this.#source = source;
     const { saved } = source;
     this.saved = saved && {
+      ...saved,
       load: async (tool) => {
         const known = this.#programs.get(tool) ?? (await saved.load(tool));
         if (known !== undefined) this.#programs.set(tool, known);
@@ -44,7 +45,10 @@ export class UsedModules implements ModuleSource {
   archived(): Map<string, string> {
     return new Map([
       ...[...this.#used].map(([module, { archived }]) => [module, archived] as const),
-      ...[...this.#programs.values()].map(({ fileName, code }) => [fileName, code] as const),
+      ...[...this.#programs.values()].flatMap(({ fileName, code, output }) => [
+        [fileName, code] as const,
+        ...(output === undefined ? [] : [[outputFile(fileName), output] as const]),
+      ]),
     ]);
   }
 }

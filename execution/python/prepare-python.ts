@@ -4,7 +4,7 @@ import { MAX_CODE_BYTES } from "../../protocol/limits.ts";
 import { encodePythonBundle, type PythonBundle } from "../../protocol/runners/python-bundle.ts";
 import { EXTRACT_SERVER } from "../../protocol/tools/extract-tool.ts";
 import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
-import { type CalledProgram, collectPrograms } from "../prepare/called-programs.ts";
+import { type CalledProgram, collectEarlier, collectPrograms } from "../prepare/called-programs.ts";
 import type { FailureReason } from "../prepare/failure-reason.ts";
 import type { Preparation, TypecheckMode } from "../prepare/language.ts";
 import type { ModuleSource } from "../prepare/module-source.ts";
@@ -41,7 +41,9 @@ export async function preparePython(
   const { code } = blankTexts(program.code);
   const called = await collectPrograms(program, source, calledPythonPrograms);
   if (!called.ok) return fail(called.message, [{ code: "invalid_text" }]);
-  const saved = [...called.programs.values()];
+  const before = await collectEarlier(earlier, source, calledPythonPrograms);
+  const saved = [...new Map([...before, ...called.programs]).values()];
+  const texts = [program, ...saved].map((each) => each.code).join("\n");
   const unknown = findUnknownModules(code, source);
   if (unknown.length > 0) return refuseServers(unknown, program, source);
   const mentioned = mentionedModules(program.code, code, source);
@@ -50,7 +52,7 @@ export async function preparePython(
       ...mentioned,
       ...saved.flatMap((each) => mentionedModules(each.code, blankTexts(each.code).code, source)),
       ...(saved.length === 0 ? [] : [PROGRAMS_MODULE]),
-      ...(mayExtract(program.code, source) ? [EXTRACT_SERVER] : []),
+      ...(mayExtract(texts, source) ? [EXTRACT_SERVER] : []),
     ]),
   ];
   const loaded = await Promise.all(names.map(async (name) => [name, await source.load(name)] as const));
@@ -63,13 +65,13 @@ export async function preparePython(
     module === undefined ? [] : [[name, module]],
   );
   const way = wayOf(code);
-  const other = saved.find((each) => wayOf(blankTexts(each.code).code) !== way);
+  const other = [...called.programs.values()].find((each) => wayOf(blankTexts(each.code).code) !== way);
   if (other !== undefined) return refuseOtherWay(other, program, way);
   const bundle = encodePythonBundle({
     mode: way,
     source: program.code,
     file_name: program.fileName,
-    ...((await offersExtract(program.code, source)) ? { extract: true } : {}),
+    ...((await offersExtract(texts, source)) ? { extract: true } : {}),
     ...table(modules),
     ...(saved.length === 0 ? {} : { programs: programsOf(saved) }),
   });
@@ -77,6 +79,7 @@ export async function preparePython(
   const checks =
     mode !== "off" &&
     (modules.length > 0 ||
+      program.savedAs !== undefined ||
       /\bmcp__|\bcall_tool\b/.test(code) ||
       earlier.some((each) => /\bmcp__|\bcall_tool\b|\bservers\b/.test(each.code)));
   const checked = checks
@@ -96,7 +99,10 @@ function wayOf(code: string): PythonBundle["mode"] {
 
 function programsOf(saved: readonly CalledProgram[]): NonNullable<PythonBundle["programs"]> {
   return Object.fromEntries(
-    saved.map(({ tool, code, fileName }) => [tool, { source: code, file_name: fileName }]),
+    saved.map(({ tool, code, fileName, output }) => [
+      tool,
+      { source: code, file_name: fileName, ...(output === undefined ? {} : { output }) },
+    ]),
   );
 }
 

@@ -1,9 +1,11 @@
+import { collectEarlier } from "../prepare/called-programs.ts";
 import type { FailureReason } from "../prepare/failure-reason.ts";
 import type { Preparation, TypecheckMode } from "../prepare/language.ts";
 import type { ModuleSource } from "../prepare/module-source.ts";
 import type { Program } from "../program.ts";
 import { duringPhase, type OnPhase } from "../run-phase.ts";
 import { bundleProgram } from "./bundling/bundle.ts";
+import { calledPrograms } from "./named-programs.ts";
 import type { TypeChecker } from "./type-check/type-check.ts";
 
 /**
@@ -19,11 +21,14 @@ export async function prepareTypeScript(
   earlier?: readonly Program[],
 ): Promise<Preparation> {
   // The check is about tools, so a program that mentions none is not checked.
-  const checks = mode !== "off" && [program, ...(earlier ?? [])].some(({ code }) => mentionsTools(code));
+  const mentions = [program, ...(earlier ?? [])].some(({ code }) => mentionsTools(code));
+  const checks = mode !== "off" && (mentions || program.savedAs !== undefined);
   const checking = checks
     ? duringPhase(onPhase, "type_check", () => typeChecker.check(program, modules, earlier))
     : undefined;
   checking?.catch(() => {});
+  // Their functions are in the sandbox already. That they are loaded lets them begin.
+  if (earlier !== undefined) await collectEarlier(earlier, modules, calledPrograms);
   const bundled = await duringPhase(onPhase, "bundle", () =>
     bundleProgram(program, modules, earlier !== undefined),
   );

@@ -27,6 +27,7 @@ import {
 import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
 import { buildServerModel, type ServerModel } from "../../catalog/tool-model.ts";
 import type { LanguagePrinter } from "../../codegen/language-printer.ts";
+import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
 import { namespacedName, serverModule } from "../../protocol/tools/tool-name.ts";
 import { PRINTER } from "../languages.ts";
 import { toolsBeyondLimits } from "./fit-tools.ts";
@@ -48,6 +49,15 @@ export interface GenerationRequest {
   learned?: LearnedTypes | undefined;
   /** Print the modules, each those of its language; defaults to TypeScript's alone. */
   printers?: readonly LanguagePrinter[];
+  /** The modules of saved programs, which editors read; those of languages without one are not there. */
+  programs?: readonly PrintedPrograms[];
+}
+
+/** The saved programs of one language, as a module. */
+export interface PrintedPrograms {
+  printer: LanguagePrinter;
+  text: string;
+  tools: readonly { module: string; name: string; identifier: string }[];
 }
 
 export interface GenerationPlan extends StoredCatalog {
@@ -69,6 +79,7 @@ export async function planGeneration({
   modules: onDisk = new Map(),
   learned = previous?.learned,
   printers = [PRINTER],
+  programs = [],
 }: GenerationRequest): Promise<GenerationPlan> {
   const listed = new Set(listings.map((listing) => listing.name));
   const kept = keep.filter((name) => !listed.has(name)).flatMap((name) => listAgain(name, previous) ?? []);
@@ -110,7 +121,12 @@ export async function planGeneration({
     tools.map(({ name, identifier }) => ({ module, name, identifier })),
   );
   for (const printer of printers) {
-    const named = places.map((tool) => ({
+    const saved = programs.find((each) => each.printer === printer);
+    if (saved !== undefined) {
+      files.set(printer.modulePath(PROGRAMS_MODULE), saved.text);
+      files.set(printer.savedPrograms.path, printer.savedPrograms.text);
+    }
+    const named = [...places, ...(saved?.tools ?? [])].map((tool) => ({
       module: tool.module,
       identifier: printer.functionName(tool),
       namespacedName: namespacedName(tool.module, tool.name),

@@ -1,12 +1,14 @@
 import type { LearnedTypes } from "../../catalog/learned/learned-types.ts";
-import type { ServerListing } from "../../catalog/server-listing.ts";
+import type { ServerListing, Warning } from "../../catalog/server-listing.ts";
 import { findCatalog } from "../../catalog/store/catalog-file.ts";
 import type { WrittenFiles } from "../../catalog/store/file-ownership.ts";
 import { readOwnFile } from "../../catalog/store/own-file.ts";
 import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
 import { writeGenerated } from "../../catalog/store/write-generated.ts";
+import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { loadPrinters } from "../languages.ts";
+import { openPrograms } from "../programs/open-programs.ts";
 import { type GenerationPlan, planGeneration } from "./generate-plan.ts";
 import { generatedDirectory } from "./generated-modules.ts";
 
@@ -40,14 +42,21 @@ export class GeneratedFolder {
     const keep = this.#configuration.servers.map(({ name }) => name);
     const printers = await loadPrinters(this.#configuration.languages);
     const known = this.#configuration.learn ? learned : NOTHING_LEARNED;
-    return planGeneration({
+    const warnings: Warning[] = [];
+    const saved = await openPrograms(this.#configuration, (message) =>
+      warnings.push({ server: PROGRAMS_MODULE, message }),
+    );
+    const programs = (await saved?.printFor(printers)) ?? [];
+    const plan = await planGeneration({
       listings,
       previous,
       keep,
       printers,
       learned: known,
+      programs,
       ...(modules && { modules }),
     });
+    return { ...plan, warnings: [...plan.warnings, ...warnings] };
   }
 
   /** Writes the planned files. @throws CatalogError, and writes nothing then. */
@@ -90,6 +99,16 @@ export class GeneratedFolder {
   async repair(stored?: StoredCatalog): Promise<boolean> {
     const { written, removed } = await this.#writeAgain([], stored ?? (await findCatalog(this.directory)));
     return written.length + removed.length > 0;
+  }
+
+  /**
+   * Writes what editors read of saved programs, where anything was generated.
+   *
+   * @throws CatalogError
+   */
+  async updatePrograms(): Promise<void> {
+    const previous = await findCatalog(this.directory);
+    if (previous !== undefined) await this.#writeAgain([], previous);
   }
 
   async #writeAgain(

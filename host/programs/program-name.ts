@@ -3,7 +3,7 @@ import { assignIdentifiers } from "../../catalog/identifiers.ts";
 const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 const MAX_NAME_CHARS = 48;
 
-/** Files of `programs/` that are no program's, and tools that `ptc serve` has itself. */
+/** Files of `programs/` that are no program's, tools that `ptc serve` has itself, and what programs find around them. */
 const TAKEN: ReadonlySet<string> = new Set([
   "index",
   "execute-program",
@@ -11,13 +11,25 @@ const TAKEN: ReadonlySet<string> = new Set([
   "inspect-tool",
   "list-callable-tools",
   "read-output",
+  "emit",
+  "extract",
+  "bytes-of",
+  "tool-error",
+  "resources",
+  "prompts",
+  "servers",
+  "programs",
 ]);
 
-/** Words that a program in Python cannot have as a function's name. Those of TypeScript are known to `assignIdentifiers`. */
+/** Words and functions of Python, which a function of a program cannot be called as. Those of TypeScript are known to `assignIdentifiers`. */
 const PYTHON_WORDS: ReadonlySet<string> = new Set(
-  "and assert def del elif except global lambda nonlocal not or pass raise dict float int list str bool".split(
-    " ",
-  ),
+  (
+    "and assert def del elif except global lambda nonlocal not or pass raise abs aiter all anext any ascii bin bool " +
+    "breakpoint bytearray bytes callable chr classmethod compile complex delattr dict dir divmod enumerate exec filter float " +
+    "format frozenset getattr globals hasattr hash help hex id input int isinstance issubclass iter len list locals map max " +
+    "memoryview min next oct open ord pow print property range repr reversed round set setattr slice sorted staticmethod str " +
+    "sum tuple type vars zip"
+  ).split(" "),
 );
 
 /**

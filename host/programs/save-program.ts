@@ -1,29 +1,30 @@
-import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ArchiveStore } from "../../archive/archive-store.ts";
-import { messageOf } from "../../base/error-message.ts";
 import { isObject } from "../../base/json/is-object.ts";
 import type { Viewer } from "../../broker/policy/authorizer.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
+import { CatalogError } from "../../catalog/catalog-error.ts";
 import { withoutFences } from "../../execution/prepare/without-fences.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
+import { GeneratedFolder } from "../generation/generated-folder.ts";
 import type { Host } from "../host.ts";
 import { moduleUrl, version } from "../package.ts";
 import { languageOfFile } from "../program-files.ts";
 import { loadReplayable } from "../replay/load-replayable.ts";
 import { loadProgramTools } from "../tools/program-tools.ts";
 import { calledByName } from "./call-by-name.ts";
+import { requireSchemas } from "./check-manifest.ts";
 import { buildExample, type Example, MAX_EXAMPLE_BYTES, renderExample } from "./example.ts";
 import { inferInput, inferOutput } from "./infer-schema.ts";
 import { type Manifest, renderManifest } from "./manifest.ts";
 import { exampleFile, manifestFile, type ProgramFiles, readPrograms, shownFile } from "./program-folder.ts";
 import { whyNoName } from "./program-name.ts";
 import { programsDirectory } from "./programs-directory.ts";
-import { SavedPrograms } from "./saved-programs.ts";
+import { SavedPrograms, textToCheck } from "./saved-programs.ts";
+import { whileSaving, writeProgramFiles } from "./write-program.ts";
 
 /** The files that a saved program may be in, by the name of its language. */
 const SUFFIXES: Readonly<Record<string, string>> = { typescript: ".ts", javascript: ".js", python: ".py" };
@@ -123,10 +124,7 @@ export async function saveProgram(
   const { name } = options;
   const reason = whyNoName(name);
   if (reason !== undefined) throw refuse(`'${name}' ${reason}`);
-  const directory = programsDirectory(configuration);
-  const before = earlierFiles(directory, name);
-  if (before.length > 0 && !options.force)
-    throw refuse(`${shownFile(before[0] ?? "")} is there already; --force replaces it`);
+  findReplaced(configuration, options);
   refuseSecrets(configuration, origin.code);
   const notes: string[] = [];
   const suffix = SUFFIXES[origin.language] ?? ".ts";
@@ -138,6 +136,7 @@ export async function saveProgram(
     language: origin.language,
     code: origin.code.endsWith("\n") ? origin.code : `${origin.code}\n`,
   };
+  await requireSchemas(program);
   const saved = SavedPrograms.read(configuration, program);
   await requireSound(configuration, program, saved, { host, viewer }, notes);
   const digest = saved.find(name)?.digest ?? "";
@@ -153,9 +152,31 @@ export async function saveProgram(
     else notes.push(`the run is too large for an example (${Buffer.byteLength(text)} bytes); none is kept`);
   }
   texts.set(manifestFile(name), renderManifest(manifest));
-  await writeFiles(directory, texts);
-  for (const file of before) if (!texts.has(file)) await rm(join(directory, file), { force: true });
+  await whileSaving(configuration, async () => {
+    // Another ptc may have saved one of this name meanwhile.
+    const removed = findReplaced(configuration, options).filter((file) => !texts.has(file));
+    await writeProgramFiles(programsDirectory(configuration), texts, removed);
+    await updateEditors(configuration, notes);
+  });
   return { files: [...texts.keys()].map(shownFile), notes };
+}
+
+/** Writes what editors read of saved programs. The program is saved whatever becomes of that. */
+async function updateEditors(configuration: Configuration, notes: string[]): Promise<void> {
+  try {
+    await new GeneratedFolder(configuration).updatePrograms();
+  } catch (error) {
+    if (!(error instanceof CatalogError)) throw error;
+    notes.push(`what editors read of it was not written: ${error.message}`);
+  }
+}
+
+/** The files that saving replaces. @throws ConfigurationError where there are some, and nobody said that they may be. */
+function findReplaced(configuration: Configuration, { name, force }: SaveOptions): string[] {
+  const files = earlierFiles(programsDirectory(configuration), name);
+  if (files.length > 0 && !force)
+    throw refuse(`${shownFile(files[0] ?? "")} is there already; --force replaces it`);
+  return files;
 }
 
 /** The files of a program of this name. */
@@ -232,32 +253,20 @@ function describedIn(code: string): string | undefined {
 /** @throws ConfigurationError when the program cannot be bundled, or its types are wrong where that stops programs. */
 async function requireSound(
   configuration: Configuration,
-  { code, fileName, language }: ProgramFiles,
+  program: ProgramFiles,
   saved: SavedPrograms,
   { host, viewer }: { host: Pick<Host, "check">; viewer: Viewer },
   notes: string[],
 ): Promise<void> {
   const tools = await loadProgramTools(configuration, undefined, { saved });
-  const checked = await host.check({ code, data: {}, language, fileName }, viewer, tools);
+  const checked = await host.check(textToCheck(program), viewer, tools);
+  if (checked.ok && checked.unchecked !== undefined)
+    notes.push(`its types could not be checked: ${checked.unchecked}`);
   if (checked.ok) return;
   const { typecheck } = configuration.execution;
   if (checked.type === "BundleError" || typecheck === "error")
     throw refuse(`it was not saved: ${checked.message}`);
   if (typecheck === "warn") notes.push(checked.message);
-}
-
-/** Writes each file whole beside its place and then renames it; the last is the one that makes the program known. */
-async function writeFiles(directory: string, texts: ReadonlyMap<string, string>): Promise<void> {
-  const end = `.${randomBytes(6).toString("hex")}.tmp`;
-  const staged = [...texts].map(([file, text]) => ({ file, text, path: join(directory, `.${file}${end}`) }));
-  try {
-    await mkdir(directory, { recursive: true });
-    for (const { path, text } of staged) await writeFile(path, text, { flag: "wx" });
-    for (const { path, file } of staged) await rename(path, join(directory, file));
-  } catch (error) {
-    await Promise.all(staged.map(({ path }) => rm(path, { force: true }).catch(() => {})));
-    throw new ConfigurationError("unreadable", `${directory}: cannot be written (${messageOf(error)})`);
-  }
 }
 
 function refuse(message: string): ConfigurationError {

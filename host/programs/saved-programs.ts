@@ -1,3 +1,4 @@
+import { isObject } from "../../base/json/is-object.ts";
 import { textDigest } from "../../base/text-digest.ts";
 import { definitionDigest } from "../../catalog/parse-tool.ts";
 import type { ServerTools, Tool } from "../../catalog/tool.ts";
@@ -6,13 +7,20 @@ import { buildServerModel } from "../../catalog/tool-model.ts";
 import type { GeneratedModule } from "../../codegen/generated-module.ts";
 import type { LanguagePrinter } from "../../codegen/language-printer.ts";
 import { findLanguage } from "../../execution/prepare/language.ts";
-import type { ModuleSource, SavedProgram, SavedSources } from "../../execution/prepare/module-source.ts";
+import type {
+  ModuleSource,
+  OtherProgram,
+  SavedProgram,
+  SavedSources,
+} from "../../execution/prepare/module-source.ts";
+import type { Program } from "../../execution/program.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
 import { namespacedName } from "../../protocol/tools/tool-name.ts";
 import type { ToolServer, ToolServers } from "../../upstream/tool-servers.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
+import type { PrintedPrograms } from "../generation/generate-plan.ts";
 import { version } from "../package.ts";
 import { isSameLanguage, LANGUAGES } from "../program-files.ts";
 import { type ProgramFiles, readPrograms } from "./program-folder.ts";
@@ -39,8 +47,9 @@ export class SavedPrograms {
   readonly #texts = new Map<LanguagePrinter, Promise<string>>();
 
   private constructor(files: readonly ProgramFiles[], problems: ReadonlyMap<string, string>) {
+    const patterns = new Map(files.map((each) => [each, patternOf(each)]));
     this.programs = files.map((each) => {
-      const digest = digestOf(withCalled(each, files).map(({ name, code }) => [name, textDigest(code)]));
+      const digest = digestOf(withCalled(each, patterns).map(({ name, code }) => [name, textDigest(code)]));
       return { ...each, digest, tool: toolOf(each, digest) };
     });
     this.problems = problems;
@@ -80,14 +89,19 @@ export class SavedPrograms {
 
   /** The modules of a language with those of saved programs in the same language beside them. */
   beside(modules: ModuleSource, printer: LanguagePrinter, callable: ReadonlySet<string>): ModuleSource {
+    if (this.programs.length === 0) return modules;
     const own = this.#in(printer);
-    if (own.length === 0) return modules;
     let read: Promise<GeneratedModule> | undefined;
     const module = () => {
       read ??= this.#print(printer).then((text) => printer.readModule(PROGRAMS_MODULE, text, callable));
       return read;
     };
-    const saved: SavedSources = { load: async (tool) => this.#sourceOf(tool, own) };
+    const saved: SavedSources = {
+      load: async (tool) => this.#sourceOf(tool, own),
+      others: this.programs.filter((each) => !own.includes(each)).map((each) => describeOther(each, printer)),
+    };
+    if (own.length === 0)
+      return { modules: () => modules.modules(), load: (name) => modules.load(name), saved };
     return {
       modules: () => [...modules.modules(), PROGRAMS_MODULE].sort(),
       load: async (name) => (name === PROGRAMS_MODULE ? module() : modules.load(name)),
@@ -113,6 +127,7 @@ export class SavedPrograms {
             modules: () => modules.modules(),
             load: (name) => modules.load(name),
             saved: {
+              ...saved,
               async load(tool) {
                 const program = await saved.load(tool);
                 if (program !== undefined) begun.set(tool, program);
@@ -140,9 +155,23 @@ export class SavedPrograms {
     };
   }
 
+  /** The modules that editors read of them, one of each language that has any. */
+  async printFor(printers: readonly LanguagePrinter[]): Promise<PrintedPrograms[]> {
+    const some = printers.filter((printer) => this.#in(printer).length > 0);
+    return Promise.all(
+      some.map(async (printer) => ({
+        printer,
+        text: await this.#print(printer),
+        tools: this.#in(printer).map(({ tool }) => tool),
+      })),
+    );
+  }
+
   #sourceOf(tool: string, own: readonly NamedProgram[]): SavedProgram | undefined {
     const found = own.find((each) => each.tool.namespacedName === tool);
-    return found && { tool, fileName: found.fileName, language: found.language, code: found.code };
+    if (found === undefined) return undefined;
+    const { fileName, language, code, manifest } = found;
+    return { tool, fileName, language, code, output: manifest.output && JSON.stringify(manifest.output) };
   }
 
   #in({ language }: LanguagePrinter): readonly NamedProgram[] {
@@ -166,6 +195,24 @@ export class SavedPrograms {
     const { server } = buildServerModel(listing, PROGRAMS_MODULE, undefined, printer.nameFunctions);
     return (await printer.printModule(server)).text;
   }
+}
+
+function describeOther({ tool, fileName, language }: NamedProgram, printer: LanguagePrinter): OtherProgram {
+  return {
+    identifier: printer.functionName({ name: tool.name, identifier: tool.identifier ?? tool.name }),
+    fileName,
+    title: findLanguage(LANGUAGES, language)?.title ?? language,
+  };
+}
+
+/** A saved program's text, to be checked. */
+export function textToCheck({ name, manifest, code, language, fileName }: ProgramFiles): Program {
+  const { properties, additionalProperties } = manifest.input;
+  const isKnown =
+    additionalProperties === false || (isObject(properties) && Object.keys(properties).length > 0);
+  const data = additionalProperties === false ? "closed" : isKnown ? "open" : "any";
+  const tool = namespacedName(PROGRAMS_MODULE, toolNameOf(name));
+  return { code, data: {}, language, fileName, savedAs: { tool, data } };
 }
 
 /** The result of a call that lets a program begin, as MCP has results. The record of a run so says which text has run. */
@@ -203,15 +250,17 @@ function toolOf({ name, manifest, language }: ProgramFiles, digest: string): Too
   };
 }
 
-/** A program and those that it may call, by what its text names, sorted. */
-function withCalled(program: ProgramFiles, all: readonly ProgramFiles[]): ProgramFiles[] {
+/** What a text that calls a program most likely holds. */
+function patternOf({ name }: ProgramFiles): RegExp {
+  return new RegExp(`(?:\\b|__)(?:${[programFunction(name), toolNameOf(name)].join("|")})\\b`);
+}
+
+/** A program and those that it may call, by what its text names, sorted. @param all each with what a call of it holds. */
+function withCalled(program: ProgramFiles, all: ReadonlyMap<ProgramFiles, RegExp>): ProgramFiles[] {
   const found = new Set([program]);
   for (const each of found) {
     if (!/\bprograms\b|\bmcp__programs__/.test(each.code)) continue;
-    for (const other of all) {
-      const names = [programFunction(other.name), toolNameOf(other.name)].join("|");
-      if (new RegExp(`(?:\\b|__)(?:${names})\\b`).test(each.code)) found.add(other);
-    }
+    for (const [other, pattern] of all) if (pattern.test(each.code)) found.add(other);
   }
   return [...found].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

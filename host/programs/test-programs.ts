@@ -17,10 +17,11 @@ import { loadPrinter, PRINTER } from "../languages.ts";
 import { moduleUrl } from "../package.ts";
 import type { ProgramTools } from "../tools/program-tools.ts";
 import { callByName } from "./call-by-name.ts";
+import { requireSchemas } from "./check-manifest.ts";
 import { type Example, MAX_EXAMPLE_BYTES, parseExample, recordedRun } from "./example.ts";
 import { exampleFile, readText, shownFile } from "./program-folder.ts";
 import { programsDirectory } from "./programs-directory.ts";
-import type { NamedProgram } from "./saved-programs.ts";
+import { type NamedProgram, textToCheck } from "./saved-programs.ts";
 
 /** What became of testing a saved program. */
 export interface ProgramTest {
@@ -32,6 +33,8 @@ export interface ProgramTest {
   outcome: "same" | "untested" | "changed" | "failed" | "no-sandbox";
   /** What differs or is wrong, as lines for a person. */
   lines: string[];
+  /** What could not be found out, as lines for a person. */
+  notes?: string[];
   calls?: number;
 }
 
@@ -48,11 +51,27 @@ export interface TestParts {
  * its recorded example, run again without any server. Never throws for what is wrong with the program.
  */
 export async function testProgram(program: NamedProgram, parts: TestParts): Promise<ProgramTest> {
-  const { name, code, fileName, language } = program;
+  const { name } = program;
   const { host, viewer, tools } = parts;
   const failed = (...lines: string[]): ProgramTest => ({ name, outcome: "failed", lines });
-  const checked = await host.check({ code, data: {}, language, fileName }, viewer, tools);
+  try {
+    await requireSchemas(program);
+  } catch (error) {
+    if (error instanceof ConfigurationError) return failed(error.message);
+    throw error;
+  }
+  const checked = await host.check(textToCheck(program), viewer, tools);
   if (!checked.ok) return failed(...checked.message.split("\n"));
+  const tested = await testExample(program, parts);
+  const { unchecked } = checked;
+  return unchecked === undefined
+    ? tested
+    : { ...tested, notes: [`its types could not be checked: ${unchecked}`] };
+}
+
+async function testExample(program: NamedProgram, parts: TestParts): Promise<ProgramTest> {
+  const { name } = program;
+  const failed = (...lines: string[]): ProgramTest => ({ name, outcome: "failed", lines });
   let example: Example | undefined;
   try {
     example = readExample(program, parts.configuration);

@@ -2,7 +2,12 @@ import * as z from "zod";
 import type { ArchivedRun } from "../../archive/reading/archived-run.ts";
 import type { GeneratedModule } from "../../codegen/generated-module.ts";
 import type { LanguagePrinter } from "../../codegen/language-printer.ts";
-import type { ModuleSource, SavedProgram, SavedSources } from "../../execution/prepare/module-source.ts";
+import {
+  type ModuleSource,
+  outputFile,
+  type SavedProgram,
+  type SavedSources,
+} from "../../execution/prepare/module-source.ts";
 import type { RecordedRun } from "../../execution/replay/replay-program.ts";
 import type { InsideLimits } from "../../execution/run-inside.ts";
 import type { SessionPlace } from "../../execution/session/program-session.ts";
@@ -181,7 +186,8 @@ function recordedPrograms(texts: ReadonlyMap<string, string>): SavedSources {
     const name = fileName.slice(PROGRAM_FILES.length).replace(/\.[a-z]+$/, "");
     const tool = namespacedName(PROGRAMS_MODULE, toolNameOf(name));
     const language = languageOfFile(fileName);
-    if (language !== undefined) programs.set(tool, { tool, fileName, language, code });
+    const output = texts.get(outputFile(fileName));
+    if (language !== undefined) programs.set(tool, { tool, fileName, language, code, output });
   }
   return { load: async (tool) => programs.get(tool) };
 }

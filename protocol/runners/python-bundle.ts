@@ -13,8 +13,11 @@ export interface PythonBundle {
   extract?: boolean;
   /** The functions of each server's module: server module, to function, to tool. */
   modules: Record<string, Record<string, PythonFunction>>;
-  /** The saved programs that it calls, by their tools; absent where it calls none. They wait for calls as the program does. */
-  programs?: Record<string, { source: string; file_name: string }>;
+  /**
+   * The saved programs that it calls, by their tools; absent where it calls none. They wait for calls as the program does. `output` is the JSON schema
+   * of what one gives back, as JSON text.
+   */
+  programs?: Record<string, { source: string; file_name: string; output?: string }>;
 }
 
 /** A function that calls one tool. */

@@ -12,6 +12,7 @@ import { makeConsoleTimers } from "./environment/console-timers.ts";
 import type { Environment } from "./environment/environment.ts";
 import { makeExtract } from "./functions/extract.ts";
 import { parallel } from "./functions/parallel.ts";
+import { checkSavedValue } from "./functions/saved-value.ts";
 import { type DataJson, serializeConsole, serializeResult } from "./result-value.ts";
 import { describeThrown } from "./script-error.ts";
 import { ToolError } from "./tool-error.ts";
@@ -74,6 +75,7 @@ export class ProgramRun {
       },
       [Symbol.for("ptc.tool")]: tool,
       [Symbol.for("ptc.extract")]: makeExtract(callTool),
+      [Symbol.for("ptc.saved")]: checkSavedValue,
     });
   }
 

@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { describeSandboxed } from "../sandbox/in-sandbox.ts";
@@ -24,6 +24,23 @@ const PYTHON = `"""Counts quarters"""
 from servers.financial_data import query_financials
 result = {"rows": len(query_financials(ticker=data["ticker"], statement="income", period="quarter", limit=4))}
 `;
+
+const CLEAN_UP = `import { deleteDocument, getDocument } from "./servers/docs/index.js";
+const { title } = await getDocument({ documentId: data.id });
+globalThis.result = { title, gone: await deleteDocument({ documentId: data.id }) };
+`;
+
+const WIPE = `from programs import clean
+result = [clean(id=each) for each in data["ids"]]
+`;
+
+const CLEAN = `from servers.docs import delete_document, get_document
+first = get_document(documentId=data["id"])
+result = {"title": first["title"], "gone": delete_document(documentId=data["id"])}
+`;
+
+const manifest = (program: string, of: string, type: string) =>
+  `version: 1\ndescription: Deletes\nprogram: ${program}\ninput: { properties: { ${of}: { type: ${type} } }, required: [${of}] }\n`;
 
 describeSandboxed("saved programs", () => {
   it("are saved of runs, run by name, called, exposed, replayed and tested; policy sees them and their calls", async () => {
@@ -120,5 +137,44 @@ describeSandboxed("saved programs", () => {
     expect(readdirSync(join(project.directory, "programs")).filter((file) => file.endsWith(".tmp"))).toEqual(
       [],
     );
+  });
+
+  it("wait for a person in the middle of a nested call, go on, and are replayed, in both languages", async () => {
+    const languages = ["typescript", "python"];
+    const servers = [fixtureServer("docs", "documents.mjs")];
+    const project = newProject({ "ptc.yaml": { languages, servers } });
+    mkdirSync(join(project.directory, "programs"));
+    const output = "output: { properties: { gone: { const: deleted A } } }\n";
+    project.write("programs/clean-up.ts", CLEAN_UP);
+    project.write("programs/clean-up.yaml", manifest("clean-up.ts", "id", "string") + output);
+    project.write("programs/clean.py", CLEAN);
+    project.write("programs/clean.yaml", manifest("clean.py", "id", "string") + output);
+    project.write("programs/wipe.py", WIPE);
+    project.write("programs/wipe.yaml", manifest("wipe.py", "ids", "array"));
+    await project.generate();
+    const done = { title: "Document A", gone: "deleted A" };
+    const cases = [
+      { run: ["clean-up", "--id", "A"], value: done, calls: 3 },
+      { run: ["wipe", "--ids", "A"], value: [done], calls: 4 },
+    ];
+    const env = { XDG_STATE_HOME: join(project.directory, "state") };
+    const ptc = (...args: string[]) => project.ptc(args, { env });
+    for (const { run, value, calls } of cases) {
+      const waits = envelopeOf(await ptc("run", ...run, "--suspend")).result;
+      const ticket = /approve ([0-9a-f]{16})/.exec(waits.ok ? "" : waits.error.message)?.[1] ?? "";
+      expect(waits).toMatchObject({ ok: false, error: { type: "ApprovalPending" } });
+      expect((await ptc("approvals", "approve", ticket)).code).toBe(0);
+      const ended = envelopeOf(await ptc("run", "--ticket", ticket));
+      expect(ended.result).toMatchObject({ ok: true, data: value, metrics: { tool_calls: calls } });
+      expect((await ptc("replay", ended.run_id)).stderr).toContain(`same: ${calls} calls`);
+    }
+    const approved = ["--approve", "mcp__docs__*"];
+    const other = envelopeOf(await ptc("run", "wipe", "--ids", "B", ...approved));
+    const said =
+      "'mcp__programs__clean' gave a value that its own output schema does not allow: value.gone must be";
+    expect(other.result).toMatchObject({
+      error: { type: "ToolError", message: expect.stringContaining(said) },
+    });
+    expect((await ptc("replay", other.run_id)).stderr).toContain("same: 4 calls");
   });
 });

@@ -2,19 +2,23 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { visibleLine } from "../../../base/text/visible-text.ts";
 import { type Parameter, toolParameters } from "../../../catalog/arguments/tool-parameters.ts";
+import { similarNames } from "../../../catalog/search/similar-names.ts";
 import type { HandedIn } from "../../../execution/prepare/settle-program.ts";
 import type { Configuration } from "../../../host/configuration/configuration.ts";
 import { whyNotOn } from "../../../host/program-files.ts";
 import { callByName } from "../../../host/programs/call-by-name.ts";
+import { whyNotInput } from "../../../host/programs/check-manifest.ts";
 import { openPrograms } from "../../../host/programs/open-programs.ts";
 import { manifestFile, shownFile } from "../../../host/programs/program-folder.ts";
 import { programsDirectory } from "../../../host/programs/programs-directory.ts";
-import type { NamedProgram } from "../../../host/programs/saved-programs.ts";
+import type { NamedProgram, SavedPrograms } from "../../../host/programs/saved-programs.ts";
 import { readCallArguments } from "../../arguments/call-arguments.ts";
 import { UsageError } from "../../exit-code.ts";
 import type { Surroundings } from "../../surroundings.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 import { renderCallHelp } from "../call/call-help.ts";
+
+const MAX_LISTED = 20;
 
 /** Whether a word on the command line names a saved program, whether it can be used or not. */
 export function isSavedProgram(word: string, configuration: Configuration): boolean {
@@ -28,9 +32,33 @@ export async function requireProgram(name: string, configuration: Configuration)
   if (found !== undefined) return found;
   const problem = programs?.problems.get(name);
   if (problem !== undefined) throw new UsageError(problem);
-  const known = programs?.programs.map((each) => each.name) ?? [];
-  const advice = known.length === 0 ? "`ptc save` saves one" : `there are ${known.slice(0, 20).join(", ")}`;
-  throw new UsageError(`there is no saved program '${visibleLine(name)}'; ${advice}`);
+  throw new UsageError(
+    explainMissing(`there is no saved program '${visibleLine(name)}'`, name, namesOf(programs)),
+  );
+}
+
+/** Says that a word is neither a file nor a saved program. */
+export async function explainUnknown(word: string, configuration: Configuration): Promise<string> {
+  const programs = await openPrograms(configuration);
+  if (programs === undefined) return `${visibleLine(word)}: there is no such file`;
+  return explainMissing(
+    `there is no file and no saved program '${visibleLine(word)}'`,
+    word,
+    namesOf(programs),
+  );
+}
+
+function namesOf(programs: SavedPrograms | undefined): string[] {
+  return programs?.programs.map(({ name }) => name) ?? [];
+}
+
+/** What is missing, and what may have been meant. */
+export function explainMissing(what: string, name: string, known: readonly string[]): string {
+  const [nearest] = similarNames(name, known, 1);
+  if (nearest !== undefined) return `${what}; did you mean '${nearest}'?`;
+  if (known.length === 0) return `${what}; \`ptc save\` saves one`;
+  const more = known.length > MAX_LISTED ? ` and ${known.length - MAX_LISTED} more` : "";
+  return `${what}; there are ${known.slice(0, MAX_LISTED).join(", ")}${more}`;
 }
 
 /**
@@ -49,18 +77,31 @@ export async function readCallByName(
   if (off !== undefined) throw new UsageError(`${program.fileName}: ${off}`);
   const parameters = toolParameters(program.manifest.input);
   const data = await readCallArguments(
-    { words: asAssignments(words, parameters.parameters), json },
+    { words: asAssignments(words, parameters.parameters), json, option: "--data" },
     { name: program.name, parameters },
     surroundings,
   );
+  const problem = await whyNotInput(program, data);
+  if (problem !== undefined) throw new UsageError(`${program.name}: ${problem}`);
   return callByName(program, data);
 }
 
-/** What a saved program takes, as \`ptc run NAME --help\` shows it. */
-export function renderProgramHelp({ name, tool, manifest }: NamedProgram, terminal: Terminal): string {
+/**
+ * What a saved program takes, as \`ptc run NAME --help\` shows it.
+ *
+ * @param options those of \`ptc run\` itself, as they are written. An argument that is called as one of them is is given as NAME=VALUE.
+ */
+export function renderProgramHelp(
+  { name, tool, manifest }: NamedProgram,
+  terminal: Terminal,
+  options: readonly string[],
+): string {
   const help = renderCallHelp(tool, terminal, {
     title: name,
-    nameOf: (parameter) => `--${optionOf(parameter)} `,
+    nameOf: (parameter) =>
+      options.includes(`--${optionOf(parameter)}`)
+        ? `${visibleLine(parameter.name)}=`
+        : `--${visibleLine(optionOf(parameter))} `,
     call: `ptc run ${name}`,
   });
   return `${help}\nFrom ${shownFile(manifestFile(name))} and ${manifest.program}.\n`;

@@ -11,6 +11,7 @@ import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
 import { LOCAL_USER } from "../../local-user.ts";
 import { SIGNALS, type Surroundings, write } from "../../surroundings.ts";
 import { terminalOf } from "../../terminal/terminal.ts";
+import { explainMissing } from "./by-name.ts";
 
 interface TestFlags {
   config?: string;
@@ -56,7 +57,7 @@ async function test(
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined)
     throw new UsageError(
-      `there is no saved program '${visibleLine(unknown)}'; ${known.length === 0 ? "`ptc save` saves one" : `there are ${known.join(", ")}`}`,
+      explainMissing(`there is no saved program '${visibleLine(unknown)}'`, unknown, known),
     );
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
@@ -111,8 +112,11 @@ function summarise(total: number, count: (outcome: ProgramTest["outcome"]) => nu
   return `${countNoun(total, "program")}: ${parts.join(", ")}`;
 }
 
-function render({ name, outcome, lines, calls }: ProgramTest, colour: (text: string) => string): string {
+function render(
+  { name, outcome, lines, notes = [], calls }: ProgramTest,
+  colour: (text: string) => string,
+): string {
   const facts = outcome === "same" && calls !== undefined ? `  ${countNoun(calls, "call")}` : "";
-  const shown = lines.map((line) => `    ${visibleLine(line).slice(0, MAX_LINE_CHARS)}\n`);
+  const shown = [...lines, ...notes].map((line) => `    ${visibleLine(line).slice(0, MAX_LINE_CHARS)}\n`);
   return `${colour(outcome)}  ${name}${facts}\n${shown.join("")}`;
 }

@@ -15,7 +15,8 @@ ${JSON.stringify(
       moduleDetection: "force",
       allowImportingTsExtensions: true,
       allowJs: true,
-      rootDirs: ["..", ".", "../programs"],
+      // The last leads from a program beside ptc.yaml to the module of saved programs, which is in a root of its own.
+      rootDirs: ["..", ".", "../programs", "./programs"],
       paths: { "servers/*": ["./servers/*"] },
       types: [],
       strict: false,

@@ -216,14 +216,15 @@ function judgeAttribute(
   if (library !== undefined) return { start, text: library };
   const isDict = [...modules.values()].some((module) => isDictOf(type, module.text));
   if (!isDict || attribute !== written) return undefined;
-  return { start, text: `a result is a dict: write ["${attribute}"] instead of .${attribute}` };
+  const what = type === program.dataType ? "data" : "a result";
+  return { start, text: `${what} is a dict: write ["${attribute}"] instead of .${attribute}` };
 }
 
 /** A missing `await`, or a key that a result does not have. */
 function judgeUse(
   { message }: PyrightDiagnostic,
   start: number,
-  { text, modules }: JudgedProgram,
+  { text, modules, dataType }: JudgedProgram,
 ): PythonMistake | undefined {
   if (
     /"Coroutine(?:Type)?[["]/.test(message) &&
@@ -237,6 +238,7 @@ function judgeUse(
   const owner = [...modules.values()].find((module) => isDictOf(type, module.text));
   if (owner === undefined) return undefined;
   const near = nearestNames(key, keysOf(type, owner.text));
+  if (type === dataType) return { start, text: `data has no '${key}'${didYouMean(near)}` };
   return near.length === 0 ? undefined : { start, text: `a result has no '${key}'${didYouMean(near)}` };
 }
 

@@ -9,6 +9,8 @@ export interface JudgedProgram {
   /** The modules that the program names. */
   modules: ReadonlyMap<string, GeneratedModule>;
   source: ModuleSource;
+  /** The type of its data, where that is known. */
+  dataType?: string | undefined;
 }
 
 /** The tool that a program calls by a name: that of its function, or of all servers, also where it was imported as another. */

@@ -25,6 +25,8 @@ const MAX_MODULES = 60;
 export class ShownStubs {
   readonly #printer: StubPrinter;
   readonly #shown = new Map<string, GeneratedModule>();
+  /** The type of the data of the program that was shown last; Any without it. */
+  #dataType: string | undefined;
 
   constructor(printer: StubPrinter) {
     this.#printer = printer;
@@ -35,20 +37,22 @@ export class ShownStubs {
   }
 
   /** Loads the modules that a program names, and returns them with all stubs that it is to be checked with. */
-  async show(code: string, source: ModuleSource, mode: CheckedMode) {
+  async show(code: string, source: ModuleSource, mode: CheckedMode, dataOf?: string) {
     const named = new Map<string, GeneratedModule>();
     for (const name of source.modules()) {
       const package_ = this.#printer.moduleFile(name).split("/").at(-2) ?? name;
       const isNamed =
         new RegExp(`(?:\\b|mcp__)(?:${package_}|${name})(?:\\b|__)`).test(code) ||
-        (name === EXTRACT_SERVER && mayExtract(code, source));
+        (name === EXTRACT_SERVER && mayExtract(code, source)) ||
+        (name === PROGRAMS_MODULE && dataOf !== undefined);
       if (!isNamed || named.size >= MAX_MODULES) continue;
       const module = await (source.peek ?? source.load).call(source, name);
       if (module !== undefined) named.set(name, module);
     }
     for (const [name, module] of named) this.#shown.set(name, module);
     for (const name of this.#shown.keys()) if (!source.modules().includes(name)) this.#shown.delete(name);
-    return { named, files: this.files(mode) };
+    this.#dataType = named.get(PROGRAMS_MODULE)?.tools.find((each) => each.namespacedName === dataOf)?.input;
+    return { named, files: this.files(mode), dataType: this.#dataType };
   }
 
   /** Every stub by its path. @param declaredOnly what was observed of results and not declared is Any. */
@@ -65,9 +69,15 @@ export class ShownStubs {
     if (this.#shown.has(PROGRAMS_MODULE))
       files.set(`${PROGRAMS_MODULE}/__init__.pyi`, `from servers.${PROGRAMS_MODULE} import *\n`);
     files.set(this.#printer.serversFile, this.#printer.servers([...this.#shown.keys()]));
-    files.set(this.#printer.builtinsFile, this.#printer.builtins(tools, mode));
+    files.set(this.#printer.builtinsFile, declareData(this.#printer.builtins(tools, mode), this.#dataType));
     return new Map([...files].map(([path, text]) => [`${mode}/${path}`, text]));
   }
+}
+
+/** A saved program sees the data that its manifest describes. */
+function declareData(builtins: string, type: string | undefined): string {
+  if (type === undefined) return builtins;
+  return builtins.replace("\ndata: Any\n", `\ndata: _servers.${PROGRAMS_MODULE}.${type}\n`);
 }
 
 /** A module's text without the functions that programs may not call. */

@@ -29,7 +29,7 @@ export interface PythonTypeChecker {
   /**
    * Finds mistakes that would fail when the program runs: wrong arguments of tools, results that are used before they are
    * awaited, names that are not defined. Syntax is left to Python. Checks run one at a time, and none is waited for longer than
-   * a second: a program that took longer runs unchecked. Never rejects.
+   * a second: a program that took longer runs unchecked. That of a saved program's text may take a minute. Never rejects.
    *
    * @param earlier the programs of its session, whose names it finds.
    */
@@ -52,6 +52,9 @@ interface PythonTypeCheckerOptions extends CheckerObserver {
 }
 
 const LIMIT_MS = 1_000;
+
+/** The same for the text of a saved program, which is checked and does not run. */
+const SAVED_LIMIT_MS = 60_000;
 
 /** How long a check may go on that nobody waits for any more, so that the next finds a checker that is warm. */
 const KILL_AFTER_MS = 15_000;
@@ -89,11 +92,12 @@ class PyrightChecker implements PythonTypeChecker {
         kind: "unchecked",
         reason: `the program is longer than ${MAX_CHECKED_CHARS} characters`,
       });
-    const { limitMs = LIMIT_MS } = this.#options;
+    const { limitMs: usualMs = LIMIT_MS } = this.#options;
+    const limitMs = program.savedAs === undefined ? usualMs : SAVED_LIMIT_MS;
     const reason = `type checking took longer than ${limitMs} ms`;
     return this.#within(
       limitMs,
-      this.#inTurn(() => this.#checkNow(program, modules, mode, before)),
+      this.#inTurn(() => this.#checkNow(program, modules, mode, before), Math.max(limitMs, KILL_AFTER_MS)),
       reason,
     );
   }
@@ -128,7 +132,8 @@ class PyrightChecker implements PythonTypeChecker {
     const { process, stubs } = running;
     const text = `${before}${program.code}`;
     const ofProgram = (all: readonly PyrightDiagnostic[]) => behind(all, before.split("\n").length - 1);
-    const { named, files } = await stubs.show(text, source, mode);
+    const dataOf = program.savedAs?.data === "closed" ? program.savedAs.tool : undefined;
+    const { named, files, dataType } = await stubs.show(text, source, mode, dataOf);
     process.write(files);
     let found = ofProgram(await process.check(mode, text));
     if (
@@ -144,7 +149,7 @@ class PyrightChecker implements PythonTypeChecker {
       process.write(files);
       found = withDetails(found, again);
     }
-    const judged: JudgedProgram = { text: new ProgramText(program.code), modules: named, source };
+    const judged: JudgedProgram = { text: new ProgramText(program.code), modules: named, source, dataType };
     const judge = (all: readonly PyrightDiagnostic[]) =>
       mainMistakes(all.flatMap((each) => judgeFinding(each, judged) ?? []));
     const all = judge(found);
@@ -159,10 +164,10 @@ class PyrightChecker implements PythonTypeChecker {
     };
   }
 
-  #inTurn(work: () => Promise<PythonCheckOutcome>): Promise<PythonCheckOutcome> {
+  #inTurn(work: () => Promise<PythonCheckOutcome>, killAfterMs = KILL_AFTER_MS): Promise<PythonCheckOutcome> {
     const turn = this.#last.then(async (): Promise<PythonCheckOutcome> => {
       const running = work();
-      const kill = setTimeout(() => this.#process?.process.kill(), KILL_AFTER_MS);
+      const kill = setTimeout(() => this.#process?.process.kill(), killAfterMs);
       kill.unref();
       try {
         return await running;

@@ -1,6 +1,6 @@
 import type { DeclaredTool } from "../../../codegen/generated-module.ts";
 import { MAX_CODE_BYTES } from "../../../protocol/limits.ts";
-import type { CalledProgram } from "../../prepare/called-programs.ts";
+import { type CalledProgram, MAX_PROGRAM_DEPTH } from "../../prepare/called-programs.ts";
 import { findComputedImports } from "./computed-imports.ts";
 import { savedModule } from "./saved-module.ts";
 
@@ -12,10 +12,13 @@ export interface SavedModule extends CalledProgram {
 /**
  * What saved programs run with. A call first asks the broker, as any call of a tool does; then the program runs where its caller
  * does. It is given data of its own, and what it gives back is what JSON makes of it. What it prints is its log and goes to stderr;
- * without a result it is its value, as it is of any program.
+ * without a result it is its value, as it is of any program. A name that is computed at run time leads around what `collectPrograms`
+ * refuses, and not around what is refused here.
  */
-export const SAVED_RUNTIME = `import { format } from "node:util";
+export const SAVED_RUNTIME = `import { AsyncLocalStorage } from "node:async_hooks";
+import { format } from "node:util";
 const real = globalThis;
+const check = real[Symbol.for("ptc.saved")] ?? (() => {});
 const copy = (value) => { const text = JSON.stringify(value); return text === undefined ? null : JSON.parse(text); };
 export const makeScope = (data, get, set) =>
   Object.create(real, {
@@ -39,13 +42,25 @@ const printed = (lines) => {
     return text;
   }
 };
-export const saved = /* @__NO_SIDE_EFFECTS__ */ (gate, run) => {
+const running = new AsyncLocalStorage();
+const below = (name) => {
+  const path = running.getStore() ?? [];
+  const way = () => [...path, name].join(" -> ");
+  if (path.includes(name)) throw new Error("a saved program cannot call itself: " + way());
+  if (path.length >= ${MAX_PROGRAM_DEPTH})
+    throw new Error("saved programs call each other deeper than ${MAX_PROGRAM_DEPTH} levels: " + way());
+  return [...path, name];
+};
+export const saved = /* @__NO_SIDE_EFFECTS__ */ (gate, run, name, output) => {
   const call = async (args) => {
+    const path = below(name);
     const given = copy(args ?? {});
     await gate(given);
     const lines = [];
-    const value = await run(copy(given), makeConsole(lines));
-    return value === undefined ? printed(lines) : copy(value);
+    const value = await running.run(path, () => run(copy(given), makeConsole(lines)));
+    const own = value === undefined ? printed(lines) : copy(value);
+    if (output !== undefined) check(name, output, own);
+    return own;
   };
   return Object.assign((args) => call(args), {
     async result(args) {
@@ -75,10 +90,12 @@ export function renderProgramsModule(
   const order = [...saved.keys()];
   for (const { identifier, namespacedName } of tools) {
     const at = order.indexOf(namespacedName);
+    const name = JSON.stringify(namespacedName);
+    const output = saved.get(namespacedName)?.output;
     const made =
       at < 0
         ? `unnamed(${JSON.stringify(identifier)})`
-        : `saved(tool(${JSON.stringify(namespacedName)}), run${at})`;
+        : `saved(${[`tool(${name})`, `run${at}`, name, ...(output === undefined ? [] : [`JSON.parse(${JSON.stringify(output)})`])].join(", ")})`;
     lines.push(`export const ${identifier} = ${made};`);
   }
   return `${lines.join("\n")}\n`;

@@ -16,7 +16,7 @@ import {
 } from "../typescript-api.ts";
 import type { GeneratedTypes } from "./generated-types.ts";
 import { type Misfit, readMisfit } from "./misfit.ts";
-import { isSettled } from "./settled.ts";
+import { isOfData, isSettled } from "./settled.ts";
 
 const TAKES = "one object of named arguments";
 
@@ -51,7 +51,7 @@ export async function judgeArgument(
   const declaration = isIdentifier(value)
     ? await (await checker.getSymbolAtLocation(value))?.valueDeclaration?.resolve()
     : undefined;
-  if (!isReliable(value, declaration)) return undefined;
+  if (!isReliable(value, declaration) && !(await isOfData(value, declaration, checker))) return undefined;
   if (misfit.kind === "missing") {
     if (misfit.names.some((name) => made.has(name)) || mayHaveMore(value, misfit.source)) return undefined;
     const names = misfit.names.map((name) => `'${[...path, name].join(".")}'`).join(", ");

@@ -22,6 +22,12 @@ export interface ProgramDeclarations {
   extract?: string;
 }
 
+/** A type of the module of saved programs; `isOpen`: what has it may have any other members too. */
+export interface DataType {
+  name: string;
+  isOpen: boolean;
+}
+
 /** The texts that one check sees besides TypeScript's own library. */
 export interface CheckedTexts {
   code: string;
@@ -32,6 +38,8 @@ export interface CheckedTexts {
   modules: ReadonlyMap<string, string>;
   /** Namespaced names that the program uses as globals, and the function that each stands for. */
   toolNames: ReadonlyMap<string, { module: string; identifier: string }>;
+  /** The type of the program's data, as the module of saved programs declares it; any without it. */
+  dataType?: DataType | undefined;
   /** Whether the program may ask a model. */
   hasExtract: boolean;
 }
@@ -60,7 +68,7 @@ export class CheckedFiles implements VirtualFiles {
       this.#files.set(path, text);
     };
     put(PROGRAM_PATH, texts.code);
-    put(RUNTIME_PATH, texts.declarations.runtime);
+    put(RUNTIME_PATH, declareData(texts.declarations.runtime, texts.dataType));
     put(SURROUNDINGS_PATH, texts.declarations.node);
     const extract = texts.hasExtract ? (texts.declarations.extract ?? "") : "";
     put(TOOL_NAMES_PATH, declareToolNames(texts.toolNames) + extract);
@@ -70,6 +78,16 @@ export class CheckedFiles implements VirtualFiles {
       put(PROGRAMS_PATH, `export * from "../servers/${PROGRAMS_MODULE}/index.js";\n`);
     return changes;
   }
+}
+
+/** A saved program sees the data that its manifest describes. What that leaves open may be anything. */
+function declareData(runtime: string, type: DataType | undefined): string {
+  if (type === undefined) return runtime;
+  const declared = `import("./servers/${PROGRAMS_MODULE}/index.js").${type.name}`;
+  return runtime.replace(
+    "var data: any;",
+    `var data: ${declared}${type.isOpen ? " & { [name: string]: any }" : ""};`,
+  );
 }
 
 function declareToolNames(names: CheckedTexts["toolNames"]): string {

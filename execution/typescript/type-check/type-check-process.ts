@@ -1,11 +1,12 @@
 import type { DeclaredTool, GeneratedModule } from "../../../codegen/generated-module.ts";
+import { PROGRAMS_MODULE } from "../../../protocol/tools/programs-module.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
 import { offersExtract } from "../../prepare/offers-extract.ts";
 import type { Program } from "../../program.ts";
 import { loadMentioned, mentionedToolNames, toolNamesOf } from "../mentioned-tools.ts";
 import { type OpenedProgram, type ProcessObserver, TypeScriptProcess } from "../typescript-api.ts";
 import { withoutUnavailable } from "../unavailable-tools.ts";
-import { CheckedFiles, type ProgramDeclarations } from "./files.ts";
+import { CheckedFiles, type DataType, type ProgramDeclarations } from "./files.ts";
 import { GeneratedTypes } from "./generated-types.ts";
 import { renderFindings, renderTypeHints } from "./message.ts";
 import { CONFIG_PATH, PROGRAM_PATH, ROOT } from "./project.ts";
@@ -37,6 +38,14 @@ interface Checked {
   /** What is put behind the program, and the modules that this is of. */
   behind: string;
   session: readonly string[];
+  dataType: DataType | undefined;
+}
+
+/** The tool that stands for a saved program, and the module that declares it. */
+async function findSaved(tool: string, modules: ModuleSource) {
+  const module = await (modules.peek ?? modules.load).call(modules, PROGRAMS_MODULE);
+  const declared = module?.tools.find(({ namespacedName }) => namespacedName === tool);
+  return module && declared && { module, declared };
 }
 
 /** One process of TypeScript and the files it has been shown. It checks one program at a time. */
@@ -89,7 +98,10 @@ export class TypeCheckProcess {
   async check(program: Program, modules: ModuleSource, earlier: readonly Program[]): Promise<Found> {
     const { behind, session } = await earlierNames(program, earlier);
     const all = [program, ...earlier].map(({ code }) => code).join("\n");
-    const seen = await loadMentioned(all, modules, { imported: true });
+    const seen = new Map(await loadMentioned(all, modules, { imported: true }));
+    const { tool, data } = program.savedAs ?? { data: "any" };
+    const saved = tool === undefined || data === "any" ? undefined : await findSaved(tool, modules);
+    if (saved !== undefined) seen.set(PROGRAMS_MODULE, saved.module);
     const names = toolNamesOf(seen);
     const toolNames = new Map(
       mentionedToolNames(all).flatMap((name) => {
@@ -97,7 +109,8 @@ export class TypeCheckProcess {
         return tool?.isAvailable && another === undefined ? [[name, tool] as const] : [];
       }),
     );
-    const checked = { program, modules, seen, toolNames, behind, session };
+    const dataType = saved && { name: saved.declared.input, isOpen: data === "open" };
+    const checked = { program, modules, seen, toolNames, behind, session, dataType };
     const found = await this.#find(checked, false);
     const isSure = found.length === 0 || [...seen.values()].every(({ tools }) => !tools.some(isObserved));
     const sure = isSure ? found : await this.#find(checked, true);
@@ -110,13 +123,14 @@ export class TypeCheckProcess {
   }
 
   async #find(
-    { program, modules, seen, toolNames, behind, session }: Checked,
+    { program, modules, seen, toolNames, behind, session, dataType }: Checked,
     declaredOnly: boolean,
   ): Promise<TypeMistake[]> {
     const changes = this.#files.replace({
       code: `${program.code}${behind}`,
       session,
       declarations: this.#declarations,
+      dataType,
       modules: new Map(
         [...seen].map(([name, module]) => [name, withoutUnavailable(module, { declaredOnly })]),
       ),

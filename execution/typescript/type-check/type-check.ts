@@ -31,6 +31,8 @@ export interface TypeChecker {
 const MAX_CHECKED_CHARS = 256 * 1024;
 const START_LIMIT_MS = 15_000;
 const CHECK_LIMIT_MS = 5_000;
+/** The text of a saved program is checked and does not run. */
+const SAVED_LIMIT_MS = 60_000;
 
 export interface TypeCheckerOptions extends ProcessObserver {
   declarations: ProgramDeclarations;
@@ -72,7 +74,8 @@ class ProcessTypeChecker implements TypeChecker {
     return this.#inTurn(async () => {
       const process = await this.#start();
       const checking = process.check(program, modules, earlier);
-      const { mistakes, hints } = await this.#within(this.#checkLimitMs, process, checking);
+      const limitMs = program.savedAs === undefined ? this.#checkLimitMs : SAVED_LIMIT_MS;
+      const { mistakes, hints } = await this.#within(limitMs, process, checking);
       return mistakes === undefined ? { kind: "clean", hints } : { kind: "errors", ...mistakes };
     });
   }

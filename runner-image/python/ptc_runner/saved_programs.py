@@ -6,8 +6,9 @@ import io
 import json
 import sys
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from types import CodeType
-from typing import Any, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, cast
 
 from ptc_runner.program_text import LAST, RETURN, TopLevelReturnError, compile_program, is_coroutine
 from ptc_runner.result_value import to_json
@@ -15,10 +16,17 @@ from ptc_runner.tools import ToolFunction
 
 _loads = json.loads
 _NOT_SET = object()
+_MAX_DEPTH = 5
+_running: ContextVar[tuple[str, ...]] = ContextVar("saved_programs", default=())
+"""The tools of the programs that run, each called by the one before."""
 _print = print
+_caller_of = sys._getframe  # pyright: ignore[reportPrivateUsage]
 
 Bind = Callable[[CodeType], Mapping[str, object]]
 """The tools that a text calls by their namespaced names."""
+
+Check = Callable[[Any], Any]
+"""Gives back a value that is what it should be, and raises for another."""
 
 
 class ProgramTable(TypedDict):
@@ -26,6 +34,8 @@ class ProgramTable(TypedDict):
 
     source: str
     file_name: str
+    output: NotRequired[str]
+    """JSON schema of what it gives back, as JSON text."""
 
 
 class SavedPrograms:
@@ -45,6 +55,15 @@ class SavedPrograms:
 
     def call(self, tool: str, data: object, bind: Bind) -> Any:
         """The value of a program, or an awaitable of it where the program awaits."""
+        path = _below(tool)
+        token = _running.set(path)
+        try:
+            value = self._call(tool, data, bind)
+        finally:
+            _running.reset(token)
+        return _in_path(path, value) if inspect.isawaitable(value) else value
+
+    def _call(self, tool: str, data: object, bind: Bind) -> Any:
         program = self._programs[tool]
         code = self._codes.get(tool)
         if code is None:
@@ -60,15 +79,16 @@ class SavedPrograms:
             "data": data,
             "print": _printer(printed),
         }
+        check = _checker(tool, program)
         if is_coroutine(code):
-            return _run_awaiting(eval(code, scope), scope, printed)
+            return _run_awaiting(eval(code, scope), scope, printed, check)
         returned: object = _NOT_SET
         try:
             exec(code, scope)
         except TopLevelReturnError as error:
             returned = error.value
         value = _value_of(scope, returned, printed)
-        return _awaited(value) if inspect.isawaitable(value) else _copy(value)
+        return _awaited(value, check) if inspect.isawaitable(value) else check(_copy(value))
 
 
 class SavedFunction(ToolFunction):
@@ -81,13 +101,14 @@ class SavedFunction(ToolFunction):
 
     def __call__(self, arguments: object = None, /, **keywords: object) -> Any:
         data = _copy(self._arguments(arguments, keywords), "arguments")
+        mode = self.caller.mode_of(_caller_of(1))
         begun = self.caller.call(self.tool, data)
-        if self.caller.mode == "sync":
+        if mode == "sync":
             return self._run(data)
         return self._run_after(begun, data)
 
     def result(self, arguments: object = None, /, **keywords: object) -> Any:
-        if self.caller.mode == "sync":
+        if self.caller.mode_of(_caller_of(1)) == "sync":
             try:
                 return {"ok": True, "data": self(arguments, **keywords)}
             except Exception as error:
@@ -112,18 +133,53 @@ class SavedFunction(ToolFunction):
             return {"ok": False, "error": error}
 
 
-async def _run_awaiting(coroutine: Any, scope: dict[str, Any], printed: io.StringIO) -> Any:
+def _below(tool: str) -> tuple[str, ...]:
+    """Those that run once another is called. A name that is computed at run time leads around what the host refuses."""
+    path = _running.get()
+    way = " -> ".join([*path, tool])
+    if tool in path:
+        raise RecursionError(f"a saved program cannot call itself: {way}")
+    if len(path) >= _MAX_DEPTH:
+        raise RecursionError(f"saved programs call each other deeper than {_MAX_DEPTH} levels: {way}")
+    return (*path, tool)
+
+
+async def _in_path(path: tuple[str, ...], work: Any) -> Any:
+    """Awaits a program as the last of those that run."""
+    token = _running.set(path)
+    try:
+        return await work
+    finally:
+        _running.reset(token)
+
+
+async def _run_awaiting(coroutine: Any, scope: dict[str, Any], printed: io.StringIO, check: Check) -> Any:
     returned: object = _NOT_SET
     try:
         await coroutine
     except TopLevelReturnError as error:
         returned = error.value
     value = _value_of(scope, returned, printed)
-    return _copy(await value if inspect.isawaitable(value) else value)
+    return check(_copy(await value if inspect.isawaitable(value) else value))
 
 
-async def _awaited(value: Any) -> Any:
-    return _copy(await value)
+async def _awaited(value: Any, check: Check) -> Any:
+    return check(_copy(await value))
+
+
+def _checker(tool: str, program: ProgramTable) -> Check:
+    """Checks what a program gives back where its manifest says of what kind that is."""
+    schema = program.get("output")
+    if schema is None:
+        return lambda value: value
+    # Few programs call saved ones.
+    from ptc_runner.saved_value import check_saved_value
+
+    def check(value: Any) -> Any:
+        check_saved_value(tool, _loads(schema), value)
+        return value
+
+    return check
 
 
 def _value_of(scope: dict[str, Any], returned: object, printed: io.StringIO) -> Any:

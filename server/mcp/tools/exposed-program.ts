@@ -18,7 +18,10 @@ export function defineExposed({ name, description, inputSchema, outputSchema }: 
 export async function presentExposed(reply: ProgramReply, program: ExposedProgram): Promise<ProgramReply> {
   const { _meta: meta, content } = reply;
   const envelope = meta?.["ptc/envelope"] as Envelope | undefined;
-  if (reply.isError === true || envelope?.result.ok !== true) return reply;
+  if (reply.isError === true) return reply;
+  // A tool with an output schema has a value or fails. What waits for an approval has no value yet.
+  if (envelope?.result.ok !== true)
+    return isObjectSchema(program.outputSchema) ? { ...reply, isError: true } : reply;
   const { data } = envelope.result;
   const problem = await program.checkValue(data);
   if (problem !== undefined)

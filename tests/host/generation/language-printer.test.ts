@@ -22,6 +22,7 @@ const LISTS = (generator: string): LanguagePrinter => ({
   },
   nameFunctions: (tools) => new Map(tools.map((name) => [name, name.toUpperCase()])),
   modulePath: (module) => `lists/${module}.txt`,
+  savedPrograms: { path: "lists/saved.txt", text: "saved" },
   printModule: async ({ tools }) => ({
     text: `${generator}: ${tools.map(({ namespacedName }) => namespacedName).join(" ")}`,
     warnings: [{ server: "demo", message: "these are lists" }],

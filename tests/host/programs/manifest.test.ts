@@ -59,7 +59,7 @@ describe("the name of a saved program", () => {
     },
   );
 
-  it.each(["delete", "import", "call-tool", "lambda", "index", "execute-program"])(
+  it.each(["delete", "import", "call-tool", "lambda", "index", "execute-program", "extract", "print", "sum"])(
     "cannot be '%s', which means something else",
     (name) => {
       expect(whyNoName(name)).toMatch(/choose another/);

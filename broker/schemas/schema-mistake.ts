@@ -1,0 +1,40 @@
+import { Ajv, type AnySchemaObject } from "ajv";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { messageOf } from "../../base/error-message.ts";
+import { cutText } from "./schema-problem.ts";
+
+const MAX_MESSAGE_CHARS = 300;
+
+/**
+ * What is wrong with a JSON Schema that a person wrote (2020-12, or draft-07 by its `$schema`), in one line; `undefined` for a
+ * sound one. Checks of values are more lenient, because schemas of servers are often not sound.
+ */
+export function findSchemaMistake(schema: Readonly<Record<string, unknown>>): string | undefined {
+  const { $schema: dialect, ...rest } = schema;
+  const options = { strict: false, logger: false, validateSchema: true } as const;
+  const ajv = /draft-0[4-7]/.test(String(dialect)) ? new Ajv(options) : new Ajv2020(options);
+  (addFormats as unknown as typeof addFormats.default)(ajv);
+  try {
+    if (ajv.validateSchema(rest as AnySchemaObject) !== true) {
+      const [first] = ajv.errors ?? [];
+      return cutText(
+        `${placeOf(first?.instancePath ?? "")} ${first?.message ?? "is wrong"}`.trim(),
+        MAX_MESSAGE_CHARS,
+      );
+    }
+    ajv.compile(rest);
+    return undefined;
+  } catch (error) {
+    return cutText(messageOf(error).split("\n", 1)[0] ?? "", MAX_MESSAGE_CHARS);
+  }
+}
+
+/** `/properties/id/type` as `properties.id.type`. */
+function placeOf(pointer: string): string {
+  return pointer
+    .split("/")
+    .slice(1)
+    .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"))
+    .join(".");
+}
