@@ -8,6 +8,14 @@ import type { GeneratedModule } from "./generated-module.ts";
 /** What a printer shows of a tool. */
 export type ShownTool = Omit<Tool, "namespacedName" | "server" | "definitionDigest">;
 
+/** The call of a worked example. */
+export interface ExampleCall {
+  readonly module: string;
+  readonly tool: Pick<ShownTool, "name" | "identifier">;
+  /** The argument that it needs, a text; `""` where it needs none. */
+  readonly argument: string;
+}
+
 /** What a model is told of programs in a language, before it writes one. */
 export interface ProgramGuide {
   /** The language that signatures are in. */
@@ -20,8 +28,12 @@ export interface ProgramGuide {
   readonly abilities: string;
   /** Every way to call a tool, in Markdown, on one line. */
   readonly calls: string;
-  /** A whole program, which calls tools of a server `github`. */
-  readonly example: string;
+  /**
+   * A whole program that makes a call more than once, and prints a little of what comes back.
+   *
+   * @returns `undefined` where the names of the call would stand in each other's way.
+   */
+  example(call: ExampleCall): string | undefined;
   /** Sentences about functions, failures and types. */
   readonly rules: string;
   /** A call of the function that asks a model, where one is configured, in Markdown. */

@@ -19,8 +19,5 @@ export function adviseOnTimeout(pending: readonly UnansweredCall[]): string[] {
     named.length === 0
       ? "no call was pending: the program itself was at work, or waited for a timer"
       : `${pending.length === 1 ? "a call was" : "calls were"} pending: ${named.join(", ")}`;
-  return [
-    was,
-    "more time: `timeout_seconds` of execute_program, `--timeout` of `ptc run`, or `execution.timeout_seconds` in ptc.yaml",
-  ];
+  return [was, "more time: `timeout_seconds` (`ptc run --timeout`)"];
 }

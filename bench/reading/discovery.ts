@@ -2,6 +2,7 @@ import type { ServerListing } from "../../catalog/server-listing.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { PRINTER } from "../../host/languages.ts";
+import { chooseExamples } from "../../server/mcp/tools/choose-example.ts";
 import { answerInspectTool } from "../../server/mcp/tools/inspect-tool.ts";
 import { buildInstructions } from "../../server/mcp/tools/instructions.ts";
 import type { ToolReply } from "../../server/mcp/tools/reply.ts";
@@ -36,7 +37,7 @@ export async function measureReading(
   const modules = catalog.servers.map(({ module }) => module);
   const upFront =
     countTokens(JSON.stringify(buildToolDefinitions(modules, [PRINTER]))) +
-    countTokens(buildInstructions(modules, [PRINTER]));
+    countTokens(buildInstructions(modules, [PRINTER], chooseExamples(catalog)));
   const found = await Promise.all(
     QUERIES.map((query) =>
       answerSearchTools({ query, detail: "signature", limit: LIMIT }, catalog, [PRINTER]),

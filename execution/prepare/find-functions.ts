@@ -38,6 +38,14 @@ export async function findFunctions(name: string, source: ModuleSource): Promise
   return { isExact: exact.length > 0, functions: meant };
 }
 
+/** Whether there is a tool of this namespaced name, which programs may be forbidden to call. */
+export async function isTool(name: string, source: ModuleSource): Promise<boolean> {
+  const { module } = parseNamespacedName(name) ?? {};
+  if (module === undefined || !source.modules().includes(module)) return false;
+  const { tools } = (await source.load(module)) ?? { tools: [] };
+  return tools.some(({ namespacedName }) => namespacedName === name);
+}
+
 function ownName({ namespacedName }: DeclaredTool): string | undefined {
   return parseNamespacedName(namespacedName)?.tool;
 }

@@ -150,8 +150,8 @@ function refuseServers(
 }
 
 function listServers(source: ModuleSource): string {
-  const modules = source.modules().map((module) => `servers.${module}`);
-  if (modules.length > 0) return listUpTo(modules, MAX_LISTED_CHARS);
+  const modules = source.modules();
+  if (modules.length > 0) return `servers.<name> of ${listUpTo(modules, MAX_LISTED_CHARS)}`;
   return source.isRecord === true ? "no server modules" : "no server modules yet (run `ptc generate`)";
 }
 

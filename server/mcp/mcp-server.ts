@@ -28,6 +28,7 @@ import { canShowForm, canShowUrl, claimOf } from "./questions/asked-client.ts";
 import { buildQuestion } from "./questions/build-question.ts";
 import { isErrorReply, requestFacts, traceOf } from "./request-trace.ts";
 import { StdioServerTransport } from "./stdio-server-transport.ts";
+import { chooseExamples } from "./tools/choose-example.ts";
 import { whyOff } from "./tools/chosen-language.ts";
 import { defineExposed, presentExposed } from "./tools/exposed-program.ts";
 import { answerInspectTool } from "./tools/inspect-tool.ts";
@@ -82,8 +83,8 @@ export async function serveMcp(options: ServeOptions): Promise<void> {
     ...options,
     known: () => catalog.current(context),
   });
-  const { configured } = await catalog.current(context);
-  const instructions = buildInstructions(configured, options.printers());
+  const known = await catalog.current(context);
+  const instructions = buildInstructions(known.configured, options.printers(), chooseExamples(known));
   const servers = new Set<Server>();
   const told: ToldReasons = new Map();
   catalog.onServersChanged(() => {

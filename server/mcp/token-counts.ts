@@ -2,6 +2,7 @@ import { countTools } from "../../catalog/count-tools.ts";
 import { isMethod } from "../../catalog/parse-tool.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
+import { chooseExamples } from "./tools/choose-example.ts";
 import type { ShownLanguages } from "./tools/chosen-language.ts";
 import { answerInspectTool } from "./tools/inspect-tool.ts";
 import { buildInstructions } from "./tools/instructions.ts";
@@ -36,7 +37,7 @@ export async function countTokensOf(catalog: ToolCatalog, printers: ShownLanguag
   }));
   const modules = catalog.servers.map(({ module }) => module);
   const definitions = tokensOf(JSON.stringify(buildToolDefinitions(modules, printers)));
-  const instructions = tokensOf(buildInstructions(modules, printers));
+  const instructions = tokensOf(buildInstructions(modules, printers, chooseExamples(catalog)));
   const session = await countSession(catalog, printers, tokensOf);
   return {
     upFront: { total: servers.reduce((sum, { tokens }) => sum + tokens, 0), servers },

@@ -137,6 +137,15 @@ describeClient("Claude Code", findClaudeCode, (claude) => {
     ]);
   });
 
+  test("shows its model all that ptc shows of a long result, which it would put into a file else", async () => {
+    const code = 'console.log("word ".repeat(12_000));';
+    const model = await serveModel([{ tool: EXECUTE, input: { code } }, { text: "Read." }]);
+    await add(model);
+    expect(await prompt(model)).toMatchObject({ result: "Read." });
+    const [, ran] = model.requests;
+    expect(ran && toolResultOf(ran).text.length).toBeGreaterThan(60_000);
+  });
+
   test("hands its model a failure, with which it can correct the program", async () => {
     const model = await serveModel([
       { tool: EXECUTE, input: { code: WRONG_PROGRAM } },

@@ -1,5 +1,5 @@
 import type { Failure } from "../../../protocol/failure.ts";
-import { findFunctions } from "../../prepare/find-functions.ts";
+import { findFunctions, isTool } from "../../prepare/find-functions.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
 import { nearestNames } from "../../prepare/nearest-names.ts";
 import type { Program } from "../../program.ts";
@@ -33,8 +33,9 @@ function errorLine(message: string): string {
   return after.find((line) => line !== "" && !/^\s/.test(line)) ?? lines[0] ?? "";
 }
 
-/** What to call instead of a name that `call_tool` was given and that is no tool's. */
+/** What to call instead of a name that `call_tool` was given and that is no tool's. A tool that is forbidden has no other in its place. */
 async function adviseOnCalled(called: string, source: ModuleSource): Promise<string | undefined> {
+  if (await isTool(called, source)) return undefined;
   const [, tool = called] = /(?:^.*__|[./])([\w-]+)$/.exec(called) ?? [];
   const { functions } = await findFunctions(tool, source);
   const names = functions.map(({ module, identifier }) => `servers.${module}.${identifier}`);

@@ -1,5 +1,5 @@
 import type { Failure } from "../../../protocol/failure.ts";
-import { findFunctions } from "../../prepare/find-functions.ts";
+import { findFunctions, isTool } from "../../prepare/find-functions.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
 import type { Program } from "../../program.ts";
 import { adviseOnCredentials, adviseOnLimits } from "./sandbox-limits.ts";
@@ -16,8 +16,9 @@ function isEmpty(data: unknown): boolean {
   return typeof data !== "object" || data === null || Object.keys(data).length === 0;
 }
 
-/** What to call instead of a name that `callTool` was given and that is no tool's. */
+/** What to call instead of a name that `callTool` was given and that is no tool's. A tool that is forbidden has no other in its place. */
 async function adviseOnCalled(called: string, source: ModuleSource): Promise<string | undefined> {
+  if (await isTool(called, source)) return undefined;
   const [, tool = called] = /(?:^.*__|[./])([\w-]+)$/.exec(called) ?? [];
   const { functions } = await findFunctions(tool, source);
   const names = functions.map(({ namespacedName }) => `callTool("${namespacedName}", args)`);

@@ -292,7 +292,7 @@ function failWith(text: string, detail: FailureReason) {
 }
 
 function listServers(source: ModuleSource): string {
-  const modules = source.modules().map((module) => `./servers/${module}/index.js`);
-  if (modules.length > 0) return listUpTo(modules, MAX_LISTED_CHARS);
+  const modules = source.modules();
+  if (modules.length > 0) return `./servers/<name>/index.js of ${listUpTo(modules, MAX_LISTED_CHARS)}`;
   return source.isRecord === true ? "no server modules" : "no server modules yet (run `ptc generate`)";
 }

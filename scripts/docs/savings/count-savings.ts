@@ -10,6 +10,7 @@ import { loadProgramTools } from "../../../host/tools/program-tools.ts";
 import { PROGRAMS_MODULE } from "../../../protocol/tools/programs-module.ts";
 import { parseNamespacedName } from "../../../protocol/tools/tool-name.ts";
 import { buildProgramReply } from "../../../server/mcp/programs/program-reply.ts";
+import { chooseExamples } from "../../../server/mcp/tools/choose-example.ts";
 import { buildInstructions } from "../../../server/mcp/tools/instructions.ts";
 import type { ProgramReply } from "../../../server/mcp/tools/reply.ts";
 import { answerSearchTools } from "../../../server/mcp/tools/search-answer.ts";
@@ -52,7 +53,7 @@ export async function countSavings(): Promise<Savings[]> {
   const modules = configuration.servers.map(({ module }) => module);
   const own =
     tokensOf(buildToolDefinitions(modules, printers).map(asDefinition)) +
-    countTokens(buildInstructions(modules, printers));
+    countTokens(buildInstructions(modules, printers, chooseExamples(catalog)));
   const recorded = new Map(readRecorded().map((each) => [each.program, each]));
   const counted: Savings[] = [];
   for (const conversation of CONVERSATIONS) {

@@ -50,9 +50,14 @@ export function buildProgramReply(
 function renderSuspended({ ticket, tool, expiresAt }: Suspended): string {
   return [
     WAITS,
-    `${visibleLine(tool)} is not called before a person approves it. Ask the user to run \`ptc approvals show ${ticket}\` and then \`ptc approvals approve ${ticket}\` (or deny) in a terminal, before ${new Date(expiresAt).toISOString()}.`,
+    `${visibleLine(tool)} is not called before a person approves it. Ask the user to run \`ptc approvals approve ${ticket}\` (or show, or deny) in a terminal before ${renderMinute(expiresAt)}.`,
     `Then call execute_program ${JSON.stringify({ code: renderTicket(ticket) })}: the program goes on from here. Do not run it again: what it has called stays called.`,
   ].join("\n");
+}
+
+/** A time to the minute, rounded down. */
+function renderMinute(time: number): string {
+  return `${new Date(time).toISOString().slice(0, 16)}Z`;
 }
 
 /** Advice on a value that was lost, apart from the text: that text is what the program said, to the letter. */

@@ -43,9 +43,11 @@ export async function answerSearchTools(
     return textReply([nothing, ...notSearched(catalog, told)].join("\n"));
   }
   const nearest = fitsPoorly ? tools.slice(0, MAX_NEAREST) : tools;
-  const shown = await Promise.all(nearest.map((tool) => render(tool, detail, printer)));
+  // How to call a tool that does something else is of no use.
+  const shownAs = fitsPoorly && detail === "signature" ? "description" : detail;
+  const shown = await Promise.all(nearest.map((tool) => render(tool, shownAs, printer)));
   const first = fitsPoorly
-    ? `NOTHING FITS WELL${within(scope?.module)}: no tool may do this. ${knownServers(catalog.servers)}. The nearest:`
+    ? `NOTHING FITS WELL${within(scope?.module)}: perhaps no tool does this; ${knownServers(catalog.servers)}. The nearest:`
     : completeness(tools, total, scope?.module);
   return textReply([first, ...shown, ...(scope === undefined ? notSearched(catalog, told) : [])].join("\n"));
 }

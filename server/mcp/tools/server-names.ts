@@ -9,7 +9,7 @@ export function listServerNames(servers: readonly string[], maxTokens = MAX_TOKE
   let tokens = 0;
   let count = 0;
   for (const name of servers) {
-    tokens += estimateTokens(name);
+    tokens += estimateNameTokens(name);
     if (tokens > maxTokens) break;
     count++;
   }
@@ -18,7 +18,7 @@ export function listServerNames(servers: readonly string[], maxTokens = MAX_TOKE
 }
 
 /** Words are a token for every few letters, digits and letters without a vowel more, and the separator is one. */
-function estimateTokens(name: string): number {
+export function estimateNameTokens(name: string): number {
   let tokens = 1;
   for (const [part] of name.matchAll(/[a-z]+|[0-9]{1,3}|[^a-z0-9]/gi)) {
     if (part === "_") tokens += 0.25;

@@ -20,11 +20,23 @@ export interface OwnToolDefinition {
     required?: string[];
   };
   annotations: { readOnlyHint: boolean; destructiveHint?: boolean; openWorldHint?: boolean };
-  _meta?: Record<string, boolean>;
+  /** What clients know of tools beside the protocol. No model reads it. */
+  _meta?: Record<string, boolean | number | string>;
 }
 
 /** Without this, Claude Code loads a tool only after a search has found it. */
 const ALWAYS_LOADED = { "anthropic/alwaysLoad": true };
+
+/**
+ * Claude Code puts longer results into a file, of which its model sees the beginning. What a program gives out is bounded here
+ * already, twice `execution.max_output_bytes` at most, and says how its model reads on.
+ */
+const OWN_BOUND = { "anthropic/maxResultSizeChars": 200_000 };
+
+/** Words by which Claude Code finds a tool that is not always loaded, beside its name. */
+function foundBy(words: string): Record<string, string> {
+  return { "anthropic/searchHint": words };
+}
 
 /** The argument that chooses a language; none where there is one language only. */
 function languageArgument(languages: GuidedLanguages): OwnToolDefinition["inputSchema"]["properties"] {
@@ -63,14 +75,14 @@ const executeProgram = (
       typecheck: {
         type: "string",
         enum: ["error", "warn", "off"],
-        description: "What to do about type errors; default error: do not run",
+        description: "With type errors, error (default) does not run it",
       },
       ...(hasSessions ? SESSION_ARGUMENT : {}),
     },
     required: ["code"],
   },
   annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
-  _meta: ALWAYS_LOADED,
+  _meta: { ...ALWAYS_LOADED, ...OWN_BOUND },
 });
 
 const searchTools = (languages: GuidedLanguages): OwnToolDefinition => ({
@@ -106,6 +118,7 @@ const inspectTool = (languages: GuidedLanguages, { signatures }: ProgramGuide): 
     required: ["tool_name"],
   },
   annotations: { readOnlyHint: true },
+  _meta: foundBy("MCP tool schema"),
 });
 
 const LIST_CALLABLE_TOOLS: OwnToolDefinition = {
@@ -117,6 +130,7 @@ const LIST_CALLABLE_TOOLS: OwnToolDefinition = {
     properties: { server: { type: "string", description: "Only this server" } },
   },
   annotations: { readOnlyHint: true },
+  _meta: foundBy("all MCP tools"),
 };
 
 const READ_OUTPUT: OwnToolDefinition = {
@@ -133,6 +147,7 @@ const READ_OUTPUT: OwnToolDefinition = {
     required: ["run"],
   },
   annotations: { readOnlyHint: true },
+  _meta: foundBy("program result rest"),
 };
 
 /** What is said of all languages at once. */

@@ -15,7 +15,7 @@ const LISTS = (generator: string): LanguagePrinter => ({
     givesBack: "",
     abilities: "",
     calls: "",
-    example: "",
+    example: () => "",
     rules: "",
     extract: "",
     brief: "",

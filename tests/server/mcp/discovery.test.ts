@@ -142,11 +142,11 @@ describe("search_tools", () => {
     expect(
       text(await search({ query: "unheard of statement", server: "financial-data" })).split("\n"),
     ).toEqual([
-      "NOTHING FITS WELL in server 'financial_data': no tool may do this. servers are financial_data, internal. The nearest:",
+      "NOTHING FITS WELL in server 'financial_data': perhaps no tool does this; servers are financial_data, internal. The nearest:",
       "mcp__financial_data__query_financials",
     ]);
     expect(text(await search({ query: "unheard of statement" }))).toMatch(
-      /^NOTHING FITS WELL: no tool may do this\. /,
+      /^NOTHING FITS WELL: perhaps no tool does this; /,
     );
   });
 
@@ -175,7 +175,7 @@ describe("a model", () => {
     const printer: ToolPrinter = {
       language: "typescript",
       functionName: ({ name }) => name,
-      guide: { ...PRINTER.guide, signatures: "Lisp", example: "(go)" },
+      guide: { ...PRINTER.guide, signatures: "Lisp", example: () => "(go)" },
       signature: async ({ name }: { name: string }, form: string) => `${form} ${name.toUpperCase()}`,
       importLine: (module: string) => `TAKE ${module}`,
     };

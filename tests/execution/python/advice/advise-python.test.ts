@@ -70,6 +70,8 @@ describe("a program in Python that failed", () => {
   it("is told of the tool that it may have meant, and where calls get more time", async () => {
     const unknown = "ToolError: 'mcp__filesystem__serch_code' is not available in execute_program";
     expect(await advise("ToolError", traced(unknown))).toEqual(["did you mean servers.github.search_code?"]);
+    const forbidden = "ToolError: 'mcp__github__search_code' is not available in execute_program";
+    expect(await advise("ToolError", traced(forbidden))).toEqual([]);
     const slow = "ToolError: 'mcp__a__b' failed: server 'a' did not answer within 60 s";
     expect((await advise("ToolError", traced(slow))).join()).toContain("`call_timeout_seconds`");
     expect(await advise("ResultNotSerializable", "result is a function")).toEqual([

@@ -94,6 +94,7 @@ describe("a program that failed", () => {
       'did you mean callTool("mcp__github__whoami", args)?',
     ]);
     expect(await unavailable("drop_repo")).toEqual([]);
+    expect(await unavailable("mcp__github__whoami")).toEqual([]);
   });
 
   it("is told how a call gets more time", async () => {
