@@ -27,6 +27,10 @@ const MAX_WAITING = 32;
 const MAX_STARTS = 8;
 /** Standard deviations above the mean of a Poisson distribution, of which 97 of 100 boots see no more arrivals. */
 const MARGIN = 2;
+/** A trivial program has ended by then. */
+const REFILL_SOON_MS = 40;
+/** A program of hundreds of calls has ended by then. */
+const REFILL_LATE_MS = 500;
 
 /**
  * How many sandboxes are to wait: as many as programs come while one boots, with a margin for those that come in bursts.
@@ -64,6 +68,15 @@ export function refillsAtOnce(
   if (ready * 2 < target) return most;
   const toKeepUp = Math.ceil((arrivalsPerSecond * bootMs) / 1_000);
   return Math.max(1, Math.min(toKeepUp, most));
+}
+
+/**
+ * How long the refill for a sandbox that was taken waits at most, so as not to slow its program down: a moment; longer, while
+ * those that are ready outlast two boots, should programs go on to come as often. Pure.
+ */
+export function refillDelayMs(ready: number, { arrivalsPerSecond, bootMs }: PoolDemand): number {
+  const outlastsMs = arrivalsPerSecond === 0 ? Number.POSITIVE_INFINITY : (ready * 1_000) / arrivalsPerSecond;
+  return Math.max(REFILL_SOON_MS, Math.min(outlastsMs - 2 * bootMs, REFILL_LATE_MS));
 }
 
 /** The most sandboxes that wait when the configuration does not say: four for each core, in an eighth of the memory. Pure. */

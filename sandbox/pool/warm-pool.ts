@@ -4,7 +4,7 @@ import type { Sandbox, SandboxOutput, SandboxSource, SandboxStarter } from "../s
 import { SandboxError } from "../sandbox-error.ts";
 import { ArrivalRate } from "./arrival-rate.ts";
 import { CurrentImage } from "./current-image.ts";
-import { type PoolBounds, type PoolDemand, poolTarget, refillsAtOnce } from "./pool-policy.ts";
+import { type PoolBounds, type PoolDemand, poolTarget, refillDelayMs, refillsAtOnce } from "./pool-policy.ts";
 import { RetryPause } from "./retry-pause.ts";
 import { WaitingSandbox } from "./waiting-sandbox.ts";
 
@@ -15,8 +15,6 @@ const USUAL_BOOT_MS = 500;
 const LATEST_BOOT_SHARE = 0.1;
 /** How often it is looked whether fewer sandboxes are needed. */
 const DRAIN_EVERY_MS = 10_000;
-/** How long a refill waits at most after a sandbox was taken while others are ready, so as not to slow a short program down. */
-const REFILL_AFTER_MS = 40;
 const MAX_IDLE_MS = 30 * 60_000;
 /** A sandbox that ends after waiting this long does not count as a failed start. */
 const STEADY_MS = 10_000;
@@ -189,14 +187,14 @@ export class WarmPool implements SandboxSource {
     return refillsAtOnce({ ready, target: this.#target, most: this.#maxStarts }, this.#demand);
   }
 
-  /** Refills the pool when a taken sandbox has ended, or a moment from now. */
+  /** Refills the pool when a taken sandbox has ended, or a while from now. */
   #fillSoon(taken: Sandbox): void {
     const fill = () => {
       clearTimeout(this.#refilling);
       this.#refilling = undefined;
       this.#fill();
     };
-    this.#refilling ??= setTimeout(fill, REFILL_AFTER_MS).unref();
+    this.#refilling ??= setTimeout(fill, refillDelayMs(this.#entries.length, this.#demand)).unref();
     taken.exited.then(fill, fill);
   }
 

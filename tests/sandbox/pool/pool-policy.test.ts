@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import {
   defaultCeiling,
   poolTarget,
+  refillDelayMs,
   refillsAtOnce,
   startsAtOnce,
 } from "../../../sandbox/pool/pool-policy.ts";
@@ -54,6 +55,17 @@ test.each([
   ["none waits, all that may be", { ready: 0, target: 2, most: 3 }, 0, 3],
 ])("of refills at once, while %s", (_, pool, arrivalsPerSecond, expected) => {
   expect(refillsAtOnce(pool, { arrivalsPerSecond, bootMs: 500 })).toBe(expected);
+});
+
+test.each([
+  ["nobody else comes, for long", 1, 0, 500],
+  ["one comes now and then, for long", 1, 0.2, 500],
+  ["those that wait outlast little more than two boots, for what is left", 3, 2.5, 200],
+  ["one waits and one comes each second, for a moment", 1, 1, 40],
+  ["many come, for a moment", 4, 20, 40],
+  ["none waits, for a moment", 0, 0.2, 40],
+])("when %s, a refill lets the program run that took a sandbox", (_, ready, arrivalsPerSecond, expected) => {
+  expect(refillDelayMs(ready, { arrivalsPerSecond, bootMs: 500 })).toBe(expected);
 });
 
 test.each([

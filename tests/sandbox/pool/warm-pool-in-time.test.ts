@@ -130,14 +130,14 @@ test("a waiting sandbox of an image that has been built anew is not handed out",
   expect(next.map(({ image }) => image)).toEqual(["sha256:second", "sha256:second", "sha256:second"]);
 });
 
-test("while others are ready, a taken sandbox is replaced a moment later; the last one is replaced at once", async () => {
+test("while others are ready, a taken sandbox is replaced a while later; the last one is replaced at once", async () => {
   const { engine, pool } = usePool({ size: 2 });
   pool.prime();
   await until(allWait(engine, 2));
   await pool.acquire(NO_OUTPUT);
   await turns();
   expect(engine.started).toBe(2);
-  await pass(100);
+  await pass(600);
   await until(allWait(engine, 3));
   await pool.acquire(NO_OUTPUT);
   await pool.acquire(NO_OUTPUT);
