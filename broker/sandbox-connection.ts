@@ -1,9 +1,8 @@
-import { once } from "node:events";
+import { once, setMaxListeners } from "node:events";
 import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../base/error-message.ts";
 import { inBoundary } from "../base/fault-boundary.ts";
-import { ownSignal } from "../base/own-signal.ts";
 import { writeTogether } from "../base/write-together.ts";
 import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../protocol/frames.ts";
 import {
@@ -91,6 +90,8 @@ export class SandboxConnection {
     this.#channel = channel;
     this.#limits = limits;
     this.#dispatch = dispatch;
+    // Each call under way may listen to them, and a run may have more of them than Node.js takes for a leak.
+    setMaxListeners(0, this.#abort.signal, channel);
     this.ready = new Promise((resolve, reject) => {
       this.#settleReady = { resolve, reject };
     });
@@ -276,7 +277,7 @@ export class SandboxConnection {
     }
     this.metrics.toolCalls++;
     try {
-      return await this.#dispatch(call, ownSignal(this.#abort.signal), bytes);
+      return await this.#dispatch(call, this.#abort.signal, bytes);
     } catch (error) {
       return failedCall(call, `'${call.tool}' failed inside ptc: ${messageOf(error)}`);
     }

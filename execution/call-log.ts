@@ -33,6 +33,8 @@ type OpenCall = Omit<ObservedCall, "durationMs" | "outcome">;
 
 /** The most ended calls that wait for observers. Above this, the program waits too, because results take memory. */
 const MAX_BEHIND = 16;
+/** How long observers are told of calls before the event loop gets a turn. */
+const SLICE_MS = 2;
 
 /** Observes the calls of one run. */
 export class CallLog {
@@ -43,7 +45,9 @@ export class CallLog {
   #count = 0;
   /** Ended calls that observers have not finished with. */
   #behind = 0;
-  #noted: Promise<void> = Promise.resolve();
+  /** Ended calls of which observers have not been told. */
+  readonly #untold: ObservedCall[] = [];
+  #telling: Promise<void> | undefined;
   #denied = false;
 
   /** Times are counted from now. */
@@ -72,7 +76,7 @@ export class CallLog {
     const outcome = await answer(seq);
     if (outcome.decision === "denied") this.#denied = true;
     if (!signal.aborted && this.#open.delete(seq)) this.#note(call, outcome);
-    if (this.#behind > MAX_BEHIND) await this.#noted;
+    if (this.#behind > MAX_BEHIND) await this.#telling;
     return outcome;
   }
 
@@ -90,7 +94,7 @@ export class CallLog {
   /** Resolves when observers are done with the calls that have ended. Open ones are not noted: they are to be made again. */
   async abandon(): Promise<void> {
     this.#open.clear();
-    await this.#noted;
+    await this.#telling;
   }
 
   /** Notes every open call as unanswered. Resolves when observers are done. */
@@ -98,24 +102,36 @@ export class CallLog {
     const open = [...this.#open.values()];
     this.#open.clear();
     for (const call of open) this.#note(call, unanswered(call.tool));
-    await this.#noted;
+    await this.#telling;
   }
 
-  /** Tells observers after the answer has been sent, so that they do not delay the program. */
+  /** Has observers told after the answer has been sent, so that they do not delay the program. */
   #note(call: OpenCall, outcome: CallOutcome): void {
     const durationMs = this.#elapsedMs() - call.startedMs;
     const record: ObservedCall = { ...call, durationMs, ...outcome.earlier, outcome };
     this.#behind++;
-    this.#noted = this.#noted.then(async () => {
-      await setImmediate();
+    this.#untold.push(record);
+    this.#telling ??= this.#tell();
+  }
+
+  /** Tells observers of calls in the order of their ends. Between slices, the event loop answers other calls. */
+  async #tell(): Promise<void> {
+    await setImmediate();
+    let sliceEndsAt = performance.now() + SLICE_MS;
+    for (let call = this.#untold.shift(); call !== undefined; call = this.#untold.shift()) {
       for (const observer of this.#observers) {
-        // A failing observer must not keep this call or a later one from the others.
-        await Promise.resolve(record)
-          .then((each) => observer.onCall?.(each))
-          .catch(() => {});
+        try {
+          await observer.onCall?.(call);
+        } catch {
+          // A failing observer must not keep this call or a later one from the others.
+        }
       }
       this.#behind--;
-    });
+      if (performance.now() < sliceEndsAt) continue;
+      await setImmediate();
+      sliceEndsAt = performance.now() + SLICE_MS;
+    }
+    this.#telling = undefined;
   }
 
   #elapsedMs(): number {

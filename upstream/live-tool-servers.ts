@@ -1,6 +1,6 @@
 import { orAborted } from "../base/or-aborted.ts";
 import { notReadyInTime } from "./call-budget.ts";
-import { ListedTools, type ListingObserver } from "./listing/listed-tools.ts";
+import { type ListedDefinitions, ListedTools, type ListingObserver } from "./listing/listed-tools.ts";
 import type { ConnectToolsOptions, ToolServer, ToolServers } from "./tool-servers.ts";
 import type { Upstream } from "./upstream.ts";
 import { UpstreamError } from "./upstream-error.ts";
@@ -62,10 +62,13 @@ export class LiveToolServers implements ToolServers {
     const { callTimeoutMs } = server;
     const tools = this.#toolsOf(upstream, principal);
     budget.limitTo(callTimeoutMs);
-    const listing = hasDrifted ? tools.reconsider() : tools.definitions();
-    const definitions = await budget.wait(orAborted(listing, signal, runHasEnded), () =>
-      notReadyInTime(name, budget.limitMs, upstream.isConnected),
-    );
+    const inTime = (listing: Promise<ListedDefinitions>) =>
+      budget.wait(orAborted(listing, signal, runHasEnded), () =>
+        notReadyInTime(name, budget.limitMs, upstream.isConnected),
+      );
+    const definitions = hasDrifted
+      ? await inTime(tools.reconsider())
+      : (tools.known ?? (await inTime(tools.definitions())));
     return {
       definitionDigest: (tool) => {
         const definition = definitions.get(tool);

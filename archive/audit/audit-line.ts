@@ -106,8 +106,9 @@ const MAX_MADE_UP_CHARS = 128;
 
 /** Renders one line with its line feed. It is bounded, and has only visible characters, also after its JSON is decoded. */
 export function renderAuditLine(members: AuditMembers): string {
-  const bounded = Object.entries(members).map(([name, value]) => [name, boundText(value, MAX_TEXT_CHARS)]);
-  return `${JSON.stringify(Object.fromEntries(bounded))}\n`;
+  const bounded: Record<string, AuditMembers[string]> = { ...members };
+  for (const name in bounded) bounded[name] = boundText(bounded[name], MAX_TEXT_CHARS);
+  return `${JSON.stringify(bounded)}\n`;
 }
 
 /** A name that a program invented, already redacted, in the form of a line. */
@@ -115,8 +116,11 @@ export function boundMadeUpName(name: string): string {
   return boundText(name, MAX_MADE_UP_CHARS);
 }
 
+/** Matches what is of nothing but visible characters of ASCII, as nearly all texts are. */
+const PLAIN = /^[ -~]*$/;
+
 function boundText<T extends AuditMembers[string]>(value: T, maxChars: number): T | string {
-  if (typeof value !== "string") return value;
+  if (typeof value !== "string" || (value.length <= maxChars && PLAIN.test(value))) return value;
   // One invisible character becomes up to ten visible ones.
   const shown = visibleLine(value.slice(0, maxChars));
   if (value.length <= maxChars && shown.length <= maxChars) return shown;

@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { type BigIntStats, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../base/error-message.ts";
@@ -68,12 +68,8 @@ export class FollowedConfiguration {
     const found = await findConfiguration(options);
     const current = parse(found, options);
     const reading = { found, rules: rulesIn(current.policy.files) };
-    return new FollowedConfiguration(
-      options,
-      `${version},${look(policyPaths(current)).version}`,
-      reading,
-      current,
-    );
+    const { version: rules } = look([], policyPaths(current));
+    return new FollowedConfiguration(options, version + rules, reading, current);
   }
 
   /** The configuration that is in force. */
@@ -113,7 +109,7 @@ export class FollowedConfiguration {
   async #check(): Promise<void> {
     const before = this.#tried;
     try {
-      const { version, isYoung } = look([...this.#paths, ...policyPaths(this.#tried)]);
+      const { version, isYoung } = look(this.#paths, policyPaths(this.#tried));
       if (version === this.#version && !this.#isYoung) return;
       const now = await this.#read();
       if (!isSame(now, this.#reading)) await this.#takeIn(await this.#settled(now));
@@ -220,18 +216,32 @@ function isSame(a: Reading, b: Reading): boolean {
 /**
  * A text that changes whenever one of the files is edited or replaced, or what a link to it points to. It is asked for before
  * every call, and synchronously takes a tenth of the time.
+ *
+ * @param candidates of which the first that there is counts.
  */
-function look(paths: readonly string[]): { version: string; isYoung: boolean } {
-  const files = paths.map((path) => {
-    try {
-      return statSync(path, { bigint: true, throwIfNoEntry: false });
-    } catch {
-      return undefined;
-    }
-  });
-  const versions = files.map((file) =>
-    file === undefined ? "" : [file.dev, file.ino, file.size, file.mtimeNs, file.ctimeNs].join(" "),
-  );
-  const isYoung = files.some((file) => file !== undefined && Date.now() - Number(file.ctimeMs) < YOUNG_MS);
-  return { version: versions.join(), isYoung };
+function look(
+  candidates: readonly string[],
+  others: readonly string[] = [],
+): { version: string; isYoung: boolean } {
+  let version = "";
+  let isYoung = false;
+  const lookAt = (path: string): boolean => {
+    const file = stateOf(path);
+    version += ",";
+    if (file === undefined) return false;
+    version += `${file.dev} ${file.ino} ${file.size} ${file.mtimeNs} ${file.ctimeNs}`;
+    isYoung ||= Date.now() - Number(file.ctimeMs) < YOUNG_MS;
+    return true;
+  };
+  candidates.find(lookAt);
+  for (const path of others) lookAt(path);
+  return { version, isYoung };
+}
+
+function stateOf(path: string): BigIntStats | undefined {
+  try {
+    return statSync(path, { bigint: true, throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
 }

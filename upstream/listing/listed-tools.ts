@@ -31,6 +31,8 @@ export class ListedTools {
   readonly #upstream: Upstream;
   readonly #observer: ListingObserver | undefined;
   #listing: Promise<ListedDefinitions> | undefined;
+  /** What `#listing` has come to. */
+  #listed: ListedDefinitions | undefined;
   /** Resolves when the listing in progress has been received and taken in. */
   #atWork: Promise<void> | undefined;
   #changed = false;
@@ -46,10 +48,18 @@ export class ListedTools {
     upstream.onToolsChanged((change) => (change === "announced" ? this.#announced() : this.#forget()));
   }
 
+  /** The current definitions, where they need not be waited for. */
+  get known(): ListedDefinitions | undefined {
+    return this.#isStale ? undefined : this.#listed;
+  }
+
+  get #isStale(): boolean {
+    return this.#atWork === undefined && performance.now() >= this.#staleAt;
+  }
+
   /** The current definitions. Concurrent callers share one listing. A failed listing is repeated. @throws UpstreamError */
   definitions(): Promise<ListedDefinitions> {
-    const isStale = this.#atWork === undefined && performance.now() >= this.#staleAt;
-    return isStale ? this.#list() : (this.#listing ?? this.#list());
+    return this.#isStale ? this.#list() : (this.#listing ?? this.#list());
   }
 
   /**
@@ -90,10 +100,16 @@ export class ListedTools {
     const listing = answer.then(({ tools }) => byName(tools));
     const work = this.#takeIn(answer);
     this.#listing = listing;
+    this.#listed = undefined;
     this.#atWork = work;
-    listing.catch(() => {
-      if (this.#listing === listing) this.#listing = undefined;
-    });
+    listing.then(
+      (definitions) => {
+        if (this.#listing === listing) this.#listed = definitions;
+      },
+      () => {
+        if (this.#listing === listing) this.#listing = undefined;
+      },
+    );
     void work.then(() => {
       if (this.#atWork !== work) return;
       this.#atWork = undefined;
@@ -140,6 +156,7 @@ export class ListedTools {
     this.#timer = undefined;
     this.#changed = false;
     this.#listing = undefined;
+    this.#listed = undefined;
   }
 }
 

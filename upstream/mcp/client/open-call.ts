@@ -23,6 +23,8 @@ export class OpenCall {
   /** What was done elsewhere before anybody waited for it. */
   readonly #completed = new Set<string>();
   #isLate = false;
+  /** Whether anybody may still wait who is to be told of the end. */
+  #isWaitedFor = false;
   #failure: UpstreamError | undefined;
 
   constructor({ timeoutMs, spentMs = 0, signal, ask }: UpstreamCallOptions) {
@@ -60,6 +62,7 @@ export class OpenCall {
   /** Puts a question to a person, while the time of the call stands still. */
   async ask(params: unknown, isCertain: boolean, signal?: AbortSignal): Promise<QuestionAnswer> {
     if (this.#ask === undefined) return NOBODY;
+    this.#isWaitedFor = true;
     const withdrawn = signal === undefined ? this.#stop.signal : AbortSignal.any([signal, this.#stop.signal]);
     this.time.pause();
     try {
@@ -82,6 +85,7 @@ export class OpenCall {
   /** Waits until what a person was sent to do elsewhere is done. Rejects when the call is over before that. */
   async completion(elicitationId: string): Promise<void> {
     if (this.#completed.has(elicitationId)) return;
+    this.#isWaitedFor = true;
     const done = new Promise<void>((resolve) => this.#awaited.set(elicitationId, resolve));
     await orAborted(done, this.#stop.signal, () => OVER);
   }
@@ -90,6 +94,7 @@ export class OpenCall {
   end(): void {
     this.time.end();
     this.#caller.removeEventListener("abort", this.#onAbort);
-    this.#stop.abort(OVER);
+    // To abort takes longer than all else of the end, and few calls have anybody wait.
+    if (this.#isWaitedFor) this.#stop.abort(OVER);
   }
 }
