@@ -72,6 +72,12 @@ export class FrameDecoder {
     }
   }
 
+  /** Copies what is left of the last chunk, whose bytes are about to be overwritten. */
+  keep(): void {
+    const last = this.#chunks.pop();
+    if (last !== undefined) this.#chunks.push(Buffer.from(last));
+  }
+
   #take(length: number): Buffer {
     const joined = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks);
     const rest = joined.subarray(length);

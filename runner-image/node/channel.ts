@@ -1,10 +1,9 @@
-import { Socket } from "node:net";
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES, MAX_VALUES } from "../../protocol/limits.ts";
 import type { HostMessage, ProgramMessage, ReplyMessage, SandboxMessage } from "../../protocol/messages.ts";
+import type { Connection } from "./host-connection.ts";
 import { type Answers, callEvent, type EventOrder } from "./environment/event-order.ts";
 import type { ProgramScope } from "./environment/program-scope.ts";
-import { writeAll } from "./write-all.ts";
 
 const { queueMicrotask, setImmediate } = globalThis;
 
@@ -25,36 +24,38 @@ export class LateCallError extends Error {
 export class Channel implements Answers {
   /** Is called when the host asks for a trace. */
   onTraceRequest: () => void = () => {};
-  readonly #fd: number;
-  readonly #socket: Socket;
+  readonly #connection: Connection;
   readonly #order: EventOrder;
   readonly #decoder = new FrameDecoder(MAX_REPLY_FRAME_BYTES);
   readonly #waiting = new Map<number, (reply: ReplyMessage) => void>();
   readonly #unanswered = new Set<number>();
   readonly #scope: ProgramScope;
   #nextId = 0;
-  #gathers = false;
+  /** Messages that are sent together; `undefined` while each is sent at once. */
+  #gathered: Buffer[] | undefined;
+  /** How many answers wait for a turn of the event loop. */
+  #due = 0;
+  /** Whether the present turn is that of an answer that has just come, and none was delivered in it. */
+  #isFree = false;
 
   /**
-   * @param fd a connected socket.
    * @param order the order in which answers to calls are delivered.
    * @param scope says whether the present program makes a call.
    * @param onProgram is called when the host sends a program: once, but in a session.
    * @param onNext is called when the host asks whether the runner is there for another program.
    */
   constructor(
-    fd: number,
+    connection: Connection,
     { order, scope }: { order: EventOrder; scope: ProgramScope },
     onProgram: (program: ProgramMessage) => void,
     onNext: () => void,
   ) {
-    const socket = new Socket({ fd, readable: true, writable: true });
-    this.#fd = fd;
-    this.#socket = socket;
+    this.#connection = connection;
     this.#order = order;
     this.#scope = scope;
-    socket.on("data", (chunk) => {
-      for (const payload of this.#decoder.push(chunk)) {
+    connection.onBytes = (piece) => {
+      this.#isFree = true;
+      for (const payload of this.#decoder.push(piece)) {
         const message = JSON.parse(payload.toString("utf8")) as HostMessage;
         if (message.type === "program") onProgram(message);
         else if (message.type === "next") onNext();
@@ -62,40 +63,35 @@ export class Channel implements Answers {
         else if (message.type === "trace") setImmediate(() => this.onTraceRequest());
         else this.#settle(message);
       }
-    });
-    // Without a host there is nobody to answer to.
-    socket.on("close", () => process.exit(1));
-    socket.on("error", () => process.exit(1));
+      this.#decoder.keep();
+      this.#isFree = false;
+    };
   }
 
   send(message: SandboxMessage): void {
-    this.#socket.write(encode(message));
+    const bytes = encode(message);
+    if (this.#gathered === undefined) this.#connection.write(bytes);
+    else this.#gathered.push(bytes);
   }
 
   /** Sends these messages in one piece, and calls `sent` when they are written: at once, where nothing waits to be. */
   sendLast(messages: readonly SandboxMessage[], sent: () => void): void {
     const bytes = Buffer.concat(messages.map(encode));
     this.flush();
-    if (this.#socket.writableLength > 0) {
-      this.#socket.write(bytes, sent);
-    } else {
-      writeAll(this.#fd, bytes);
-      sent();
-    }
+    this.#connection.writeLast(bytes, sent);
   }
 
   /** Sends what still waits for others. */
   flush(): void {
-    if (!this.#gathers) return;
-    this.#gathers = false;
-    this.#socket.uncork();
+    const gathered = this.#gathered;
+    this.#gathered = undefined;
+    if (gathered !== undefined && gathered.length > 0) this.#connection.write(Buffer.concat(gathered));
   }
 
   /** What is sent until the end of this microtask is sent together. */
   #gather(): void {
-    if (this.#gathers) return;
-    this.#gathers = true;
-    this.#socket.cork();
+    if (this.#gathered !== undefined) return;
+    this.#gathered = [];
     queueMicrotask(() => this.flush());
   }
 
@@ -114,7 +110,7 @@ export class Channel implements Answers {
     return new Promise((resolve) => {
       this.#waiting.set(id, resolve);
       if (this.#order.replaying) this.#order.look();
-      else this.#socket.ref();
+      else this.#connection.ref();
     });
   }
 
@@ -124,18 +120,18 @@ export class Channel implements Answers {
     this.#unanswered.clear();
     this.#nextId = 0;
     this.onTraceRequest = () => {};
-    this.#socket.ref();
+    this.#connection.ref();
   }
 
   /** From now on only calls in flight keep the process alive; in a replay, only the one whose answer is next. */
   release(): void {
-    if (this.#waiting.size > 0 && !this.#order.replaying) this.#socket.ref();
-    else this.#socket.unref();
+    if (this.#waiting.size > 0 && !this.#order.replaying) this.#connection.ref();
+    else this.#connection.unref();
   }
 
   expect(callId: number): boolean {
     if (!this.#unanswered.has(callId)) return false;
-    this.#socket.ref();
+    this.#connection.ref();
     return true;
   }
 
@@ -151,11 +147,19 @@ export class Channel implements Answers {
       resolve?.(reply);
     };
     const release = () => {
-      setImmediate(() => this.#order.happen(event, deliver));
+      this.#due++;
+      setImmediate(() => {
+        this.#due--;
+        this.#order.happen(event, deliver);
+      });
     };
     if (this.#order.replaying) {
       this.release();
       this.#order.hold(event, { deliver, release });
+    } else if (this.#isFree && this.#due === 0) {
+      // The turn in which it came is its own. Another one would cost a system call.
+      this.#isFree = false;
+      this.#order.happen(event, deliver);
     } else {
       release();
     }

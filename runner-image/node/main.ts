@@ -8,6 +8,7 @@ import { pathToFileURL } from "node:url";
 import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
 import { WORKSPACE } from "../../protocol/paths.ts";
 import { Channel } from "./channel.ts";
+import { SocketConnection } from "./host-connection.ts";
 import { Environment } from "./environment/environment.ts";
 import { ModulesInMemory } from "./modules-in-memory.ts";
 import { ProgramRun } from "./program-run.ts";
@@ -27,7 +28,7 @@ const [inherited] = process.argv.splice(2);
 const modules = new ModulesInMemory();
 const bundleUrls = new Set<string>();
 const channel = new Channel(
-  Number(inherited?.replace("--channel=", "")),
+  new SocketConnection(Number(inherited?.replace("--channel=", ""))),
   environment,
   (program) => {
     const number = bundleUrls.size === 0 ? "" : `-${bundleUrls.size + 1}`;

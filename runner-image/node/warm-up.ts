@@ -4,12 +4,17 @@ import { pathToFileURL } from "node:url";
 import { inspect } from "node:util";
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import { WORKSPACE } from "../../protocol/paths.ts";
+import { Channel } from "./channel.ts";
+import type { Connection } from "./host-connection.ts";
 import { consoleMethods } from "./console-capture.ts";
 import { Environment } from "./environment/environment.ts";
 import type { ModulesInMemory } from "./modules-in-memory.ts";
 import { serializeResult } from "./result-value.ts";
+import { bindTools } from "./tools.ts";
 
 const ROUNDS = 3;
+/** So many calls that the functions which make them are compiled, and not only read. */
+const CALLS = 60;
 const MAX_BYTES = 10_000;
 const SOURCE_MAP = Buffer.from('{"version":3,"sources":["warm"],"mappings":"AAAA","names":[]}').toString(
   "base64",
@@ -17,7 +22,7 @@ const SOURCE_MAP = Buffer.from('{"version":3,"sources":["warm"],"mappings":"AAAA
 
 /**
  * Loads and compiles what the first program will need, on parts of its own that nobody sees afterwards: the module loader,
- * source maps, framing, the console, randomness, the log of events, and what turns a result into JSON.
+ * source maps, framing, calls, the console, randomness, the log of events, and what turns a result into JSON.
  */
 export async function warmUp(modules: ModulesInMemory): Promise<void> {
   const decoder = new FrameDecoder(1_000);
@@ -29,13 +34,44 @@ export async function warmUp(modules: ModulesInMemory): Promise<void> {
     const { log } = consoleMethods(nowhere(), nowhere());
     if (typeof log === "function") log("warm", { round });
     const environment = new Environment();
-    environment.begin({ seed: "00".repeat(32), time_zone: process.env.TZ ?? "UTC" }, NO_ANSWERS);
+    environment.begin(SOME, NO_ANSWERS);
     inspect(environment.trace());
     serializeResult({ warm: [round, "text", null] }, MAX_BYTES);
   }
+  await rehearseCalls();
   void new Error("warm").stack;
 }
 
+/** Makes calls over a connection that answers by itself. */
+async function rehearseCalls(): Promise<void> {
+  const environment = new Environment();
+  environment.begin(SOME, NO_ANSWERS);
+  const nothing = () => {};
+  const { tool } = bindTools(new Channel(answeringConnection(), environment, nothing, nothing));
+  const call = tool("mcp__warm__up");
+  for (let round = 0; round < CALLS; round++) await call({ round });
+  await Promise.all([call({}), call.result({}), call({})]);
+}
+
+function answeringConnection(): Connection {
+  const decoder = new FrameDecoder(1_000);
+  const connection: Connection = {
+    onBytes() {},
+    write(bytes) {
+      for (const payload of decoder.push(bytes)) {
+        const { id } = JSON.parse(payload.toString("utf8")) as { id: number };
+        const reply = encodeFrame({ type: "reply", id, ok: true, data: { id } }, 1_000);
+        setImmediate(() => connection.onBytes(reply));
+      }
+    },
+    writeLast() {},
+    ref() {},
+    unref() {},
+  };
+  return connection;
+}
+
+const SOME = { seed: "00".repeat(32), time_zone: process.env.TZ ?? "UTC" };
 const NO_ANSWERS = { expect: () => false, release() {} };
 
 function nowhere(): Writable {

@@ -28,6 +28,19 @@ describe("frames", () => {
     );
   });
 
+  it("reassemble from chunks whose bytes are overwritten by the next one, where those are kept", () => {
+    const stream = Buffer.concat([encodeFrame({ a: "x".repeat(50) }, 100), encodeFrame({ b: 2 }, 100)]);
+    const decoder = new FrameDecoder(100);
+    const reused = Buffer.alloc(7);
+    const read: string[] = [];
+    for (const chunk of split(stream, reused.length)) {
+      chunk.copy(reused);
+      for (const payload of decoder.push(reused.subarray(0, chunk.length))) read.push(payload.toString());
+      decoder.keep();
+    }
+    expect(read).toEqual([JSON.stringify({ a: "x".repeat(50) }), JSON.stringify({ b: 2 })]);
+  });
+
   it("are refused by their header alone when they are too large, before their bytes arrive", () => {
     const header = Buffer.alloc(4);
     header.writeUInt32BE(LIMIT + 1);
