@@ -1,5 +1,5 @@
 import { isObject } from "../base/json/is-object.ts";
-import { parseForeignJson } from "../base/json/parse-json.ts";
+import { parseWrittenJson } from "../base/json/parse-json.ts";
 import { MAX_NESTING_DEPTH, MAX_REPLY_FRAME_BYTES } from "../protocol/limits.ts";
 
 /** The outcome of a call as a program sees it, from an MCP `CallToolResult`. */
@@ -15,9 +15,9 @@ export function normalizeResult(result: unknown): NormalizedResult {
   const content = Array.isArray(result.content) ? (result.content as unknown[]) : [];
   if (isFailure(result)) return { ok: false, message: errorText(content, result.structuredContent) };
   if (result.structuredContent !== undefined) return { ok: true, data: result.structuredContent };
-  const texts = textsOf(content);
-  if (texts === undefined) return { ok: true, data: content };
-  return { ok: true, data: parseText(texts.join("\n")) };
+  const written = textsOf(content);
+  if (written === undefined) return { ok: true, data: content };
+  return { ok: true, data: parseText(written.join("\n")) };
 }
 
 /** Whether a server says that its tool has failed. */
@@ -35,6 +35,24 @@ function textsOf(content: readonly unknown[]): string[] | undefined {
   return texts.length === 0 ? undefined : texts;
 }
 
+/** Texts of at least so many characters are kept for the reply. */
+const LARGE_CHARS = 64 * 1024;
+
+/** The texts of large values that JSON.stringify would write just so, until the reply is written. */
+const largeTexts = new WeakMap<object, string>();
+
+/** The JSON text of a value that `normalizeResult` has parsed, once, where it is that of JSON.stringify and large. */
+export function takeText(value: unknown): string | undefined {
+  if (!isContainer(value)) return undefined;
+  const text = largeTexts.get(value);
+  largeTexts.delete(value);
+  return text;
+}
+
+function isContainer(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
 /** Matches how a JSON text (RFC 8259, section 2) begins. */
 const MAY_BE_JSON = /^[ \t\n\r]*(?:[[{"\d-]|(?:true|false|null)[ \t\n\r]*$)/;
 
@@ -46,7 +64,11 @@ function parseText(text: string): unknown {
   // Most text is no JSON, and an error for it takes longer than all else that is done for a call.
   if (!MAY_BE_JSON.test(text)) return text;
   try {
-    const value = parseForeignJson(text, { maxBytes: MAX_REPLY_FRAME_BYTES, maxDepth: MAX_NESTING_DEPTH });
+    const { value, isCompact } = parseWrittenJson(text, {
+      maxBytes: MAX_REPLY_FRAME_BYTES,
+      maxDepth: MAX_NESTING_DEPTH,
+    });
+    if (isCompact && text.length >= LARGE_CHARS && isContainer(value)) largeTexts.set(value, text);
     return typeof value === "number" && String(value) !== text.trim() ? text : value;
   } catch {
     return text;

@@ -23,7 +23,11 @@ export function encodeFrame(
   maxBytes: number,
   maxValues = Number.POSITIVE_INFINITY,
 ): Buffer {
-  const json = JSON.stringify(message);
+  return encodeJson(JSON.stringify(message), maxBytes, maxValues);
+}
+
+/** Encodes one message that is JSON already, as `encodeFrame` does. */
+export function encodeJson(json: string, maxBytes: number, maxValues = Number.POSITIVE_INFINITY): Buffer {
   const length = Buffer.byteLength(json);
   if (length > maxBytes)
     throw new FrameError(`a message of ${length} bytes exceeds the limit of ${maxBytes}`);

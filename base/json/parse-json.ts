@@ -43,6 +43,10 @@ export const MAX_JSON_VALUES = 1_000_000;
  * @throws ForeignJsonError
  */
 export function parseForeignJson(json: string | Uint8Array, limits: JsonLimits): unknown {
+  return read(json, limits).value;
+}
+
+function read(json: string | Uint8Array, limits: JsonLimits): { value: unknown; outline: JsonOutline } {
   const { maxBytes, maxDepth, maxValues = MAX_JSON_VALUES } = limits;
   if (json.length > maxBytes)
     throw new ForeignJsonError("too_large", `is ${json.length} bytes, and at most ${maxBytes} are read`);
@@ -53,10 +57,21 @@ export function parseForeignJson(json: string | Uint8Array, limits: JsonLimits):
   if (outline.values > maxValues)
     throw new ForeignJsonError("too_many_values", `holds more than ${maxValues} values`);
   const value = parse(text);
-  if (outline.members === 0 && !outline.hasLongNumbers) return value;
-  if (countMembers(value, outline.hasLongNumbers) === outline.members) return value;
+  if (outline.members === 0 && !outline.hasLongNumbers) return { value, outline };
+  if (countMembers(value, outline.hasLongNumbers) === outline.members) return { value, outline };
   const name = JSON.stringify(duplicateKeyIn(text).slice(0, MAX_SHOWN_CHARS));
   throw new ForeignJsonError("duplicate_key", `has the key ${name} twice in one object`);
+}
+
+/**
+ * Parses one JSON text, and says whether it is known to be what JSON.stringify makes of the value: without white space, escapes,
+ * numbers that can be written otherwise, and names that would move to the front.
+ *
+ * @throws ForeignJsonError
+ */
+export function parseWrittenJson(json: string, limits: JsonLimits): { value: unknown; isCompact: boolean } {
+  const { value, outline } = read(json, limits);
+  return { value, isCompact: outline.isCompact && !json.includes("\\") && isWellFormed(json) };
 }
 
 /** How many values, those in arrays and objects included, a JSON text holds at most. */
@@ -70,6 +85,12 @@ export function jsonDepth(json: string): number {
 }
 
 const MAX_SHOWN_CHARS = 64;
+
+/** Whether every surrogate of a text has its other half. */
+function isWellFormed(text: string): boolean {
+  // TypeScript's library of ES2023 does not have it; Node.js 20 does.
+  return (text as string & { isWellFormed(): boolean }).isWellFormed();
+}
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -99,6 +120,8 @@ interface JsonOutline {
   members: number;
   /** Whether a number has an exponent or so many digits that it may be infinite. */
   hasLongNumbers: boolean;
+  /** Whether there is no white space, no number but short integers, and no name that begins with a digit. */
+  isCompact: boolean;
 }
 
 const QUOTE = 0x22;
@@ -109,8 +132,13 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
+const SPACE = 0x20;
+const MINUS = 0x2d;
 const ZERO = 0x30;
 const NINE = 0x39;
+
+/** Integers of so many digits are exact, and written without an exponent. */
+const EXACT_DIGITS = 15;
 
 /** The largest finite number has 309 digits. */
 const MANY_DIGITS = 300;
@@ -128,14 +156,19 @@ function outlineOf(text: string): JsonOutline {
   let values = 1;
   let members = 0;
   let hasLongNumbers = false;
+  let isCompact = true;
+  let stringStart = 0;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code === QUOTE) {
+      stringStart = i;
       i = endOfString(text, i);
     } else if (code === COMMA) {
       values++;
     } else if (code === COLON) {
       members++;
+      const first = text.charCodeAt(stringStart + 1);
+      if (first >= ZERO && first <= NINE) isCompact = false;
     } else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
       // Its first value; each further one comes after a comma.
       if (!isEmptyFrom(text, i + 1)) values++;
@@ -147,11 +180,16 @@ function outlineOf(text: string): JsonOutline {
       let next = text.charCodeAt(i + 1);
       for (; next < NUMBER_PARTS.length && NUMBER_PARTS[next] !== 0; next = text.charCodeAt(++i + 1)) {
         if (NUMBER_PARTS[next] === EXPONENT) hasLongNumbers = true;
+        if (next < ZERO || next > NINE) isCompact = false;
       }
       if (i - start >= MANY_DIGITS) hasLongNumbers = true;
+      if (i - start >= EXACT_DIGITS || (code === ZERO && text.charCodeAt(start - 1) === MINUS))
+        isCompact = false;
+    } else if (code <= SPACE) {
+      isCompact = false;
     }
   }
-  return { depth: deepest, values, members, hasLongNumbers };
+  return { depth: deepest, values, members, hasLongNumbers, isCompact };
 }
 
 /** Whether nothing but white space stands before the bracket that closes. */

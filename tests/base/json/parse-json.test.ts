@@ -6,6 +6,7 @@ import {
   type JsonFault,
   jsonDepth,
   parseForeignJson,
+  parseWrittenJson,
 } from "../../../base/json/parse-json.ts";
 
 const LIMITS = { maxBytes: 1_000_000, maxDepth: 32 };
@@ -18,6 +19,70 @@ test("gives back every JSON value as JSON.parse does", () => {
       expect(parseForeignJson(Buffer.from(json), LIMITS)).toEqual(JSON.parse(json));
     }),
   );
+});
+
+test("says of a text that it is that of JSON.stringify only where it is", () => {
+  const pieces = [
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    '"',
+    '"a"',
+    '"1"',
+    "0",
+    "1",
+    "-",
+    ".",
+    "e",
+    " ",
+    "\\",
+    "null",
+    "\ud800",
+    "\u00e9",
+  ];
+  const near = fc
+    .tuple(fc.jsonValue({ maxDepth: 3 }), fc.nat(), fc.constantFrom(...pieces))
+    .map(([value, at, piece]) => {
+      const json = JSON.stringify(value);
+      return json.slice(0, at % (json.length + 1)) + piece + json.slice(at % (json.length + 1));
+    });
+  const texts = fc.oneof(
+    fc.jsonValue().map((value) => JSON.stringify(value)),
+    near,
+  );
+  fc.assert(
+    fc.property(texts, (json) => {
+      let read: ReturnType<typeof parseWrittenJson>;
+      try {
+        read = parseWrittenJson(json, LIMITS);
+      } catch {
+        return;
+      }
+      if (read.isCompact) expect(JSON.stringify(read.value)).toBe(json);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test.each([
+  ['{"a":[1,-20,"x \u00e9\u2028"],"__proto__":{"b":null,"c":[],"d":true,"":{}}}', true],
+  ["[123456789012345]", true],
+  ["[1234567890123456]", false],
+  ['{"b":1,"1":2}', false],
+  ["[-0]", false],
+  ["[1.0]", false],
+  ["[1e2]", false],
+  ["[1, 2]", false],
+  ["[1]\n", false],
+  ['["\\u0041"]', false],
+  ['["\ud800"]', false],
+])("of %s says that it is as JSON.stringify writes it: %s", (json, isCompact) => {
+  const read = parseWrittenJson(json, LIMITS);
+  expect(read.isCompact).toBe(isCompact);
+  if (isCompact) expect(JSON.stringify(read.value)).toBe(json);
 });
 
 test("keeps a member named __proto__, and texts that look like JSON", () => {
