@@ -5,7 +5,7 @@ import { projectFromSources } from "./ptc-from-sources.ts";
 import type { Exited } from "./ptc-process.ts";
 
 /** A folder with this configuration, in which commands that start no sandbox run in this process. No engine is there. */
-export function projectInProcess(configuration: object) {
+export function projectInProcess(configuration: string | object) {
   const project = projectFromSources({ "ptc.yaml": configuration });
   const ptc = async (args: string[], env: Record<string, string> = {}): Promise<Exited> => {
     const surroundings = {

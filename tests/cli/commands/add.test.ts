@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { serveProtected } from "../../upstream/authorization/servers/protected-server.ts";
 import { serveRouter } from "../../upstream/authorization/servers/router-server.ts";
 import { projectFromSources } from "../ptc-from-sources.ts";
+import { projectInProcess } from "../ptc-in-process.ts";
 import { hasPython, onTerminal, WITHOUT_PYTHON } from "../terminal/run-on-terminal.ts";
 
 const DUMP = join(import.meta.dirname, "../../fixtures/servers/env-dump.mjs");
@@ -89,8 +90,8 @@ describe("ptc add", () => {
     [["x", "http://h", "--transport", "ws"], "--transport: 'ws' is not stdio, http or sse"],
     [["x", "http://h", "y"], "'y' stands after the URL"],
   ])("refuses %j in one line", async (args, message) => {
-    const project = projectFromSources({ "ptc.yaml": BEFORE });
-    const { code, stderr } = await project.ptc(["add", ...args], { env: project.env });
+    const { project, ptc } = projectInProcess(BEFORE);
+    const { code, stderr } = await ptc(["add", ...args]);
     expect(code).toBe(2);
     expect(stderr).toMatch(/^ptc: .*\n$/);
     expect(stderr).toContain(message);

@@ -7,11 +7,12 @@ import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { loginStatus, logOut } from "../../../host/logins/login-status.ts";
 import { withLock } from "../../../upstream/authorization/logins/login-lock.ts";
+import { tries } from "../../tries.ts";
 import { useUser } from "./logged-in.ts";
 import { serveProtected } from "./servers/protected-server.ts";
 import { serveRouter } from "./servers/router-server.ts";
 
-const PROCESSES = 20;
+const PROCESSES = tries(8);
 
 async function serveBoth() {
   const router = await serveRouter();

@@ -124,7 +124,7 @@ it("a server that reads nothing more is ended before it costs much memory", asyn
   const connection = await connect(fixture("deaf.mjs"), { onSpawn: (pid) => pids.push(pid) });
   const args = { filler: "x".repeat(10 * 1024 * 1024) };
   const calls = Array.from({ length: 9 }, () =>
-    upstreamErrorOf(connection.callTool("go", args, callOptions())),
+    upstreamErrorOf(connection.callTool("go", args, callOptions({ timeoutMs: 100_000 }))),
   );
   const faults = await Promise.all(calls);
   expect(new Set(faults.map(({ code }) => code))).toEqual(new Set(["disconnected"]));
