@@ -1,9 +1,9 @@
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES, MAX_VALUES } from "../../protocol/limits.ts";
 import type { HostMessage, ProgramMessage, ReplyMessage, SandboxMessage } from "../../protocol/messages.ts";
-import type { Connection } from "./host-connection.ts";
 import { type Answers, callEvent, type EventOrder } from "./environment/event-order.ts";
 import type { ProgramScope } from "./environment/program-scope.ts";
+import type { Connection } from "./host-connection.ts";
 
 const { queueMicrotask, setImmediate } = globalThis;
 
