@@ -1,17 +1,18 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { missingFor } from "../../runner-image/runner-process.ts";
-import { SavedFolder } from "./saved-folder.ts";
+import { closeLanguages, SavedFolder } from "./saved-folder.ts";
 
 let folder: SavedFolder;
 beforeEach(() => {
   folder = new SavedFolder();
 });
 afterEach(() => folder.remove());
+afterAll(closeLanguages);
 
 const OUTPUT = { type: "object", properties: { n: { type: "number" } }, required: ["n"] } as const;
 
 describe("a saved program in TypeScript", () => {
-  it.each([
+  const VALUES: [what: string, code: string, value: unknown][] = [
     ["a result", "globalThis.result = data.n + 1;", 2],
     ["a result that is assigned to a free name", "result = data.n;", 1],
     ["what it prints", "console.log('a', data.n);\nconsole.log('b');", "a 1\nb"],
@@ -29,29 +30,35 @@ describe("a saved program in TypeScript", () => {
       "result = { d: new Date(0), u: undefined };",
       { d: "1970-01-01T00:00:00.000Z" },
     ],
-  ])("gives back %s", async (_, code, expected) => {
-    folder.save("one.ts", code);
-    const caller = 'import { one } from "./programs/index.js";\nglobalThis.result = await one({ n: 1 });';
-    expect(await folder.run("main.ts", caller)).toMatchObject({
-      value: expected,
-      called: ["mcp__programs__one"],
-    });
+  ];
+
+  it("gives back its value, whatever form that has", async () => {
+    for (const [at, [, code]] of VALUES.entries()) folder.save(`p${at}.ts`, code);
+    const calls = VALUES.map(([what], at) => `[${JSON.stringify(what)}, await saved.p${at}({ n: 1 })],`);
+    const caller = `import * as saved from "./programs/index.js";\nresult = [${calls.join("\n")}];`;
+    const { value, called } = await folder.run("main.ts", caller);
+    expect(value).toEqual(VALUES.map(([what, , expected]) => [what, expected]));
+    expect(called).toEqual(VALUES.map((_, at) => `mcp__programs__p${at}`));
   });
 
-  it.each([
-    ['import { one as two } from "./programs/index.js";\nresult = await two({});'],
-    ['import * as saved from "programs";\nresult = await saved.one({});'],
-    ['const { one } = await import("./programs/index.js");\nresult = await one({});'],
-    ["result = await mcp__programs__one({});"],
-    ['result = await callTool("mcp__programs__one", {});'],
-    [
-      'import { one } from "./programs/index.js";\nconst { ok, data } = await one.result({});\nresult = ok && data;',
-    ],
-  ])("is called by every form: %s", async (caller) => {
+  it("is called by every form", async () => {
     folder.save("one.ts", "result = 1;");
-    expect(await folder.run("main.ts", caller)).toEqual(
-      expect.objectContaining({ value: 1, called: ["mcp__programs__one"] }),
-    );
+    const all = `import { one, one as two } from "./programs/index.js";
+import * as saved from "programs";
+const { one: three } = await import("./programs/index.js");
+const { ok, data: four } = await one.result({});
+result = [await one({}), await two({}), await saved.one({}), await three({}), ok && four, await mcp__programs__one({}),
+  await callTool("mcp__programs__one", {})];`;
+    expect(await folder.run("main.ts", all)).toMatchObject({
+      value: [1, 1, 1, 1, 1, 1, 1],
+      called: { length: 7 },
+    });
+    const alone = [
+      'import * as saved from "programs";\nresult = await saved.one({});',
+      'const { one } = await import("./programs/index.js");\nresult = await one({});',
+      'result = await callTool("mcp__programs__one", {});',
+    ];
+    for (const caller of alone) expect((await folder.run("main.ts", caller)).value, caller).toBe(1);
   });
 
   it("keeps names and results of its own from call to call, side by side", async () => {
@@ -109,7 +116,7 @@ describe("a saved program in TypeScript", () => {
 const PYTHON = describe.skipIf(missingFor("python") !== "");
 
 PYTHON(`a saved program in Python${missingFor("python")}`, () => {
-  it.each([
+  const VALUES: [what: string, code: string, value: unknown][] = [
     ["a result", "result = data['n'] + 1", 2],
     ["its last expression", "x = data['n']\nx + 2", 3],
     ["what it returns at the top level", "return data['n']", 1],
@@ -117,30 +124,31 @@ PYTHON(`a saved program in Python${missingFor("python")}`, () => {
     ["its last line as JSON", "print('{\"a\": 1}')", { a: 1 }],
     ["its own data, not its caller's", "result = data", { n: 1 }],
     ["no result but None", "result = None", null],
-  ])("gives back %s", async (_, code, expected) => {
-    folder.save("one.py", code);
-    const ran = await folder.run("main.py", "from programs import one\nresult = one(n=1)");
-    expect(ran).toMatchObject({ value: expected, called: ["mcp__programs__one"] });
-    const awaiting = `async def f():\n    return 0\nawait f()\n${code}`;
-    folder.save("one.py", awaiting);
-    const awaited = await folder.run("main.py", "from programs import one\nresult = await one(n=1)");
-    expect(awaited).toMatchObject({ value: expected, called: ["mcp__programs__one"] });
+  ];
+
+  it.each(["", "await "])("gives back its value, whatever form that has: %s", async (wait) => {
+    const before = wait === "" ? "" : "async def f():\n    return 0\nawait f()\n";
+    for (const [at, [, code]] of VALUES.entries()) folder.save(`p${at}.py`, before + code);
+    const calls = VALUES.map(([what], at) => `[${JSON.stringify(what)}, ${wait}programs.p${at}(n=1)]`);
+    const { value, called } = await folder.run("main.py", `import programs\nresult = [${calls.join(", ")}]`);
+    expect(value).toEqual(VALUES.map(([what, , expected]) => [what, expected]));
+    expect(called).toEqual(VALUES.map((_, at) => `mcp__programs__p${at}`));
   });
 
-  it.each([
-    ["from programs import one as two\nresult = two()"],
-    ["import programs\nresult = programs.one({})"],
-    ["from servers import programs\nresult = programs.one()"],
-    ["result = mcp__programs__one()"],
-    ["result = call_tool('mcp__programs__one', {})"],
-    ["from programs import one\nr = one.result()\nresult = r['ok'] and r['data']"],
-    ["from programs import *\nresult = one()"],
-  ])("is called by every form: %s", async (caller) => {
-    folder.save("one.py", "result = 1");
-    expect(await folder.run("main.py", caller)).toMatchObject({ value: 1, called: ["mcp__programs__one"] });
-    folder.save("one.py", "async def f():\n    return 1\nresult = await f()");
-    const awaiting = caller.replace(/(?<=^r(?:esult)? = )(?=\S+\()/m, "await ");
-    expect((await folder.run("main.py", awaiting)).value).toBe(1);
+  it.each(["", "await "])("is called by every form: %s", async (wait) => {
+    folder.save("one.py", wait === "" ? "result = 1" : "async def f():\n    return 1\nresult = await f()");
+    const all = `import programs
+from programs import one, one as two
+from servers import programs as three
+r = ${wait}one.result()
+calls = [${wait}one(), ${wait}two(), ${wait}programs.one({}), ${wait}three.one()]
+result = [*calls, r["data"], ${wait}mcp__programs__one(), ${wait}call_tool("mcp__programs__one", {})]`;
+    expect(await folder.run("main.py", all)).toMatchObject({
+      value: [1, 1, 1, 1, 1, 1, 1],
+      called: { length: 7 },
+    });
+    const star = `from programs import *\nresult = ${wait}one()`;
+    expect((await folder.run("main.py", star)).value).toBe(1);
   });
 
   it("gives back what its manifest says, or fails where it was called", async () => {

@@ -31,6 +31,17 @@ const LIMITS = {
 };
 const NO_SERVERS: ModuleSource = { modules: () => [], load: async () => undefined };
 
+const LANGUAGES: readonly Language[] = [
+  createTypeScript({ declarations: PROGRAM_DECLARATIONS }),
+  createPython({
+    checker: { check: async () => ({ kind: "clean" }), warm: async () => {}, close: async () => {} },
+    table: sandboxTable,
+  }),
+];
+
+/** Ends what the programs of all folders were bundled with. */
+export const closeLanguages = () => Promise.all(LANGUAGES.map((each) => each.close()));
+
 /** What a program came to, and the tools that it called, in order. */
 interface Ran {
   value: unknown;
@@ -49,16 +60,7 @@ interface OpenSession {
 export class SavedFolder {
   readonly directory = mkdtempSync(join(tmpdir(), "ptc-saved-"));
   readonly #engine = new ProcessEngine();
-  readonly #languages: Language[] = [
-    createTypeScript({ declarations: PROGRAM_DECLARATIONS }),
-    createPython({
-      checker: { check: async () => ({ kind: "clean" }), warm: async () => {}, close: async () => {} },
-      table: sandboxTable,
-    }),
-  ];
-
-  async remove(): Promise<void> {
-    await Promise.all(this.#languages.map((each) => each.close()));
+  remove(): void {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
@@ -96,7 +98,7 @@ export class SavedFolder {
       program,
       {
         sandboxes: session?.kept ?? this.#sandboxes(isPython),
-        languages: this.#languages,
+        languages: LANGUAGES,
         modules,
         dispatcher: {
           async dispatch(call) {
