@@ -3,7 +3,7 @@ import type { ProgramText } from "./checked-text.ts";
 import type { PythonMistake } from "./judge-finding.ts";
 import type { PyrightDiagnostic, PyrightProcess } from "./pyright-process.ts";
 import { NO_OVERLOAD, withDetails } from "./second-look.ts";
-import { type CheckedMode, type ShownStubs, withoutOverloads } from "./shown-stubs.ts";
+import { asideRoot, type CheckedMode, type ShownStubs, withoutOverloads } from "./shown-stubs.ts";
 
 /** The most hints that are told of one program. */
 const MAX_HINTS = 3;
@@ -14,21 +14,29 @@ export function hasObserved(modules: Iterable<GeneratedModule>): boolean {
   return [...modules].some(({ tools }) => tools.some((tool) => tool.isAvailable && tool.isObserved));
 }
 
-/** What is found in a program by declared types alone. The files are then as they were. */
+/** What is found in a program by declared types alone. */
 export async function checkDeclared(
   code: string,
   mode: CheckedMode,
   { process, stubs }: { process: PyrightProcess; stubs: ShownStubs },
 ): Promise<PyrightDiagnostic[]> {
-  const declared = stubs.files(mode, true);
+  const declared = stubs.aside(mode, code, true);
   process.write(declared);
-  let found = await process.check(mode, `${code}\n\n`);
-  if (found.some(({ message }) => NO_OVERLOAD.test(message))) {
-    process.write(new Map([...declared].map(([path, text]) => [path, withoutOverloads(text)])));
-    found = withDetails(found, await process.check(mode, `${code}\n`));
-  }
-  process.write(stubs.files(mode));
-  return found;
+  const found = await process.check(asideRoot(mode), `${code}\n\n`);
+  return found.some(({ message }) => NO_OVERLOAD.test(message))
+    ? withDetails(found, await checkSignatures(code, declared, mode, process))
+    : found;
+}
+
+/** What is found where each function has one signature, so that it is told which argument is wrong. */
+export async function checkSignatures(
+  code: string,
+  aside: ReadonlyMap<string, string>,
+  mode: CheckedMode,
+  process: PyrightProcess,
+): Promise<PyrightDiagnostic[]> {
+  process.write(new Map([...aside].map(([path, text]) => [path, withoutOverloads(text)])));
+  return process.check(asideRoot(mode), `${code}\n`);
 }
 
 /** What contradicts results as they were observed so far, a line each. */

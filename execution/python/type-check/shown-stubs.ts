@@ -4,9 +4,17 @@ import { PROGRAMS_MODULE } from "../../../protocol/tools/programs-module.ts";
 import type { NamedTool } from "../../../protocol/tools/tool-alias.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
 import { mayExtract } from "../../prepare/offers-extract.ts";
+import { namedDeclarations, toolsNamedIn } from "./named-stubs.ts";
 
 /** Whether a program awaits its calls, or each call blocks until it has its result. */
 export type CheckedMode = "async" | "sync";
+
+/** Where a program is checked: with all stubs, or aside, with those that a second look takes. */
+export type CheckedRoot = CheckedMode | `aside-${CheckedMode}`;
+
+export function asideRoot(mode: CheckedMode): CheckedRoot {
+  return `aside-${mode}`;
+}
 
 /** What prints the stubs that a program is checked with. */
 export interface StubPrinter {
@@ -55,22 +63,42 @@ export class ShownStubs {
     return { named, files: this.files(mode), dataType: this.#dataType };
   }
 
-  /** Every stub by its path. @param declaredOnly what was observed of results and not declared is Any. */
-  files(mode: CheckedMode, declaredOnly = false): Map<string, string> {
+  /** Every stub by its path. */
+  files(mode: CheckedMode): Map<string, string> {
+    return this.#print(mode, mode, (module) => ({ text: callableText(module, false), tools: module.tools }));
+  }
+
+  /**
+   * What a program names of the stubs, in a root of their own, so that a second look at it neither reads large modules again nor has
+   * the next program do so.
+   *
+   * @param declaredOnly what was observed of results and not declared is Any.
+   */
+  aside(mode: CheckedMode, program: string, declaredOnly: boolean): Map<string, string> {
+    const named = `${program}\n${this.#dataType ?? ""}`;
+    return this.#print(asideRoot(mode), mode, (module) => {
+      const tools = toolsNamedIn(module.tools, named);
+      return { tools, text: namedDeclarations(callableText(module, declaredOnly), named, tools) };
+    });
+  }
+
+  #print(
+    root: CheckedRoot,
+    mode: CheckedMode,
+    show: (module: GeneratedModule) => Pick<GeneratedModule, "text" | "tools">,
+  ): Map<string, string> {
     const files = new Map<string, string>();
     const tools: DeclaredTool[] = [];
     for (const [name, module] of this.#shown) {
-      files.set(
-        this.#printer.moduleFile(name),
-        this.#printer.inMode(callableText(module, declaredOnly), mode),
-      );
-      tools.push(...module.tools.filter(({ isAvailable }) => isAvailable));
+      const shown = show(module);
+      files.set(this.#printer.moduleFile(name), this.#printer.inMode(shown.text, mode));
+      tools.push(...shown.tools.filter(({ isAvailable }) => isAvailable));
     }
     if (this.#shown.has(PROGRAMS_MODULE))
       files.set(`${PROGRAMS_MODULE}/__init__.pyi`, `from servers.${PROGRAMS_MODULE} import *\n`);
     files.set(this.#printer.serversFile, this.#printer.servers([...this.#shown.keys()]));
     files.set(this.#printer.builtinsFile, declareData(this.#printer.builtins(tools, mode), this.#dataType));
-    return new Map([...files].map(([path, text]) => [`${mode}/${path}`, text]));
+    return new Map([...files].map(([path, text]) => [`${root}/${path}`, text]));
   }
 }
 

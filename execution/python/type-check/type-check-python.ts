@@ -5,7 +5,7 @@ import type { Program } from "../../program.ts";
 import { ProgramText } from "./checked-text.ts";
 import { judgeFinding, type PythonMistake } from "./judge-finding.ts";
 import type { JudgedProgram } from "./named-tools.ts";
-import { checkDeclared, hasObserved, renderHints } from "./observed-results.ts";
+import { checkDeclared, checkSignatures, hasObserved, renderHints } from "./observed-results.ts";
 import {
   type CheckerObserver,
   findPyright,
@@ -14,7 +14,13 @@ import {
   whyPyrightIsMissing,
 } from "./pyright-process.ts";
 import { NO_OVERLOAD, withDetails } from "./second-look.ts";
-import { type CheckedMode, ShownStubs, type StubPrinter, withoutOverloads } from "./shown-stubs.ts";
+import {
+  asideRoot,
+  type CheckedMode,
+  type CheckedRoot,
+  ShownStubs,
+  type StubPrinter,
+} from "./shown-stubs.ts";
 
 /** What is known of a program's types. */
 type PythonCheckOutcome =
@@ -63,7 +69,8 @@ const KILL_AFTER_MS = 15_000;
 const MAX_CHECKS = 500;
 const MAX_SHOWN_MODULES = 200;
 const MAX_CHECKED_CHARS = 256 * 1024;
-const ROOTS: readonly CheckedMode[] = ["async", "sync"];
+const MODES: readonly CheckedMode[] = ["async", "sync"];
+const ROOTS: readonly CheckedRoot[] = [...MODES, ...MODES.map(asideRoot)];
 
 /** A checker with one process of pyright, started on first use, and again after it died, was killed or has grown. */
 export function createPythonTypeChecker(options: PythonTypeCheckerOptions): PythonTypeChecker {
@@ -105,7 +112,7 @@ class PyrightChecker implements PythonTypeChecker {
   async warm(): Promise<void> {
     await this.#inTurn(async () => {
       const { process, stubs } = await this.#start();
-      for (const root of ROOTS) {
+      for (const root of MODES) {
         process.write(stubs.files(root));
         await process.check(root, "import asyncio, json\nprint(json.dumps([1]))\n");
       }
@@ -144,10 +151,8 @@ class PyrightChecker implements PythonTypeChecker {
       return { kind: "clean" };
     if (found.some(({ message }) => NO_OVERLOAD.test(message))) {
       // Which argument is wrong is told only where a function has one signature.
-      process.write(new Map([...files].map(([path, text]) => [path, withoutOverloads(text)])));
-      const again = ofProgram(await process.check(mode, `${text}\n`));
-      process.write(files);
-      found = withDetails(found, again);
+      const aside = stubs.aside(mode, text, false);
+      found = withDetails(found, ofProgram(await checkSignatures(text, aside, mode, process)));
     }
     const judged: JudgedProgram = { text: new ProgramText(program.code), modules: named, source, dataType };
     const judge = (all: readonly PyrightDiagnostic[]) =>

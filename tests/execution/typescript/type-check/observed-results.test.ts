@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildServerModel } from "../../../../catalog/tool-model.ts";
 import { PYTHON_STUBS } from "../../../../codegen/python/program-stubs.ts";
 import { PYTHON_PRINTER } from "../../../../codegen/python/python-printer.ts";
@@ -33,6 +33,7 @@ async function source(printer: typeof TYPESCRIPT_PRINTER): Promise<ModuleSource>
 describe("what contradicts results that were observed and not declared", () => {
   const typescript = createTypeChecker({ declarations: PROGRAM_DECLARATIONS });
   const python = createPythonTypeChecker({ stubs: PYTHON_STUBS, limitMs: 60_000 });
+  beforeAll(() => python.warm());
   afterAll(() => Promise.all([typescript.close(), python.close()]));
   const inTypeScript = async (code: string) =>
     typescript.check(
