@@ -49,9 +49,10 @@ describeClient("Claude Code on a terminal", findClaudeCode, (claude) => {
       });
       welcome(join(folder, ".claude.json"), realpathSync(home));
       const steps = [
-        ["❯", "Go on.\r"],
+        ["❯", "Go on.\r", 10],
         ["Callingptc", ""],
-        [DIALOG, key],
+        // Typed again soon, Escape would interrupt what the model says next.
+        [DIALOG, key, 30],
         ["Allissaid", ""],
       ];
       const shown = await runClient(

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import type { SandboxOutput } from "../../sandbox/sandbox.ts";
 import type { SandboxEngine, SandboxRequest, StartedSandbox } from "../../sandbox/sandbox-engine.ts";
-import { RUNNER_COMMANDS } from "./runner-process.ts";
+import { COMPILED_BEFORE, RUNNER_COMMANDS } from "./runner-process.ts";
 
 /** Starts sandboxes without a wall: the runners as processes of this machine, each in a folder of its own. */
 export class ProcessEngine implements SandboxEngine {
@@ -32,7 +32,13 @@ export class ProcessEngine implements SandboxEngine {
     const options = "--enable-source-maps --no-warnings";
     const child = spawn(command, [main, "--channel=3"], {
       cwd: folder,
-      env: { PATH: process.env.PATH, TZ: "UTC", PYTHONDONTWRITEBYTECODE: "1", NODE_OPTIONS: options },
+      env: {
+        ...COMPILED_BEFORE,
+        PATH: process.env.PATH,
+        TZ: "UTC",
+        PYTHONDONTWRITEBYTECODE: "1",
+        NODE_OPTIONS: options,
+      },
       stdio: ["ignore", "pipe", "pipe", "pipe"],
     });
     const id = `process-${++this.started}`;

@@ -82,11 +82,21 @@ export const RUNNER_COMMANDS: Readonly<Record<RunnerLanguage, readonly [command:
   python: ["python3", join(RUNNERS, "python/main.py")],
 };
 
+/** Has Node.js take what it has compiled for earlier runners. */
+export const COMPILED_BEFORE: Readonly<Record<string, string>> =
+  process.env.NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE };
+
 function startRunner(language: RunnerLanguage): ChildProcess {
   const [command, main] = RUNNER_COMMANDS[language];
   return spawn(command, [main, "--channel=3"], {
     cwd: tmpdir(),
-    env: { PATH: process.env.PATH, TZ: "UTC", PYTHONDONTWRITEBYTECODE: "1", NODE_NO_WARNINGS: "1" },
+    env: {
+      ...COMPILED_BEFORE,
+      PATH: process.env.PATH,
+      TZ: "UTC",
+      PYTHONDONTWRITEBYTECODE: "1",
+      NODE_NO_WARNINGS: "1",
+    },
     stdio: ["ignore", "pipe", "pipe", "pipe"],
   });
 }

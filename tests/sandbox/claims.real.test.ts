@@ -227,6 +227,9 @@ describeSandboxed("a program that breaks what it shares with the runner", () => 
     expect(envelope.run_id).toMatch(/^[0-9a-f-]{36}$/);
     expect(envelope.tool_name).toBe("execute_program");
     expect(Object.keys({})).toEqual([]);
+  });
+
+  test("leaves the next run as it would be", async () => {
     const next = await run("globalThis.result = await callTool('mcp__desk__echo', { value: 2 });");
     expect(next.result).toMatchObject({ ok: true, data: { value: 2 } });
   });

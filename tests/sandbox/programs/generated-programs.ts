@@ -1,6 +1,7 @@
 import type { FailureType } from "../../../protocol/failure.ts";
 import { Random } from "../../fuzz/random.ts";
-import { PRELUDE, TRICKS } from "./hostile-tricks.ts";
+import { PRELUDE } from "./hostile-texts.ts";
+import { TRICKS } from "./hostile-tricks.ts";
 
 export interface GeneratedProgram {
   code: string;
