@@ -1,7 +1,7 @@
 /** How ptc and the guard of a sandbox (runner-image/guard.pl) speak to each other. */
 
 /** What ptc says on the guard's stdin. */
-export const GUARD_COMMANDS = { pause: "p", resume: "r" } as const;
+export const GUARD_COMMANDS = { pause: "p", clear: "k", resume: "r" } as const;
 
 /** The argument with which the guard relays the runner's channel over its own stdin and stdout. */
 export const GUARD_ATTACHED = "--attached";

@@ -3,8 +3,8 @@
 #
 #     perl guard.pl SECONDS [--attached | --sockets=FOLDER] COMMAND [ARGUMENT...]
 #
-# On stdin ptc says `p` to hold every process of the program where it is, and `r` to let them go on; anything else is
-# passed over. The exit code is the runner's, 128 + signal where a signal ended it, or one of the codes below.
+# On stdin ptc says `p` to hold every process of the program where it is, `k` to hold the runner and end all others, which
+# is what stands between two programs of a session, and `r` to let them go on; anything else is passed over. The exit code is the runner's, 128 + signal where a signal ended it, or one of the codes below.
 #
 # The runner has a connected socket for its channel to ptc, whose number is its last argument (`--channel=N`). With --sockets
 # it leads to a socket of ptc in that folder, and so do the runner's stdout and stderr: what is written there is with ptc at
@@ -37,7 +37,7 @@ my %CALLS = (62 => [272, 157, 165, 126], 183 => [97, 167, 40, 91]);
 my $MAX_ROUNDS = 200;
 
 # Also in protocol/guard.ts: the letters of frames, and the bytes of the channel that either side may send ungranted.
-my ($DATA, $GRANT, $END, $STDOUT, $STDERR, $PAUSE, $RESUME) = qw(d w e 1 2 p r);
+my ($DATA, $GRANT, $END, $STDOUT, $STDERR, $PAUSE, $CLEAR, $RESUME) = qw(d w e 1 2 p k r);
 my $WINDOW = 1024 * 1024;
 my $HEADER_BYTES = 5;
 my $PIECE_BYTES = 64 * 1024;
@@ -141,6 +141,12 @@ sub listen_to_host {
 sub obey {
     if ($_[0] eq $PAUSE) {
         hold();
+        $held = 1;
+    }
+    elsif ($_[0] eq $CLEAR) {
+        # Those that are held start no others.
+        hold();
+        kill $SIGKILL, grep { /^[0-9]+$/ && $_ != $$ && $_ != $runner } names('/proc');
         $held = 1;
     }
     elsif ($_[0] eq $RESUME) {

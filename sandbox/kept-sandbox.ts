@@ -16,7 +16,7 @@ const ANSWER_PATIENCE_MS = 10_000;
 /**
  * One sandbox for the programs of a session, one after the other. Each gets it as a sandbox of its own, whose channel and
  * output begin with that program's hello and end with the program: what a program has left running reaches no other's
- * channel. Between programs all of its processes are held, and what still comes is dropped.
+ * channel. Between programs the processes that it has started are ended, the runner is held, and what still comes is dropped.
  */
 export class KeptSandbox implements SandboxSource {
   readonly #source: SandboxSource;
@@ -125,6 +125,7 @@ export class KeptSandbox implements SandboxSource {
     else {
       sandbox.channel.resume();
       sandbox.pause?.();
+      sandbox.clear?.();
     }
   }
 

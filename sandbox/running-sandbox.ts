@@ -34,6 +34,10 @@ export class RunningSandbox implements Sandbox {
     this.#started.pause();
   }
 
+  clear(): void {
+    this.#started.clear();
+  }
+
   resume(): void {
     this.#started.resume();
   }

@@ -177,6 +177,10 @@ class DockerContainer implements StartedContainer {
     if (this.stdin.writable) this.stdin.write(GUARD_COMMANDS.pause);
   }
 
+  clear(): void {
+    if (this.stdin.writable) this.stdin.write(GUARD_COMMANDS.clear);
+  }
+
   resume(): void {
     if (this.stdin.writable) this.stdin.write(GUARD_COMMANDS.resume);
   }

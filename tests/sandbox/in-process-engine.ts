@@ -65,6 +65,7 @@ export class InProcessEngine implements SandboxEngine {
       connected: Promise.resolve(outside),
       exited,
       pause() {},
+      clear() {},
       resume() {},
       leave: () => end(0),
       kill: async () => end(137),

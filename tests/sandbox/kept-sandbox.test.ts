@@ -25,6 +25,7 @@ function open() {
     channel: outside,
     exited,
     pause: () => void told.push("pause"),
+    clear: () => void told.push("clear"),
     resume: () => void told.push("resume"),
     kill: async () => settle({ code: 137 }),
     dispose: async () => void told.push("dispose"),
@@ -79,7 +80,7 @@ test("passes on nothing that comes between programs, or before the next one's he
   second.turn.channel.write(encodeFrame({ type: "program" }, MAX_BYTES));
   await eventually(() => expect(received.at(-1)).toEqual({ type: "program" }));
   expect(received).toHaveLength(2);
-  expect(told).toEqual(["pause", "resume"]);
+  expect(told).toEqual(["pause", "clear", "resume"]);
 });
 
 test("is given to nobody any more when it was killed or has ended", async () => {

@@ -8,15 +8,37 @@ const FIRST: ProgramSession = { place: { id: "0", position: 1 }, earlier: [] };
 
 const LANGUAGES = {
   javascript: {
-    first:
-      'import fs from "node:fs"; const kept = { n: 1 }; fs.writeFileSync("/workspace/kept", "yes"); globalThis.result = kept.n;',
-    second: 'kept.n++; globalThis.result = [kept.n, fs.readFileSync("kept", "utf8")];',
+    first: `import fs from "node:fs";
+import { spawn } from "node:child_process";
+const kept = { n: 1 };
+fs.writeFileSync("/workspace/kept", "yes");
+const sleep = "process.on('SIGTERM', () => {}); setInterval(() => {}, 9);";
+const own = JSON.stringify([process.execPath, ["-e", sleep], { detached: true, stdio: "ignore" }]);
+spawn(process.execPath, ["-e", "require('node:child_process').spawn(..." + own + ");" + sleep], { detached: true, stdio: "ignore" }).unref();
+const others = () => fs.readdirSync("/proc").filter((pid) => Number(pid) > 0 && Number(pid) !== process.pid && fs.existsSync("/proc/" + pid + "/exe"));
+while (others().length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+globalThis.result = kept.n;`,
+    second: `kept.n++;
+globalThis.result = [kept.n, fs.readFileSync("kept", "utf8"), others()];`,
     last: "globalThis.result = kept.n; process.exit(0);",
     value: 2,
   },
   python: {
-    first: 'kept = {"n": 1}\nopen("/workspace/kept", "w").write("yes")\nresult = kept["n"]',
-    second: 'kept["n"] += 1\nresult = [kept["n"], open("kept").read()]',
+    first: `import os, signal, time
+kept = {"n": 1}
+open("/workspace/kept", "w").write("yes")
+def others():
+    return [pid for pid in os.listdir("/proc") if pid.isdigit() and int(pid) != os.getpid() and os.path.exists(f"/proc/{pid}/exe")]
+if os.fork() == 0:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.fork()
+    os.setsid()
+    while True:
+        signal.pause()
+while len(others()) < 2:
+    time.sleep(0.005)
+result = kept["n"]`,
+    second: 'kept["n"] += 1\nresult = [kept["n"], open("kept").read(), others()]',
     last: "import os\nos._exit(1)",
     value: undefined,
   },
@@ -24,7 +46,7 @@ const LANGUAGES = {
 
 describeSandboxed("a session in a real sandbox", () => {
   for (const [language, { first, second, last, value }] of Object.entries(LANGUAGES)) {
-    test(`in ${language} keeps what a program left, is held between programs, and ends with its process`, async () => {
+    test(`in ${language} keeps what a program left but its processes, is held between programs, and ends with its process`, async () => {
       const kept: KeptSandbox[] = [];
       const sandboxes = new RealSandboxes(
         {},
@@ -41,7 +63,7 @@ describeSandboxed("a session in a real sandbox", () => {
       try {
         expect(await run(first)).toMatchObject({ ok: true, data: 1 });
         expect(await run("1")).toMatchObject({ ok: true });
-        expect(await run(second)).toMatchObject({ ok: true, data: [2, "yes"] });
+        expect(await run(second)).toMatchObject({ ok: true, data: [2, "yes", []] });
         expect(await sandboxes.containers()).toHaveLength(1);
         const end = await run(last);
         expect(end.ok ? end.data : undefined).toEqual(value);

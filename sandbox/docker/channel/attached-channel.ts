@@ -64,6 +64,10 @@ export class AttachedChannel implements SandboxOutput {
     this.#send(GUARD_COMMANDS.pause, 0);
   }
 
+  clear(): void {
+    this.#send(GUARD_COMMANDS.clear, 0);
+  }
+
   resume(): void {
     this.#send(GUARD_COMMANDS.resume, 0);
   }

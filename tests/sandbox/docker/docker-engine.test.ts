@@ -120,13 +120,14 @@ test("an image without what guards a sandbox is told from a missing runtime", as
   });
 });
 
-test("a container is told to pause and to go on, and is left by closing what it reads", async () => {
+test("a container is told to pause, to be cleared and to go on, and is left by closing what it reads", async () => {
   const { engine, attached } = await fakeDocker(STARTS);
   const container = await engine.start(REQUEST, NO_OUTPUT);
   const said = attached[0] === undefined ? Promise.resolve("nothing attached") : text(attached[0]);
   container.pause();
+  container.clear();
   container.resume();
   container.leave();
   container.resume();
-  expect(await said).toBe("pr");
+  expect(await said).toBe("pkr");
 });

@@ -52,6 +52,7 @@ export class FakeContainer implements StartedContainer {
   }
 
   pause(): void {}
+  clear(): void {}
   resume(): void {}
   /** A runner without a host ends by itself. */
   leave(): void {}
