@@ -26,7 +26,8 @@ import type { ConfiguredServers } from "./generation/list-servers.ts";
 import { type OwnProcess, openState } from "./processes/state-directory.ts";
 import type { TakenProgram } from "./program-runner.ts";
 import { RunFeed } from "./runs/run-feed.ts";
-import type { OpenSessions } from "./sessions/open-sessions.ts";
+import type { OpenSessions } from "./sessions/kept-session.ts";
+import type { SessionsOptions } from "./sessions/sessions.ts";
 import { loadProgramTools, type ProgramTools } from "./tools/program-tools.ts";
 import { UserSecrets } from "./user-secrets.ts";
 
@@ -64,6 +65,8 @@ export interface HostOptions extends PoolOptions {
   listings?: FollowedListings;
   /** Is called once, when the servers are there for programs. */
   onServers?: (servers: LiveToolServers) => void;
+  /** Says, once, how a session ended that an earlier process had in the place of this one. */
+  takeLostSession?: SessionsOptions["takeLost"];
   /** Is called when the host begins to close. */
   onClose?: () => void;
   /** What tells a collector of runs. Whoever opened it closes it. */

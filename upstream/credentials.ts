@@ -9,8 +9,18 @@ export interface ServerCredentials {
    * texts that leave ptc afterwards.
    */
   readonly secrets: readonly string[];
+  /** Values that could not be read, where the server is used without them. */
+  readonly unread?: UnreadValues | undefined;
   /** The login of the principal at a remote server, whose tokens change while a connection lives. */
   readonly authorization?: Authorization;
+}
+
+/** Values of a server that could not be read. */
+export interface UnreadValues {
+  /** Why each of them could not, in one line, by its name. */
+  readonly why: Readonly<Record<string, string>>;
+  /** Reads all credentials anew. */
+  again(signal: AbortSignal): Promise<ServerCredentials>;
 }
 
 /**
@@ -46,11 +56,17 @@ export class ConfiguredCredentials implements CredentialSource {
 
 /** Wraps a source so that every secret is passed to `tell`, as of a redactor, before its credentials are returned. */
 export function tellingSecrets(source: CredentialSource, tell: (secret: string) => void): CredentialSource {
+  const told = (credentials: ServerCredentials): ServerCredentials => {
+    for (const secret of credentials.secrets) tell(secret);
+    const { unread } = credentials;
+    if (unread === undefined) return credentials;
+    return {
+      ...credentials,
+      unread: { ...unread, again: async (signal) => told(await unread.again(signal)) },
+    };
+  };
   return {
-    async credentialsFor(principal, server, signal) {
-      const credentials = await source.credentialsFor(principal, server, signal);
-      for (const secret of credentials.secrets) tell(secret);
-      return credentials;
-    },
+    credentialsFor: async (principal, server, signal) =>
+      told(await source.credentialsFor(principal, server, signal)),
   };
 }

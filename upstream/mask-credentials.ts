@@ -6,12 +6,12 @@ import type { UpstreamConnection } from "./upstream.ts";
  * answer. Nothing else of an answer is touched: secrets that are the server's data are what programs are written for.
  *
  * @param known the credentials that the connection was made with.
- * @param current those that have come since, such as a renewed token; without it, none does.
+ * @param current those that have come since, such as a renewed token; without it, those that the connection knows of.
  */
 export function maskCredentials(
   connection: UpstreamConnection,
   known: readonly string[],
-  current?: () => readonly string[],
+  current: (() => readonly string[]) | undefined = connection.secrets?.bind(connection),
 ): UpstreamConnection {
   if (known.length === 0 && current === undefined) return connection;
   const own = new Redactor([], known, false);

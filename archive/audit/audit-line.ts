@@ -94,6 +94,8 @@ export interface AuditedEnding {
   calls: number;
   durationMs: number;
   redactions: number;
+  /** The session that it ran in, and its place there from 1: what earlier programs left could act in it. */
+  session?: { readonly id: string; readonly position: number } | undefined;
 }
 
 export type AuditMembers = Readonly<Record<string, string | number | boolean | undefined>>;

@@ -121,6 +121,8 @@ export class AuditLog {
       calls: ending.calls,
       duration_ms: ending.durationMs,
       redactions: ending.redactions,
+      session: ending.session?.id,
+      session_position: ending.session?.position,
     });
   }
 

@@ -8,13 +8,7 @@ import { CallersStdin } from "./callers-stdin.ts";
 import { followHost } from "./follow-host.ts";
 
 /** The commands that a background host runs. */
-const SHARED_COMMANDS: ReadonlySet<string | undefined> = new Set([
-  "run",
-  "list",
-  "search",
-  "inspect",
-  "sessions",
-]);
+const SHARED_COMMANDS: ReadonlySet<string | undefined> = new Set(["run", "list", "search", "inspect"]);
 
 /** How long a host may take for its first word. One that is stopped takes connections too. */
 const WELCOME_PATIENCE_MS = 1_000;

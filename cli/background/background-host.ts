@@ -9,6 +9,7 @@ import {
   isReplaceable,
 } from "../../host/background/host-identity.ts";
 import { findHost, findProject, type HostPlace, placeOf } from "../../host/background/host-place.ts";
+import { LostSessions } from "../../host/background/lost-sessions.ts";
 import { describeBuild } from "../../host/background/ptc-build.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
 import { openHost } from "../../host/open-host.ts";
@@ -69,6 +70,7 @@ export async function runBackgroundHost(
       log(`warning: ${message}`);
       listener?.warn(message);
     };
+    const lost = new LostSessions(place);
     const telemetry = await openTelemetry(env, { version, onWarning });
     const host = openHost({
       configuration,
@@ -77,6 +79,7 @@ export async function runBackgroundHost(
       catalog: new CatalogOnDisk(configuration, env),
       warm: configuration.sandbox.warm,
       idleMs: configuration.host.idleMs,
+      takeLostSession: (_, name) => lost.take(name),
       onWarning,
     });
     listener = await HostListener.open({
@@ -97,7 +100,13 @@ export async function runBackgroundHost(
       else if (!existsSync(configuration.directory)) retire("the project is gone");
     }, LOOK_MS);
     await host.warm();
-    log(`ends: ${await retired}`);
+    const why = await retired;
+    log(`ends: ${why}`);
+    const open = await host.sessions(LOCAL_USER.principal).list();
+    lost.add(
+      open.map(({ name }) => name),
+      why.startsWith("was ") ? `with the background host, which ${why}` : `with the background host (${why})`,
+    );
     clearInterval(watch);
     files.withdraw();
     await listener.close();

@@ -64,12 +64,13 @@ export class RunAudit {
     this.#options.audit.approval(this.#named(), answered);
   }
 
-  end({ envelope }: RunReport, { calls, redactions }: { calls: number; redactions: number }): void {
+  end({ envelope, session }: RunReport, { calls, redactions }: { calls: number; redactions: number }): void {
     this.#options.audit.run(this.#named(), {
       outcome: envelope.result.ok ? "ok" : envelope.result.error.type,
       calls,
       durationMs: envelope.duration_ms,
       redactions,
+      session,
     });
   }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { RunArchiver } from "../../archive/archive-store.ts";
 import type { AuditLog } from "../../archive/audit/audit-log.ts";
-import { type CallDispatcher, Dispatcher } from "../../broker/dispatcher.ts";
+import { Dispatcher } from "../../broker/dispatcher.ts";
 import { limitExtracts } from "../../broker/limit-extracts.ts";
 import { offerLogins } from "../../broker/offer-logins.ts";
 import type { Authorizer, Viewer } from "../../broker/policy/authorizer.ts";
@@ -36,8 +36,10 @@ import type { ProgramOptions } from "../program-runner.ts";
 import { RecordedModules, type RecordedSession } from "../replay/recorded-run.ts";
 import { reportRun } from "../runs/report-run.ts";
 import type { RunFeed } from "../runs/run-feed.ts";
-import { LazySessions } from "../sessions/open-sessions.ts";
+import { LazySessions, projectOf } from "../sessions/open-sessions.ts";
+import type { SessionsOptions } from "../sessions/sessions.ts";
 import type { ProgramTools } from "../tools/program-tools.ts";
+import { announceCalls } from "./announce-calls.ts";
 import { checkProgram } from "./check-program.ts";
 import { ComposedLanguages } from "./compose-languages.ts";
 import { composeRecords } from "./records.ts";
@@ -72,6 +74,8 @@ export interface CompositionOptions {
   /** A sandbox that is being started for the first program. */
   begun?: BegunSandbox | undefined;
   listings?: FollowedListings | undefined;
+  /** Says, once, how a session ended that an earlier process of this one's kind had. */
+  takeLostSession?: SessionsOptions["takeLost"];
 }
 
 export interface Execution {
@@ -117,6 +121,9 @@ export function composeExecution(configuration: Configuration, options: Composit
     sandboxesWith: (runner) => sandboxes.withRunner(runner),
     settings: () => current.sessions,
     clock,
+    takeLost: options.takeLostSession,
+    own,
+    project: () => projectOf(current),
   });
   const parts = { sandboxes, clock, toolVersion: version };
   return {
@@ -164,93 +171,101 @@ export function composeExecution(configuration: Configuration, options: Composit
       const entered =
         session === undefined
           ? undefined
-          : await (await sessions.open()).enter(session, context.principal, program);
-      const { modules, tools, servers } = programTools.programs?.forRun(given, all, liveUpstreams) ?? {
-        modules: given,
-        tools: all,
-        servers: liveUpstreams,
-      };
-      const runId = earlier?.runId ?? randomUUID();
-      if (onEvent !== undefined) runs.subscribe(onEvent, runId);
-      const state = earlier ? stateOf(earlier.calls, all, current) : (entered?.state ?? new RunState());
-      const redaction = await redactRun(redactor, current, state);
-      const report = reportRun((event) => runs.publish(event), { runId, context }, redaction.redactor);
-      const watched = redactObserver(onCall === undefined ? {} : { onCall }, redaction.redactor);
-      const own = new Dispatcher({
-        context,
-        tools,
-        authorizer,
-        state,
-        servers,
-        validator,
-        redact: (message) => redactor.redactText(message).value,
-      });
-      const model = current.servers.find((server) => server.transport === "model");
-      const asked = earlier?.calls.filter(({ tool }) => tool === EXTRACT_NAME).length ?? 0;
-      const limited = model === undefined ? own : limitExtracts(own, model.maxCalls, asked);
-      const offering = offerLogins(limited, (server, signal) => {
-        const { env, secrets } = options;
-        return beginLogin(loginServer(current, server), context.principal, {
-          env,
-          secrets,
-          signal,
-          onLogin: (event) => audit.login(event),
+          : await (await sessions.open()).enter(session, context, program, rest.signal);
+      const runProgram = async (): Promise<ExecutedProgram> => {
+        const { modules, tools, servers } = programTools.programs?.forRun(given, all, liveUpstreams) ?? {
+          modules: given,
+          tools: all,
+          servers: liveUpstreams,
+        };
+        const runId = earlier?.runId ?? randomUUID();
+        if (onEvent !== undefined) runs.subscribe(onEvent, runId);
+        const state = earlier ? stateOf(earlier.calls, all, current) : (entered?.state ?? new RunState());
+        const redaction = await redactRun(redactor, current, state);
+        const report = reportRun((event) => runs.publish(event), { runId, context }, redaction.redactor);
+        const watched = redactObserver(onCall === undefined ? {} : { onCall }, redaction.redactor);
+        const own = new Dispatcher({
+          context,
+          tools,
+          authorizer,
+          state,
+          servers,
+          validator,
+          redact: (message) => redactor.redactText(message).value,
         });
-      });
-      const announced =
-        beforeCalls === undefined ? offering : announceCalls(offering, () => beforeCalls(runId));
-      const facts = {
-        runId,
-        context,
-        language: program.language,
-        trace,
-        earlier: earlier?.place,
-        tools: all,
-      };
-      const traced = traceRun(telemetry, current, facts);
-      const passed = traced === undefined && trace !== undefined ? passTraceOn(trace, announced) : undefined;
-      const dispatcher = traced?.overCalls(announced) ?? passed?.dispatcher ?? announced;
-      const { fileName } = program;
-      const reported = report.over(
-        shareQuestions({ approver, context, fileName, open: () => openPending(current, options.env) }),
-      );
-      const recorder = records.recorder(context, programTools, redaction);
-      const executed = await (entered?.execute ?? executeProgram)(
-        program,
-        {
-          ...parts,
-          ...redaction,
-          languages: known,
-          modules,
-          dispatcher,
-          approver: traced?.overQuestions(reported) ?? reported,
-          recorder,
-        },
-        {
-          ...rest,
-          onCallStarted: report.onCallStarted,
-          onCall(call) {
-            report.onCall(call);
-            return watched.onCall?.(call);
-          },
+        const model = current.servers.find((server) => server.transport === "model");
+        const asked = earlier?.calls.filter(({ tool }) => tool === EXTRACT_NAME).length ?? 0;
+        const limited = model === undefined ? own : limitExtracts(own, model.maxCalls, asked);
+        const offering = offerLogins(limited, (server, signal) => {
+          const { env, secrets } = options;
+          return beginLogin(loginServer(current, server), context.principal, {
+            env,
+            secrets,
+            signal,
+            onLogin: (event) => audit.login(event),
+          });
+        });
+        const announced =
+          beforeCalls === undefined ? offering : announceCalls(offering, () => beforeCalls(runId));
+        const facts = {
           runId,
-          traceId: traced?.traceId ?? passed?.traceId,
-          onPhase: traced?.onPhase,
-          keeper:
-            suspends && current.approvals.suspend
-              ? keeperFor(context, current, options.env, traced?.place)
-              : undefined,
-          limits: earlier?.limits ?? {
-            ...execution,
-            maxKeptBytes: MAX_KEPT_OUTPUT_BYTES,
-            timeoutMs: timeoutMs ?? execution.timeoutMs,
+          context,
+          language: program.language,
+          trace,
+          earlier: earlier?.place,
+          tools: all,
+        };
+        const traced = traceRun(telemetry, current, facts);
+        const passed =
+          traced === undefined && trace !== undefined ? passTraceOn(trace, announced) : undefined;
+        const dispatcher = traced?.overCalls(announced) ?? passed?.dispatcher ?? announced;
+        const { fileName } = program;
+        const reported = report.over(
+          shareQuestions({ approver, context, fileName, open: () => openPending(current, options.env) }),
+        );
+        const recorder = records.recorder(context, programTools, redaction);
+        const executed = await (entered?.execute ?? executeProgram)(
+          program,
+          {
+            ...parts,
+            ...redaction,
+            languages: known,
+            modules,
+            dispatcher,
+            approver: traced?.overQuestions(reported) ?? reported,
+            recorder,
           },
-          typecheck: typecheck ?? execution.typecheck,
-        },
-      );
-      report.end(executed.envelope);
-      traced?.end(executed.envelope, keptTokens(executed.consoleText, executed.envelope));
-      return executed;
+          {
+            ...rest,
+            onCallStarted: report.onCallStarted,
+            onCall(call) {
+              report.onCall(call);
+              return watched.onCall?.(call);
+            },
+            runId,
+            traceId: traced?.traceId ?? passed?.traceId,
+            onPhase: traced?.onPhase,
+            keeper:
+              suspends && current.approvals.suspend
+                ? keeperFor(context, current, options.env, traced?.place)
+                : undefined,
+            limits: earlier?.limits ?? {
+              ...execution,
+              maxKeptBytes: MAX_KEPT_OUTPUT_BYTES,
+              timeoutMs: timeoutMs ?? execution.timeoutMs,
+            },
+            typecheck: typecheck ?? execution.typecheck,
+          },
+        );
+        report.end(executed.envelope);
+        traced?.end(executed.envelope, keptTokens(executed.consoleText, executed.envelope));
+        return executed;
+      };
+      try {
+        return await runProgram();
+      } finally {
+        entered?.leave();
+      }
     },
     check: (...program) => checkProgram(languages, ...program),
     async replay(run, modules, replayOptions) {
@@ -270,18 +285,6 @@ export function composeExecution(configuration: Configuration, options: Composit
         swept,
       ]);
       return { kept: records.close(), ended: ended.then(() => {}) };
-    },
-  };
-}
-
-/** Answers calls as another dispatcher does, all of them after `announce`. */
-function announceCalls(dispatcher: CallDispatcher, announce: () => Promise<void>): CallDispatcher {
-  let announced: Promise<void> | undefined;
-  return {
-    async dispatch(call, run) {
-      announced ??= announce();
-      await announced;
-      return dispatcher.dispatch(call, run);
     },
   };
 }

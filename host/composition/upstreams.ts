@@ -131,7 +131,8 @@ async function openConnection(
   };
   if (server.transport === "local") {
     const { LocalConnection } = await import("../../upstream/local/local-connection.ts");
-    return new LocalConnection(server.localTools, { env: credentials.values, version, ...observer });
+    const { values: env, unread } = credentials;
+    return new LocalConnection(server.localTools, { env, unread, version, ...observer });
   }
   if (server.transport === "model") {
     const { openModelConnection } = await import("./model-server.ts");

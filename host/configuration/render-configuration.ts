@@ -18,9 +18,18 @@ const EXAMPLE = `# servers:
 `;
 
 const REST = `
-# Tools by namespaced name; \`*\` is a wildcard. Either block or allow.
+# Tools by namespaced name; \`*\` is a wildcard. Either block or allow. Commands of this machine can be tools too, without a server.
 # tools:
 #   block: ["mcp__internal_apis__delete_*"]
+#   local:
+#     - name: word_count            # servers/local/index.ts, mcp__local__word_count
+#       description: Counts the words of a text
+#       command: ["wc", "-w"]       # no shell; "{name}" in an element is an argument's value
+#       stdin: "{text}"             # without it: the arguments as JSON
+#       inputSchema: { type: object, properties: { text: { type: string } }, required: [text] }
+#       output: text                # text | json
+#       exit_codes: [0]             # those that mean no failure
+#       timeout_seconds: 10
 
 # Asked for before they are called, besides tools that say that they are destructive; \`allow\` is never asked for.
 # approvals:
@@ -28,6 +37,10 @@ const REST = `
 #   allow: []
 #   suspend: true                   # a run that waits longer than its client can gives up its sandbox, and goes on later
 #   expire_minutes: 1440
+
+# Who may call what by rules in Cedar, and by what a run has read (labels).
+# policy:
+#   files: [rules.cedar]
 
 # What programs may be in. The first is that of programs that do not say it, and of the signatures that a model reads.
 # languages: [typescript]           # python
@@ -43,6 +56,12 @@ const REST = `
 #   memory_mb: 512
 #   typecheck: error                # error | warn | off
 
+# With it, programs that name a session find the variables and files of those before it. Without it, there are none.
+# sessions:
+#   max: 4                          # at a time
+#   idle_minutes: 10                # a session ends when no program came for so long
+
+# Where sandboxes come from.
 # sandbox:
 #   warm: 2                         # sandboxes kept started by \`ptc serve\`, at least; 0 turns the pool off
 #   max_warm: 8                     # and at most, while many programs come; without it, as the machine has cores and memory
@@ -57,8 +76,26 @@ const REST = `
 # search:
 #   embedding: { url: "http://127.0.0.1:11434/v1", model: all-minilm }
 
+#   rerank: { url: "http://127.0.0.1:11434/v1", model: llama3.2 }
+
+# The model that \`extract(value, type)\` of programs asks. Without it, programs have no such function.
+# extract:
+#   url: "http://127.0.0.1:11434/v1"
+#   model: llama3.2
+#   max_calls: 100                  # of one program
+
+# Personal data that is taken out of what leaves a run: email, phone, card, iban, national_id, ip. Off without it.
+# pii:
+#   redact: [email, phone]
+#   countries: [DE, US]             # whose phone numbers are written without a country's code
+
 # What tools do not declare of their results is learned from archived results. \`off\`: nothing is learned or used.
 # learn: on
+
+# Every call and run has a line in .ptc/audit.jsonl. \`strict\`: a call that may change something goes out only when its line is on the disk.
+# audit:
+#   strict: false
+#   keep_days: 365
 
 # Every run is kept, so that it can be looked at and replayed.
 # archive:

@@ -24,6 +24,7 @@ import { openState } from "../processes/state-directory.ts";
 import { runnerOf } from "../program-files.ts";
 import { UserSecrets } from "../user-secrets.ts";
 import { type EngineCheck, engineChecks } from "./engine-checks.ts";
+import { examineLocalTools } from "./examine-local-tools.ts";
 
 /** The longest name or version of a server that is shown. */
 const MAX_NAME_CHARS = 100;
@@ -70,8 +71,10 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
     const read = new Map<string, string>();
     const onRead = ({ place }: SecretSource, secret: string) => void read.set(place, secret);
     const upstreams = { redactor, env, keyring: options.keyring ?? new UserSecrets(env), onRead };
-    const { pool } = composeUpstreams(configuration, own.state.groups, upstreams);
+    const { pool, secrets } = composeUpstreams(configuration, own.state.groups, upstreams);
     yield* examineServers(configuration, options.principal, pool);
+    for (const { tool, problem } of await examineLocalTools(configuration.servers, secrets.sources))
+      yield { area: "servers", part: `tools.local ${tool}`, ok: false, detail: problem };
     await pool.close();
     const plain = unredactedSources(configuration, read);
     if (plain.length > 0) yield { area: "servers", part: "redaction", ok: true, detail: plain.join("; ") };

@@ -13,7 +13,15 @@ export function serverCredentials(
     return [server.name, valuesOf(server)] as const;
   });
   const sourced = servers.map((server) => {
-    return [server.name, { sources: server.secretSources, areHeaders: "headers" in server }] as const;
+    return [
+      server.name,
+      {
+        sources: server.secretSources,
+        areHeaders: "headers" in server,
+        // Each value is one tool's, and the others do without it.
+        areApart: server.transport === "local",
+      },
+    ] as const;
   });
   return new SourcedCredentials(new ConfiguredCredentials(new Map(values)), new Map(sourced), secretSources);
 }

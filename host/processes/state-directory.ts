@@ -54,6 +54,14 @@ export function openState({ XDG_RUNTIME_DIR }: EnvironmentVariables): OwnProcess
   return { state, self };
 }
 
+/** The folders in which other ptc processes of this user may have theirs, whatever their variables say. */
+export function stateFolders({ XDG_RUNTIME_DIR }: EnvironmentVariables, self: ProcessIdentity): string[] {
+  const uid = process.getuid?.() ?? 0;
+  const parents = [XDG_RUNTIME_DIR || tmpdir(), `/run/user/${uid}`, tmpdir(), SHORT_FOLDER];
+  const folders = parents.map((parent) => stateFolder([parent], self));
+  return [...new Set(folders)].filter((folder) => isOwn(folder));
+}
+
 /** The folder of all ptc processes of this user, in the first of these that exists and leaves room for a socket's path. */
 export function stateFolder(parents: readonly string[], self: ProcessIdentity): string {
   const own = `ptc-${process.getuid?.() ?? 0}`;
@@ -80,10 +88,15 @@ function groupsFolder(path: string): string {
   return join(path, "groups");
 }
 
+/** Whether it is a folder of this user's, and no link. */
+function isOwn(folder: string): boolean {
+  const stat = lstatSync(folder, { throwIfNoEntry: false });
+  return stat?.isDirectory() === true && (process.getuid === undefined || stat.uid === process.getuid());
+}
+
 function makePrivate(base: string): void {
   mkdirSync(base, { recursive: true, mode: 0o700 });
-  const stat = lstatSync(base);
-  if (!stat.isDirectory() || (process.getuid !== undefined && stat.uid !== process.getuid())) {
+  if (!isOwn(base)) {
     throw new SandboxError(
       "state_directory",
       `${base} belongs to another user; remove it or set XDG_RUNTIME_DIR`,

@@ -3,9 +3,14 @@ import type { RunRead } from "../../broker/policy/run-history.ts";
 import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import type { Program } from "../../execution/program.ts";
 import type { ProgramSession } from "../../execution/session/program-session.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
 import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";
 
+/** The most programs of one session: each of them is remembered, and replayed before those that follow. */
+const MAX_PROGRAMS = 500;
+/** The most text of these programs, which is kept while the session is. */
+const MAX_CODE_CHARS = 16 * 1024 * 1024;
 /** Failures after which nobody knows what state the sandbox is in. */
 const ENDS: ReadonlySet<string> = new Set(["ContractViolation", "InternalError"]);
 
@@ -13,6 +18,8 @@ const ENDS: ReadonlySet<string> = new Set(["ContractViolation", "InternalError"]
 export interface SessionStatus {
   name: string;
   language: string;
+  /** Through what its first program came. */
+  through: RunContext["source"];
   /** How many programs have run in it. */
   programs: number;
   /** ISO 8601 */
@@ -21,10 +28,18 @@ export interface SessionStatus {
   idle_since?: string;
 }
 
+/** The sessions of one principal. */
+export interface OpenSessions {
+  list(): Promise<SessionStatus[]>;
+  /** False when there is none of this name. */
+  end(name: string): Promise<boolean>;
+}
+
 /** One session: its sandbox, and what is known on the host of the programs that ran there. One program runs at a time. */
 export class KeptSession {
   readonly name: string;
   readonly principal: string;
+  readonly through: RunContext["source"];
   /** The language of all of its programs. */
   readonly language: string;
   readonly sandbox: KeptSandbox;
@@ -35,16 +50,24 @@ export class KeptSession {
   readonly #id = randomUUID();
   readonly #startedAt: number;
   readonly #earlier: Program[] = [];
+  #codeChars = 0;
   #after: string | undefined;
   #idleSince: number;
   #last: Promise<void> = Promise.resolve();
   #waiting = 0;
 
-  constructor(name: string, principal: string, language: string, source: SandboxSource, wallMs: number) {
+  constructor(
+    name: string,
+    { principal, source }: Pick<RunContext, "principal" | "source">,
+    language: string,
+    sandboxes: SandboxSource,
+    wallMs: number,
+  ) {
     this.name = name;
     this.principal = principal;
+    this.through = source;
     this.language = language;
-    this.sandbox = new KeptSandbox(source);
+    this.sandbox = new KeptSandbox(sandboxes);
     this.#startedAt = this.#idleSince = wallMs;
   }
 
@@ -57,19 +80,43 @@ export class KeptSession {
     return this.#earlier.length;
   }
 
-  /** Waits until the programs that came before have ended. @returns ends the turn. */
-  async takeTurn(): Promise<() => void> {
+  /** Why no further program can run in it; `undefined` when one can. */
+  get whyFull(): string | undefined {
+    if (this.programs >= MAX_PROGRAMS) return `has run ${MAX_PROGRAMS} programs, as many as one may`;
+    if (this.#codeChars >= MAX_CODE_CHARS)
+      return `has run programs of ${MAX_CODE_CHARS} characters together, as many as one may`;
+    return undefined;
+  }
+
+  /**
+   * Waits until the programs that came before have ended.
+   *
+   * @param signal ends the wait early, and the turn with it as soon as it comes.
+   * @returns ends the turn; `undefined` where the signal came first.
+   */
+  async takeTurn(signal: AbortSignal): Promise<(() => void) | undefined> {
     const before = this.#last;
     let end = () => {};
     this.#last = new Promise((resolve) => {
       end = resolve;
     });
     this.#waiting++;
-    await before;
-    return () => {
+    const leave = () => {
       this.#waiting--;
       end();
     };
+    const isCancelled = await new Promise<boolean>((resolve) => {
+      const cancel = () => resolve(true);
+      signal.addEventListener("abort", cancel, { once: true });
+      if (signal.aborted) cancel();
+      void before.then(() => {
+        signal.removeEventListener("abort", cancel);
+        resolve(false);
+      });
+    });
+    if (!isCancelled) return leave;
+    void before.then(leave);
+    return undefined;
   }
 
   /** Where a program stands that runs now. */
@@ -95,14 +142,16 @@ export class KeptSession {
     this.#idleSince = wallMs;
     if (!envelope.result.ok && ENDS.has(envelope.result.error.type)) this.sandbox.forsake();
     if (!hasRun) return;
-    this.#earlier.push(program);
+    // What a program was given is not looked at any more, and may be large.
+    this.#earlier.push({ ...program, data: {} });
+    this.#codeChars += program.code.length;
     this.#after = envelope.run_id;
     this.reads = reads;
   }
 
   status(): SessionStatus {
-    const { name, language, programs } = this;
+    const { name, language, through, programs } = this;
     const idle = this.isBusy ? {} : { idle_since: new Date(this.#idleSince).toISOString() };
-    return { name, language, programs, started: new Date(this.#startedAt).toISOString(), ...idle };
+    return { name, language, through, programs, started: new Date(this.#startedAt).toISOString(), ...idle };
   }
 }

@@ -1,25 +1,44 @@
-import type { SessionStatus } from "./kept-session.ts";
+import { existsSync, realpathSync } from "node:fs";
+import { basename, join } from "node:path";
+import { LOCAL_PRINCIPAL } from "../../protocol/run-context.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import type { OwnProcess } from "../processes/state-directory.ts";
 import type { Sessions, SessionsOptions } from "./sessions.ts";
 
-/** The sessions of one principal. */
-export interface OpenSessions {
-  list(): Promise<SessionStatus[]>;
-  /** False when there is none of this name. */
-  end(name: string): Promise<boolean>;
+interface LazyOptions {
+  /** Other processes of this user find the sessions in the folder of this one. */
+  own: OwnProcess;
+  /** What the sessions belong to, as `projectOf` says. */
+  project: () => string;
 }
 
 /** The sessions of a process, whose code is loaded when the first one is asked for. */
 export class LazySessions {
-  readonly #options: SessionsOptions;
+  readonly #options: SessionsOptions & LazyOptions;
   #opened: Promise<Sessions> | undefined;
+  #socket: { close(): void } | undefined;
 
-  constructor(options: SessionsOptions) {
+  constructor(options: SessionsOptions & LazyOptions) {
     this.#options = options;
   }
 
   open(): Promise<Sessions> {
-    this.#opened ??= import("./sessions.ts").then(({ Sessions }) => new Sessions(this.#options));
+    this.#opened ??= this.#open();
     return this.#opened;
+  }
+
+  async #open(): Promise<Sessions> {
+    const { own, project } = this.#options;
+    const [{ Sessions }, { SessionsSocket }] = await Promise.all([
+      import("./sessions.ts"),
+      import("./sessions-socket.ts"),
+    ]);
+    const sessions = new Sessions(this.#options);
+    this.#socket = new SessionsSocket(own.state.path, project, {
+      list: async () => sessions.list(LOCAL_PRINCIPAL),
+      end: (name) => sessions.end(LOCAL_PRINCIPAL, name),
+    });
+    return sessions;
   }
 
   /** The sessions, if one was ever asked for. */
@@ -29,6 +48,14 @@ export class LazySessions {
 
   /** Ends all of them. Never rejects. */
   async close(): Promise<void> {
-    await (await this.#opened)?.close();
+    const opened = await this.#opened;
+    this.#socket?.close();
+    await opened?.close();
   }
+}
+
+/** What the sessions of a configuration are found by: its path, whatever folder it was named from. */
+export function projectOf({ file, directory }: Pick<Configuration, "file" | "directory">): string {
+  const real = existsSync(directory) ? realpathSync(directory) : directory;
+  return file === undefined ? real : join(real, basename(file));
 }

@@ -3,6 +3,7 @@ import { RunState } from "../../broker/policy/run-history.ts";
 import { executeProgram } from "../../execution/execute-program.ts";
 import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import type { Program } from "../../execution/program.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
 import type { RunnerName } from "../../protocol/runners/runner-name.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
@@ -10,8 +11,6 @@ import type { Configuration } from "../configuration/configuration.ts";
 import { runnerOf } from "../program-files.ts";
 import { KeptSession, type SessionStatus } from "./kept-session.ts";
 
-/** The most programs of one session: each of them is remembered, and replayed before those that follow. */
-const MAX_PROGRAMS = 500;
 /** The most names of which it is remembered why their session is over. */
 const MAX_LOST = 200;
 
@@ -24,6 +23,8 @@ export interface EnteredSession {
    * advice. A program in a session is not suspended, because its sandbox could not be had again.
    */
   execute: typeof executeProgram;
+  /** Ends its turn, also where it was never executed. Safe to call at any time: a program that is executed keeps its turn. */
+  leave(): void;
 }
 
 export interface SessionsOptions {
@@ -31,6 +32,8 @@ export interface SessionsOptions {
   sandboxesWith: (runner: RunnerName) => SandboxSource;
   settings: () => Configuration["sessions"];
   clock: Pick<Clock, "wallMs">;
+  /** Says, once, how a session of this name ended that an earlier process had; `undefined` where it had none. */
+  takeLost?: ((principal: string, name: string) => string | undefined) | undefined;
 }
 
 /** The sessions of all principals. A principal finds its own, and no other's. */
@@ -49,29 +52,36 @@ export class Sessions {
   /**
    * Waits until it is a program's turn in the session of this name, which begins with it if there is none. A program that
    * cannot have its turn gets no sandbox, with the reason.
+   *
+   * @param signal ends the wait.
    */
   async enter(
     name: string,
-    principal: string,
+    context: RunContext,
     { language }: Pick<Program, "language">,
+    signal: AbortSignal,
   ): Promise<EnteredSession> {
-    const key = keyOf(principal, name);
+    const key = keyOf(context.principal, name);
     for (;;) {
-      const session = this.#sessions.get(key) ?? this.#begin(key, name, principal, language);
+      const session = this.#sessions.get(key) ?? this.#begin(key, name, context, language);
       if (typeof session === "string") return refuse(session);
       if (runnerOf(language) !== runnerOf(session.language)) {
         const message = `session '${name}' runs ${session.language} programs, and a session is never shared between languages; give another name`;
         return refuse(message);
       }
-      if (session.programs >= MAX_PROGRAMS) {
-        const message = `session '${name}' has run ${MAX_PROGRAMS} programs, as many as one may; end it with \`ptc sessions end ${name}\``;
-        return refuse(message);
-      }
       this.#stopIdling(session);
-      const end = await session.takeTurn();
-      // It may have ended with the program before.
+      const end = await session.takeTurn(signal);
+      if (end === undefined) return refuse("the program was cancelled before its turn in its session");
+      // It may have ended with the program before, or between the two.
+      if (this.#sessions.get(key) === session && session.sandbox.isLost)
+        void this.#lose(key, session, "because its sandbox ended");
+      const { whyFull } = session;
       if (this.#sessions.get(key) !== session) end();
-      else return this.#enter(session, key, end);
+      else if (whyFull === undefined) return this.#enter(session, key, end);
+      else {
+        this.#endTurn(key, session, end);
+        return refuse(`session '${name}' ${whyFull}; end it with \`ptc sessions end ${name}\``);
+      }
     }
   }
 
@@ -87,7 +97,7 @@ export class Sessions {
     const key = keyOf(principal, name);
     const session = this.#sessions.get(key);
     if (session === undefined) return false;
-    await this.#end(key, session);
+    await this.#lose(key, session, "by `ptc sessions end`");
     return true;
   }
 
@@ -97,16 +107,18 @@ export class Sessions {
     await Promise.all(this.#closing);
   }
 
-  #begin(key: string, name: string, principal: string, language: string): KeptSession | string {
+  #begin(key: string, name: string, context: RunContext, language: string): KeptSession | string {
     const max = this.#options.settings()?.max ?? 0;
     if (this.#sessions.size >= max)
       return `as many sessions are open (${max}) as may be (sessions.max); end one with \`ptc sessions end\`, or wait until one was idle for long`;
     const { sandboxesWith, clock } = this.#options;
     const source = sandboxesWith(runnerOf(language));
-    const session = new KeptSession(name, principal, language, source, clock.wallMs());
+    const session = new KeptSession(name, context, language, source, clock.wallMs());
     this.#sessions.set(key, session);
+    const before = this.#options.takeLost?.(context.principal, name);
+    if (before !== undefined) this.#remember(key, before);
     void session.sandbox.lost.then(() => {
-      if (!session.isBusy) this.#lose(key, session, "because its sandbox ended");
+      if (!session.isBusy) void this.#lose(key, session, "because its sandbox ended");
     });
     return session;
   }
@@ -145,15 +157,21 @@ export class Sessions {
         void this.#end(key, session);
       }
       const cleared = executed?.cleared ?? Promise.resolve();
-      void cleared.then(() => {
-        end();
-        if (!session.isBusy && this.#sessions.get(key) === session) this.#startIdling(key, session);
-      });
+      void cleared.then(() => this.#endTurn(key, session, end));
       return told;
     };
+    let isLeft = false;
     return {
       state,
+      leave: () => {
+        if (isLeft) return;
+        isLeft = true;
+        // Nothing has happened in the session.
+        if (session.programs === 0) void this.#end(key, session);
+        this.#endTurn(key, session, end);
+      },
       async execute(program, parts, options) {
+        isLeft = true;
         let executed: ExecutedProgram | undefined;
         try {
           executed = await executeProgram(
@@ -174,10 +192,19 @@ export class Sessions {
     };
   }
 
+  #endTurn(key: string, session: KeptSession, end: () => void): void {
+    end();
+    if (session.isBusy || this.#sessions.get(key) !== session) return;
+    // Its sandbox may have ended after its program.
+    if (session.sandbox.isLost) void this.#lose(key, session, "because its sandbox ended");
+    else this.#startIdling(key, session);
+  }
+
   #startIdling(key: string, session: KeptSession): void {
     const idleMs = this.#options.settings()?.idleMs ?? 0;
     const minutes = Math.round(idleMs / 60_000);
-    const end = () => this.#lose(key, session, `when it was idle for ${minutes} minutes`);
+    const why = `when it was idle for ${minutes} minute${minutes === 1 ? "" : "s"}`;
+    const end = () => void this.#lose(key, session, why);
     this.#idle.set(session, setTimeout(end, idleMs).unref());
   }
 
@@ -186,12 +213,17 @@ export class Sessions {
     this.#idle.delete(session);
   }
 
-  #lose(key: string, session: KeptSession, when: string): void {
+  /** Ends a session, and has the next program of its name told how. */
+  async #lose(key: string, session: KeptSession, how: string): Promise<void> {
     if (this.#sessions.get(key) !== session) return;
-    this.#lost.set(key, when);
+    this.#remember(key, how);
+    await this.#end(key, session);
+  }
+
+  #remember(key: string, how: string): void {
+    this.#lost.set(key, how);
     const [oldest] = this.#lost.keys();
     if (this.#lost.size > MAX_LOST && oldest !== undefined) this.#lost.delete(oldest);
-    void this.#end(key, session);
   }
 
   #forget(key: string, session: KeptSession): void {
@@ -215,6 +247,7 @@ function refuse(message: string): EnteredSession {
   };
   return {
     state: new RunState(),
+    leave() {},
     execute: (program, parts, options) => executeProgram(program, { ...parts, sandboxes }, options),
   };
 }

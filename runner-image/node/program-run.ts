@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import type { Worker } from "node:worker_threads";
 import { buildFailure, type Failure } from "../../protocol/failure.ts";
 import { encodeFrame } from "../../protocol/frames.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_VALUES } from "../../protocol/limits.ts";
@@ -43,6 +44,8 @@ export class ProgramRun {
   readonly #environment: Environment;
   readonly #console: ConsoleCapture;
   /** What the runner itself listens to. */
+  /** Threads that the present program has started. */
+  readonly #workers = new Set<Worker>();
   readonly #listeners = new Map<string | symbol, ReadonlySet<unknown>>();
   #isSession = false;
   #bindings: (() => Bindings) | undefined;
@@ -132,6 +135,10 @@ export class ProgramRun {
     });
     process.on("rejectionHandled", (promise) => {
       this.#rejected.delete(promise);
+    });
+    process.on("worker", (worker) => {
+      this.#workers.add(worker);
+      worker.once("exit", () => this.#workers.delete(worker));
     });
     process.on("beforeExit", () => this.#settle());
     process.on("exit", (code) => {
@@ -223,6 +230,8 @@ export class ProgramRun {
       for (const listener of process.listeners(name as "exit"))
         if (this.#listeners.get(name)?.has(listener) !== true) process.off(name, listener);
     }
+    for (const worker of this.#workers) void worker.terminate();
+    this.#workers.clear();
     process.exitCode = undefined;
     Reflect.set(globalThis, "result", undefined);
     this.#keepBindings(isWhole);
@@ -245,12 +254,16 @@ export class ProgramRun {
       } catch {
         continue;
       }
-      defineProperty(globalThis, name, {
-        get,
-        ...(set === undefined ? {} : { set }),
-        configurable: true,
-        enumerable: true,
-      });
+      try {
+        defineProperty(globalThis, name, {
+          get,
+          ...(set === undefined ? {} : { set }),
+          configurable: true,
+          enumerable: true,
+        });
+      } catch {
+        // A program has made a property of that name that cannot be replaced.
+      }
     }
   }
 

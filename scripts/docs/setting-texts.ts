@@ -46,6 +46,7 @@ export const SETTING_TEXTS: Readonly<Record<string, string>> = {
   "tools.local[].stdin": "what the command reads; without it, all arguments as one JSON object",
   "tools.local[].inputSchema": "JSON Schema of the arguments",
   "tools.local[].output": "`text`: what it prints; `json`: the value that it prints",
+  "tools.local[].exit_codes": "those that mean no failure",
   "tools.local[].outputSchema": "with `output: json`, JSON Schema of that value",
   "tools.local[].annotations.readOnlyHint": "as MCP has it: it changes nothing",
   "tools.local[].annotations.destructiveHint": "as MCP has it: it may destroy, and needs approval",

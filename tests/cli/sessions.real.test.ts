@@ -34,6 +34,13 @@ describeSandboxed("a session", () => {
     expect(await own.ptc(["sessions", "end", "report"])).toMatchObject({ code: 0 });
     const after = await own.ptc(["run", "second.ts", "--session", "report"]);
     expect(envelopeOf(after).result).toMatchObject({ ok: false });
+    expect(after.stderr).toContain("the one before ended by `ptc sessions end`");
+    await own.ptc(["run", "first.ts", "--session", "report"]);
+    own.project.write("ptc.yaml", { ...CONFIG, execution: { timeout_seconds: 60 } });
+    const edited = await own.ptc(["run", "first.ts", "--session", "report"]);
+    expect(edited.stderr).toContain(
+      "session 'report' is a new one: the one before ended with the background host, which was started with another configuration",
+    );
   });
 
   test("is what execute_program names in ptc serve, and one in another language is refused", async () => {
@@ -50,8 +57,16 @@ describeSandboxed("a session", () => {
     try {
       expect(await run(FIRST)).toContain("kept");
       expect(await run(SECOND)).toContain('["KEPT",4]');
+      const listed = await project.start(["sessions", "list", "--json"]).exited;
+      expect(JSON.parse(listed.stdout)).toMatchObject([{ name: "notes", programs: 2, through: "serve" }]);
       expect(await run(SECOND, { session: undefined })).toContain("asked");
       expect(await run("result = 1", { language: "python" })).toContain("give another name");
+      expect(await project.start(["sessions", "end", "notes"]).exited).toMatchObject({ code: 0 });
+      expect(await project.start(["sessions", "end", "notes"]).exited).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("there is no session 'notes'"),
+      });
+      expect(await run(FIRST)).toContain("ended by `ptc sessions end`");
     } finally {
       await client.close();
     }

@@ -25,7 +25,16 @@ test("the guard and the host have the same names for things", () => {
   const { unattended, overdue, unheld, selfKilled } = GUARD_EXITS;
   expect(text).toContain(`= (${unattended}, ${overdue}, ${unheld}, ${selfKilled});`);
   const { data, grant, end, stdout, stderr } = GUARD_FRAMES;
-  const letters = [data, grant, end, stdout, stderr, GUARD_COMMANDS.pause, GUARD_COMMANDS.clear, GUARD_COMMANDS.resume];
+  const letters = [
+    data,
+    grant,
+    end,
+    stdout,
+    stderr,
+    GUARD_COMMANDS.pause,
+    GUARD_COMMANDS.clear,
+    GUARD_COMMANDS.resume,
+  ];
   expect(text).toContain(`$PAUSE, $CLEAR, $RESUME) = qw(${letters.join(" ")});`);
   expect(text).toContain(`$HEADER_BYTES = ${GUARD_HEADER_BYTES};`);
   expect(GUARD_WINDOW_BYTES).toBe(1024 * 1024);

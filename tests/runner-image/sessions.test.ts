@@ -183,6 +183,38 @@ globalThis.result = seen.slice(n);
     expect(session.called).toEqual([[], ["mcp__desk__own"]]);
   });
 
+  it("ends the threads of a program with it", async () => {
+    const session = open("javascript");
+    const first = `import { Worker } from "node:worker_threads";
+const count = new Int32Array(new SharedArrayBuffer(4));
+const text = "const { workerData } = require('node:worker_threads'); setInterval(() => Atomics.add(workerData, 0, 1), 1)";
+new Worker(text, { eval: true, workerData: count }).unref();
+while (Atomics.load(count, 0) === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+globalThis.result = 1;`;
+    expect(await session.value(first)).toBe(1);
+    const next = `let before = -1;
+while (before !== Atomics.load(count, 0)) { before = Atomics.load(count, 0); await new Promise((resolve) => setTimeout(resolve, 100)); }
+globalThis.result = "still";`;
+    expect(await session.value(next)).toBe("still");
+  });
+
+  it("stays whole whatever names a program leaves, and whatever it makes of those that are there", async () => {
+    const session = open("javascript");
+    const names =
+      "const data = 'own', result = 'own'; const undefined = 1; let Infinity = 2; const fixed = 3; const callTool = 4;";
+    const fixed =
+      "Object.defineProperty(globalThis, 'fixed', { value: 0 }); for (const each of [Object, Array, Map, JSON]) Object.freeze(each);";
+    expect(await session.value(`${fixed} ${names}`)).not.toContain("Timeout");
+    expect(await session.value("globalThis.result = [typeof data, typeof undefined, fixed];")).toEqual([
+      "object",
+      "undefined",
+      0,
+    ]);
+    const hooks = `globalThis[Symbol.for("ptc.session")](() => ({ then: [() => { throw 1; }], __proto__: [() => 1], NaN: [() => 2] })); globalThis.result = 1;`;
+    expect(await session.value(hooks)).not.toContain("Timeout");
+    expect(await session.value("globalThis.result = ['next'];")).toEqual(["next"]);
+  });
+
   it("has functions of earlier programs call tools in the name of the one that calls them", async () => {
     const session = open("javascript");
     await session.run("const ask = (n) => callTool('mcp__desk__echo', { n });");

@@ -3,12 +3,13 @@ import { isObject } from "../../base/json/is-object.ts";
 import { parseForeignJson } from "../../base/json/parse-json.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
+import type { UnreadValues } from "../credentials.ts";
 import { inheritedEnvironment } from "../mcp/stdio/inherited-environment.ts";
 import type { UpstreamCallOptions, UpstreamConnection } from "../upstream.ts";
 import { UpstreamError } from "../upstream-error.ts";
 import { buildArguments, UnusableArguments } from "./command-line.ts";
 import { type CommandEnd, type GroupObserver, runLocalCommand } from "./local-process.ts";
-import { describeLocalTool, type LocalTool, variablesOf } from "./local-tool.ts";
+import { describeLocalTool, isOwnVariable, type LocalTool, variablesOf } from "./local-tool.ts";
 import { fillTemplate } from "./template.ts";
 
 const MAX_STDERR_CHARS = 1_000;
@@ -17,6 +18,8 @@ const MAX_NAME_CHARS = 80;
 export interface LocalConnectionOptions extends GroupObserver {
   /** Variables of all tools, by `ownVariable`. A command sees those of its tool beside the few that every program needs. */
   env: Readonly<Record<string, string>>;
+  /** Those of them that could not be read. A tool is not run without one of its own, which is read again first. */
+  unread?: UnreadValues | undefined;
   /** What the server says it is. */
   version: string;
 }
@@ -30,12 +33,17 @@ export class LocalConnection implements UpstreamConnection {
   readonly protocolVersion = "2025-11-25";
   readonly #tools: ReadonlyMap<string, LocalTool>;
   readonly #options: LocalConnectionOptions;
+  #env: Readonly<Record<string, string>>;
+  #unread: UnreadValues | undefined;
+  #secrets: readonly string[] = [];
   readonly #closed = new AbortController();
   readonly #running = new Set<Promise<unknown>>();
 
   constructor(tools: readonly LocalTool[], options: LocalConnectionOptions) {
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
     this.#options = options;
+    this.#env = options.env;
+    this.#unread = options.unread;
     this.implementation = { name: "ptc local tools", version: options.version };
   }
 
@@ -47,6 +55,7 @@ export class LocalConnection implements UpstreamConnection {
     const tool = this.#tools.get(name);
     if (tool === undefined) return failed(`there is no local tool '${name}'`);
     if (tool.off !== undefined) throw new UpstreamError("off", `local tool '${name}' is off: ${tool.off}`);
+    await this.#readOwn(tool, signal);
     const given = isObject(args) ? args : {};
     let elements: string[];
     try {
@@ -61,7 +70,7 @@ export class LocalConnection implements UpstreamConnection {
         program: tool.program,
         args: elements,
         cwd: tool.cwd,
-        env: { ...inheritedEnvironment(), ...variablesOf(name, this.#options.env) },
+        env: { ...inheritedEnvironment(), ...variablesOf(name, this.#env) },
         stdin,
       },
       {
@@ -77,6 +86,27 @@ export class LocalConnection implements UpstreamConnection {
     } finally {
       this.#running.delete(running);
     }
+  }
+
+  /** The secrets that were read since the connection was made. */
+  secrets(): readonly string[] {
+    return this.#secrets;
+  }
+
+  /** Reads again what could not be read of a tool's variables. @throws UpstreamError `start_failed` where it still cannot. */
+  async #readOwn({ name }: LocalTool, signal: AbortSignal): Promise<void> {
+    const whyNot = () =>
+      Object.entries(this.#unread?.why ?? {}).find(([key]) => isOwnVariable(name, key))?.[1];
+    if (this.#unread === undefined || whyNot() === undefined) return;
+    const { values, unread, secrets } = await this.#unread.again(
+      AbortSignal.any([signal, this.#closed.signal]),
+    );
+    this.#env = values;
+    this.#unread = unread;
+    this.#secrets = secrets;
+    const problem = whyNot();
+    if (problem !== undefined)
+      throw new UpstreamError("start_failed", `local tool '${name}' was not run: ${problem}`);
   }
 
   onToolsChanged(): void {
@@ -113,7 +143,7 @@ function answerOf(tool: LocalTool, end: CommandEnd): unknown {
         `${called} was not run: ${whyNotStarted(program, tool, end.error)}`,
       );
     case "exited": {
-      if (end.code !== 0) {
+      if (end.code === null || !tool.exitCodes.includes(end.code)) {
         const how = end.code === null ? `was ended by ${end.signal}` : `ended with exit code ${end.code}`;
         const said = oneLine(end.stderr.trim().slice(-MAX_STDERR_CHARS), MAX_STDERR_CHARS);
         return failed(`\`${program}\` ${how}${said === "" ? "" : `: ${said}`}`);

@@ -18,6 +18,8 @@ export interface LocalTool {
   /** What the command reads; without it, the arguments as JSON. */
   readonly stdin: Template | undefined;
   readonly output: "text" | "json";
+  /** Those that mean no failure. */
+  readonly exitCodes: readonly number[];
   readonly timeoutMs: number;
   readonly maxOutputBytes: number;
   /** Absolute. */
@@ -31,6 +33,11 @@ export function ownVariable(tool: string, variable: string): string {
   return `${tool}/${variable}`;
 }
 
+/** Whether a name that `ownVariable` made is that of a variable of this tool. */
+export function isOwnVariable(tool: string, own: string): boolean {
+  return own.startsWith(ownVariable(tool, ""));
+}
+
 /** The variables of one tool, of those of all tools. */
 export function variablesOf(
   tool: string,
@@ -39,7 +46,7 @@ export function variablesOf(
   const own = ownVariable(tool, "");
   return Object.fromEntries(
     Object.entries(all).flatMap(([name, value]) =>
-      name.startsWith(own) ? [[name.slice(own.length), value]] : [],
+      isOwnVariable(tool, name) ? [[name.slice(own.length), value]] : [],
     ),
   );
 }

@@ -8,6 +8,8 @@ export interface SourcedValues {
   readonly sources: Readonly<Record<string, SecretSource>>;
   /** Whether they are headers of HTTP, which hold fewer characters. */
   readonly areHeaders: boolean;
+  /** Whether the server is used without those that cannot be read. Without it, it is not started then. */
+  readonly areApart?: boolean;
 }
 
 /** Adds to the credentials of another source the values of `ptc.yaml` that are read when a server starts. */
@@ -31,27 +33,41 @@ export class SourcedCredentials implements CredentialSource {
     const others = await this.#others.credentialsFor(principal, server, signal);
     const own = this.#byServer.get(server);
     if (own === undefined) return others;
+    const why: Record<string, string> = {};
     const read = await Promise.all(
       Object.entries(own.sources).map(async ([key, source]) => {
-        const secret = await this.#read(server, source, own.areHeaders, signal);
-        return { key, secret, value: source.prefix + secret };
+        const secret = await this.#read(source, own.areHeaders, signal);
+        if (typeof secret === "string") return [{ key, secret, value: source.prefix + secret }];
+        const problem = `${source.place}: ${secret.message}`;
+        if (own.areApart !== true || signal.aborted)
+          throw new UpstreamError("start_failed", `server '${server}' is not started: ${problem}`, {
+            cause: secret,
+          });
+        why[key] = problem;
+        return [];
       }),
     );
+    const values = read.flat();
+    const again = (later: AbortSignal) => this.credentialsFor(principal, server, later);
     return {
-      values: { ...others.values, ...Object.fromEntries(read.map(({ key, value }) => [key, value])) },
-      secrets: [...new Set([...others.secrets, ...read.flatMap(({ secret, value }) => [secret, value])])],
+      values: { ...others.values, ...Object.fromEntries(values.map(({ key, value }) => [key, value])) },
+      secrets: [...new Set([...others.secrets, ...values.flatMap(({ secret, value }) => [secret, value])])],
+      ...(Object.keys(why).length === 0 ? {} : { unread: { why, again } }),
     };
   }
 
-  async #read(server: string, source: SecretSource, isHeader: boolean, signal: AbortSignal): Promise<string> {
+  async #read(
+    source: SecretSource,
+    isHeader: boolean,
+    signal: AbortSignal,
+  ): Promise<string | SecretSourceError> {
     try {
       const secret = await this.#sources.read(source, signal);
       if (!isHeader || HEADER_VALUE.test(secret)) return secret;
-      throw new SecretSourceError("what was read holds a character that no HTTP header may");
+      return new SecretSourceError("what was read holds a character that no HTTP header may");
     } catch (error) {
-      if (!(error instanceof SecretSourceError)) throw error;
-      const message = `server '${server}' is not started: ${source.place}: ${error.message}`;
-      throw new UpstreamError("start_failed", message, { cause: error });
+      if (error instanceof SecretSourceError) return error;
+      throw error;
     }
   }
 }

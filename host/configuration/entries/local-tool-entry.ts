@@ -26,6 +26,13 @@ const LocalTool = z.strictObject(
     stdin: z.string({ error: 'must be a text, such as "{text}"' }).max(65_536).optional(),
     inputSchema: z.custom<Record<string, unknown>>(isObject, aSchema),
     output: oneOf(["text", "json"]).default("text"),
+    exit_codes: z
+      .array(wholeNumber(0, 255), {
+        error: "must be a list of exit codes that mean no failure, such as [0, 1]",
+      })
+      .min(1, { error: "must have at least one exit code, such as [0, 1]" })
+      .max(256, { error: "must have at most 256 exit codes" })
+      .default([0]),
     outputSchema: z.custom<Record<string, unknown>>(isObject, aSchema).optional(),
     annotations: z
       .strictObject(

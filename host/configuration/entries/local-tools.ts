@@ -143,6 +143,7 @@ export function buildLocalServer(
       elements: elements.map(parseTemplate),
       stdin: entry.stdin === undefined ? undefined : parseTemplate(entry.stdin),
       output: entry.output,
+      exitCodes: entry.exit_codes,
       timeoutMs: (entry.timeout_seconds ?? callTimeoutSeconds) * 1_000,
       maxOutputBytes: entry.max_output_bytes,
       cwd: resolve(surroundings.directory, entry.cwd ?? "."),

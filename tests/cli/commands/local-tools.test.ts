@@ -36,6 +36,13 @@ const LOCAL = [
   },
 ];
 
+const KEYED = {
+  name: "keyed",
+  command: ["sh", "-c", "echo $KEY"],
+  inputSchema: {},
+  env: { KEY: { file: "key.txt" } },
+};
+
 describe("tools.local", () => {
   it("is a server like any other: generated with types, searched, called, decided about, audited", async () => {
     const { project, ptc, call, auditLines } = projectInProcess({
@@ -79,6 +86,22 @@ describe("tools.local", () => {
       ["local", "mcp__local__wipe", "denied"],
       ["local", "mcp__local__wipe", "approved-once"],
     ]);
+  });
+
+  it("goes on without the one whose secret cannot be read, until it can", async () => {
+    const { project, ptc, call } = projectInProcess({ tools: { local: [...LOCAL, KEYED] } });
+    expect(await ptc(["generate"])).toMatchObject({ code: 0 });
+    expect(await call("local.word_count", "text=one two")).toMatchObject({ code: 0, stdout: "2\n" });
+    const without = await call("local.keyed");
+    expect(without).toMatchObject({ code: 1, stdout: "" });
+    expect(without.stderr).toMatch(
+      /local tool 'keyed' was not run: ptc\.yaml:\d+: tools\.local\[4\]\.env\.KEY: .*key\.txt/,
+    );
+    project.write("key.txt", "the-key-of-a-file");
+    expect(await call("local.keyed")).toMatchObject({
+      code: 0,
+      stdout: expect.not.stringContaining("the-key-of"),
+    });
   });
 
   it("keeps secrets of a tool to it, follows its definition, and says in one line what is wrong", async () => {

@@ -55,6 +55,32 @@ test("every part is tried, and a server that cannot be listed takes no other wit
   expect(findings.at(-3)?.detail).toMatch(/^echo-v1 1\.2\.3, 2 tools, MCP /);
 });
 
+test("a command of tools.local that is not there is told of, and so is a secret of one", async () => {
+  const tool = { inputSchema: {}, command: ["true"] };
+  const local = [
+    { ...tool, name: "fine" },
+    { ...tool, name: "gone", command: ["nowhere-at-all"] },
+    { ...tool, name: "away", cwd: "/nowhere/at/all" },
+    { ...tool, name: "plain", command: ["./ptc.yaml"] },
+    { ...tool, name: "keyed", env: { KEY: { file: "none.txt" } } },
+    { ...tool, name: "unset", command: ["${UNSET_COMMAND}"] },
+  ];
+  const findings = await find(JSON.stringify({ tools: { local } }), withRuntime());
+  const server = findings.findIndex(({ part }) => part === "server local");
+  expect(findings[server]).toMatchObject({ ok: true });
+  expect(findings.slice(server + 1).map(({ part, ok, detail }) => [part, ok, detail])).toEqual([
+    ["tools.local gone", false, "there is no command `nowhere-at-all` on the PATH"],
+    ["tools.local away", false, "there is no folder /nowhere/at/all to run in"],
+    ["tools.local plain", false, "`./ptc.yaml` may not be executed"],
+    [
+      "tools.local keyed",
+      false,
+      expect.stringMatching(/^ptc\.yaml:1: tools\.local\[4\]\.env\.KEY: .*none\.txt/),
+    ],
+    ["tools.local unset", false, expect.stringMatching(/^is off: UNSET_COMMAND is not set/)],
+  ]);
+});
+
 test("without a configuration the usual sandbox is tried, and of the sandbox nothing past what fails", async () => {
   const findings = await find("nonsense: 1", new InProcessEngine());
   expect(findings.map(({ part, ok }) => [part, ok])).toEqual([

@@ -1,78 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
-import type { Approver } from "../../../broker/approvals/approvals.ts";
-import { loadConfiguration } from "../../../host/configuration/load.ts";
+import { expect, test } from "vitest";
 import { openArchive } from "../../../host/open-archive.ts";
 import { loadReplayable } from "../../../host/replay/load-replayable.ts";
-import { openServing } from "../../../host/serving.ts";
 import { eventually } from "../../eventually.ts";
-import { ProcessEngine } from "../../runner-image/process-engine.ts";
 import { missingFor } from "../../runner-image/runner-process.ts";
-
-const ECHO = join(import.meta.dirname, "../../fixtures/servers/echo-v1.mjs");
-
-/** A host with sessions, whose sandboxes are processes, and whose servers `x` and `out` echo. */
-async function openHost(sessions: object = { max: 2 }, more: object = {}) {
-  const cwd = mkdtempSync(join(tmpdir(), "ptc-sessions-"));
-  mkdirSync(join(cwd, "run"), { mode: 0o700 });
-  const server = { transport: "stdio", command: process.execPath, args: [ECHO] };
-  const settings = {
-    servers: [
-      { ...server, name: "x", labels: ["secret"] },
-      { ...server, name: "out", accepts: ["public"] },
-    ],
-    languages: ["typescript", "python"],
-    sandbox: { warm: 0 },
-    sessions,
-    ...more,
-  };
-  writeFileSync(join(cwd, "ptc.yaml"), JSON.stringify(settings));
-  const env = { XDG_RUNTIME_DIR: join(cwd, "run"), XDG_STATE_HOME: join(cwd, "state") };
-  const configuration = await loadConfiguration({ flag: undefined, env, cwd });
-  const engine = new ProcessEngine();
-  const { host, runner } = await openServing({
-    configuration,
-    env,
-    principal: "local",
-    engine: () => engine,
-    onWarning: () => {},
-  });
-  onTestFinished(async () => {
-    await host.close();
-    expect(engine.live.size).toBe(0);
-    rmSync(cwd, { recursive: true });
-  });
-  await host.warm();
-  await expect.poll(async () => (await host.currentTools()).all.names().length).toBeGreaterThan(2);
-  const asked: string[] = [];
-  const approver: Approver = {
-    ask: async ({ tool }) => {
-      asked.push(tool);
-      return { decision: "run", by: "a person" };
-    },
-  };
-  const run = async (
-    session: string,
-    code: string,
-    { principal = "local", language = "typescript" } = {},
-  ) => {
-    const executed = await runner.run(
-      { code, data: {}, language },
-      {
-        context: { principal, source: "serve" },
-        approver,
-        session,
-        signal: new AbortController().signal,
-      },
-    );
-    const { result } = executed.envelope;
-    const value = result.ok ? result.data : `${result.error.type}: ${result.error.message}`;
-    return { value, advice: executed.advice, executed };
-  };
-  return { host, engine, run, asked, configuration };
-}
+import { openHost } from "./session-host.ts";
 
 test("a session is one principal's and one language's, and is bounded in number", async () => {
   const { host, run, engine } = await openHost();
@@ -137,6 +68,51 @@ test("programs of a session that come at once run one after the other", async ()
     ),
   );
   expect(values).toEqual([1, 2, 3]);
+});
+
+test("a session ends when no program came for long, its sandbox with it, and the next program is told", async () => {
+  const { host, run, engine } = await openHost({ max: 2 }, {}, 100);
+  const own = host.sessions("local");
+  await run("a", "const x = 1; await new Promise((resolve) => setTimeout(resolve, 300));");
+  expect(await own.list()).toMatchObject([{ name: "a" }]);
+  await eventually(async () => expect([await own.list(), engine.live.size]).toEqual([[], 0]));
+  const next = await run("a", "globalThis.result = typeof x;");
+  expect(next.value).toBe("undefined");
+  expect(next.advice).toEqual([
+    expect.stringContaining("is a new one: the one before ended when it was idle"),
+  ]);
+});
+
+test("a program that is cancelled while it waits for its turn is gone at once, and keeps no other waiting", async () => {
+  const { host, run } = await openHost();
+  const own = host.sessions("local");
+  const long = run("a", "const x = 1; await new Promise((resolve) => setTimeout(resolve, 60_000));");
+  await eventually(async () => expect(await own.list()).toHaveLength(1));
+  const impatient = new AbortController();
+  const waiting = run("a", "1", { signal: impatient.signal });
+  const patient = run("a", "globalThis.result = typeof x;");
+  impatient.abort();
+  expect((await waiting).value).toBe("Cancelled: the run was cancelled");
+  expect(await own.end("a")).toBe(true);
+  expect((await long).value).toBe("Cancelled: the run was cancelled");
+  const next = await patient;
+  expect(next.value).toBe("undefined");
+  expect(next.advice).toEqual([
+    "session 'a' is a new one: the one before ended by `ptc sessions end`, and its names and files are lost",
+  ]);
+});
+
+test("a program that fails on the host before it has begun leaves its turn", async () => {
+  const { run, host } = await openHost();
+  await run("a", "const x = 1;");
+  const broken = host.runs.subscribe.bind(host.runs);
+  host.runs.publish = () => {
+    throw new Error("a fault of the host");
+  };
+  await expect(run("a", "x")).rejects.toThrow("a fault of the host");
+  Object.assign(host.runs, { publish: Object.getPrototypeOf(host.runs).publish });
+  broken(() => {});
+  expect((await run("a", "globalThis.result = x;")).value).toBe(1);
 });
 
 test("ending a session cancels the program that runs in it", async () => {

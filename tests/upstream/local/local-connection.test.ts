@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import type { ServerCredentials, UnreadValues } from "../../../upstream/credentials.ts";
 import { LocalConnection } from "../../../upstream/local/local-connection.ts";
 import type { LocalTool } from "../../../upstream/local/local-tool.ts";
 import { parseTemplate } from "../../../upstream/local/template.ts";
@@ -11,7 +12,11 @@ const groups = new Set<number>();
 afterEach(() => expect(groups).toEqual(new Set()));
 
 /** A connection with one tool, which runs a script of Node.js or another command. */
-function connect({ command, ...more }: Partial<LocalTool> & { command: string[] }, env = {}) {
+function connect(
+  { command, ...more }: Partial<LocalTool> & { command: string[] },
+  env = {},
+  unread?: UnreadValues,
+) {
   const [program = "", ...elements] = command;
   const tool: LocalTool = {
     name: "tool",
@@ -20,6 +25,7 @@ function connect({ command, ...more }: Partial<LocalTool> & { command: string[] 
     elements: elements.map(parseTemplate),
     stdin: undefined,
     output: "text",
+    exitCodes: [0],
     timeoutMs: 60_000,
     maxOutputBytes: 1_000,
     cwd: tmpdir(),
@@ -27,6 +33,7 @@ function connect({ command, ...more }: Partial<LocalTool> & { command: string[] 
   };
   const connection = new LocalConnection([tool], {
     env,
+    unread,
     version: "1",
     onSpawn: (pid) => groups.add(pid),
     onExit: (pid) => groups.delete(pid),
@@ -118,6 +125,109 @@ describe("a local tool", () => {
       code: "off",
     });
     expect(await connect({ command: ["echo", "{a}"] }).call({ a: "-n" })).toMatchObject({ isError: true });
+  });
+
+  it("ends well with the exit codes that mean no failure", async () => {
+    const grep = {
+      command: ["grep", "-c", "--", "{word}"],
+      stdin: parseTemplate("{text}"),
+      exitCodes: [0, 1],
+    };
+    expect(await connect(grep).call({ word: "a", text: "b" })).toMatchObject({ structuredContent: "0" });
+    expect(await connect(grep).call({ word: "[", text: "b" })).toMatchObject({ isError: true });
+    expect(
+      await connect({ ...grep, command: script("process.kill(process.pid, 'SIGHUP')") }).call({}),
+    ).toEqual(failed("`node` was ended by SIGHUP"));
+  });
+
+  it("takes no value for anything but that value", async () => {
+    const { call } = connect({
+      command: [
+        ...script("console.log(JSON.stringify(process.argv.slice(1)))"),
+        "--",
+        "--a={a}",
+        "{b}",
+        "x{c...}",
+        "{list...}",
+      ],
+      output: "json",
+      maxOutputBytes: 1_000_000,
+    });
+    const argv = async (args: object) =>
+      ((await call(args)) as { structuredContent: string[] }).structuredContent;
+    const hostile = [
+      "$(id)",
+      "`id`",
+      "a\nb\r\n",
+      "{b}",
+      "{list...}",
+      "{{a}}",
+      "%s%n",
+      "\u202e",
+      "'\"\\",
+      "--",
+      "-rf /",
+      "@/etc/passwd",
+      "~",
+      "*",
+    ];
+    for (const value of hostile) expect(await argv({ a: value, b: value })).toEqual([`--a=${value}`, value]);
+    expect(await argv({ list: hostile })).toEqual(hostile);
+    expect(await argv({ list: [{ a: 1 }, null, 2, [3]] })).toEqual(['{"a":1}', "null", "2", "[3]"]);
+    // A lone surrogate has no bytes of its own.
+    expect(await argv({ b: "\ud800" })).toEqual(["\ufffd"]);
+    for (const args of [
+      { b: "a\0b" },
+      { list: ["\0"] },
+      { a: "x".repeat(100_001) },
+      { list: Array(5_000).fill("x") },
+    ])
+      expect(await call(args)).toMatchObject({ isError: true });
+    // Names of what every object has are arguments like any other.
+    const inherited = connect({ command: ["echo", "-", "{constructor}", "{toString}", "{__proto__}"] });
+    expect(await inherited.call({})).toMatchObject({ structuredContent: "-" });
+  });
+
+  it("is not kept waiting by what closes its stdin, leaves its group or holds its pipes, and does not keep a flood", async () => {
+    const long = { text: "x".repeat(4_000_000) };
+    const early = "require('node:fs').closeSync(0); setTimeout(() => console.log('done'), 20)";
+    expect(await connect({ command: script(early) }).call(long)).toMatchObject({ structuredContent: "done" });
+    const daemon = `const child = require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { detached: true, stdio: "inherit" });
+      console.log(child.pid); child.unref(); process.exit(0)`;
+    const started = (await connect({ command: script(daemon) }).call()) as { structuredContent: string };
+    const pid = Number(started.structuredContent);
+    expect(isAlive(pid)).toBe(true);
+    process.kill(pid, "SIGKILL");
+    const loud = script("for (;;) require('node:fs').writeSync(2, 'x'.repeat(65536) + '\\xff')");
+    await expect(connect({ command: loud, timeoutMs: 500 }).call()).rejects.toMatchObject({
+      code: "call_timeout",
+    });
+    const flood = await connect({ command: ["yes"], maxOutputBytes: 50_000 }).call();
+    expect(flood).toEqual(failed("`yes` was killed: it printed more than 50000 bytes"));
+  });
+
+  it("is refused alone without a secret that cannot be read, which is read again for each call", async () => {
+    let secret: string | undefined;
+    let asked = 0;
+    const readAll = async (): Promise<ServerCredentials> => {
+      asked++;
+      const why = { "tool/KEY": "tools.local[0].env.KEY: there is no file" };
+      const unread = secret === undefined ? { unread: { why, again: readAll } } : {};
+      return {
+        values: secret === undefined ? {} : { "tool/KEY": secret },
+        secrets: secret ? [secret] : [],
+        ...unread,
+      };
+    };
+    const { unread } = await readAll();
+    const { connection, call } = connect({ command: ["sh", "-c", "echo $KEY"] }, {}, unread);
+    await expect(call()).rejects.toThrow(
+      "local tool 'tool' was not run: tools.local[0].env.KEY: there is no file",
+    );
+    secret = "read-at-last";
+    expect(await call()).toMatchObject({ structuredContent: "read-at-last" });
+    expect(await call()).toMatchObject({ structuredContent: "read-at-last" });
+    expect([asked, connection.secrets()]).toEqual([3, ["read-at-last"]]);
   });
 
   it("is killed with all that it has started, when it is late, prints too much, or is not wanted any more", async () => {

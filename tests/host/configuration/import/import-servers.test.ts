@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { importServers } from "../../../../host/configuration/import/import-servers.ts";
 import { parseConfiguration } from "../../../../host/configuration/parse.ts";
 import { renderConfiguration } from "../../../../host/configuration/render-configuration.ts";
+import { ConfigurationFile } from "../../../../host/configuration/schema.ts";
 
 const imported = (file: unknown) => importServers(file, "/home/me/project");
 
@@ -222,13 +223,17 @@ describe("a new ptc.yaml", () => {
     expect(parse(renderConfiguration([])).servers).toEqual([]);
   });
 
-  it("says of every key what its default is", () => {
-    const text = renderConfiguration([]).replaceAll(/^# ?(?=[a-z]+:$| {2})/gm, "");
+  it("shows every key there is, and says what its default is", () => {
+    const whole = renderConfiguration([]);
+    const keys = [...Object.keys(ConfigurationFile.parse({})), "extract", "sessions"];
+    expect(keys.filter((key) => !whole.includes(`\n# ${key}:`))).toEqual([]);
+    const text = whole.replaceAll(/^# ?(?=[a-z]+:$| {2})/gm, "").replace("files: [rules.cedar]", "files: []");
     const environment = { GITHUB_TOKEN: "x", TOKEN: "y" };
     const written = parseConfiguration(text, { file: "ptc.yaml", directory: "/p", environment });
     const defaults = parseConfiguration("", { file: "ptc.yaml", directory: "/p", environment });
     const { execution, sandbox, archive } = defaults;
     expect(written).toMatchObject({ execution, sandbox, archive });
-    expect(written.servers).toHaveLength(2);
+    expect(written.servers.map(({ name }) => name)).toEqual(["github", "internal-apis", "local", "ptc"]);
+    expect(written).toMatchObject({ sessions: { max: 4, idleMs: 600_000 } });
   });
 });
