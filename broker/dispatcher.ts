@@ -8,12 +8,12 @@ import type { RunContext } from "../protocol/run-context.ts";
 import { parseNamespacedName } from "../protocol/tools/tool-name.ts";
 import { CallBudget } from "../upstream/call-budget.ts";
 import type { AskPerson, ToolServer, ToolServers } from "../upstream/tool-servers.ts";
-import type { RequestMeta } from "../upstream/upstream.ts";
+import type { OnCallProgress, RequestMeta } from "../upstream/upstream.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../upstream/upstream-error.ts";
 import type { Approval, RunApprovals } from "./approvals/approvals.ts";
 import { announceCall, type RunEvents } from "./decision-events.ts";
 import { answerQuestion } from "./elicitation/answer-question.ts";
-import { normalizeResult } from "./normalize-result.ts";
+import { isStructured, normalizeResult } from "./normalize-result.ts";
 import type { Authorizer, Decision, DecisionGround } from "./policy/authorizer.ts";
 import { type RunHistory, RunState } from "./policy/run-history.ts";
 import { resultBytes } from "./result-bytes.ts";
@@ -68,6 +68,8 @@ export interface CallingRun {
   events?: RunEvents | undefined;
   /** What the request to the server holds in its `_meta` besides what MCP needs. */
   meta?: RequestMeta | undefined;
+  /** Is told how far the server says that the call has come, in its words. */
+  onProgress?: OnCallProgress | undefined;
 }
 
 /** Answers the calls of programs. Every failure is an outcome. */
@@ -200,6 +202,7 @@ export class Dispatcher implements CallDispatcher {
         run.signal,
         this.#asking(tool, run),
         run.meta,
+        run.onProgress,
       );
       this.#state.read(tool, seq);
       return { ...(await this.#answer(tool, raw)), ...permission };
@@ -269,15 +272,6 @@ function isUnreachable({ code }: UpstreamError, sent: boolean): boolean {
 /** Without members where a decision has no ground, as most have none. */
 function groundOf({ rule, reason }: DecisionGround): DecisionGround {
   return { ...(rule === undefined ? {} : { rule }), ...(reason === undefined ? {} : { reason }) };
-}
-
-function isStructured(raw: unknown): boolean {
-  return (
-    typeof raw === "object" &&
-    raw !== null &&
-    "structuredContent" in raw &&
-    raw.structuredContent !== undefined
-  );
 }
 
 function refuse(name: string, decision: CallDecision, message: string): CallOutcome {

@@ -21,8 +21,13 @@ export function normalizeResult(result: unknown): NormalizedResult {
 }
 
 /** Whether a server says that its tool has failed. */
-function isFailure({ isError }: Record<string, unknown>): boolean {
+export function isFailure({ isError }: Record<string, unknown>): boolean {
   return isError !== undefined && isError !== null && isError !== false;
+}
+
+/** Whether a result has structured content. */
+export function isStructured(result: unknown): boolean {
+  return isObject(result) && result.structuredContent !== undefined;
 }
 
 /** The texts of content that is nothing but text; `undefined` when there is none or something else beside it. */

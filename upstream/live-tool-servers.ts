@@ -74,13 +74,14 @@ export class LiveToolServers implements ToolServers {
         const definition = definitions.get(tool);
         return definition === undefined ? undefined : this.#digestOf(definition);
       },
-      call: (tool, args, callSignal, ask, meta) =>
+      call: (tool, args, callSignal, ask, meta, onProgress) =>
         upstream.call(tool, args, {
           timeoutMs: budget.limitMs,
           spentMs: budget.spentMs,
           signal: callSignal,
           ask,
           meta,
+          onProgress,
           definition: definitions.get(tool),
         }),
     };

@@ -1,5 +1,5 @@
 import { Redactor } from "../secrets/redaction.ts";
-import type { UpstreamConnection } from "./upstream.ts";
+import type { OnCallProgress, UpstreamConnection } from "./upstream.ts";
 
 /**
  * Wraps a connection so that no program is shown the credentials with which ptc uses the server, should it put them into an
@@ -16,17 +16,29 @@ export function maskCredentials(
   if (known.length === 0 && current === undefined) return connection;
   const own = new Redactor([], known, false);
   const told = new Set(known);
+  const learn = () => {
+    for (const secret of current?.() ?? []) {
+      if (told.has(secret)) continue;
+      told.add(secret);
+      own.add(secret);
+    }
+  };
+  /** Reports of progress are answers too. */
+  const masking = (onProgress: OnCallProgress): OnCallProgress => {
+    return (report) => {
+      learn();
+      onProgress(own.redactValue(report).value as typeof report);
+    };
+  };
   return {
     implementation: connection.implementation,
     protocolVersion: connection.protocolVersion,
     listTools: (signal, onProblem, onTtl) => connection.listTools(signal, onProblem, onTtl),
     callTool: async (tool, args, options) => {
-      const answer = await connection.callTool(tool, args, options);
-      for (const secret of current?.() ?? []) {
-        if (told.has(secret)) continue;
-        told.add(secret);
-        own.add(secret);
-      }
+      const { onProgress } = options;
+      const masked = onProgress === undefined ? options : { ...options, onProgress: masking(onProgress) };
+      const answer = await connection.callTool(tool, args, masked);
+      learn();
       return own.redactValue(answer).value;
     },
     onToolsChanged: (listener) => connection.onToolsChanged(listener),

@@ -1,5 +1,5 @@
 import type { CallBudget } from "./call-budget.ts";
-import type { RequestMeta, UpstreamCallOptions } from "./upstream.ts";
+import type { OnCallProgress, RequestMeta, UpstreamCallOptions } from "./upstream.ts";
 
 /** Puts a question of a server to a person, as `UpstreamCallOptions` has it. */
 export type AskPerson = NonNullable<UpstreamCallOptions["ask"]>;
@@ -19,6 +19,7 @@ export interface ToolServer {
     signal: AbortSignal,
     ask?: AskPerson,
     meta?: RequestMeta,
+    onProgress?: OnCallProgress,
   ): Promise<unknown>;
 }
 

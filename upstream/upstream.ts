@@ -1,4 +1,5 @@
 import type { ToolProblem } from "./listing/listing-page.ts";
+import type { ProgressReport } from "./progress-report.ts";
 import type { UpstreamError } from "./upstream-error.ts";
 
 /** MCP servers as the rest of ptc sees them. What they list and answer is passed on unchanged and unparsed. */
@@ -40,6 +41,8 @@ export type QuestionAnswer =
 /** Members of the `_meta` of a request (MCP 2025-11-25, "_meta"), such as `traceparent`. */
 export type RequestMeta = Readonly<Record<string, string>>;
 
+export type OnCallProgress = (report: ProgressReport) => void;
+
 /** Under which limits a tool is called. */
 export interface UpstreamCallOptions {
   /**
@@ -54,6 +57,8 @@ export interface UpstreamCallOptions {
   signal: AbortSignal;
   /** What the request's `_meta` holds besides what ptc puts there itself. */
   meta?: RequestMeta | undefined;
+  /** Is told how far the server says that the call has come. */
+  onProgress?: OnCallProgress | undefined;
   /** The tool's definition, if known. It may ask for arguments to be repeated in headers. */
   definition?: unknown;
 }

@@ -42,8 +42,8 @@ export interface GateListener {
   onRequest(id: RequestId, method: string, params: () => unknown): void;
   /** The server no longer wants the answer to a request of its own. */
   onRequestCancelled(id: RequestId): void;
-  /** The server reports progress on the request that was sent with this token. */
-  onProgress(token: RequestId): void;
+  /** The server reports progress, with these parameters, on the request that was sent with this token. */
+  onProgress(token: RequestId, params: unknown): void;
   /** What a person was sent to do elsewhere is done (MCP 2025-11-25, "Completion Notifications for URL Mode Elicitation"). */
   onElicitationComplete(id: string): void;
 }
@@ -192,7 +192,7 @@ export class MessageGate {
     const { progressToken, elicitationId, requestId } = params;
     const isId = (value: unknown): value is RequestId =>
       typeof value === "string" || typeof value === "number";
-    if (isId(progressToken)) this.listener.onProgress(progressToken);
+    if (isId(progressToken)) this.listener.onProgress(progressToken, params);
     else if (typeof elicitationId === "string") this.listener.onElicitationComplete(elicitationId);
     else if (isId(requestId)) this.listener.onRequestCancelled(requestId);
   }

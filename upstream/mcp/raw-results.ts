@@ -56,7 +56,7 @@ export class RawResultTransport implements MessageTransport {
   onToolsChanged: () => void = () => {};
   /** Answers a request of the server; `undefined` when ptc offers no such method. */
   onRequest: (request: ServerRequest) => Promise<RequestOutcome> | undefined = () => undefined;
-  onProgress: (token: RequestId) => void = () => {};
+  onProgress: (token: RequestId, params: unknown) => void = () => {};
   onElicitationComplete: (id: string) => void = () => {};
 
   readonly #inner: MessageTransport;
@@ -78,7 +78,7 @@ export class RawResultTransport implements MessageTransport {
       onToolsChanged: () => this.#tellChange(),
       onRequest: (id, method, params) => this.#answer(id, method, params),
       onRequestCancelled: (id) => this.#open.get(id)?.abort(),
-      onProgress: (token) => this.#guard(() => this.onProgress(token)),
+      onProgress: (token, params) => this.#guard(() => this.onProgress(token, params)),
       onElicitationComplete: (id) => this.#guard(() => this.onElicitationComplete(id)),
     };
     inner.onmessage = (message) => this.#receive(message);

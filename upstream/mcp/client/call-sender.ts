@@ -68,7 +68,7 @@ export class CallSender {
     this.#roots = roots;
     this.#faultOf = faultOf;
     transport.onRequest = (request) => this.#onRequest(request);
-    transport.onProgress = (token) => this.#open.get(Number(token))?.time.progress();
+    transport.onProgress = (token, params) => this.#open.get(Number(token))?.progress(params);
     transport.onElicitationComplete = (id) => {
       for (const call of this.#open.values()) call.complete(id);
     };

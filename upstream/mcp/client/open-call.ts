@@ -1,4 +1,5 @@
 import { orAborted } from "../../../base/or-aborted.ts";
+import { parseProgress } from "../../progress-report.ts";
 import type { QuestionAnswer, UpstreamCallOptions } from "../../upstream.ts";
 import type { UpstreamError } from "../../upstream-error.ts";
 import { CallTime } from "./call-time.ts";
@@ -16,6 +17,7 @@ const OVER = new Error("the call is over");
 export class OpenCall {
   readonly time: CallTime;
   readonly #ask: UpstreamCallOptions["ask"];
+  readonly #onProgress: UpstreamCallOptions["onProgress"];
   readonly #caller: AbortSignal;
   readonly #stop = new AbortController();
   readonly #onAbort = () => this.#stop.abort();
@@ -27,8 +29,9 @@ export class OpenCall {
   #isWaitedFor = false;
   #failure: UpstreamError | undefined;
 
-  constructor({ timeoutMs, spentMs = 0, signal, ask }: UpstreamCallOptions) {
+  constructor({ timeoutMs, spentMs = 0, signal, ask, onProgress }: UpstreamCallOptions) {
     this.#ask = ask;
+    this.#onProgress = onProgress;
     this.#caller = signal;
     if (signal.aborted) this.#stop.abort();
     signal.addEventListener("abort", this.#onAbort);
@@ -36,6 +39,13 @@ export class OpenCall {
       this.#isLate = true;
       this.#stop.abort();
     });
+  }
+
+  /** The server has reported progress. @param params as it did. */
+  progress(params: unknown): void {
+    this.time.progress();
+    const report = this.#onProgress && parseProgress(params);
+    if (report !== undefined && !this.#stop.signal.aborted) this.#onProgress?.(report);
   }
 
   /** Aborts when the call is over or called off. */
