@@ -92,7 +92,7 @@ function judgeEnding(ending: Ending, stdout: Buffer, stderrTail: string, ways: W
   }
 }
 
-function describeSuspended({ ticket, tool }: Suspended): string {
+export function describeSuspended({ ticket, tool }: Suspended): string {
   return `'${tool}' waits for an approval: \`ptc approvals approve ${ticket}\``;
 }
 

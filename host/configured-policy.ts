@@ -24,13 +24,24 @@ async function build(configuration: Configuration): Promise<Authorizer> {
   const { files } = configuration.policy;
   const unread = files.find(({ problem }) => problem !== undefined);
   if (unread?.problem !== undefined) throw new ConfigurationError("invalid", unread.problem);
-  const hasFlow = configuration.servers.some(
+  if (files.length === 0 && !hasFlow(configuration)) return new PolicyAuthorizer(policy);
+  const { buildRuleAuthorizer } = await import("./policy/build-rules.ts");
+  return buildRuleAuthorizer(configuration, policy);
+}
+
+/** Whether data may not flow from everywhere into every tool. */
+function hasFlow({ servers }: Pick<Configuration, "servers">): boolean {
+  return servers.some(
     ({ flow }) =>
       flow.accepts !== undefined || Object.values(flow.tools).some(({ accepts }) => accepts !== undefined),
   );
-  if (files.length === 0 && !hasFlow) return new PolicyAuthorizer(policy);
-  const { buildRuleAuthorizer } = await import("./policy/build-rules.ts");
-  return buildRuleAuthorizer(configuration, policy);
+}
+
+/** Whether a call may be decided by what its run has called and read before. */
+export function isDecidedByRun(configuration: Pick<Configuration, "servers" | "policy">): boolean {
+  const isAbout = ({ text }: { text: string }) =>
+    /\bcontext\s*(?:\.\s*run\b|\[\s*"run")|\bcontext\s+has\s+"?run\b/.test(text);
+  return hasFlow(configuration) || configuration.policy.files.some(isAbout);
 }
 
 /** The lists of the configuration. */

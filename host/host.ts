@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { RunArchiver } from "../archive/archive-store.ts";
 import type { AuditLog } from "../archive/audit/audit-log.ts";
 import type { Authorizer, Viewer } from "../broker/policy/authorizer.ts";
+import type { DirectCall, ExecutedCall } from "../execution/execute-call.ts";
 import type { ExecutedProgram } from "../execution/output/executed-program.ts";
 import type { Preparation } from "../execution/prepare/language.ts";
 import type { HandedIn } from "../execution/prepare/settle-program.ts";
@@ -15,6 +16,7 @@ import type { PoolOptions } from "../upstream/pool/upstream-pool.ts";
 import type { SecretKeyring } from "../upstream/secret-sources/secret-source.ts";
 import { openPending } from "./approvals/open-pending.ts";
 import type { PendingApprovals } from "./approvals/pending-approvals.ts";
+import type { CallOptions } from "./calls/make-call.ts";
 import type { Composition } from "./composition/composition.ts";
 import type { Execution, ExecutionOptions } from "./composition/execution.ts";
 import type { BegunSandbox } from "./composition/sandboxes.ts";
@@ -150,6 +152,12 @@ export class Host {
   async run(program: HandedIn, options: ExecutionOptions): Promise<ExecutedProgram> {
     const execution = await this.#executing();
     return execution.run(program, await this.#catalog.forProgram(), options);
+  }
+
+  /** Makes one call without a sandbox, with the tools that are known when it begins. @throws as `run` does. */
+  async call(call: DirectCall, options: CallOptions): Promise<ExecutedCall> {
+    const execution = await this.#executing();
+    return execution.call(call, await this.#catalog.currentTools(), options);
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { ApprovalAnswer, Approver } from "../broker/approvals/approvals.ts";
 import type { CallObserver } from "../execution/call-log.ts";
+import type { DirectCall, ExecutedCall } from "../execution/execute-call.ts";
 import type { ExecutedProgram } from "../execution/output/executed-program.ts";
 import type { TypecheckMode } from "../execution/prepare/language.ts";
 import type { HandedIn } from "../execution/prepare/settle-program.ts";
@@ -7,6 +8,7 @@ import type { Program } from "../execution/program.ts";
 import type { RunContext } from "../protocol/run-context.ts";
 import type { TraceContext } from "../telemetry/trace-context.ts";
 import type { PendingApproval } from "./approvals/pending-approvals.ts";
+import type { CallOptions } from "./calls/make-call.ts";
 import type { RunListener } from "./runs/run-events.ts";
 
 export interface ProgramOptions extends Pick<CallObserver, "onCall"> {
@@ -34,6 +36,8 @@ export interface ProgramOptions extends Pick<CallObserver, "onCall"> {
 /** Runs programs under the configuration. Every failure is in the envelope. */
 export interface ProgramRunner {
   run(program: HandedIn, options: ProgramOptions): Promise<ExecutedProgram>;
+  /** Makes single calls of tools; without it, programs make them all. */
+  call?(call: DirectCall, options: CallOptions): Promise<ExecutedCall>;
   /** The runs that wait for approvals; without it, none does. */
   suspended?: SuspendedPrograms;
 }

@@ -134,6 +134,13 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
       await refresh();
       return remember(await host.run(program, options), options);
     },
+    async call(call, options) {
+      await refresh();
+      const executed = await host.call(call, options);
+      outputs.rememberCall(executed, options.context.principal);
+      void executed.recorded.then((problem) => problem === undefined || onWarning(problem));
+      return executed;
+    },
     suspended: {
       async take(principal, ticket) {
         await refresh();
@@ -162,6 +169,11 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
       if (tools.programs === undefined) return [];
       const { exposedPrograms } = await import("./programs/exposed-programs.ts");
       return exposedPrograms(tools, viewer, host.configuration.languages);
+    },
+    async direct(viewer) {
+      await refresh();
+      const { chooseDirectTools } = await import("./direct/direct-tools.ts");
+      return chooseDirectTools(await catalog.current(viewer), host.configuration);
     },
     onServersChanged: (listener) => catalog.onServersChanged(listener),
   };

@@ -1,13 +1,15 @@
 import { jsonLine } from "../../base/json/json-line.ts";
 import { oneLine } from "../../base/text/one-line.ts";
-import { renderOffer } from "../../catalog/count-tools.ts";
+import { countTools, renderOffer } from "../../catalog/count-tools.ts";
 import type { ServerTools } from "../../catalog/tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { unknownServer } from "../../catalog/unknown-names.ts";
 import type { ToolPrinter } from "../../codegen/language-printer.ts";
 import type { ServerConfiguration } from "../../host/configuration/configuration.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
+import { chooseDirectTools, type DirectTool } from "../../host/direct/direct-tools.ts";
 import { loadPrinters } from "../../host/languages.ts";
+import { formatCount } from "../../host/run-report/quantities.ts";
 import { NO_HOST } from "../background/no-host.ts";
 import { toolsFor } from "../background/tools-for.ts";
 import type { DefineCommand } from "../command.ts";
@@ -15,6 +17,9 @@ import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
 import { LOCAL_USER } from "../local-user.ts";
 import { type Surroundings, write } from "../surroundings.ts";
 import { type Terminal, terminalOf } from "../terminal/terminal.ts";
+
+/** The tools that `ptc serve` lists, by namespaced name. */
+type Direct = ReadonlyMap<string, DirectTool>;
 
 /** Printed instead of tools when none are known. */
 export const NOTHING_GENERATED = "ptc: no tools are known yet; run `ptc generate`\n";
@@ -51,12 +56,14 @@ async function list(
   if (servers.length === 0 && configuration.servers.some(({ off }) => off === undefined))
     await write(stderr, NOTHING_GENERATED);
   const terminal = terminalOf(stdout, env);
+  const { tools: direct } = chooseDirectTools(catalog, configuration);
+  const listed = new Map(direct.map((each) => [each.tool.namespacedName, each]));
   const [printer] = await loadPrinters(configuration.languages);
   const off = name === undefined ? configuration.servers.filter((server) => server.off !== undefined) : [];
   const text = flags.json
-    ? `${jsonLine([...servers.map((server) => describe(server, printer)), ...off.map(describeOff)])}\n`
+    ? `${jsonLine([...servers.map((server) => describe(server, printer, listed)), ...off.map(describeOff)])}\n`
     : [
-        ...servers.map((server) => render(server, printer, terminal)),
+        ...servers.map((server) => render(server, printer, listed, terminal)),
         ...off.map((server) => renderOff(server, terminal)),
       ].join("\n");
   await write(stdout, text);
@@ -70,7 +77,7 @@ function selectServers(name: string | undefined, catalog: ToolCatalog): readonly
   return [server];
 }
 
-function describe({ name, module, description, tools }: ServerTools, printer: ToolPrinter) {
+function describe({ name, module, description, tools }: ServerTools, printer: ToolPrinter, direct: Direct) {
   return {
     server: name,
     module,
@@ -79,12 +86,19 @@ function describe({ name, module, description, tools }: ServerTools, printer: To
       name: tool.namespacedName,
       function: printer.functionName(tool),
       description: tool.description ?? tool.title ?? null,
+      direct: direct.get(tool.namespacedName)?.definition.name ?? null,
     })),
   };
 }
 
 function describeOff({ name, module, description, off }: ServerConfiguration) {
   return { server: name, module, description: description ?? null, off, tools: [] };
+}
+
+/** What models have without a search, and about what it costs them. */
+function renderDirect(direct: readonly DirectTool[], isEach: boolean): string {
+  const tokens = direct.reduce((sum, each) => sum + each.tokens, 0);
+  return `${isEach ? "all" : direct.length} direct (about ${formatCount(tokens)} tokens)`;
 }
 
 function renderOff({ name, off = "" }: ServerConfiguration, terminal: Terminal): string {
@@ -94,13 +108,22 @@ function renderOff({ name, off = "" }: ServerConfiguration, terminal: Terminal):
 function render(
   { name, module, description, tools }: ServerTools,
   printer: ToolPrinter,
+  direct: Direct,
   terminal: Terminal,
 ): string {
-  const about = [`servers/${module}`, renderOffer(tools), ...(description ? [oneLine(description)] : [])];
+  const own = tools.flatMap((tool) => direct.get(tool.namespacedName) ?? []);
+  const isEach = own.length === countTools(tools);
+  const about = [
+    `servers/${module}`,
+    renderOffer(tools),
+    ...(own.length === 0 ? [] : [renderDirect(own, isEach)]),
+    ...(description ? [oneLine(description)] : []),
+  ];
   const width = Math.max(0, ...tools.map((tool) => printer.functionName(tool).length));
   const room = terminal.columns === undefined ? undefined : terminal.columns - width - 4;
   const lines = tools.map((tool) => {
-    const said = oneLine(tool.description ?? tool.title ?? "", room);
+    const mark = isEach || !direct.has(tool.namespacedName) ? "" : `${terminal.style("green", "direct")} `;
+    const said = mark + oneLine(tool.description ?? tool.title ?? "", room);
     return `  ${terminal.style("cyan", printer.functionName(tool).padEnd(width))}  ${said}`.trimEnd();
   });
   return [`${terminal.style("bold", name)}  ${terminal.style("dim", about.join(", "))}`, ...lines, ""].join(

@@ -1,5 +1,6 @@
 import { jsonLine } from "../../base/json/json-line.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
+import { chooseDirectTools } from "../../host/direct/direct-tools.ts";
 import { loadPrinters } from "../../host/languages.ts";
 import { loadProgramTools } from "../../host/tools/program-tools.ts";
 import { countTokensOf, type TokenCounts } from "../../server/mcp/token-counts.ts";
@@ -33,7 +34,11 @@ async function measure(
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
   const catalog = (await loadProgramTools(configuration)).callableFor(LOCAL_USER);
   if (catalog.servers.length === 0) await write(stderr, NOTHING_GENERATED);
-  const measured = await countTokensOf(catalog, await loadPrinters(configuration.languages));
+  const measured = await countTokensOf(
+    catalog,
+    await loadPrinters(configuration.languages),
+    chooseDirectTools(catalog, configuration).tools,
+  );
   const text = flags.json ? jsonLine(measured) : render(measured, terminalOf(stdout, env).style);
   await write(stdout, `${text}\n`);
   return EXIT.done;
@@ -58,7 +63,7 @@ function total(name: string, tokens: number, note: string): Row {
 }
 
 function render(
-  { upFront, ptc, session, beforeFirstProgram }: TokenCounts,
+  { upFront, ptc, direct, session, beforeFirstProgram }: TokenCounts,
   style: (style: "bold" | "dim", text: string) => string,
 ): string {
   const rows: Row[] = [
@@ -68,6 +73,9 @@ function render(
     part("tool definitions", ptc.definitions),
     part("instructions", ptc.instructions),
     total("ptc", ptc.total, share(ptc.total, upFront.total)),
+    ...(direct.tools === 0
+      ? []
+      : [part("direct tools", direct.total, `${direct.tools} tools, see \`discovery\``)]),
     BLANK,
     part("one search_tools", session.search, "5 signatures"),
     total("before the first program", beforeFirstProgram, share(beforeFirstProgram, upFront.total)),

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { oneLine } from "../../base/text/one-line.ts";
 import { FollowedConfiguration } from "../../host/configuration/follow.ts";
 import { whyNoServers } from "../../host/configuration/servers/no-servers.ts";
+import { checkValue } from "../../host/direct/check-value.ts";
 import { version } from "../../host/package.ts";
 import { clock } from "../../host/process-clock.ts";
 import { openServing } from "../../host/serving.ts";
@@ -72,6 +73,7 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     onReady: () => void host.warm(),
     limits: () => host.configuration.execution,
     whyNoSession: (name) => whyNoSession(name, host.configuration),
+    checkValue,
     notice: () => following.problem ?? whyNoServers(host.configuration),
     stdin,
     stdout,

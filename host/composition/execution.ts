@@ -3,10 +3,10 @@ import type { RunArchiver } from "../../archive/archive-store.ts";
 import type { AuditLog } from "../../archive/audit/audit-log.ts";
 import { Dispatcher } from "../../broker/dispatcher.ts";
 import { limitExtracts } from "../../broker/limit-extracts.ts";
-import { offerLogins } from "../../broker/offer-logins.ts";
 import type { Authorizer, Viewer } from "../../broker/policy/authorizer.ts";
 import { RunState } from "../../broker/policy/run-history.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
+import type { DirectCall, ExecutedCall } from "../../execution/execute-call.ts";
 import { executeProgram, type RunOptions } from "../../execution/execute-program.ts";
 import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import type { Preparation } from "../../execution/prepare/language.ts";
@@ -24,10 +24,10 @@ import type { UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
 import { keeperFor } from "../approvals/keeper-for.ts";
 import { openPending } from "../approvals/open-pending.ts";
 import { shareQuestions } from "../approvals/shared-questions.ts";
+import type { CallOptions } from "../calls/make-call.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
 import { loadPrinter, PRINTER } from "../languages.ts";
-import { beginLogin, loginServer } from "../logins/log-in.ts";
 import type { LoginSecrets } from "../logins/login-secrets.ts";
 import { moduleUrl, version } from "../package.ts";
 import { clock } from "../process-clock.ts";
@@ -42,6 +42,7 @@ import type { ProgramTools } from "../tools/program-tools.ts";
 import { announceCalls } from "./announce-calls.ts";
 import { checkProgram } from "./check-program.ts";
 import { ComposedLanguages } from "./compose-languages.ts";
+import { composeLogins } from "./compose-logins.ts";
 import { composeRecords } from "./records.ts";
 import { redactReplay, redactRun } from "./redact-run.ts";
 import { type BegunSandbox, composeSandboxes } from "./sandboxes.ts";
@@ -86,6 +87,8 @@ export interface Execution {
   warm(): void;
   /** Runs a program with the given tools, also if the catalog changes meanwhile. */
   run(program: HandedIn, tools: ProgramTools, options: ExecutionOptions): Promise<ExecutedProgram>;
+  /** Makes one call without a sandbox. */
+  call(call: DirectCall, tools: ProgramTools, options: CallOptions): Promise<ExecutedCall>;
   sessions: LazySessions;
   /** Bundles a program and checks its types, and does not run it. Messages may hold secrets. */
   check(program: HandedIn, tools: ProgramTools, viewer: Viewer): Promise<Preparation>;
@@ -126,6 +129,12 @@ export function composeExecution(configuration: Configuration, options: Composit
     project: () => projectOf(current),
   });
   const parts = { sandboxes, clock, toolVersion: version };
+  const withLogins = composeLogins({
+    env: options.env,
+    secrets: options.secrets,
+    audit,
+    current: () => current,
+  });
   return {
     servers: liveUpstreams,
     sessions,
@@ -196,15 +205,7 @@ export function composeExecution(configuration: Configuration, options: Composit
         const model = current.servers.find((server) => server.transport === "model");
         const asked = earlier?.calls.filter(({ tool }) => tool === EXTRACT_NAME).length ?? 0;
         const limited = model === undefined ? own : limitExtracts(own, model.maxCalls, asked);
-        const offering = offerLogins(limited, (server, signal) => {
-          const { env, secrets } = options;
-          return beginLogin(loginServer(current, server), context.principal, {
-            env,
-            secrets,
-            signal,
-            onLogin: (event) => audit.login(event),
-          });
-        });
+        const offering = withLogins(limited, context);
         const announced =
           beforeCalls === undefined ? offering : announceCalls(offering, () => beforeCalls(runId));
         const facts = {
@@ -266,6 +267,14 @@ export function composeExecution(configuration: Configuration, options: Composit
       } finally {
         entered?.leave();
       }
+    },
+    async call(call, tools, callOptions) {
+      const { makeCall } = await import("../calls/make-call.ts");
+      const { env } = options;
+      const wired = { configuration: current, env, tools, authorizer, redactor, servers: liveUpstreams };
+      const { context } = callOptions;
+      const more = { validator, records, telemetry, runs };
+      return makeCall(call, { ...wired, ...more, around: (own) => withLogins(own, context) }, callOptions);
     },
     check: (...program) => checkProgram(languages, ...program),
     async replay(run, modules, replayOptions) {

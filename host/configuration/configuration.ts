@@ -4,6 +4,7 @@ import type { AuthSettings } from "../../upstream/authorization/auth-settings.ts
 import type { LocalTool } from "../../upstream/local/local-tool.ts";
 import type { ConfiguredSecret, SecretSource } from "../../upstream/secret-sources/secret-source.ts";
 import type { LanguageName } from "../program-files.ts";
+import type { Discovery } from "./entries/discovery-mode.ts";
 
 /** What a `ptc.yaml` says, checked, with every default filled in, as plain data for the other folders. */
 export interface Configuration {
@@ -69,6 +70,10 @@ export interface Configuration {
   readonly sessions: { readonly max: number; readonly idleMs: number } | undefined;
   /** Whether types of results that servers do not declare are learned from archived results, and used. */
   readonly learn: boolean;
+  /** Which tools `ptc serve` has as tools of its own: all where they cost little, none, or all; those of `direct` always. */
+  readonly discovery: Discovery;
+  /** The tools that are always among them, as patterns over namespaced names. */
+  readonly direct: readonly string[];
   readonly audit: AuditSettings;
   /** What finds tools beside words; without either, words alone do. */
   readonly search: {

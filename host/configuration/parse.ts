@@ -6,6 +6,7 @@ import { defaultCeiling } from "../../sandbox/pool/pool-policy.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
 import type { Configuration, ServerConfiguration } from "./configuration.ts";
 import { ConfigurationError, type Problem } from "./configuration-error.ts";
+import { directPattern, findDirectProblems } from "./entries/direct-entries.ts";
 import { buildModelServer, findExtractProblems } from "./entries/extract-settings.ts";
 import { buildLocalServer, findLocalToolProblems } from "./entries/local-tools.ts";
 import { findSettingProblems } from "./entries/setting-problems.ts";
@@ -66,6 +67,7 @@ export function parseConfiguration(text: string, options: ParseOptions): Configu
       ...findServerProblems(parsed.data.servers, expanded.unset),
       ...findLocalToolProblems(parsed.data.tools.local, parsed.data.servers, expanded.unsetLocal),
       ...findExtractProblems(parsed.data.extract, parsed.data.servers, expanded.unsetExtract),
+      ...findDirectProblems(parsed.data),
       ...findSettingProblems(parsed.data),
       ...findSearchProblems(parsed.data.search, options.environment),
     );
@@ -114,6 +116,8 @@ function buildConfiguration(
     archive,
     sessions,
     extract,
+    discovery,
+    direct: directEntries,
   }: ConfigurationFile,
   { secrets: expandedSecrets, unset, unsetLocal, unsetExtract }: ReturnType<typeof expandServers>,
   source: YamlSource,
@@ -151,6 +155,7 @@ function buildConfiguration(
   });
   const built = [...entered, ...(local ? [local] : []), ...(model ? [model] : [])];
   const models = buildSearch(search, { directory, environment, placeOf });
+  const direct = directEntries.map((entry) => directPattern(entry, built) ?? entry);
   const distinct = (of: typeof secretsOf) =>
     distinctSecrets([...expandedSecrets, ...built.flatMap(of), ...models.secrets], environment);
   return {
@@ -168,7 +173,7 @@ function buildConfiguration(
       expireMs: approvals.expire_minutes * 60_000,
     },
     languages,
-    toolPatterns: locatePatterns({ servers, tools, approvals }, source),
+    toolPatterns: locatePatterns({ servers, tools, approvals, direct }, source),
     execution: {
       timeoutMs: execution.timeout_seconds * 1_000,
       maxOutputBytes: execution.max_output_bytes,
@@ -195,6 +200,8 @@ function buildConfiguration(
     },
     host: { isOff: host.off === true, idleMs: host.idle_seconds * 1_000 },
     learn,
+    discovery,
+    direct,
     audit: {
       strict: audit.strict,
       maxFileBytes: audit.max_file_mb * MEBIBYTE,

@@ -75,7 +75,6 @@ const REST = `
 # Tools are found by words; a model for embeddings finds them by meaning too. Names and descriptions of tools are sent to it.
 # search:
 #   embedding: { url: "http://127.0.0.1:11434/v1", model: all-minilm }
-
 #   rerank: { url: "http://127.0.0.1:11434/v1", model: llama3.2 }
 
 # The model that \`extract(value, type)\` of programs asks. Without it, programs have no such function.
@@ -88,6 +87,11 @@ const REST = `
 # pii:
 #   redact: [email, phone]
 #   countries: [DE, US]             # whose phone numbers are written without a country's code
+
+# The tools that a model has beside ptc's own: all if their definitions cost little (auto), all (direct), or none (search);
+# and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern such as mcp__github__get_*.
+# discovery: auto
+# direct: []
 
 # What tools do not declare of their results is learned from archived results. \`off\`: nothing is learned or used.
 # learn: on

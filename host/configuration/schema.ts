@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { LANGUAGE_NAMES } from "../program-files.ts";
 import { SessionSettings } from "../sessions/session-settings.ts";
+import { DISCOVERY } from "./entries/discovery-mode.ts";
 import { ExtractSection } from "./entries/extract-section.ts";
 import { LocalTools } from "./entries/local-tool-entry.ts";
 import { PiiSection, ServerPii } from "./entries/pii-section.ts";
@@ -231,6 +232,8 @@ export const ConfigurationFile = section({
     ),
   ),
   sessions: SessionSettings,
+  discovery: oneOf(DISCOVERY).default("auto"),
+  direct: OptionalToolPatterns,
   search: SearchSection,
   archive: section({
     path: text(4_096).default(".ptc/archive.db"),

@@ -5,7 +5,12 @@ import type { YamlSource } from "./yaml-source.ts";
 
 /** Everything in a configuration that names tools, with its place. */
 export function locatePatterns(
-  { servers, tools, approvals }: Pick<ConfigurationFile, "servers" | "tools" | "approvals">,
+  {
+    servers,
+    tools,
+    approvals,
+    direct,
+  }: Pick<ConfigurationFile, "servers" | "tools" | "approvals" | "direct">,
   source: YamlSource,
 ): ToolPattern[] {
   return [
@@ -14,6 +19,7 @@ export function locatePatterns(
     ...locateList(["tools", "block"], tools.block, source),
     ...locateList(["approvals", "ask"], approvals.ask, source),
     ...locateList(["approvals", "allow"], approvals.allow, source),
+    ...locateList(["direct"], direct, source),
   ];
 }
 

@@ -1,6 +1,7 @@
 import { messageOf } from "../../base/error-message.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
+import { CatalogError } from "../../catalog/catalog-error.ts";
 import { renderOffer } from "../../catalog/count-tools.ts";
 import type { RunnerName } from "../../protocol/runners/runner-name.ts";
 import { type OnDemandOptions, OnDemandSource } from "../../sandbox/on-demand-source.ts";
@@ -22,6 +23,7 @@ import { uncheckedLanguages } from "../languages.ts";
 import { version } from "../package.ts";
 import { openState } from "../processes/state-directory.ts";
 import { runnerOf } from "../program-files.ts";
+import { loadProgramTools } from "../tools/program-tools.ts";
 import { UserSecrets } from "../user-secrets.ts";
 import { type EngineCheck, engineChecks } from "./engine-checks.ts";
 import { examineLocalTools } from "./examine-local-tools.ts";
@@ -76,6 +78,7 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
     for (const { tool, problem } of await examineLocalTools(configuration.servers, secrets.sources))
       yield { area: "servers", part: `tools.local ${tool}`, ok: false, detail: problem };
     await pool.close();
+    yield* examineDirectTools(configuration, options.principal);
     const plain = unredactedSources(configuration, read);
     if (plain.length > 0) yield { area: "servers", part: "redaction", ok: true, detail: plain.join("; ") };
   } finally {
@@ -225,6 +228,22 @@ async function* examineServers(
     }
   });
   for (const finding of findings) yield await finding;
+}
+
+/** Tells which tools of the catalog are listed to clients, and what they cost. */
+async function* examineDirectTools(configuration: Configuration, principal: string): AsyncGenerator<Finding> {
+  const about = { area: "servers", part: "direct tools" } as const;
+  try {
+    const view = (await loadProgramTools(configuration)).callableFor({ principal });
+    if (view.names().length === 0) return;
+    const { chooseDirectTools } = await import("../direct/direct-tools.ts");
+    const { describeDirect } = await import("../direct/describe-direct.ts");
+    const chosen = chooseDirectTools(view, configuration);
+    yield { ...about, ok: true, detail: describeDirect(chosen, configuration) };
+  } catch (error) {
+    if (!(error instanceof CatalogError || error instanceof ConfigurationError)) throw error;
+    yield { ...about, ok: false, detail: error.message };
+  }
 }
 
 function count(number: number, noun: string): string {

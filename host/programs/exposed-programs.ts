@@ -1,8 +1,6 @@
 import type { Viewer } from "../../broker/policy/authorizer.ts";
-import { describeProblem } from "../../broker/schemas/schema-problem.ts";
-import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import type { Program } from "../../execution/program.ts";
-import { moduleUrl } from "../package.ts";
+import { checkValue } from "../direct/check-value.ts";
 import { whyNotOn } from "../program-files.ts";
 import type { ProgramTools } from "../tools/program-tools.ts";
 import { callByName } from "./call-by-name.ts";
@@ -20,8 +18,6 @@ export interface ExposedProgram {
   /** Why a value is not what the output schema allows, in one line. */
   checkValue(value: unknown): Promise<string | undefined>;
 }
-
-let validator: IsolatingValidator | undefined;
 
 /** The saved programs that somebody is shown as tools: those that say so, that the policy shows, and whose language is on. */
 export function exposedPrograms(
@@ -44,12 +40,8 @@ export function exposedPrograms(
         outputSchema: manifest.output,
         timeoutMs: manifest.timeoutMs,
         call: (args) => callByName(program, args ?? {}),
-        async checkValue(value) {
-          if (manifest.output === undefined) return undefined;
-          validator ??= new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
-          const problem = await validator.check(manifest.output, value);
-          return problem && describeProblem("value", problem);
-        },
+        checkValue: async (value) =>
+          manifest.output === undefined ? undefined : checkValue(manifest.output, value),
       };
     });
 }

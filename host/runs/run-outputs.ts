@@ -1,8 +1,9 @@
 import { ArchiveError } from "../../archive/archive-error.ts";
 import type { ArchiveStore } from "../../archive/archive-store.ts";
+import type { ExecutedCall } from "../../execution/execute-call.ts";
 import { outputOf } from "../../execution/output/executed-output.ts";
 import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
-import { joinOutput } from "../../execution/output/whole-output.ts";
+import { joinOutput, type OutputParts } from "../../execution/output/whole-output.ts";
 import { archivedOutput } from "../run-report/archived-output.ts";
 
 /** The most characters that are held of the outputs of recent runs. */
@@ -22,12 +23,26 @@ export class RunOutputs {
 
   /** Holds the output of a principal's run that has ended, at the cost of older ones. */
   remember(executed: ExecutedProgram, principal: string): void {
-    const { text } = joinOutput(outputOf(executed));
-    this.#recent.set(executed.envelope.run_id, { principal, text });
+    this.#remember(executed.envelope.run_id, outputOf(executed), principal);
+  }
+
+  /** The same for a single call. What its envelope has whole is read by nobody again, and is in the archive. */
+  rememberCall({ envelope, wholeResultJson }: ExecutedCall, principal: string): void {
+    if (wholeResultJson === undefined) return;
+    this.#remember(
+      envelope.run_id,
+      { consoleText: "", stderrText: "", resultJson: wholeResultJson },
+      principal,
+    );
+  }
+
+  #remember(runId: string, output: OutputParts, principal: string): void {
+    const { text } = joinOutput(output);
+    this.#recent.set(runId, { principal, text });
     this.#chars += text.length;
-    for (const [runId, { text: oldest }] of this.#recent) {
+    for (const [oldestId, { text: oldest }] of this.#recent) {
       if (this.#chars <= MAX_HELD_CHARS && this.#recent.size <= MAX_HELD_RUNS) return;
-      this.#recent.delete(runId);
+      this.#recent.delete(oldestId);
       this.#chars -= oldest.length;
     }
   }

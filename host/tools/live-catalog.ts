@@ -1,5 +1,6 @@
 import type { Viewer } from "../../broker/policy/authorizer.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
+import type { DirectTools } from "../direct/direct-tools.ts";
 import type { ExposedProgram } from "../programs/exposed-programs.ts";
 
 /**
@@ -11,6 +12,8 @@ export interface LiveCatalog {
   current(viewer: Viewer): Promise<ToolCatalog>;
   /** The saved programs that are tools of their own; without it, there are none. */
   exposed?(viewer: Viewer): Promise<readonly ExposedProgram[]>;
+  /** The tools that are tools of the server's own just now; without it, there are none. */
+  direct?(viewer: Viewer): Promise<DirectTools>;
   /** The listener is told when the set of servers, or of such programs, has changed. */
   onServersChanged(listener: () => void): void;
 }

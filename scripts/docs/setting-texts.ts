@@ -75,6 +75,10 @@ export const SETTING_TEXTS: Readonly<Record<string, string>> = {
   "pii.redact": "kinds of personal data that are redacted in what leaves a run; `pii: [...]` is short for it",
   "pii.countries":
     "ISO 3166-1 codes: whose phone numbers are known without a `+`, and whose national ids are looked for",
+  discovery:
+    "which tools `ptc serve` lists beside its own: `auto`, all where they cost less than 2 % of a context of 200,000 tokens and no call is decided by what its run has read; `direct`, all; `search`, none",
+  direct:
+    "servers and tools that are listed in any case: a server's name, `<server>.<tool>`, or a pattern of `mcp__<server>__<tool>`",
   "approvals.default":
     "which tools need approval by themselves: those that say that they are destructive, or with `destructive` also those that say nothing",
   "approvals.ask": "patterns of tools that need approval as well",

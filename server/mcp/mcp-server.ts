@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import type { Readable, Writable } from "node:stream";
 import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
@@ -13,20 +12,15 @@ import {
 } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { oneLine } from "../../base/text/one-line.ts";
-import type { LiveCatalog } from "../../host/tools/live-catalog.ts";
-import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { boundWarnings } from "./bounded-warnings.ts";
-import {
-  type ProgramAnswer,
-  type ProgramRequest,
-  Programs,
-  type ProgramsOptions,
-} from "./programs/programs.ts";
+import { DirectCalls } from "./direct/direct-calls.ts";
+import { type ProgramAnswer, type ProgramRequest, Programs } from "./programs/programs.ts";
 import type { ProgressSink } from "./programs/run-progress.ts";
 import { startProgram } from "./programs/start-program.ts";
 import { canShowForm, canShowUrl, claimOf } from "./questions/asked-client.ts";
 import { buildQuestion } from "./questions/build-question.ts";
 import { isErrorReply, requestFacts, traceOf } from "./request-trace.ts";
+import type { ServeOptions } from "./serve-options.ts";
 import { StdioServerTransport } from "./stdio-server-transport.ts";
 import { chooseExamples } from "./tools/choose-example.ts";
 import { whyOff } from "./tools/chosen-language.ts";
@@ -34,7 +28,7 @@ import { defineExposed, presentExposed } from "./tools/exposed-program.ts";
 import { answerInspectTool } from "./tools/inspect-tool.ts";
 import { buildInstructions } from "./tools/instructions.ts";
 import { answerListCallableTools } from "./tools/list-callable-tools.ts";
-import { answerReadOutput, type OutputSource } from "./tools/read-output.ts";
+import { answerReadOutput } from "./tools/read-output.ts";
 import { errorReply, type ProgramReply, type ToolReply } from "./tools/reply.ts";
 import { answerSearchTools, type ToldReasons } from "./tools/search-answer.ts";
 import {
@@ -54,25 +48,6 @@ const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 const ANSWER_TIMEOUT_MS = 10 * 60_000;
 const QUESTION = "approval";
 
-export interface ServeOptions extends Omit<ProgramsOptions, "known"> {
-  /** Is told of the client's requests. */
-  telemetry?: Telemetry | undefined;
-  version: string;
-  catalog: LiveCatalog;
-  /** Has the outputs of runs that were too long to show. */
-  outputs: OutputSource;
-  stdin: Readable;
-  stdout: Writable;
-  /** Why no program can run in a session of this name just now; `undefined` when one can. Without it, there are none. */
-  whyNoSession?: ((name: string) => string | undefined) | undefined;
-  /** A line that every reply is to tell just now; `undefined` when there is none. */
-  notice?: () => string | undefined;
-  /** Is called when the client's first requests are answered; may be called more than once. */
-  onReady?: () => void;
-  /** Receives what goes wrong on the connection. The server goes on. */
-  onWarning: (message: string) => void;
-}
-
 /**
  * Serves MCP over stdio, in either era of the protocol. Resolves when the client has disconnected and its programs have
  * ended.
@@ -84,7 +59,18 @@ export async function serveMcp(options: ServeOptions): Promise<void> {
     known: () => catalog.current(context),
   });
   const known = await catalog.current(context);
-  const instructions = buildInstructions(known.configured, options.printers(), chooseExamples(known));
+  const direct = new DirectCalls({
+    ...{ catalog, context, programs, runner: options.runner },
+    maxShownBytes: () => options.limits().maxOutputBytes,
+    checkValue: options.checkValue ?? (async () => "nothing checks it here"),
+  });
+  const hasDirect = (await direct.definitions()).length > 0;
+  const instructions = buildInstructions(
+    known.configured,
+    options.printers(),
+    chooseExamples(known),
+    hasDirect,
+  );
   const servers = new Set<Server>();
   const told: ToldReasons = new Map();
   catalog.onServersChanged(() => {
@@ -100,7 +86,7 @@ export async function serveMcp(options: ServeOptions): Promise<void> {
   });
   const handle = serveStdio(
     ({ era }) => {
-      const server = buildServer({ ...options, instructions, programs, told }, era);
+      const server = buildServer({ ...options, instructions, programs, direct, told }, era);
       servers.add(server);
       return server;
     },
@@ -123,6 +109,7 @@ type Era = "legacy" | "modern";
 interface Connection extends ServeOptions {
   instructions: string;
   programs: Programs;
+  direct: DirectCalls;
   told: ToldReasons;
 }
 
@@ -137,6 +124,7 @@ function buildServer(
     notice = () => undefined,
     instructions,
     programs,
+    direct,
     told,
     telemetry,
     whyNoSession = () => "there are no sessions here",
@@ -155,7 +143,7 @@ function buildServer(
     setImmediate(onReady);
     const exposed = (await catalog.exposed?.(viewer)) ?? [];
     const own = buildToolDefinitions(configured, printers(), whyNoSession("any") === undefined);
-    return { tools: [...own, ...exposed.map(defineExposed)] };
+    return { tools: [...own, ...(await direct.definitions()), ...exposed.map(defineExposed)] };
   });
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     setImmediate(onReady);
@@ -191,6 +179,15 @@ function buildServer(
           answerReadOutput(parsed, outputs, viewer.principal),
         );
       default: {
+        const listed = await direct.find(name);
+        if (listed !== undefined)
+          return answerProgram(
+            context,
+            programs,
+            askingThrough(server, context, era),
+            (request) => direct.call(listed, args, request),
+            (reply) => direct.shape(reply, listed),
+          );
         const exposed = (await catalog.exposed?.(viewer))?.find((program) => program.name === name);
         if (exposed === undefined)
           throw new ProtocolError(INVALID_PARAMS, `Unknown tool: ${oneLine(name, MAX_SHOWN_CHARS)}`);
@@ -215,6 +212,15 @@ function isToolReply(reply: object): reply is ProgramReply {
 /** A reply with one more text, which leaves the first as it is: clients and programs may parse that. */
 function withNotice(reply: ProgramReply, notice: string): ProgramReply {
   return { ...reply, content: [...reply.content, { type: "text", text: `ptc: ${oneLine(notice)}` }] };
+}
+
+async function answer<T>(
+  schema: Parameters<typeof parseArguments<T>>[0],
+  args: unknown,
+  act: (parsed: T) => Promise<ToolReply>,
+): Promise<ToolReply> {
+  const parsed = parseArguments(schema, args);
+  return parsed.ok ? act(parsed.value) : errorReply(parsed.message);
 }
 
 /** Answers a call that runs a program, or that brings the answer to the question of one. */
@@ -247,23 +253,22 @@ function present(
   return inputRequired({ inputRequests: { [QUESTION]: asked }, requestState: ticket });
 }
 
-async function answer<T>(
-  schema: Parameters<typeof parseArguments<T>>[0],
-  args: unknown,
-  act: (parsed: T) => Promise<ToolReply>,
-): Promise<ToolReply> {
-  const parsed = parseArguments(schema, args);
-  return parsed.ok ? act(parsed.value) : errorReply(parsed.message);
-}
-
 /** The sink for a run's progress; `undefined` unless the client asked for progress. */
 function progressSink({ mcpReq }: ServerContext): ProgressSink | undefined {
   const token = mcpReq._meta?.progressToken;
   if (token === undefined) return undefined;
   return {
-    report: (progress, message) =>
+    report: (progress, message, total) =>
       void mcpReq
-        .notify({ method: "notifications/progress", params: { progressToken: token, progress, message } })
+        .notify({
+          method: "notifications/progress",
+          params: {
+            progressToken: token,
+            progress,
+            ...(total === undefined ? {} : { total }),
+            ...(message === undefined ? {} : { message }),
+          },
+        })
         .catch(() => {}),
   };
 }

@@ -15,13 +15,13 @@ const TOOL_NAMES: ReadonlySet<string> = new Set([
   "read_output",
 ]);
 
-/** What is told of a call of one of ptc's own tools. A name that is none of theirs could be anything, and is not told. */
+/** What is told of a call of one of ptc's tools. A name that is not ptc's own could be anything, and is not told. */
 export function requestFacts(
   name: string,
   request: ReceivedRequest,
   session: string | undefined,
 ): ServedRequest {
-  const tool = TOOL_NAMES.has(name) ? name : "unknown";
+  const tool = TOOL_NAMES.has(name) ? name : name.startsWith("mcp__") ? "direct" : "unknown";
   return { tool, requestId: request.mcpReq.id, session, parent: traceOf(request) };
 }
 

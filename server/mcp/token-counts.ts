@@ -2,6 +2,7 @@ import { countTools } from "../../catalog/count-tools.ts";
 import { isMethod } from "../../catalog/parse-tool.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
+import type { DirectTool } from "../../host/direct/direct-tools.ts";
 import { chooseExamples } from "./tools/choose-example.ts";
 import type { ShownLanguages } from "./tools/chosen-language.ts";
 import { answerInspectTool } from "./tools/inspect-tool.ts";
@@ -17,13 +18,24 @@ const INSPECTED_TOOLS = 3;
 export interface TokenCounts {
   upFront: { total: number; servers: { server: string; tools: number; tokens: number }[] };
   ptc: { total: number; definitions: number; instructions: number };
+  /** The tools that are listed beside ptc's own. */
+  direct: { tools: number; total: number };
   session: { total: number; search: number; inspect: number; inspected: string[] };
   /** What a model has read before the first program that it writes: definitions, instructions, and one search. */
   beforeFirstProgram: number;
 }
 
-/** Counts tokens as `o200k` has them. @param printers show tools in the languages of programs. */
-export async function countTokensOf(catalog: ToolCatalog, printers: ShownLanguages): Promise<TokenCounts> {
+/**
+ * Counts tokens as `o200k` has them.
+ *
+ * @param printers show tools in the languages of programs.
+ * @param listed the tools that are listed beside ptc's own.
+ */
+export async function countTokensOf(
+  catalog: ToolCatalog,
+  printers: ShownLanguages,
+  listed: readonly DirectTool[],
+): Promise<TokenCounts> {
   // Two megabytes of vocabulary, which a help text need not wait for.
   const { countTokens } = await import("gpt-tokenizer/encoding/o200k_base");
   const tokensOf = (text: string) => countTokens(text);
@@ -37,13 +49,18 @@ export async function countTokensOf(catalog: ToolCatalog, printers: ShownLanguag
   }));
   const modules = catalog.servers.map(({ module }) => module);
   const definitions = tokensOf(JSON.stringify(buildToolDefinitions(modules, printers)));
-  const instructions = tokensOf(buildInstructions(modules, printers, chooseExamples(catalog)));
+  const instructions = tokensOf(
+    buildInstructions(modules, printers, chooseExamples(catalog), listed.length > 0),
+  );
+  const direct = listed.reduce((sum, { tool }) => sum + tokensOf(JSON.stringify(asDefinition(tool))), 0);
+  const always = definitions + instructions + direct;
   const session = await countSession(catalog, printers, tokensOf);
   return {
     upFront: { total: servers.reduce((sum, { tokens }) => sum + tokens, 0), servers },
     ptc: { total: definitions + instructions, definitions, instructions },
-    session: { ...session, total: definitions + instructions + session.search + session.inspect },
-    beforeFirstProgram: definitions + instructions + session.search,
+    direct: { tools: listed.length, total: direct },
+    session: { ...session, total: always + session.search + session.inspect },
+    beforeFirstProgram: always + session.search,
   };
 }
 

@@ -2,9 +2,18 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { expect, test } from "vitest";
+import { envelopeOf } from "../cli/ptc-process.ts";
 import { describeClient, findClaudeCode, runClient } from "./installed-client.ts";
 import { type ModelApi, serveModel, toolResultOf } from "./model-api.ts";
-import { PROGRAM, REPLY, TOOLS, useServedProject, WRONG_PROGRAM } from "./served-project.ts";
+import {
+  DIRECT,
+  DIRECT_ANSWER,
+  PROGRAM,
+  REPLY,
+  TOOLS,
+  useServedProject,
+  WRONG_PROGRAM,
+} from "./served-project.ts";
 
 const served = useServedProject();
 const NAMES = TOOLS.map((name) => `mcp__ptc__${name}`);
@@ -103,6 +112,24 @@ describeClient("Claude Code", findClaudeCode, (claude) => {
     expect(seen).toContain("## ptc");
     expect(seen).toMatch(/Servers: my_documents/);
     expect(seen).not.toContain("[truncated]");
+  });
+
+  test("calls a tool that it has directly, whose call is replayed like a program", async () => {
+    const model = await serveModel([
+      { tool: `mcp__ptc__${DIRECT}`, input: { documentId: "a" } },
+      { text: "There it is." },
+    ]);
+    await add(model);
+    expect(await prompt(model, { ENABLE_TOOL_SEARCH: "false" })).toMatchObject({ result: "There it is." });
+    const [, second] = model.requests;
+    const { text, isError } = toolResultOf(second ?? { stream: true, tools: [], messages: [] });
+    expect({ answer: JSON.parse(text), isError }).toEqual({ answer: DIRECT_ANSWER, isError: false });
+    const { folder } = served();
+    const runs = JSON.parse((await folder.ptc(["runs", "list", "--json"])).stdout);
+    const { input_digest: digest } = runs.find(({ source }: { source: string }) => source === "direct");
+    const replayed = await folder.ptc(["replay", digest]);
+    expect(replayed.code).toBe(0);
+    expect(envelopeOf(replayed).result).toMatchObject({ ok: true, data: DIRECT_ANSWER });
   });
 
   test("has put little before its model when that writes its first program", async () => {

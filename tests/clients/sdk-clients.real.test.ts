@@ -9,7 +9,15 @@ import {
   type Person,
   type Session,
 } from "./sdk-sessions.ts";
-import { PROGRAM, REPLY, TOOLS, useServedProject, WRONG_PROGRAM } from "./served-project.ts";
+import {
+  DIRECT,
+  DIRECT_ANSWER,
+  PROGRAM,
+  REPLY,
+  TOOLS,
+  useServedProject,
+  WRONG_PROGRAM,
+} from "./served-project.ts";
 
 const served = useServedProject();
 
@@ -43,6 +51,10 @@ for (const { sdk, connect, protocolVersion } of GENERATIONS) {
       expect((await session.listTools()).sort()).toEqual(TOOLS);
       expect(session.instructions).toMatch(/execute_program/);
       expect(session.instructions).toMatch(/Servers: my_documents/);
+      // The client checks the answer by the output schema that it was told.
+      expect(await session.call(DIRECT, { documentId: "a" })).toMatchObject({
+        structuredContent: DIRECT_ANSWER,
+      });
     });
 
     test("runs a program over two servers, and is kept up to date on its calls", async () => {

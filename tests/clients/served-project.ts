@@ -23,14 +23,24 @@ export interface ServedProject {
   home: string;
 }
 
-/** The tools that ptc offers, sorted. */
+/** The tools that ptc offers, sorted: its own, and those of the two servers, whose definitions are small. */
 export const TOOLS = [
   "execute_program",
   "inspect_tool",
   "list_callable_tools",
+  ...["add_observations", "create_entities", "create_relations"].map((name) => `mcp__memory__${name}`),
+  ...["delete_entities", "delete_observations", "delete_relations"].map((name) => `mcp__memory__${name}`),
+  ...["open_nodes", "read_graph", "search_nodes"].map((name) => `mcp__memory__${name}`),
+  ...["delete", "get"].map((verb) => `mcp__my_documents__${verb}_document`),
+  "mcp__my_documents__list_documents",
+  "mcp__my_documents__lock_document",
   "read_output",
   "search_tools",
 ];
+
+/** A tool that a client calls without a program, and what it answers. */
+export const DIRECT = "mcp__my_documents__get_document";
+export const DIRECT_ANSWER = { title: "Document a", words: 3 };
 
 /** A program that calls a tool more than once, and the whole reply to it. */
 export const PROGRAM = `import { getDocument } from "./servers/my_documents/index.js";

@@ -1,16 +1,25 @@
 import type { Clock } from "../../../base/clock.ts";
 import type { Approver } from "../../../broker/approvals/approvals.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
-import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
 import type { ProgramOptions } from "../../../host/program-runner.ts";
 import type { TraceContext } from "../../../telemetry/trace-context.ts";
 import { type Question, Questions } from "../questions/questions.ts";
-import { type ProgressSink, RunProgress } from "./run-progress.ts";
+import type { ProgramReply } from "../tools/reply.ts";
+import { type CallProgress, type ProgressSink, RunProgress } from "./run-progress.ts";
+
+/** What came of a run: how it is told to the client. */
+export interface RunEnd {
+  /** @param told what else the client is told: what to do, and what happened beside the run; one line each. */
+  reply(
+    calls: readonly ObservedCall[],
+    told: { hints: readonly string[]; notes: readonly string[] },
+  ): Promise<ProgramReply>;
+}
 
 /** A run that has ended. */
 export interface EndedRun {
   kind: "ended";
-  executed: ExecutedProgram;
+  end: RunEnd;
   /** The program's calls in the order in which they ended, without their results. */
   calls: readonly ObservedCall[];
 }
@@ -18,19 +27,20 @@ export interface EndedRun {
 /** The next event for a request that waits for a run: a question for a person, or the end of the run. */
 export type NextEvent = { kind: "question"; question: Question } | EndedRun;
 
-/** What a running program is started with, beside what is known before. */
-export type LiveRunOptions = Pick<
-  ProgramOptions,
-  "approver" | "signal" | "suspends" | "trace" | "onEvent" | "onCall"
->;
+/** What a running program, or a call, is started with, beside what is known before. */
+export interface LiveRunOptions
+  extends Pick<ProgramOptions, "approver" | "signal" | "suspends" | "trace" | "onEvent" | "onCall"> {
+  /** Receives what the server of a single call says of its progress. */
+  onProgress: (report: CallProgress) => void;
+}
 
-/** A running program. It outlives the request that started it when a question is handed to the client. */
+/** A running program, or a single call. It outlives the request that started it when a question is handed to the client. */
 export class LiveRun {
   readonly #questions: Questions;
   readonly #progress: RunProgress;
   readonly #abort = new AbortController();
   readonly #ended: ObservedCall[] = [];
-  readonly #executed: Promise<ExecutedProgram>;
+  readonly #end: Promise<RunEnd>;
 
   /**
    * Starts the program.
@@ -41,7 +51,7 @@ export class LiveRun {
    * @param trace the trace that the client's request belongs to.
    */
   constructor(
-    start: (options: LiveRunOptions) => Promise<ExecutedProgram>,
+    start: (options: LiveRunOptions) => Promise<RunEnd>,
     clock: Pick<Clock, "monotonicMs">,
     canAsk: () => boolean,
     canVisit: () => boolean,
@@ -50,7 +60,7 @@ export class LiveRun {
     this.#questions = new Questions(canAsk, canVisit);
     this.#progress = new RunProgress(clock);
     const approver: Approver = this.#questions;
-    this.#executed = start({
+    this.#end = start({
       approver,
       signal: this.#abort.signal,
       suspends: true,
@@ -58,6 +68,7 @@ export class LiveRun {
       onEvent: (event) => {
         if (event.kind === "call-started") this.#progress.onCallStarted(event.seq, event.tool);
       },
+      onProgress: (report) => this.#progress.onReport(report),
       onCall: (call) => {
         // Results can be large, and no reply contains them.
         this.#ended.push(withoutData(call));
@@ -66,7 +77,7 @@ export class LiveRun {
       this.#progress.stop();
       this.#questions.close();
     });
-    this.#executed.catch(() => {});
+    this.#end.catch(() => {});
   }
 
   /** Waits for the next event. Progress goes to `progress` until the next call of `next` or `detach`. */
@@ -100,12 +111,12 @@ export class LiveRun {
 
   /** Resolves when the run is over. */
   async result(): Promise<EndedRun> {
-    return { kind: "ended", executed: await this.#executed, calls: this.#ended };
+    return { kind: "ended", end: await this.#end, calls: this.#ended };
   }
 
   /** Resolves when the run has ended in any way. Its sandbox may not be removed yet. Never rejects. */
   async ended(): Promise<void> {
-    await this.#executed.catch(() => undefined);
+    await this.#end.catch(() => undefined);
   }
 }
 

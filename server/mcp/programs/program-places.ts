@@ -47,6 +47,10 @@ export class ProgramPlaces {
     this.#limits = limits;
   }
 
+  get limits(): PlaceLimits {
+    return this.#limits();
+  }
+
   /** Resolves with a place, or with the reason why there is none. Never rejects. */
   async take({ patienceMs, signal, onPosition }: Waiting): Promise<ProgramPlace | NoPlace> {
     if (signal.aborted) return "cancelled";

@@ -27,7 +27,7 @@ export function buildProgramReply(
   const { envelope, suspended } = executed;
   const notes = (context.notes ?? []).map((text) => ({ type: "text" as const, text }));
   if (suspended !== undefined) {
-    const text = renderSuspended(suspended);
+    const text = describeSuspension(WAITS, suspended);
     return { content: [{ type: "text", text }, ...notes], _meta: { "ptc/envelope": envelope } };
   }
   const text = envelope.result.ok
@@ -47,9 +47,9 @@ export function buildProgramReply(
 }
 
 /** What a model is to tell its user, and to do then. */
-function renderSuspended({ ticket, tool, expiresAt }: Suspended): string {
+export function describeSuspension(status: string, { ticket, tool, expiresAt }: Suspended): string {
   return [
-    WAITS,
+    status,
     `${visibleLine(tool)} is not called before a person approves it. Ask the user to run \`ptc approvals approve ${ticket}\` (or show, or deny) in a terminal before ${renderMinute(expiresAt)}.`,
     `Then call execute_program ${JSON.stringify({ code: renderTicket(ticket) })}: the program goes on from here. Do not run it again: what it has called stays called.`,
   ].join("\n");

@@ -2,12 +2,9 @@ import type { Clock } from "../../../base/clock.ts";
 import { messageOf } from "../../../base/error-message.ts";
 import { LATER } from "../../../broker/approvals/approvals.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
-import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
 import type { HandedIn } from "../../../execution/prepare/settle-program.ts";
-import { pickPrinter } from "../../../host/languages.ts";
 import { languageNamed, languageOfInterpreter } from "../../../host/program-files.ts";
 import type { ProgramRunner } from "../../../host/program-runner.ts";
-import { buildFailure } from "../../../protocol/failure.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import type { Telemetry } from "../../../telemetry/telemetry.ts";
 import type { TraceContext } from "../../../telemetry/trace-context.ts";
@@ -15,13 +12,13 @@ import type { ClientClaim } from "../questions/asked-client.ts";
 import { failedToAsk, giveAnswer } from "../questions/give-answer.ts";
 import type { Question } from "../questions/questions.ts";
 import type { ShownLanguages } from "../tools/chosen-language.ts";
-import { errorReply, type ProgramReply, type ToolReply } from "../tools/reply.ts";
+import { errorReply, type ProgramReply } from "../tools/reply.ts";
 import { type ExecuteProgramArguments, ticketIn } from "../tools/tool-arguments.ts";
-import { hintsFor } from "./failure-hints.ts";
 import { OVER, takeAnswered } from "./kept-programs.ts";
-import { type EndedRun, LiveRun, type LiveRunOptions } from "./live-run.ts";
-import { type NoPlace, type ProgramPlace, ProgramPlaces } from "./program-places.ts";
-import { buildProgramReply, buildRefusalReply } from "./program-reply.ts";
+import { type EndedRun, LiveRun, type LiveRunOptions, type RunEnd } from "./live-run.ts";
+import { endOfProgram } from "./program-end.ts";
+import { type ProgramPlace, ProgramPlaces } from "./program-places.ts";
+import { refusePlace } from "./refuse-place.ts";
 import { type ProgressSink, reportPosition } from "./run-progress.ts";
 import { SuspendedRuns } from "./suspended-runs.ts";
 
@@ -68,8 +65,12 @@ export interface ProgramsOptions {
 interface ProgramLimits {
   /** Programs that may run at the same time. */
   readonly maxParallelPrograms: number;
+  /** Single calls that may be made at the same time. */
+  readonly maxParallelCalls: number;
   /** Programs that may wait until one of those has ended. */
   readonly maxQueuedPrograms: number;
+  /** How many bytes of text of a call are shown. */
+  readonly maxOutputBytes: number;
   /** How long a program waits for its turn when its request names no time limit. */
   readonly timeoutMs: number;
 }
@@ -83,12 +84,18 @@ export class Programs {
   /** The programs that were started, each with its place. */
   readonly #runs = new Map<LiveRun, ProgramPlace>();
   readonly #places: ProgramPlaces;
+  /** Those of single calls. */
+  readonly #callPlaces: ProgramPlaces;
   readonly #suspended: SuspendedRuns;
   readonly #closing = new AbortController();
 
   constructor(options: ProgramsOptions) {
     this.#options = options;
     this.#places = new ProgramPlaces(options.limits);
+    this.#callPlaces = new ProgramPlaces(() => {
+      const { maxParallelCalls, maxQueuedPrograms } = options.limits();
+      return { maxParallelPrograms: maxParallelCalls, maxQueuedPrograms };
+    });
     this.#suspended = new SuspendedRuns(
       () => options.limits().maxParallelPrograms,
       options.runner.suspended !== undefined,
@@ -118,29 +125,40 @@ export class Programs {
     const { runner, context } = this.#options;
     const place = await this.#takePlace(request, settings.timeoutMs);
     if ("kind" in place) return place;
-    return this.#goLive(place, request, (options) =>
-      runner.run(program, { ...options, context, ...settings }),
+    return this.#goLive(place, request, async (options) =>
+      endOfProgram(await runner.run(program, { ...options, context, ...settings }), this.#options),
     );
+  }
+
+  /** Makes a single call, which needs no sandbox: such calls have places of their own. */
+  async call(
+    start: (options: LiveRunOptions) => Promise<RunEnd>,
+    request: ProgramRequest,
+  ): Promise<ProgramAnswer> {
+    const place = await this.#takePlace(request, undefined, this.#callPlaces);
+    return "kind" in place ? place : this.#goLive(place, request, start);
   }
 
   /** A place for one more program, or the answer that there is none. */
   async #takePlace(
     request: ProgramRequest,
     givenMs: number | undefined,
+    places = this.#places,
   ): Promise<ProgramPlace | Extract<ProgramAnswer, { kind: "reply" }>> {
     const patienceMs = givenMs ?? this.#options.limits().timeoutMs;
     const admitted = this.#options.telemetry?.queued();
-    const place = await this.#places.take({
+    const place = await places.take({
       patienceMs,
       signal: AbortSignal.any([request.signal, this.#closing.signal]),
       onPosition: reportPosition(request.progress),
     });
     admitted?.();
-    if (typeof place === "string") return { kind: "reply", reply: this.#refuse(place, patienceMs) };
+    if (typeof place === "string")
+      return { kind: "reply", reply: refusePlace(place, patienceMs, places.limits) };
     if (this.#closing.signal.aborted) {
       // The connection ended after the place was given.
       place.free();
-      return { kind: "reply", reply: this.#refuse("cancelled", patienceMs) };
+      return { kind: "reply", reply: refusePlace("cancelled", patienceMs, places.limits) };
     }
     return place;
   }
@@ -148,7 +166,7 @@ export class Programs {
   async #goLive(
     place: ProgramPlace,
     request: ProgramRequest,
-    start: (options: LiveRunOptions) => Promise<ExecutedProgram>,
+    start: (options: LiveRunOptions) => Promise<RunEnd>,
   ): Promise<ProgramAnswer> {
     const run = new LiveRun(
       start,
@@ -192,7 +210,9 @@ export class Programs {
     if (taken.kind === "reply") return taken;
     const place = await this.#takePlace(request, undefined);
     if (!("kind" in place))
-      return this.#goLive(place, request, (options) => taken.goOn({ ...options, context }));
+      return this.#goLive(place, request, async (options) =>
+        endOfProgram(await taken.goOn({ ...options, context }), this.#options),
+      );
     await taken.leave();
     return place;
   }
@@ -267,31 +287,11 @@ export class Programs {
     return aborted && isSuspendable && /\btime(?:d[ -]?|[ -]?)out\b/i.test(messageOf(reason));
   }
 
-  #refuse(reason: NoPlace, patienceMs: number): ToolReply {
-    if (reason === "cancelled") return buildRefusalReply(buildFailure("Cancelled", "the run was cancelled"));
-    const { maxParallelPrograms: maxPrograms, maxQueuedPrograms: maxQueued } = this.#options.limits();
-    const advice = "wait for one to end, or do more in one program";
-    const message =
-      reason === "full"
-        ? `as many programs run (${maxPrograms}) and wait (${maxQueued}) as may; ${advice}`
-        : `as many programs run (${maxPrograms}) as may, and its turn did not come in ${patienceMs / 1_000} s; ${advice}`;
-    return buildRefusalReply(buildFailure("Busy", message));
-  }
-
   async #reply(
-    { executed, calls }: EndedRun,
+    { end, calls }: EndedRun,
     hints: readonly string[] = [],
     notes: readonly string[] = [],
   ): Promise<ProgramAnswer> {
-    // Only what is said of a failure depends on the catalog.
-    const known = executed.envelope.result.ok ? undefined : await this.#options.known();
-    const printer = pickPrinter(this.#options.printers(), executed.program.language);
-    const more = known === undefined ? [] : await hintsFor(executed, calls, known, printer);
-    const reply = buildProgramReply(executed, calls, {
-      isReadOnly: (tool) => known?.find(tool)?.annotations?.readOnlyHint === true,
-      hints: [...hints, ...more],
-      notes,
-    });
-    return { kind: "reply", reply };
+    return { kind: "reply", reply: await end.reply(calls, { hints, notes }) };
   }
 }

@@ -2,17 +2,26 @@ import type { Clock } from "../../../base/clock.ts";
 import { countNoun } from "../../../base/text/count-noun.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 
+/** How far the server of a single call says that it has come (MCP 2025-11-25, "Progress"). */
+export interface CallProgress {
+  progress: number;
+  total?: number | undefined;
+  message?: string | undefined;
+}
+
 /** Sends the progress of a run to the client. */
 export interface ProgressSink {
   /**
    * @param progress how many calls the program has begun; higher with every message
-   * @param message one line that names the last of them
+   * @param message one line that names the last of them; of a single call, what its server says
+   * @param total of a single call, as its server says
    */
-  report(progress: number, message: string): void;
+  report(progress: number, message: string | undefined, total?: number): void;
 }
 
 const MIN_INTERVAL_MS = 100;
 const MAX_TOOL_CHARS = 300;
+const MAX_MESSAGE_CHARS = 1_000;
 
 /**
  * Reports the progress of a run, at most ten times a second; calls in between are skipped. The sink is replaced when
@@ -21,8 +30,8 @@ const MAX_TOOL_CHARS = 300;
 export class RunProgress {
   readonly #clock: Pick<Clock, "monotonicMs">;
   #sink: ProgressSink | undefined;
-  #newest: { count: number; tool: string } | undefined;
-  #sentCount = 0;
+  #newest: CallProgress | undefined;
+  #sent = 0;
   #sentAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
@@ -38,7 +47,19 @@ export class RunProgress {
 
   /** @param count how many calls the program has begun, this one included */
   onCallStarted(count: number, tool: string): void {
-    this.#newest = { count, tool };
+    this.#note({ progress: count, message: `call ${count}: ${oneLine(tool, MAX_TOOL_CHARS)}` });
+  }
+
+  /** Passes on what the server of a single call says. Its progress takes the place of a count of calls. */
+  onReport({ message, ...numbers }: CallProgress): void {
+    this.#note({
+      ...numbers,
+      message: message === undefined ? undefined : oneLine(message, MAX_MESSAGE_CHARS),
+    });
+  }
+
+  #note(newest: CallProgress): void {
+    this.#newest = newest;
     if (this.#timer !== undefined) return;
     const waitMs = this.#sentAt + MIN_INTERVAL_MS - this.#clock.monotonicMs();
     if (waitMs <= 0) this.#send();
@@ -55,11 +76,11 @@ export class RunProgress {
   #send(): void {
     this.#timer = undefined;
     if (this.#sink === undefined || this.#newest === undefined) return;
-    if (this.#newest.count <= this.#sentCount) return;
-    const { count, tool } = this.#newest;
-    this.#sentCount = count;
+    const { progress, message, total } = this.#newest;
+    if (progress <= this.#sent) return;
+    this.#sent = progress;
     this.#sentAt = this.#clock.monotonicMs();
-    this.#sink.report(count, `call ${count}: ${oneLine(tool, MAX_TOOL_CHARS)}`);
+    this.#sink.report(progress, message, total);
   }
 }
 

@@ -18,24 +18,38 @@ const ANY_TOOL: ExampleCall = {
   argument: "key",
 };
 
+/** When to use which, where tools of servers are listed beside ptc's own. */
+const DIRECT =
+  "The mcp__ tools listed here are those of programs: call one directly only for one small result.";
+
 /**
  * The instructions that a client shows its model once. At most 2,000 characters, whatever servers are configured.
  *
  * @param servers modules of all configured servers.
  * @param languages of programs; the example is in the first.
  * @param examples calls of tools that there are; the first that the language can show is the example.
+ * @param hasDirect whether tools of servers are listed beside ptc's own.
  */
 export function buildInstructions(
   servers: readonly string[],
   [{ guide }, ...others]: GuidedLanguages,
   examples: readonly ExampleCall[] = [],
+  hasDirect = false,
 ): string {
   const named = servers.filter((server) => server !== EXTRACT_SERVER);
   const asks =
     named.length === servers.length ? [] : [`${guide.extract} coerces text to such data, by a model.`];
   const known = named.length === 0 ? "No servers are configured." : `Servers: ${listServerNames(named)}`;
   const besides = others.map(({ language, guide: { brief } }) => `With language "${language}": ${brief}`);
-  return [BEFORE, printExample(guide, examples), guide.rules, ...asks, ...besides, known].join("\n\n");
+  return [
+    BEFORE,
+    printExample(guide, examples),
+    guide.rules,
+    ...asks,
+    ...besides,
+    ...(hasDirect ? [DIRECT] : []),
+    known,
+  ].join("\n\n");
 }
 
 function printExample(guide: ProgramGuide, examples: readonly ExampleCall[]): string {

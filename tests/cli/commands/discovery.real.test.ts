@@ -22,7 +22,9 @@ describe("what people see of the tools", () => {
     const project = await generated();
     const { code, stdout } = await project.ptc(["list"]);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^my-documents {2}servers\/my_documents, \d tools, Papers\\u\{1b\}\[31m$/m);
+    expect(stdout).toMatch(
+      /^my-documents {2}servers\/my_documents, \d tools, all direct \(about \d+ tokens\), Papers\\u\{1b\}\[31m$/m,
+    );
     expect(stdout).toMatch(/^ {2}getDocument/m);
     expect(stdout).not.toContain("delete");
     expect(stdout).not.toContain("\u001b");
@@ -31,7 +33,11 @@ describe("what people see of the tools", () => {
       {
         server: "my-documents",
         module: "my_documents",
-        tools: [{ name: "mcp__my_documents__get_document" }, {}, {}],
+        tools: [
+          { name: "mcp__my_documents__get_document", direct: "mcp__my_documents__get_document" },
+          {},
+          {},
+        ],
       },
     ]);
   });
@@ -91,11 +97,11 @@ describe("what people see of the tools", () => {
     expect(measured.upFront.total).toBe(first.tokens + second.tokens);
     expect(measured.ptc.total).toBe(measured.ptc.definitions + measured.ptc.instructions);
     expect(measured.ptc.total).toBeLessThan(1_000);
-    expect(measured.session.total).toBe(
-      measured.ptc.total + measured.session.search + measured.session.inspect,
-    );
+    expect(measured.direct.total).toBe(measured.upFront.total);
+    const always = measured.ptc.total + measured.direct.total;
+    expect(measured.session.total).toBe(always + measured.session.search + measured.session.inspect);
     expect(measured.session.inspected).toHaveLength(3);
-    expect(measured.beforeFirstProgram).toBe(measured.ptc.total + measured.session.search);
+    expect(measured.beforeFirstProgram).toBe(always + measured.session.search);
     expect((await project.ptc(["measure"])).stdout).toMatch(/^all definitions up front +\d+$/m);
   });
 });

@@ -102,6 +102,8 @@ describe("a configuration that is right", () => {
     expect(parse("")).toEqual({
       file: "ptc.yaml",
       directory: "/project",
+      discovery: "auto",
+      direct: [],
       servers: [],
       tools: { allow: undefined, block: [] },
       policy: { files: [], groups: {} },

@@ -174,7 +174,13 @@ describe("a question that is being asked", () => {
       context: CONTEXT,
       known,
       clock: { monotonicMs: () => 0 },
-      limits: () => ({ maxParallelPrograms: 1, maxQueuedPrograms: 32, timeoutMs: 60_000 }),
+      limits: () => ({
+        maxParallelPrograms: 1,
+        maxQueuedPrograms: 32,
+        timeoutMs: 60_000,
+        maxParallelCalls: 10,
+        maxOutputBytes: 65_536,
+      }),
     });
     const cancel = new AbortController();
     let takenBack = false;
@@ -213,7 +219,13 @@ describe("a question that was handed out", () => {
       context: CONTEXT,
       known,
       clock: { monotonicMs: () => 0 },
-      limits: () => ({ maxParallelPrograms: 1, maxQueuedPrograms: 32, timeoutMs: 60_000 }),
+      limits: () => ({
+        maxParallelPrograms: 1,
+        maxQueuedPrograms: 32,
+        timeoutMs: 60_000,
+        maxParallelCalls: 10,
+        maxOutputBytes: 65_536,
+      }),
     });
     return { held, killed };
   }

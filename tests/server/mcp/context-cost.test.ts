@@ -85,6 +85,13 @@ describe("what a model always has in its context", () => {
     expect(countTokens(asked) - countTokens(without)).toBeLessThan(30);
   });
 
+  it("says when to call tools that are listed beside it, in one short sentence", () => {
+    const [without, listed] = [false, true].map((hasDirect) => buildInstructions(REAL, [PRINTER], [], hasDirect));
+    expect(listed).toContain("call one directly only for one small result");
+    expect(countTokens(listed ?? "") - countTokens(without ?? "")).toBeLessThan(25);
+    expect(listed?.length).toBeLessThanOrEqual(2_000);
+  });
+
   it("leads to signatures, which take the place of schemas", () => {
     expect(buildInstructions([], [PRINTER])).toContain('search_tools with detail "signature"');
   });

@@ -147,7 +147,7 @@ describe.each(CONTROLS)("a catalog full of %j", (control) => {
     expect(hints.join("\n")).not.toMatch(UNSEEN);
     const messages: string[] = [];
     const progress = new RunProgress({ monotonicMs: () => 0 });
-    progress.attach({ report: (_, message) => messages.push(message) });
+    progress.attach({ report: (_, message = "") => messages.push(message) });
     progress.onCallStarted(1, tool);
     progress.stop();
     expect(messages.join()).not.toMatch(/\n/);

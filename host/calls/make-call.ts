@@ -1,0 +1,141 @@
+import { randomUUID } from "node:crypto";
+import type { Approver } from "../../broker/approvals/approvals.ts";
+import { type CallDispatcher, Dispatcher } from "../../broker/dispatcher.ts";
+import type { Authorizer } from "../../broker/policy/authorizer.ts";
+import { RunState } from "../../broker/policy/run-history.ts";
+import type { SchemaValidator } from "../../broker/schemas/schema-validator.ts";
+import type { CallObserver } from "../../execution/call-log.ts";
+import { type DirectCall, type ExecutedCall, executeCall } from "../../execution/execute-call.ts";
+import { MAX_KEPT_OUTPUT_BYTES } from "../../protocol/limits.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
+import type { Redactor } from "../../secrets/redaction.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { TraceContext } from "../../telemetry/trace-context.ts";
+import type { ToolServers } from "../../upstream/tool-servers.ts";
+import type { OnCallProgress } from "../../upstream/upstream.ts";
+import { keeperFor } from "../approvals/keeper-for.ts";
+import { openPending } from "../approvals/open-pending.ts";
+import { shareQuestions } from "../approvals/shared-questions.ts";
+import type { Records } from "../composition/records.ts";
+import { redactRun } from "../composition/redact-run.ts";
+import { keptTokens, passTraceOn, traceRun } from "../composition/trace-run.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import type { EnvironmentVariables } from "../environment-variables.ts";
+import { version } from "../package.ts";
+import { clock } from "../process-clock.ts";
+import { reportRun } from "../runs/report-run.ts";
+import type { RunFeed } from "../runs/run-feed.ts";
+import type { ProgramTools } from "../tools/program-tools.ts";
+
+/** What a call is made with. */
+export interface CallParts {
+  configuration: Configuration;
+  env: EnvironmentVariables;
+  tools: ProgramTools;
+  authorizer: Authorizer;
+  redactor: Redactor;
+  servers: ToolServers;
+  validator: SchemaValidator;
+  records: Records;
+  telemetry: Telemetry | undefined;
+  /** Receives the events of the call, as those of a run. */
+  runs?: RunFeed | undefined;
+  /** Puts more around the calls, such as logins that they need. */
+  around?: (dispatcher: CallDispatcher) => CallDispatcher;
+}
+
+export interface CallOptions extends Pick<CallObserver, "onCall" | "onCallStarted"> {
+  /** On whose behalf it is called. */
+  context: RunContext;
+  /** The trace of whoever makes the call. */
+  trace?: TraceContext | undefined;
+  approver: Approver;
+  /** Whether the call is suspended where its approver answers `later`. */
+  suspends?: boolean | undefined;
+  /** Whether what the tool answered is handed on as it did. */
+  withAnswer?: boolean | undefined;
+  /** Is told how far the server says that the call has come. */
+  onProgress?: OnCallProgress | undefined;
+  signal: AbortSignal;
+}
+
+/** Makes one call as a program makes it, and records it as the run of that program. Failures are in the envelope. */
+export async function makeCall(
+  call: DirectCall,
+  {
+    configuration,
+    env,
+    tools,
+    redactor,
+    records,
+    telemetry,
+    runs,
+    around = (own) => own,
+    ...checks
+  }: CallParts,
+  { context, trace, approver, suspends = false, withAnswer, onProgress, signal, ...observer }: CallOptions,
+): Promise<ExecutedCall> {
+  const { all } = tools;
+  const { authorizer, servers, validator } = checks;
+  const state = new RunState();
+  const redaction = await redactRun(redactor, configuration, state);
+  const runId = randomUUID();
+  const own = around(
+    new Dispatcher({
+      context,
+      tools: all,
+      authorizer,
+      state,
+      servers,
+      validator,
+      redact: (message) => redactor.redactText(message).value,
+    }),
+  );
+  const report = runs && reportRun((event) => runs.publish(event), { runId, context }, redaction.redactor);
+  const shared = shareQuestions({
+    approver,
+    context,
+    fileName: "call.ts",
+    open: () => openPending(configuration, env),
+  });
+  const asking = report?.over(shared) ?? shared;
+  const facts = { runId, context, language: "typescript", trace, tools: all };
+  const traced = traceRun(telemetry, configuration, facts);
+  const passed = traced === undefined && trace !== undefined ? passTraceOn(trace, own) : undefined;
+  const executed = await executeCall(
+    call,
+    {
+      dispatcher: traced?.overCalls(own) ?? passed?.dispatcher ?? own,
+      approver: traced?.overQuestions(asking) ?? asking,
+      redactor: redaction.redactor,
+      asking: redaction.asking,
+      recorder: records.recorder(context, tools, redaction),
+      clock,
+      toolVersion: version,
+      modules: all.configured,
+    },
+    {
+      onCallStarted(started) {
+        report?.onCallStarted(started);
+        observer.onCallStarted?.(started);
+      },
+      onCall(ended) {
+        report?.onCall(ended);
+        return observer.onCall?.(ended);
+      },
+      limits: { ...configuration.execution, maxKeptBytes: MAX_KEPT_OUTPUT_BYTES },
+      runId,
+      traceId: traced?.traceId ?? passed?.traceId,
+      keeper:
+        suspends && configuration.approvals.suspend
+          ? keeperFor(context, configuration, env, traced?.place)
+          : undefined,
+      withAnswer,
+      onProgress,
+      signal,
+    },
+  );
+  report?.end(executed.envelope);
+  traced?.end(executed.envelope, keptTokens("", executed.envelope));
+  return executed;
+}

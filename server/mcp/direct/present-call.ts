@@ -1,0 +1,134 @@
+import { jsonLine } from "../../../base/json/json-line.ts";
+import { visibleLines } from "../../../base/text/visible-text.ts";
+import type { ExecutedCall } from "../../../execution/execute-call.ts";
+import { messageOfCall } from "../../../execution/execute-call.ts";
+import type { ToolAnswer } from "../../../execution/output/answer-blocks.ts";
+import { headAndTail } from "../../../execution/output/head-and-tail.ts";
+import type { DirectTool } from "../../../host/direct/direct-tools.ts";
+import type { Envelope } from "../../../protocol/envelope.ts";
+import type { Failure } from "../../../protocol/failure.ts";
+import type { EmittedBlock } from "../../../protocol/output/emitted.ts";
+import { describeSuspension } from "../programs/program-reply.ts";
+import { errorReply, type ProgramReply } from "../tools/reply.ts";
+
+const DRIFTED = "Its definition has just been read again: inspect_tool shows it; then call it again.";
+const RETURN_LESS = "A program (execute_program) can call it and return only what is needed.";
+
+export interface Presenting {
+  /** The tool as it was listed to the client. */
+  listed: DirectTool;
+  /** How many bytes of text are shown. */
+  maxShownBytes: number;
+  /** Why a value is not what the listed output schema allows, in one line. */
+  checkOutput: (value: unknown) => Promise<string | undefined>;
+  /** Whether the tool has the definition that was listed. */
+  isAsListed: boolean;
+}
+
+/**
+ * The reply to a direct call: what the tool answered, as far as it may be shown. A client checks `structuredContent` by the output
+ * schema that was listed, and refuses a result without it: then it is whole, or the reply is an error that has the text.
+ */
+export async function presentCall(executed: ExecutedCall, presenting: Presenting): Promise<ProgramReply> {
+  const { envelope, suspended } = executed;
+  const _meta = { "ptc/envelope": envelope };
+  if (suspended !== undefined)
+    return { ...errorReply(describeSuspension("[Call waits for an approval]", suspended)), _meta };
+  return { ...(await present(executed, presenting)), _meta };
+}
+
+async function present(executed: ExecutedCall, presenting: Presenting): Promise<ProgramReply> {
+  const { envelope, answer } = executed;
+  const { result } = envelope;
+  if (!result.ok) return presentFailure(executed, result.error, presenting);
+  const { listed, maxShownBytes } = presenting;
+  const isPromised = listed.definition.outputSchema !== undefined;
+  const { wholeResultJson: whole } = executed;
+  if (whole !== undefined) {
+    const bytes = Buffer.byteLength(whole);
+    const text = headAndTail(whole, maxShownBytes, ({ from, to, of }) =>
+      leftOut(envelope, to - from, of, from),
+    );
+    const why = `The call was made. Its result is too large to be shown (${bytes} bytes). ${RETURN_LESS}`;
+    const media = (answer?.blocks ?? []).filter(({ type }) => type === "image" || type === "audio");
+    const content: EmittedBlock[] = [{ type: "text", text }, ...media, { type: "text", text: why }];
+    return { content, ...(isPromised ? { isError: true as const } : {}) };
+  }
+  const content = boundTexts(answer?.blocks ?? [], shownData(result.data), presenting);
+  const structured = answer?.structuredContent;
+  if (!isPromised) return { content, ...(structured === undefined ? {} : { structuredContent: structured }) };
+  const problem = await whyNotPromised(answer, presenting);
+  if (problem === undefined && structured !== undefined) return { content, structuredContent: structured };
+  const why = `The call was made. Its result is not what the tool's output schema allows: ${problem}`;
+  return { content: [...content, { type: "text", text: why }], isError: true };
+}
+
+/** A failure in the server's words, or in ptc's with what the server answered all the same. */
+function presentFailure(
+  { answer, decision }: ExecutedCall,
+  error: Failure,
+  presenting: Presenting,
+): ProgramReply {
+  const message = visibleLines(messageOfCall(error)).replace(
+    " is not available in execute_program",
+    " is not available",
+  );
+  if (answer?.isFailure === true)
+    return { content: boundTexts(answer.blocks, message, presenting), isError: true };
+  const said = error.type === "ToolError" ? message : `${error.type}: ${message}`;
+  if (error.type === "OutputLimit") return errorReply(`The call was made. ${said}\n${RETURN_LESS}`);
+  const reply = errorReply(decision === "drifted" ? `${said}\n${DRIFTED}` : said);
+  if (answer === undefined || answer.blocks.length === 0) return reply;
+  return { ...reply, content: [...reply.content, ...boundTexts(answer.blocks, "", presenting)] };
+}
+
+/** Why the structured content is not what the client was promised. The broker has checked it by the schema that is in force. */
+async function whyNotPromised(
+  answer: ToolAnswer | undefined,
+  { isAsListed, checkOutput }: Presenting,
+): Promise<string | undefined> {
+  if (answer?.structuredContent === undefined) return "it has no structured content";
+  if (isAsListed && answer.isWhole) return undefined;
+  return checkOutput(answer.structuredContent);
+}
+
+/** The blocks if their texts are short enough to be shown; else one text in the place of all that are text. */
+function boundTexts(
+  blocks: readonly EmittedBlock[],
+  instead: string,
+  { maxShownBytes }: Presenting,
+): EmittedBlock[] {
+  const bytes = blocks.reduce((sum, block) => sum + textBytes(block), 0);
+  if (blocks.length > 0 && bytes <= maxShownBytes) return [...blocks];
+  const text = headAndTail(
+    instead,
+    maxShownBytes,
+    ({ from, to, of }) => `[${to - from} of ${of} characters left out]`,
+  );
+  return [{ type: "text", text }, ...blocks.filter(({ type }) => type === "image" || type === "audio")];
+}
+
+function textBytes(block: EmittedBlock): number {
+  if (block.type === "text") return Buffer.byteLength(block.text);
+  return block.type === "image" || block.type === "audio" ? 0 : Buffer.byteLength(JSON.stringify(block));
+}
+
+/** The same for a call that went on as a program, because its question was answered later. */
+export async function presentResumed(reply: ProgramReply, presenting: Presenting): Promise<ProgramReply> {
+  const envelope = reply._meta?.["ptc/envelope"] as Envelope | undefined;
+  if (reply.isError === true || envelope?.result.ok !== true || "structuredContent" in reply) return reply;
+  if (presenting.listed.definition.outputSchema === undefined) return reply;
+  const { data } = envelope.result;
+  const problem = await presenting.checkOutput(data);
+  if (problem !== undefined) return { ...reply, isError: true };
+  return { ...reply, structuredContent: data as Record<string, unknown> };
+}
+
+function shownData(data: unknown): string {
+  return typeof data === "string" ? data : jsonLine(data);
+}
+
+/** Says what is not shown, and how a model gets it. */
+function leftOut({ run_id: run }: Envelope, chars: number, of: number, offset: number): string {
+  return `[${chars} of ${of} characters left out: read_output ${JSON.stringify({ run, offset })}]`;
+}

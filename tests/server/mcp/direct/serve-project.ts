@@ -1,0 +1,104 @@
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { expect, onTestFinished } from "vitest";
+import { FollowedConfiguration } from "../../../../host/configuration/follow.ts";
+import { checkValue } from "../../../../host/direct/check-value.ts";
+import { clock } from "../../../../host/process-clock.ts";
+import { openServing } from "../../../../host/serving.ts";
+import { serveMcp } from "../../../../server/mcp/mcp-server.ts";
+import { projectInProcess } from "../../../cli/ptc-in-process.ts";
+import { fixtureServer } from "../../../cli/ptc-process.ts";
+import { InProcessEngine, type ProgramFunction } from "../../../sandbox/in-process-engine.ts";
+import { CONNECT, type Era } from "../clients.ts";
+
+/** A definition of a tool that answers with its argument `answer`. */
+export function toolNamed(name: string, more: object = {}) {
+  const properties = { answer: { type: "object" } };
+  return { name, description: `Does ${name}`, inputSchema: { type: "object", properties }, ...more };
+}
+
+/** A server that lists what a test writes, and answers what a test asks it to. */
+export const DESK = fixtureServer("desk", "answers-as-asked.mjs", ["tools.json"]);
+
+export type Served = Awaited<ReturnType<typeof serveProject>>;
+
+/**
+ * A ptc whose server `desk` lists these tools, all of it in this process but for that server: what `ptc serve` wires, with an
+ * engine whose sandboxes are functions.
+ */
+export async function serveProject(
+  tools: readonly object[],
+  settings: object = {},
+  program: ProgramFunction = async () => null,
+) {
+  const configured = { servers: [DESK], sandbox: { warm: 0 }, execution: { typecheck: "off" }, ...settings };
+  const { project, ptc, auditLines } = projectInProcess(configured);
+  const list = (listed: readonly object[]) => project.write("tools.json", JSON.stringify(listed));
+  list(tools);
+  expect(await ptc(["generate"])).toMatchObject({ code: 0 });
+  const { directory } = project;
+  const env = {
+    HOME: directory,
+    PATH: process.env.PATH,
+    PTC_KEYRING: "off",
+    XDG_RUNTIME_DIR: join(directory, "run"),
+    XDG_STATE_HOME: join(directory, "state"),
+  };
+  /** Serves one client, as a process of `ptc serve` does. */
+  const serve = async () => {
+    const following = await FollowedConfiguration.open({
+      flag: undefined,
+      env,
+      cwd: directory,
+      onEdit: () => {},
+    });
+    const warnings: string[] = [];
+    const { host, catalog, runner, printers, outputs } = await openServing({
+      configuration: following.current,
+      following,
+      env,
+      principal: "local",
+      engine: () => new InProcessEngine(program),
+      onWarning: (message) => warnings.push(message),
+    });
+    const toServer = new PassThrough();
+    const toClient = new PassThrough();
+    const ended = serveMcp({
+      version: "1.2.3",
+      ...{ catalog, printers, runner, outputs, clock, checkValue },
+      context: { principal: "local", source: "serve" },
+      limits: () => host.configuration.execution,
+      stdin: toServer,
+      stdout: toClient,
+      onWarning: (message) => warnings.push(message),
+    });
+    onTestFinished(async () => {
+      toServer.end();
+      await ended;
+      following.stop();
+      await host.close();
+    });
+    return { toServer, toClient, warnings, ended, host };
+  };
+  return { project, ptc, auditLines, list, serve, configured };
+}
+
+/** A client that has listed the tools, so that it checks results by their output schemas. */
+export async function connect(
+  served: Served,
+  answer?: Parameters<(typeof CONNECT)[Era]>[1],
+  era: Era = "2025-11-25",
+) {
+  const client = (await CONNECT[era]((await served.serve()) as never, answer)) as Awaited<
+    ReturnType<(typeof CONNECT)["2025-11-25"]>
+  >;
+  const { tools } = await client.listTools();
+  const call = (name: string, args: Record<string, unknown> = {}) =>
+    client.callTool({ name, arguments: args }) as Promise<{
+      content: { type: string; text: string }[];
+      isError?: boolean;
+      structuredContent?: unknown;
+      _meta: { "ptc/envelope": { run_id: string; input_digest: string; result: { ok: boolean } } };
+    }>;
+  return { client, tools, call };
+}
