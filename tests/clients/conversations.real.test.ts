@@ -27,6 +27,7 @@ async function connect(): Promise<Client> {
   const more = `
 tools: { block: ["mcp__files__write_file"] }
 sessions: { max: 1 }
+discovery: search
 execution: { max_output_bytes: 4096, max_parallel_programs: 1, max_queued_programs: 1 }
 `;
   writeFileSync(file, readFileSync(file, "utf8") + more);
