@@ -8,7 +8,7 @@ import type { RunnerName } from "../protocol/runners/runner-name.ts";
 export const LANGUAGE_NAMES = ["typescript", "python"] as const;
 export type LanguageName = (typeof LANGUAGE_NAMES)[number];
 
-/** What is known of each language without loading it. Their checkers load slowly, so composition/compose-languages.ts wires them. */
+/** What is known of each language without loading it. Their checkers load slowly, so composition/languages/compose-languages.ts wires them. */
 const FACTS: Readonly<Record<LanguageName, LanguageFacts>> = {
   typescript: TYPESCRIPT_FACTS,
   python: PYTHON_FACTS,

@@ -1,8 +1,8 @@
-import { PROGRAM_DECLARATIONS } from "../../codegen/typescript/editor/program-declarations.ts";
-import { findLanguage, type Language } from "../../execution/prepare/language.ts";
-import { createTypeScript } from "../../execution/typescript/typescript.ts";
-import type { ProcessObserver } from "../../execution/typescript/typescript-api.ts";
-import { LANGUAGES, type LanguageName } from "../program-files.ts";
+import { PROGRAM_DECLARATIONS } from "../../../codegen/typescript/editor/program-declarations.ts";
+import { findLanguage, type Language } from "../../../execution/prepare/language.ts";
+import { createTypeScript } from "../../../execution/typescript/typescript.ts";
+import type { ProcessObserver } from "../../../execution/typescript/typescript-api.ts";
+import { LANGUAGES, type LanguageName } from "../../program-files.ts";
 
 /** What languages start processes with. `folder` is this process's own, which a later ptc clears up. */
 type Surroundings = ProcessObserver & { folder?: string };

@@ -1,8 +1,8 @@
-import type { Viewer } from "../../broker/policy/authorizer.ts";
-import { findLanguage, type Preparation } from "../../execution/prepare/language.ts";
-import { type HandedIn, settleProgram } from "../../execution/prepare/settle-program.ts";
-import { loadPrinter, PRINTER } from "../languages.ts";
-import type { ProgramTools } from "../tools/program-tools.ts";
+import type { Viewer } from "../../../broker/policy/authorizer.ts";
+import { findLanguage, type Preparation } from "../../../execution/prepare/language.ts";
+import { type HandedIn, settleProgram } from "../../../execution/prepare/settle-program.ts";
+import { loadPrinter, PRINTER } from "../../languages.ts";
+import type { ProgramTools } from "../../tools/program-tools.ts";
 import type { ComposedLanguages } from "./compose-languages.ts";
 
 /** Bundles a program and checks its types, and does not run it. Messages may hold secrets. */
