@@ -86,7 +86,9 @@ describe("what a model always has in its context", () => {
   });
 
   it("says when to call tools that are listed beside it, in one short sentence", () => {
-    const [without, listed] = [false, true].map((hasDirect) => buildInstructions(REAL, [PRINTER], [], hasDirect));
+    const [without, listed] = [false, true].map((hasDirect) =>
+      buildInstructions(REAL, [PRINTER], [], hasDirect),
+    );
     expect(listed).toContain("call one directly only for one small result");
     expect(countTokens(listed ?? "") - countTokens(without ?? "")).toBeLessThan(25);
     expect(listed?.length).toBeLessThanOrEqual(2_000);
