@@ -1,7 +1,7 @@
 """Checks what a saved program gives back against the JSON Schema that its manifest declares, where its caller runs.
 
-What is refused here is wrong by the schema. Keywords that this does not know, such as `pattern`, refuse nothing; `ptc test` and the
-host check whole schemas. runner-image/node/functions/saved-value.ts does the same for programs in TypeScript.
+What is refused here is wrong by the schema. Keywords that this does not know, such as `pattern`, refuse nothing; `ptc test`
+and the host check whole schemas. runner-image/node/functions/saved-value.ts does the same for programs in TypeScript.
 """
 
 import json
@@ -98,7 +98,7 @@ def _check_choice(schema: Schema, value: object, at: _At) -> str | None:
 
 
 def _check_combined(schema: Schema, value: object, at: _At) -> str | None:
-    """Of `oneOf` it is enough that one allows the value, because what tells them apart may be a keyword that is not known here."""
+    """Of `oneOf` it is enough that one allows the value: what tells them apart may be a keyword that is not known here."""
     for each in _list(schema.get("allOf")):
         problem = _find_problem(each, value, at)
         if problem is not None:
@@ -152,7 +152,7 @@ def _check_members(schema: Schema, value: Mapping[str, object], at: _At) -> str 
     if counted is not None:
         return counted
     properties: object = schema.get("properties")
-    known = cast("Schema", properties) if isinstance(properties, dict) else {}
+    known: Schema = cast("Schema", properties) if isinstance(properties, dict) else {}
     rest = None if isinstance(schema.get("patternProperties"), dict) else schema.get("additionalProperties")
     for name, member in value.items():
         if name not in known and rest is False:
