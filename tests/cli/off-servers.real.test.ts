@@ -38,7 +38,7 @@ describe("a server whose variable is not set", () => {
     const project = await unset();
     const listed = await project.ptc(["list"]);
     expect(listed).toMatchObject({ code: 0, stderr: "" });
-    expect(listed.stdout).toMatch(/^docs {2}servers\/docs, 4 tools$/m);
+    expect(listed.stdout).toMatch(/^docs {2}servers\/docs, 4 tools, all direct \(about \d+ tokens\)$/m);
     expect(listed.stdout).toContain(`git-hub  off: ${WHY}\n`);
     expect(JSON.parse((await project.ptc(["list", "--json"])).stdout)[1]).toEqual({
       server: "git-hub",

@@ -75,6 +75,7 @@ declare const mcp__memory__read_graph: typeof import("./servers/memory/index.js"
 declare const mcp__memory__resources_list: typeof import("./servers/memory/index.js").resourcesList;
 declare const mcp__memory__resources_read: typeof import("./servers/memory/index.js").resourcesRead;
 declare const mcp__memory__search_nodes: typeof import("./servers/memory/index.js").searchNodes;
+declare const mcp__programs__open_tasks: typeof import("./servers/programs/index.js").openTasks;
 declare const mcp__sqlite__executeQuery: typeof import("./servers/sqlite/index.js").executeQuery;
 declare const mcp__sqlite__executeSafeQuery: typeof import("./servers/sqlite/index.js").executeSafeQuery;
 declare const mcp__web__fetch_html: typeof import("./servers/web/index.js").fetchHtml;
