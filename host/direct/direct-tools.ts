@@ -13,6 +13,9 @@ import { listableInput, listableOutput, type ObjectSchema } from "./listable-sch
 /** What definitions may cost so that all are listed: 2 % of a context of 200,000 tokens. */
 export const AUTO_TOKENS = 4_000;
 
+/** Some clients want a description of every tool, and MCP does not ask one of servers. */
+const UNDESCRIBED = "Its server does not say what it does.";
+
 /** JSON of definitions has about so many characters for each token. A tokenizer would cost each start more than it is worth. */
 const CHARS_PER_TOKEN = 4.4;
 
@@ -20,7 +23,7 @@ const CHARS_PER_TOKEN = 4.4;
 export interface DirectDefinition {
   name: string;
   title?: string;
-  description?: string;
+  description: string;
   inputSchema: ObjectSchema;
   outputSchema?: ObjectSchema;
   annotations: Record<string, string | boolean>;
@@ -115,7 +118,7 @@ function define(tool: Tool, name: string, inputSchema: ObjectSchema, isNamed: bo
   return {
     name,
     ...(tool.title === undefined ? {} : { title: visibleLine(tool.title) }),
-    ...(tool.description === undefined ? {} : { description: visibleLines(tool.description) }),
+    description: visibleLines(tool.description || tool.title || UNDESCRIBED),
     inputSchema,
     ...(outputSchema === undefined ? {} : { outputSchema }),
     annotations: hintsOf(tool.annotations ?? {}),

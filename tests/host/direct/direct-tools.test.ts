@@ -129,6 +129,10 @@ describe("the tools that are listed directly", () => {
     const annotations = { title: "T", destructiveHint: "unreadable", openWorldHint: 1, custom: {} };
     const outputSchema = { type: "object", properties: { a: { pattern: "(" } } };
     const given = tool("a", { inputSchema, annotations, outputSchema, description: "Does\u200b it" });
+    const descriptions = [tool("a", { description: "" }), tool("a", { title: "The a" })].map(
+      (each) => chooseDirectTools(catalogOf(each), CHOICE).tools[0]?.definition.description,
+    );
+    expect(descriptions).toEqual(["Its server does not say what it does.", "The a"]);
     const [only] = chooseDirectTools(catalogOf(given), CHOICE).tools;
     expect(only?.definition).toEqual({
       name: "mcp__desk__a",
