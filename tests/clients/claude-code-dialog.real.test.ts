@@ -49,10 +49,9 @@ describeClient("Claude Code on a terminal", findClaudeCode, (claude) => {
       });
       welcome(join(folder, ".claude.json"), realpathSync(home));
       const steps = [
-        ["❯", "Go on.\r", 10],
+        ["❯", "Go on.\r"],
         ["Callingptc", ""],
-        // Typed again soon, Escape would interrupt what the model says next.
-        [DIALOG, key, 30],
+        [DIALOG, key],
         ["Allissaid", ""],
       ];
       const shown = await runClient(

@@ -159,6 +159,8 @@ describeSandboxed("the background host", () => {
       return host?.pid;
     });
     await eventually(() => expect(isAlive(first)).toBe(false));
+    // One that a command started meanwhile would read the next configuration.
+    await eventually(() => expect(project.processes).toEqual([second]));
 
     project.project.write("ptc.yaml", { ...CONFIG, execution: { timeout_seconds: 77 } });
     expect(await greet("two")).toEqual({
