@@ -15,9 +15,9 @@ export function normalizeResult(result: unknown): NormalizedResult {
   const content = Array.isArray(result.content) ? (result.content as unknown[]) : [];
   if (isFailure(result)) return { ok: false, message: errorText(content, result.structuredContent) };
   if (result.structuredContent !== undefined) return { ok: true, data: result.structuredContent };
-  const written = textsOf(content);
-  if (written === undefined) return { ok: true, data: content };
-  return { ok: true, data: parseText(written.join("\n")) };
+  const texts = textsOf(content);
+  if (texts === undefined) return { ok: true, data: content };
+  return { ok: true, data: parseText(texts.join("\n")) };
 }
 
 /** Whether a server says that its tool has failed. */

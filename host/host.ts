@@ -164,7 +164,7 @@ export class Host {
    * Bundles a program and checks its types, and does not run it.
    *
    * @param tools those that it is checked against; those that are known now without it.
-   * @throws SandboxError, CatalogError as \`run\` does.
+   * @throws SandboxError, CatalogError as `run` does.
    */
   async check(program: HandedIn, viewer: Viewer, tools?: ProgramTools): Promise<Preparation> {
     const execution = await this.#executing();

@@ -90,7 +90,7 @@ ${def} extract(value: Any, type: Any) -> Any: ...
 const HEADER = '"""What a program finds around it. Written by `ptc generate`: edits are lost."""';
 
 /**
- * The text of \`__builtins__.pyi\`, which type checkers add to Python's built-in names: what every program finds around it, and
+ * The text of `__builtins__.pyi`, which type checkers add to Python's built-in names: what every program finds around it, and
  * tools by their namespaced names, in the form in which code can hold them.
  *
  * @param tools with the names of their functions in Python.

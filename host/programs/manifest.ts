@@ -14,7 +14,7 @@ export interface Manifest {
   readonly input: Readonly<Record<string, unknown>>;
   /** JSON schema of its value; `undefined` where nothing is said of it. */
   readonly output: Readonly<Record<string, unknown>> | undefined;
-  /** Whether \`ptc serve\` has it as a tool of its own. */
+  /** Whether `ptc serve` has it as a tool of its own. */
   readonly expose: boolean;
   /** Time limit of a run of it by name; the configured one without it. */
   readonly timeoutMs: number | undefined;

@@ -34,7 +34,7 @@ export interface NamedProgram extends ProgramFiles {
 }
 
 /**
- * The saved programs of a configuration at one moment. In the catalog they are the tools of a server \`programs\`, so that whatever
+ * The saved programs of a configuration at one moment. In the catalog they are the tools of a server `programs`, so that whatever
  * is decided, asked and noted about calls of tools is so of them. Such a call lets a program begin; the program itself runs where
  * its caller does, and each of its calls is a call of the same run.
  */

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { lockChain } from "../../archive/audit/chain/chain-lock.ts";
+import { lockFile } from "../../archive/lock-file.ts";
 import { messageOf } from "../../base/error-message.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
@@ -30,7 +30,7 @@ export async function whileSaving<T>(
 async function lock(folder: string): Promise<(() => void) | undefined> {
   try {
     await mkdir(folder, { recursive: true });
-    return await lockChain(join(folder, "programs.lock"));
+    return await lockFile(join(folder, "programs.lock"));
   } catch (error) {
     throw new ConfigurationError("unreadable", `the program was not saved: ${messageOf(error)}`);
   }

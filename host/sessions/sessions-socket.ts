@@ -66,7 +66,11 @@ export class SessionsSocket {
         socket.removeAllListeners("data");
         const question = readQuestion(text.slice(0, Math.max(0, end)));
         if (question === undefined) socket.destroy();
-        else void answer(question, project(), sessions).then((line) => socket.end(line));
+        else
+          void answer(question, project(), sessions).then(
+            (line) => socket.end(line),
+            () => socket.destroy(),
+          );
       });
     });
     // Without it, `ptc sessions` does not find them. Programs run all the same.

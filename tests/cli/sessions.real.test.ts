@@ -29,6 +29,10 @@ describeSandboxed("a session", () => {
     const replayed = await own.ptc(["replay", envelopeOf(second).run_id]);
     expect(replayed).toMatchObject({ code: 0, stderr: expect.stringContaining("same: ") });
 
+    const audited = await own.ptc(["audit", "--run", envelopeOf(second).run_id, "--event", "run", "--json"]);
+    expect(JSON.parse(audited.stdout)).toMatchObject({ outcome: "ok", session_position: 2 });
+    expect(JSON.parse(audited.stdout).session).toMatch(/./);
+
     const full = await own.ptc(["run", "first.ts", "--session", "other"]);
     expect(envelopeOf(full).result).toMatchObject({ ok: false, error: { type: "SandboxUnavailable" } });
     expect(await own.ptc(["sessions", "end", "report"])).toMatchObject({ code: 0 });

@@ -13,11 +13,11 @@ import {
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { messageOf } from "../../../base/error-message.ts";
+import { lockFile } from "../../lock-file.ts";
 import { endsWithLineFeed, openForAppend, prepareFolder } from "../audit-file.ts";
 import { type AuditMembers, renderAuditLine } from "../audit-line.ts";
 import { type ChainHead, readHead, writeHead } from "./chain-head.ts";
 import { type ChainEnd, linkLine, NO_LINE, parseLink } from "./chain-link.ts";
-import { lockChain } from "./chain-lock.ts";
 import { continueChain } from "./continue-chain.ts";
 import { type LogFiles, logFiles, nextRotatedFile, rotatedFiles } from "./log-files.ts";
 
@@ -63,7 +63,7 @@ export class ChainedFile {
    */
   async append(lines: readonly string[], flush: boolean): Promise<Appended> {
     prepareFolder(this.#files.current);
-    const release = await lockChain(this.#files.lock);
+    const release = await lockFile(this.#files.lock);
     try {
       return release === undefined ? await this.#appendPlain(lines, flush) : await this.#append(lines, flush);
     } finally {

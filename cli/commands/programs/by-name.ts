@@ -64,7 +64,7 @@ export function explainMissing(what: string, name: string, known: readonly strin
 /**
  * The program that a run by name is, with its data.
  *
- * @param words what stands after the name: \`--key value\`, \`--key=value\` and \`key=value\`.
+ * @param words what stands after the name: `--key value`, `--key=value` and `key=value`.
  * @throws UsageError for arguments that are not the program's.
  */
 export async function readCallByName(
@@ -87,9 +87,9 @@ export async function readCallByName(
 }
 
 /**
- * What a saved program takes, as \`ptc run NAME --help\` shows it.
+ * What a saved program takes, as `ptc run NAME --help` shows it.
  *
- * @param options those of \`ptc run\` itself, as they are written. An argument that is called as one of them is is given as NAME=VALUE.
+ * @param options those of `ptc run` itself, as they are written. An argument that is called as one of them is is given as NAME=VALUE.
  */
 export function renderProgramHelp(
   { name, tool, manifest }: NamedProgram,
@@ -107,7 +107,7 @@ export function renderProgramHelp(
   return `${help}\nFrom ${shownFile(manifestFile(name))} and ${manifest.program}.\n`;
 }
 
-/** \`--key value\` as \`key=value\`. An option is a parameter's name, or that with - between its words. */
+/** `--key value` as `key=value`. An option is a parameter's name, or that with - between its words. */
 function asAssignments(words: readonly string[], parameters: readonly Parameter[]): string[] {
   const assignments: string[] = [];
   for (let at = 0; at < words.length; at++) {
@@ -134,7 +134,7 @@ function asAssignments(words: readonly string[], parameters: readonly Parameter[
   return assignments;
 }
 
-/** How an option for a parameter is written: \`sinceDate\` and \`since_date\` as \`since-date\`. */
+/** How an option for a parameter is written: `sinceDate` and `since_date` as `since-date`. */
 function optionOf({ name }: Pick<Parameter, "name">): string {
   return name
     .replace(/([a-z0-9])([A-Z])/g, "$1-$2")

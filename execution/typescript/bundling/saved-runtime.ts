@@ -77,7 +77,7 @@ export const unnamed = /* @__NO_SIDE_EFFECTS__ */ (name) => () => {
 };
 `;
 
-/** The module \`programs\`: a function for each saved program that is called. */
+/** The module `programs`: a function for each saved program that is called. */
 export function renderProgramsModule(
   tools: readonly DeclaredTool[],
   saved: ReadonlyMap<string, SavedModule>,

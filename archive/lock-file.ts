@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { tryLockFile } from "../../../base/try-lock-file.ts";
-import { loadSqlite, type SqliteModule } from "../../sqlite/file/sqlite.ts";
+import { tryLockFile } from "../base/try-lock-file.ts";
+import { loadSqlite, type SqliteModule } from "./sqlite/file/sqlite.ts";
 
 /** Longer than anybody takes to write some lines. */
 const PATIENCE_MS = 5_000;
@@ -12,7 +12,7 @@ const LONGEST_PAUSE_MS = 32;
  *
  * @throws Error when the file is no plain one of this user's, or another process does not let go.
  */
-export async function lockChain(path: string): Promise<(() => void) | undefined> {
+export async function lockFile(path: string): Promise<(() => void) | undefined> {
   const sqlite = findSqlite();
   if (sqlite === undefined) return undefined;
   const began = performance.now();
