@@ -256,14 +256,19 @@ export class SandboxConnection {
     const reply: ReplyMessage = outcome.ok
       ? { type: "reply", id: call.id, ok: true, data: outcome.data, ...raw }
       : { type: "reply", id: call.id, ok: false, error: outcome.error, ...raw };
-    await this.#write(encodeReply(call, reply));
+    await this.#write(...encodeReply(call, reply, outcome.bytes));
   }
 
-  /** Resolves when the stream can take more, so that a sandbox that does not read its replies gets no further ones. */
-  async #write(frame: Buffer): Promise<void> {
+  /**
+   * Writes frames with nothing between them. Resolves when the stream can take more, so that a sandbox that does not read its
+   * replies gets no further ones.
+   */
+  async #write(...frames: Buffer[]): Promise<void> {
     if (!this.#channel.writable) return;
     writeTogether(this.#channel);
-    if (this.#channel.write(frame)) return;
+    let takesMore = true;
+    for (const frame of frames) takesMore = this.#channel.write(frame);
+    if (takesMore) return;
     await once(this.#channel, "drain", { signal: this.#abort.signal }).catch(() => {});
   }
 

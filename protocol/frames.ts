@@ -1,5 +1,6 @@
 /**
- * Framing on the socket between host and sandbox: 4 bytes of length, big-endian, then that many bytes of UTF-8 JSON.
+ * Framing on the socket between host and sandbox: 4 bytes of length, big-endian, then that many bytes of UTF-8 JSON, or of a
+ * large text that a message has announced (large-texts.ts).
  * Everything is bounded before it is buffered or parsed.
  */
 
@@ -40,15 +41,39 @@ export function encodeJson(json: string, maxBytes: number, maxValues = Number.PO
   return frame;
 }
 
+/** Frames one text as it is, and not as JSON. */
+export function encodeText(text: string): Buffer {
+  const length = Buffer.byteLength(text);
+  const frame = Buffer.allocUnsafe(HEADER_BYTES + length);
+  frame.writeUInt32BE(length, 0);
+  frame.write(text, HEADER_BYTES, "utf8");
+  return frame;
+}
+
+/** Payloads of at least so many bytes get memory of their own when they begin, and not when they are complete. */
+const LARGE_BYTES = 64 * 1024;
+
 /** Reassembles frames from chunks of any size. Holds at most one frame of `maxBytes` and the chunk that ended it. */
 export class FrameDecoder {
   readonly #maxBytes: number;
+  readonly #keptBytes: number;
   #chunks: Buffer[] = [];
   #buffered = 0;
   #awaited: number | undefined;
+  /** A large payload that is not complete, and how much of it is there. */
+  #large: Buffer | undefined;
+  #filled = 0;
+  /** Memory for large payloads, and whether none that the present chunk completes is in it. */
+  #kept: Buffer | undefined;
+  #isKeptFree = true;
 
-  constructor(maxBytes: number) {
+  /**
+   * @param keptBytes up to how many bytes of memory are kept for large payloads, which later chunks overwrite. Without it, each
+   *   payload has memory of its own.
+   */
+  constructor(maxBytes: number, keptBytes = 0) {
     this.#maxBytes = maxBytes;
+    this.#keptBytes = keptBytes;
   }
 
   /**
@@ -57,9 +82,17 @@ export class FrameDecoder {
    * @throws FrameError when a header announces an empty frame or one larger than the limit. The stream is then lost.
    */
   push(chunk: Buffer): Buffer[] {
-    this.#chunks.push(chunk);
-    this.#buffered += chunk.length;
     const payloads: Buffer[] = [];
+    let rest = chunk;
+    this.#isKeptFree = this.#large === undefined;
+    if (this.#large !== undefined) {
+      rest = this.#fill(this.#large, chunk);
+      if (this.#filled < this.#large.length) return payloads;
+      payloads.push(this.#large);
+      this.#large = undefined;
+    }
+    this.#chunks.push(rest);
+    this.#buffered += rest.length;
     for (;;) {
       if (this.#awaited === undefined) {
         if (this.#buffered < HEADER_BYTES) return payloads;
@@ -70,7 +103,10 @@ export class FrameDecoder {
         }
         this.#awaited = length;
       }
-      if (this.#buffered < this.#awaited) return payloads;
+      if (this.#buffered < this.#awaited) {
+        if (this.#awaited >= LARGE_BYTES) this.#begin(this.#awaited);
+        return payloads;
+      }
       payloads.push(this.#take(this.#awaited));
       this.#awaited = undefined;
     }
@@ -80,6 +116,30 @@ export class FrameDecoder {
   keep(): void {
     const last = this.#chunks.pop();
     if (last !== undefined) this.#chunks.push(Buffer.from(last));
+  }
+
+  /** Begins a large payload with the bytes of it that are there. */
+  #begin(length: number): void {
+    this.#large = this.#memory(length);
+    this.#filled = 0;
+    for (const chunk of this.#chunks) this.#fill(this.#large, chunk);
+    this.#chunks = [];
+    this.#buffered = 0;
+    this.#awaited = undefined;
+  }
+
+  #memory(length: number): Buffer {
+    if (length > this.#keptBytes || !this.#isKeptFree) return Buffer.allocUnsafeSlow(length);
+    if (this.#kept === undefined || this.#kept.length < length) this.#kept = Buffer.allocUnsafeSlow(length);
+    return this.#kept.subarray(0, length);
+  }
+
+  /** Returns what of a chunk comes after the payload. */
+  #fill(large: Buffer, chunk: Buffer): Buffer {
+    const taken = Math.min(chunk.length, large.length - this.#filled);
+    large.set(chunk.subarray(0, taken), this.#filled);
+    this.#filled += taken;
+    return chunk.subarray(taken);
   }
 
   #take(length: number): Buffer {

@@ -4,12 +4,12 @@
  */
 
 /** Version of the frame protocol; the runner states it in its hello and the host refuses any other. */
-export const PROTOCOL_VERSION = 3;
+export const PROTOCOL_VERSION = 4;
 
 /** Largest frame a sandbox may send: one call with its arguments. */
 export const MAX_CALL_FRAME_BYTES = 16 * 1024 * 1024;
 
-/** Largest frame the host may send: a program, or the result of one call. */
+/** Largest frame the host may send: a program, or the result of one call, whose large texts count too. */
 export const MAX_REPLY_FRAME_BYTES = 64 * 1024 * 1024;
 
 /** Deepest nesting of arrays and objects in anything that leaves the sandbox. */

@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import type { TextPlace } from "./large-texts.ts";
 import { MAX_TOOL_NAME_CHARS, MAX_TRACE_SERIES_CHARS } from "./limits.ts";
 import { EmittedBlock } from "./output/emitted.ts";
 
@@ -103,7 +104,15 @@ export interface CallError {
 }
 
 export type ReplyMessage =
-  | { type: "reply"; id: number; ok: true; data: unknown; raw?: unknown }
+  | {
+      type: "reply";
+      id: number;
+      ok: true;
+      data: unknown;
+      raw?: unknown;
+      /** Where in `data` the texts stand that follow as frames of their own, in this order (large-texts.ts). */
+      texts?: readonly TextPlace[];
+    }
   | { type: "reply"; id: number; ok: false; error: CallError; raw?: unknown };
 
 /** Asks for a trace of all that was delivered so far. A runner that knows no such message goes on as it would without it. */

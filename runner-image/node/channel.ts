@@ -1,4 +1,5 @@
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
+import { putText, type TextPlace } from "../../protocol/large-texts.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES, MAX_VALUES } from "../../protocol/limits.ts";
 import type { HostMessage, ProgramMessage, ReplyMessage, SandboxMessage } from "../../protocol/messages.ts";
 import { type Answers, callEvent, type EventOrder } from "./environment/event-order.ts";
@@ -9,6 +10,9 @@ const { queueMicrotask, setImmediate } = globalThis;
 
 /** With more calls than this under way, further ones wait their turn on the host, so that they are sent together. */
 const FEW_CALLS = 8;
+
+/** Memory that is kept for large results. Under gVisor fresh memory takes as long as what is read into it. */
+const KEPT_BYTES = 16 * 1024 * 1024;
 
 /** A call was made by what a program has left behind that has ended. */
 export class LateCallError extends Error {
@@ -26,7 +30,7 @@ export class Channel implements Answers {
   onTraceRequest: () => void = () => {};
   readonly #connection: Connection;
   readonly #order: EventOrder;
-  readonly #decoder = new FrameDecoder(MAX_REPLY_FRAME_BYTES);
+  readonly #decoder = new FrameDecoder(MAX_REPLY_FRAME_BYTES, KEPT_BYTES);
   readonly #waiting = new Map<number, (reply: ReplyMessage) => void>();
   readonly #unanswered = new Set<number>();
   readonly #scope: ProgramScope;
@@ -35,6 +39,8 @@ export class Channel implements Answers {
   #gathered: Buffer[] | undefined;
   /** How many answers wait for a turn of the event loop. */
   #due = 0;
+  /** A reply of which texts have not come yet, and their places. */
+  #incomplete: { reply: ReplyMessage & { ok: true }; places: TextPlace[] } | undefined;
   /** Whether the present turn is that of an answer that has just come, and none was delivered in it. */
   #isFree = false;
 
@@ -56,11 +62,17 @@ export class Channel implements Answers {
     connection.onBytes = (piece) => {
       this.#isFree = true;
       for (const payload of this.#decoder.push(piece)) {
+        if (this.#incomplete !== undefined) {
+          this.#complete(this.#incomplete, payload.toString("utf8"));
+          continue;
+        }
         const message = JSON.parse(payload.toString("utf8")) as HostMessage;
         if (message.type === "program") onProgram(message);
         else if (message.type === "next") onNext();
         // Answers that came before are delivered first, each in a turn of its own.
         else if (message.type === "trace") setImmediate(() => this.onTraceRequest());
+        else if (message.ok && message.texts !== undefined)
+          this.#incomplete = { reply: message, places: [...message.texts] };
         else this.#settle(message);
       }
       this.#decoder.keep();
@@ -133,6 +145,17 @@ export class Channel implements Answers {
     if (!this.#unanswered.has(callId)) return false;
     this.#connection.ref();
     return true;
+  }
+
+  /** Puts the next text of a reply into its place. */
+  #complete(
+    { reply, places }: { reply: ReplyMessage & { ok: true }; places: TextPlace[] },
+    text: string,
+  ): void {
+    reply.data = putText(reply.data, places.shift() ?? [], text);
+    if (places.length > 0) return;
+    this.#incomplete = undefined;
+    this.#settle(reply);
   }
 
   /** Takes the host's answer to a call, and lets the program have it in a turn of the event loop of its own. */

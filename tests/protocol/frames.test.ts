@@ -41,6 +41,23 @@ describe("frames", () => {
     expect(read).toEqual([JSON.stringify({ a: "x".repeat(50) }), JSON.stringify({ b: 2 })]);
   });
 
+  it.each([0, 150_000])("reassemble when they are large, with %d bytes of memory kept for them", (kept) => {
+    const sizes = [100_000, 10, 65_535, 140_000, 65_536, 70_000, 200_000, 1];
+    const stream = Buffer.concat(sizes.map((size, at) => encodeFrame(String(at).repeat(size), 300_000)));
+    for (const pieceBytes of [1_000, 65_536, 99_999, stream.length]) {
+      const decoder = new FrameDecoder(300_000, kept);
+      const reused = Buffer.alloc(pieceBytes);
+      const read: string[] = [];
+      for (const chunk of split(stream, pieceBytes)) {
+        chunk.copy(reused);
+        for (const payload of decoder.push(reused.subarray(0, chunk.length))) read.push(payload.toString());
+        decoder.keep();
+      }
+      const texts = sizes.map((size, at) => String(at).repeat(size));
+      expect(read.map((text, at) => JSON.parse(text) === texts[at])).toEqual(sizes.map(() => true));
+    }
+  });
+
   it("are refused by their header alone when they are too large, before their bytes arrive", () => {
     const header = Buffer.alloc(4);
     header.writeUInt32BE(LIMIT + 1);

@@ -50,12 +50,10 @@ export async function runInProcess(
   child.stderr?.resume();
   try {
     const channel = child.stdio[3] as Duplex;
-    const connection: SandboxConnection = new SandboxConnection(channel, LIMITS, async (call) => ({
-      ok: true,
-      data: await answer(call, connection),
-      raw: null,
-      bytes: 0,
-    }));
+    const connection: SandboxConnection = new SandboxConnection(channel, LIMITS, async (call) => {
+      const data = await answer(call, connection);
+      return { ok: true, data, raw: null, bytes: Buffer.byteLength(JSON.stringify(data) ?? "") };
+    });
     const decoder = new FrameDecoder(MAX_CALL_FRAME_BYTES);
     let traces = 0;
     channel.on("data", (chunk: Buffer) => {

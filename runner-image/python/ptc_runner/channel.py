@@ -25,6 +25,7 @@ class Channel:
         self._socket = connection
         self._sending = allocate_lock()
         self._received = bytearray()
+        self._incomplete: dict[str, Any] | None = None
         self._poll = select.poll()
         self._poll.register(connection, select.POLLIN)
 
@@ -72,10 +73,29 @@ class Channel:
                 raise ConnectionError("the host sent a message that is too large")
             if len(received) - at - 4 < length:
                 break
-            messages.append(cast("dict[str, Any]", _loads(received[at + 4 : at + 4 + length])))
+            message = self._take(received[at + 4 : at + 4 + length])
+            if message is not None:
+                messages.append(message)
             at += 4 + length
         del received[:at]
         return messages
+
+    def _take(self, payload: bytearray) -> dict[str, Any] | None:
+        """Takes a message, or a text that follows one (protocol/large-texts.ts). Gives the message that is complete with it."""
+        message = self._incomplete
+        if message is None:
+            message = cast("dict[str, Any]", _loads(payload))
+        else:
+            _put_text(message, message["texts"].pop(0), payload.decode())
+        self._incomplete = message if message.get("texts") else None
+        return message if self._incomplete is None else None
+
+
+def _put_text(message: dict[str, Any], place: list[str | int], text: str) -> None:
+    holder: Any = message
+    for name in ("data", *place[:-1]) if place else ():
+        holder = holder[name]
+    holder[place[-1] if place else "data"] = text
 
 
 def _frame(text: str) -> bytes:

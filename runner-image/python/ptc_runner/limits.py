@@ -1,6 +1,6 @@
 """What the wall between host and sandbox enforces. protocol/limits.ts says what each is for; a test compares the two."""
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 MAX_CALL_FRAME_BYTES = 16 * 1024 * 1024
 MAX_REPLY_FRAME_BYTES = 64 * 1024 * 1024
 MAX_NESTING_DEPTH = 128
