@@ -1,6 +1,6 @@
 /** How ptc and the guard of a sandbox (runner-image/guard.pl) speak to each other. */
 
-/** What ptc says on the guard's stdin. */
+/** What ptc says on the guard's stdin. It answers `clear` on its stdout, with the same letter, when it is done. */
 export const GUARD_COMMANDS = { pause: "p", clear: "k", resume: "r" } as const;
 
 /** The argument with which the guard relays the runner's channel over its own stdin and stdout. */
@@ -20,6 +20,8 @@ export const GUARD_FRAMES = {
   grant: "w",
   /** The runner has closed the channel. */
   end: "e",
+  /** The command of the same letter is done. */
+  cleared: "k",
   stdout: "1",
   stderr: "2",
 } as const;

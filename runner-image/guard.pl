@@ -4,7 +4,7 @@
 #     perl guard.pl SECONDS [--attached | --sockets=FOLDER] COMMAND [ARGUMENT...]
 #
 # On stdin ptc says `p` to hold every process of the program where it is, `k` to hold the runner and end all others, which
-# is what stands between two programs of a session, and `r` to let them go on; anything else is passed over. The exit code is the runner's, 128 + signal where a signal ended it, or one of the codes below.
+# is what stands between two programs of a session and is answered with a `k` on stdout, and `r` to let them go on; anything else is passed over. The exit code is the runner's, 128 + signal where a signal ended it, or one of the codes below.
 #
 # The runner has a connected socket for its channel to ptc, whose number is its last argument (`--channel=N`). With --sockets
 # it leads to a socket of ptc in that folder, and so do the runner's stdout and stderr: what is written there is with ptc at
@@ -33,7 +33,8 @@ my $CAPABILITIES_V3 = 0x20080522;
 my ($PR_SET_DUMPABLE, $PR_CAPBSET_DROP) = (4, 24);
 # Numbers of unshare(2), prctl(2), mount(2) and capset(2), by machine as in the header of an ELF file: x86-64 and AArch64.
 my %CALLS = (62 => [272, 157, 165, 126], 183 => [97, 167, 40, 91]);
-# Rounds in which everything is told to stop, until all has: what is told may be starting others meanwhile.
+# Rounds in which everything is told to stop, until all has: what is told may be starting others meanwhile. Also those in which
+# it is looked whether what was ended is gone.
 my $MAX_ROUNDS = 200;
 
 # Also in protocol/guard.ts: the letters of frames, and the bytes of the channel that either side may send ungranted.
@@ -94,9 +95,6 @@ if ($attached) {
     fcntl($_, $F_SETFL, $O_NONBLOCK) for *STDIN, *STDOUT, $channel, $out, $err;
     fcntl($_, $F_SETPIPE_SZ, $PIPE_BYTES) for $out, $err;
 }
-else {
-    open STDOUT, '>', '/dev/null';
-}
 
 my $held = 0;
 while (time() < $deadline) {
@@ -146,8 +144,14 @@ sub obey {
     elsif ($_[0] eq $CLEAR) {
         # Those that are held start no others.
         hold();
-        kill $SIGKILL, grep { /^[0-9]+$/ && $_ != $$ && $_ != $runner } names('/proc');
+        my @others = grep { /^[0-9]+$/ && $_ != $$ && $_ != $runner } names('/proc');
+        kill $SIGKILL, @others;
+        # On a busy machine they may live on for a moment, and the next program would see them.
+        await(sub { !grep { alive($_) } @others });
         $held = 1;
+        # ptc waits for this before it sends the next program.
+        if ($attached) { $to_host .= pack 'aN', $CLEAR, 0 }
+        else           { syswrite STDOUT, $CLEAR }
     }
     elsif ($_[0] eq $RESUME) {
         kill $SIGCONT, -1;
@@ -279,18 +283,29 @@ sub connected {
 
 # Stops all processes but this one, and sees that they have.
 sub hold {
-    for (1 .. $MAX_ROUNDS) {
+    await(sub {
         kill $SIGSTOP, -1;
-        return if !grep { running($_) } grep { /^[0-9]+$/ && $_ != $$ } names('/proc');
+        return !grep { state($_) !~ /[TtZX]/ } grep { /^[0-9]+$/ && $_ != $$ } names('/proc');
+    });
+}
+
+# Tries until it is so, and ends the sandbox where it never is.
+sub await {
+    my ($is_so) = @_;
+    for (1 .. $MAX_ROUNDS) {
+        return if $is_so->();
         select(undef, undef, undef, 0.01);
     }
     exit $UNHELD;
 }
 
-sub running {
+sub alive { return state($_[0]) !~ /[ZX]/ }
+
+# The letter of a process's state; that of a dead one where there is none.
+sub state {
     my ($stat) = read_file("/proc/$_[0]/stat");
     # The name in front of the state may hold anything, parentheses too.
-    return defined $stat && $stat =~ /.*\) ([A-Z])/s && $1 !~ /[TtZX]/;
+    return defined $stat && $stat =~ /.*\) ([A-Z])/s ? $1 : 'X';
 }
 
 sub leave {

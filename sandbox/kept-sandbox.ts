@@ -23,6 +23,8 @@ export class KeptSandbox implements SandboxSource {
   readonly #decoder = new FrameDecoder(MAX_CALL_FRAME_BYTES);
   #sandbox: Sandbox | undefined;
   #turn: Turn | undefined;
+  /** Resolves when nothing of earlier programs runs any more. */
+  #cleared: Promise<void> | undefined;
   #lost = false;
   #settleLost: () => void = () => {};
   /** Resolves when the sandbox has ended, or is to be given to no program any more. */
@@ -87,8 +89,13 @@ export class KeptSandbox implements SandboxSource {
   ): Promise<Sandbox> {
     if (this.#lost) throw new SandboxError("start_failed", "the session has ended");
     const turn = this.#begin(sandbox, undefined);
-    sandbox.resume?.();
-    sandbox.channel.write(encodeFrame({ type: "next" } satisfies NextRequest, MAX_HELLO_BYTES));
+    const askForNext = async () => {
+      // Without this the guard might end processes of the next program's.
+      await this.#cleared;
+      sandbox.resume?.();
+      sandbox.channel.write(encodeFrame({ type: "next" } satisfies NextRequest, MAX_HELLO_BYTES));
+      return turn.greeted;
+    };
     const stop = new AbortController();
     const late = new Promise<never>((_, reject) => {
       const silent = () =>
@@ -98,7 +105,7 @@ export class KeptSandbox implements SandboxSource {
       void this.lost.then(() => reject(new SandboxError("start_failed", "the session has ended")));
     });
     try {
-      await orCancelled(Promise.race([turn.greeted, late]), signal);
+      await orCancelled(Promise.race([askForNext(), late]), signal);
       turn.output = output;
       return turn.sandbox;
     } catch (error) {
@@ -125,7 +132,7 @@ export class KeptSandbox implements SandboxSource {
     else {
       sandbox.channel.resume();
       sandbox.pause?.();
-      sandbox.clear?.();
+      this.#cleared = sandbox.clear?.();
     }
   }
 

@@ -34,8 +34,8 @@ export class RunningSandbox implements Sandbox {
     this.#started.pause();
   }
 
-  clear(): void {
-    this.#started.clear();
+  clear(): Promise<void> {
+    return this.#started.clear();
   }
 
   resume(): void {

@@ -74,8 +74,11 @@ export interface StartedSandbox {
   readonly exited: Promise<SandboxExit>;
   /** Stops every process of the program until {@link resume}. */
   pause(): void;
-  /** Ends every process of the program but its runner, and stops that one until {@link resume}. */
-  clear(): void;
+  /**
+   * Ends every process of the program but its runner, and stops that one until {@link resume}. Resolves when they are gone; never
+   * where the sandbox ends before.
+   */
+  clear(): Promise<void>;
   resume(): void;
   /** Disconnects from the sandbox, which then ends by itself. */
   leave(): void;

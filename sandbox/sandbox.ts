@@ -32,8 +32,8 @@ export interface Sandbox {
    */
   pause?(): void;
   resume?(): void;
-  /** Ends every process of the program but its runner, and stops that one until `resume`. */
-  clear?(): void;
+  /** Ends every process of the program but its runner, and stops that one until `resume`. Resolves when they are gone. */
+  clear?(): Promise<void>;
   /** Ends the container at once, whatever the program is doing. Safe to call twice. */
   kill(): Promise<void>;
   /** Kills the container if it still runs, and resolves when the sandbox is removed. Never rejects. */

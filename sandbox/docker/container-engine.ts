@@ -6,9 +6,11 @@ import type { DockerRuntime } from "./channel/runtime-flags.ts";
 import type { ContainerRequest } from "./container-profile.ts";
 
 /** A started container. How its runner connects is left to the caller. */
-export type StartedContainer = Omit<StartedSandbox, "connected" | "release"> & {
+export type StartedContainer = Omit<StartedSandbox, "connected" | "clear" | "release"> & {
   /** Carries what the guard reads. */
   readonly stdin: Writable;
+  /** Tells the guard to clear the sandbox. Its answer is in the output. */
+  clear(): void;
 };
 
 /** What a container engine says of itself. */

@@ -1,4 +1,5 @@
 import { rmSync } from "node:fs";
+import { GUARD_COMMANDS } from "../../protocol/guard.ts";
 import { SOCKET_FILE_NAME } from "../../protocol/paths.ts";
 import type { SandboxOutput } from "../sandbox.ts";
 import type {
@@ -12,6 +13,7 @@ import type {
 import { SandboxError } from "../sandbox-error.ts";
 import { AttachedChannel } from "./channel/attached-channel.ts";
 import { chooseChannel } from "./channel/choose-channel.ts";
+import { GuardAnswers } from "./channel/guard-answers.ts";
 import { OutputSockets } from "./channel/output-sockets.ts";
 import { socketFlagProblem } from "./channel/runtime-flags.ts";
 import { SocketFolder } from "./channel/socket-folder.ts";
@@ -19,6 +21,8 @@ import { SocketListener } from "./channel/socket-listener.ts";
 import type { ContainerEngine } from "./container-engine.ts";
 import { buildContainerRequest } from "./container-profile.ts";
 import { profileDigest } from "./profile-digest.ts";
+
+const GUARD_ANSWER = GUARD_COMMANDS.clear.charCodeAt(0);
 
 /** The label that names the ptc process that owns a container. */
 export const OWNER_LABEL = "dev.ptc.owner";
@@ -109,9 +113,10 @@ export class DockerSandboxEngine implements SandboxEngine {
       listener = await SocketListener.listen(socketDirectory, SOCKET_FILE_NAME);
       sockets = await OutputSockets.listen(socketDirectory, output);
       const labels = { [OWNER_LABEL]: owner };
+      const answers = new GuardAnswers();
       const container = await this.#containers.start(
         buildContainerRequest({ image, runtime, runner, limits, socketDirectory, labels }),
-        output,
+        besideGuard(output, answers),
         onRequested,
       );
       const delivered = sockets.ended.bind(sockets);
@@ -125,7 +130,11 @@ export class DockerSandboxEngine implements SandboxEngine {
         connected: listener.connection,
         exited,
         pause: () => container.pause(),
-        clear: () => container.clear(),
+        clear() {
+          const cleared = answers.next();
+          container.clear();
+          return cleared;
+        },
         resume: () => container.resume(),
         leave: () => container.leave(),
         kill: () => container.kill(),
@@ -178,6 +187,17 @@ export class DockerSandboxEngine implements SandboxEngine {
   remove(id: string): Promise<void> {
     return this.#containers.remove(id);
   }
+}
+
+/** What the container itself writes where the program's output has sockets: the guard's answers, or what stands in its place. */
+function besideGuard(output: SandboxOutput, answers: GuardAnswers): SandboxOutput {
+  return {
+    onStdout(chunk) {
+      if (!answers.isAwaited || chunk.some((byte) => byte !== GUARD_ANSWER)) output.onStdout(chunk);
+      else for (const _ of chunk) answers.come();
+    },
+    onStderr: (chunk) => output.onStderr(chunk),
+  };
 }
 
 /** Whether an engine has refused to mount a folder of this machine, because it sees another file system. */

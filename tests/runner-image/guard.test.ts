@@ -24,7 +24,8 @@ test.runIf(spawnSync("perl", ["-e", "0"]).status === 0)("the guard is free of wh
 test("the guard and the host have the same names for things", () => {
   const { unattended, overdue, unheld, selfKilled } = GUARD_EXITS;
   expect(text).toContain(`= (${unattended}, ${overdue}, ${unheld}, ${selfKilled});`);
-  const { data, grant, end, stdout, stderr } = GUARD_FRAMES;
+  const { data, grant, end, stdout, stderr, cleared } = GUARD_FRAMES;
+  expect(cleared).toBe(GUARD_COMMANDS.clear);
   const letters = [
     data,
     grant,

@@ -56,7 +56,7 @@ export class ProcessEngine implements SandboxEngine {
       connected: Promise.resolve(child.stdio[3] as Duplex),
       exited,
       pause: () => void child.kill("SIGSTOP"),
-      clear: () => void child.kill("SIGSTOP"),
+      clear: async () => void child.kill("SIGSTOP"),
       resume: () => void child.kill("SIGCONT"),
       leave: () => void kill(),
       kill,

@@ -65,7 +65,7 @@ export class InProcessEngine implements SandboxEngine {
       connected: Promise.resolve(outside),
       exited,
       pause() {},
-      clear() {},
+      clear: async () => {},
       resume() {},
       leave: () => end(0),
       kill: async () => end(137),

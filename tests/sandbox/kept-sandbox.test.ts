@@ -8,8 +8,8 @@ import { eventually } from "../eventually.ts";
 const MAX_BYTES = 10_000;
 const HELLO = { type: "hello" };
 
-/** A sandbox of a session, and its far end. */
-function open() {
+/** A sandbox of a session, and its far end. It is cleared when `clearing` has resolved. */
+function open(clearing = Promise.resolve()) {
   const [outside, inside] = duplexPair();
   const told: string[] = [];
   const received: unknown[] = [];
@@ -25,7 +25,10 @@ function open() {
     channel: outside,
     exited,
     pause: () => void told.push("pause"),
-    clear: () => void told.push("clear"),
+    clear() {
+      told.push("clear");
+      return clearing;
+    },
     resume: () => void told.push("resume"),
     kill: async () => settle({ code: 137 }),
     dispose: async () => void told.push("dispose"),
@@ -80,6 +83,24 @@ test("passes on nothing that comes between programs, or before the next one's he
   second.turn.channel.write(encodeFrame({ type: "program" }, MAX_BYTES));
   await eventually(() => expect(received.at(-1)).toEqual({ type: "program" }));
   expect(received).toHaveLength(2);
+  expect(told).toEqual(["pause", "clear", "resume"]);
+});
+
+test("has no program begin before what earlier ones have started is gone", async () => {
+  let clear = () => {};
+  const { acquire, send, told, received } = open(
+    new Promise((resolve) => {
+      clear = resolve;
+    }),
+  );
+  await (await acquire()).turn.dispose();
+  const acquiring = acquire();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect([told, received]).toEqual([["pause", "clear"], []]);
+  clear();
+  await eventually(() => expect(received).toEqual([{ type: "next" }]));
+  send(HELLO);
+  await acquiring;
   expect(told).toEqual(["pause", "clear", "resume"]);
 });
 

@@ -7,6 +7,7 @@ import {
   GUARD_WINDOW_BYTES,
 } from "../../../protocol/guard.ts";
 import type { SandboxOutput } from "../../sandbox.ts";
+import { GuardAnswers } from "./guard-answers.ts";
 
 const NOTHING = Buffer.alloc(0);
 
@@ -20,6 +21,7 @@ export class AttachedChannel implements SandboxOutput {
   readonly connected: Promise<Duplex>;
   readonly #output: SandboxOutput;
   readonly #duplex: Duplex;
+  readonly #answers = new GuardAnswers();
   readonly #header = Buffer.alloc(GUARD_HEADER_BYTES);
   #headerBytes = 0;
   #payloadBytes = 0;
@@ -64,8 +66,10 @@ export class AttachedChannel implements SandboxOutput {
     this.#send(GUARD_COMMANDS.pause, 0);
   }
 
-  clear(): void {
+  clear(): Promise<void> {
+    const cleared = this.#answers.next();
     this.#send(GUARD_COMMANDS.clear, 0);
+    return cleared;
   }
 
   resume(): void {
@@ -112,6 +116,9 @@ export class AttachedChannel implements SandboxOutput {
         return;
       case GUARD_FRAMES.end:
         this.end();
+        return;
+      case GUARD_FRAMES.cleared:
+        this.#answers.come();
         return;
       default:
         this.#break();

@@ -84,6 +84,19 @@ test("no more is sent than the sandbox grants, and commands do not wait for that
   expect({ sent, xs: xs() }).toEqual({ sent: true, xs: payload.length });
 });
 
+test("a sandbox is cleared when its guard says so", async () => {
+  const { channel, said } = open();
+  let cleared = 0;
+  for (const clearing of [channel.clear(), channel.clear()]) void clearing.then(() => cleared++);
+  await turn();
+  expect([said(), cleared]).toEqual(["k\0\0\0\0k\0\0\0\0", 0]);
+  for (const count of [1, 2]) {
+    channel.onStdout(frame(GUARD_FRAMES.cleared, 0));
+    await turn();
+    expect(cleared).toBe(count);
+  }
+});
+
 test("more is granted as the reader takes it, and not before", async () => {
   const { channel, said } = open();
   const duplex = await connect(channel);
