@@ -40,7 +40,13 @@ class Length:
 found = extract("abc", Length)
 {"length": found.length, "words": word_count(text="a b")}`;
 
-it("a program in either language asks a model and runs a command through the broker, and a replay asks neither", async () => {
+/** By file, a program that calls the saved one of its language. */
+const CALLERS = {
+  "a.ts": 'import { measureA } from "./programs/index.js";\nresult = await measureA({});',
+  "b.py": "from programs import measure_b\nmeasure_b()",
+};
+
+it("a program in either language, saved or not, asks a model and runs a command through the broker, and a replay asks neither", async () => {
   await new Promise<void>((resolve) => model.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(model.address() as AddressInfo).port}`;
   const wordCount = {
@@ -57,16 +63,22 @@ it("a program in either language asks a model and runs a command through the bro
     },
     "a.ts": IN_TYPESCRIPT,
     "b.py": IN_PYTHON,
+    ...Object.fromEntries(Object.entries(CALLERS).map(([file, text]) => [`calling-${file}`, text])),
   });
   expect(await project.ptc(["generate"])).toMatchObject({ code: 0 });
-  for (const file of ["a.ts", "b.py"]) {
+  const runAndReplay = async (file: string) => {
     const before = asked;
-    const run = await project.ptc(["run", file]);
-    const envelope = envelopeOf(run);
+    const envelope = envelopeOf(await project.ptc(["run", file]));
     expect(envelope.result).toMatchObject({ ok: true, data: { length: 18, words: "2" } });
     expect(asked - before).toBe(2);
     const replayed = await project.ptc(["replay", envelope.run_id]);
-    expect(replayed.stderr).toContain("same: 2 calls");
+    expect(replayed.stderr).toContain("ptc: same: ");
     expect(asked - before).toBe(2);
+    return envelope.run_id;
+  };
+  for (const file of Object.keys(CALLERS)) {
+    const run = await runAndReplay(file);
+    expect(await project.ptc(["save", run, "--name", `measure-${file[0]}`])).toMatchObject({ code: 0 });
+    await runAndReplay(`calling-${file}`);
   }
 });
