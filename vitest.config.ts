@@ -4,6 +4,9 @@ import { defineConfig } from "vitest/config";
 
 const real = ["tests/**/*.real.test.ts"];
 
+/** Tests that measure or disturb the process that they run in. */
+const alone = ["tests/upstream/mcp/floods.test.ts", "tests/fuzz/fuzz.test.ts"];
+
 /** Commands run alone, so that no test leaves a process behind. Tests of the background host start and end their own. */
 const ENVIRONMENT = { env: { PTC_HOST: "off" } };
 
@@ -23,10 +26,22 @@ export default defineConfig({
         test: {
           name: "fast",
           include: ["tests/**/*.test.ts"],
-          exclude: real,
+          exclude: [...real, ...alone],
           ...PATIENCE,
           ...ENVIRONMENT,
+          // A process for each file would take a third of the time.
+          isolate: false,
           // Many of these tests wait for a process or a timer.
+          maxWorkers: "100%",
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          name: "alone",
+          include: alone,
+          ...PATIENCE,
+          ...ENVIRONMENT,
           maxWorkers: "100%",
           sequence: { groupOrder: 0 },
         },

@@ -1,7 +1,7 @@
-import { encodeFrame, encodeJson, encodeText, FrameError } from "../protocol/frames.ts";
-import { LARGE_TEXT_CHARS, liftTexts } from "../protocol/large-texts.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../protocol/limits.ts";
-import type { Call, ReplyMessage } from "../protocol/messages.ts";
+import { encodeFrame, encodeJson, encodeText, FrameError } from "../protocol/wire/frames.ts";
+import { LARGE_TEXT_CHARS, liftTexts } from "../protocol/wire/large-texts.ts";
+import type { Call, ReplyMessage } from "../protocol/wire/messages.ts";
 import type { CallAnswer } from "./dispatcher.ts";
 import { takeText } from "./normalize-result.ts";
 

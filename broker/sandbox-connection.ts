@@ -4,7 +4,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../base/error-message.ts";
 import { inBoundary } from "../base/fault-boundary.ts";
 import { writeTogether } from "../base/write-together.ts";
-import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../protocol/frames.ts";
 import {
   MAX_CALL_FRAME_BYTES,
   MAX_NESTING_DEPTH,
@@ -14,6 +13,8 @@ import {
   MAX_TRACES,
   PROTOCOL_VERSION,
 } from "../protocol/limits.ts";
+import { type EmittedBlock, MAX_EMITTED_BLOCKS, MAX_EMITTED_BYTES } from "../protocol/output/emitted.ts";
+import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../protocol/wire/frames.ts";
 import {
   type Call,
   type Hello,
@@ -22,8 +23,7 @@ import {
   SandboxMessage,
   type Trace,
   type TraceRequest,
-} from "../protocol/messages.ts";
-import { type EmittedBlock, MAX_EMITTED_BLOCKS, MAX_EMITTED_BYTES } from "../protocol/output/emitted.ts";
+} from "../protocol/wire/messages.ts";
 import { encodeReply, failedCall } from "./call-reply.ts";
 import type { CallAnswer } from "./dispatcher.ts";
 

@@ -9,7 +9,7 @@ import { type Approver, RunApprovals } from "../broker/approvals/approvals.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
 import type { ConsoleEntry } from "../protocol/console-stream.ts";
 import { MAX_CLAIM_FAILURE_BYTES } from "../protocol/limits.ts";
-import type { ProgramEnvironment } from "../protocol/messages.ts";
+import type { ProgramEnvironment } from "../protocol/wire/messages.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox/sandbox.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import type { Redactor } from "../secrets/redaction.ts";

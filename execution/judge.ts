@@ -1,8 +1,8 @@
 import { parseClaim, type ValueSource } from "../protocol/claim.ts";
 import { buildFailure, type Failure } from "../protocol/failure.ts";
-import { FrameError, parsePayload } from "../protocol/frames.ts";
 import { GUARD_EXITS } from "../protocol/guard.ts";
 import { MAX_NESTING_DEPTH } from "../protocol/limits.ts";
+import { FrameError, parsePayload } from "../protocol/wire/frames.ts";
 import type { LanguageFacts } from "./prepare/language.ts";
 import type { Suspended } from "./suspension/suspended.ts";
 

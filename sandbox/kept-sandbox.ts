@@ -1,8 +1,8 @@
 import { Duplex } from "node:stream";
 import { outsideBoundaries } from "../base/fault-boundary.ts";
-import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../protocol/frames.ts";
 import { MAX_CALL_FRAME_BYTES } from "../protocol/limits.ts";
-import type { NextRequest } from "../protocol/messages.ts";
+import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../protocol/wire/frames.ts";
+import type { NextRequest } from "../protocol/wire/messages.ts";
 import { orCancelled } from "./or-cancelled.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";

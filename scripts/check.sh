@@ -4,4 +4,4 @@
 . scripts/static-checks.sh
 
 heading "Fast tests (vitest)"
-vitest run --project fast
+vitest run --project fast --project alone

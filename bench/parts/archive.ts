@@ -8,8 +8,8 @@ import { listRunPage } from "../../archive/sqlite/queries/list-runs.ts";
 import { readStats } from "../../archive/sqlite/queries/stats.ts";
 import { ArchiveWriter } from "../../archive/sqlite/writer/archive-writer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
-import { encodeFrame } from "../../protocol/frames.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
+import { encodeFrame } from "../../protocol/wire/frames.ts";
 import type { Comparison } from "../figure.ts";
 
 const ROUNDS = 30;

@@ -1,7 +1,7 @@
 import type { RunEvents } from "../../broker/decision-events.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
-import type { ProgramEnvironment, Trace } from "../../protocol/messages.ts";
 import type { EmittedBlock } from "../../protocol/output/emitted.ts";
+import type { ProgramEnvironment, Trace } from "../../protocol/wire/messages.ts";
 import type { PiiKind } from "../../secrets/pii/pii-kinds.ts";
 import type { CallObserver } from "../call-log.ts";
 import type { TypecheckMode } from "../prepare/language.ts";

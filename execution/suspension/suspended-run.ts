@@ -1,6 +1,6 @@
 import type { ApprovalAnswer, ApprovalRequest, ApprovalsSoFar } from "../../broker/approvals/approvals.ts";
 import type { CallLimits } from "../../broker/sandbox-connection.ts";
-import type { ProgramEnvironment, Trace } from "../../protocol/messages.ts";
+import type { ProgramEnvironment, Trace } from "../../protocol/wire/messages.ts";
 import type { OutputLimits } from "../output/runner-output.ts";
 import type { TypecheckMode } from "../prepare/language.ts";
 import type { Program } from "../program.ts";

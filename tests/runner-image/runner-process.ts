@@ -7,9 +7,9 @@ import { text } from "node:stream/consumers";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
 import { bundleProgram } from "../../execution/typescript/bundling/bundle.ts";
 import { type Claim, parseClaim } from "../../protocol/claim.ts";
-import { FrameDecoder } from "../../protocol/frames.ts";
 import { MAX_CALL_FRAME_BYTES } from "../../protocol/limits.ts";
-import type { Call, ProgramEnvironment, Trace } from "../../protocol/messages.ts";
+import { FrameDecoder } from "../../protocol/wire/frames.ts";
+import type { Call, ProgramEnvironment, Trace } from "../../protocol/wire/messages.ts";
 import { PYTHON_AS_IT_IS } from "../execution/prepare/python-as-it-is.ts";
 
 const RUNNERS = join(import.meta.dirname, "../../runner-image");

@@ -1,6 +1,6 @@
 import { duplexPair } from "node:stream";
 import { expect, test } from "vitest";
-import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
+import { encodeFrame, FrameDecoder } from "../../protocol/wire/frames.ts";
 import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
 import type { Sandbox, SandboxOutput } from "../../sandbox/sandbox.ts";
 import { eventually } from "../eventually.ts";

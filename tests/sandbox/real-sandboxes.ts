@@ -17,7 +17,7 @@ import { createTypeScript } from "../../execution/typescript/typescript.ts";
 import { currentProcess, formatIdentity } from "../../host/processes/process-identity.ts";
 import type { ConsoleEntry } from "../../protocol/console-stream.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
-import type { ProgramEnvironment } from "../../protocol/messages.ts";
+import type { ProgramEnvironment } from "../../protocol/wire/messages.ts";
 import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine, OWNER_LABEL } from "../../sandbox/docker/docker-sandbox-engine.ts";
 import { OnDemandSource } from "../../sandbox/on-demand-source.ts";

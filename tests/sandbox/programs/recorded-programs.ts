@@ -8,7 +8,7 @@ import { bundleProgram } from "../../../execution/typescript/bundling/bundle.ts"
 import { currentProcess, formatIdentity } from "../../../host/processes/process-identity.ts";
 import { type Claim, parseClaim } from "../../../protocol/claim.ts";
 import { ConsoleDecoder } from "../../../protocol/console-stream.ts";
-import type { Call, ProgramEnvironment, Trace } from "../../../protocol/messages.ts";
+import type { Call, ProgramEnvironment, Trace } from "../../../protocol/wire/messages.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import { OnDemandSource } from "../../../sandbox/on-demand-source.ts";

@@ -28,7 +28,7 @@ class Replay(TypedDict):
 
 
 class ProgramEnvironment(TypedDict, total=False):
-    """protocol/messages.ts."""
+    """protocol/wire/messages.ts."""
 
     seed: str
     time_zone: str

@@ -4,8 +4,8 @@
  * Everything is bounded before it is buffered or parsed.
  */
 
-import { countJsonValues, ForeignJsonError, parseForeignJson } from "../base/json/parse-json.ts";
-import { MAX_VALUES } from "./limits.ts";
+import { countJsonValues, ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.ts";
+import { MAX_VALUES } from "../limits.ts";
 
 const HEADER_BYTES = 4;
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../../protocol/frames.ts";
+import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../../../protocol/wire/frames.ts";
 
 const LIMIT = 1_000;
 

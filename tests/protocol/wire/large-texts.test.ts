@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { LARGE_TEXT_CHARS, liftTexts, putText } from "../../protocol/large-texts.ts";
+import { LARGE_TEXT_CHARS, liftTexts, putText } from "../../../protocol/wire/large-texts.ts";
 
 const LARGE = "x".repeat(LARGE_TEXT_CHARS);
 

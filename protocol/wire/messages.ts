@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
+import { MAX_TOOL_NAME_CHARS, MAX_TRACE_SERIES_CHARS } from "../limits.ts";
+import { EmittedBlock } from "../output/emitted.ts";
 import type { TextPlace } from "./large-texts.ts";
-import { MAX_TOOL_NAME_CHARS, MAX_TRACE_SERIES_CHARS } from "./limits.ts";
-import { EmittedBlock } from "./output/emitted.ts";
 
 /**
  * The messages on the socket. The sandbox says hello, waits for its program, makes calls, emits blocks, sends what it
