@@ -4,7 +4,9 @@
 #     perl guard.pl SECONDS [--attached | --sockets=FOLDER] COMMAND [ARGUMENT...]
 #
 # On stdin ptc says `p` to hold every process of the program where it is, `k` to hold the runner and end all others, which
-# is what stands between two programs of a session and is answered with a `k` on stdout, and `r` to let them go on; anything else is passed over. The exit code is the runner's, 128 + signal where a signal ended it, or one of the codes below.
+# is what stands between two programs of a session, and `r` to let them go on; anything else is passed over. `k` is answered
+# with a `k` on stdout, when it is done. The exit code is the runner's, 128 + signal where a signal ended it, or one of the
+# codes below.
 #
 # The runner has a connected socket for its channel to ptc, whose number is its last argument (`--channel=N`). With --sockets
 # it leads to a socket of ptc in that folder, and so do the runner's stdout and stderr: what is written there is with ptc at

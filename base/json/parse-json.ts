@@ -4,6 +4,8 @@
  * stands once.
  */
 
+import { isWellFormed } from "../text/is-well-formed.ts";
+
 /** Why a text was refused. */
 export type JsonFault =
   | "not_utf8"
@@ -85,12 +87,6 @@ export function jsonDepth(json: string): number {
 }
 
 const MAX_SHOWN_CHARS = 64;
-
-/** Whether every surrogate of a text has its other half. */
-function isWellFormed(text: string): boolean {
-  // TypeScript's library of ES2023 does not have it; Node.js 20 does.
-  return (text as string & { isWellFormed(): boolean }).isWellFormed();
-}
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 

@@ -3,6 +3,8 @@
  * the sandbox, so it goes as a frame of its own after the message, which has `null` in its place.
  */
 
+import { isWellFormed } from "../../base/text/is-well-formed.ts";
+
 /** Where in a value a text stands: the names and indices that lead to it, none where the value is the text. */
 export type TextPlace = readonly (string | number)[];
 
@@ -56,10 +58,4 @@ export function putText(value: unknown, place: TextPlace, text: string): unknown
   for (const name of place.slice(0, -1)) holder = Reflect.get(holder as object, name);
   Reflect.set(holder as object, last, text);
   return value;
-}
-
-/** Whether every surrogate of a text has its other half, without which UTF-8 cannot carry it. */
-function isWellFormed(text: string): boolean {
-  // TypeScript's library of ES2023 does not have it; Node.js 20 does.
-  return (text as string & { isWellFormed(): boolean }).isWellFormed();
 }
