@@ -118,6 +118,8 @@ ZeroDivisionError: division by zero`);
 
   const several = await run(client, SEVERAL_TIMES, { language: "python" });
   expect(several).toMatchObject({ isError: false });
+  // On a busy machine the client does not wait until it is archived.
+  await expect.poll(async () => (await project.ptc(["runs", "show", several.id ?? ""])).code).toBe(0);
   await client.close();
   const replayed = await project.ptc(["replay", several.id ?? ""]);
   expect(replayed.stderr).toContain("same: 3 calls");
