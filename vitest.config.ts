@@ -29,7 +29,7 @@ export default defineConfig({
           exclude: [...real, ...alone],
           ...PATIENCE,
           ...ENVIRONMENT,
-          // A process for each file would take a third of the time.
+          // With a process for each file, a third of the time would go into starting them.
           isolate: false,
           // Many of these tests wait for a process or a timer.
           maxWorkers: "100%",

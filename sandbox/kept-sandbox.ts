@@ -87,11 +87,12 @@ export class KeptSandbox implements SandboxSource {
     output: SandboxOutput,
     signal: AbortSignal | undefined,
   ): Promise<Sandbox> {
-    if (this.#lost) throw new SandboxError("start_failed", "the session has ended");
+    if (this.#lost) throw hasEnded();
     const turn = this.#begin(sandbox, undefined);
     const askForNext = async () => {
       // Without this the guard might end processes of the next program's.
       await this.#cleared;
+      if (this.#lost) throw hasEnded();
       sandbox.resume?.();
       sandbox.channel.write(encodeFrame({ type: "next" } satisfies NextRequest, MAX_HELLO_BYTES));
       return turn.greeted;
@@ -102,7 +103,7 @@ export class KeptSandbox implements SandboxSource {
         reject(new SandboxError("start_failed", "the session's sandbox does not answer any more"));
       const timer = setTimeout(silent, ANSWER_PATIENCE_MS);
       stop.signal.addEventListener("abort", () => clearTimeout(timer));
-      void this.lost.then(() => reject(new SandboxError("start_failed", "the session has ended")));
+      void this.lost.then(() => reject(hasEnded()));
     });
     try {
       await orCancelled(Promise.race([askForNext(), late]), signal);
@@ -229,6 +230,10 @@ class Turn {
     this.isGreeted = true;
     this.#settleGreeted();
   }
+}
+
+function hasEnded(): SandboxError {
+  return new SandboxError("start_failed", "the session has ended");
 }
 
 function isHello(payload: Buffer): boolean {
