@@ -59,7 +59,7 @@ describeClient("Claude Code on a terminal", findClaudeCode, (claude) => {
         ["--allowedTools", EXECUTE],
         { cwd: home, env },
       );
-      expect(shown).toMatchObject({ code: 0 });
+      expect(shown).toMatchObject({ code: 0, stderr: "" });
       // A prompt that was typed again may stand behind the result.
       expect(JSON.stringify(model.requests.map(({ messages }) => messages))).toMatch(reply);
     },
