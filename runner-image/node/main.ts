@@ -1,5 +1,5 @@
 /**
- * The runner: what a sandbox runs. It has a connection to the broker, warms itself, says hello and waits; then it runs
+ * The runner: what a sandbox runs. It has a connection to the broker, says hello, and warms itself while it waits; then it runs
  * its program and prints one line, the claim, on stdout. In a session it then waits for the next one. It is trusted with
  * nothing: the program shares its process.
  */
@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
 import { WORKSPACE } from "../../protocol/paths.ts";
+import type { ProgramMessage } from "../../protocol/wire/messages.ts";
 import { Channel } from "./channel.ts";
 import { Environment } from "./environment/environment.ts";
 import { SocketConnection } from "./host-connection.ts";
@@ -27,24 +28,39 @@ const environment = new Environment();
 const [inherited] = process.argv.splice(2);
 const modules = new ModulesInMemory();
 const bundleUrls = new Set<string>();
+let isReady = false;
+/** A program that has come before the runner is ready for it. */
+let early: ProgramMessage | undefined;
+let noteArrival = () => {};
+const arrival = new Promise<void>((resolve) => {
+  noteArrival = resolve;
+});
 const channel = new Channel(
   new SocketConnection(Number(inherited?.replace("--channel=", ""))),
   environment,
   (program) => {
-    const number = bundleUrls.size === 0 ? "" : `-${bundleUrls.size + 1}`;
-    const bundleUrl = pathToFileURL(join(WORKSPACE, `.program${number}.mjs`)).href;
-    bundleUrls.add(bundleUrl);
-    run.start(program, () =>
-      program.session === true
-        ? modules.import(bundleUrl, program.bundle)
-        : modules.importLast(bundleUrl, program.bundle),
-    );
+    if (isReady) return start(program);
+    early = program;
+    noteArrival();
   },
   () => channel.send(HELLO),
 );
-await warmUp(modules);
+channel.send(HELLO);
+await warmUp(modules, arrival);
 environment.install();
 installStackTraces(bundleUrls);
 const run = new ProgramRun(channel, environment);
-run.rehearse();
-channel.send(HELLO);
+if (early === undefined) run.rehearse();
+isReady = true;
+if (early !== undefined) start(early);
+
+function start(program: ProgramMessage): void {
+  const number = bundleUrls.size === 0 ? "" : `-${bundleUrls.size + 1}`;
+  const bundleUrl = pathToFileURL(join(WORKSPACE, `.program${number}.mjs`)).href;
+  bundleUrls.add(bundleUrl);
+  run.start(program, () =>
+    program.session === true
+      ? modules.import(bundleUrl, program.bundle)
+      : modules.importLast(bundleUrl, program.bundle),
+  );
+}

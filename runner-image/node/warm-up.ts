@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { Writable } from "node:stream";
+import { setTimeout as delay, setImmediate as turn } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { inspect } from "node:util";
 import { WORKSPACE } from "../../protocol/paths.ts";
@@ -16,17 +17,30 @@ const ROUNDS = 3;
 /** So many calls that the functions which make them are compiled, and not only read. */
 const CALLS = 60;
 const MAX_BYTES = 10_000;
+/** A program that has waited for the sandbox comes this soon after hello. */
+const WAITED_MS = 10;
 const SOURCE_MAP = Buffer.from('{"version":3,"sources":["warm"],"mappings":"AAAA","names":[]}').toString(
   "base64",
 );
 
 /**
  * Loads and compiles what the first program will need, on parts of its own that nobody sees afterwards: the module loader,
- * source maps, framing, calls, the console, randomness, the log of events, and what turns a result into JSON.
+ * source maps, framing, calls, the console, randomness, the log of events, and what turns a result into JSON. Ends soon after
+ * that program has come, which takes less time without it.
+ *
+ * @param arrival resolves when the first program has come.
  */
-export async function warmUp(modules: ModulesInMemory): Promise<void> {
+export async function warmUp(modules: ModulesInMemory, arrival: Promise<unknown>): Promise<void> {
+  let isThere = false;
+  const hasCome = () => isThere;
+  const noted = arrival.then(() => {
+    isThere = true;
+  });
+  await Promise.race([noted, delay(WAITED_MS, undefined, { ref: false })]);
   const decoder = new FrameDecoder(1_000);
   for (let round = 0; round < ROUNDS; round++) {
+    await turn();
+    if (hasCome()) return;
     await importText(modules, `await null; export const warm = ${round};`, round);
     for (const payload of decoder.push(encodeFrame({ type: "warm", round }, 1_000))) {
       inspect(JSON.parse(payload.toString("utf8")));
@@ -38,18 +52,18 @@ export async function warmUp(modules: ModulesInMemory): Promise<void> {
     inspect(environment.trace());
     serializeResult({ warm: [round, "text", null] }, MAX_BYTES);
   }
-  await rehearseCalls();
+  await rehearseCalls(hasCome);
   void new Error("warm").stack;
 }
 
 /** Makes calls over a connection that answers by itself. */
-async function rehearseCalls(): Promise<void> {
+async function rehearseCalls(hasCome: () => boolean): Promise<void> {
   const environment = new Environment();
   environment.begin(SOME, NO_ANSWERS);
   const nothing = () => {};
   const { tool } = bindTools(new Channel(answeringConnection(), environment, nothing, nothing));
   const call = tool("mcp__warm__up");
-  for (let round = 0; round < CALLS; round++) await call({ round });
+  for (let round = 0; round < CALLS && !hasCome(); round++) await call({ round });
   await Promise.all([call({}), call.result({}), call({})]);
 }
 

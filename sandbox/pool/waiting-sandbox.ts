@@ -25,7 +25,7 @@ export class WaitingSandbox {
   #settleLost: (reason: SandboxError) => void = () => {};
 
   /**
-   * Starts a sandbox and waits until its runner has sent something, which it does when it is warm.
+   * Starts a sandbox and waits until its runner has sent something: its hello, after which it can take a program.
    *
    * @throws SandboxError as the source does, and `start_failed` when the sandbox ends or stays silent; it is then removed.
    */

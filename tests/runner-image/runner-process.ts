@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
+import { setTimeout as delay } from "node:timers/promises";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
 import { bundleProgram } from "../../execution/typescript/bundling/bundle.ts";
 import { type Claim, parseClaim } from "../../protocol/claim.ts";
@@ -34,13 +35,17 @@ interface RunnerEnd {
   traces: number;
 }
 
-/** Runs a program in a runner that is a process of this machine, without any wall. Each call is answered by `answer`. */
+/**
+ * Runs a program in a runner that is a process of this machine, without any wall. Each call is answered by `answer`. The program
+ * is sent `afterHelloMs` after the runner's hello.
+ */
 export async function runInProcess(
   language: RunnerLanguage,
   code: string,
   environment: ProgramEnvironment,
   answer: Answer,
   signal?: AbortSignal,
+  afterHelloMs = 0,
 ): Promise<RunnerEnd> {
   const child = startRunner(language);
   const kill = () => void child.kill("SIGKILL");
@@ -60,8 +65,9 @@ export async function runInProcess(
       for (const frame of decoder.push(chunk))
         traces += JSON.parse(frame.toString()).type === "trace" ? 1 : 0;
     });
-    await connection.ready;
     const bundle = await bundleOf(language, code);
+    await connection.ready;
+    if (afterHelloMs > 0) await delay(afterHelloMs);
     const caps = { max_output_bytes: MAX_BYTES, max_stderr_bytes: MAX_BYTES };
     connection.sendProgram({ type: "program", bundle, data: {}, ...caps, environment });
     await connection.ended;
