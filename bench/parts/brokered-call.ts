@@ -23,7 +23,7 @@ const LARGE: Rounds = { warmUp: 1, calls: 5 };
 const LARGE_BYTES = 10_000_000;
 const LIMITS: SandboxLimits = { memoryMb: 512, cpus: 1, pids: 256 };
 const ROUNDS = 3;
-const SETTLE_MS = 100;
+const SETTLE_MS = 500;
 const OUTPUT = { maxOutputBytes: 1_000_000, maxStderrBytes: 100_000 };
 
 interface Rounds {
