@@ -51,6 +51,7 @@ def start(argv: list[str]) -> None:
     from ptc_runner.console import Console
     from ptc_runner.environment.blocked_threads import watch_blocked_threads
     from ptc_runner.environment.program_loop import ProgramLoop, ProgramLoopPolicy, make_run
+    from ptc_runner.environment.replace_hashes import replace_hashes
     from ptc_runner.program_run import ProgramRun
 
     packages = _packages()
@@ -62,6 +63,7 @@ def start(argv: list[str]) -> None:
             continue
     watch_blocked_threads(environment.order)
     threading.stack_size(_STACK_BYTES)
+    replace_hashes()
     loop = ProgramLoop(environment.order)
     asyncio.set_event_loop_policy(ProgramLoopPolicy(loop))
     asyncio.run = make_run(loop)

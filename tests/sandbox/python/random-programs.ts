@@ -51,7 +51,7 @@ function asynchronous(random: Random): string {
     ],
     () => [
       `done, rest = await asyncio.wait([echo(n=i) for i in range(3)], return_when=asyncio.FIRST_COMPLETED)`,
-      "value = sorted(each.result()['n'] for each in done)",
+      "value = [each.result()['n'] for each in done]",
       "await asyncio.gather(*rest)",
     ],
     (who) => [`await shelf.put('${who}')`, "value = shelf.qsize()"],

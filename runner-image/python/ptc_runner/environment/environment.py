@@ -2,8 +2,9 @@
 Everything that a program can see and that its text, its data and its calls' answers do not decide: the clock, the order of
 events and of threads, and randomness. What happens in a live run is logged; given the log, it happens again.
 
-Not covered: identities and addresses of objects, and hashes made of them; processes and signals; what OpenSSL makes inside;
-files and sockets that are waited for; times of files, measures of memory, and clocks inside of compiled packages.
+Not covered: identities and addresses of objects, and hashes made of them (tasks, futures and threads have others); processes
+and signals; what OpenSSL makes inside; files and sockets that are waited for; times of files, measures of memory, and clocks
+inside of compiled packages.
 """
 
 import os

@@ -1,0 +1,55 @@
+import { expect, it } from "vitest";
+import { missingFor, runInProcess } from "./runner-process.ts";
+
+const missing = missingFor("python");
+
+/** Takes memory first, so that what is made later lies elsewhere; the sizes are those of coroutines, tasks and futures. */
+const PROGRAM = (taken: number) => `
+import asyncio, threading, random
+from concurrent.futures import ThreadPoolExecutor, wait, as_completed
+junk = [bytearray(size) for size in range(100, 400, 8) for _ in range(random.Random(${taken}).randrange(${taken}, 60))]
+del junk[::3]
+
+async def started(i):
+    begun.append(i)
+
+begun = []
+for each in asyncio.as_completed([started(i) for i in range(40)]):
+    await each
+done, _ = await asyncio.wait([asyncio.create_task(started(i), name=str(i)) for i in range(40)])
+made, loop = {}, asyncio.get_running_loop()
+for i in range(40):
+    future = loop.create_future()
+    future.set_result(i)
+    made[future] = i
+futures, _ = await asyncio.wait(made)
+with ThreadPoolExecutor(4) as executor:
+    jobs = {executor.submit(lambda: None): i for i in range(20)}
+    finished = [jobs[job] for job in wait(jobs).done], [jobs[job] for job in as_completed(jobs)]
+threads = [threading.Thread(name=str(i)) for i in range(20)]
+result = {
+    "begun": begun[:40],
+    "tasks": [int(task.get_name()) for task in done],
+    "futures": [made[future] for future in futures],
+    "finished": finished,
+    "threads": [thread.name for thread in set(threads)],
+    "gathered": len({asyncio.gather(*[loop.create_future()]) for _ in range(3)}),
+    "shown": repr(asyncio.create_task(started(0), name="a")).partition(" coro")[0] + repr(future)[:8],
+}
+`;
+
+it.skipIf(missing !== "")(
+  `tasks, futures and threads have the same order in sets wherever they lie in memory${missing}`,
+  async () => {
+    const environment = { seed: "5e".repeat(32), time_zone: "UTC" };
+    const results = [];
+    for (const taken of [0, 7, 23, 59]) {
+      const { claim } = await runInProcess("python", PROGRAM(taken), environment, async () => null);
+      results.push(claim);
+    }
+    const [first] = results;
+    expect(first).toMatchObject({ ok: true, data: { gathered: 3, shown: "<Task pending name='a'<Future " } });
+    expect(first).toMatchObject({ data: { begun: Array.from({ length: 40 }, (_, i) => i) } });
+    for (const result of results) expect(result).toEqual(first);
+  },
+);
