@@ -1,5 +1,14 @@
+/** Resolves when the signal comes; at once, where it has come already. For signals that end with what waits for them. */
+export function whenAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
 /**
- * Settles as the work does, unless the signal comes first or has come already. The work itself goes on.
+ * Settles as the work does, unless the signal comes first or has come already. The work itself goes on. Nothing of it stays with
+ * a signal that lasts longer, as it would with a promise in a `Promise.race`.
  *
  * @param abortion builds what is thrown when the signal comes.
  */

@@ -1,10 +1,12 @@
 import { Duplex } from "node:stream";
 import { outsideBoundaries } from "../base/fault-boundary.ts";
+import { inTime } from "../base/in-time.ts";
+import { orAborted, whenAborted } from "../base/or-aborted.ts";
 import { MAX_CALL_FRAME_BYTES } from "../protocol/limits.ts";
 import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../protocol/wire/frames.ts";
 import type { NextRequest } from "../protocol/wire/messages.ts";
 import { orCancelled } from "./or-cancelled.ts";
-import type { Sandbox, SandboxOutput, SandboxSource } from "./sandbox.ts";
+import type { Sandbox, SandboxExit, SandboxOutput, SandboxSource } from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
 const HEADER_BYTES = 4;
@@ -25,12 +27,9 @@ export class KeptSandbox implements SandboxSource {
   #turn: Turn | undefined;
   /** Resolves when nothing of earlier programs runs any more. */
   #cleared: Promise<void> | undefined;
-  #lost = false;
-  #settleLost: () => void = () => {};
+  readonly #losing = new AbortController();
   /** Resolves when the sandbox has ended, or is to be given to no program any more. */
-  readonly lost = new Promise<void>((resolve) => {
-    this.#settleLost = resolve;
-  });
+  readonly lost = whenAborted(this.#losing.signal);
 
   /** @param source has the sandbox, when the first program needs it. */
   constructor(source: SandboxSource) {
@@ -42,7 +41,7 @@ export class KeptSandbox implements SandboxSource {
   }
 
   get isLost(): boolean {
-    return this.#lost;
+    return this.#losing.signal.aborted;
   }
 
   /** Whether there is a sandbox. */
@@ -87,34 +86,26 @@ export class KeptSandbox implements SandboxSource {
     output: SandboxOutput,
     signal: AbortSignal | undefined,
   ): Promise<Sandbox> {
-    if (this.#lost) throw hasEnded();
+    if (this.isLost) throw hasEnded();
     const turn = this.#begin(sandbox, undefined);
     const askForNext = async () => {
       // Without this the guard might end processes of the next program's.
       await this.#cleared;
-      if (this.#lost) throw hasEnded();
+      if (this.isLost) throw hasEnded();
       sandbox.resume?.();
       sandbox.channel.write(encodeFrame({ type: "next" } satisfies NextRequest, MAX_HELLO_BYTES));
       return turn.greeted;
     };
-    const stop = new AbortController();
-    const late = new Promise<never>((_, reject) => {
-      const silent = () =>
-        reject(new SandboxError("start_failed", "the session's sandbox does not answer any more"));
-      const timer = setTimeout(silent, ANSWER_PATIENCE_MS);
-      stop.signal.addEventListener("abort", () => clearTimeout(timer));
-      void this.lost.then(() => reject(hasEnded()));
-    });
+    const silent = () => new SandboxError("start_failed", "the session's sandbox does not answer any more");
     try {
-      await orCancelled(Promise.race([askForNext(), late]), signal);
+      const asked = orAborted(askForNext(), this.#losing.signal, hasEnded);
+      await orCancelled(inTime(asked, ANSWER_PATIENCE_MS, silent), signal);
       turn.output = output;
       return turn.sandbox;
     } catch (error) {
       this.#lose();
       await turn.sandbox.dispose();
       throw error;
-    } finally {
-      stop.abort();
     }
   }
 
@@ -129,7 +120,7 @@ export class KeptSandbox implements SandboxSource {
 
   async #end(sandbox: Sandbox, turn: Turn): Promise<void> {
     if (this.#turn === turn) this.#turn = undefined;
-    if (this.#lost) await sandbox.dispose();
+    if (this.isLost) await sandbox.dispose();
     else {
       sandbox.channel.resume();
       sandbox.pause?.();
@@ -138,8 +129,7 @@ export class KeptSandbox implements SandboxSource {
   }
 
   #lose(): void {
-    this.#lost = true;
-    this.#settleLost();
+    this.#losing.abort();
   }
 
   #listen(sandbox: Sandbox): void {
@@ -151,7 +141,11 @@ export class KeptSandbox implements SandboxSource {
       if (this.#turn === undefined) void sandbox.dispose();
     };
     for (const event of ["end", "close", "error"]) channel.on(event, end);
-    sandbox.exited.then(end, end);
+    const exit = () => {
+      end();
+      this.#turn?.exit();
+    };
+    sandbox.exited.then(exit, exit);
   }
 
   #pass(chunk: Buffer): void {
@@ -178,6 +172,8 @@ class Turn {
   /** Receives what the container writes; nobody does before the program's hello. */
   output: SandboxOutput | undefined;
   isGreeted = false;
+  /** The sandbox has ended under the program. */
+  readonly exit: () => void;
   readonly #real: Duplex;
   #settleGreeted: () => void = () => {};
 
@@ -201,12 +197,18 @@ class Turn {
       },
     });
     this.channel = channel;
+    let exit = () => {};
+    // What waits for it is the program's, and not the sandbox's, which may have many more.
+    const exited = new Promise<SandboxExit>((resolve) => {
+      exit = () => resolve(sandbox.exited);
+    });
+    this.exit = exit;
     let ended: Promise<void> | undefined;
     this.sandbox = {
       id: sandbox.id,
       image: sandbox.image,
       channel,
-      exited: sandbox.exited,
+      exited,
       ...(sandbox.pause === undefined ? {} : { pause: () => sandbox.pause?.() }),
       ...(sandbox.resume === undefined ? {} : { resume: () => sandbox.resume?.() }),
       kill() {

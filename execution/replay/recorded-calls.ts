@@ -1,3 +1,4 @@
+import { whenAborted } from "../../base/or-aborted.ts";
 import type { CallDispatcher, CallOutcome, RequestedCall } from "../../broker/dispatcher.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import type { ApprovalState } from "../../protocol/envelope.ts";
@@ -54,12 +55,12 @@ export class RecordedCalls implements CallDispatcher {
     const recorded = this.#waiting.get(keyOf(tool, digestOf(args)))?.shift();
     if (recorded === undefined) {
       const refused = await this.#refuse(tool, args);
-      await aborted(signal);
+      await whenAborted(signal);
       return refused;
     }
     const { decision, bytes } = recorded;
     // The recorded program ended before this call was answered, so it is not answered now either.
-    if (decision === "unanswered") await aborted(signal);
+    if (decision === "unanswered") await whenAborted(signal);
     if (decision === "denied") this.#approvalState = "DENIED";
     else if (APPROVED.has(decision) && this.#approvalState === "NOT_REQUIRED")
       this.#approvalState = "APPROVED";
@@ -90,13 +91,6 @@ export class RecordedCalls implements CallDispatcher {
     const error = { type: "ToolError", server, tool: name, message, retryable: false } as const;
     return { ok: false, error, decision: "unavailable", bytes: 0 };
   }
-}
-
-function aborted(signal: AbortSignal): Promise<unknown> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    signal.addEventListener("abort", resolve);
-  });
 }
 
 function keyOf(tool: string, argumentsDigest: string): string {

@@ -90,11 +90,9 @@ export class TypeScriptProcess {
   #snapshot: Snapshot | undefined;
   #child: ChildProcess | undefined;
   #killed = false;
-  #settleEnded: () => void = () => {};
-  /** Resolves when the process is gone. */
-  readonly ended = new Promise<void>((resolve) => {
-    this.#settleEnded = resolve;
-  });
+  readonly #gone = new AbortController();
+  /** Is aborted when the process is gone. */
+  readonly gone = this.#gone.signal;
 
   constructor(root: string, config: string, files: VirtualFiles, observer: ProcessObserver) {
     this.#observer = observer;
@@ -137,7 +135,7 @@ export class TypeScriptProcess {
     child.once("exit", () => {
       process.off("exit", killWithUs);
       if (pid !== undefined) this.#observer.onExit?.(pid);
-      this.#settleEnded();
+      this.#gone.abort();
     });
     if (this.#killed) this.kill();
   }
@@ -157,7 +155,7 @@ export class TypeScriptProcess {
   /** Kills the process, even while it computes. Pending requests fail. */
   kill(): void {
     this.#killed = true;
-    if (this.#child === undefined) this.#settleEnded();
+    if (this.#child === undefined) this.#gone.abort();
     this.#child?.kill("SIGKILL");
     // Closing the API itself would send requests to the process.
     this.#client()

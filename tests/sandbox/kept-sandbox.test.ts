@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { encodeFrame, FrameDecoder } from "../../protocol/wire/frames.ts";
 import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
 import type { Sandbox, SandboxOutput } from "../../sandbox/sandbox.ts";
+import { isCollected } from "../collected.ts";
 import { eventually } from "../eventually.ts";
 
 const MAX_BYTES = 10_000;
@@ -116,4 +117,27 @@ test("is given to nobody any more when it was killed or has ended", async () => 
   ended.settle({ code: 0 });
   await ended.kept.lost;
   await expect(ended.acquire()).rejects.toMatchObject({ code: "start_failed" });
+});
+
+test("a sandbox of a session holds nothing of what has waited for the end of an earlier program's", async () => {
+  const { acquire, send, received } = open();
+  await (await acquire()).turn.dispose();
+  const waitInRun = async () => {
+    const run = {};
+    const acquiring = acquire();
+    await eventually(() => expect(received).toEqual([{ type: "next" }]));
+    send(HELLO);
+    const { turn } = await acquiring;
+    void turn.exited.then(() => run);
+    await turn.dispose();
+    return new WeakRef(run);
+  };
+  expect(await isCollected(await waitInRun())).toBe(true);
+});
+
+test("has a program hear that its sandbox has ended under it", async () => {
+  const { acquire, settle } = open();
+  const { turn } = await acquire();
+  settle({ code: 137 });
+  expect(await turn.exited).toEqual({ code: 137 });
 });

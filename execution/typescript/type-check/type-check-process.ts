@@ -83,8 +83,9 @@ export class TypeCheckProcess {
     if (first !== undefined) throw new Error(`TypeScript does not work here: ${first.text}`);
   }
 
-  get ended(): Promise<void> {
-    return this.#process.ended;
+  /** Is aborted when the process is gone. */
+  get gone(): AbortSignal {
+    return this.#process.gone;
   }
 
   kill(): void {

@@ -1,4 +1,6 @@
 import { messageOf } from "../../../base/error-message.ts";
+import { inTime } from "../../../base/in-time.ts";
+import { orAborted, whenAborted } from "../../../base/or-aborted.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
 import type { Program } from "../../program.ts";
 import type { ProcessObserver } from "../typescript-api.ts";
@@ -92,7 +94,7 @@ class ProcessTypeChecker implements TypeChecker {
     const process = this.#process;
     this.#process = undefined;
     process?.kill();
-    await Promise.all([process?.ended, this.#last]);
+    await Promise.all([process && whenAborted(process.gone), this.#last]);
   }
 
   #inTurn(work: () => Promise<TypeCheckOutcome>): Promise<TypeCheckOutcome> {
@@ -116,7 +118,7 @@ class ProcessTypeChecker implements TypeChecker {
     const process = new TypeCheckProcess(this.#declarations, this.#observer);
     this.#process = process;
     await this.#within(START_LIMIT_MS, process, process.start());
-    void process.ended.then(() => {
+    void whenAborted(process.gone).then(() => {
       if (this.#process === process) this.#process = undefined;
     });
     return process;
@@ -125,22 +127,7 @@ class ProcessTypeChecker implements TypeChecker {
   /** Work of a process that may hang or die. @throws when it does; the process is ended then. */
   async #within<T>(limitMs: number, process: TypeCheckProcess, work: Promise<T>): Promise<T> {
     work.catch(() => {});
-    const stop = new AbortController();
-    const late = new Promise<never>((_, reject) => {
-      const timer = setTimeout(
-        () => reject(new Error(`type checking took longer than ${limitMs} ms`)),
-        limitMs,
-      );
-      stop.signal.addEventListener("abort", () => clearTimeout(timer));
-    });
-    const ended = process.ended.then(() => {
-      throw new Error("the type checker's process ended");
-    });
-    ended.catch(() => {});
-    try {
-      return await Promise.race([work, late, ended]);
-    } finally {
-      stop.abort();
-    }
+    const alive = orAborted(work, process.gone, () => new Error("the type checker's process ended"));
+    return inTime(alive, limitMs, () => new Error(`type checking took longer than ${limitMs} ms`));
   }
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { whenAborted } from "../../../base/or-aborted.ts";
 import { LATER } from "../../../broker/approvals/approvals.ts";
 import type { Question } from "../questions/questions.ts";
 import type { LiveRun } from "./live-run.ts";
@@ -101,7 +102,7 @@ export class SuspendedRuns {
       if (event?.kind !== "question") break;
       const { question } = event;
       this.#wait(waiting.run, question);
-      await Promise.race([aborted(question.withdrawn), waiting.run.ended()]);
+      await Promise.race([whenAborted(question.withdrawn), waiting.run.ended()]);
       if (!isHeld()) return;
     }
     setTimeout(() => isHeld() && this.#wentOn.delete(ticket), ENDED_PATIENCE_MS).unref();
@@ -131,11 +132,4 @@ export class SuspendedRuns {
       }),
     );
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

@@ -5,7 +5,6 @@ import asyncio
 import threading
 from collections.abc import Coroutine, Iterable, Iterator
 from concurrent import futures
-from contextvars import Context
 from itertools import count
 from typing import Any, cast
 
@@ -43,13 +42,11 @@ def _create_future(self: asyncio.AbstractEventLoop) -> asyncio.Future[Any]:
 _original_create_task = cast("Any", asyncio.BaseEventLoop.create_task)
 
 
-def _create_task(
-    self: Any, coro: Coroutine[Any, Any, Any], *, name: object = None, context: Context | None = None
-) -> asyncio.Task[Any]:
+def _create_task(self: Any, coro: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:
     if self._task_factory is not None:
-        return _original_create_task(self, coro, name=name, context=context)
+        return _original_create_task(self, coro, **options)
     self._check_closed()
-    return _Task(coro, loop=self, name=cast("Any", name), context=context)
+    return _Task(coro, loop=self, **options)
 
 
 _original_as_completed = cast("Any", asyncio.as_completed)

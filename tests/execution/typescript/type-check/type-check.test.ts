@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,6 +9,7 @@ import { PROGRAM_DECLARATIONS } from "../../../../codegen/typescript/editor/prog
 import type { ModuleSource } from "../../../../execution/prepare/module-source.ts";
 import { createTypeChecker } from "../../../../execution/typescript/type-check/type-check.ts";
 import { MAX_ERROR_MESSAGE_CHARS } from "../../../../protocol/limits.ts";
+import { isCollected } from "../../../collected.ts";
 import { modulesOf } from "../../prepare/module-texts.ts";
 import { checkedModules, verdict } from "./sample-modules.ts";
 
@@ -187,7 +189,8 @@ describe("the checker's process", () => {
       join(import.meta.dirname, "../../../../execution/typescript/typescript-api.ts"),
     );
     const script = `
-      import { execFileSync } from "node:child_process";
+      import { AsyncLocalStorage } from "node:async_hooks";
+import { execFileSync } from "node:child_process";
       const { TypeScriptProcess } = await import(${JSON.stringify(url.href)});
       const started = new TypeScriptProcess("/ptc", "/ptc/tsconfig.json", { read: () => process.exit(0) }, {});
       await started.start();
@@ -200,6 +203,18 @@ describe("the checker's process", () => {
     expect(pid).toBeGreaterThan(0);
     // Of a process that is gone but not yet collected there is no command line.
     await expect.poll(() => commandLine(pid)).toBe("");
+  });
+
+  it("holds nothing of a run whose program it has checked", async () => {
+    const context = new AsyncLocalStorage<object>();
+    // It is started in no run.
+    await checker.warm();
+    const checkInRun = async () => {
+      const run = {};
+      await context.run(run, () => verdict(checker, modules, WRONG));
+      return new WeakRef(run);
+    };
+    expect(await isCollected(await checkInRun())).toBe(true);
   });
 
   it("is spared programs that are too long to be checked", async () => {
