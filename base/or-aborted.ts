@@ -1,4 +1,4 @@
-/** Resolves when the signal comes; at once, where it has come already. For signals that end with what waits for them. */
+/** Resolves when the signal comes; at once, where it has come already. The signal holds what waits until then. */
 export function whenAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

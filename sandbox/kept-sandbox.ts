@@ -198,7 +198,7 @@ class Turn {
     });
     this.channel = channel;
     let exit = () => {};
-    // What waits for it is the program's, and not the sandbox's, which may have many more.
+    // What a run waits for here goes with the run. The sandbox's own promise lasts for all programs of the session.
     const exited = new Promise<SandboxExit>((resolve) => {
       exit = () => resolve(sandbox.exited);
     });

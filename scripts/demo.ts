@@ -35,7 +35,7 @@ heading("5. What stayed out of the model's context");
 console.log(
   `${metrics.tool_calls} tool calls, in parallel where they could be, from a sandbox without a network.\n` +
     `${metrics.tool_result_bytes.toLocaleString("en")} bytes of tool results stayed out of the model's context; ` +
-    `the answer is ${answerBytes.toLocaleString("en")} bytes.\n`,
+    `the answer is ${answerBytes.toLocaleString("en")} bytes.`,
 );
 
 heading(`6. ptc replay ${envelope.input_digest.slice(0, 19)}: the same run again, no server started`);

@@ -26,6 +26,7 @@ futures, _ = await asyncio.wait(made)
 with ThreadPoolExecutor(4) as executor:
     jobs = {executor.submit(lambda: None): i for i in range(20)}
     finished = [jobs[job] for job in wait(jobs).done], [jobs[job] for job in as_completed(jobs)]
+gathered = [asyncio.gather(loop.create_future()) for _ in range(20)]
 threads = [threading.Thread(name=str(i)) for i in range(20)]
 result = {
     "begun": begun[:40],
@@ -33,7 +34,7 @@ result = {
     "futures": [made[future] for future in futures],
     "finished": finished,
     "threads": [thread.name for thread in set(threads)],
-    "gathered": len({asyncio.gather(*[loop.create_future()]) for _ in range(3)}),
+    "gathered": [gathered.index(each) for each in set(gathered)],
     "shown": repr(asyncio.create_task(started(0), name="a")).partition(" coro")[0] + repr(future)[:8],
 }
 `;
@@ -48,7 +49,7 @@ it.skipIf(missing !== "")(
       results.push(claim);
     }
     const [first] = results;
-    expect(first).toMatchObject({ ok: true, data: { gathered: 3, shown: "<Task pending name='a'<Future " } });
+    expect(first).toMatchObject({ ok: true, data: { shown: "<Task pending name='a'<Future " } });
     expect(first).toMatchObject({ data: { begun: Array.from({ length: 40 }, (_, i) => i) } });
     for (const result of results) expect(result).toEqual(first);
   },

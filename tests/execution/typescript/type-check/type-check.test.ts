@@ -189,8 +189,7 @@ describe("the checker's process", () => {
       join(import.meta.dirname, "../../../../execution/typescript/typescript-api.ts"),
     );
     const script = `
-      import { AsyncLocalStorage } from "node:async_hooks";
-import { execFileSync } from "node:child_process";
+      import { execFileSync } from "node:child_process";
       const { TypeScriptProcess } = await import(${JSON.stringify(url.href)});
       const started = new TypeScriptProcess("/ptc", "/ptc/tsconfig.json", { read: () => process.exit(0) }, {});
       await started.start();
