@@ -68,6 +68,7 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
       data: run.data,
       environment: run.environment,
       ...(run.staysFor === undefined ? {} : { session: true }),
+      ...(sandbox.lingerMs === undefined ? {} : { linger_ms: sandbox.lingerMs }),
       max_output_bytes: maxKeptBytes(limits),
       max_stderr_bytes: limits.maxStderrBytes,
     });

@@ -18,6 +18,8 @@ export interface OnDemandOptions {
   /** What runs in the sandboxes; Node.js by default. */
   runner?: RunnerName;
   limits: SandboxLimits;
+  /** Whether sandboxes may outlive their programs for a moment, so that their ends do not slow answers down. */
+  lingers?: boolean;
   /** The walls that are known to be broken; without it, none is. */
   walls?: KnownWalls;
   /** Is called whenever the engine has been asked to start a sandbox. */
@@ -34,7 +36,16 @@ export class OnDemandSource implements SandboxStarter {
 
   /** When it rejects, also after being cancelled, the sandbox has been removed. */
   async acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox> {
-    const { engine, owner, runtime, runner = "javascript", limits, walls, onRequested } = this.#options;
+    const {
+      engine,
+      owner,
+      runtime,
+      runner = "javascript",
+      limits,
+      walls,
+      lingers,
+      onRequested,
+    } = this.#options;
     refuseCancelled(signal);
     const prepared = engine.prepare?.(runtime);
     const image = await orCancelled(this.findImage(), signal);
@@ -42,7 +53,7 @@ export class OnDemandSource implements SandboxStarter {
     await prepared;
     const started = await engine.start({ image, runtime, runner, limits, owner, onRequested }, output);
     try {
-      return new RunningSandbox(started, image, await orCancelled(connected(started), signal));
+      return new RunningSandbox(started, image, await orCancelled(connected(started), signal), lingers);
     } catch (error) {
       await endSandbox(started);
       started.release();

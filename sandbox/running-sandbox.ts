@@ -3,6 +3,13 @@ import type { Sandbox } from "./sandbox.ts";
 import type { StartedSandbox } from "./sandbox-engine.ts";
 
 const EXIT_GRACE_MS = 250;
+/**
+ * How long a sandbox that may outlive its program is left alone when nobody needs it any more. Its end and the start of another
+ * take a core for half a second, which the client needs now, to read the answer.
+ */
+const AFTER_ANSWER_MS = 20;
+/** How long its runner waits for that: longer than a run takes from the end of its program to its answer. */
+const LINGER_MS = 250;
 /** How long to wait for the engine to remove a sandbox. What is left then is removed by the next ptc. */
 const REMOVAL_PATIENCE_MS = 10_000;
 
@@ -12,15 +19,18 @@ export class RunningSandbox implements Sandbox {
   readonly image: string;
   readonly channel: Sandbox["channel"];
   readonly exited: Sandbox["exited"];
+  readonly lingerMs: number | undefined;
   readonly #started: StartedSandbox;
   #ended = false;
   #disposed: Promise<void> | undefined;
 
-  constructor(started: StartedSandbox, image: string, channel: Sandbox["channel"]) {
+  /** @param lingers whether it may outlive its program for a moment, for the sake of the program's answer. */
+  constructor(started: StartedSandbox, image: string, channel: Sandbox["channel"], lingers = false) {
     this.id = started.id;
     this.image = image;
     this.channel = channel;
     this.exited = started.exited;
+    this.lingerMs = lingers ? LINGER_MS : undefined;
     this.#started = started;
     started.exited.then(
       () => {
@@ -52,6 +62,8 @@ export class RunningSandbox implements Sandbox {
   }
 
   async #dispose(): Promise<void> {
+    if (this.lingerMs !== undefined && !this.#ended)
+      await new Promise((resolve) => setTimeout(resolve, AFTER_ANSWER_MS));
     // A sandbox ends by itself when its connection to the host is closed, which is faster than killing it.
     this.channel.destroy();
     this.#started.leave();

@@ -26,6 +26,8 @@ export interface Sandbox {
   readonly channel: Duplex;
   /** Resolves when the container has ended and all its output has been delivered. */
   readonly exited: Promise<SandboxExit>;
+  /** How long it may outlive its program before `dispose` has to end it. Without it, it is to end with its program. */
+  readonly lingerMs?: number | undefined;
   /**
    * Stops every process of the program until `resume`. It can still be killed meanwhile, and ends when ptc does. Sandboxes
    * without this method cannot be paused.

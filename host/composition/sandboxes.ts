@@ -102,11 +102,13 @@ export function composeSandboxes(
   },
 ): { sandboxes: ReplaceablePool; reconfigure: (next: Configuration) => void; swept: Promise<void> } {
   const options = begun?.options ?? sandboxOptions(configuration, own, engine);
+  // Where sandboxes wait, other requests follow. A command that ends with its program does so at once.
+  const lingers = warm > 0;
   const swept = sweepSandboxes(options.engine, (owner) => isDead(owner, own.self)).catch(() => {});
   let now = configuration;
   const pool = new ReplaceablePool(
     openPools(
-      begun?.starter ?? startOnDemand(options, env),
+      begun?.starter ?? startOnDemand({ ...options, lingers }, env),
       { floor: warm, ceiling: configuration.sandbox.maxWarm },
       firstRunner(configuration),
     ),
@@ -119,10 +121,7 @@ export function composeSandboxes(
       now = next;
       pool.replace(
         openPools(
-          startOnDemand(
-            sandboxOptions(next, own, () => options.engine),
-            env,
-          ),
+          startOnDemand({ ...sandboxOptions(next, own, () => options.engine), lingers }, env),
           { floor: next.sandbox.warm, ceiling: next.sandbox.maxWarm },
           firstRunner(next),
         ),

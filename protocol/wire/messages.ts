@@ -78,6 +78,11 @@ export interface ProgramMessage {
   environment?: ProgramEnvironment;
   /** Has the runner stay for further programs, each of which it is asked for with `next`. Without it, it ends. */
   session?: true;
+  /**
+   * How long a runner that does not stay may wait before it ends itself, for its sandbox to be ended. Nothing of the program
+   * goes on meanwhile. Without it, it ends at once.
+   */
+  linger_ms?: number;
 }
 
 /** What a program is told about the world beside its data and its calls' answers. */

@@ -28,6 +28,7 @@ const environment = new Environment();
 const [inherited] = process.argv.splice(2);
 const modules = new ModulesInMemory();
 const bundleUrls = new Set<string>();
+const firstBundleUrl = bundleUrlOf("");
 let isReady = false;
 /** A program that has come before the runner is ready for it. */
 let early: ProgramMessage | undefined;
@@ -55,12 +56,15 @@ isReady = true;
 if (early !== undefined) start(early);
 
 function start(program: ProgramMessage): void {
-  const number = bundleUrls.size === 0 ? "" : `-${bundleUrls.size + 1}`;
-  const bundleUrl = pathToFileURL(join(WORKSPACE, `.program${number}.mjs`)).href;
+  const bundleUrl = bundleUrls.size === 0 ? firstBundleUrl : bundleUrlOf(`-${bundleUrls.size + 1}`);
   bundleUrls.add(bundleUrl);
   run.start(program, () =>
     program.session === true
       ? modules.import(bundleUrl, program.bundle)
       : modules.importLast(bundleUrl, program.bundle),
   );
+}
+
+function bundleUrlOf(number: string): string {
+  return pathToFileURL(join(WORKSPACE, `.program${number}.mjs`)).href;
 }

@@ -31,6 +31,8 @@ const require = createRequire(join(WORKSPACE, "program.js"));
 const { stringify } = JSON;
 const { defineProperty } = Object;
 const exit = process.exit.bind(process);
+const { wait } = Atomics;
+const pause = new Int32Array(new SharedArrayBuffer(4));
 
 /**
  * A program from evaluation to its claim; in a session, one after the other. It has ended when its module is evaluated and nothing keeps the event loop
@@ -51,6 +53,7 @@ export class ProgramRun {
   #bindings: (() => Bindings) | undefined;
   #trace: TraceSender | undefined;
   #maxOutputBytes = 0;
+  #lingerMs = 0;
   /** Promises that were rejected, and to which no handler has been attached since. */
   readonly #rejected = new Map<Promise<unknown>, unknown>();
   #evaluated = false;
@@ -97,11 +100,13 @@ export class ProgramRun {
     encodeFrame({ type: "trace", trace }, MAX_CALL_FRAME_BYTES, MAX_VALUES);
     this.#result();
     this.#outcome(1);
+    this.#listen();
   }
 
   /** Starts the program, whose module `load` imports, and reports what becomes of it. */
   start(program: ProgramMessage, load: () => Promise<unknown>): void {
     this.#maxOutputBytes = program.max_output_bytes;
+    this.#lingerMs = program.linger_ms ?? 0;
     this.#isSession = program.session === true;
     this.#reported = this.#evaluated = false;
     this.#console.begin(program.max_output_bytes, program.max_stderr_bytes);
@@ -215,7 +220,13 @@ export class ProgramRun {
     const done = { type: "done", bytes, console_bytes: this.#console.bytesWritten() } as const;
     const messages = this.#trace === undefined ? [done] : [this.#trace.message(), done];
     if (this.#isSession) this.#stay(messages, outcome.ok);
-    else this.#channel.sendLast(messages, () => exit(0));
+    else this.#channel.sendLast(messages, () => this.#linger());
+  }
+
+  /** Waits for the sandbox to be ended, and ends the process. Threads that the program has left would go on meanwhile. */
+  #linger(): void {
+    if (this.#workers.size === 0) wait(pause, 0, 0, this.#lingerMs);
+    exit(0);
   }
 
   /** Ends the program and not its process, which waits for the next one. What was left running has no effect any more. */

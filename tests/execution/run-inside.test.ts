@@ -1,13 +1,13 @@
 import { duplexPair } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { RunApprovals, UNASKED } from "../../broker/approvals/approvals.ts";
-import type { CallOutcome } from "../../broker/dispatcher.ts";
+import type { CallDispatcher, CallOutcome } from "../../broker/dispatcher.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
 import { RunnerOutput } from "../../execution/output/runner-output.ts";
-import { runInside } from "../../execution/run-inside.ts";
+import { type InsideRun, runInside } from "../../execution/run-inside.ts";
 import { TimeLimit } from "../../execution/time-limit.ts";
 import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
-import { encodeFrame } from "../../protocol/wire/frames.ts";
+import { encodeFrame, FrameDecoder } from "../../protocol/wire/frames.ts";
 
 const LIMITS = {
   timeoutMs: 60_000,
@@ -24,19 +24,44 @@ const ABORTED: CallOutcome = {
   decision: "allowed",
 };
 
-/** A sandbox whose program makes one call, and whose end takes as long as `dying` says. */
-function sandboxWithOneCall(dying: () => Promise<void>) {
+const CLOCK = { monotonicMs: () => 0 };
+
+/** A sandbox whose runner has said hello, and the other end of its channel. */
+function greetingSandbox({
+  kill = async () => {},
+  lingerMs,
+}: {
+  kill?: () => Promise<void>;
+  lingerMs?: number | undefined;
+}) {
   const [channel, inside] = duplexPair();
   const send = (message: object) => inside.write(encodeFrame(message, 4_096));
   send({ type: "hello", protocol: PROTOCOL_VERSION, language: "javascript", runtime: "v24" });
-  inside.once("data", () => send({ type: "call", id: 0, tool: "mcp__a__x", arguments: {} }));
+  const exited = new Promise<{ code: number }>(() => {});
+  const sandbox = { id: "1", image: "sha256:0", channel, lingerMs, exited, kill, dispose: async () => {} };
+  return { sandbox, inside, send };
+}
+
+/** A program that calls are answered to by `dispatch`. */
+function programWith(
+  dispatch: CallDispatcher["dispatch"],
+  signal: AbortSignal,
+  calls: ObservedCall[] = [],
+): InsideRun {
   return {
-    id: "1",
-    image: "sha256:0",
-    channel,
-    exited: new Promise<{ code: number }>(() => {}),
-    kill: dying,
-    dispose: async () => {},
+    bundle: "",
+    runner: "javascript",
+    ways: { output: "say", value: "answer" },
+    data: {},
+    environment: { seed: "" },
+    limits: LIMITS,
+    timeLimit: new TimeLimit(LIMITS.timeoutMs, CLOCK),
+    dispatcher: { dispatch },
+    approvals: new RunApprovals("run", { ask: async () => UNASKED }),
+    observers: [{ onCall: (call) => void calls.push(call) }],
+    output: new RunnerOutput(LIMITS, 4_096, () => {}),
+    clock: CLOCK,
+    signal,
   };
 }
 
@@ -48,36 +73,40 @@ describe("a program inside", () => {
     const cancel = new AbortController();
     const calls: ObservedCall[] = [];
     let answer = (_: CallOutcome) => {};
-    const sandbox = sandboxWithOneCall(async () => {
-      if (closes) sandbox.channel.destroy();
-      else answer(OK);
-      await new Promise((resolve) => setImmediate(resolve));
-    });
-    const clock = { monotonicMs: () => 0 };
-    const { verdict, runtime } = await runInside(sandbox, {
-      bundle: "",
-      runner: "javascript",
-      ways: { output: "say", value: "answer" },
-      data: {},
-      environment: { seed: "" },
-      limits: LIMITS,
-      timeLimit: new TimeLimit(LIMITS.timeoutMs, clock),
-      dispatcher: {
-        dispatch: (_call, { signal }) =>
-          new Promise((resolve) => {
-            answer = resolve;
-            signal.addEventListener("abort", () => resolve(ABORTED));
-            cancel.abort();
-          }),
+    const { sandbox, inside, send } = greetingSandbox({
+      async kill() {
+        if (closes) sandbox.channel.destroy();
+        else answer(OK);
+        await new Promise((resolve) => setImmediate(resolve));
       },
-      approvals: new RunApprovals("run", { ask: async () => UNASKED }),
-      observers: [{ onCall: (call) => void calls.push(call) }],
-      output: new RunnerOutput(LIMITS, 4_096, () => {}),
-      clock,
-      signal: cancel.signal,
     });
+    inside.once("data", () => send({ type: "call", id: 0, tool: "mcp__a__x", arguments: {} }));
+    const dispatch: CallDispatcher["dispatch"] = (_call, { signal }) =>
+      new Promise((resolve) => {
+        answer = resolve;
+        signal.addEventListener("abort", () => resolve(ABORTED));
+        cancel.abort();
+      });
+    const { verdict, runtime } = await runInside(sandbox, programWith(dispatch, cancel.signal, calls));
     expect(verdict).toMatchObject({ ok: false, error: { type: "Cancelled" } });
     expect(runtime).toBe("v24");
     expect(calls.map(({ outcome }) => outcome.decision)).toEqual(["unanswered"]);
   });
+
+  it.each([[undefined], [40]])(
+    "is told that it may linger for %s ms, as its sandbox may",
+    async (lingerMs) => {
+      const cancel = new AbortController();
+      const { sandbox, inside } = greetingSandbox({ lingerMs });
+      const sent = new Promise<Buffer>((resolve) => inside.once("data", resolve));
+      const running = runInside(
+        sandbox,
+        programWith(async () => OK, cancel.signal),
+      );
+      const [program] = new FrameDecoder(65_536).push(await sent);
+      expect(JSON.parse(String(program)).linger_ms).toBe(lingerMs);
+      cancel.abort();
+      await running;
+    },
+  );
 });

@@ -90,7 +90,8 @@ export const RUNNER_COMMANDS: Readonly<Record<RunnerLanguage, readonly [command:
 export const COMPILED_BEFORE: Readonly<Record<string, string>> =
   process.env.NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE };
 
-function startRunner(language: RunnerLanguage): ChildProcess {
+/** Starts a runner, whose channel is its fourth stream. */
+export function startRunner(language: RunnerLanguage): ChildProcess {
   const [command, main] = RUNNER_COMMANDS[language];
   return spawn(command, [main, "--channel=3"], {
     cwd: tmpdir(),
@@ -105,7 +106,8 @@ function startRunner(language: RunnerLanguage): ChildProcess {
   });
 }
 
-async function bundleOf(language: RunnerLanguage, code: string): Promise<string> {
+/** A program as its runner takes it. */
+export async function bundleOf(language: RunnerLanguage, code: string): Promise<string> {
   const none = { modules: () => [], load: async () => undefined };
   const prepared =
     language === "python"

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { sweepSandboxes } from "../../sandbox/leftovers.ts";
 import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
 import { WarmPool } from "../../sandbox/pool/warm-pool.ts";
@@ -65,4 +65,38 @@ test("sandboxes whose owner is dead are removed from any engine", async () => {
   engine.live.set("a", "dead").set("b", "alive").set("c", "");
   await sweepSandboxes(engine, (owner) => owner === "dead");
   expect([...engine.live.keys()]).toEqual(["b", "c"]);
+});
+
+test("a sandbox that may linger is left alone until its answer is out; one that has ended is not waited for", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const engine = new InProcessEngine();
+  const source = new OnDemandSource({
+    engine,
+    owner: "me",
+    image: "img",
+    runtime: "none",
+    limits: LIMITS,
+    lingers: true,
+  });
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+  const lingering = await source.acquire(NO_OUTPUT);
+  expect(lingering.lingerMs).toBeGreaterThan(0);
+  const disposed = lingering.dispose();
+  for (let i = 0; i < 10; i++) await turn();
+  expect(engine.live.size).toBe(1);
+  await vi.advanceTimersByTimeAsync(lingering.lingerMs as number);
+  await disposed;
+  expect(engine.live.size).toBe(0);
+
+  const killed = await source.acquire(NO_OUTPUT);
+  await killed.kill();
+  await killed.dispose();
+  expect(engine.released.size).toBe(2);
+});
+
+test("a sandbox that may not linger is ended at once, and its program is not told that it may", async () => {
+  const sandbox = await open().source.acquire(NO_OUTPUT);
+  expect(sandbox.lingerMs).toBeUndefined();
 });

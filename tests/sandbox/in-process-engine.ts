@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { type Duplex, duplexPair } from "node:stream";
 import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
 import { encodeFrame, FrameDecoder } from "../../protocol/wire/frames.ts";
-import type { HostMessage } from "../../protocol/wire/messages.ts";
+import type { HostMessage, ProgramMessage } from "../../protocol/wire/messages.ts";
 import type { SandboxExit, SandboxOutput } from "../../sandbox/sandbox.ts";
 import type { SandboxEngine, SandboxRequest, StartedSandbox } from "../../sandbox/sandbox-engine.ts";
 
@@ -23,6 +23,8 @@ export type ProgramFunction = (program: InProcessProgram) => Promise<unknown>;
 /** Starts sandboxes that are functions in this process. There is no container and no socket: messages go through a pair of streams. */
 export class InProcessEngine implements SandboxEngine {
   readonly requests: SandboxRequest[] = [];
+  /** The programs that were sent in. */
+  readonly programs: ProgramMessage[] = [];
   /** Owners of what has not ended, by id. */
   readonly live = new Map<string, string>();
   /** What was given back to the host, by id. */
@@ -101,8 +103,10 @@ export class InProcessEngine implements SandboxEngine {
     inside.on("data", (chunk: Buffer) => {
       for (const payload of decoder.push(chunk)) {
         const message = JSON.parse(payload.toString()) as HostMessage;
-        if (message.type === "program") void run();
-        else if (message.type === "trace") send({ type: "trace", trace: NOTHING_SEEN });
+        if (message.type === "program") {
+          this.programs.push(message);
+          void run();
+        } else if (message.type === "trace") send({ type: "trace", trace: NOTHING_SEEN });
         else if (message.type === "reply") open.get(message.id)?.(message);
       }
     });

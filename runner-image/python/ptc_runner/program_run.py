@@ -1,5 +1,6 @@
 """A program, from its text to its claim; in a session, one after the other."""
 
+import _thread
 import asyncio
 import atexit
 import builtins
@@ -42,6 +43,8 @@ _caller_of = sys._getframe  # pyright: ignore[reportPrivateUsage]
 _setprofile = sys.setprofile
 _mask_signals = signal.pthread_sigmask
 _ALL_SIGNALS = signal.valid_signals()
+_await_signal = signal.sigtimedwait
+_count_threads = cast("Any", _thread)._count
 _NOT_SET = object()
 
 
@@ -52,6 +55,7 @@ class ProgramMessage(TypedDict):
     max_stderr_bytes: int
     environment: ProgramEnvironment | None
     session: NotRequired[bool]
+    linger_ms: NotRequired[int]
 
 
 class Bundle(TypedDict):
@@ -80,6 +84,7 @@ class ProgramRun:
         self._main = ModuleType("__main__")
         self._process = _getpid()
         self._is_session = False
+        self._linger_seconds = 0.0
         # The bounds of its size, as they were before the first program of a session.
         self._address_space: tuple[int, int] | None = None
         for name, value in (
@@ -95,6 +100,7 @@ class ProgramRun:
     def run(self, message: ProgramMessage) -> None:
         """Runs the program, and ends the process unless further programs of a session follow."""
         self._is_session = message.get("session") is True
+        self._linger_seconds = message.get("linger_ms", 0) / 1_000
         if self._is_session:
             self._begin_in_session()
         bundle = cast("Bundle", _loads(message["bundle"]))
@@ -225,6 +231,9 @@ class ProgramRun:
         done = {"type": "done", "bytes": len(claim), "console_bytes": self._console.bytes_written}
         self._channel.send(*([] if trace is None else [trace.message()]), done)
         if not self._is_session:
+            # The sandbox is about to be ended. Threads that the program has left would go on meanwhile.
+            if _count_threads() == 0:
+                _await_signal((), self._linger_seconds)
             _exit(0)
 
     def _parallel(self, functions: Iterable[Callable[[], Any]], limit: int | None = None) -> Any:

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { missingFor, runInProcess } from "./runner-process.ts";
+import { missingFor, runInProcess } from "../runner-process.ts";
 
 const missing = missingFor("python");
 
