@@ -1,6 +1,6 @@
 /** `npm run fuzz`: tries inputs until one breaks something, or until it is stopped. */
 import { readFileSync } from "node:fs";
-import { parseArgs } from "node:util";
+import { readCount, readFlags } from "../script-flags.ts";
 import { FuzzFailure, type FuzzTarget } from "./fuzz-target.ts";
 import { loadTargets } from "./targets-here.ts";
 
@@ -12,14 +12,12 @@ npm run fuzz -- --target NAME --input FILE    one input`;
 /** Of a target, before it is the next one's turn. */
 const ITERATIONS = 5_000;
 
-const { values } = parseArgs({
-  options: {
-    target: { type: "string" },
-    seed: { type: "string" },
-    iterations: { type: "string" },
-    input: { type: "string" },
-    help: { type: "boolean" },
-  },
+const values = readFlags("fuzz", USAGE, {
+  target: { type: "string" },
+  seed: { type: "string" },
+  iterations: { type: "string" },
+  input: { type: "string" },
+  help: { type: "boolean" },
 });
 
 async function chooseTargets(name: string | undefined): Promise<FuzzTarget[]> {
@@ -51,15 +49,17 @@ async function main(): Promise<void> {
     console.log(USAGE);
     return;
   }
+  const count = (flag: "seed" | "iterations", value: string) => readCount("fuzz", USAGE, `--${flag}`, value);
+  const iterations = values.iterations === undefined ? ITERATIONS : count("iterations", values.iterations);
+  const givenSeed = values.seed === undefined ? undefined : count("seed", values.seed);
   const targets = await chooseTargets(values.target);
   if (values.input !== undefined) {
     for (const target of targets) await target.tryInput?.(readFileSync(values.input));
     console.log("nothing broke");
     return;
   }
-  const iterations = Number(values.iterations ?? ITERATIONS);
-  if (values.seed !== undefined) {
-    for (const target of targets) await runOnce(target, Number(values.seed), iterations);
+  if (givenSeed !== undefined) {
+    for (const target of targets) await runOnce(target, givenSeed, iterations);
     return;
   }
   for (let seed = Date.now() % 2 ** 31; ; seed++)

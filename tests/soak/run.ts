@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { readCount, readFlags } from "../script-flags.ts";
 import { soak } from "./soak.ts";
 
 const HELP = `Usage: npm run soak -- [--runs N] [--in-flight N] [--kills N] [--restart-docker COMMAND]
@@ -14,27 +14,26 @@ Runs programs of all kinds, then kills sandboxes, servers and ptc while programs
   --kills N                 how often each thing is killed, 5 without it
   --restart-docker COMMAND  a command that ends the Docker daemon and starts it again; without it, the daemon is left alone`;
 
-const { values } = parseArgs({
-  options: {
-    runs: { type: "string", default: "1000" },
-    "in-flight": { type: "string", default: "4" },
-    kills: { type: "string", default: "5" },
-    "restart-docker": { type: "string" },
-    help: { type: "boolean", default: false },
-  },
+const values = readFlags("soak", HELP, {
+  runs: { type: "string", default: "1000" },
+  "in-flight": { type: "string", default: "4" },
+  kills: { type: "string", default: "5" },
+  "restart-docker": { type: "string" },
+  help: { type: "boolean", default: false },
 });
 if (values.help) {
   console.log(HELP);
   process.exit(0);
 }
 const { "restart-docker": restart } = values;
+const count = (flag: "runs" | "in-flight" | "kills", least = 0) =>
+  readCount("soak", HELP, `--${flag}`, values[flag], least);
+const counts = { runs: count("runs"), inFlight: count("in-flight", 1), kills: count("kills") };
 const directory = mkdtempSync(join(tmpdir(), "ptc-soak-"));
 const checks = await soak({
   directory,
   command: [process.execPath, join(import.meta.dirname, "../../dist/cli/ptc.js")],
-  runs: Number(values.runs),
-  inFlight: Number(values["in-flight"]),
-  kills: Number(values.kills),
+  ...counts,
   restartDocker:
     restart === undefined
       ? undefined
