@@ -79,8 +79,8 @@ export interface ProgramMessage {
   /** Has the runner stay for further programs, each of which it is asked for with `next`. Without it, it ends. */
   session?: true;
   /**
-   * How long a runner that does not stay may wait before it ends itself, for its sandbox to be ended. Nothing of the program
-   * goes on meanwhile. Without it, it ends at once.
+   * How long a runner that does not stay may wait before it ends itself, for its sandbox to be ended. It does not where the
+   * program has left threads, which would go on meanwhile. Without it, it ends at once.
    */
   linger_ms?: number;
 }
