@@ -12,6 +12,7 @@ import { openArchive } from "./open-archive.ts";
 import type { ProgramOptions, ProgramRunner } from "./program-runner.ts";
 import { RunOutputs } from "./runs/run-outputs.ts";
 import { FollowedRanking } from "./search/followed-ranking.ts";
+import { ArrivalOrder } from "./sessions/arrival-order.ts";
 import type { LiveCatalog } from "./tools/live-catalog.ts";
 import { buildProgramTools } from "./tools/program-tools.ts";
 import { ServedCatalog } from "./tools/served-catalog.ts";
@@ -129,10 +130,16 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     void executed.recorded.then((problem) => problem === undefined || onWarning(problem));
     return executed;
   };
+  const arrivals = new ArrivalOrder();
   const runner: ProgramRunner = {
     async run(program, options) {
-      await refresh();
-      return remember(await host.run(program, options), options);
+      const arrival = arrivals.note(options);
+      try {
+        await refresh();
+        return remember(await host.run(program, { ...options, arrival }), options);
+      } finally {
+        arrival?.pass();
+      }
     },
     async call(call, options) {
       await refresh();

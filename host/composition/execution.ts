@@ -36,7 +36,7 @@ import type { ProgramOptions } from "../program-runner.ts";
 import { RecordedModules, type RecordedSession } from "../replay/recorded-run.ts";
 import { reportRun } from "../runs/report-run.ts";
 import type { RunFeed } from "../runs/run-feed.ts";
-import { LazySessions, projectOf } from "../sessions/open-sessions.ts";
+import { type Arriving, LazySessions, projectOf } from "../sessions/open-sessions.ts";
 import type { SessionsOptions } from "../sessions/sessions.ts";
 import type { ProgramTools } from "../tools/program-tools.ts";
 import { announceCalls } from "./announce-calls.ts";
@@ -50,7 +50,7 @@ import { stateOf } from "./suspended-state.ts";
 import { keptTokens, passTraceOn, traceRun } from "./trace-run.ts";
 import { composeServers, liveServers } from "./upstreams.ts";
 
-export interface ExecutionOptions extends ProgramOptions, Pick<RunOptions, "onConsole" | "resumed"> {}
+export type ExecutionOptions = ProgramOptions & Arriving & Pick<RunOptions, "onConsole" | "resumed">;
 
 export interface CompositionOptions {
   env: EnvironmentVariables;
@@ -163,6 +163,7 @@ export function composeExecution(configuration: Configuration, options: Composit
         beforeCalls,
         suspends = false,
         session,
+        arrival,
         ...rest
       },
     ) {
@@ -177,10 +178,7 @@ export function composeExecution(configuration: Configuration, options: Composit
         earlier === undefined
           ? programTools.modulesFor(context, printer)
           : new RecordedModules(new Map(earlier.modules), printer, earlier.knownModules);
-      const entered =
-        session === undefined
-          ? undefined
-          : await (await sessions.open()).enter(session, context, program, rest.signal);
+      const entered = await sessions.enter(session, { context, program, signal: rest.signal, arrival });
       const runProgram = async (): Promise<ExecutedProgram> => {
         const { modules, tools, servers } = programTools.programs?.forRun(given, all, liveUpstreams) ?? {
           modules: given,

@@ -1,9 +1,23 @@
 import { existsSync, realpathSync } from "node:fs";
 import { basename, join } from "node:path";
-import { LOCAL_PRINCIPAL } from "../../protocol/run-context.ts";
+import type { Program } from "../../execution/program.ts";
+import { LOCAL_PRINCIPAL, type RunContext } from "../../protocol/run-context.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import type { OwnProcess } from "../processes/state-directory.ts";
-import type { Sessions, SessionsOptions } from "./sessions.ts";
+import type { Arrival } from "./arrival-order.ts";
+import type { EnteredSession, Sessions, SessionsOptions } from "./sessions.ts";
+
+/** What a program is run with that others may have come before, for the same session. */
+export interface Arriving {
+  arrival?: Arrival | undefined;
+}
+
+interface EnteringProgram extends Arriving {
+  context: RunContext;
+  program: Pick<Program, "language">;
+  /** Ends the wait for its turn. */
+  signal: AbortSignal;
+}
 
 interface LazyOptions {
   /** Other processes of this user find the sessions in the folder of this one. */
@@ -22,9 +36,18 @@ export class LazySessions {
     this.#options = options;
   }
 
-  open(): Promise<Sessions> {
+  /** As `enter` of the sessions, after the programs that came before it for the same one. Without a name, it is in none. */
+  async enter(
+    name: string | undefined,
+    { context, program, signal, arrival }: EnteringProgram,
+  ): Promise<EnteredSession | undefined> {
+    if (name === undefined) return undefined;
     this.#opened ??= this.#open();
-    return this.#opened;
+    const opened = await this.#opened;
+    await arrival?.isNext;
+    const entering = opened.enter(name, context, program, signal);
+    arrival?.pass();
+    return entering;
   }
 
   async #open(): Promise<Sessions> {

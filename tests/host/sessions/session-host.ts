@@ -9,6 +9,9 @@ import { ProcessEngine } from "../../runner-image/process-engine.ts";
 
 const ECHO = join(import.meta.dirname, "../../fixtures/servers/echo-v1.mjs");
 
+/** In the place of a language: the program does not say it. */
+export const UNSAID = "";
+
 /**
  * A host with sessions, whose sandboxes are processes, and whose servers `x` and `out` echo.
  *
@@ -63,7 +66,7 @@ export async function openHost(sessions: object = { max: 2 }, more: object = {},
     { principal = "local", language = "typescript", signal = new AbortController().signal } = {},
   ) => {
     const executed = await runner.run(
-      { code, data: {}, language },
+      { code, data: {}, ...(language === UNSAID ? {} : { language }) },
       {
         context: { principal, source: "serve" },
         approver,

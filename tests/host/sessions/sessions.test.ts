@@ -3,7 +3,7 @@ import { openArchive } from "../../../host/open-archive.ts";
 import { loadReplayable } from "../../../host/replay/load-replayable.ts";
 import { eventually } from "../../eventually.ts";
 import { missingFor } from "../../runner-image/runner-process.ts";
-import { openHost } from "./session-host.ts";
+import { openHost, UNSAID } from "./session-host.ts";
 
 test("a session is one principal's and one language's, and is bounded in number", async () => {
   const { host, run, engine } = await openHost();
@@ -68,6 +68,15 @@ test("programs of a session that come at once run one after the other", async ()
     ),
   );
   expect(values).toEqual([1, 2, 3]);
+});
+
+test("programs of a session run in the order in which they came, also where the first takes longer to be made ready", async () => {
+  const { run } = await openHost();
+  // What looks like Python is parsed to see that it is none, and what says its language is not.
+  const ambiguous = "/*\n# a note\n*/\nlet n = 1; globalThis.result = n;";
+  const first = run("a", ambiguous, { language: UNSAID });
+  const rest = ["n++; globalThis.result = n;", "n++; globalThis.result = n;"].map((code) => run("a", code));
+  expect((await Promise.all([first, ...rest])).map(({ value }) => value)).toEqual([1, 2, 3]);
 });
 
 test("a session ends when no program came for long, its sandbox with it, and the next program is told", async () => {
