@@ -31,6 +31,8 @@ const MARGIN = 2;
 const REFILL_SOON_MS = 40;
 /** A program of hundreds of calls has ended by then. */
 const REFILL_LATE_MS = 500;
+/** Programs that come in a row, such as those of one script, come sooner after each other than this. */
+const LULL_MS = 150;
 
 /**
  * How many sandboxes are to wait: as many as programs come while one boots, with a margin for those that come in bursts.
@@ -65,7 +67,7 @@ export function refillsAtOnce(
   { ready, target, most }: { ready: number; target: number; most: number },
   { arrivalsPerSecond, bootMs }: PoolDemand,
 ): number {
-  if (ready * 2 < target) return most;
+  if (hasTooFew(ready, target)) return most;
   const toKeepUp = Math.ceil((arrivalsPerSecond * bootMs) / 1_000);
   return Math.max(1, Math.min(toKeepUp, most));
 }
@@ -79,6 +81,21 @@ export function refillDelayMs(ready: number, { arrivalsPerSecond, bootMs }: Pool
   return Math.max(REFILL_SOON_MS, Math.min(outlastsMs - 2 * bootMs, REFILL_LATE_MS));
 }
 
+/**
+ * How much longer refills wait for a lull in the programs that come, so as not to slow down the next one of a row. While too
+ * few are ready, not at all. Nor where more programs came lately so long after each other that a boot begun in the lull would
+ * slow the next one, which a boot begun sooner does less. Pure.
+ */
+export function untilLullMs(
+  { ready, target }: { ready: number; target: number },
+  { sinceLastMs, gapsMs, bootMs }: { sinceLastMs: number; gapsMs: readonly number[]; bootMs: number },
+): number {
+  if (hasTooFew(ready, target)) return 0;
+  const inRows = gapsMs.filter((gap) => gap < LULL_MS).length;
+  const duringBoots = gapsMs.filter((gap) => gap >= LULL_MS && gap < LULL_MS + bootMs).length;
+  return duringBoots > inRows ? 0 : Math.max(0, LULL_MS - sinceLastMs);
+}
+
 /** The most sandboxes that wait when the configuration does not say: four for each core, in an eighth of the memory. Pure. */
 export function defaultCeiling({ cores, memoryBytes }: Machine): number {
   const inMemory = Math.floor((memoryBytes * MEMORY_SHARE) / (WAITING_MB * 1024 * 1024));
@@ -88,4 +105,8 @@ export function defaultCeiling({ cores, memoryBytes }: Machine): number {
 /** How many starts a machine is best used with: one more than it has cores, for each waits now and then. Pure. */
 export function startsAtOnce({ cores }: Pick<Machine, "cores">): number {
   return Math.min(cores + 1, MAX_STARTS);
+}
+
+function hasTooFew(ready: number, target: number): boolean {
+  return ready * 2 < target;
 }

@@ -2,9 +2,16 @@ import { setImmediate } from "node:timers/promises";
 import { orCancelled, refuseCancelled } from "../or-cancelled.ts";
 import type { Sandbox, SandboxOutput, SandboxSource, SandboxStarter } from "../sandbox.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { ArrivalRate } from "./arrival-rate.ts";
+import { Arrivals } from "./arrivals.ts";
 import { CurrentImage } from "./current-image.ts";
-import { type PoolBounds, type PoolDemand, poolTarget, refillDelayMs, refillsAtOnce } from "./pool-policy.ts";
+import {
+  type PoolBounds,
+  type PoolDemand,
+  poolTarget,
+  refillDelayMs,
+  refillsAtOnce,
+  untilLullMs,
+} from "./pool-policy.ts";
 import { RetryPause } from "./retry-pause.ts";
 import { WaitingSandbox } from "./waiting-sandbox.ts";
 
@@ -63,7 +70,7 @@ export class WarmPool implements SandboxSource {
   readonly #starts = new Set<Promise<void>>();
   readonly #clearing = new Set<Promise<void>>();
   readonly #closing = new AbortController();
-  readonly #arrivals = new ArrivalRate();
+  readonly #arrivals = new Arrivals();
   #bootMs = USUAL_BOOT_MS;
   #refilling: NodeJS.Timeout | undefined;
   #draining: NodeJS.Timeout | undefined;
@@ -176,9 +183,21 @@ export class WarmPool implements SandboxSource {
   }
 
   #fill(): void {
-    if (!this.#primed || this.#closing.signal.aborted) return;
+    if (!this.#primed || this.#closing.signal.aborted || this.#lacking() <= 0) return;
+    const lullInMs = this.#untilLullMs();
+    if (lullInMs > 0) {
+      this.#fillIn(lullInMs);
+      return;
+    }
     while (!this.#pause.active && this.#starts.size < this.#refillsAtOnce() && this.#lacking() > 0)
       this.#start();
+  }
+
+  #untilLullMs(): number {
+    const sinceLastMs = this.#arrivals.sinceLastMs(performance.now());
+    const { gapsMs } = this.#arrivals;
+    const pool = { ready: this.#entries.length, target: this.#target };
+    return untilLullMs(pool, { sinceLastMs, gapsMs, bootMs: this.#bootMs });
   }
 
   /** How many sandboxes may be starting when another is started to refill the pool. */
@@ -189,13 +208,14 @@ export class WarmPool implements SandboxSource {
 
   /** Refills the pool when a taken sandbox has ended, or a while from now. */
   #fillSoon(taken: Sandbox): void {
-    const fill = () => {
-      clearTimeout(this.#refilling);
-      this.#refilling = undefined;
-      this.#fill();
-    };
-    this.#refilling ??= setTimeout(fill, refillDelayMs(this.#entries.length, this.#demand)).unref();
+    this.#fillIn(refillDelayMs(this.#entries.length, this.#demand));
+    const fill = () => this.#fill();
     taken.exited.then(fill, fill);
+  }
+
+  #fillIn(waitMs: number): void {
+    clearTimeout(this.#refilling);
+    this.#refilling = setTimeout(() => this.#fill(), waitMs).unref();
   }
 
   /** How many more sandboxes must be started to fill the pool, after those being started have served waiting callers. */

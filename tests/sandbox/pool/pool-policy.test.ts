@@ -6,6 +6,7 @@ import {
   refillDelayMs,
   refillsAtOnce,
   startsAtOnce,
+  untilLullMs,
 } from "../../../sandbox/pool/pool-policy.ts";
 
 const GIB = 1024 ** 3;
@@ -66,6 +67,19 @@ test.each([
   ["none waits, for a moment", 0, 0.2, 40],
 ])("when %s, a refill lets the program run that took a sandbox", (_, ready, arrivalsPerSecond, expected) => {
   expect(refillDelayMs(ready, { arrivalsPerSecond, bootMs: 500 })).toBe(expected);
+});
+
+const ALONE = Number.POSITIVE_INFINITY;
+test.each([
+  ["after the first one, for a moment", 3, 20, [ALONE], 130],
+  ["in a row, until none has come for a moment", 3, 60, [ALONE, 90, 90], 90],
+  ["of which many come at once, until none has come for a moment", 3, 0, [ALONE, 0, 0, 0, 400], 150],
+  ["in a lull, no longer", 3, 150, [ALONE, 90, 90], 0],
+  ["in a row, not at all while too few are ready", 1, 60, [ALONE, 90, 90], 0],
+  ["that come steadily and would meet a boot begun later, not at all", 3, 20, [ALONE, 333, 333], 0],
+  ["that come so seldom that no boot meets them, for a moment", 3, 20, [ALONE, 2_000, 3_000], 130],
+])("between programs %s, refills wait for a lull", (_, ready, sinceLastMs, gapsMs, expected) => {
+  expect(untilLullMs({ ready, target: 4 }, { sinceLastMs, gapsMs, bootMs: 500 })).toBe(expected);
 });
 
 test.each([

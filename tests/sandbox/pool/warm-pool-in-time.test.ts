@@ -144,6 +144,31 @@ test("while others are ready, a taken sandbox is replaced a while later; the las
   await until(() => engine.started >= 4);
 });
 
+test("while programs come in a row and enough others are ready none is replaced; in the lull after them all are", async () => {
+  const { engine, pool } = usePool({ size: 6 });
+  pool.prime();
+  await until(allWait(engine, 6));
+  for (let arrival = 0; arrival < 3; arrival++) {
+    await (await pool.acquire(NO_OUTPUT)).dispose();
+    await pass(100, 10);
+  }
+  expect(engine.started).toBe(6);
+  await pass(60, 10);
+  await until(allWait(engine, 6));
+});
+
+test("once too few are ready, programs that come in a row have those replaced that were taken", async () => {
+  const { engine, pool } = usePool({ size: 6 });
+  pool.prime();
+  await until(allWait(engine, 6));
+  engine.hold();
+  for (let arrival = 0; arrival < 4; arrival++) {
+    await (await pool.acquire(NO_OUTPUT)).dispose();
+    await pass(20, 10);
+  }
+  await until(() => engine.starting > 0);
+});
+
 test("while many programs come more sandboxes wait, up to a ceiling, and when they stop they go again", async () => {
   const { engine, pool } = usePool({ size: 2, maxSize: 5 });
   pool.prime();
