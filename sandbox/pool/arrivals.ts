@@ -4,19 +4,19 @@ const SLOT_MS = 5_000;
 const SLOTS = 12;
 const REMEMBERED_GAPS = 8;
 
-/** How programs have come lately. Times are of a clock that never goes back, in milliseconds. */
+/** How programs have come and ended lately. Times are of a clock that never goes back, in milliseconds. */
 export class Arrivals {
   /** Slots by their number, with how many came in them. */
   readonly #slots = new Map<number, number>();
   readonly #gapsMs: number[] = [];
-  #lastMs = Number.NEGATIVE_INFINITY;
+  #activeMs = Number.NEGATIVE_INFINITY;
 
   note(nowMs: number): void {
     const slot = Math.floor(nowMs / SLOT_MS);
     this.#slots.set(slot, (this.#slots.get(slot) ?? 0) + 1);
     this.#gapsMs.push(this.sinceLastMs(nowMs));
     if (this.#gapsMs.length > REMEMBERED_GAPS) this.#gapsMs.shift();
-    this.#lastMs = nowMs;
+    this.#activeMs = nowMs;
   }
 
   /** How many came each second, in the busiest five seconds of the last minute. A minute after the last one this is 0. */
@@ -26,12 +26,16 @@ export class Arrivals {
     return Math.max(0, ...this.#slots.values()) / (SLOT_MS / 1_000);
   }
 
-  /** Infinite before the first one. */
-  sinceLastMs(nowMs: number): number {
-    return nowMs - this.#lastMs;
+  noteEnd(nowMs: number): void {
+    this.#activeMs = nowMs;
   }
 
-  /** How long after the one before it each of the last few came. */
+  /** Since one came or ended. Infinite before the first one. */
+  sinceLastMs(nowMs: number): number {
+    return nowMs - this.#activeMs;
+  }
+
+  /** How long each of the last few came after another had come or ended. */
   get gapsMs(): readonly number[] {
     return this.#gapsMs;
   }

@@ -13,6 +13,11 @@ export interface PoolDemand {
   bootMs: number;
 }
 
+export interface RecentDemand extends PoolDemand {
+  /** How long each of the last few programs came after another had come or ended. */
+  gapsMs: readonly number[];
+}
+
 export interface Machine {
   cores: number;
   memoryBytes: number;
@@ -31,7 +36,7 @@ const MARGIN = 2;
 const REFILL_SOON_MS = 40;
 /** A program of hundreds of calls has ended by then. */
 const REFILL_LATE_MS = 500;
-/** Programs that come in a row, such as those of one script, come sooner after each other than this. */
+/** Programs that come in a row, such as those of one script, come sooner after each other or the other's end than this. */
 const LULL_MS = 150;
 
 /**
@@ -59,15 +64,17 @@ export function shareBounds({ floor, ceiling }: PoolBounds, pools: number): Pool
 
 /**
  * How many sandboxes may be started at the same time to refill the pool. While enough wait for the programs that come, as
- * few as keep up with them: each start slows the programs that run. Pure.
+ * few as keep up with them: each start slows the programs that run. In the lull after a row of programs, all that may be, to
+ * be done before the next row. Pure.
  *
  * @param most as many as are started when the pool runs empty, and never more
  */
 export function refillsAtOnce(
   { ready, target, most }: { ready: number; target: number; most: number },
-  { arrivalsPerSecond, bootMs }: PoolDemand,
+  { arrivalsPerSecond, bootMs, gapsMs }: RecentDemand,
 ): number {
-  if (hasTooFew(ready, target)) return most;
+  const { inRows, duringBoots } = countGaps(gapsMs, bootMs);
+  if (hasTooFew(ready, target) || (inRows > 0 && inRows >= duringBoots)) return most;
   const toKeepUp = Math.ceil((arrivalsPerSecond * bootMs) / 1_000);
   return Math.max(1, Math.min(toKeepUp, most));
 }
@@ -88,11 +95,10 @@ export function refillDelayMs(ready: number, { arrivalsPerSecond, bootMs }: Pool
  */
 export function untilLullMs(
   { ready, target }: { ready: number; target: number },
-  { sinceLastMs, gapsMs, bootMs }: { sinceLastMs: number; gapsMs: readonly number[]; bootMs: number },
+  { sinceLastMs, gapsMs, bootMs }: Omit<RecentDemand, "arrivalsPerSecond"> & { sinceLastMs: number },
 ): number {
   if (hasTooFew(ready, target)) return 0;
-  const inRows = gapsMs.filter((gap) => gap < LULL_MS).length;
-  const duringBoots = gapsMs.filter((gap) => gap >= LULL_MS && gap < LULL_MS + bootMs).length;
+  const { inRows, duringBoots } = countGaps(gapsMs, bootMs);
   return duringBoots > inRows ? 0 : Math.max(0, LULL_MS - sinceLastMs);
 }
 
@@ -109,4 +115,11 @@ export function startsAtOnce({ cores }: Pick<Machine, "cores">): number {
 
 function hasTooFew(ready: number, target: number): boolean {
   return ready * 2 < target;
+}
+
+/** How many programs came in a row with the one before them, and how many so that they would meet a boot begun in a lull. */
+function countGaps(gapsMs: readonly number[], bootMs: number): { inRows: number; duringBoots: number } {
+  const inRows = gapsMs.filter((gap) => gap < LULL_MS).length;
+  const duringBoots = gapsMs.filter((gap) => gap >= LULL_MS && gap < LULL_MS + bootMs).length;
+  return { inRows, duringBoots };
 }

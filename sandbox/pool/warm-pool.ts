@@ -6,8 +6,8 @@ import { Arrivals } from "./arrivals.ts";
 import { CurrentImage } from "./current-image.ts";
 import {
   type PoolBounds,
-  type PoolDemand,
   poolTarget,
+  type RecentDemand,
   refillDelayMs,
   refillsAtOnce,
   untilLullMs,
@@ -127,12 +127,12 @@ export class WarmPool implements SandboxSource {
       clearTimeout(entry.ageing);
       if (this.#give(entry.waiting, output)) {
         if (this.#entries.length === 0) this.#fill();
-        else this.#fillSoon(entry.waiting.sandbox);
-        return entry.waiting.sandbox;
+        else this.#fillIn(refillDelayMs(this.#entries.length, this.#demand));
+        return this.#followed(entry.waiting.sandbox);
       }
       this.#clear(entry.waiting);
     }
-    return this.#apply(output, signal);
+    return this.#followed(await this.#apply(output, signal));
   }
 
   /** Ends all sandboxes that wait or are being started, and resolves when they are removed. Taken ones are left alone. */
@@ -174,8 +174,9 @@ export class WarmPool implements SandboxSource {
     }
   }
 
-  get #demand(): PoolDemand {
-    return { arrivalsPerSecond: this.#arrivals.perSecond(performance.now()), bootMs: this.#bootMs };
+  get #demand(): RecentDemand {
+    const arrivalsPerSecond = this.#arrivals.perSecond(performance.now());
+    return { arrivalsPerSecond, bootMs: this.#bootMs, gapsMs: this.#arrivals.gapsMs };
   }
 
   get #target(): number {
@@ -195,9 +196,10 @@ export class WarmPool implements SandboxSource {
 
   #untilLullMs(): number {
     const sinceLastMs = this.#arrivals.sinceLastMs(performance.now());
-    const { gapsMs } = this.#arrivals;
-    const pool = { ready: this.#entries.length, target: this.#target };
-    return untilLullMs(pool, { sinceLastMs, gapsMs, bootMs: this.#bootMs });
+    return untilLullMs(
+      { ready: this.#entries.length, target: this.#target },
+      { ...this.#demand, sinceLastMs },
+    );
   }
 
   /** How many sandboxes may be starting when another is started to refill the pool. */
@@ -206,11 +208,14 @@ export class WarmPool implements SandboxSource {
     return refillsAtOnce({ ready, target: this.#target, most: this.#maxStarts }, this.#demand);
   }
 
-  /** Refills the pool when a taken sandbox has ended, or a while from now. */
-  #fillSoon(taken: Sandbox): void {
-    this.#fillIn(refillDelayMs(this.#entries.length, this.#demand));
-    const fill = () => this.#fill();
-    taken.exited.then(fill, fill);
+  /** Refills the pool when a taken sandbox has ended, if not before. */
+  #followed(taken: Sandbox): Sandbox {
+    const end = () => {
+      this.#arrivals.noteEnd(performance.now());
+      this.#fill();
+    };
+    taken.exited.then(end, end);
+    return taken;
   }
 
   #fillIn(waitMs: number): void {

@@ -12,12 +12,16 @@ test("the rate is that of the busiest five seconds of the last minute, and 0 aft
   expect(arrivals.perSecond(100_000)).toBe(0);
 });
 
-test("the gaps of the last few are remembered, and how long ago the last one was", () => {
+test("the gaps before the last few are remembered, and how long ago one came or ended", () => {
   const arrivals = new Arrivals();
   expect([arrivals.sinceLastMs(50), arrivals.gapsMs]).toEqual([Number.POSITIVE_INFINITY, []]);
-  for (const nowMs of [0, 100, 100, 700]) arrivals.note(nowMs);
-  expect(arrivals.gapsMs).toEqual([Number.POSITIVE_INFINITY, 100, 0, 600]);
+  for (const nowMs of [0, 100, 100]) arrivals.note(nowMs);
+  arrivals.noteEnd(400);
+  arrivals.note(700);
+  expect(arrivals.gapsMs).toEqual([Number.POSITIVE_INFINITY, 100, 0, 300]);
   expect(arrivals.sinceLastMs(750)).toBe(50);
-  for (let nowMs = 701; nowMs <= 708; nowMs++) arrivals.note(nowMs);
+  arrivals.noteEnd(740);
+  expect(arrivals.sinceLastMs(750)).toBe(10);
+  for (let nowMs = 741; nowMs <= 748; nowMs++) arrivals.note(nowMs);
   expect(arrivals.gapsMs).toEqual([1, 1, 1, 1, 1, 1, 1, 1]);
 });

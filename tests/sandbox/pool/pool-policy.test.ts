@@ -55,7 +55,16 @@ test.each([
   ["few wait, all that may be", { ready: 1, target: 4, most: 3 }, 0, 3],
   ["none waits, all that may be", { ready: 0, target: 2, most: 3 }, 0, 3],
 ])("of refills at once, while %s", (_, pool, arrivalsPerSecond, expected) => {
-  expect(refillsAtOnce(pool, { arrivalsPerSecond, bootMs: 500 })).toBe(expected);
+  expect(refillsAtOnce(pool, { arrivalsPerSecond, bootMs: 500, gapsMs: [] })).toBe(expected);
+});
+
+test.each([
+  ["in rows, all that may be", [90, 90, 90, 2_000], 3],
+  ["in rows that follow each other closely, as many as keep up", [90, 400, 90, 400, 400], 1],
+  ["alone, as many as keep up", [Number.POSITIVE_INFINITY, 2_000], 1],
+])("of refills at once, after programs that came %s", (_, gapsMs, expected) => {
+  const demand = { arrivalsPerSecond: 0.8, bootMs: 500, gapsMs };
+  expect(refillsAtOnce({ ready: 4, target: 8, most: 3 }, demand)).toBe(expected);
 });
 
 test.each([

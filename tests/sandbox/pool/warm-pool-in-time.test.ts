@@ -157,6 +157,19 @@ test("while programs come in a row and enough others are ready none is replaced;
   await until(allWait(engine, 6));
 });
 
+test("the lull begins with the end of a program, however long it ran", async () => {
+  const { engine, pool } = usePool({ size: 6 });
+  pool.prime();
+  await until(allWait(engine, 6));
+  const sandbox = await pool.acquire(NO_OUTPUT);
+  await pass(400, 10);
+  await sandbox.dispose();
+  await pass(100, 10);
+  expect(engine.started).toBe(6);
+  await pass(60, 10);
+  await until(allWait(engine, 6));
+});
+
 test("once too few are ready, programs that come in a row have those replaced that were taken", async () => {
   const { engine, pool } = usePool({ size: 6 });
   pool.prime();
