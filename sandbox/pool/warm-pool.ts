@@ -2,24 +2,14 @@ import { setImmediate } from "node:timers/promises";
 import { orCancelled, refuseCancelled } from "../or-cancelled.ts";
 import type { Sandbox, SandboxOutput, SandboxSource, SandboxStarter } from "../sandbox.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { Arrivals } from "./arrivals.ts";
 import { CurrentImage } from "./current-image.ts";
-import {
-  type PoolBounds,
-  poolTarget,
-  type RecentDemand,
-  refillDelayMs,
-  refillsAtOnce,
-  untilLullMs,
-} from "./pool-policy.ts";
+import type { PoolBounds } from "./pool-policy.ts";
+import { RefillPlan } from "./refill-plan.ts";
 import { RetryPause } from "./retry-pause.ts";
 import { WaitingSandbox } from "./waiting-sandbox.ts";
 
 /** How many sandboxes are started at the same time to refill the pool, when nothing is said of the machine. */
 const MAX_STARTS = 2;
-/** How long a sandbox takes to be ready before one was timed, and how much a later one counts. */
-const USUAL_BOOT_MS = 500;
-const LATEST_BOOT_SHARE = 0.1;
 /** How often it is looked whether fewer sandboxes are needed. */
 const DRAIN_EVERY_MS = 10_000;
 const MAX_IDLE_MS = 30 * 60_000;
@@ -70,8 +60,7 @@ export class WarmPool implements SandboxSource {
   readonly #starts = new Set<Promise<void>>();
   readonly #clearing = new Set<Promise<void>>();
   readonly #closing = new AbortController();
-  readonly #arrivals = new Arrivals();
-  #bootMs = USUAL_BOOT_MS;
+  readonly #plan = new RefillPlan();
   #refilling: NodeJS.Timeout | undefined;
   #draining: NodeJS.Timeout | undefined;
   #primed = false;
@@ -110,7 +99,7 @@ export class WarmPool implements SandboxSource {
   async acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox> {
     this.#refuseClosed();
     refuseCancelled(signal);
-    this.#arrivals.note(performance.now());
+    this.#plan.noteArrival();
     this.prime();
     if (this.#entries.length > 0) {
       // This also checks that the engine answers, without which a program could not be killed.
@@ -127,7 +116,7 @@ export class WarmPool implements SandboxSource {
       clearTimeout(entry.ageing);
       if (this.#give(entry.waiting, output)) {
         if (this.#entries.length === 0) this.#fill();
-        else this.#fillIn(refillDelayMs(this.#entries.length, this.#demand));
+        else this.#fillIn(this.#plan.delayMs(this.#entries.length));
         return this.#followed(entry.waiting.sandbox);
       }
       this.#clear(entry.waiting);
@@ -174,44 +163,29 @@ export class WarmPool implements SandboxSource {
     }
   }
 
-  get #demand(): RecentDemand {
-    const arrivalsPerSecond = this.#arrivals.perSecond(performance.now());
-    return { arrivalsPerSecond, bootMs: this.#bootMs, gapsMs: this.#arrivals.gapsMs };
-  }
-
   get #target(): number {
-    return poolTarget(this.#bounds, this.#demand);
+    return this.#plan.target(this.#bounds);
   }
 
   #fill(): void {
     if (!this.#primed || this.#closing.signal.aborted || this.#lacking() <= 0) return;
-    const lullInMs = this.#untilLullMs();
+    const lullInMs = this.#plan.untilLullMs(this.#stock);
     if (lullInMs > 0) {
       this.#fillIn(lullInMs);
       return;
     }
-    while (!this.#pause.active && this.#starts.size < this.#refillsAtOnce() && this.#lacking() > 0)
-      this.#start();
+    const hasRoom = () => this.#starts.size < this.#plan.atOnce({ ...this.#stock, most: this.#maxStarts });
+    while (!this.#pause.active && hasRoom() && this.#lacking() > 0) this.#start();
   }
 
-  #untilLullMs(): number {
-    const sinceLastMs = this.#arrivals.sinceLastMs(performance.now());
-    return untilLullMs(
-      { ready: this.#entries.length, target: this.#target },
-      { ...this.#demand, sinceLastMs },
-    );
-  }
-
-  /** How many sandboxes may be starting when another is started to refill the pool. */
-  #refillsAtOnce(): number {
-    const ready = this.#entries.length;
-    return refillsAtOnce({ ready, target: this.#target, most: this.#maxStarts }, this.#demand);
+  get #stock(): { ready: number; target: number } {
+    return { ready: this.#entries.length, target: this.#target };
   }
 
   /** Refills the pool when a taken sandbox has ended, if not before. */
   #followed(taken: Sandbox): Sandbox {
     const end = () => {
-      this.#arrivals.noteEnd(performance.now());
+      this.#plan.noteEnd();
       this.#fill();
     };
     taken.exited.then(end, end);
@@ -234,7 +208,7 @@ export class WarmPool implements SandboxSource {
     const start = WaitingSandbox.start(this.#starter, this.#closing.signal).then(
       (waiting) => {
         this.#starts.delete(start);
-        this.#bootMs += (performance.now() - begunAtMs - this.#bootMs) * LATEST_BOOT_SHARE;
+        this.#plan.noteBoot(performance.now() - begunAtMs);
         this.#arrive(waiting, begunAtMs);
       },
       (error: unknown) => {
