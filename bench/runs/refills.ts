@@ -2,45 +2,56 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ratio } from "../figure.ts";
 import type { Bench, Measurement } from "../measurement.ts";
+import type { Served } from "../peers/mcp-client.ts";
 import { makeProject, runProgram, servePtc } from "../peers/ptc.ts";
 
-const ROWS = 25;
-const FOLLOWERS = 3;
-/** Sandboxes enough for a row, so that no run waits for one. */
+/** Sandboxes enough for a short row, so that no run waits for one. */
 const POOL = 8;
-/** Long enough for the pool to be full again. */
-const REFILL_MS = 2_000;
-/** A sandbox that was taken is being replaced by then. */
+/** Refills can wait for the end of a short row. In a long one too few sandboxes are left for that after the fifth run. */
+const SHORT = { rows: 25, followers: 3, comparedFrom: 0, refillMs: 2_000 };
+const LONG = { rows: 10, followers: 9, comparedFrom: 4, refillMs: 4_000 };
+/** Between the end of a run and the next one: the boot of a sandbox that replaced the one before would be under way. */
 const GAP_MS = 60;
 /** A dozen calls: what a refill could slow down. */
 const CODE = 'for (let i = 0; i < 12; i++) await mcp__echo__echo({ text: "x" });';
 
-/** Runs that follow another so closely that its sandbox is being replaced meanwhile, against the first of such a row. */
+/** Runs that follow another closely, whose sandbox has to be replaced, against the first of such a row. */
 export const refills: Measurement = {
   name: "refills",
   about: "p95 of runs during refills of the pool, against runs without",
   async measure(bench: Bench) {
     const settings = { sandbox: { warm: POOL } };
     const ptc = await servePtc(makeProject(join(bench.folder, "refills"), settings));
-    const measuredMs: number[] = [];
-    const baselineMs: number[] = [];
-    for (let row = -2; row < bench.rounds(ROWS); row++) {
-      await delay(REFILL_MS);
-      const firstMs = await runProgram(ptc, CODE);
-      const followingMs: number[] = [];
-      for (let i = 0; i < FOLLOWERS; i++) {
-        await delay(GAP_MS);
-        followingMs.push(await runProgram(ptc, CODE));
-      }
-      if (row < 0) continue;
-      baselineMs.push(firstMs);
-      measuredMs.push(...followingMs);
-    }
+    const short = await measureRows(bench, ptc, SHORT);
+    const long = await measureRows(bench, ptc, LONG);
     await ptc.close();
-    const compared = { measuredMs, baselineMs, against: "without refills" };
     return [
-      ratio({ name: "runs during refills, p95", ...compared, at: 0.95, maxRatio: 1.5 }),
-      ratio({ name: "runs during refills, p50", ...compared }),
+      ratio({ name: "runs during refills, p95", ...short, at: 0.95, maxRatio: 1.5 }),
+      ratio({ name: "runs during refills, p50", ...short }),
+      ratio({ name: "runs during refills that cannot wait, p95", ...long, at: 0.95, maxRatio: 1.5 }),
+      ratio({ name: "runs during refills that cannot wait, p50", ...long }),
     ];
   },
 };
+
+async function measureRows(
+  bench: Bench,
+  ptc: Served,
+  { rows, followers, comparedFrom, refillMs }: typeof SHORT,
+) {
+  const measuredMs: number[] = [];
+  const baselineMs: number[] = [];
+  for (let row = -2; row < bench.rounds(rows); row++) {
+    await delay(refillMs);
+    const firstMs = await runProgram(ptc, CODE);
+    const followingMs: number[] = [];
+    for (let i = 0; i < followers; i++) {
+      await delay(GAP_MS);
+      followingMs.push(await runProgram(ptc, CODE));
+    }
+    if (row < 0) continue;
+    baselineMs.push(firstMs);
+    measuredMs.push(...followingMs.slice(comparedFrom));
+  }
+  return { measuredMs, baselineMs, against: "without refills" };
+}

@@ -13,6 +13,7 @@ export interface PoolDemand {
   bootMs: number;
 }
 
+/** Demand, with how programs came: in rows, or each by itself. */
 export interface RecentDemand extends PoolDemand {
   /** How long each of the last few programs came after another had come or ended. */
   gapsMs: readonly number[];
@@ -92,10 +93,13 @@ export function refillDelayMs(ready: number, { arrivalsPerSecond, bootMs }: Pool
  * How much longer refills wait for a lull in the programs that come, so as not to slow down the next one of a row. While too
  * few are ready, not at all. Nor where more programs came lately so long after each other that a boot begun in the lull would
  * slow the next one, which a boot begun sooner does less. Pure.
+ *
+ * @param sinceLastMs how long ago a program came or ended
  */
 export function untilLullMs(
   { ready, target }: { ready: number; target: number },
-  { sinceLastMs, gapsMs, bootMs }: Omit<RecentDemand, "arrivalsPerSecond"> & { sinceLastMs: number },
+  { gapsMs, bootMs }: Pick<RecentDemand, "gapsMs" | "bootMs">,
+  sinceLastMs: number,
 ): number {
   if (hasTooFew(ready, target)) return 0;
   const { inRows, duringBoots } = countGaps(gapsMs, bootMs);
@@ -117,7 +121,7 @@ function hasTooFew(ready: number, target: number): boolean {
   return ready * 2 < target;
 }
 
-/** How many programs came in a row with the one before them, and how many so that they would meet a boot begun in a lull. */
+/** How many programs came in a row with others, and how many so that they would meet a boot begun in the lull before them. */
 function countGaps(gapsMs: readonly number[], bootMs: number): { inRows: number; duringBoots: number } {
   const inRows = gapsMs.filter((gap) => gap < LULL_MS).length;
   const duringBoots = gapsMs.filter((gap) => gap >= LULL_MS && gap < LULL_MS + bootMs).length;

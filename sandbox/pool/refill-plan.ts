@@ -36,8 +36,7 @@ export class RefillPlan {
 
   /** How much longer refills wait for a lull in the programs that come. */
   untilLullMs(pool: { ready: number; target: number }): number {
-    const sinceLastMs = this.#arrivals.sinceLastMs(performance.now());
-    return untilLullMs(pool, { ...this.#demand, sinceLastMs });
+    return untilLullMs(pool, this.#demand, this.#arrivals.sinceLastMs(performance.now()));
   }
 
   /** How many sandboxes may be starting when another is started to refill the pool. */

@@ -88,7 +88,7 @@ test.each([
   ["that come steadily and would meet a boot begun later, not at all", 3, 20, [ALONE, 333, 333], 0],
   ["that come so seldom that no boot meets them, for a moment", 3, 20, [ALONE, 2_000, 3_000], 130],
 ])("between programs %s, refills wait for a lull", (_, ready, sinceLastMs, gapsMs, expected) => {
-  expect(untilLullMs({ ready, target: 4 }, { sinceLastMs, gapsMs, bootMs: 500 })).toBe(expected);
+  expect(untilLullMs({ ready, target: 4 }, { gapsMs, bootMs: 500 }, sinceLastMs)).toBe(expected);
 });
 
 test.each([
