@@ -1,6 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import addFormats from "ajv-formats";
 import { RecentlyUsed } from "../../base/recently-used.ts";
 import { cutText, type SchemaViolation } from "./schema-problem.ts";
 import { repairSchema } from "./schema-repair.ts";
@@ -10,6 +9,9 @@ const OPTIONS = {
   validateSchema: false,
   logger: false,
   verbose: true,
+  // `format` is an annotation (JSON Schema 2020-12, Validation, section 7.2.1). Servers say it of texts that do not match it:
+  // pydantic writes times without the offset that RFC 3339 requires.
+  validateFormats: false,
   // This optimisation saves little time in checks, but takes most of the time of compiling.
   code: { optimize: false },
 } as const;
@@ -29,7 +31,7 @@ const compiled = new RecentlyUsed<string, ValidateFunction | undefined>({
 /**
  * Checks a value against a JSON Schema (2020-12, or draft-07 and earlier by its `$schema`). Returns what is wrong,
  * or `undefined`. Of a schema that no validator takes, what can be
- * understood is checked; the rest is for its server to say. Properties that a schema says nothing of are allowed, as it
+ * understood is checked; the rest is for its server to say. `format` rejects nothing. Properties that a schema says nothing of are allowed, as it
  * allows them: only types leave them out, so that a slip is found before anything runs.
  */
 export function checkAgainstSchema(schemaJson: string, value: unknown): SchemaViolation | undefined {
@@ -79,7 +81,6 @@ function compile(read: () => unknown, allErrors: boolean): ValidateFunction | un
     const meta = JSON.stringify(rest).includes("json-schema.org");
     const options = { ...OPTIONS, allErrors, meta };
     const ajv = /draft-0[4-7]/.test(String(dialect)) ? new Ajv(options) : new Ajv2020(options);
-    (addFormats as unknown as typeof addFormats.default)(ajv);
     return ajv.compile(rest);
   } catch {
     return undefined;

@@ -40,11 +40,6 @@ const TRIAL_FACTOR = 12;
 /** Up to this many names Ajv compares one after the other. For more it uses a lookup. */
 const MAX_NAMES_COMPARED = 8;
 
-/** Formats that are checked in time linear in the string. Unknown formats are not checked; others may take longer. */
-const LINEAR_FORMAT =
-  /^(?:date|time|date-time|iso-time|iso-date-time|uuid|ipv4|float|double|password|binary|u?int(?:8|16|32|64)?)$/;
-const FORMAT_READINGS = 16;
-
 /**
  * Keywords whose cost is not estimated, because it can multiply. For example, everything below an anchor is compiled again
  * for each anchor above it.
@@ -168,20 +163,12 @@ function isLongToCompile(pattern: unknown): boolean {
   return GROUP_OR_ALTERNATIVE.test(pattern.replace(ESCAPE_OR_CLASS, ""));
 }
 
-function runsAway({
-  pattern,
-  patternProperties,
-  uniqueItems,
-  format,
-  const: constant,
-  enum: list,
-}: Schema): boolean {
+function runsAway({ pattern, patternProperties, uniqueItems, const: constant, enum: list }: Schema): boolean {
   const constants = [constant, ...(Array.isArray(list) ? (list as unknown[]) : [])];
   return (
     pattern !== undefined ||
     patternProperties !== undefined ||
     (uniqueItems !== undefined && uniqueItems !== false) ||
-    (format !== undefined && !LINEAR_FORMAT.test(String(format))) ||
     constants.some((each) => typeof each === "object" && each !== null)
   );
 }
@@ -204,8 +191,7 @@ function ownSteps(schema: Schema, counted: Counted): number {
 }
 
 function ownReadings(schema: Schema): number {
-  const lengths = [schema.minLength, schema.maxLength].filter((limit) => limit !== undefined).length;
-  return lengths + (schema.format === undefined ? 0 : FORMAT_READINGS);
+  return [schema.minLength, schema.maxLength].filter((limit) => limit !== undefined).length;
 }
 
 function* onSameValue(schema: Schema, root: unknown): Generator<[keyword: string, schema: unknown]> {

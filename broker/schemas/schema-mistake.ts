@@ -1,6 +1,5 @@
 import { Ajv, type AnySchemaObject } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import addFormats from "ajv-formats";
 import { messageOf } from "../../base/error-message.ts";
 import { cutText } from "./schema-problem.ts";
 
@@ -12,9 +11,8 @@ const MAX_MESSAGE_CHARS = 300;
  */
 export function findSchemaMistake(schema: Readonly<Record<string, unknown>>): string | undefined {
   const { $schema: dialect, ...rest } = schema;
-  const options = { strict: false, logger: false, validateSchema: true } as const;
+  const options = { strict: false, logger: false, validateSchema: true, validateFormats: false } as const;
   const ajv = /draft-0[4-7]/.test(String(dialect)) ? new Ajv(options) : new Ajv2020(options);
-  (addFormats as unknown as typeof addFormats.default)(ajv);
   try {
     if (ajv.validateSchema(rest as AnySchemaObject) !== true) {
       const [first] = ajv.errors ?? [];

@@ -31,7 +31,6 @@ const READERS: Readonly<Record<string, Reader>> = {
   anyOf: readList,
   prefixItems: readList,
   pattern: (value) => (isPattern(value) ? value : undefined),
-  format: (value) => (typeof value === "string" ? value : undefined),
   minimum: readNumber,
   maximum: readNumber,
   exclusiveMinimum: readNumber,

@@ -90,8 +90,27 @@ describe("checking arguments against a schema", () => {
       { "a\n\u202eb": 1 },
       ".a\\u{a}\\u{202e}b is not a known property",
     ],
-    ["checks formats", { type: "string", format: "date" }, "tomorrow", 'must match format "date"'],
     ["accepts anything under a schema that is none", { type: 12 }, "x", undefined],
+    ...["date", "date-time", "time", "email", "uuid", "uri", "regex", "int32"].map(
+      (format): [string, unknown, unknown, string | undefined] => [
+        `asserts no format: ${format}`,
+        object({ v: { type: "string", format } }, { required: ["v"] }),
+        { v: "10:30 [" },
+        undefined,
+      ],
+    ),
+    [
+      "asserts no format of draft-07",
+      { $schema: "http://json-schema.org/draft-07/schema#", type: "string", format: "email" },
+      "nobody",
+      undefined,
+    ],
+    [
+      "asserts no format beside what it understands",
+      object({ a: { type: "file" }, b: { type: "string", format: "time" } }),
+      { a: 1, b: "10:30:00" },
+      undefined,
+    ],
     ["accepts anything without a schema", undefined, "x", undefined],
     ["accepts nothing under false", false, "x", "boolean schema is false"],
     ["accepts anything under a schema that is itself", { allOf: [{ $ref: "#" }] }, "x", undefined],
