@@ -257,7 +257,6 @@ async function execute(
     stderrText: output.stderrText,
     emitted: emitted.blocks,
     wholeResultJson,
-    maxShownBytes: limits.maxOutputBytes,
     resultFrom: verdict.ok ? verdict.from : undefined,
     reasons: prepared?.ok === false && !faulted.aborted ? prepared.reasons : [],
     typeWarning: prepared?.ok ? prepared.warning : undefined,

@@ -20,8 +20,6 @@ export interface ExecutedProgram {
   emitted: readonly EmittedBlock[];
   /** The value as JSON, where the envelope has only a bounded form of it. */
   wholeResultJson: string | undefined;
-  /** How many bytes of console text or of a value are to be shown. */
-  maxShownBytes: number;
   /** Where the value comes from: `globalThis.result`, a last console line that is JSON, or all console text. */
   resultFrom: ValueSource | undefined;
   /** Why the program could not be bundled, as far as that is known. Empty for any other failure. */

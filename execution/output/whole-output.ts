@@ -70,6 +70,30 @@ export interface BoundedValue {
   note: string;
 }
 
+/** The beginning and the end of a value's JSON; of a text, of that text itself. */
+export interface BoundedJson {
+  truncated: true;
+  /** The size of the whole value as JSON. */
+  bytes: number;
+  head: string;
+  tail: string;
+}
+
+/**
+ * What stands for JSON that is too long to be shown: an object of at most `maxJsonBytes`, which is JSON itself.
+ * `shownChars` says how much of the JSON its head covers.
+ */
+export function boundJson(json: string, maxJsonBytes: number): { ends: BoundedJson; shownChars: number } {
+  const value: unknown = json.startsWith('"') ? JSON.parse(json) : undefined;
+  const text = typeof value === "string" ? value : json;
+  const bytes = Buffer.byteLength(json);
+  for (let most = maxJsonBytes; ; most = Math.floor((most * 9) / 10)) {
+    const ends: BoundedJson = { truncated: true, bytes, ...splitEnds(text, most) };
+    if (jsonBytes(ends) > maxJsonBytes && most >= 1) continue;
+    return { ends, shownChars: text === json ? ends.head.length : jsonLine(ends.head).length - 1 };
+  }
+}
+
 /** @param maxJsonBytes bounds the JSON of what is returned. */
 export function boundValue(value: unknown, maxJsonBytes: number): BoundedValue {
   const json = jsonLine(value);

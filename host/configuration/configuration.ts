@@ -38,6 +38,8 @@ export interface Configuration {
   readonly execution: {
     readonly timeoutMs: number;
     readonly maxOutputBytes: number;
+    /** How much of what a program gave out is in the reply to a model; never more than `maxOutputBytes`. */
+    readonly maxReplyBytes: number;
     readonly maxStderrBytes: number;
     readonly toolCallTimeoutMs: number;
     readonly maxParallelCalls: number;

@@ -177,6 +177,7 @@ function buildConfiguration(
     execution: {
       timeoutMs: execution.timeout_seconds * 1_000,
       maxOutputBytes: execution.max_output_bytes,
+      maxReplyBytes: Math.min(execution.max_reply_bytes, execution.max_output_bytes),
       maxStderrBytes: execution.max_stderr_bytes,
       toolCallTimeoutMs: execution.tool_call_timeout_seconds * 1_000,
       maxParallelCalls: execution.max_parallel_calls,

@@ -48,7 +48,8 @@ const REST = `
 # What one program may use.
 # execution:
 #   timeout_seconds: 120
-#   max_output_bytes: 65536
+#   max_output_bytes: 65536         # console text and envelope
+#   max_reply_bytes: 16384          # what a model is shown of them; it reads the rest with read_output
 #   tool_call_timeout_seconds: 30
 #   max_parallel_calls: 10
 #   max_tool_calls: 1000

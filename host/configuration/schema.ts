@@ -162,6 +162,7 @@ export const ConfigurationFile = section({
   execution: section({
     timeout_seconds: wholeNumber(1, 86_400).default(120),
     max_output_bytes: wholeNumber(2_048, 33_554_432).default(65_536),
+    max_reply_bytes: wholeNumber(1_024, 1_048_576).default(16_384),
     max_stderr_bytes: wholeNumber(1_024, 33_554_432).default(262_144),
     tool_call_timeout_seconds: wholeNumber(1, 86_400).default(30),
     max_parallel_calls: wholeNumber(1, 1_000).default(10),

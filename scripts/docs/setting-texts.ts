@@ -89,6 +89,8 @@ export const SETTING_TEXTS: Readonly<Record<string, string>> = {
   languages: "the languages of programs; the first is that of programs that do not say it, and of signatures",
   "execution.timeout_seconds": "wall clock of one program",
   "execution.max_output_bytes": "console text and envelope",
+  "execution.max_reply_bytes":
+    "what the reply of `ptc serve` shows a model of console text and result together; it reads the rest with `read_output`. Never more than `max_output_bytes`",
   "execution.max_stderr_bytes": "what a program writes with `console.error` and to stderr",
   "execution.tool_call_timeout_seconds":
     "of one call: starting and listing its server counts, a person's time does not, and progress that the server reports gives it all again, up to ten times",

@@ -127,7 +127,7 @@ function count(
   };
 }
 
-const NO_CONTEXT = { isReadOnly: () => true, hints: [] };
+const NO_CONTEXT = { isReadOnly: () => true, hints: [], maxReplyBytes: 16_384 };
 
 /** A definition as a client hands it to its model. */
 function asDefinition({

@@ -11,10 +11,12 @@ interface Shown {
   known: () => Promise<ToolCatalog>;
   /** Print tools in the languages that programs may be in just now. */
   printers: () => ShownLanguages;
+  /** How much is shown just now. */
+  limits: () => { readonly maxReplyBytes: number };
 }
 
 /** How a client is told of a program that was executed. */
-export function endOfProgram(executed: ExecutedProgram, { known: tools, printers }: Shown): RunEnd {
+export function endOfProgram(executed: ExecutedProgram, { known: tools, printers, limits }: Shown): RunEnd {
   return {
     async reply(calls, { hints, notes }) {
       // Only what is said of a failure depends on the catalog.
@@ -25,6 +27,7 @@ export function endOfProgram(executed: ExecutedProgram, { known: tools, printers
         isReadOnly: (tool) => known?.find(tool)?.annotations?.readOnlyHint === true,
         hints: [...hints, ...more],
         notes,
+        maxReplyBytes: limits().maxReplyBytes,
       });
     },
   };

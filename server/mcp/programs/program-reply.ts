@@ -1,9 +1,15 @@
+import { jsonLine } from "../../../base/json/json-line.ts";
 import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
 import { outputOf } from "../../../execution/output/executed-output.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
-import { headAndTail } from "../../../execution/output/head-and-tail.ts";
-import { joinOutput, markStderr, withoutLastLineFeed } from "../../../execution/output/whole-output.ts";
+import { headAndTail, type LeftOut } from "../../../execution/output/head-and-tail.ts";
+import {
+  boundJson,
+  joinOutput,
+  markStderr,
+  withoutLastLineFeed,
+} from "../../../execution/output/whole-output.ts";
 import type { Suspended } from "../../../execution/suspension/suspended.ts";
 import type { Failure } from "../../../protocol/failure.ts";
 import { errorReply, type ProgramReply, type ToolReply } from "../tools/reply.ts";
@@ -22,7 +28,13 @@ const MAX_CONSOLE_CHARS = 4_000;
 export function buildProgramReply(
   executed: ExecutedProgram,
   calls: readonly ObservedCall[],
-  context: { isReadOnly: (tool: string) => boolean; hints: readonly string[]; notes?: readonly string[] },
+  context: {
+    isReadOnly: (tool: string) => boolean;
+    hints: readonly string[];
+    notes?: readonly string[];
+    /** How many bytes of console text and value are shown. */
+    maxReplyBytes: number;
+  },
 ): ProgramReply {
   const { envelope, suspended } = executed;
   const notes = (context.notes ?? []).map((text) => ({ type: "text" as const, text }));
@@ -31,7 +43,7 @@ export function buildProgramReply(
     return { content: [{ type: "text", text }, ...notes], _meta: { "ptc/envelope": envelope } };
   }
   const text = envelope.result.ok
-    ? renderSuccess(executed)
+    ? renderSuccess(executed, context.maxReplyBytes)
     : renderFailure(executed, envelope.result.error, calls, context);
   return {
     content: [
@@ -76,26 +88,46 @@ function sentences(advice: readonly string[]): string[] {
   return advice.map((line) => line.charAt(0).toUpperCase() + visibleLine(line).slice(1));
 }
 
-function renderSuccess(executed: ExecutedProgram): string {
-  const { maxShownBytes, typeWarning } = executed;
+function renderSuccess(executed: ExecutedProgram, maxReplyBytes: number): string {
+  const { typeWarning } = executed;
   const parts = outputOf(executed);
   const { resultAt, stderrAt } = joinOutput(parts);
-  const bound = (text: string, at: number) =>
-    headAndTail(text, maxShownBytes, ({ from, to, of }) =>
-      missing(`${to - from} of ${of} characters`, executed, at + from),
-    );
+  const printed = parts.consoleText.trim() === "" ? undefined : withoutLastLineFeed(parts.consoleText);
+  const room = shareOut(maxReplyBytes, printed, parts.resultJson);
   const lines = [SUCCEEDED];
-  if (parts.consoleText.trim() !== "") lines.push(bound(withoutLastLineFeed(parts.consoleText), 0));
-  if (parts.resultJson !== undefined) lines.push(bound(parts.resultJson, resultAt));
+  if (printed !== undefined) {
+    const describe = ({ from, to, of }: LeftOut) =>
+      missing(`${to - from} of ${of} characters left out`, executed, from);
+    lines.push(headAndTail(printed, room.first, describe));
+  }
+  if (parts.resultJson !== undefined)
+    lines.push(renderResult(executed, parts.resultJson, room.second, resultAt));
   if (lines.length === 1) lines.push("(no output)");
   if (parts.stderrText.trim() !== "") lines.push(renderStderr(executed, stderrAt));
   if (typeWarning !== undefined) lines.push(`Type warnings:\n${typeWarning}`);
   return lines.join("\n");
 }
 
+/** How much of two texts is shown: half of the room each, and what the other leaves. */
+function shareOut(room: number, first = "", second = ""): { first: number; second: number } {
+  const half = Math.floor(room / 2);
+  return {
+    first: Math.max(half, room - Buffer.byteLength(second)),
+    second: Math.max(half, room - Buffer.byteLength(first)),
+  };
+}
+
+/** The value as one line of JSON. One that is too long is not cut: an object with its beginning and its end stands for it. */
+function renderResult(executed: ExecutedProgram, json: string, maxBytes: number, at: number): string {
+  if (Buffer.byteLength(json) <= maxBytes) return json;
+  const { ends, shownChars } = boundJson(json, maxBytes);
+  const size = `the result is ${ends.bytes} bytes of JSON, of which this is the beginning and the end`;
+  return `${missing(size, executed, at + shownChars)}\n${jsonLine(ends)}`;
+}
+
 /** Says what is not shown, and how a model gets it. */
 function missing(what: string, { envelope }: ExecutedProgram, offset: number): string {
-  return `[${what} left out: read_output ${JSON.stringify({ run: envelope.run_id, offset })}]`;
+  return `[${what}: read_output ${JSON.stringify({ run: envelope.run_id, offset })}]`;
 }
 
 function renderFailure(
@@ -114,7 +146,7 @@ function renderFailure(
       consoleText.length <= MAX_CONSOLE_CHARS ? consoleText : consoleText.slice(-MAX_CONSOLE_CHARS);
     const left = consoleText.length - shown.length;
     const what = left === 0 ? "It had printed:" : "The last that it had printed:";
-    const before = left === 0 ? "" : `${missing(`${left} characters`, executed, 0)}\n`;
+    const before = left === 0 ? "" : `${missing(`${left} characters left out`, executed, 0)}\n`;
     parts.push(`${what}\n${before}${withoutLastLineFeed(shown)}`);
   }
   if (stderrText.trim() !== "") parts.push(renderStderr(executed, joinOutput(outputOf(executed)).stderrAt));
@@ -127,7 +159,7 @@ function renderStderr(executed: ExecutedProgram, at: number): string {
   const text = executed.stderrText;
   const shown = text.length <= MAX_CONSOLE_CHARS ? text : text.slice(-MAX_CONSOLE_CHARS);
   const left = text.length - shown.length;
-  const lines = left === 0 ? "" : `${missing(`${left} characters of stderr`, executed, at)}\n`;
+  const lines = left === 0 ? "" : `${missing(`${left} characters of stderr left out`, executed, at)}\n`;
   return lines + markStderr(shown);
 }
 

@@ -71,6 +71,8 @@ interface ProgramLimits {
   readonly maxQueuedPrograms: number;
   /** How many bytes of text of a call are shown. */
   readonly maxOutputBytes: number;
+  /** How many bytes of what a program gave out are shown. */
+  readonly maxReplyBytes: number;
   /** How long a program waits for its turn when its request names no time limit. */
   readonly timeoutMs: number;
 }

@@ -29,7 +29,7 @@ const ALWAYS_LOADED = { "anthropic/alwaysLoad": true };
 
 /**
  * Claude Code puts longer results into a file, of which its model sees the beginning. What a program gives out is bounded here
- * already, twice `execution.max_output_bytes` at most, and says how its model reads on.
+ * already by `execution.max_reply_bytes`, and says how its model reads on.
  */
 const OWN_BOUND = { "anthropic/maxResultSizeChars": 200_000 };
 

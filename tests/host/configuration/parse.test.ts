@@ -113,6 +113,7 @@ describe("a configuration that is right", () => {
       execution: {
         timeoutMs: 120_000,
         maxOutputBytes: 65_536,
+        maxReplyBytes: 16_384,
         maxStderrBytes: 262_144,
         toolCallTimeoutMs: 30_000,
         maxParallelCalls: 10,

@@ -180,6 +180,7 @@ describe("a question that is being asked", () => {
         timeoutMs: 60_000,
         maxParallelCalls: 10,
         maxOutputBytes: 65_536,
+        maxReplyBytes: 16_384,
       }),
     });
     const cancel = new AbortController();
@@ -225,6 +226,7 @@ describe("a question that was handed out", () => {
         timeoutMs: 60_000,
         maxParallelCalls: 10,
         maxOutputBytes: 65_536,
+        maxReplyBytes: 16_384,
       }),
     });
     return { held, killed };

@@ -138,7 +138,7 @@ describe.each(CONTROLS)("a catalog full of %j", (control) => {
         buildProgramReply(
           executed(buildFailure("ToolError", "wrong")),
           calls.map((each) => ({ ...each, tool: names })),
-          { isReadOnly: () => false, hints: [] },
+          { isReadOnly: () => false, hints: [], maxReplyBytes: 16_384 },
         ),
       );
     expect(render(tool).split("\n")).toHaveLength(render(plain).split("\n").length);

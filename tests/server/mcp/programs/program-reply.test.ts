@@ -4,7 +4,7 @@ import { buildFailure } from "../../../../protocol/failure.ts";
 import { buildProgramReply } from "../../../../server/mcp/programs/program-reply.ts";
 import { executed } from "../served.ts";
 
-const CONTEXT = { isReadOnly: (tool: string) => tool.includes("get_"), hints: [] };
+const CONTEXT = { isReadOnly: (tool: string) => tool.includes("get_"), hints: [], maxReplyBytes: 16_384 };
 const NO_CALLS: ObservedCall[] = [];
 
 function textOf(reply: ReturnType<typeof buildProgramReply>): string | undefined {
@@ -83,12 +83,6 @@ describe("the reply to a program that ran", () => {
       { consoleText: "xx\n... (truncated)\n", isConsoleCut: true, resultFrom: "console" as const },
       "xx\n... (truncated)",
     ],
-    [
-      "returned too much",
-      { data: { truncated: true } },
-      { consoleText: "a\n", wholeResultJson: `["${"x".repeat(200)}"]`, maxShownBytes: 100 },
-      `a\n["${"x".repeat(39)}\n[122 of 204 characters left out: read_output {"run":"run-1","offset":43}]\n${"x".repeat(39)}"]\n... (truncated)`,
-    ],
     ["logged", { data: 1 }, { stderrText: "careful\nvery\n" }, "1\n[stderr] careful\n[stderr] very"],
     [
       "only logged",
@@ -107,6 +101,72 @@ describe("the reply to a program that ran", () => {
     expect(textOf(reply)).toBe(`[Script executed successfully]\n${text}`);
     expect(reply).not.toHaveProperty("isError");
     expect(reply).not.toHaveProperty("structuredContent");
+  });
+});
+
+describe("the reply to a program that gave out more than a model is shown", () => {
+  const MAX = 1_000;
+  const shown = (consoleText: string, value: unknown, rest: Parameters<typeof executed>[1] = {}) => {
+    const reply = buildProgramReply(executed({ data: value }, { consoleText, ...rest }), NO_CALLS, {
+      ...CONTEXT,
+      maxReplyBytes: MAX,
+    });
+    const [, ...lines] = (textOf(reply) ?? "").split("\n");
+    return lines;
+  };
+  const gap = /^\[.*: read_output (\{.*\})\]$/;
+  const offsetIn = (line = "") => JSON.parse(gap.exec(line)?.[1] ?? "{}").offset as number;
+  /** What `read_output` pages through. */
+  const whole = (consoleText: string, value: unknown) =>
+    [...(consoleText === "" ? [] : [consoleText.trimEnd()]), JSON.stringify(value)].join("\n");
+
+  it("has head and tail of the console text and says how to read what lies between", () => {
+    const printed = Array.from({ length: 500 }, (_, i) => `line ${i}`).join("\n");
+    const lines = shown(`${printed}\n`, printed, { resultFrom: "console" });
+    const at = lines.findIndex((line) => gap.test(line));
+    expect(lines[0]).toBe("line 0");
+    expect(lines.slice(-2)).toEqual(["line 499", "... (truncated)"]);
+    expect(printed.slice(0, offsetIn(lines[at])).trimEnd()).toBe(lines.slice(0, at).join("\n"));
+    expect(Buffer.byteLength(lines.join("\n"))).toBeLessThan(MAX + 150);
+  });
+
+  it.each([
+    ["a list", Array.from({ length: 400 }, (_, i) => ({ i, text: '"é\n' }))],
+    ["a text", 'one "line"\n'.repeat(400)],
+  ])("has JSON in the place of %s, with its beginning and end, and says where to read on", (_, value) => {
+    for (const consoleText of ["", "printed\n"]) {
+      const lines = shown(consoleText, value);
+      const last = lines.at(-1) ?? "";
+      const ends = JSON.parse(last);
+      const text = typeof value === "string" ? value : JSON.stringify(value);
+      expect(ends).toEqual({
+        truncated: true,
+        bytes: Buffer.byteLength(JSON.stringify(value)),
+        head: text.slice(0, ends.head.length),
+        tail: text.slice(-ends.tail.length),
+      });
+      expect(ends.head.length).toBeGreaterThan(MAX / 4);
+      expect(Buffer.byteLength(last)).toBeLessThanOrEqual(MAX);
+      const offset = offsetIn(lines.at(-2));
+      const before = JSON.stringify(ends.head).slice(1, typeof value === "string" ? -1 : undefined);
+      const head = typeof value === "string" ? before : ends.head;
+      expect(whole(consoleText, value).slice(0, offset).endsWith(head)).toBe(true);
+    }
+  });
+
+  it("shares the room out between console text and result, and gives one what the other leaves", () => {
+    const long = "x".repeat(2_000);
+    const both = shown(`${long}\n`, [long]);
+    expect(Buffer.byteLength(both[0] ?? "")).toBeLessThan(MAX / 2);
+    expect(Buffer.byteLength(both.at(-1) ?? "")).toBeLessThanOrEqual(MAX / 2);
+    const result = ["y".repeat(700)];
+    const console = shown(`${long}\n`, result);
+    expect(console.at(-1)).not.toBe(JSON.stringify(result));
+    expect(shown(`${"x".repeat(200)}\n`, result).at(-1)).toBe(JSON.stringify(result));
+  });
+
+  it("is as before where it fits", () => {
+    expect(shown("a\n", ["x".repeat(900)])).toEqual(["a", JSON.stringify(["x".repeat(900)])]);
   });
 });
 
