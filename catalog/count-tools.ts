@@ -10,6 +10,8 @@ export function countTools(definitions: readonly unknown[]): number {
 /** What a server offers, in words: `9 tools, resources, prompts`. */
 export function renderOffer(definitions: readonly unknown[]): string {
   const offers = (kind: string) =>
-    definitions.some((each) => isObject(each) && String(each.method).startsWith(`${kind}/`));
+    definitions.some(
+      (each) => isObject(each) && typeof each.method === "string" && each.method.startsWith(`${kind}/`),
+    );
   return [countNoun(countTools(definitions), "tool"), ...["resources", "prompts"].filter(offers)].join(", ");
 }

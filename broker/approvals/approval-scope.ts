@@ -28,7 +28,7 @@ export function parseScope(
     return {
       ok: false,
       of: "at-most",
-      why: `'${String(atMost).slice(0, 40)}' is not a whole number from 1 to ${MAX_AT_MOST}`,
+      why: `'${(JSON.stringify(atMost) ?? "").replace(/^"|"$/g, "").slice(0, 40)}' is not a whole number from 1 to ${MAX_AT_MOST}`,
     };
   if (calls === "all") return { ok: true, scope: { decision: "run", atMost: count } };
   if (except.length > MAX_PATTERN_MEMBERS)

@@ -80,7 +80,8 @@ function compile(read: () => unknown, allErrors: boolean): ValidateFunction | un
     // The meta-schema takes time to read, so it is added only for the few schemas that refer to it.
     const meta = JSON.stringify(rest).includes("json-schema.org");
     const options = { ...OPTIONS, allErrors, meta };
-    const ajv = /draft-0[4-7]/.test(String(dialect)) ? new Ajv(options) : new Ajv2020(options);
+    const isOld = typeof dialect === "string" && /draft-0[4-7]/.test(dialect);
+    const ajv = isOld ? new Ajv(options) : new Ajv2020(options);
     return ajv.compile(rest);
   } catch {
     return undefined;

@@ -12,7 +12,8 @@ const MAX_MESSAGE_CHARS = 300;
 export function findSchemaMistake(schema: Readonly<Record<string, unknown>>): string | undefined {
   const { $schema: dialect, ...rest } = schema;
   const options = { strict: false, logger: false, validateSchema: true, validateFormats: false } as const;
-  const ajv = /draft-0[4-7]/.test(String(dialect)) ? new Ajv(options) : new Ajv2020(options);
+  const isOld = typeof dialect === "string" && /draft-0[4-7]/.test(dialect);
+  const ajv = isOld ? new Ajv(options) : new Ajv2020(options);
   try {
     if (ajv.validateSchema(rest as AnySchemaObject) !== true) {
       const [first] = ajv.errors ?? [];

@@ -14,7 +14,7 @@ const TYPES = ["string", "number", "integer", "boolean", "null", "object", "arra
 /** Reads the value of each keyword that can reject something. `undefined` drops the keyword. */
 const READERS: Readonly<Record<string, Reader>> = {
   type: (value) =>
-    [value].flat().every((name) => TYPES.includes(String(name))) ? nonEmpty(value) : undefined,
+    [value].flat().every((name) => TYPES.includes(name as string)) ? nonEmpty(value) : undefined,
   enum: (value) => (Array.isArray(value) ? nonEmpty(value) : undefined),
   required: (value) => (Array.isArray(value) ? value.filter((name) => typeof name === "string") : undefined),
   properties: readSchemas,

@@ -123,7 +123,7 @@ class SchemaReader {
 
   #types(schema: unknown, depth: number): ReadonlySet<JsonType> | undefined {
     if (!isObject(schema) || depth > MAX_DEPTH || this.#steps++ > MAX_STEPS) return undefined;
-    const own = [member(schema, "type")].flat().filter((type) => JSON_TYPES.has(String(type)));
+    const own = [member(schema, "type")].flat().filter((type) => JSON_TYPES.has(type as JsonType));
     const listed = member(schema, "enum");
     const values = Array.isArray(listed)
       ? listed

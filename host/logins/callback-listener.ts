@@ -30,11 +30,14 @@ export async function listenForCallback(
   answer: (query: URLSearchParams) => Promise<Answered>,
 ): Promise<CallbackListener> {
   const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
-    const url = new URL(request.url ?? "/", `http://${HOST}`);
     request.resume();
-    if (request.method !== "GET" || url.pathname !== PATH)
-      return reply(response, 404, "There is nothing here.");
-    void answer(url.searchParams).then((answered) => reply(response, ...PAGES[answered]));
+    // Anything on this machine can send a request here. Its target is split by hand, because a URL parser throws for some.
+    const [path, ...query] = (request.url ?? "").split("?");
+    if (request.method !== "GET" || path !== PATH) return reply(response, 404, "There is nothing here.");
+    answer(new URLSearchParams(query.join("?"))).then(
+      (answered) => reply(response, ...PAGES[answered]),
+      () => reply(response, ...PAGES.bad),
+    );
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {

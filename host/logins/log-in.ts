@@ -77,7 +77,7 @@ export async function beginLogin(
       resolve();
       return "good";
     } catch (error) {
-      reject(faultOf(server.name, error));
+      reject(isLoginFault(error) ? faultOf(server.name, error) : error);
       return "bad";
     }
   };
@@ -172,6 +172,11 @@ export function loginServer({ servers }: Configuration, name: string): RemoteSer
   return server;
 }
 
+function isLoginFault(error: unknown): boolean {
+  return error instanceof UpstreamError || error instanceof AuthorizationError;
+}
+
+/** The error of a server for what went wrong with its login. @throws anything else, as it is. */
 export function faultOf(server: string, error: unknown): UpstreamError {
   if (error instanceof UpstreamError) return error;
   if (!(error instanceof AuthorizationError)) throw error;

@@ -7,6 +7,7 @@ const SEED = 1;
 /** A second or two of each on a machine with nothing else to do; `npm run fuzz` goes on for hours. */
 const ITERATIONS: Readonly<Record<string, number>> = {
   archive: 20,
+  callbacks: 100,
   claims: 1_000,
   "client-messages": 330,
   configuration: 130,

@@ -129,7 +129,9 @@ export function withMethods(
   tools: readonly unknown[],
   capabilities: Readonly<Record<string, unknown>> = {},
 ): unknown[] {
-  const read = new Set(tools.map((tool) => (isObject(tool) ? lettersOf(String(tool.name)) : "")));
+  const read = new Set(
+    tools.map((tool) => (isObject(tool) && typeof tool.name === "string" ? lettersOf(tool.name) : "")),
+  );
   const offered = (["resources", "prompts"] as const).flatMap((capability) =>
     capabilities[capability] === undefined ? [] : DEFINITIONS[capability],
   );

@@ -116,7 +116,7 @@ function scopeOr(
     (at_most === undefined || typeof at_most === "number") &&
     // Whoever names an argument that may differ does not mean that all may.
     (calls === "like" || may_differ === "");
-  const except = may_differ === "" ? [] : splitPatterns(String(may_differ), args);
+  const except = typeof may_differ === "string" && may_differ !== "" ? splitPatterns(may_differ, args) : [];
   const read = parseScope({ calls, except, atMost: at_most }, args);
   return isReadable && read.ok ? read.scope : { decision: "once" };
 }

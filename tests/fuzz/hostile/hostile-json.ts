@@ -58,6 +58,8 @@ const KEYS = [
   "__proto__",
   "constructor",
   "toJSON",
+  "toString",
+  "valueOf",
   "then",
   "length",
   "",

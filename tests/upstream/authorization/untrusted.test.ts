@@ -45,6 +45,15 @@ async function answerOf(url: string): Promise<URL> {
   return new URL((await new ScriptedBrowser().open(url, ({ pathname }) => pathname === "/callback")).url);
 }
 
+/** What a listener on this machine answers to a request for a target that need be no path. */
+async function answerToTarget(port: string, target: string): Promise<string> {
+  const socket = connect({ host: "127.0.0.1", port: Number(port) });
+  socket.end(`GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  const chunks: Buffer[] = [];
+  for await (const chunk of socket) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
+
 describe("metadata that cannot be trusted is refused", () => {
   test.for<[what: string, change: (usual: Record<string, unknown>) => object, why: RegExp]>([
     ["of another issuer", (usual) => ({ ...usual, issuer: "https://evil.example" }), /Issuer mismatch/],
@@ -80,6 +89,34 @@ describe("metadata that cannot be trusted is refused", () => {
     expect(oidc.requests).not.toContain("POST /reg");
     expect(oidc.requests).not.toContain("POST /token");
   });
+
+  test.each(["//[", "http://[", "https://a b", "\\\\[", "http://x:99999", "%", ""])(
+    "with %j where a URL should stand, in one line",
+    async (odd) => {
+      for (const member of ["token_endpoint", "authorization_endpoint", "registration_endpoint"]) {
+        const { oidc, user } = await serveAltered((usual) => ({ ...usual, [member]: odd }));
+        await expect(user.begin(), member).rejects.toThrow(/^server 'guarded' [^\n]+$/);
+        expect(oidc.requests, member).not.toContain("POST /token");
+      }
+      const oidc = await serveOidc();
+      const server = await serveProtected({ authorizationServers: [odd], verifier: oidc, scopes: ["read"] });
+      expect(await useUser(server.url).begin()).toBeUndefined();
+      // A challenge that names no URL is as good as one that names none: the well-known place counts.
+      const known = await serveProtected({
+        authorizationServers: [oidc.issuer],
+        verifier: oidc,
+        scopes: ["read"],
+      });
+      known.rules.intercept = ({ url }, response) => {
+        if (url !== "/mcp") return false;
+        response.writeHead(401, { "www-authenticate": `Bearer resource_metadata="${odd}"` }).end();
+        return true;
+      };
+      const waiting = await useUser(known.url).begin();
+      expect(waiting?.issuer).toBe(oidc.issuer);
+      waiting?.cancel("the test is over");
+    },
+  );
 
   test("of another resource than the server", async () => {
     const oidc = await serveOidc();
@@ -140,6 +177,8 @@ describe("an answer that cannot be trusted is refused", () => {
     const foreign = new URL(`${waiting?.redirectUri}?code=x&state=y&error=access_denied`);
     expect((await fetch(foreign)).status).toBe(400);
     expect((await fetch(new URL("/", foreign))).status).toBe(404);
+    expect(await answerToTarget(foreign.port, "//[")).toMatch(/^HTTP\/1\.1 404 /);
+    expect(await answerToTarget(foreign.port, `http://[${foreign.pathname}`)).toMatch(/^HTTP\/1\.1 404 /);
     const answer = await answerOf(waiting?.url ?? "");
     const page = await fetch(answer);
     expect({ status: page.status, store: page.headers.get("cache-control") }).toEqual({

@@ -145,6 +145,6 @@ function resultOf(task: unknown, faults: UpstreamFaults): unknown {
   const reason = typeof message === "string" ? message.slice(0, 300) : "its task has failed";
   throw faults.build(
     "remote_error",
-    `rejected the request: ${reason}${code === undefined ? "" : ` (${String(code)})`}`,
+    `rejected the request: ${reason}${typeof code === "number" ? ` (${code})` : ""}`,
   );
 }

@@ -18,7 +18,7 @@ export function buildParameterHeaders(definition: unknown, args: unknown): Recor
     if (
       typeof name === "string" &&
       TOKEN.test(name) &&
-      TYPES.includes(String(schema.type)) &&
+      TYPES.includes(schema.type as string) &&
       text !== undefined
     ) {
       headers[`Mcp-Param-${name}`] = encode(text);
