@@ -223,8 +223,9 @@ async function execute(
     maxKeptBytes(limits),
   );
   const isJudged = prepared?.ok === true && suspended === undefined;
+  const gaveOut = { consoleText: output.consoleText, hasEmitted: (outcome.emitted ?? []).length > 0 };
   const advice = isJudged
-    ? await adviseOn(program, verdict, output.consoleText, outcome.advice, { ...parts, modules, prepared })
+    ? await adviseOn(program, verdict, gaveOut, outcome.advice, { ...parts, modules, prepared })
     : [];
   const isBounded = verdict.ok && envelope.result.ok && envelope.result.data !== verdict.data;
   const wholeResultJson = isBounded && verdict.from !== "console" ? jsonLine(verdict.data) : undefined;

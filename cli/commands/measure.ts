@@ -39,10 +39,14 @@ async function measure(
     await loadPrinters(configuration.languages),
     chooseDirectTools(catalog, configuration).tools,
   );
-  const text = flags.json ? jsonLine(measured) : render(measured, terminalOf(stdout, env).style);
+  const text = flags.json ? jsonLine(measured) : renderTokenCounts(measured, terminalOf(stdout, env).style);
   await write(stdout, `${text}\n`);
   return EXIT.done;
 }
+
+const ALL_DIRECT = `All definitions cost little here, so a model has every tool as it would without ptc, for single calls, and execute_program for more.
+What that saves are results that never reach the model (docs/savings.md) and turns, and no definitions: with \`discovery: search\`, only
+ptc's own are read up front.`;
 
 interface Row {
   name: string;
@@ -62,33 +66,40 @@ function total(name: string, tokens: number, note: string): Row {
   return { name, tokens: String(tokens), note, isTotal: true };
 }
 
-function render(
+/** The counts as a table, and what they mean where tools are listed directly: then ptc's own come on top, for programs. */
+export function renderTokenCounts(
   { upFront, ptc, direct, session, beforeFirstProgram }: TokenCounts,
   style: (style: "bold" | "dim", text: string) => string,
 ): string {
+  const own = [part("tool definitions", ptc.definitions), part("instructions", ptc.instructions)];
   const rows: Row[] = [
     ...upFront.servers.map(({ server, tools, tokens }) => part(server, tokens, `${tools} tools`)),
     total("all definitions up front", upFront.total, ""),
     BLANK,
-    part("tool definitions", ptc.definitions),
-    part("instructions", ptc.instructions),
-    total("ptc", ptc.total, share(ptc.total, upFront.total)),
+    ...own,
+    total("ptc", ptc.total, direct.isAll ? "once in a conversation" : share(ptc.total, upFront.total)),
     ...(direct.tools === 0
       ? []
       : [part("direct tools", direct.total, `${direct.tools} tools, see \`discovery\``)]),
-    BLANK,
-    part("one search_tools", session.search, "5 signatures"),
-    total("before the first program", beforeFirstProgram, share(beforeFirstProgram, upFront.total)),
-    part(`${session.inspected.length} inspect_tool`, session.inspect, "tools of median size"),
-    total("ptc, and a session on demand", session.total, share(session.total, upFront.total)),
   ];
+  if (direct.isAll) {
+    const sum = ptc.total + direct.total;
+    rows.push(BLANK, total("ptc with all tools beside it", sum, "nothing has to be looked for"));
+  } else
+    rows.push(
+      BLANK,
+      part("one search_tools", session.search, "5 signatures"),
+      total("before the first program", beforeFirstProgram, share(beforeFirstProgram, upFront.total)),
+      part(`${session.inspected.length} inspect_tool`, session.inspect, "tools of median size"),
+      total("ptc, and a session on demand", session.total, share(session.total, upFront.total)),
+    );
   const width = Math.max(...rows.map(({ name }) => name.length));
   const digits = Math.max(...rows.map(({ tokens }) => tokens.length));
   const lines = rows.map(({ name, tokens, note, isTotal }) => {
     const line = `${name.padEnd(width)}  ${tokens.padStart(digits)}`;
     return `${isTotal ? style("bold", line) : line}${note === "" ? "" : `  ${style("dim", note)}`}`.trimEnd();
   });
-  return ["tokens (o200k)", ...lines].join("\n");
+  return ["tokens (o200k)", ...lines, ...(direct.isAll ? ["", ALL_DIRECT] : [])].join("\n");
 }
 
 function share(part: number, whole: number): string {

@@ -9,14 +9,18 @@ import { adviseProgram, type Prepared } from "./prepare-program.ts";
 export async function adviseOn(
   program: Program,
   verdict: Verdict,
-  consoleText: string,
+  { consoleText, hasEmitted }: { consoleText: string; hasEmitted: boolean },
   known: readonly string[] = [],
   { prepared, ...parts }: Parameters<typeof adviseProgram>[2] & { prepared: Prepared | undefined },
 ): Promise<readonly string[]> {
   const hints = prepared?.ok ? prepared.hints : [];
   if (known.length > 0) return [...hints, ...known];
   const ended = verdict.ok
-    ? { ok: true as const, consoleText, isEmpty: verdict.from === "console" && consoleText.trim() === "" }
+    ? {
+        ok: true as const,
+        consoleText,
+        isEmpty: verdict.from === "console" && consoleText.trim() === "" && !hasEmitted,
+      }
     : { ok: false as const, error: verdict.error };
   return [...hints, ...(await adviseProgram(program, ended, parts).catch(() => []))];
 }

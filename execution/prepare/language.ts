@@ -59,7 +59,7 @@ export type Preparation =
 /** How a program ended that ran. */
 export type EndedProgram =
   | { ok: false; error: Failure }
-  /** `isEmpty` when neither a result nor a console line came of it. */
+  /** `isEmpty` when neither a result nor a console line came of it, and nothing was emitted. */
   | { ok: true; consoleText: string; isEmpty: boolean };
 
 /** A language that programs are written in. */

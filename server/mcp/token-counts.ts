@@ -3,6 +3,8 @@ import { isMethod } from "../../catalog/parse-tool.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { DirectTool } from "../../host/direct/direct-tools.ts";
+import { EXTRACT_SERVER } from "../../protocol/tools/extract-tool.ts";
+import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
 import { chooseExamples } from "./tools/choose-example.ts";
 import type { ShownLanguages } from "./tools/chosen-language.ts";
 import { answerInspectTool } from "./tools/inspect-tool.ts";
@@ -19,7 +21,8 @@ export interface TokenCounts {
   upFront: { total: number; servers: { server: string; tools: number; tokens: number }[] };
   ptc: { total: number; definitions: number; instructions: number };
   /** The tools that are listed beside ptc's own. */
-  direct: { tools: number; total: number };
+  direct: { tools: number; total: number; isAll: boolean };
+  /** Nothing where all tools are listed: their definitions are read already. */
   session: { total: number; search: number; inspect: number; inspected: string[] };
   /** What a model has read before the first program that it writes: definitions, instructions, and one search. */
   beforeFirstProgram: number;
@@ -54,14 +57,24 @@ export async function countTokensOf(
   );
   const direct = listed.reduce((sum, { tool }) => sum + tokensOf(JSON.stringify(asDefinition(tool))), 0);
   const always = definitions + instructions + direct;
-  const session = await countSession(catalog, printers, tokensOf);
+  const isAll = listed.length > 0 && listable(catalog).length === listed.length;
+  const session = isAll
+    ? { search: 0, inspect: 0, inspected: [] }
+    : await countSession(catalog, printers, tokensOf);
   return {
     upFront: { total: servers.reduce((sum, { tokens }) => sum + tokens, 0), servers },
     ptc: { total: definitions + instructions, definitions, instructions },
-    direct: { tools: listed.length, total: direct },
+    direct: { tools: listed.length, total: direct, isAll },
     session: { ...session, total: always + session.search + session.inspect },
     beforeFirstProgram: always + session.search,
   };
+}
+
+/** The tools that can be listed beside ptc's own: those of servers. */
+function listable({ servers }: ToolCatalog): Tool[] {
+  return servers
+    .filter(({ module }) => module !== PROGRAMS_MODULE && module !== EXTRACT_SERVER)
+    .flatMap(({ tools }) => tools.filter((tool) => !isMethod(tool)));
 }
 
 /** One search and a look at the tools of median size that it is for. */

@@ -12,7 +12,9 @@ const NO_NETWORK =
   /\bName or service not known\b|\bTemporary failure in name resolution\b|\bNetwork is unreachable\b/;
 const NO_VALUE = "nothing was printed and no result is set";
 
-/** Advice on a program that succeeded and whose value was probably lost, one line each. */
+const GIVES_NOTHING = `${NO_VALUE}: end the program with what is to come back, or print it`;
+
+/** Advice on a program that succeeded without giving anything back, or whose value was probably lost, one line each. */
 export function advisePythonSuccess(
   { code }: Program,
   { consoleText, isEmpty }: EndedProgram & { ok: true },
@@ -21,9 +23,9 @@ export function advisePythonSuccess(
   if (PENDING.test(consoleText)) return ["a call was printed and not its value: await it first"];
   if (NO_NETWORK.test(consoleText))
     return [`a program has no network: call a tool of a server instead${nameServers(modules)}`];
-  if (!isEmpty || code.length > MAX_CODE_CHARS) return [];
-  const advice = adviseOnLostValue(blankTexts(code).code);
-  return advice === undefined ? [] : [advice];
+  if (!isEmpty) return [];
+  const advice = code.length > MAX_CODE_CHARS ? undefined : adviseOnLostValue(blankTexts(code).code);
+  return [advice ?? GIVES_NOTHING];
 }
 
 /** Says how to give the value that a program seems to mean. @param code the program without its texts. */

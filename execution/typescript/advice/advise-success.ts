@@ -20,7 +20,9 @@ const EFFECTS: ReadonlySet<string> = new Set(
 
 const NO_VALUE = "nothing was printed and no result is set";
 
-/** Advice on a program that succeeded and whose value was probably lost, one line each. Never rejects. */
+const GIVES_NOTHING = `${NO_VALUE}: write globalThis.result = ... for what is to come back, or print it`;
+
+/** Advice on a program that succeeded without giving anything back, or whose value was probably lost, one line each. Never rejects. */
 export async function adviseOnSuccess(
   program: Program,
   output: EndedProgram & { ok: true },
@@ -30,14 +32,15 @@ export async function adviseOnSuccess(
     return ["a promise was printed and not its value: await the call first"];
   if (NO_NETWORK.test(output.consoleText))
     return [`a program has no network: call a tool of a server instead${nameServers(modules)}`];
+  const general = output.isEmpty ? [GIVES_NOTHING] : [];
   const mayHoldPromise = /\{\}/.test(output.consoleText);
-  if ((!output.isEmpty && !mayHoldPromise) || program.code.length > MAX_CODE_CHARS) return [];
+  if ((!output.isEmpty && !mayHoldPromise) || program.code.length > MAX_CODE_CHARS) return general;
   try {
     const parsed = await parseProgram(program);
     const advice = output.isEmpty ? adviseOnLostValue(parsed) : adviseOnPrintedPromise(parsed);
-    return advice === undefined ? [] : [advice];
+    return advice === undefined ? general : [advice];
   } catch {
-    return [];
+    return general;
   }
 }
 
@@ -84,6 +87,9 @@ function adviseOnLostValue({ code, tree }: ParsedProgram): string | undefined {
   );
   if (uncalled?.type === "FunctionDeclaration")
     return `${NO_VALUE}: ${uncalled.id?.name} is never called; write globalThis.result = await ${uncalled.id?.name}()`;
+  const declared = last?.type === "VariableDeclaration" ? last.declarations.at(-1)?.id : undefined;
+  if (declared?.type === "Identifier")
+    return `${NO_VALUE}: write globalThis.result = ${declared.name}, or print it`;
   return undefined;
 }
 

@@ -102,7 +102,7 @@ function renderSuccess(executed: ExecutedProgram, maxReplyBytes: number): string
   }
   if (parts.resultJson !== undefined)
     lines.push(renderResult(executed, parts.resultJson, room.second, resultAt));
-  if (lines.length === 1) lines.push("(no output)");
+  if (lines.length === 1 && executed.emitted.length === 0) lines.push("(no output)");
   if (parts.stderrText.trim() !== "") lines.push(renderStderr(executed, stderrAt));
   if (typeWarning !== undefined) lines.push(`Type warnings:\n${typeWarning}`);
   return lines.join("\n");

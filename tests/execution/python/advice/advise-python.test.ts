@@ -102,7 +102,7 @@ describe("a program in Python that gave nothing back", () => {
     expect(ended(code)).toEqual([`nothing was printed and no result is set: ${advice}`]);
   });
 
-  it("is told of a call that was printed and not awaited, and of no network, and else nothing", () => {
+  it("is told of a call that was printed and not awaited, of no network, and else in general how to give something back", () => {
     expect(ended("print(f())", "<coroutine object f at 0x1>")).toEqual([
       "a call was printed and not its value: await it first",
     ]);
@@ -115,6 +115,9 @@ describe("a program in Python that gave nothing back", () => {
       'if __name__ == "__main__":\n    x = 1',
       "'''\ndef f(): pass\n'''",
     ])
-      expect(ended(code)).toEqual([]);
+      expect(ended(code)).toEqual([
+        "nothing was printed and no result is set: end the program with what is to come back, or print it",
+      ]);
+    expect(ended("x = 1", "hello")).toEqual([]);
   });
 });

@@ -29,6 +29,8 @@ describe("a program without a result and without output", () => {
     ["export default async function main() { return 1; }", "call the function and set globalThis.result"],
     ["const result = await callTool('x', {});", "write globalThis.result = result"],
     ["export const files = [1];", "what a program exports is dropped"],
+    ["const x = 1;", "write globalThis.result = x, or print it"],
+    ["let a = 1, b = a + 1;", "write globalThis.result = b, or print it"],
     ["module.exports = 1;", "a program is an ES module, and module.exports is dropped"],
     ["module.exports.files = 1;", "a program is an ES module, and module.exports is dropped"],
     ["exports.files = 1;", "a program is an ES module, and module.exports is dropped"],
@@ -41,15 +43,16 @@ describe("a program without a result and without output", () => {
 
   it.each([
     "",
-    "const x = 1;",
     "'use strict';",
     "[1].forEach((x) => x);",
     "const a: number[] = []; a.push(1);",
     "let n = 0; n++;",
     "if (true) { 1; }",
     "not a program",
-  ])("that is %j means none", async (code) => {
-    expect(await advise(code)).toEqual([]);
+  ])("that is %j is told in general how a program gives something back", async (code) => {
+    expect(await advise(code)).toEqual([
+      "nothing was printed and no result is set: write globalThis.result = ... for what is to come back, or print it",
+    ]);
   });
 
   it("that has a result or output means that", async () => {

@@ -180,6 +180,16 @@ it.each([
   expect(content).toEqual([...checked, note]);
 });
 
+it("a program that only emitted is not told that nothing came of it", () => {
+  const emitted = [{ type: "text" as const, text: "hi" }];
+  const { content } = buildProgramReply(
+    executed({ data: "" }, { resultFrom: "console", emitted }),
+    NO_CALLS,
+    CONTEXT,
+  );
+  expect(content).toEqual([{ type: "text", text: "[Script executed successfully]" }, ...emitted]);
+});
+
 describe("the reply to a program that failed", () => {
   it.each([
     [
