@@ -18,6 +18,8 @@ import type { CallToArchive, RunToArchive } from "./run-to-archive.ts";
 export interface ArchiveStore extends RunArchiver {
   /** Whether anything was ever archived here. Rejects if the archive exists and cannot be read. */
   exists(): Promise<boolean>;
+  /** Tries whether runs could be archived just now, and rejects with the reason why not. Archives nothing and creates nothing. */
+  tryWriting(): Promise<void>;
   /** A page of the matching runs, newest first, and those among them that cannot be listed. */
   list(filter: PageFilter): Promise<RunPage>;
   /** The runs that were archived after the one at a position, in that order, and at most `limit` of them. 0 is before the first. */

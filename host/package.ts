@@ -5,9 +5,15 @@ import { pathToFileURL } from "node:url";
 /** The folder of ptc's package.json, whether ptc runs from its sources or from the build. */
 export const packageDirectory = findPackage(import.meta.dirname);
 
-export const version = (
-  JSON.parse(readFileSync(join(packageDirectory, "package.json"), "utf8")) as { version: string }
-).version;
+const manifest = JSON.parse(readFileSync(join(packageDirectory, "package.json"), "utf8")) as {
+  version: string;
+  engines: { node: string };
+};
+
+export const { version } = manifest;
+
+/** The versions of Node.js that ptc runs with, as a range of npm's. */
+export const nodeRange = manifest.engines.node;
 
 /** A script that installs Docker and gVisor, as root on Debian and Ubuntu. */
 export const engineSetupScript = join(packageDirectory, "scripts", "setup-engine.sh");

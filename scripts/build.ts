@@ -31,7 +31,7 @@ const built = await Promise.all([
   build({
     ...common,
     entryPoints: {
-      "cli/ptc": "cli/ptc.ts",
+      "cli/start": "cli/start.ts",
       "broker/schemas/schema-worker": "broker/schemas/schema-worker.ts",
       "host/learning/learn-worker": "host/learning/learn-worker.ts",
       "archive/sqlite/writer/writer-worker": "archive/sqlite/writer/writer-worker.ts",
@@ -39,7 +39,7 @@ const built = await Promise.all([
     outdir: dist,
     splitting: true,
     chunkNames: "chunks/[name]-[hash]",
-    target: "node20",
+    target: "node22",
     external: [...Object.keys(dependencies), "@napi-rs/keyring", "@cedar-policy/cedar-wasm"],
     // Its CommonJS form finds its parts through a variable, where no bundler sees them.
     alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
@@ -58,6 +58,8 @@ const built = await Promise.all([
     keepNames: true,
   }),
 ]);
+// As it is: a Node.js that is too old must be able to read it.
+cpSync(join(root, "cli/ptc.js"), join(dist, "cli/ptc.js"));
 chmodSync(join(dist, "cli/ptc.js"), 0o755);
 cpSync(join(root, "runner-image/guard.pl"), join(dist, "image/guard.pl"));
 cpSync(join(root, "runner-image/python"), join(dist, "image/python"), {

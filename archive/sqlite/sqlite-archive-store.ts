@@ -9,7 +9,7 @@ import type { RunIntake, RunOrigin } from "../run-intake.ts";
 import { readBlob } from "./blobs.ts";
 import { deleteRunsById, pruneRuns } from "./changes/prune.ts";
 import { SqliteIntake } from "./changes/sqlite-intake.ts";
-import { openForReading, openForWriting } from "./file/connection.ts";
+import { openForReading, openForWriting, tryWriting } from "./file/connection.ts";
 import type { Database } from "./file/database.ts";
 import { findRunIds, findRuns } from "./queries/find-runs.ts";
 import { listFollowing } from "./queries/list-following.ts";
@@ -48,6 +48,10 @@ export class SqliteArchiveStore implements ArchiveStore {
       if (error instanceof ArchiveError && error.code === "missing") return false;
       throw error;
     }
+  }
+
+  async tryWriting(): Promise<void> {
+    tryWriting(this.#path);
   }
 
   async list(filter: PageFilter): Promise<RunPage> {

@@ -11,12 +11,12 @@ import { whyNoServers } from "../configuration/servers/no-servers.ts";
 import { generatedDirectory } from "../generation/generated-modules.ts";
 import { openState } from "../processes/state-directory.ts";
 import { engineChecks } from "./engine-checks.ts";
-import type { ExamineOptions, Finding } from "./examine.ts";
+import { type ExamineOptions, examineArchive, type Finding } from "./examine.ts";
 
 const MAX_NAMES_CHARS = 200;
 
 /**
- * The first thing that would keep a program from running, as far as that can be known without starting a sandbox or a server;
+ * The first thing that would keep a program from running, or from being archived, as far as that can be known without starting a sandbox or a server;
  * `undefined` when there is nothing. A folder without a configuration uses no ptc, so nothing is wrong with it.
  *
  * @throws SandboxError when the folder for this process's files cannot be made.
@@ -34,7 +34,10 @@ export async function examineQuickly(
   if (configuration.file === undefined) return undefined;
   const nothing = whyNoServers(configuration);
   if (nothing !== undefined) return wrong("configuration", "configuration", nothing);
-  return (await examineModules(configuration)) ?? examineEngine(configuration, options);
+  const missing = (await examineModules(configuration)) ?? (await examineEngine(configuration, options));
+  if (missing !== undefined) return missing;
+  const archive = await examineArchive(configuration);
+  return archive.ok ? undefined : archive;
 }
 
 async function examineModules(configuration: Configuration): Promise<Finding | undefined> {

@@ -1,3 +1,4 @@
+import { ArchiveError } from "../../archive/archive-error.ts";
 import { messageOf } from "../../base/error-message.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
@@ -20,7 +21,8 @@ import { loadConfiguration } from "../configuration/load.ts";
 import { secretSourcesOf } from "../configuration/secret-values/secret-places.ts";
 import { valuesOf } from "../configuration/servers/server-values.ts";
 import { uncheckedLanguages } from "../languages.ts";
-import { version } from "../package.ts";
+import { openArchive } from "../open-archive.ts";
+import { nodeRange, version } from "../package.ts";
 import { openState } from "../processes/state-directory.ts";
 import { runnerOf } from "../program-files.ts";
 import { loadProgramTools } from "../tools/program-tools.ts";
@@ -60,9 +62,16 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
     area: "ptc",
     part: "ptc",
     ok: true,
-    detail: `${version}, Node.js ${process.versions.node}`,
+    detail: version,
+  };
+  yield {
+    area: "ptc",
+    part: "node",
+    ok: true,
+    detail: `${process.version}, ${process.execPath} (needed: ${nodeRange})`,
   };
   const configuration = yield* examineConfiguration(options);
+  if (configuration !== undefined) yield await examineArchive(configuration);
   const own = openState(options.env);
   try {
     const runners = [...new Set((configuration?.languages ?? []).map(runnerOf))];
@@ -111,6 +120,22 @@ async function* examineConfiguration(
     if (!(error instanceof ConfigurationError)) throw error;
     yield { area, part: "configuration", ok: false, detail: error.message };
     return undefined;
+  }
+}
+
+/** Tries whether runs can be archived: a program runs also where they cannot, and is lost for a replay. */
+export async function examineArchive(configuration: Configuration): Promise<Finding> {
+  const about = { area: "ptc", part: "archive" } as const;
+  const archive = openArchive(configuration);
+  try {
+    await archive.tryWriting();
+    const has = (await archive.exists()) ? "" : ", made by the first run";
+    return { ...about, ok: true, detail: `${configuration.archive.path}${has}` };
+  } catch (error) {
+    if (!(error instanceof ArchiveError)) throw error;
+    return { ...about, ok: false, detail: `runs are not archived: ${error.message}` };
+  } finally {
+    await archive.close();
   }
 }
 

@@ -23,11 +23,11 @@ export async function whileSaving<T>(
   try {
     return await work();
   } finally {
-    release?.();
+    release();
   }
 }
 
-async function lock(folder: string): Promise<(() => void) | undefined> {
+async function lock(folder: string): Promise<() => void> {
   try {
     await mkdir(folder, { recursive: true });
     return await lockFile(join(folder, "programs.lock"));

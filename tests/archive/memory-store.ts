@@ -81,6 +81,10 @@ export class MemoryStore implements ArchiveStore {
     return this.#made;
   }
 
+  async tryWriting(): Promise<void> {
+    await turn();
+  }
+
   async list({ limit, before, ...filter }: PageFilter): Promise<RunPage> {
     const matching = (await this.#runs()).filter((run) => matches(run, filter));
     const from = before === undefined ? 0 : matching.findIndex(({ listed }) => listed.run_id === before) + 1;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { Project } from "./ptc-process.ts";
 
-const COMMAND = join(import.meta.dirname, "../../cli/ptc.ts");
+const COMMAND = join(import.meta.dirname, "../../cli/start.ts");
 
 /**
  * A folder in which `ptc` is started as a process from its sources, without a build: for commands that start no sandbox. The

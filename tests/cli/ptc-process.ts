@@ -83,12 +83,17 @@ export class Project {
   readonly directory: string;
   readonly #command: string;
   readonly #store: string | undefined;
+  readonly #node: string;
 
-  /** @param store where what was generated is kept for other folders; nowhere, if there is none */
-  constructor(directory: string, command: string, store?: string) {
+  /**
+   * @param store where what was generated is kept for other folders; nowhere, if there is none
+   * @param node the Node.js that runs ptc
+   */
+  constructor(directory: string, command: string, store?: string, node = process.execPath) {
     this.directory = directory;
     this.#command = command;
     this.#store = store;
+    this.#node = node;
     mkdirSync(join(directory, "run"), { recursive: true });
   }
 
@@ -104,11 +109,11 @@ export class Project {
 
   /** A command line that is ptc with these arguments. */
   command(args: readonly string[]): string[] {
-    return [process.execPath, this.#command, ...args];
+    return [this.#node, this.#command, ...args];
   }
 
   start(args: readonly string[], { stdin = "", env = {} }: StartOptions = {}): PtcProcess {
-    const child = spawn(process.execPath, [this.#command, ...args], {
+    const child = spawn(this.#node, [this.#command, ...args], {
       cwd: this.directory,
       env: { ...process.env, XDG_RUNTIME_DIR: join(this.directory, "run"), ...env },
       stdio: ["pipe", "pipe", "pipe"],
@@ -127,7 +132,7 @@ export class Project {
     client?: Client;
   } = {}): Promise<{ client: Client; pid: number; stderr: () => string }> {
     const transport = new StdioClientTransport({
-      command: process.execPath,
+      command: this.#node,
       args: [this.#command, "serve"],
       cwd: this.directory,
       env: {

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -33,6 +33,22 @@ describe("the package, as it is published", () => {
     };
     const options = { cwd, env, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 } as const;
     return (await promisify(execFile)("npm", args, options)).stdout;
+  }
+
+  /** A released Node.js, from where npm gets packages; `undefined` where that cannot be reached. */
+  async function releasedNode(version: string): Promise<string | undefined> {
+    const name = `node-${process.platform}-${process.arch}`;
+    const target = join(folder, `node-${version}`);
+    mkdirSync(target);
+    try {
+      const args = ["pack", `${name}@${version}`, "--silent", "--pack-destination", target];
+      const options = { cwd: target, encoding: "utf8", timeout: 120_000 } as const;
+      const packed = (await promisify(execFile)("npm", args, options)).stdout.trim();
+      await promisify(execFile)("tar", ["-xzf", join(target, packed), "-C", target]);
+      return join(target, "package/bin/node");
+    } catch {
+      return undefined;
+    }
   }
 
   beforeAll(async () => {
@@ -126,6 +142,82 @@ describe("the package, as it is published", () => {
       right.envelope.output_digest,
     );
   });
+
+  it("works on the oldest Node.js that it names: runs, archive, audit log, replays, server and background host", async (test) => {
+    const { engines } = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8"));
+    const oldest: string = /\d+\.\d+\.\d+/.exec(engines.node)?.[0] ?? "";
+    const node = await releasedNode(oldest);
+    if (node === undefined) return test.skip(`Node.js ${oldest} cannot be had from the package registry`);
+    const command = join(app, "node_modules/ptc/dist/cli/ptc.js");
+    const old = new Project(join(folder, "oldest"), command, undefined, node);
+    old.write("ptc.yaml", { servers: [fixtureServer("echoes", "echo-v1.mjs")] });
+    await old.generate();
+    const { findings, ok } = JSON.parse((await old.ptc(["doctor", "--json"])).stdout);
+    expect(findings.filter((found: { ok: boolean }) => !found.ok)).toEqual([]);
+    expect(ok).toBe(true);
+    expect(findings).toContainEqual(
+      expect.objectContaining({ part: "node", detail: expect.stringContaining(`v${oldest}, ${node}`) }),
+    );
+    const echo = `import * as echoes from "./servers/echoes/index.js";\nglobalThis.result = await echoes.echo({ text: "old" });`;
+    const ran = await old.run(echo);
+    expect(ran).toMatchObject({ code: 0, stderr: "", envelope: { result: { ok: true } } });
+    expect((await old.run(echo.replace("text:", "txt:"))).envelope.result).toMatchObject({
+      error: { type: "TypeCheckError" },
+    });
+    expect(envelopeOf(await old.ptc(["replay", ran.envelope.run_id])).output_digest).toBe(
+      ran.envelope.output_digest,
+    );
+    expect(await old.ptc(["replay", "--all"])).toMatchObject({ code: 0 });
+    expect(await old.ptc(["call", "echoes.echo", "text=one"])).toMatchObject({ code: 0 });
+
+    const { client, stderr } = await old.serve();
+    const reply = await client.callTool({ name: "execute_program", arguments: { code: echo } });
+    expect(reply.isError).toBeUndefined();
+    await client.close();
+    expect(stderr()).toBe("");
+
+    const hosted = { env: { PTC_HOST: undefined, CI: undefined } };
+    await old.ptc(["run", "program.ts"], hosted);
+    await expect
+      .poll(async () => (await old.ptc(["host", "status"], hosted)).stdout, { interval: 500 })
+      .toContain("pid");
+    const throughHost = await old.ptc(["run", "program.ts"], hosted);
+    await old.ptc(["host", "stop"], hosted);
+    expect(envelopeOf(throughHost).result).toMatchObject({ ok: false, error: { type: "TypeCheckError" } });
+
+    expect(await old.ptc(["runs", "verify"])).toMatchObject({ code: 0 });
+    expect(await old.ptc(["audit", "verify"])).toMatchObject({ code: 0 });
+  });
+
+  it.for(["20.19.0", "12.22.12"])(
+    "refuses Node.js %s in one line, however it is started",
+    async (version, test) => {
+      const node = await releasedNode(version);
+      if (node === undefined) return test.skip(`Node.js ${version} cannot be had from the package registry`);
+      const command = join(app, "node_modules/ptc/dist/cli/ptc.js");
+      const old = new Project(join(folder, version), command, undefined, node);
+      old.write("ptc.yaml", { servers: [] });
+      old.write("program.ts", "globalThis.result = 1;");
+      const line = `ptc: needs Node.js 22.13 or newer, and this is v${version} (${node}): install a current one from https://nodejs.org/ and put it first on the PATH\n`;
+      for (const args of [
+        ["run", "program.ts"],
+        ["serve"],
+        ["doctor"],
+        ["audit", "verify"],
+        ["background-host"],
+      ])
+        expect(await old.ptc(args)).toEqual({ code: 2, stdout: "", stderr: line });
+      // As the plugin's hook starts it.
+      const bin = join(old.directory, "bin");
+      mkdirSync(bin);
+      writeFileSync(join(bin, "ptc"), `#!/bin/sh\nexec '${node}' '${command}' "$@"\n`, { mode: 0o755 });
+      const hook = join(app, "node_modules/ptc/plugin/hooks/check.sh");
+      const env = { ...process.env, PATH: `${bin}:${process.env.PATH}`, CLAUDE_PROJECT_DIR: old.directory };
+      const { stdout } = await promisify(execFile)("sh", [hook], { env });
+      expect(JSON.parse(stdout).systemMessage).toBe(line.trimEnd());
+      expect(existsSync(join(old.directory, ".ptc"))).toBe(false);
+    },
+  );
 
   it("names the script in it that sets up an engine", async () => {
     const { stdout } = await project.ptc(["doctor"], { env: { DOCKER_HOST: "unix:///no/such/socket" } });

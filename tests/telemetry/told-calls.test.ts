@@ -14,7 +14,7 @@ const NAMES_MODULES = `--import=data:text/javascript,${encodeURIComponent(
 )}`;
 
 const folder = mkdtempSync(join(tmpdir(), "ptc-told-"));
-const project = new Project(folder, join(import.meta.dirname, "../../cli/ptc.ts"));
+const project = new Project(folder, join(import.meta.dirname, "../../cli/start.ts"));
 const HOME = { HOME: folder, XDG_STATE_HOME: undefined, XDG_CONFIG_HOME: undefined };
 beforeAll(async () => {
   project.write("ptc.yaml", { servers: [fixtureServer("meta", "shows-meta.mjs")] });

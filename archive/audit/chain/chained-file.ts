@@ -14,7 +14,7 @@ import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { messageOf } from "../../../base/error-message.ts";
 import { lockFile } from "../../lock-file.ts";
-import { endsWithLineFeed, openForAppend, prepareFolder } from "../audit-file.ts";
+import { openForAppend, prepareFolder } from "../audit-file.ts";
 import { type AuditMembers, renderAuditLine } from "../audit-line.ts";
 import { type ChainHead, readHead, writeHead } from "./chain-head.ts";
 import { type ChainEnd, linkLine, NO_LINE, parseLink } from "./chain-link.ts";
@@ -43,8 +43,6 @@ export interface Appended {
 /**
  * A file of lines, each of which names the digest of the one before. Several processes may append to it: each does so under a
  * lock, and reads first what the others have written. The file can be moved or removed at any time.
- *
- * On a Node.js without SQLite there is no lock, and lines are appended without links.
  */
 export class ChainedFile {
   readonly #options: ChainedFileOptions;
@@ -65,9 +63,9 @@ export class ChainedFile {
     prepareFolder(this.#files.current);
     const release = await lockFile(this.#files.lock);
     try {
-      return release === undefined ? await this.#appendPlain(lines, flush) : await this.#append(lines, flush);
+      return await this.#append(lines, flush);
     } finally {
-      release?.();
+      release();
     }
   }
 
@@ -100,24 +98,6 @@ export class ChainedFile {
         lines: linked.slice(0, written.lines).map(({ line }) => line),
         problem: written.lines < linked.length ? "only a part was written" : (flushed ?? problem),
       };
-    } finally {
-      closeSync(file);
-    }
-  }
-
-  async #appendPlain(lines: readonly string[], flush: boolean): Promise<Appended> {
-    const file = openForAppend(this.#files.current);
-    try {
-      const { size } = fstatSync(file);
-      const prefix = endsWithLineFeed(file, size) ? "" : "\n";
-      const written = write(
-        file,
-        prefix,
-        lines.map((line) => ({ line })),
-      );
-      const flushed = flush ? await this.#flush(file, size === 0) : undefined;
-      const problem = written.lines < lines.length ? "only a part was written" : flushed;
-      return { written: written.lines, lines: lines.slice(0, written.lines), problem };
     } finally {
       closeSync(file);
     }

@@ -5,7 +5,7 @@ import * as z from "zod/mini";
 import { ArchiveError } from "../../archive-error.ts";
 import { Database } from "./database.ts";
 import { migrate, versionsBehind } from "./migrate.ts";
-import { preparePrivateFile, refuseOtherKinds } from "./private-file.ts";
+import { preparePrivateFile, refuseOtherKinds, refuseUnwritableFolder } from "./private-file.ts";
 import { archiveErrorFrom, loadSqlite } from "./sqlite.ts";
 
 /** How long a statement waits for other writers. */
@@ -48,6 +48,27 @@ export function openForWriting(path: string, { busyTimeoutMs = BUSY_TIMEOUT_MS }
     db.close();
     throw error;
   }
+}
+
+/**
+ * Tries whether runs could be archived there just now. Leaves an archive as it is, and makes none.
+ *
+ * @throws ArchiveError that says why not.
+ */
+export function tryWriting(path: string): void {
+  const file = resolve(path);
+  loadSqlite();
+  if (existsSync(file)) {
+    const db = openForWriting(file);
+    try {
+      db.transaction(() => {});
+    } finally {
+      db.close();
+    }
+    return;
+  }
+  refuseOtherKinds(file);
+  refuseUnwritableFolder(file);
 }
 
 /**

@@ -1,4 +1,14 @@
-import { chmodSync, closeSync, lstatSync, mkdirSync, openSync, type Stats, statSync } from "node:fs";
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  type Stats,
+  statSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { whyFolderIsUnsafe } from "../../../base/unsafe-folder.ts";
 import { ArchiveError } from "../../archive-error.ts";
@@ -42,11 +52,37 @@ export function preparePrivateFile(path: string): void {
 /**
  * Refuses to read a link or what is no regular file, because its content would be taken for this archive's.
  *
- * @throws ArchiveError `unsafe`
+ * @throws ArchiveError `unsafe`; `unwritable` where its path leads nowhere.
  */
 export function refuseOtherKinds(path: string): void {
   for (const file of [path, ...COMPANIONS.map((suffix) => `${path}${suffix}`)]) {
-    if (statusOf(file)?.isFile() === false) throw notRegular(file);
+    let status: Stats | undefined;
+    try {
+      status = statusOf(file);
+    } catch (cause) {
+      const code = (cause as NodeJS.ErrnoException).code ?? String(cause);
+      throw new ArchiveError(
+        "unwritable",
+        `the archive ${path} cannot be opened (${code}): check the path`,
+        cause,
+      );
+    }
+    if (status?.isFile() === false) throw notRegular(file);
+  }
+}
+
+/** Refuses a place where nothing can be made: its folder, or the nearest above that there is. @throws ArchiveError `unwritable` */
+export function refuseUnwritableFolder(path: string): void {
+  let folder = dirname(path);
+  while (statusOf(folder) === undefined && folder !== dirname(folder)) folder = dirname(folder);
+  try {
+    accessSync(`${folder}/`, constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    throw new ArchiveError(
+      "unwritable",
+      `the archive ${path} cannot be made: check the permissions of ${folder}`,
+      cause,
+    );
   }
 }
 

@@ -48,6 +48,7 @@ export class DirectCalls {
     return programs.call(async (options) => {
       if (runner.call === undefined) throw new Error("there are no direct calls here");
       const executed = await runner.call(call, { ...options, context: from, withAnswer: true });
+      programs.notices.follow(executed);
       return {
         reply: async (_, { hints, notes }) => {
           const { presentCall } = await import("./present-call.ts");

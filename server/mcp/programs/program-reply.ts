@@ -46,13 +46,7 @@ export function buildProgramReply(
     ? renderSuccess(executed, context.maxReplyBytes)
     : renderFailure(executed, envelope.result.error, calls, context);
   return {
-    content: [
-      { type: "text", text },
-      ...executed.emitted,
-      ...adviceOn(executed),
-      ...uncheckedOf(executed),
-      ...notes,
-    ],
+    content: [{ type: "text", text }, ...executed.emitted, ...adviceOn(executed), ...notes],
     ...(envelope.result.ok ? {} : { isError: true as const }),
     _meta: { "ptc/envelope": envelope },
   };
@@ -76,12 +70,6 @@ function renderMinute(time: number): string {
 function adviceOn({ envelope, advice }: ExecutedProgram): { type: "text"; text: string }[] {
   if (!envelope.result.ok || advice.length === 0) return [];
   return [{ type: "text", text: sentences(advice).join("\n") }];
-}
-
-/** That nobody looked for type mistakes, apart from the text as advice is. */
-function uncheckedOf({ unchecked }: ExecutedProgram): { type: "text"; text: string }[] {
-  if (unchecked === undefined) return [];
-  return [{ type: "text", text: `The program's types were not checked: ${visibleLine(unchecked)}` }];
 }
 
 function sentences(advice: readonly string[]): string[] {

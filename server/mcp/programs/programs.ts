@@ -2,6 +2,7 @@ import type { Clock } from "../../../base/clock.ts";
 import { messageOf } from "../../../base/error-message.ts";
 import { LATER } from "../../../broker/approvals/approvals.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
+import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
 import type { HandedIn } from "../../../execution/prepare/settle-program.ts";
 import { languageNamed, languageOfInterpreter } from "../../../host/program-files.ts";
 import type { ProgramRunner } from "../../../host/program-runner.ts";
@@ -16,7 +17,7 @@ import { errorReply, type ProgramReply } from "../tools/reply.ts";
 import { type ExecuteProgramArguments, ticketIn } from "../tools/tool-arguments.ts";
 import { OVER, takeAnswered } from "./kept-programs.ts";
 import { type EndedRun, LiveRun, type LiveRunOptions, type RunEnd } from "./live-run.ts";
-import { endOfProgram } from "./program-end.ts";
+import { ClientNotices, endOfProgram } from "./program-end.ts";
 import { type ProgramPlace, ProgramPlaces } from "./program-places.ts";
 import { refusePlace } from "./refuse-place.ts";
 import { type ProgressSink, reportPosition } from "./run-progress.ts";
@@ -90,6 +91,8 @@ export class Programs {
   readonly #callPlaces: ProgramPlaces;
   readonly #suspended: SuspendedRuns;
   readonly #closing = new AbortController();
+  /** What its runs are followed for, those of single calls too. */
+  readonly notices = new ClientNotices();
 
   constructor(options: ProgramsOptions) {
     this.#options = options;
@@ -128,7 +131,7 @@ export class Programs {
     const place = await this.#takePlace(request, settings.timeoutMs);
     if ("kind" in place) return place;
     return this.#goLive(place, request, async (options) =>
-      endOfProgram(await runner.run(program, { ...options, context, ...settings }), this.#options),
+      this.#end(await runner.run(program, { ...options, context, ...settings })),
     );
   }
 
@@ -213,7 +216,7 @@ export class Programs {
     const place = await this.#takePlace(request, undefined);
     if (!("kind" in place))
       return this.#goLive(place, request, async (options) =>
-        endOfProgram(await taken.goOn({ ...options, context }), this.#options),
+        this.#end(await taken.goOn({ ...options, context })),
       );
     await taken.leave();
     return place;
@@ -294,6 +297,11 @@ export class Programs {
     hints: readonly string[] = [],
     notes: readonly string[] = [],
   ): Promise<ProgramAnswer> {
-    return { kind: "reply", reply: await end.reply(calls, { hints, notes }) };
+    const reply = await end.reply(calls, { hints, notes: [...notes, ...this.notices.take()] });
+    return { kind: "reply", reply };
+  }
+
+  #end(executed: ExecutedProgram): RunEnd {
+    return endOfProgram(executed, { ...this.#options, notices: this.notices });
   }
 }

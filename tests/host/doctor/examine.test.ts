@@ -1,8 +1,9 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { examine, type Finding } from "../../../host/doctor/examine.ts";
+import { makeArchive } from "../../archive/made-archives.ts";
 import { InProcessEngine } from "../../sandbox/in-process-engine.ts";
 
 const ECHO = join(import.meta.dirname, "../../fixtures/servers/echo-v1.mjs");
@@ -41,7 +42,9 @@ test("every part is tried, and a server that cannot be listed takes no other wit
   const findings = await find(JSON.stringify({ servers }), withRuntime());
   expect(findings.map(({ area, part, ok }) => [area, part, ok])).toEqual([
     ["ptc", "ptc", true],
+    ["ptc", "node", true],
     ["configuration", "configuration", true],
+    ["ptc", "archive", true],
     ["sandbox", "docker", true],
     ["sandbox", "gvisor", true],
     ["sandbox", "image", true],
@@ -50,7 +53,9 @@ test("every part is tried, and a server that cannot be listed takes no other wit
     ["servers", "server gone", false],
     ["servers", "server off", false],
   ]);
-  expect(findings[1]?.detail).toBe("ptc.yaml, 3 servers, 1 of them off");
+  expect(findings[1]?.detail).toBe(`${process.version}, ${process.execPath} (needed: ^22.13.0 || >=23.4.0)`);
+  expect(findings[3]?.detail).toMatch(/archive\.db, made by the first run$/);
+  expect(findings[2]?.detail).toBe("ptc.yaml, 3 servers, 1 of them off");
   expect(findings.at(-1)?.detail).toContain("server 'off' is off: UNSET_KEY is not set in the environment");
   expect(findings.at(-3)?.detail).toMatch(/^echo-v1 1\.2\.3, 2 tools, MCP /);
 });
@@ -85,6 +90,7 @@ test("without a configuration the usual sandbox is tried, and of the sandbox not
   const findings = await find("nonsense: 1", new InProcessEngine());
   expect(findings.map(({ part, ok }) => [part, ok])).toEqual([
     ["ptc", true],
+    ["node", true],
     ["configuration", false],
     ["docker", true],
     ["gvisor", false],
@@ -153,4 +159,35 @@ test("a file of a secret that others may read is told of, and a secret that cann
     ok: false,
     detail: "server 'locked' is not started: ptc.yaml:1: servers[2].env.TOKEN: `node` exited with 5",
   });
+});
+
+test("an archive that cannot be written is a failure, and one that can is left as it is", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "ptc-doctor-archive-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(
+    join(folder, "damaged.db"),
+    "no database, and longer than the head of one would be".repeat(10),
+  );
+  writeFileSync(join(folder, "file"), "");
+  makeArchive(join(folder, "whole.db"));
+  const before = readFileSync(join(folder, "whole.db"));
+  const tried = async (name: string) => {
+    const text = JSON.stringify({ servers: [], archive: { path: join(folder, name) } });
+    return (await find(text, withRuntime())).find(({ part }) => part === "archive");
+  };
+  expect(await tried("damaged.db")).toMatchObject({
+    area: "ptc",
+    ok: false,
+    detail: expect.stringMatching(
+      /^runs are not archived: the archive .*damaged\.db is damaged or no database/,
+    ),
+  });
+  expect(await tried("file/archive.db")).toMatchObject({ ok: false });
+  expect(await tried("whole.db")).toEqual({
+    area: "ptc",
+    part: "archive",
+    ok: true,
+    detail: join(folder, "whole.db"),
+  });
+  expect(readFileSync(join(folder, "whole.db")).equals(before)).toBe(true);
 });

@@ -38,5 +38,7 @@ function loadSqlite(): typeof import("node:sqlite") {
   } finally {
     process.emitWarning = emitWarning;
   }
-  throw new AuthorizationError(`needs a login, and logins need Node 22.13 or newer: update Node`);
+  throw new AuthorizationError(
+    `needs a login, and this Node.js has no SQLite for its lock: install a current one`,
+  );
 }

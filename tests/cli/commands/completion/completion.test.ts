@@ -24,7 +24,7 @@ writeFileSync(join(folder, "a-program.ts"), "");
 const db = openForWriting(join(folder, ".ptc/archive.db"));
 const { record } = storeSample(db, { code: "console.log('weekly report')" });
 db.close();
-const script = `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, "cli/ptc.ts")}' "$@"\n`;
+const script = `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, "cli/start.ts")}' "$@"\n`;
 writeFileSync(join(folder, "bin/ptc"), script, { mode: 0o755 });
 const env = {
   PATH: `${join(folder, "bin")}:${process.env.PATH}`,

@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { ObservedCall } from "../../../../execution/call-log.ts";
+import { PRINTER } from "../../../../host/languages.ts";
 import { buildFailure } from "../../../../protocol/failure.ts";
+import { ClientNotices, endOfProgram } from "../../../../server/mcp/programs/program-end.ts";
 import { buildProgramReply } from "../../../../server/mcp/programs/program-reply.ts";
-import { executed } from "../served.ts";
+import { CONNECT } from "../clients.ts";
+import { executed, serve, viewOf } from "../served.ts";
 
 const CONTEXT = { isReadOnly: (tool: string) => tool.includes("get_"), hints: [], maxReplyBytes: 16_384 };
 const NO_CALLS: ObservedCall[] = [];
@@ -173,11 +176,48 @@ describe("the reply to a program that gave out more than a model is shown", () =
 it.each([
   ["succeeded", { data: 1 }],
   ["failed", buildFailure("ScriptError", "x")],
-])("a program that %s unchecked is said to be, apart from what it said", (_, result) => {
-  const { content } = buildProgramReply(executed(result, { unchecked: "too late" }), NO_CALLS, CONTEXT);
-  const checked = buildProgramReply(executed(result), NO_CALLS, CONTEXT).content;
-  const note = { type: "text", text: "The program's types were not checked: too late" };
-  expect(content).toEqual([...checked, note]);
+])(
+  "a program that %s unchecked is said to be, apart from what it said, once for each reason",
+  async (_, result) => {
+    const notices = new ClientNotices();
+    const shown = {
+      notices,
+      known: async () => viewOf([]),
+      printers: () => [PRINTER] as const,
+      limits: () => ({ maxReplyBytes: 16_384 }),
+    };
+    const reply = async (unchecked?: string) =>
+      (await endOfProgram(executed(result, { unchecked }), shown).reply([], { hints: [], notes: ["note"] }))
+        .content;
+    const checked = (await reply()).slice(0, -1);
+    const note = (text: string) => ({ type: "text", text });
+    const said = (why: string) => note(`The program's types were not checked: ${why}`);
+    expect(await reply("too late")).toEqual([...checked, said("too late"), note("note")]);
+    expect(await reply("too late")).toEqual([...checked, note("note")]);
+    expect(await reply("no checker")).toEqual([...checked, said("no checker"), note("note")]);
+  },
+);
+
+it("a run that could not be recorded is told of with the next reply, once", async () => {
+  let resolve = (_: string) => {};
+  const promise = new Promise<string | undefined>((settle) => {
+    resolve = settle;
+  });
+  const problems = [promise];
+  const served = serve(async () =>
+    executed({ data: 1 }, { recorded: problems.shift() ?? Promise.resolve(undefined) }),
+  );
+  const client = await CONNECT["2025-11-25"](served);
+  const run = async () =>
+    (await client.callTool({ name: "execute_program", arguments: { code: "1" } })).content;
+  const plain = { type: "text", text: "[Script executed successfully]\n1" };
+  expect(await run()).toEqual([plain]);
+  resolve("the archive /x is full");
+  await promise;
+  const told = "A run of this session was not recorded; tell the user: the archive /x is full";
+  expect(await run()).toEqual([plain, { type: "text", text: told }]);
+  expect(await run()).toEqual([plain]);
+  await client.close();
 });
 
 it("a program that only emitted is not told that nothing came of it", () => {

@@ -1,14 +1,5 @@
-#!/usr/bin/env node
-/** The `ptc` command. Refuses a Node.js that is too old before it loads anything that such a version cannot run. */
+/** Starts ptc, once `ptc.js` has found that this Node.js has what ptc uses. */
 import module from "node:module";
-
-const OLDEST = [20, 19] as const;
-
-const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
-  process.stderr.write(`ptc: needs Node.js ${OLDEST.join(".")} or newer, and this is ${process.version}\n`);
-  process.exit(2);
-}
 
 // json-schema-to-typescript prints to stdout, which must hold only the command's output, when this is set.
 delete process.env.VERBOSE;
@@ -16,7 +7,7 @@ delete process.env.VERBOSE;
 // Users of ptc can do nothing about deprecations in its libraries, and stderr belongs to their program.
 process.noDeprecation = true;
 
-module.enableCompileCache?.();
+module.enableCompileCache();
 // What runs programs is not loaded where a background host does that.
 const { askHost } = await import("./background/ask-host.ts");
 const asked = await askHost(process);
