@@ -1,4 +1,5 @@
 import type { Excerpt, PiiKind, PiiRange, PiiSettings, Recogniser } from "./pii-kinds.ts";
+import { readingsOf } from "./readings.ts";
 import { findEmails } from "./recognisers/emails.ts";
 import { findIbans } from "./recognisers/ibans.ts";
 import { findIpAddresses } from "./recognisers/ip-addresses.ts";
@@ -24,6 +25,13 @@ export class PiiFinder {
 
   /** Every range, in order and without overlap. */
   find(excerpt: Excerpt): PiiRange[] {
+    const [asItIs, ...others] = readingsOf(excerpt).map((reading) =>
+      this.#findIn(reading).map((range) => reading.inText(range)),
+    );
+    return others.length === 0 ? (asItIs ?? []) : united([...(asItIs ?? []), ...others.flat()]);
+  }
+
+  #findIn(excerpt: Excerpt): PiiRange[] {
     if (excerpt.text.length - excerpt.from < MIN_CHARS || !MAY_HOLD.test(excerpt.text)) return [];
     const found: PiiRange[] = [];
     for (const recognise of this.#recognisers) {
@@ -53,6 +61,21 @@ function recogniserOf(kind: PiiKind, countries: readonly string[]): Recogniser {
     case "phone":
       return phoneNumbersOf(countries);
   }
+}
+
+/** Ranges that overlap as one, of the kind of the longest. */
+function united(ranges: readonly PiiRange[]): PiiRange[] {
+  const whole: PiiRange[] = [];
+  for (const range of ranges.toSorted((a, b) => a.start - b.start || b.end - a.end)) {
+    const last = whole.at(-1);
+    if (last === undefined || last.end <= range.start) {
+      whole.push({ ...range });
+      continue;
+    }
+    if (range.end - range.start > last.end - last.start) last.kind = range.kind;
+    last.end = Math.max(last.end, range.end);
+  }
+  return whole;
 }
 
 /** Whether one of the first ranges, which are sorted, overlaps another. */

@@ -39,7 +39,7 @@ export function unfinishedFrom(text: string): number {
   let at = text.length;
   while (at > least && !/\s/.test(text.charAt(at - 1))) at--;
   for (;;) {
-    const before = /(?:^|\s)([+(]?[\d().\-/]+|[A-Z0-9]{1,4})\s$/.exec(
+    const before = /(?:^|\s)([+(]?[\p{Nd}\p{DI}().\-/_]+|[A-Z0-9]{1,4})\s$/u.exec(
       text.slice(Math.max(least, at - 24), at),
     );
     if (before === null || at <= least) return at;

@@ -21,8 +21,12 @@ const MAX_SEPARATOR_CHARS = 3;
 /** A longer run is a table of numbers, and read as several. */
 const MAX_GROUPS = 24;
 
-/** The runs of digits in a text from a position on. Each digit is in one run. */
-export function numberRuns(text: string, from: number): NumberRun[] {
+/**
+ * The runs of digits in a text from a position on. Each digit is in one run.
+ *
+ * @param separator what may stand between two groups of a run.
+ */
+export function numberRuns(text: string, from: number, separator = SEPARATOR): NumberRun[] {
   const runs: NumberRun[] = [];
   let groups: DigitGroup[] = [];
   const flush = () => {
@@ -34,7 +38,8 @@ export function numberRuns(text: string, from: number): NumberRun[] {
     const end = index + digits.length;
     if (index < from) continue;
     const last = groups.at(-1);
-    const isNext = last !== undefined && groups.length < MAX_GROUPS && joins(text, last.end, index);
+    const isNext =
+      last !== undefined && groups.length < MAX_GROUPS && joins(text.slice(last.end, index), separator);
     if (!isNext) flush();
     groups.push({ start: index, end, digits });
   }
@@ -42,8 +47,8 @@ export function numberRuns(text: string, from: number): NumberRun[] {
   return runs;
 }
 
-function joins(text: string, end: number, start: number): boolean {
-  return start - end <= MAX_SEPARATOR_CHARS && SEPARATOR.test(text.slice(end, start));
+function joins(between: string, separator: RegExp): boolean {
+  return between.length <= MAX_SEPARATOR_CHARS && separator.test(between);
 }
 
 function signFrom(text: string, start: number, from: number): number {

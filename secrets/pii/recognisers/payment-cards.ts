@@ -5,6 +5,9 @@ import { numberRuns, separatorOf, type WrittenNumber, writtenNumber } from "./nu
 /** How cards are printed, by the lengths of their groups. */
 const PRINTED = ["4,4,4,4", "4,4,4,4,3", "4,6,5", "4,6,4"];
 
+/** What stands between them. An underscore is only in cards: in other numbers it joins the parts of a name. */
+const SEPARATOR = /^[ \u00a0.\-_\u2010\u2011\u2013]$/;
+
 const MIN_DIGITS = 14;
 const MAX_DIGITS = 19;
 
@@ -27,7 +30,7 @@ const BRANDS = Object.values(cardTypes.types).map((type) => {
  */
 export function findPaymentCards({ text, from }: Excerpt): PiiRange[] {
   const found: PiiRange[] = [];
-  for (const run of numberRuns(text, from)) {
+  for (const run of numberRuns(text, from, SEPARATOR)) {
     for (let first = 0; first < run.groups.length; ) {
       const number = [1, 5, 4, 3]
         .filter((count) => isLongEnough(run.groups.slice(first, first + count)))
@@ -49,8 +52,7 @@ function isLongEnough(groups: WrittenNumber["groups"]): boolean {
 
 function isCard(text: string, { digits, groups }: WrittenNumber): boolean {
   if (groups.length > 1) {
-    const separator = separatorOf(text, groups);
-    if (separator === undefined || !/[ \u00a0\-\u2010\u2011]/.test(separator)) return false;
+    if (separatorOf(text, groups) === undefined) return false;
     if (!PRINTED.includes(groups.map((group) => group.digits.length).join(","))) return false;
   }
   return (

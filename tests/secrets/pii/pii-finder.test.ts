@@ -1,15 +1,38 @@
-import { getCountries } from "libphonenumber-js/max";
+import { getCountries, getExampleNumber } from "libphonenumber-js/max";
+import examples from "libphonenumber-js/mobile/examples" with { type: "json" };
 import { personValidators } from "stdnum";
 import { describe, expect, it, test } from "vitest";
 import { countriesWith } from "../../../secrets/pii/countries.ts";
 import { PII_KINDS, type PiiKind } from "../../../secrets/pii/pii-kinds.ts";
 import { PiiMasks } from "../../../secrets/pii/pii-masks.ts";
+import { NumberingPlan } from "../../../secrets/pii/recognisers/numbering-plans.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
 import { IMPERSONAL, PERSONAL } from "./samples.ts";
 
 const COUNTRIES = ["US", "DE", "GB", "FR", "ES", "IT", "PL", "FI"];
 const masks = new PiiMasks({ kinds: PII_KINDS, countries: COUNTRIES });
 const mask = masks.mask();
+
+const ARABIC_INDIC_ZERO = 0x0660;
+const FULLWIDTH = 0xfee0;
+
+/** Ways to write the same for a reader. */
+const WRITINGS: Readonly<Record<string, (text: string) => string>> = {
+  "fullwidth digits": (text) => text.replace(/\d/g, (digit) => shifted(digit, FULLWIDTH)),
+  "fullwidth characters": (text) => text.replace(/[!-~]/g, (each) => shifted(each, FULLWIDTH)),
+  "Arabic-Indic digits": (text) =>
+    text.replace(/\d/g, (digit) => String.fromCharCode(ARABIC_INDIC_ZERO + Number(digit))),
+  "mathematical digits": (text) =>
+    text.replace(/\d/g, (digit) => String.fromCodePoint(0x1d7d8 + Number(digit))),
+  "what nobody sees between its characters": (text) => Array.from(text).join("\u200b\u2060"),
+  "soft hyphens, escaped as JSON may have them": (text) => Array.from(text).join("\\u00ad"),
+  "digits escaped as JSON may have them": (text) => text.replace(/\d/g, (digit) => `\\uff1${digit}`),
+  "the spaces of typesetters": (text) => text.replaceAll(" ", "\u2009"),
+};
+
+function shifted(character: string, by: number): string {
+  return String.fromCharCode(character.charCodeAt(0) + by);
+}
 
 describe("personal data", () => {
   it.each(PERSONAL)("is found: %s in %s", (kind, text, left) => {
@@ -22,6 +45,52 @@ describe("personal data", () => {
   it.each(IMPERSONAL)("is not %s", (text) => {
     expect(mask.redactText(text)).toEqual({ value: text, count: 0 });
     expect(mask.redactText(`{"value":"${text}"}`).count).toBe(0);
+  });
+
+  describe.each(Object.entries(WRITINGS))("written with %s", (_, write) => {
+    it.each(PERSONAL)("is found, and replaced exactly: %s in %s", (kind, text, left) => {
+      const rest = left.split("*");
+      let written = rest[0] ?? "";
+      let at = written.length;
+      for (const [index, part] of rest.slice(1).entries()) {
+        const isLast = index === rest.length - 2;
+        const end = isLast ? text.length - part.length : text.indexOf(part, at);
+        written += write(text.slice(at, end)) + part;
+        at = end + part.length;
+      }
+      // What stands beside it is kept as it is, what nobody sees too.
+      expect(mask.redactText(`\u200b ${written} \uff21`)).toEqual({
+        value: `\u200b ${left.replaceAll("*", `[REDACTED:${kind}]`)} \uff21`,
+        count: rest.length - 1,
+      });
+    });
+
+    it("is nothing that is none", () => {
+      expect(IMPERSONAL.filter((text) => mask.redactText(write(text)).count > 0)).toEqual([]);
+    });
+  });
+
+  it("is found beside what nobody sees where that stands between words", () => {
+    expect(mask.redactText("card\u200b4111111111111111\u200bof").value).toBe(
+      "card\u200b[REDACTED:card]\u200bof",
+    );
+    expect(mask.redactText("card\u200b\uff14111111111111111\u200bof").value).toBe(
+      "card\u200b[REDACTED:card]\u200bof",
+    );
+  });
+
+  it("is one where a part of it is found as it is written, and all of it as it reads", () => {
+    expect(mask.redactText("ali\u200bce@example.com").value).toBe("[REDACTED:email]");
+    expect(mask.redactText("x 4111 1111 \u0661111 1111, \ud835\udfdc111 1111 1111 1111").value).toBe(
+      "x [REDACTED:card], [REDACTED:card]",
+    );
+  });
+
+  it("is the id of a person, and not that of an organisation, which passes the same checks", () => {
+    const ids = new PiiMasks({ kinds: ["national_id"], countries: ["AR", "MX"] }).mask();
+    expect(ids.redactText("GODE561231GR8, MAB9307148T8, 20-05536168-2, 30-50001091-2").value).toBe(
+      "[REDACTED:national_id], MAB9307148T8, [REDACTED:national_id], 30-50001091-2",
+    );
   });
 
   it("is looked for by its kind alone, and of no other country than those that are set", () => {
@@ -70,6 +139,41 @@ describe("personal data", () => {
   });
 });
 
+describe("a long line", () => {
+  // The line is divided behind the quotation mark, so that what says what the number is stands in the part before.
+  const opened = (words: string) => `${"x".repeat(8_192 - words.length - 2)} ${words}`;
+
+  it.each([
+    ["phone", '"mobile phone":"', "2025550123"],
+    ["national_id", '"social security":"', "536904399"],
+  ])("is read with the words before the part that holds a %s", (kind, words, number) => {
+    const text = `${opened(words)}"${number}" and so on`;
+    const expected = text.replace(number, `[REDACTED:${kind}]`);
+    expect(mask.redactText(text)).toEqual({ value: expected, count: 1 });
+    for (const size of [1, 500, 8_192]) {
+      const stream = mask.stream();
+      let released = "";
+      for (let at = 0; at < text.length; at += size) released += stream.push(text.slice(at, at + size));
+      expect(released + stream.end()).toBe(expected);
+    }
+  });
+
+  it("is read with the words that are near, and not with those far before", () => {
+    const text = `phone ${"x ".repeat(4_200)}"2025550123"`;
+    expect(mask.redactText(text).count).toBe(0);
+  });
+});
+
+test.each(getCountries())("a number of %s is one whole, and no part of a longer one", (country) => {
+  const plan = new NumberingPlan(country);
+  const number = getExampleNumber(country, examples);
+  const digits = number?.nationalNumber ?? "";
+  const dialled = number?.formatNational().replace(/\D/g, "") ?? "";
+  expect([digits, dialled].map((each) => plan.has(each))).toEqual([true, true]);
+  const others = [`99999999${digits}`, `${digits}99999999`, digits.slice(0, 3), digits.slice(-3), ""];
+  expect(others.filter((each) => plan.has(each))).toEqual([]);
+});
+
 describe("a text that comes in pieces", () => {
   const long = `${"x".repeat(9_000)}@example.com ${"word ".repeat(3_000)}`;
   const texts = [
@@ -78,6 +182,9 @@ describe("a text that comes in pieces", () => {
     `${PERSONAL.map(([, text]) => text).join(", ")}, `.repeat(20),
     `${PERSONAL.map(([, text]) => text).join(" and then ")} and `.repeat(20),
     long,
+    ...Object.values(WRITINGS).map((write) =>
+      `${PERSONAL.map(([, text]) => write(text)).join(", ")}, `.repeat(3),
+    ),
   ];
 
   it.each([1, 2, 7, 48, 1_000, 8_192])("of %i characters is redacted as it is in one piece", (size) => {
@@ -104,6 +211,8 @@ describe("a text that comes in pieces", () => {
     expect(stream.push("sent to a@b.io and carol@exam")).toBe("");
     expect(stream.cutOff()).toBe("sent to [REDACTED:email] and ");
     stream.push("the card 4111 1111 1111 11");
+    expect(stream.cutOff()).toBe("the card ");
+    stream.push("the card \uff14111 \u06611\u200b11 1111 11");
     expect(stream.cutOff()).toBe("the card ");
     expect(stream.end()).toBe("");
   });
@@ -137,6 +246,12 @@ const HOSTILE = [
   "ssn 123 456 789 ",
   " ",
   "\\u0040",
+  "4\u200b",
+  "\u200b",
+  "\uff11 ",
+  "\u06611-",
+  "\\u200b",
+  "\ud835\udfff",
 ];
 
 test.each(HOSTILE)("a long text of '%s' is read in time that grows with its length alone", (part) => {
