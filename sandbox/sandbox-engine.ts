@@ -109,6 +109,13 @@ export interface SandboxEngine {
   list(): Promise<{ id: string; owner: string }[]>;
   /** Whether the engine stores what a sandbox writes. @throws SandboxError `engine_unreachable` */
   keepsOutput(id: string): Promise<boolean>;
+  /**
+   * Whether the kernel that a running sandbox's programs see, where the engine gives them one of their own, has no rights over
+   * its host: it is not root there and has no capability. `undefined` where that cannot be seen from here.
+   *
+   * @throws SandboxError `engine_unreachable`
+   */
+  keepsKernelUnprivileged?(id: string): Promise<boolean | undefined>;
   /** Kills and removes a sandbox. Does nothing if there is none. @throws SandboxError `engine_unreachable` */
   remove(id: string): Promise<void>;
 }

@@ -53,6 +53,13 @@ runsc_usable() {
   "$path" --version >/dev/null 2>&1
 }
 
+# Whether what is registered is what this script used to write, flag by flag: a runtime that a person has set up stays as it is.
+registered_by_an_earlier_version() {
+  registered_runsc | grep -qE '"runtimeArgs":\["--host-uds=open","--network=none","--platform=[a-z]+"\]'
+}
+
+sentry_is_nobody() { registered_runsc | grep -qE -e '-directfs=(false|0)'; }
+
 engine_elsewhere() {
   case ${DOCKER_HOST:-unix://} in unix://*) return 1 ;; *) return 0 ;; esac
 }
@@ -79,8 +86,12 @@ require_a_machine_it_knows() {
   [ "$(id -u)" = 0 ] || give_up "$(what_is_missing), and only root can change that." \
     "Run once: sudo sh $here/${0##*/}" \
     "Then let your user reach Docker: sudo usermod -aG docker \"\$USER\", and log in again."
+  find_node || give_up "Node.js is missing." "Install Node.js 20 or newer."
+}
+
+find_node() {
   node=$here/../node_modules/.bin/node
-  [ -x "$node" ] || node=$(command -v node) || give_up "Node.js is missing." "Install Node.js 20 or newer."
+  [ -x "$node" ] || node=$(command -v node)
 }
 
 what_is_missing() {
@@ -174,8 +185,9 @@ install_packages() {
 # Asks runsc whether it knows a flag: old releases lack some.
 knows_flag() { "$runsc" "$1" --version >/dev/null 2>&1; }
 
+# Without --directfs the kernel of a sandbox is nobody on this machine, and not root with some capabilities.
 flags_for_a_new_runtime() {
-  for flag in --network=none "--platform=$platform"; do
+  for flag in --network=none "--platform=$platform" --directfs=false; do
     ! knows_flag "$flag" || echo "$flag"
   done
 }
@@ -259,6 +271,20 @@ extend_engine() {
     "Restart it, which stops its containers: systemctl restart docker"
 }
 
+# Has sandboxes of a working engine that an earlier version of this script set up run with a kernel that is nobody. It goes on as
+# it is where that cannot be done.
+improve_engine() {
+  [ "$(id -u)" = 0 ] && ! engine_elsewhere && registered_by_an_earlier_version || return 0
+  runsc=$(registered_runsc | sed 's/.*"path":"\([^"]*\)".*/\1/')
+  knows_flag --directfs=false || return 0
+  find_node || return 0
+  pid=$(cat $daemon_pid 2>/dev/null || pidof dockerd) || return 0
+  say "Having gVisor's kernel run as nobody (--directfs=false in $daemon_json) ..."
+  write_daemon_json --need=--directfs=false
+  kill -HUP "$pid"
+  wait_for 5 sentry_is_nobody || say "Docker does so once it has read $daemon_json again: systemctl reload docker"
+}
+
 # Docker only shows that runsc is registered. This starts a sandbox, on the files of this machine, without Docker.
 try_gvisor() {
   if complaint=$(timeout 30 "$runsc" --network=none "--platform=$platform" do true 2>&1); then return 0; fi
@@ -268,6 +294,7 @@ try_gvisor() {
 # --- All of it ---
 
 if docker_answers && runsc_usable; then
+  improve_engine
   report_ready
   exit 0
 fi

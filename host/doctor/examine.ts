@@ -7,6 +7,7 @@ import { renderOffer } from "../../catalog/count-tools.ts";
 import type { RunnerName } from "../../protocol/runners/runner-name.ts";
 import { type OnDemandOptions, OnDemandSource } from "../../sandbox/on-demand-source.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
+import { DROP_DIRECTFS } from "../../sandbox/setup-advice.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { whyNotRedacted } from "../../secrets/redaction-secrets.ts";
 import type { UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
@@ -227,7 +228,14 @@ async function trySandbox(options: OnDemandOptions): Promise<string> {
         `the image's base has nothing that runs ${options.runner}: run \`ptc image build\` without --base`,
       );
     });
-    return `starts and answers, ${language} on ${oneLine(runtime)}`;
+    const isNobody = await options.engine.keepsKernelUnprivileged?.(sandbox.id);
+    const kernel =
+      isNobody === undefined
+        ? ""
+        : isNobody
+          ? "; gVisor's kernel is nobody on this machine"
+          : `; gVisor's kernel is root on this machine: ${DROP_DIRECTFS}`;
+    return `starts and answers, ${language} on ${oneLine(runtime)}${kernel}`;
   } finally {
     await sandbox.dispose();
   }

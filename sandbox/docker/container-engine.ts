@@ -4,6 +4,7 @@ import type { StartedSandbox } from "../sandbox-engine.ts";
 import type { EngineMachine } from "./channel/choose-channel.ts";
 import type { DockerRuntime } from "./channel/runtime-flags.ts";
 import type { ContainerRequest } from "./container-profile.ts";
+import type { SentryProcess } from "./sentry-process.ts";
 
 /** A started container. How its runner connects is left to the caller. */
 export type StartedContainer = Omit<StartedSandbox, "connected" | "clear" | "release"> & {
@@ -45,6 +46,8 @@ export interface ContainerEngine {
   listLabelled(label: string): Promise<{ id: string; labels: Record<string, string> }[]>;
   /** Whether the engine stores what a container writes. */
   keepsOutput(id: string): Promise<boolean>;
+  /** The process that is gVisor's kernel for a running container; `undefined` where it cannot be seen from this machine. */
+  findSentry(id: string): Promise<SentryProcess | undefined>;
   /** Kills and removes a container. Does nothing if there is none. */
   remove(id: string): Promise<void>;
 }

@@ -12,6 +12,7 @@ import type { ContainerEngine, ContainerEngineDescription, StartedContainer } fr
 import type { ContainerRequest } from "./container-profile.ts";
 import { explainDockerFault, httpStatusOf } from "./docker-faults.ts";
 import { type DockerClient, openDockerClient } from "./endpoint/docker-client.ts";
+import { readSentryProcess, type SentryProcess } from "./sentry-process.ts";
 
 /** What is used of `GET /info`. */
 interface DockerInfo {
@@ -128,6 +129,15 @@ export class DockerEngine implements ContainerEngine {
       return true;
     } catch (error) {
       if (error instanceof Error && /logging driver/.test(error.message)) return false;
+      throw explainDockerFault(error, "engine_unreachable", this.#client);
+    }
+  }
+
+  async findSentry(id: string): Promise<SentryProcess | undefined> {
+    try {
+      const { Id, State } = await this.docker.getContainer(id).inspect();
+      return readSentryProcess(Id, State.Pid);
+    } catch (error) {
       throw explainDockerFault(error, "engine_unreachable", this.#client);
     }
   }

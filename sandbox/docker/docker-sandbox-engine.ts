@@ -21,6 +21,7 @@ import { SocketListener } from "./channel/socket-listener.ts";
 import type { ContainerEngine } from "./container-engine.ts";
 import { buildContainerRequest } from "./container-profile.ts";
 import { profileDigest } from "./profile-digest.ts";
+import { isUnprivileged } from "./sentry-process.ts";
 
 const GUARD_ANSWER = GUARD_COMMANDS.clear.charCodeAt(0);
 
@@ -182,6 +183,11 @@ export class DockerSandboxEngine implements SandboxEngine {
 
   keepsOutput(id: string): Promise<boolean> {
     return this.#containers.keepsOutput(id);
+  }
+
+  async keepsKernelUnprivileged(id: string): Promise<boolean | undefined> {
+    const sentry = await this.#containers.findSentry(id);
+    return sentry && isUnprivileged(sentry);
   }
 
   remove(id: string): Promise<void> {

@@ -28,6 +28,8 @@ export interface WallEvidence {
   facts?: ProbeFacts | undefined;
   /** The number of processors that the profile allows, and that the host has. */
   processors: { allowed: number; present: number };
+  /** Whether the sandbox's own kernel is a process without rights on its host. */
+  keepsKernelUnprivileged?: boolean | undefined;
   /** Whether the engine stores what a container wrote. */
   keepsOutput?: boolean | undefined;
   /** Whether a container was still listed after its removal. */
@@ -60,6 +62,12 @@ const MAX_FILES = 1_024;
 /** Threads measure processors only roughly: from this factor on, another processor must be at work. */
 const MORE_PROCESSORS = 1.5;
 
+/** Why what is not seen from inside could not be told. */
+const UNSEEN: Partial<Record<WallName, string>> = {
+  sentry:
+    "no process of gVisor's kernel can be seen from here: the engine is on another machine or in a virtual one, or the runtime is not gVisor",
+};
+
 type Told = { holds: boolean; detail: string } | undefined;
 
 /** Decides for every wall whether it holds, or that this is not known because it was not tried. Pure. */
@@ -69,7 +77,7 @@ export function judgeWalls(evidence: WallEvidence): WallFinding[] {
     const { required, advice, keeps } = WALLS[wall];
     const verdict = told[wall];
     if (verdict === undefined) {
-      const why = evidence.problem ?? "it cannot be seen from inside here";
+      const why = evidence.problem ?? UNSEEN[wall] ?? "it cannot be seen from inside here";
       return { wall, required, verdict: "could not be told", detail: why };
     }
     if (verdict.holds) return { wall, required, verdict: "holds", detail: `a program cannot ${keeps}` };
@@ -80,7 +88,13 @@ export function judgeWalls(evidence: WallEvidence): WallFinding[] {
 function judgeLives(evidence: WallEvidence): Partial<Record<WallName, Told>> {
   const unless = (bad: boolean | undefined, detail: string): Told =>
     bad === undefined ? undefined : { holds: !bad, detail };
+  const isPrivileged =
+    evidence.keepsKernelUnprivileged === undefined ? undefined : !evidence.keepsKernelUnprivileged;
   return {
+    sentry: unless(
+      isPrivileged,
+      "the process of gVisor's kernel is root on the host, or has capabilities there",
+    ),
     log: unless(evidence.keepsOutput, "the engine keeps what a program prints"),
     removal: unless(evidence.remains, "a container that has ended stays"),
     memory: unless(evidence.exceedsMemory, "a program used more memory than it has"),

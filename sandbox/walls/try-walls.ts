@@ -72,7 +72,7 @@ export async function tryWalls(options: WallOptions): Promise<WallEvidence> {
 
 async function tryInside(
   options: WallOptions,
-): Promise<Pick<WallEvidence, "facts" | "keepsOutput" | "remains" | "problem">> {
+): Promise<Pick<WallEvidence, "facts" | "keepsKernelUnprivileged" | "keepsOutput" | "remains" | "problem">> {
   const { engine, limits } = options;
   const listener = createServer((socket) => socket.destroy());
   await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
@@ -82,6 +82,7 @@ async function tryInside(
     const experiment = await Experiment.start(options);
     const id = experiment.sandbox.id;
     const keepsOutput = await engine.keepsOutput(id);
+    const keepsKernelUnprivileged = await engine.keepsKernelUnprivileged?.(id);
     const threads = Math.ceil(limits.cpus) + 1;
     const hostPaths = options.hostPaths.filter((path) => existsSync(path));
     const line = await experiment.run(
@@ -93,7 +94,13 @@ async function tryInside(
     const left = await engine.list();
     const remains = left.some((sandbox) => sandbox.id === id);
     const { facts, problem } = readFacts(line);
-    return { keepsOutput, remains, facts, ...(problem === undefined ? {} : { problem }) };
+    return {
+      keepsKernelUnprivileged,
+      keepsOutput,
+      remains,
+      facts,
+      ...(problem === undefined ? {} : { problem }),
+    };
   } finally {
     listener.close();
   }

@@ -1,7 +1,8 @@
-import { REGISTER_GVISOR } from "../setup-advice.ts";
+import { DROP_DIRECTFS, REGISTER_GVISOR } from "../setup-advice.ts";
+
 /**
  * The walls around a program. Each is one or two settings of the container's profile (../docker/container-profile.ts), as
- * seen from inside. When a required wall is known not to hold, no program is run.
+ * seen from inside, but for `sentry`, which is a flag of the runtime. When a required wall is known not to hold, no program is run.
  */
 export interface Wall {
   required: boolean;
@@ -20,6 +21,11 @@ const IMAGE = "run `ptc image build`";
 
 export const WALLS = {
   kernel: { required: true, keeps: "talk to the host's kernel: gVisor's is in between", advice: GVISOR },
+  sentry: {
+    required: false,
+    keeps: "become root on the host by a hole in gVisor's kernel alone: that is nobody there",
+    advice: DROP_DIRECTFS,
+  },
   network: {
     required: true,
     keeps: "reach any network or port",

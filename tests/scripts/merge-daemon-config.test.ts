@@ -44,6 +44,16 @@ test.each([
   expect(merge(stdout).stdout, "merging twice").toBe(stdout);
 });
 
+test("a runtime that an earlier version has registered gets the flag that has gVisor's kernel be nobody, once", () => {
+  const before = { runtimes: { runsc: ours } };
+  const after = { runtimes: { runsc: { ...ours, runtimeArgs: [...ours.runtimeArgs, "--directfs=false"] } } };
+  const { stdout } = merge(JSON.stringify(before), "--need=--directfs=false");
+  expect(JSON.parse(stdout)).toEqual(after);
+  expect(merge(stdout, "--need=--directfs=false").stdout).toBe(stdout);
+  const direct = { runtimes: { runsc: { ...ours, runtimeArgs: [...ours.runtimeArgs, "--directfs"] } } };
+  expect(JSON.parse(merge(JSON.stringify(direct), "--need=--directfs=false").stdout)).toEqual(direct);
+});
+
 test("Docker's networks are switched off only when asked for", () => {
   expect(JSON.parse(merge("").stdout)).not.toHaveProperty("bridge");
   expect(JSON.parse(merge("", "--no-bridge").stdout)).toMatchObject({ iptables: false, bridge: "none" });

@@ -97,6 +97,7 @@ export class FakeEngine implements ContainerEngine {
   });
   listLabelled = async () => [];
   keepsOutput = async () => false;
+  findSentry = async () => undefined;
   remove = async () => {};
 
   async findImage() {

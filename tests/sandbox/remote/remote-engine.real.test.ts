@@ -15,6 +15,12 @@ const PROGRAM = `
   globalThis.result = documents.map(({ title }) => title);
 `;
 
+/** Runtimes of the second engine, and what is told of gVisor's kernel under them. */
+const KERNELS: [runtime: string, verdict: string, line: RegExp][] = [
+  ["runsc", "holds", /gVisor's kernel is nobody on this machine$/m],
+  ["runsc-directfs", "does not hold", /gVisor's kernel is root on this machine: add `--directfs=false`/],
+];
+
 const newProject = usePtc();
 
 describeSandboxed("an engine on another machine", () => {
@@ -106,4 +112,19 @@ describeSandboxed("an engine on another machine", () => {
     const exited = await ptc(["run", "p.ts"], { ...env, DOCKER_TLS_VERIFY: "", DOCKER_CERT_PATH: "" });
     expect(envelopeOf(exited).result).toMatchObject({ ok: true, metrics: { tool_calls: 3 } });
   });
+
+  // It is on this machine after all, where its processes are seen.
+  test.each(KERNELS)(
+    "is told of by what its kernel may on its host, as the process has it: %s",
+    async (runtime, verdict, line) => {
+      project.write("ptc.yaml", { servers: [], sandbox: { runtime, allow_weaker_isolation: true } });
+      const env = { XDG_STATE_HOME: join(project.directory, "state") };
+      const { stdout } = await ptc(["doctor", "--walls", "--json"], env);
+      const { walls } = JSON.parse(stdout) as { walls: { wall: string; verdict: string; detail: string }[] };
+      expect(walls.find(({ wall }) => wall === "sentry")).toMatchObject({ verdict });
+      const told = await ptc(["doctor"]);
+      expect(told).toMatchObject({ code: 0 });
+      expect(told.stdout).toMatch(line);
+    },
+  );
 });

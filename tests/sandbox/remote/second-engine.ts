@@ -14,7 +14,7 @@ const STATIC_ADDRESS = "subjectAltName=IP:127.0.0.1";
 /**
  * A Docker engine that stands for one on another machine: it is reached over TCP with TLS, and only from its own network
  * namespace, which has nothing but a loopback. It shares nothing with the engine of this machine, and its gVisor lets no
- * sandbox open a socket of its host.
+ * sandbox open a socket of its host. Its runtime `runsc` runs gVisor's kernel as nobody, `runsc-directfs` as root.
  */
 export class SecondEngine {
   readonly #folder: string;
@@ -29,11 +29,13 @@ export class SecondEngine {
     const folder = mkdtempSync(join(tmpdir(), "ptc-engine-"));
     makeCertificates(join(folder, "tls"));
     const runsc = findRunsc();
+    const flags = runsc.runtimeArgs.filter((flag) => !/host-uds|directfs/.test(flag));
     writeFileSync(
       join(folder, "daemon.json"),
       JSON.stringify({
         runtimes: {
-          runsc: { ...runsc, runtimeArgs: runsc.runtimeArgs.filter((flag) => !/host-uds/.test(flag)) },
+          runsc: { ...runsc, runtimeArgs: [...flags, "--directfs=false"] },
+          "runsc-directfs": { ...runsc, runtimeArgs: [...flags, "--directfs=true"] },
         },
       }),
     );

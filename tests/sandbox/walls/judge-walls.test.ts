@@ -24,6 +24,7 @@ const FACTS: ProbeFacts = {
 const EVIDENCE: WallEvidence = {
   facts: FACTS,
   processors: { allowed: 1, present: 2 },
+  keepsKernelUnprivileged: true,
   keepsOutput: false,
   remains: false,
   exceedsMemory: false,
@@ -65,6 +66,7 @@ describe("judging walls", () => {
     ["processors", withFacts({ processors: 1.9 })],
     ["open-files", withFacts({ files: 4_096 })],
     ["core", withFacts({ core: ["0", "unlimited"] })],
+    ["sentry", { ...EVIDENCE, keepsKernelUnprivileged: false }],
     ["log", { ...EVIDENCE, keepsOutput: true }],
     ["removal", { ...EVIDENCE, remains: true }],
     ["memory", { ...EVIDENCE, exceedsMemory: true }],
@@ -81,6 +83,14 @@ describe("judging walls", () => {
     const findings = judgeWalls({ processors: EVIDENCE.processors, problem: "no engine answers" });
     expect(new Set(findings.map(({ verdict }) => verdict))).toEqual(new Set(["could not be told"]));
     expect(new Set(findings.map(({ detail }) => detail))).toEqual(new Set(["no engine answers"]));
+  });
+
+  it("cannot tell of gVisor's kernel where it is not on this machine", () => {
+    const evidence = { ...EVIDENCE, keepsKernelUnprivileged: undefined };
+    expect(verdictOf(evidence, "sentry")).toMatchObject({
+      verdict: "could not be told",
+      detail: expect.stringMatching(/on another machine or in a virtual one/),
+    });
   });
 
   it("cannot tell of processors where there are no more than are allowed", () => {
