@@ -166,8 +166,11 @@ export class Dispatcher implements CallDispatcher {
     run: CallingRun,
     seq: number,
   ): Promise<CallOutcome> {
-    if (decision.kind === "unavailable")
-      return refuse(call.tool, "unavailable", `'${call.tool}' is not available in execute_program`);
+    if (decision.kind === "unavailable") {
+      const why =
+        decision.isTold === true && decision.reason !== undefined ? `: ${oneLine(decision.reason)}` : "";
+      return refuse(call.tool, "unavailable", `'${call.tool}' is not available in execute_program${why}`);
+    }
     if (decision.kind === "deny")
       return refuse(call.tool, "forbidden", `'${call.tool}' was not called: ${oneLine(decision.reason)}`);
     let permission: Decided = { decision: "allowed" };
@@ -278,12 +281,10 @@ function refuse(name: string, decision: CallDecision, message: string): CallOutc
   return { ok: false, error: callError(name, message, false), decision, bytes: 0 };
 }
 
-function refuseApproval(name: string, { isUnasked, why: unasked }: Approval): CallOutcome {
-  const why =
-    isUnasked === true
-      ? `${unasked ?? "nobody can be asked here"}; list it under approvals.allow in ptc.yaml to allow it`
-      : "was refused by the user";
-  const refused = refuse(name, "denied", `'${name}' needs an approval and ${why}`);
+/** A model reads this, often one with a shell: it says what was decided, and never how the decision could be changed. */
+function refuseApproval(name: string, { isUnasked, why }: Approval): CallOutcome {
+  const decided = why ?? (isUnasked === true ? "nobody can be asked here" : "was refused by the user");
+  const refused = refuse(name, "denied", `'${name}' needs an approval and ${decided}`);
   return refused.ok ? refused : { ...refused, error: { ...refused.error, type: "ApprovalDenied" } };
 }
 

@@ -13,7 +13,7 @@ export function limitExtracts(inner: CallDispatcher, maxCalls: number, made: num
       if (call.tool !== EXTRACT_NAME) return inner.dispatch(call, run);
       calls++;
       if (calls <= maxCalls) return inner.dispatch(call, run);
-      const message = `'${EXTRACT_NAME}' was not called: a run may make ${maxCalls} calls of extract (extract.max_calls in ptc.yaml); give it several texts at once`;
+      const message = `'${EXTRACT_NAME}' was not called: a run may make ${maxCalls} calls of extract; give it several texts at once`;
       return {
         ok: false,
         error: {

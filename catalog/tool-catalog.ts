@@ -42,13 +42,13 @@ export class ToolCatalog {
   readonly #context: CatalogContext;
   readonly #tools: ReadonlyMap<string, Tool>;
   readonly #index: ToolIndex;
-  /** The names that are in the catalog that this is a view of, and not here. */
-  readonly #hidden: ReadonlySet<string>;
+  /** The names that are in the catalog that this is a view of, and not here, each with the reason that may be told. */
+  readonly #hidden: ReadonlyMap<string, string | undefined>;
 
   constructor(
     servers: readonly ServerTools[],
     context: CatalogContext = {},
-    hidden: ReadonlySet<string> = new Set(),
+    hidden: ReadonlyMap<string, string | undefined> = new Map(),
   ) {
     this.servers = servers;
     this.configured = context.configured ?? servers.map(({ module }) => module);
@@ -64,14 +64,19 @@ export class ToolCatalog {
    * ranks first, differs from view to view.
    *
    * @param index of the view that this one follows.
+   * @param whyHidden why somebody may not see a tool, as far as that may be told.
    */
-  visibleTo(isVisible: (tool: Tool) => boolean, index?: ToolIndex): ToolCatalog {
-    const hidden = new Set(this.#hidden);
+  visibleTo(
+    isVisible: (tool: Tool) => boolean,
+    index?: ToolIndex,
+    whyHidden: (tool: Tool) => string | undefined = () => undefined,
+  ): ToolCatalog {
+    const hidden = new Map(this.#hidden);
     const servers = this.servers.map((server) => ({
       ...server,
       tools: server.tools.filter((tool) => {
         if (isVisible(tool)) return true;
-        hidden.add(tool.namespacedName);
+        hidden.set(tool.namespacedName, whyHidden(tool));
         return false;
       }),
     }));
@@ -103,6 +108,11 @@ export class ToolCatalog {
   /** Whether there is a tool of this namespaced name, which is not in this view. */
   isBlocked(namespacedName: string): boolean {
     return this.#hidden.has(namespacedName);
+  }
+
+  /** Why such a tool is not in this view, in one line, where that may be told. */
+  whyBlocked(namespacedName: string): string | undefined {
+    return this.#hidden.get(namespacedName);
   }
 
   /** All namespaced names, sorted. */

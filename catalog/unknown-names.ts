@@ -27,7 +27,11 @@ export function unknownServer(name: string, { servers, unlisted }: ToolCatalog):
  */
 export function unknownTool(name: string, catalog: ToolCatalog, search = "search_tools"): string {
   const shown = oneLine(name, MAX_TOOL_CHARS);
-  if (catalog.isBlocked(name)) return `'${shown}' is blocked by the configuration of ptc`;
+  if (catalog.isBlocked(name)) {
+    const told = catalog.whyBlocked(name);
+    const because = told === undefined ? "" : `: ${oneLine(told, MAX_REASON_CHARS)}`;
+    return `'${shown}' is blocked by the configuration of ptc${because}`;
+  }
   const server = parseNamespacedName(name)?.module ?? name.split(".")[0] ?? "";
   const why = catalog.unlisted.get(serverModule(server));
   if (why !== undefined) return `there is no tool '${shown}' yet: ${oneLine(why, MAX_REASON_CHARS)}`;

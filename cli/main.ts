@@ -98,9 +98,31 @@ export async function defineCommands(
   surroundings: Surroundings,
   finish: (code: ExitCode) => void,
 ): Promise<void> {
+  program.hook("preAction", (_, command) => refuseBlank(command));
   const called = COMMANDS[surroundings.argv[2] ?? ""];
   for (const load of called === undefined ? Object.values(COMMANDS) : [called]) {
     (await load())(program, surroundings, finish);
+  }
+}
+
+/** Arguments that are passed on as they are: a server's own, a tool's and a saved program's. All others name something. */
+const PASSED_ON: ReadonlySet<string> = new Set(["arguments", "target"]);
+
+/** An unset variable of a shell names nothing, and least of all whatever there is only one of. @throws UsageError */
+function refuseBlank(command: Command): void {
+  const isBlank = (value: unknown) => typeof value === "string" && value.trim() === "";
+  const refuse = (what: string): never => {
+    throw new UsageError(`${command.name()}: ${what} is empty; is a variable unset?`);
+  };
+  for (const [index, argument] of command.registeredArguments.entries()) {
+    if (PASSED_ON.has(argument.name())) continue;
+    const given: unknown = command.processedArgs[index];
+    if ((Array.isArray(given) ? given : [given]).some(isBlank)) refuse(argument.name());
+  }
+  for (const option of command.options) {
+    const given: unknown = command.getOptionValue(option.attributeName());
+    if (command.getOptionValueSource(option.attributeName()) !== "cli") continue;
+    if ((Array.isArray(given) ? given : [given]).some(isBlank)) refuse(option.long ?? option.flags);
   }
 }
 

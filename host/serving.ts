@@ -64,6 +64,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
       return policy.authorize(...call);
     },
     isVisible: (viewer, tool) => policy.isVisible(viewer, tool),
+    whyHidden: (viewer, tool) => policy.whyHidden?.(viewer, tool),
   };
   let printers = await loadPrinters(configuration.languages);
   const catalog = new ServedCatalog({

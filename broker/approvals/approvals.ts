@@ -53,7 +53,7 @@ export interface ApprovalAnswer {
   how?: string;
   /** Whether it was denied because nobody could be asked. */
   isUnasked?: boolean;
-  /** Why nobody could be asked, after "needs an approval and". */
+  /** Why it was not approved, after "needs an approval and". A program is told it. */
   why?: string;
 }
 
@@ -85,7 +85,7 @@ export interface Approval {
   by: string;
   /** Whether it was denied because nobody could be asked. */
   isUnasked?: boolean | undefined;
-  /** Why nobody could be asked. */
+  /** Why it was not approved, after "needs an approval and". */
   why?: string | undefined;
 }
 
@@ -226,7 +226,8 @@ export class RunApprovals {
     const answer = await this.#approver.ask(request, signal);
     if (answer.decision !== "later") return answer;
     const { suspend } = this.#options;
-    if (suspend === undefined || signal.aborted) return UNASKED;
+    if (suspend === undefined || signal.aborted)
+      return answer.why === undefined ? UNASKED : { ...UNASKED, why: answer.why };
     this.#suspending.abort();
     this.#tell(request, server, { decision: "suspended", by: answer.by });
     const instead = await suspend(request, answer.ticket);

@@ -19,8 +19,8 @@ export type Decision = DecisionGround &
     | { readonly kind: "allow" }
     /** The call needs a person's approval. */
     | { readonly kind: "ask" }
-    /** The program is told that the tool does not exist. */
-    | { readonly kind: "unavailable" }
+    /** The program is told that the tool does not exist, and the reason where the author of a rule wrote one to be told. */
+    | { readonly kind: "unavailable"; readonly isTold?: boolean }
     /** The program is told the reason, which is one line that follows "was not called:". */
     | { readonly kind: "deny"; readonly reason: string }
   );
@@ -42,6 +42,8 @@ export interface Authorizer {
    * program can call any name.
    */
   isVisible(viewer: Viewer, tool: Tool): boolean;
+  /** Why a tool is hidden, where the author of a rule wrote that to be told. */
+  whyHidden?(viewer: Viewer, tool: Tool): string | undefined;
 }
 
 /** Decides by the lists of `ptc.yaml`, which are the same for every principal. */

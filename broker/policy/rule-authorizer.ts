@@ -36,7 +36,8 @@ export class RuleAuthorizer implements Authorizer {
     if (listed.kind === "unavailable") return { kind: "unavailable", rule: listed.rule };
     const seen = this.#visibility(context, tool);
     if (seen.isUndecided === true) return denied(seen);
-    if (seen.kind === "deny") return { kind: "unavailable", rule: seen.rule, reason: seen.reason };
+    if (seen.kind === "deny")
+      return { kind: "unavailable", rule: seen.rule, reason: seen.reason, isTold: seen.isSaid === true };
     const flowing = findForbiddenFlow(flow, tool, run.reads);
     if (flowing !== undefined) return { kind: "deny", ...flowing };
     if (rules === undefined) return { kind: listed.kind, rule: listed.rule };
@@ -54,6 +55,12 @@ export class RuleAuthorizer implements Authorizer {
   isVisible(viewer: Viewer, tool: Tool): boolean {
     if (decide(this.#options.policy, tool).kind === "unavailable") return false;
     return this.#visibility(viewer, tool).kind !== "deny";
+  }
+
+  whyHidden(viewer: Viewer, tool: Tool): string | undefined {
+    if (decide(this.#options.policy, tool).kind === "unavailable") return undefined;
+    const { isSaid, reason } = this.#visibility(viewer, tool);
+    return isSaid === true ? reason : undefined;
   }
 
   #visibility(viewer: Viewer, tool: Tool): RuleVerdict {

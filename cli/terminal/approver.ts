@@ -23,9 +23,14 @@ export function buildApprover(
         return { decision: "once", by: "--approve", how: "an option of the command" };
       if (!isAnybodyThere(surroundings)) {
         if (suspends) return LATER;
-        console.tell(
-          `ptc: ${visibleLine(request.tool)} was denied: nobody can be asked here; ${howToApprove(request.tool)}`,
-        );
+        // Where stderr is no terminal, a model may read it: it is told how a person can be asked, and not how to do without.
+        const next =
+          surroundings.stderr.isTTY === true
+            ? howToApprove(request.tool)
+            : parts.suspends === undefined
+              ? "run it on a terminal, where a person can be"
+              : "with --suspend the run waits until a person has answered";
+        console.tell(`ptc: ${visibleLine(request.tool)} was denied: nobody can be asked here; ${next}`);
         return UNASKED;
       }
       const answer = turn.then(() => askOnTerminal(request, parts, signal));

@@ -181,8 +181,9 @@ export class PendingApprovals {
     });
   }
 
-  /** Those whose ticket begins like this. */
+  /** Those whose ticket begins like this. Nothing is the beginning of none. */
   find(principal: string, beginning: string): PendingApproval[] {
+    if (beginning.trim() === "") return [];
     return this.list(principal).filter(({ ticket }) => ticket.startsWith(beginning));
   }
 

@@ -85,7 +85,11 @@ export function buildProgramTools(
     context,
   );
   const views = new ByViewer((viewer) =>
-    inUse.visibleTo((tool) => authorizer.isVisible(viewer, tool), served.indexes?.of(viewer)),
+    inUse.visibleTo(
+      (tool) => authorizer.isVisible(viewer, tool),
+      served.indexes?.of(viewer),
+      (tool) => authorizer.whyHidden?.(viewer, tool),
+    ),
   );
   const directory = generatedDirectory(configuration);
   // Modules have the tools of servers that are off too, so that a call of one fails with the reason.

@@ -20,6 +20,8 @@ export interface RuleVerdict {
   /** The rules that decided, by name. */
   readonly rule?: string | undefined;
   readonly reason?: string | undefined;
+  /** Whether the reason holds what the author of a rule says to whoever is denied (`@reason`). */
+  readonly isSaid?: boolean;
   /** Whether it is denied because it could not be decided. */
   readonly isUndecided?: true;
 }
@@ -125,7 +127,10 @@ export class Rules {
     const rule = this.#nameOf(decided.rules);
     if (decided.isAllowed) return { kind: "allow", rule };
     if (decided.rules.length > 0)
-      return { kind: "deny", rule, reason: this.#reasonOf(decided.rules, call, "forbid") };
+      return {
+        ...{ kind: "deny", rule, reason: this.#reasonOf(decided.rules, call, "forbid") },
+        isSaid: this.#said(decided.rules, ["reason"]).length > 0,
+      };
     const { principal } = call.context;
     const what = action === "approve" ? "an approval of it" : `a ${action} of it`;
     return { kind: "deny", rule: "policy: no rule", reason: `no rule permits ${what} to '${principal}'` };
@@ -152,7 +157,7 @@ export class Rules {
   #reasonOf(ids: readonly string[], { run }: RuledCall, effect: "ask" | "forbid"): string {
     const rules = ids.flatMap((id) => this.#byId.get(id) ?? []);
     const names = effect === "ask" ? ["ask", "reason"] : ["reason"];
-    const said = rules.flatMap(({ annotations }) => names.flatMap((name) => annotations.get(name) || []));
+    const said = this.#said(ids, names);
     const looksAtReads = rules.some(({ words }) => words.has("labels") || words.has("servers"));
     const { flow } = this.#options;
     const labelled = run.reads.filter((read) => (flow.labelsOf(read) ?? []).length > 0);
@@ -160,6 +165,12 @@ export class Rules {
     const because = looksAtReads && reads.length > 0 ? `; this run has read ${reads.join(", ")}` : "";
     const verb = effect === "ask" ? "needs an approval by rule" : "is forbidden by rule";
     return `it ${verb} ${this.#nameOf(ids)}${said.length > 0 ? `: ${said.join("; ")}` : ""}${because}`;
+  }
+
+  /** What the authors of rules say in these annotations. */
+  #said(ids: readonly string[], names: readonly string[]): string[] {
+    const rules = ids.flatMap((id) => this.#byId.get(id) ?? []);
+    return rules.flatMap(({ annotations }) => names.flatMap((name) => annotations.get(name) || []));
   }
 
   #subject(action: RuleAction, { principal, groups = [] }: RunContext, tool: RuledTool) {

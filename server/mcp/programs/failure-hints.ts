@@ -14,6 +14,9 @@ const DRIFTED =
 /** What runtimes say of a tool name that the program built at run time, so that it could not be checked before. */
 const UNDEFINED_TOOL = /(mcp__\w+)'? is not defined/;
 
+/** Names of tools in what was found wrong with a program before it ran. */
+const TOOL_NAME = /\bmcp__\w+/g;
+
 /**
  * Advice for a model that corrects a failed program, beyond the failure's message. If the program could not be bundled, the
  * reasons say why. If it ran, its failure's message is text of the program's own; it shows which failed call caused it.
@@ -46,6 +49,10 @@ export async function hintsFor(
   }
   const unknown = reasons.find(({ code }) => code === "unknown_server");
   if (unknown?.code === "unknown_server") hints.add(sentence(unknownServer(unknown.module, catalog)));
+  // A program that was refused before it ran has called nothing that could tell why.
+  for (const [named] of message.matchAll(TOOL_NAME))
+    if (calls.length === 0 && catalog.whyBlocked(named) !== undefined)
+      hints.add(sentence(unknownTool(named, catalog)));
   const name = UNDEFINED_TOOL.exec(message)?.[1] ?? "";
   if (parseNamespacedName(name) !== undefined) hints.add(sentence(unknownTool(name, catalog)));
   return [...hints];

@@ -32,20 +32,26 @@ export type Continued =
 /**
  * Takes a suspended run once its question is answered: by the client's response, by whoever is asked now, or meanwhile by
  * somebody else. The first answer counts.
+ *
+ * @param given `response` answers a form that offered further calls if `offered` says so.
  */
 export async function takeAnswered(
   suspended: SuspendedPrograms,
   principal: string,
   ticket: string,
-  { response, request }: { response?: unknown; request: Asking },
+  { response, offered = false, request }: { response?: unknown; offered?: boolean; request: Asking },
 ): Promise<Continued> {
   try {
     let taken = await suspended.take(principal, ticket);
     if (taken.kind === "unanswered") {
       const { pending } = taken;
       const answer =
-        response === undefined ? undefined : parseApprovalAnswer(response, pending.request, request.client);
-      if (answer !== undefined) await suspended.answer(principal, pending, answer);
+        response === undefined
+          ? undefined
+          : parseApprovalAnswer(response, { ...pending.request, isAgain: offered }, request.client);
+      if (answer !== undefined && answer.decision !== "later")
+        await suspended.answer(principal, pending, answer);
+      else if (answer !== undefined) return reply(describeWaiting(pending));
       else if (request.canAsk && request.ask === undefined)
         return { kind: "question", question: questionOf(pending) };
       else await waitForAnswer(suspended, principal, pending, request);
@@ -78,28 +84,29 @@ async function waitForAnswer(
 ): Promise<void> {
   const answered = new AbortController();
   const signal = AbortSignal.any([request.signal, answered.signal]);
-  const asked =
-    request.canAsk && request.ask !== undefined
-      ? request.ask(questionOf(pending), signal).then(
-          async (response) => {
-            await suspended.answer(
-              principal,
-              pending,
-              parseApprovalAnswer(response, pending.request, request.client),
-            );
-            answered.abort();
-          },
-          () => answered.abort(),
-        )
-      : undefined;
+  const question = questionOf(pending);
+  let isAsking = request.canAsk && request.ask !== undefined;
+  request.canAsk &&
+    request.ask?.(question, signal).then(
+      async (response) => {
+        const answer = parseApprovalAnswer(response, question.request, request.client);
+        // Whoever is not at the client may be at a terminal.
+        if (answer.decision === "later") isAsking = false;
+        else {
+          await suspended.answer(principal, pending, answer);
+          answered.abort();
+        }
+      },
+      () => answered.abort(),
+    );
   const until = performance.now() + WAIT_MS;
-  while (!signal.aborted && (asked !== undefined || performance.now() < until)) {
+  while (!signal.aborted && (isAsking || performance.now() < until)) {
     await delay(POLL_MS, undefined, { signal }).catch(() => {});
     if (!signal.aborted && (await suspended.isAnswered(principal, pending))) answered.abort();
   }
 }
 
-function questionOf({ request, ticket }: PendingApproval): Question {
+function questionOf({ request, ticket }: PendingApproval): Extract<Question, { kind: "approval" }> {
   const withdrawn = new AbortController().signal;
   return {
     kind: "approval",

@@ -1,5 +1,6 @@
 import type { Clock } from "../../../base/clock.ts";
 import { messageOf } from "../../../base/error-message.ts";
+import { RecentlyUsed } from "../../../base/recently-used.ts";
 import { LATER } from "../../../broker/approvals/approvals.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
@@ -78,6 +79,9 @@ interface ProgramLimits {
   readonly timeoutMs: number;
 }
 
+/** The most forms that are remembered for their answers. */
+const MAX_OFFERED = 1_000;
+
 /**
  * The programs of one client. A limited number run at the same time, not counting those that wait for a person. More wait
  * for their turn in the order in which they came.
@@ -93,6 +97,8 @@ export class Programs {
   readonly #closing = new AbortController();
   /** What its runs are followed for, those of single calls too. */
   readonly notices = new ClientNotices();
+  /** The tickets of forms that offered to approve further calls. An answer to any other form approves one. */
+  readonly #offered = new RecentlyUsed<string, true>({ maxEntries: MAX_OFFERED });
 
   constructor(options: ProgramsOptions) {
     this.#options = options;
@@ -210,8 +216,9 @@ export class Programs {
     const { runner, context } = this.#options;
     if (runner.suspended === undefined) return { kind: "reply", reply: errorReply(OVER) };
     const given = response === undefined ? { request } : { request, response };
-    const taken = await takeAnswered(runner.suspended, context.principal, ticket, given);
-    if (taken.kind === "question") return { ...taken, ticket };
+    const offered = this.#offered.has(ticket);
+    const taken = await takeAnswered(runner.suspended, context.principal, ticket, { ...given, offered });
+    if (taken.kind === "question") return this.#handOut(taken.question, ticket);
     if (taken.kind === "reply") return taken;
     const place = await this.#takePlace(request, undefined);
     if (!("kind" in place))
@@ -258,11 +265,10 @@ export class Programs {
         if (request.signal.aborted || this.#closing.signal.aborted) return this.#reply(await run.result());
         const place = this.#runs.get(run);
         place?.pause();
-        return {
-          kind: "question",
+        return this.#handOut(
           question,
-          ticket: this.#suspended.add(run, question, () => place?.resume()),
-        };
+          this.#suspended.add(run, question, () => place?.resume()),
+        );
       }
       const place = this.#runs.get(run);
       place?.pause();
@@ -284,6 +290,13 @@ export class Programs {
         return this.#reply(await run.result(), [failedToAsk(question, error)]);
       }
     }
+  }
+
+  /** A question for the client, which brings the answer with its next request. */
+  #handOut(question: Question, ticket: string): ProgramAnswer {
+    this.#offered.delete(ticket);
+    if (question.kind === "approval" && question.request.isAgain === true) this.#offered.set(ticket, true);
+    return { kind: "question", question, ticket };
   }
 
   /** Whether a client has cancelled its request because its time was up, as SDKs say it, and the run can wait without it. */

@@ -1,3 +1,4 @@
+import { isObject } from "../../../base/json/is-object.ts";
 import { unmistakableLine } from "../../../base/text/unmistakable-line.ts";
 import { renderClaims } from "../../../broker/approvals/approval-claims.ts";
 import { renderApprovalOverview } from "../../../broker/approvals/approval-overview.ts";
@@ -8,7 +9,7 @@ import {
   parseScope,
 } from "../../../broker/approvals/approval-scope.ts";
 import { renderAskedArguments } from "../../../broker/approvals/approval-text.ts";
-import type { ApprovalAnswer, ApprovalRequest } from "../../../broker/approvals/approvals.ts";
+import { type ApprovalAnswer, type ApprovalRequest, LATER } from "../../../broker/approvals/approvals.ts";
 import { MAX_PATTERN_CHARS } from "../../../broker/approvals/argument-pattern.ts";
 import type { ClientClaim } from "./asked-client.ts";
 
@@ -76,31 +77,37 @@ export function buildApprovalForm({
 }
 
 /**
- * Reads a client's answer to such a form. Accepting without a decision is what the form says that accepting is. Anything but
- * accepting is a denial. A scope that cannot be read allows this call alone.
+ * Reads a client's answer to such a form. Accepting without a decision is what the form says that accepting is. A scope that
+ * cannot be read, or that the form did not offer, allows this call alone. A form that was dismissed (`cancel`) is not decided:
+ * clients answer so where nobody is there, as Claude Code does at once with `-p`, and a person may answer later. All else is a
+ * denial, by the client as far as anybody can tell: the protocol does not say whether a person saw the form.
  *
+ * @param request as the form was built from it.
  * @param client what it says of itself, for the audit log.
  */
 export function parseApprovalAnswer(
   response: unknown,
-  { arguments: args }: Pick<ApprovalRequest, "arguments">,
+  { arguments: args, isAgain = false }: Pick<ApprovalRequest, "arguments" | "isAgain">,
   client?: ClientClaim,
 ): ApprovalAnswer {
-  return { ...readScope(response, args), by: BY, how: describeWay(client) };
+  if (isObject(response) && response.action === "cancel")
+    return { ...LATER, why: "the client dismissed the question without an answer" };
+  const scope = readScope(response, args, isAgain);
+  const said = scope.decision === "denied" ? { why: "was declined by the client" } : {};
+  return { ...scope, ...said, by: BY, how: describeWay(client) };
 }
 
-function readScope(response: unknown, args: unknown): ApprovalScope {
-  if (typeof response !== "object" || response === null) return { decision: "denied" };
-  const { action, content = {} } = response as { action?: unknown; content?: unknown };
-  if (action !== "accept" || typeof content !== "object" || content === null) return { decision: "denied" };
-  const given: Readonly<Record<string, unknown>> = { ...content };
-  switch (given.decision ?? SCOPES.decision.default) {
+function readScope(response: unknown, args: unknown, isAgain: boolean): ApprovalScope {
+  if (!isObject(response)) return { decision: "denied" };
+  const { action, content = {} } = response;
+  if (action !== "accept" || !isObject(content)) return { decision: "denied" };
+  switch (content.decision ?? SCOPES.decision.default) {
     case "once":
       return { decision: "once" };
     case "run":
-      return scopeOr("all", given, args);
+      return isAgain ? scopeOr("all", content, args) : { decision: "once" };
     case "like":
-      return scopeOr("like", given, args);
+      return isAgain ? scopeOr("like", content, args) : { decision: "once" };
     default:
       return { decision: "denied" };
   }
@@ -113,6 +120,7 @@ function scopeOr(
 ): ApprovalScope {
   const isReadable =
     typeof may_differ === "string" &&
+    may_differ.length <= MAX_PATTERN_CHARS &&
     (at_most === undefined || typeof at_most === "number") &&
     // Whoever names an argument that may differ does not mean that all may.
     (calls === "like" || may_differ === "");

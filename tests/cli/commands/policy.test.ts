@@ -88,6 +88,19 @@ forbid(principal, action == Action::"call", resource) when { context.run.labels.
   expect((await ptc("policy", "check")).stderr).toMatch(
     /^ptc: warning: rules\.cedar:1: no rule permits anything, [^\n]*\n$/,
   );
+  // Exactly one mistake is a mistake, whatever kind it is of, and nothing is done by such rules.
+  for (const wrong of [
+    "permit(principal, action, resource) when { context.x };",
+    "permit(princ",
+    "@ask permit(principal, action, resource);",
+  ]) {
+    project.write("rules.cedar", `${RULES}\n${wrong}`);
+    const one = await ptc("policy", "check");
+    expect(one).toMatchObject({ code: 2, stdout: expect.stringContaining(": 1 mistake, ") });
+    expect(JSON.parse((await ptc("policy", "check", "--json")).stdout).errors).toHaveLength(1);
+    expect(await ptc("list")).toMatchObject({ code: 2, stderr: one.stderr });
+  }
+
   project.write("rules.cedar", "permit(principal, action, resource) when { context.x };\npermit(princ");
   const wrong = await ptc("policy", "check", "--json");
   expect(wrong.code).toBe(2);

@@ -195,8 +195,23 @@ describe("a question on the terminal", () => {
 });
 
 describe("where nobody can be asked", () => {
-  it("says how to approve, in one line that is nothing to a shell", async () => {
+  it("says in a pipe, which a model may read, how a person can be asked, and not how to do without", async () => {
     const { surroundings, written } = pipe();
+    const console = new ProgramConsole(surroundings, 10_000);
+    const { signal } = new AbortController();
+    for (const suspends of [false, undefined]) {
+      const approver = buildApprover([], { console, surroundings, suspends, onInterrupt: () => {} });
+      expect(await approver.ask(request("mcp__x__y"), signal)).toMatchObject({ decision: "denied" });
+    }
+    expect(written()).toBe(
+      "ptc: mcp__x__y was denied: nobody can be asked here; with --suspend the run waits until a person has answered\n" +
+        "ptc: mcp__x__y was denied: nobody can be asked here; run it on a terminal, where a person can be\n",
+    );
+  });
+
+  it("says on a terminal how to approve, in one line that is nothing to a shell", async () => {
+    const { surroundings: piped, written } = pipe();
+    const surroundings = { ...piped, stderr: Object.assign(piped.stderr, { isTTY: true }) };
     const console = new ProgramConsole(surroundings, 10_000);
     const approver = buildApprover(["mcp__x__ok"], { console, surroundings, onInterrupt: () => {} });
     const { signal } = new AbortController();

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { ApprovalRequest } from "../../../broker/approvals/approvals.ts";
+import { unknownTool } from "../../../catalog/unknown-names.ts";
 import { FollowedConfiguration } from "../../../host/configuration/follow.ts";
 import { openServing } from "../../../host/serving.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
@@ -121,6 +122,27 @@ test("rules decide by what a run has read, and an edit of their file is in force
   expect(bob.calls[0]).toMatchObject({ decision: "unavailable", rule: "rules.cedar:2" });
   const seen = async (principal: string) => (await catalog.current({ principal })).names().length;
   expect([await seen("bob"), await seen("local")]).toEqual([4, 6]);
+
+  const said = '@reason("the vault is closed")';
+  write(
+    "rules.cedar",
+    `${PERMIT}${said} forbid(principal == User::"bob", action, resource in Server::"vault");`,
+  );
+  const why = "it is forbidden by rule rules.cedar:2: the vault is closed";
+  expect((await run(["vault"], { principal: "bob" })).replies).toMatchObject([
+    { ok: false, error: { message: `'mcp__vault__echo' is not available in execute_program: ${why}` } },
+  ]);
+  expect(unknownTool("mcp__vault__echo", await catalog.current({ principal: "bob" }))).toBe(
+    `'mcp__vault__echo' is blocked by the configuration of ptc: ${why}`,
+  );
+  // A rule that hides from lists says nothing to whom it hides from.
+  write(
+    "rules.cedar",
+    `${PERMIT}${said} forbid(principal == User::"bob", action == Action::"list", resource);`,
+  );
+  expect((await run(["vault"], { principal: "bob" })).replies).toMatchObject([
+    { ok: false, error: { message: "'mcp__vault__echo' is not available in execute_program" } },
+  ]);
 
   write("rules.cedar", `${PERMIT}forbid(principal, action, resource) when { context.rum };`);
   expect((await run(["vault"])).replies).toMatchObject([{ ok: true }]);

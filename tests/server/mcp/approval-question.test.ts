@@ -8,7 +8,7 @@ const REQUEST = {
   arguments: { path: "/tmp/a", content: `begin ${"x".repeat(3_000)}` },
   argumentsDigest: "e",
 };
-const parse = (response: unknown) => parseApprovalAnswer(response, REQUEST);
+const parse = (response: unknown, isAgain = false) => parseApprovalAnswer(response, { ...REQUEST, isAgain });
 
 describe("the form of an approval", () => {
   it("says why a rule has it asked about, right below the call", () => {
@@ -67,9 +67,30 @@ describe("the form of an approval", () => {
     [{ decision: "run", at_most: 0 }, { decision: "once" }],
     [{ decision: "run", at_most: 2.5 }, { decision: "once" }],
     [{ decision: "run", at_most: "many" }, { decision: "once" }],
+    [
+      { decision: "like", may_differ: `path=${"x".repeat(600)} content=${"x".repeat(600)}` },
+      { decision: "once" },
+    ],
   ])("that comes back with %j allows no more than it says: %j", (content, scope) => {
-    const { by: _, how: __, ...given } = parse({ action: "accept", content });
+    const { by: _, how: __, ...given } = parse({ action: "accept", content }, true);
     expect(given).toEqual(scope);
+  });
+
+  it.each([
+    { decision: "run", at_most: 5 },
+    { decision: "like", may_differ: "path=*" },
+  ])("allows this call alone when it comes back with %j, which it has not offered", (content) => {
+    expect(parse({ action: "accept", content })).toMatchObject({ decision: "once", by: "elicitation" });
+    expect(parse({ action: "accept", content }, true)).toMatchObject({ decision: "run" });
+    expect(parse({ action: "accept", content: { decision: "no" } }).decision).toBe("denied");
+  });
+
+  it("that is dismissed is not decided, since clients do that where nobody is there", () => {
+    expect(parse({ action: "cancel" })).toMatchObject({ decision: "later", isUnasked: true });
+    expect(parse({ action: "decline" })).toMatchObject({
+      decision: "denied",
+      why: "was declined by the client",
+    });
   });
 
   it("shows what the server says of its tool as the server's claim, and arguments for what they are", () => {
@@ -125,7 +146,6 @@ describe("the form of an approval", () => {
     undefined,
     "accept",
     { action: "decline" },
-    { action: "cancel" },
     { content: { decision: "once" } },
     { action: "accept", content: { decision: "no" } },
     { action: "accept", content: { decision: true } },

@@ -79,6 +79,7 @@ describe.each(ERAS)("a client of %s", (era) => {
         by: "elicitation",
         how: expect.stringMatching(/calls itself test 1; a person, or a hook of the client$/),
         ...(decision === "run" ? { except: { table: "u*" }, atMost: 3 } : {}),
+        ...(decision === "denied" ? { why: "was declined by the client" } : {}),
       })),
     );
     expect(answers).toHaveLength(8);

@@ -4,7 +4,7 @@ import type { PendingApproval } from "../../../host/approvals/pending-approvals.
 import type { ProgramOptions, ProgramRunner } from "../../../host/program-runner.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
 import { eventually } from "../../eventually.ts";
-import { connectLegacy, RawClient } from "./clients.ts";
+import { CONNECT, connectLegacy, ERAS, RawClient } from "./clients.ts";
 import { executed, serve } from "./served.ts";
 
 const REQUEST = {
@@ -58,6 +58,8 @@ function keptPrograms() {
   return { run, suspended, kept, by };
 }
 
+const NO_FORMS = { "io.modelcontextprotocol/clientCapabilities": {} };
+const ticketOf = (ticket: string) => ({ name: "execute_program", arguments: { code: `ticket ${ticket}` } });
 const replyOf = (text: string) => [{ text: `[Script executed successfully]\n"${text}"` }];
 
 describe("a ticket", () => {
@@ -112,6 +114,56 @@ describe("a ticket", () => {
     expect((await going).content).toMatchObject(replyOf("denied by a shell"));
     await client.close();
     await served.ended;
+  });
+
+  it.each(ERAS)(
+    "is what a client of %s gets that dismisses the question, which nobody may have seen",
+    async (era) => {
+      const { run, suspended, kept, by } = keptPrograms();
+      const served = serve(run, { suspended });
+      const ticket = { name: "execute_program", arguments: { code: "ticket 0123456789abcdef" } };
+      const client = await CONNECT[era](served, () => ({
+        action: "cancel",
+      }));
+      const [{ text }] = (await client.callTool(EXECUTE)).content as [{ text: string }];
+      expect(text).toContain("waits for an approval");
+      expect(kept.size).toBe(1);
+      // Coming back with the ticket dismisses it again, and decides nothing either.
+      const going = client.callTool(ticket);
+      const [found] = kept.values();
+      if (era === "2026-07-28") {
+        expect((await going).content).toMatchObject([
+          { text: expect.stringContaining("nobody has answered yet") },
+        ]);
+      }
+      if (found !== undefined) found.answer = { decision: "once", by: "a shell" };
+      const reply = await (era === "2026-07-28" ? client.callTool(ticket) : going);
+      expect(reply.content).toMatchObject(replyOf("once by a shell"));
+      expect(by).toEqual([]);
+      await client.close();
+      await served.ended;
+    },
+  );
+
+  it("takes from its client no more than the form offered, also when it comes back for the answer", async () => {
+    const { run, suspended } = keptPrograms();
+    const more = { approval: { action: "accept", content: { decision: "run", at_most: 5 } } };
+    // The first form has offered nothing but this call.
+    const first = new RawClient(serve(run, { suspended }));
+    const { result } = await first.callModern(1, EXECUTE);
+    const state = { requestState: result?.requestState, inputResponses: more };
+    expect((await first.callModern(2, { ...EXECUTE, ...state })).result?.content).toMatchObject(
+      replyOf("once"),
+    );
+    // One that asks again offers them.
+    const again = new RawClient(serve(run, { suspended }));
+    await again.callModern(1, EXECUTE, NO_FORMS);
+    const asked = await again.callModern(2, ticketOf("0123456789abcdef"));
+    expect(asked.result).toMatchObject({ resultType: "input_required" });
+    const given = { requestState: asked.result?.requestState, inputResponses: more };
+    expect(
+      (await again.callModern(3, { ...ticketOf("0123456789abcdef"), ...given })).result?.content,
+    ).toMatchObject(replyOf("run by elicitation"));
   });
 
   it.each([

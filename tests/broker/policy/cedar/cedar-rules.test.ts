@@ -1,11 +1,13 @@
 import * as cedar from "@cedar-policy/cedar-wasm/nodejs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { loadCedar } from "../../../../broker/policy/cedar/cedar-engine.ts";
 import { Rules } from "../../../../broker/policy/cedar/cedar-rules.ts";
 import type { RuledCall } from "../../../../broker/policy/cedar/rule-request.ts";
 import { RULE_SCHEMA } from "../../../../broker/policy/cedar/rule-schema.ts";
 import { splitRules } from "../../../../broker/policy/cedar/rule-text.ts";
 import { DataFlow } from "../../../../broker/policy/data-flow.ts";
+import { RuleAuthorizer } from "../../../../broker/policy/rule-authorizer.ts";
 import type { RunHistory } from "../../../../broker/policy/run-history.ts";
 import { toolOf } from "../../../catalog/tool-of.ts";
 import { tries } from "../../../tries.ts";
@@ -128,6 +130,66 @@ describe("rules", () => {
     expect(tainted.rules.decide(callOf({ run: readOf("gone") })).reason).toContain(
       "mcp__gone__get (call 1), whose server is not configured any more",
     );
+  });
+
+  it("that the engine cannot take deny all they are asked about, whatever else permits it", async () => {
+    const broken = '@id("broken") permit(principal, action, resource) when { ( };\n';
+    for (const text of [PERMIT + broken, `${PERMIT}${broken.replace("permit", "@ask forbid")}`]) {
+      const { rules } = await Rules.open({
+        ...{ files: [{ file: "x.cedar", text }], groups: {}, flow },
+        isChecked: true,
+      });
+      expect(rules.decide(callOf())).toMatchObject({
+        kind: "deny",
+        isUndecided: true,
+        reason: expect.stringContaining("could not be decided"),
+      });
+    }
+    const hiding = `${PERMIT}forbid(principal, action == Action::"list", resource) when { ( };`;
+    const { rules } = await Rules.open({
+      ...{ files: [{ file: "x.cedar", text: hiding }], groups: {}, flow },
+      isChecked: true,
+    });
+    expect(rules.decideVisibility({ principal: "ada" }, toolOf("b", "send"))).toMatchObject({
+      kind: "deny",
+      isUndecided: true,
+    });
+  });
+
+  it("allow no request that the engine refuses or chokes on", async () => {
+    const engine = await loadCedar();
+    const rules = new Map([["p0", PERMIT]]);
+    const entity = (type: string) => ({ type, id: "x" });
+    const decide = (request: object) =>
+      engine.decide(rules, "chokes", {
+        ...{ principal: entity("User"), action: entity("Action"), resource: entity("Tool") },
+        ...{ context: {}, entities: [], ...request },
+      });
+    expect(decide({})).toMatchObject({ isAllowed: true });
+    for (const wrong of [
+      { principal: entity("no type") },
+      { context: null },
+      { entities: 1 },
+      { action: {} },
+    ])
+      expect(decide(wrong)).toEqual({ problem: expect.stringMatching(/./), rules: [] });
+  });
+
+  it("that could not be decided for a tool are told to its caller, who is not told that there is no such tool", async () => {
+    const { rules } = await Rules.open({
+      ...{ files: [{ file: "x.cedar", text: `${PERMIT}permit(` }], groups: {}, flow },
+      isChecked: true,
+    });
+    const authorizer = new RuleAuthorizer({
+      policy: { allow: undefined, block: [], ask: [], neverAsk: [], byDefault: "annotated" },
+      ...{ flow, rules, clock: { wallMs: () => 0 } },
+    });
+    const { context, run } = callOf();
+    expect(await authorizer.authorize(context, toolOf("b", "send"), {}, run)).toMatchObject({
+      kind: "deny",
+      reason: expect.stringContaining("could not be decided"),
+    });
+    expect(authorizer.isVisible(context, toolOf("b", "send"))).toBe(false);
   });
 
   it("that a person may lift ask, and others go before them", async () => {

@@ -125,7 +125,7 @@ describe("tools beside execute_program", () => {
     const refused = await call("mcp__desk__wipe");
     expect(refused.isError).toBe(true);
     expect(textsOf(refused)).toBe(
-      "ApprovalDenied: 'mcp__desk__wipe' needs an approval and was refused by the user",
+      "ApprovalDenied: 'mcp__desk__wipe' needs an approval and was declined by the client",
     );
     expect(textsOf(await call("mcp__desk__wipe"))).toBe("wipe is done");
     const structuredContent = { mail: "a@b.example" };
