@@ -16,5 +16,8 @@ knip
 heading "Token shapes (as the rules of their package say)"
 node scripts/token-shapes.ts --check
 
+heading "Characters that pass for ASCII (as the data of Unicode says)"
+node scripts/confusables.ts --check
+
 heading "Python code (ruff, pyright)"
 node scripts/check-python.ts
