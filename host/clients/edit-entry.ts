@@ -1,21 +1,49 @@
 import { isDeepStrictEqual } from "node:util";
 import { isObject } from "../../base/json/is-object.ts";
 import { ClientFileError, readClientFile } from "../configuration/import/read-client-file.ts";
-import { type ClientEntry, isPtcEntry } from "./client-entry.ts";
+import { isPtcEntry } from "./client-entry.ts";
 import type { ClientPlace } from "./client-place.ts";
-import { editJsonEntry, placeOfJsonMistake } from "./edit-json-entry.ts";
-import { editTomlEntry } from "./edit-toml-entry.ts";
+import { editJsonEntry, placeOfJsonMistake, writtenJsonEntry } from "./edit-json-entry.ts";
+import { editTomlEntry, writtenTomlEntry } from "./edit-toml-entry.ts";
 
 const BYTE_ORDER_MARK = "\ufeff";
+
+/** Where a client's servers are in its file. */
+export type EntryPlace = Pick<ClientPlace, "path" | "format" | "keys">;
 
 /** What is done to a file: the entry gets these members, or is removed. */
 export interface EntryEdit {
   name: string;
-  entry: ClientEntry | undefined;
+  entry: Readonly<Record<string, unknown>> | undefined;
+  /** Whether an entry that is there may be changed or removed; by default, only one that starts ptc. */
+  mayChange?: ((there: unknown) => boolean) | undefined;
+  /** How an entry that is not there is to be written, as `findEntry` gave it. */
+  written?: string | undefined;
+}
+
+/** An entry of a client's file: what it says, and how it is written, where that can be written again. */
+export interface FoundEntry {
+  value: unknown;
+  written: string | undefined;
+}
+
+/** The entry of that name in the text; `undefined` where there is none. @throws ClientFileError */
+export async function findEntry(
+  { path, format, keys }: EntryPlace,
+  text: string | undefined,
+  name: string,
+): Promise<FoundEntry | undefined> {
+  const plain = (text ?? "").replace(BYTE_ORDER_MARK, "");
+  if (plain.trim() === "") return undefined;
+  const file = await readClientFile(format === "toml" ? "file.toml" : path, plain);
+  const value = isObject(file) ? entryAt(file, keys, name) : undefined;
+  if (value === undefined) return undefined;
+  const write = format === "toml" ? writtenTomlEntry : writtenJsonEntry;
+  return { value: structuredClone(value), written: await write(plain, { keys, name }) };
 }
 
 /**
- * The text of a client's file after ptc's entry was put in or taken out. All else in the file is left as it is: other
+ * The text of a client's file after an entry was put in or taken out. All else in the file is left as it is: other
  * entries, members of the entry that ptc does not set, comments, and the form. An unchanged text is the text itself. What was
  * put in and is taken out again leaves the file as it was; `undefined` when nothing is left of it.
  *
@@ -23,9 +51,9 @@ export interface EntryEdit {
  * @throws ClientFileError whose message continues a sentence that begins with the file's name.
  */
 export async function editEntry(
-  { path, format, keys }: Pick<ClientPlace, "path" | "format" | "keys">,
+  { path, format, keys }: EntryPlace,
   text: string | undefined,
-  { name, entry }: EntryEdit,
+  { name, entry, mayChange = isPtcEntry, written }: EntryEdit,
 ): Promise<string | undefined> {
   if (text === undefined && entry === undefined) return undefined;
   const mark = text?.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : "";
@@ -37,7 +65,7 @@ export async function editEntry(
       : await readClientFile(file, before).catch((error) => tellPlace(error, format, before));
   if (!isObject(old)) throw new ClientFileError("holds no object; mend it, and try again");
   const there = entryAt(old, keys, name);
-  if (there !== undefined && !isPtcEntry(there))
+  if (there !== undefined && !mayChange(there))
     throw new ClientFileError(
       `has a server '${name}' that is not ptc, and was left alone; give another name with --name`,
     );
@@ -51,8 +79,8 @@ export async function editEntry(
   if (there !== undefined && isDeepStrictEqual(structuredClone(old), structuredClone(expected))) return text;
   const edited =
     format === "toml"
-      ? await editTomlEntry(before, { keys, name, entry, there })
-      : await editJsonEntry(before, { keys, name, entry, there });
+      ? await editTomlEntry(before, { keys, name, entry, there, written })
+      : await editJsonEntry(before, { keys, name, entry, there, written });
   const isLeft = edited !== undefined && edited.trim() !== "";
   const after = isLeft ? await readClientFile(file, edited).catch(() => undefined) : {};
   // A member that is there twice, or a form of TOML that is not known here, would have come out otherwise.

@@ -1,13 +1,14 @@
 import type { Node, ParseError } from "jsonc-parser";
-import type { ClientEntry } from "./client-entry.ts";
 
 export interface PlacedEdit {
   keys: readonly string[];
   name: string;
   /** The members to set; `undefined` removes the entry. */
-  entry: ClientEntry | undefined;
+  entry: Readonly<Record<string, unknown>> | undefined;
   /** The entry that is there, parsed. */
   there: unknown;
+  /** How a new entry is written, comments and all; it says what `entry` says. Without it, `entry` is rendered. */
+  written?: string | undefined;
 }
 
 /** Whatever JSON with comments has between a value and the comma behind it, and that comma. */
@@ -19,7 +20,7 @@ const TO_COMMA = /^(?:\s|\/\/[^\n]*\n|\/\*[\s\S]*?\*\/)*,/;
  */
 export async function editJsonEntry(
   text: string,
-  { keys, name, entry, there }: PlacedEdit,
+  { keys, name, entry, there, written }: PlacedEdit,
 ): Promise<string | undefined> {
   const { findNodeAtLocation, parseTree } = await import("jsonc-parser");
   const find = (within: string, path: readonly string[]): Node | undefined => {
@@ -57,13 +58,29 @@ export async function editJsonEntry(
       undefined,
       2,
     )}\n`;
-  if (there === undefined) return set(text, place, entry, []);
+  if (there === undefined) {
+    const added = set(text, place, entry, []);
+    const node = find(added, place);
+    if (written === undefined || node === undefined) return added;
+    return `${added.slice(0, node.offset)}${written}${added.slice(node.offset + node.length)}`;
+  }
   let edited = text;
   for (const [key, value] of Object.entries(entry)) {
     const old = (there as Record<string, unknown>)[key];
     if (JSON.stringify(old) !== JSON.stringify(value)) edited = set(edited, [...place, key], value, []);
   }
   return edited;
+}
+
+/** How the entry is written in the text; `undefined` where it is not there. */
+export async function writtenJsonEntry(
+  text: string,
+  { keys, name }: Pick<PlacedEdit, "keys" | "name">,
+): Promise<string | undefined> {
+  const { findNodeAtLocation, parseTree } = await import("jsonc-parser");
+  const root = parseTree(text, undefined, { allowTrailingComma: true });
+  const node = root === undefined ? undefined : findNodeAtLocation(root, [...keys, name]);
+  return node === undefined ? undefined : text.slice(node.offset, node.offset + node.length);
 }
 
 /** Where a text stops being JSON with comments: line and column, from 1. */

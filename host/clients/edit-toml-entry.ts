@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ClientEntry } from "./client-entry.ts";
 import type { PlacedEdit } from "./edit-json-entry.ts";
 
 /**
@@ -8,36 +7,26 @@ import type { PlacedEdit } from "./edit-json-entry.ts";
  */
 export async function editTomlEntry(
   text: string,
-  { keys, name, entry, there }: PlacedEdit,
+  { keys, name, entry, there, written }: PlacedEdit,
 ): Promise<string | undefined> {
   const toml = await import("smol-toml");
   const eol = text.includes("\r\n") ? "\r\n" : "\n";
   const place = [...keys, name];
   const header = `[${place.map(renderKey).join(".")}]`;
-  const renderMember = (key: string, value: ClientEntry[string]) =>
-    toml.stringify({ [key]: value }).trimEnd();
+  const renderMember = (key: string, value: unknown) => toml.stringify({ [key]: value }).trimEnd();
   if (entry !== undefined && there === undefined) {
-    const table = [header, ...Object.entries(entry).map(([key, value]) => renderMember(key, value)), ""].join(
-      eol,
-    );
+    const rendered = [header, ...Object.entries(entry).map(([key, value]) => renderMember(key, value)), ""];
+    const table = written ?? rendered.join(eol);
     if (text.trim() === "") return `${text}${table}`;
     return `${text}${text.endsWith("\n") ? "" : eol}${eol}${table}`;
   }
-  const lines = text.split(/(?<=\n)/);
-  const isHeaderOf = (line: string | undefined, path: readonly string[], orBelow = false): boolean => {
-    const inside = /^\s*\[([^[\]]+)\]\s*(?:#.*)?$/.exec((line ?? "").trimEnd())?.[1];
-    if (inside === undefined) return false;
-    const named = keysOf(toml.parse, inside);
-    return (
-      named !== undefined &&
-      (orBelow ? isDeepStrictEqual(named.slice(0, path.length), path) : isDeepStrictEqual(named, path))
-    );
-  };
-  const start = lines.findIndex((line) => isHeaderOf(line, place));
+  const lines = linesOf(text);
+  const start = lines.findIndex((line) => isHeaderOf(toml.parse, line, place));
   if (start < 0) return text;
   const end = endOfTable(lines, start);
   if (entry === undefined) {
-    const kept = lines.filter((_, index) => !isIn(lines, index, (line) => isHeaderOf(line, place, true)));
+    const own = ofEntry(toml.parse, lines, place);
+    const kept = lines.filter((_, index) => !own[index]);
     return withoutBlankBefore(kept, lines, start).join("");
   }
   let section = lines.slice(start, end);
@@ -47,6 +36,51 @@ export async function editTomlEntry(
     section = withMember(section, key, `${renderMember(key, value)}${eol}`, old !== undefined, toml.parse);
   }
   return [...lines.slice(0, start), ...section, ...lines.slice(end)].join("");
+}
+
+/** How the entry is written in the text: its table and those below it. `undefined` where it is written in another form. */
+export async function writtenTomlEntry(
+  text: string,
+  { keys, name }: Pick<PlacedEdit, "keys" | "name">,
+): Promise<string | undefined> {
+  const { parse } = await import("smol-toml");
+  const lines = linesOf(text);
+  const isOwn = ofEntry(parse, lines, [...keys, name]);
+  const own = lines.filter((_, index) => isOwn[index]);
+  return own.length === 0 ? undefined : own.join("").replace(/\n?$/, "\n");
+}
+
+function linesOf(text: string): string[] {
+  return text.split(/(?<=\n)/);
+}
+
+type Parse = (text: string) => unknown;
+
+function isHeaderOf(
+  parse: Parse,
+  line: string | undefined,
+  path: readonly string[],
+  orBelow = false,
+): boolean {
+  const inside = /^\s*\[([^[\]]+)\]\s*(?:#.*)?$/.exec((line ?? "").trimEnd())?.[1];
+  if (inside === undefined) return false;
+  const named = keysOf(parse, inside);
+  return (
+    named !== undefined &&
+    (orBelow ? isDeepStrictEqual(named.slice(0, path.length), path) : isDeepStrictEqual(named, path))
+  );
+}
+
+/** Which lines belong to the table of an entry or to one below it; so do blank lines between two such tables. */
+function ofEntry(parse: Parse, lines: readonly string[], place: readonly string[]): boolean[] {
+  const own = lines.map((_, index) => isIn(lines, index, (line) => isHeaderOf(parse, line, place, true)));
+  for (let index = 1; index < lines.length; index++) {
+    if (lines[index]?.trim() !== "" || !own[index - 1]) continue;
+    let next = index;
+    while (lines[next]?.trim() === "") next++;
+    if (own[next]) own.fill(true, index, next);
+  }
+  return own;
 }
 
 /** The line behind the last line of a table's own members. Comments and blank lines before the next table are the next one's. */

@@ -1,8 +1,9 @@
-import { existsSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { countNoun } from "../../../base/text/count-noun.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
+import { type ClientFile, findClientFiles } from "../../../host/configuration/import/client-files.ts";
 import { type ImportedServers, importServers } from "../../../host/configuration/import/import-servers.ts";
 import {
   ClientFileError,
@@ -16,6 +17,7 @@ import { claudeCommand } from "../../claude-command.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
+import { offerTakeOver, takeOverChoice } from "./client-files.ts";
 import { findServers } from "./find-servers.ts";
 import { withoutPlainSecrets } from "./keep-secrets.ts";
 
@@ -35,7 +37,15 @@ export const initCommand: DefineCommand = (program, surroundings, finish) => {
       "take over the servers of an MCP client's file, JSON or TOML (default: what Claude Code, Claude Desktop, Cursor, VS Code, Codex and Gemini CLI have here, to choose from)",
     )
     .option("--all", "with --import: take all servers that are found, without a question")
-    .addHelpText("after", "\nExample:\n  ptc init --import ~/.claude.json && ptc generate\n")
+    .option(
+      "--take-over",
+      "with --import: take the imported servers out of the clients' files, without a question",
+    )
+    .option("--keep", "with --import: leave them there, without a question")
+    .addHelpText(
+      "after",
+      "\nA client that keeps the imported servers beside ptc shows a model each of their tools twice. `ptc install --undo` puts back what is taken out.\n\nExamples:\n  ptc init --import ~/.claude.json && ptc generate\n  ptc init --import --all --take-over\n",
+    )
     .action(async (flags: InitFlags) => {
       finish(await init(flags, surroundings));
     });
@@ -44,11 +54,16 @@ export const initCommand: DefineCommand = (program, surroundings, finish) => {
 interface InitFlags {
   import?: string | true;
   all?: boolean;
+  takeOver?: boolean;
+  keep?: boolean;
 }
 
 async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
   const path = join(surroundings.cwd(), FILE);
+  const choice = takeOverChoice(flags);
+  if (flags.import === undefined && choice !== "ask")
+    throw new UsageError("--take-over and --keep go with --import");
   if (existsSync(path)) throw new UsageError(`${FILE} is already here; edit it, or remove it first`);
   const found =
     flags.import === undefined
@@ -75,6 +90,11 @@ async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitC
       `ptc: warning: ${FILE} now holds values of env or headers (${names}); if they are secret, write \${NAME} instead and set NAME in your environment\n`,
     );
   }
+  if (imported.servers.length > 0) {
+    const files = clientFilesOf(flags.import, surroundings);
+    const project = realpathSync(surroundings.cwd());
+    await offerTakeOver({ files, servers: imported.servers, project, choice }, surroundings);
+  }
   const next =
     imported.servers.length === 0
       ? `Wrote ${FILE}. Name your servers in it, then:`
@@ -84,6 +104,20 @@ async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitC
     `${next}\n  ptc generate\n  ptc doctor\n  ${claudeCommand(surroundings, path)}\n${COMMIT}`,
   );
   return EXIT.done;
+}
+
+/** The files that were imported from: the one that was named, else those that clients have here. */
+function clientFilesOf(named: string | true | undefined, surroundings: Surroundings): ClientFile[] {
+  const cwd = surroundings.cwd();
+  const known = findClientFiles(surroundings.env, cwd);
+  if (typeof named !== "string") return known;
+  const path = realpathSync(resolve(cwd, named));
+  const found = known.find((file) => realpathSync(file.path) === path);
+  return [found ?? { client: "this client", path, isGemini: isGeminiFile(path) }];
+}
+
+function isGeminiFile(path: string): boolean {
+  return /(?:^|[\\/])\.gemini[\\/]/.test(path);
 }
 
 /** Whether `env` or `headers` hold a value that is written out. */
@@ -98,7 +132,7 @@ async function readImported(file: string, surroundings: Surroundings): Promise<I
   const content = await readClientFile(file, text).catch((error: unknown) => {
     throw error instanceof ClientFileError ? new UsageError(`${file}: ${error.message}`) : error;
   });
-  const isGemini = /(?:^|[\\/])\.gemini[\\/]/.test(resolve(surroundings.cwd(), file));
+  const isGemini = isGeminiFile(resolve(surroundings.cwd(), file));
   const imported = importServers(content, surroundings.cwd(), { isGemini });
   if (imported === undefined) throw new UsageError(`${file}: there are no mcpServers in it`);
   return imported;

@@ -1,8 +1,8 @@
 import { realpathSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine } from "../../../base/text/visible-text.ts";
+import { ClientChanges, changeEntry, type KeptChange } from "../../../host/clients/client-changes.ts";
 import { clientEntry, namedVariables } from "../../../host/clients/client-entry.ts";
 import {
   CLIENTS,
@@ -14,19 +14,26 @@ import {
 } from "../../../host/clients/client-place.ts";
 import { editEntry } from "../../../host/clients/edit-entry.ts";
 import { fileChanges } from "../../../host/clients/file-changes.ts";
-import {
-  ClientFileError,
-  MAX_CLIENT_FILE_BYTES,
-} from "../../../host/configuration/import/read-client-file.ts";
+import { serversWrittenIn } from "../../../host/clients/take-over.ts";
+import { findClientFiles } from "../../../host/configuration/import/client-files.ts";
+import { ClientFileError } from "../../../host/configuration/import/read-client-file.ts";
 import { findConfiguration } from "../../../host/configuration/load.ts";
-import { readTextFile } from "../../arguments/text-file.ts";
 import { callOfPtc } from "../../claude-command.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
 import { terminalOf } from "../../terminal/terminal.ts";
+import {
+  changeFile,
+  offerTakeOver,
+  readIfThere,
+  renderChanges,
+  shownPath,
+  type TakeOverChoice,
+  takeOverChoice,
+  undoChanges,
+} from "./client-files.ts";
 import { ask } from "./find-servers.ts";
-import { replaceFile } from "./replace-file.ts";
 
 interface InstallFlags {
   config?: string;
@@ -34,6 +41,10 @@ interface InstallFlags {
   name: string;
   remove?: boolean;
   yes?: boolean;
+  takeOver?: boolean;
+  keep?: boolean;
+  undo?: boolean;
+  all?: boolean;
 }
 
 /** `ptc install CLIENT` */
@@ -41,7 +52,7 @@ export const installCommand: DefineCommand = (program, surroundings, finish) => 
   program
     .command("install")
     .description("write ptc into the configuration of an MCP client, after showing what changes")
-    .argument("<client>", CLIENTS.join(", "))
+    .argument("[client]", CLIENTS.join(", "))
     .option(
       "--scope <scope>",
       "project: for this folder; user: for all folders; local: Claude Code, for you in this folder",
@@ -49,27 +60,65 @@ export const installCommand: DefineCommand = (program, surroundings, finish) => 
     )
     .option("--name <name>", "what the client calls the server", "ptc")
     .option("--remove", "take the entry out again")
+    .option(
+      "--take-over",
+      "take the servers that ptc.yaml has out of the client's files; without a client, of all clients",
+    )
+    .option("--keep", "leave them in the client's files, and do not ask")
+    .option(
+      "--undo",
+      "put back what ptc changed in clients' files from this folder, also if they were edited since",
+    )
+    .option("--all", "with --undo: what ptc changed from any folder")
     .option("--yes", "write without a question")
     .option("--config <file>", "configuration file that the client's ptc uses (default: ptc.yaml here)")
     .addHelpText(
       "after",
-      "\nExamples:\n  ptc install claude --yes\n  ptc install codex --scope user\n  ptc install cursor --remove\n",
+      "\nExamples:\n  ptc install claude --yes\n  ptc install codex --scope user\n  ptc install cursor --remove\n  ptc install --take-over\n  ptc install --undo --yes\n",
     )
-    .action(async (client: string, flags: InstallFlags) => {
+    .action(async (client: string | undefined, flags: InstallFlags) => {
       finish(await install(client, flags, surroundings));
     });
 };
 
-async function install(named: string, flags: InstallFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const { env, stdout, stderr, stdin } = surroundings;
-  const client = oneOf(CLIENTS, named, "client");
+async function install(
+  named: string | undefined,
+  flags: InstallFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { env } = surroundings;
+  const client = named === undefined ? undefined : oneOf(CLIENTS, named, "client");
   const scope = oneOf(SCOPES, flags.scope, "--scope");
-  const { name } = flags;
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name))
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(flags.name))
     throw new UsageError("--name: a server's name has 1 to 64 letters, digits, `_` or `-`");
+  const choice = takeOverChoice(flags);
   const cwd = realpathSync(surroundings.cwd());
+  if (flags.undo) return undo(client, flags, cwd, surroundings);
+  if (flags.all) throw new UsageError("--all goes with --undo");
+  if (client === undefined) {
+    if (choice !== "take") throw new UsageError(`name a client: ${CLIENTS.join(", ")}`);
+    const count = await takeOver(undefined, choice, flags, cwd, surroundings);
+    if (count === 0)
+      await write(surroundings.stdout, "no client here has a server that ptc.yaml has; nothing to do\n");
+    return EXIT.done;
+  }
   const place = clientPlace(client, scope, { env, cwd });
   if (place === undefined) throw new UsageError(`--scope: only claude has '${scope}'; give project or user`);
+  const code = await writeEntry({ client, scope, place }, flags, cwd, surroundings);
+  if (code !== EXIT.done || flags.remove) return code;
+  await takeOver(place.client, choice, flags, cwd, surroundings);
+  return code;
+}
+
+/** Puts the entry into the file of a client, or takes it out. */
+async function writeEntry(
+  { client, scope, place }: { client: ClientName; scope: ClientScope; place: ClientPlace },
+  flags: InstallFlags,
+  cwd: string,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { env, stdout, stderr } = surroundings;
+  const { name } = flags;
   const shown = shownPath(place.path, surroundings);
   const before = await readIfThere(place.path, cwd);
   const entry = flags.remove ? undefined : await entryFor(client, scope, flags, cwd, surroundings);
@@ -83,19 +132,68 @@ async function install(named: string, flags: InstallFlags, surroundings: Surroun
   await write(stdout, `${style("bold", shown)}${describeFile(before, after)}\n`);
   for (const line of fileChanges(before, after))
     await write(stdout, `${style(line.startsWith("+") ? "green" : "red", visibleLine(line))}\n`);
-  if (flags.yes !== true) {
-    if (stdin.isTTY !== true || stderr.isTTY !== true)
-      throw new UsageError("nothing was written, as nobody can be asked here; --yes writes it");
-    const answer = await ask("Write this? [y/N]: ", surroundings);
-    if (!/^\s*y(?:es)?\s*$/i.test(answer ?? "")) {
-      await write(stderr, "ptc: nothing was written\n");
-      return EXIT.failed;
-    }
+  if (flags.yes !== true && !(await isAgreed("Write this?", surroundings))) {
+    await write(stderr, "ptc: nothing was written\n");
+    return EXIT.failed;
   }
-  await replaceFile(place.path, before, after);
+  const path = before === undefined ? place.path : realpathSync(place.path);
+  await changeFile(path, shown, surroundings, async (text) => {
+    const { change, ...changed } = await changeEntry({ ...place, path, project: cwd }, text, { name, entry });
+    return { ...changed, changes: change === undefined ? [] : [change] };
+  });
   const done = flags.remove ? `ptc is no longer in ${place.client}` : `${place.next}`;
   await write(stdout, `${after === undefined ? "removed" : "wrote"} ${shown}; ${done}\n`);
   return EXIT.done;
+}
+
+/** @throws UsageError where nobody can be asked. */
+async function isAgreed(question: string, surroundings: Surroundings): Promise<boolean> {
+  const { stdin, stderr } = surroundings;
+  if (stdin.isTTY !== true || stderr.isTTY !== true)
+    throw new UsageError("nothing was written, as nobody can be asked here; --yes writes it");
+  const answer = await ask(`${question} [y/N]: `, surroundings);
+  return /^\s*y(?:es)?\s*$/i.test(answer ?? "");
+}
+
+/** Offers to take servers that ptc.yaml has out of the files of a client, or of all. Returns how many entries there are. */
+async function takeOver(
+  client: string | undefined,
+  choice: TakeOverChoice,
+  flags: InstallFlags,
+  cwd: string,
+  surroundings: Surroundings,
+): Promise<number> {
+  const { env } = surroundings;
+  const found = await findConfiguration({ flag: flags.config, env, cwd });
+  if (found === undefined) return 0;
+  const files = findClientFiles(env, cwd).filter((file) => client === undefined || file.client === client);
+  const servers = serversWrittenIn(found.text);
+  return offerTakeOver({ files, servers, project: cwd, choice }, surroundings);
+}
+
+/** `ptc install [CLIENT] --undo` */
+async function undo(
+  client: ClientName | undefined,
+  flags: InstallFlags,
+  cwd: string,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { env, stdout, stderr } = surroundings;
+  const named = client && clientPlace(client, "user", { env, cwd })?.client;
+  const isWanted = ({ change }: KeptChange) =>
+    (named === undefined || change.client === named) && (flags.all === true || change.project === cwd);
+  const changes = new ClientChanges(env).list().filter(isWanted);
+  if (changes.length === 0) {
+    const where = flags.all ? "" : " from this folder";
+    await write(stdout, `ptc has changed nothing in clients' files${where} that is not undone\n`);
+    return EXIT.done;
+  }
+  await write(stdout, `${renderChanges(changes, surroundings)}\n`);
+  if (flags.yes !== true && !(await isAgreed("Undo these?", surroundings))) {
+    await write(stderr, "ptc: nothing was written\n");
+    return EXIT.failed;
+  }
+  return undoChanges(changes, surroundings);
 }
 
 function describeFile(before: string | undefined, after: string | undefined): string {
@@ -142,26 +240,8 @@ async function entryFor(
   });
 }
 
-async function readIfThere(path: string, cwd: string): Promise<string | undefined> {
-  try {
-    realpathSync(path);
-  } catch {
-    return undefined;
-  }
-  return readTextFile(path, cwd, MAX_CLIENT_FILE_BYTES);
-}
-
 function oneOf<T extends string>(known: readonly T[], named: string, what: string): T {
   const found = known.find((each) => each === named);
   if (found !== undefined) return found;
   throw new UsageError(`${what}: '${visibleLine(named.slice(0, 40))}' is not one of ${known.join(", ")}`);
-}
-
-/** A path as people write it: from here, or from home. */
-function shownPath(path: string, { env, cwd }: Pick<Surroundings, "env" | "cwd">): string {
-  const shown = [
-    [`${realpathSync(cwd())}/`, ""],
-    [`${env.HOME || homedir()}/`, "~/"],
-  ].find(([folder = ""]) => path.startsWith(folder));
-  return visibleLine(shown === undefined ? path : `${shown[1]}${path.slice((shown[0] ?? "").length)}`);
 }

@@ -4,11 +4,15 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { UsageError } from "../../exit-code.ts";
 
+/** Somebody has edited a file between reading and writing it. */
+export class EditedMeanwhileError extends UsageError {}
+
 /**
  * Writes the whole file or nothing, through a symbolic link too. Without a text, the file is removed.
  *
  * @param before what the file had when it was read; `undefined` where there was none.
- * @throws UsageError when it was edited meanwhile, or cannot be written.
+ * @throws EditedMeanwhileError
+ * @throws UsageError when it cannot be written.
  */
 export async function replaceFile(
   path: string,
@@ -23,7 +27,7 @@ export async function replaceFile(
     }
     const real = realpathSync(path);
     if ((await readFile(real, "utf8")) !== before)
-      throw new UsageError(`${basename(path)} was edited meanwhile, and stays as it is; try again`);
+      throw new EditedMeanwhileError(`${basename(path)} was edited meanwhile, and stays as it is; try again`);
     if (next === undefined) return await rm(real);
     const draft = `${real}.${randomUUID()}`;
     try {

@@ -70,18 +70,11 @@ export function importServers(
   { pluginRoot, isGemini = false }: { pluginRoot?: string | undefined; isGemini?: boolean | undefined } = {},
 ): ImportedServers | undefined {
   const surroundings = { pluginRoot, isGemini, inputs: inputsOf(file) };
+  const entries = entriesOf(file, directory);
   const found = new Map<string, unknown>();
-  let hasPlace = isObject(memberOf(file, "projects")) || isObject(memberOf(file, "mcpServers"));
-  for (const source of [projectOf(file, directory), file]) {
-    for (const place of PLACES) {
-      const servers = place.reduce(memberOf, source);
-      if (!isObject(servers)) continue;
-      const entries = Object.entries(servers);
-      hasPlace ||= entries.length > 0;
-      for (const [name, entry] of entries) if (!found.has(name)) found.set(name, entry);
-    }
-  }
-  if (!hasPlace) return undefined;
+  for (const { name, entry } of entries) if (!found.has(name)) found.set(name, entry);
+  const hasPlace = isObject(memberOf(file, "projects")) || isObject(memberOf(file, "mcpServers"));
+  if (!hasPlace && entries.length === 0) return undefined;
   const imported: ImportedServers = { servers: [], skipped: [], withValues: [] };
   const modules = new Set<string>();
   for (const [name, entry] of found) {
@@ -98,6 +91,37 @@ export function importServers(
     }
   }
   return imported;
+}
+
+/** An entry of a client's file, and the server that ptc makes of it. */
+export interface ImportableEntry {
+  /** The members of the file that lead to the entry. */
+  keys: readonly string[];
+  name: string;
+  server: ServerEntry;
+}
+
+/** All entries of a client's file that ptc can use, also those that are hidden by others of the same name. */
+export function importableEntries(
+  file: unknown,
+  directory: string,
+  { isGemini = false }: { isGemini?: boolean | undefined } = {},
+): ImportableEntry[] {
+  return entriesOf(file, directory).flatMap(({ keys, name, entry }) => {
+    const server = readServer(name, entry, directory, { isGemini, inputs: inputsOf(file) });
+    return typeof server === "string" ? [] : [{ keys, name, server }];
+  });
+}
+
+/** What stands where clients have servers, those of the folder first. */
+function entriesOf(file: unknown, directory: string): { keys: string[]; name: string; entry: unknown }[] {
+  return [["projects", directory], []].flatMap((source) =>
+    PLACES.flatMap((place) => {
+      const keys = [...source, ...place];
+      const servers = keys.reduce(memberOf, file);
+      return isObject(servers) ? Object.entries(servers).map(([name, entry]) => ({ keys, name, entry })) : [];
+    }),
+  );
 }
 
 /** Translates one entry. A string says why the entry cannot be used. */
@@ -249,10 +273,6 @@ function inputsOf(file: unknown): ReadonlySet<string> {
   const inputs = memberOf(file, "inputs") ?? memberOf(memberOf(file, "mcp"), "inputs");
   const ids = Array.isArray(inputs) ? inputs.map((input) => memberOf(input, "id")) : [];
   return new Set(ids.filter((id) => typeof id === "string"));
-}
-
-function projectOf(file: unknown, directory: string): unknown {
-  return memberOf(memberOf(file, "projects"), directory);
 }
 
 function memberOf(value: unknown, name: string): unknown {

@@ -115,6 +115,7 @@ describe.skipIf(process.platform !== "linux")("ptc init --import without a file"
         ["none \\[all\\]: ", "99\r"],
         ["none \\[all\\]: ", `${number}\r`],
         ["\\[Y/n\\]: ", "\r"],
+        ["back\\. \\[y/N\\]: ", "y\r"],
       ];
       const screen = await onTerminal(project, steps, ["init", "--import"], env);
       expect(screen).toContain("ptc: write numbers from 1 to 7, all or none\n");
@@ -123,6 +124,11 @@ describe.skipIf(process.platform !== "linux")("ptc init --import without a file"
       expect(project.read("ptc.yaml")).toContain("keyring: keyed/DB_PASSWORD");
       expect(project.read("ptc.yaml")).not.toContain("codexy");
       expect(project.read(".local/state/ptc/secrets.json")).toContain(TOKEN);
+      expect(screen).toMatch(
+        /Cursor still has these beside ptc[\s\S]*- {2}keyed {2}npx {2}Cursor, \.cursor\/mcp\.json/,
+      );
+      expect(() => project.read(".cursor/mcp.json")).toThrow();
+      expect(project.read(".vscode/mcp.json")).toContain("hub");
     },
   );
 });

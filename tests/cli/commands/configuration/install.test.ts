@@ -130,7 +130,7 @@ describe("ptc install", () => {
     expect(statSync(real).mode & 0o777).toBe(0o600);
     await project.ptc("claude", "--remove", "--yes");
     expect(readFileSync(real, "utf8")).toBe(before);
-    expect(readdirSync(project.home).sort()).toEqual(["bin", "dotfiles.json"]);
+    expect(readdirSync(project.home).sort()).toEqual([".local", "bin", "dotfiles.json"]);
   });
 
   it.each([

@@ -1,0 +1,272 @@
+import { realpathSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, isAbsolute, relative } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { countNoun } from "../../../base/text/count-noun.ts";
+import { listUpTo } from "../../../base/text/list-up-to.ts";
+import { oneLine } from "../../../base/text/one-line.ts";
+import { visibleLine } from "../../../base/text/visible-text.ts";
+import {
+  type ClientChange,
+  ClientChanges,
+  type KeptChange,
+  undoChange,
+} from "../../../host/clients/client-changes.ts";
+import { type DoubleEntry, findDoubles, takeOut } from "../../../host/clients/take-over.ts";
+import type { ClientFile } from "../../../host/configuration/import/client-files.ts";
+import {
+  ClientFileError,
+  MAX_CLIENT_FILE_BYTES,
+} from "../../../host/configuration/import/read-client-file.ts";
+import type { ServerEntry } from "../../../host/configuration/schema.ts";
+import { readTextFile } from "../../arguments/text-file.ts";
+import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
+import { layOutTable } from "../../run-report/text-table.ts";
+import { type Surroundings, write } from "../../surroundings.ts";
+import { ask } from "./find-servers.ts";
+import { EditedMeanwhileError, replaceFile } from "./replace-file.ts";
+
+/** A client may write its file at any moment; then ptc reads it again. */
+const TRIES = 5;
+const MAX_NAMES_CHARS = 200;
+const MAX_TARGET_CHARS = 48;
+
+/** What is to be done with entries that start what ptc.yaml starts too: `ask` where somebody can be asked, else keep them. */
+export type TakeOverChoice = "take" | "keep" | "ask";
+
+/** @throws UsageError for flags that contradict each other. */
+export function takeOverChoice(flags: { takeOver?: boolean; keep?: boolean }): TakeOverChoice {
+  if (flags.takeOver && flags.keep) throw new UsageError("give --take-over or --keep, not both");
+  if (flags.takeOver) return "take";
+  return flags.keep ? "keep" : "ask";
+}
+
+/**
+ * Offers to take those entries out of the files of clients that start the same servers as ptc.yaml, since a client would
+ * otherwise have each of their tools twice. Shows them first. Each is kept, so that `ptc install --undo` puts it back.
+ *
+ * @param project the folder of ptc.yaml, without symbolic links.
+ * @returns how many entries were found.
+ * @throws UsageError for a file that cannot be changed.
+ */
+export async function offerTakeOver(
+  {
+    files,
+    servers,
+    project,
+    choice,
+  }: {
+    files: readonly ClientFile[];
+    servers: readonly ServerEntry[];
+    project: string;
+    choice: TakeOverChoice;
+  },
+  surroundings: Surroundings,
+): Promise<number> {
+  const { stdin, stdout, stderr } = surroundings;
+  const doubles: DoubleEntry[] = [];
+  for (const file of files) {
+    const path = realpathSync(file.path);
+    const text = await readIfThere(path, project);
+    if (text !== undefined)
+      doubles.push(...(await findDoubles({ ...file, path }, text, { servers, project })));
+  }
+  if (doubles.length === 0 || choice === "keep") return doubles.length;
+  const clients = listUpTo([...new Set(doubles.map(({ client }) => client))], MAX_NAMES_CHARS);
+  const have = `${clients} still ${doubles.length === 1 ? "has" : "have"}`;
+  const isTerminal = stdin.isTTY === true && stderr.isTTY === true;
+  if (choice === "ask" && !isTerminal) {
+    const names = listUpTo([...new Set(doubles.map(({ name }) => visibleLine(name)))], MAX_NAMES_CHARS);
+    await write(
+      stderr,
+      `ptc: ${have} ${names} beside ptc: \`ptc install --take-over\` takes them out, \`ptc install --undo\` puts them back\n`,
+    );
+    return doubles.length;
+  }
+  const rows = doubles.map((double) => [
+    { text: "-" },
+    { text: visibleLine(double.name) },
+    { text: oneLine(double.target, MAX_TARGET_CHARS) },
+    { text: `${double.client}, ${shownPath(double.path, surroundings)}${reachOf(double)}` },
+  ]);
+  await write(
+    choice === "ask" ? stderr : stdout,
+    `${have} these beside ptc, so that a model sees each of their tools twice:\n${layOutTable(rows).join("\n")}\n`,
+  );
+  if (choice === "ask") {
+    const answer = await ask("Take them out? `ptc install --undo` puts them back. [y/N]: ", surroundings);
+    if (!/^\s*y(?:es)?\s*$/i.test(answer ?? "")) {
+      await write(stderr, "ptc: they stay; `ptc install --take-over` takes them out later\n");
+      return doubles.length;
+    }
+  }
+  for (const path of new Set(doubles.map((double) => double.path)))
+    await takeOutOf(
+      path,
+      doubles.filter((double) => double.path === path),
+      surroundings,
+    );
+  const count = countNoun(doubles.length, "entry").replace(/entrys$/, "entries");
+  await write(
+    stdout,
+    `took out ${count}; \`ptc install --undo\` puts ${doubles.length === 1 ? "it" : "them"} back\n`,
+  );
+  return doubles.length;
+}
+
+/** For whom an entry is, where that is more than this folder. */
+function reachOf({ keys, path, project }: DoubleEntry): string {
+  const inside = relative(project, path);
+  const isHere = keys[0] === "projects" || !(inside.startsWith("..") || isAbsolute(inside));
+  return isHere ? "" : " (for all your folders)";
+}
+
+async function takeOutOf(
+  path: string,
+  doubles: readonly DoubleEntry[],
+  surroundings: Surroundings,
+): Promise<void> {
+  const shown = shownPath(path, surroundings);
+  await changeFile(path, shown, surroundings, async (text) => {
+    const { text: left, changes } = await takeOut(doubles, text ?? "");
+    return { text: text === undefined ? undefined : left, changes };
+  });
+}
+
+/**
+ * Writes a client's file. The changes are kept before it is written, and forgotten where that fails.
+ *
+ * @param edit gives the new text for the one that is there; it is called again where the file was edited meanwhile.
+ * @throws UsageError
+ */
+export async function changeFile(
+  path: string,
+  shown: string,
+  { env }: Pick<Surroundings, "env">,
+  edit: (text: string | undefined) => Promise<{ text: string | undefined; changes: readonly ClientChange[] }>,
+): Promise<void> {
+  const kept = new ClientChanges(env);
+  for (let tries = 1; ; tries++) {
+    const before = await readIfThere(path, dirname(path));
+    const { text, changes } = await edit(before).catch((error: unknown) => {
+      throw error instanceof ClientFileError ? new UsageError(`${shown}: ${error.message}`) : error;
+    });
+    if (text === before) return;
+    const earlier = kept.list();
+    const ids = keepAll(kept, changes);
+    try {
+      await replaceFile(path, before, text);
+    } catch (error) {
+      for (const id of ids) kept.forget(id);
+      if (error instanceof EditedMeanwhileError && tries < TRIES) continue;
+      throw error;
+    }
+    // A change that takes back an earlier one leaves nothing to undo of either.
+    for (const [index, change] of changes.entries()) {
+      const last = earlier.findLast((each) => isSameEntry(each.change, change));
+      if (last === undefined || !isDeepStrictEqual(last.change.before?.value, change.after)) continue;
+      kept.forget(last.id);
+      kept.forget(ids[index] ?? "");
+    }
+    return;
+  }
+}
+
+function isSameEntry(a: ClientChange, b: ClientChange): boolean {
+  return a.path === b.path && a.name === b.name && isDeepStrictEqual(a.keys, b.keys);
+}
+
+/** @throws UsageError where the folder cannot be written. */
+function keepAll(kept: ClientChanges, changes: readonly ClientChange[]): string[] {
+  try {
+    return changes.map((change) => kept.keep(change));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError(
+      `${kept.folder} cannot be written (${code ?? "unknown"}), so that nothing could be undone; nothing was changed`,
+    );
+  }
+}
+
+/**
+ * Undoes changes of clients' files, the newest first, and says what became of each. Where an entry was changed by others since,
+ * it stays as it is.
+ *
+ * @param changes the oldest first.
+ */
+export async function undoChanges(
+  changes: readonly KeptChange[],
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { stdout, stderr, env } = surroundings;
+  const kept = new ClientChanges(env);
+  let isRefused = false;
+  for (const path of new Set(changes.map(({ change }) => change.path))) {
+    const own = changes.filter(({ change }) => change.path === path).reverse();
+    const shown = shownPath(path, surroundings);
+    let done: { id: string; line: string }[] = [];
+    let refused: string[] = [];
+    await changeFile(path, shown, surroundings, async (text) => {
+      [done, refused] = [[], []];
+      let left = text;
+      for (const { id, change } of own) {
+        const undone = await undoChange(change, left);
+        if (undone.state === "refused") {
+          refused.push(undone.why);
+          continue;
+        }
+        if (undone.state === "undone") left = undone.text;
+        const what = undone.state === "gone" ? "was so already" : undoneText(change);
+        done.push({ id, line: `${visibleLine(change.name)}: ${what}` });
+      }
+      return { text: left, changes: [] };
+    });
+    for (const { id, line } of done) {
+      kept.forget(id);
+      await write(stdout, `${shown}: ${line}\n`);
+    }
+    for (const why of refused) {
+      isRefused = true;
+      await write(stderr, `ptc: ${shown}: ${oneLine(why)}; it stays as it is, change it by hand\n`);
+    }
+  }
+  return isRefused ? EXIT.failed : EXIT.done;
+}
+
+function undoneText({ before, after }: ClientChange): string {
+  if (before === undefined) return "taken out again";
+  return after === undefined ? "put back" : "as it was before";
+}
+
+/** What undoing would do, in lines for people. */
+export function renderChanges(changes: readonly KeptChange[], surroundings: Surroundings): string {
+  const rows = changes.map(({ change }) => {
+    const { before, after, name, client, path, at } = change;
+    const what = before === undefined ? "-" : after === undefined ? "+" : "~";
+    return [
+      { text: what },
+      { text: visibleLine(name) },
+      { text: `${client}, ${shownPath(path, surroundings)}` },
+      { text: at.slice(0, 10) },
+    ];
+  });
+  return layOutTable(rows).join("\n");
+}
+
+export async function readIfThere(path: string, cwd: string): Promise<string | undefined> {
+  try {
+    realpathSync(path);
+  } catch {
+    return undefined;
+  }
+  return readTextFile(path, cwd, MAX_CLIENT_FILE_BYTES);
+}
+
+/** A path as people write it: from here, or from home. */
+export function shownPath(path: string, { env, cwd }: Pick<Surroundings, "env" | "cwd">): string {
+  const shown = [
+    [`${realpathSync(cwd())}/`, ""],
+    [`${env.HOME || homedir()}/`, "~/"],
+  ].find(([folder = ""]) => path.startsWith(folder));
+  return visibleLine(shown === undefined ? path : `${shown[1]}${path.slice((shown[0] ?? "").length)}`);
+}
