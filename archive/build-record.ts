@@ -38,10 +38,21 @@ export function buildRecord(
     environment: put(run.environmentJson),
     modules: run.modules.map(({ module, text }) => ({ module, digest: put(JSON.stringify(text)) })),
     calls: calls.toSorted((a, b) => a.seq - b.seq),
+    ...keepFiles(run, put),
     ...keepOutput(run, put),
   };
   checkRecord(record, envelope);
   return record;
+}
+
+function keepFiles({ files = [] }: RunToArchive, put: (json: string) => string): Pick<RunRecord, "files"> {
+  if (files.length === 0) return {};
+  return {
+    files: files.map(({ name, bytes, digest, base64 }) => ({
+      ...{ name, bytes, digest },
+      content: put(JSON.stringify(base64)),
+    })),
+  };
 }
 
 function keepOutput(

@@ -3,6 +3,7 @@ import { visibleLine } from "../base/text/visible-text.ts";
 import { canonicalJson } from "../protocol/canonical-json.ts";
 import { Envelope } from "../protocol/envelope.ts";
 import { type EmittedBlock, EmittedBlocks } from "../protocol/output/emitted.ts";
+import { bytesDigest, type ProgramFile } from "../protocol/program-files.ts";
 import { parseJson } from "./archived-json.ts";
 import { Count, Sum, WholeDuration } from "./bounds.ts";
 import { ArchivedOutcome, type CallRecord, findMisplaced, type RunPart, RunRecord } from "./run-record.ts";
@@ -13,6 +14,8 @@ export type ReadText = (digest: string) => { ok: true; json: string } | { ok: fa
 export interface RunContents {
   code: string;
   data: unknown;
+  /** The files that the program was handed. */
+  files: readonly ProgramFile[];
   consoleText: string;
   /** What the program wrote to stderr. */
   stderrText: string;
@@ -71,6 +74,7 @@ export function readContents(record: RunRecord, read: ReadText): RunContents {
   const contents: RunContents = {
     code: part("code", z.string()),
     data: part("data", z.unknown()),
+    files: (record.files ?? []).map((file) => readFile(file, read)),
     consoleText: part("console", z.string()),
     stderrText: kept("stderr", z.string()) ?? "",
     emitted: kept("emitted", EmittedBlocks) ?? [],
@@ -122,6 +126,17 @@ export function readArguments(call: CallRecord, read: ReadText): unknown {
   if (text.ok && canonicalJson(value) !== text.json)
     throw new RecordProblem(`${subject} cannot be what ptc wrote`);
   return value;
+}
+
+/** A file that the program was handed, checked by the digest of its bytes. @throws RecordProblem */
+function readFile(file: NonNullable<RunRecord["files"]>[number], read: ReadText): ProgramFile {
+  const { name, bytes, digest, content } = file;
+  const subject = `the file '${visibleLine(name)}'`;
+  const base64 = parsePart(z.string(), read(content), subject);
+  const found = Buffer.from(base64, "base64");
+  if (found.length !== bytes || bytesDigest(found) !== digest)
+    throw new RecordProblem(`${subject} is not the one that the program was handed`);
+  return { name, bytes, digest, base64 };
 }
 
 /** A text that a record names. @throws RecordProblem */

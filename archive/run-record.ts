@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import { Digest } from "../protocol/digest.ts";
+import { MAX_PROGRAM_FILES, ProgramFileName } from "../protocol/program-files.ts";
 import { RUN_SOURCES } from "../protocol/run-context.ts";
 import { Count, Duration, Instant, MAX_CALLS } from "./bounds.ts";
 
@@ -97,6 +98,12 @@ export const RunRecord = z.strictObject({
   /** Texts of the generated modules that the program imported. */
   modules: list(z.strictObject({ module: text(512), digest: Digest })),
   calls: z.array(CallRecord).check(z.maxLength(MAX_CALLS)),
+  /** The files that the program was handed, with the digests of their bytes, and of the blobs that have them as base64. Runs without any do not have this member. */
+  files: z.optional(
+    z
+      .array(z.strictObject({ name: ProgramFileName, bytes: Count, digest: Digest, content: Digest }))
+      .check(z.minLength(1), z.maxLength(MAX_PROGRAM_FILES)),
+  ),
   /** Output that is neither in the console nor in the envelope. Runs that have none do not have this member. */
   kept: z.optional(
     z.strictObject({
@@ -127,6 +134,7 @@ export function digestsIn(record: RunRecord): Set<string> {
   return new Set([
     ...RUN_PARTS.map((part) => record[part]),
     ...record.modules.map(({ digest }) => digest),
+    ...(record.files ?? []).map(({ content }) => content),
     ...Object.values(record.kept ?? {}).filter((digest) => digest !== undefined),
     ...record.calls.flatMap((call) => [call.arguments, call.outcome]),
   ]);

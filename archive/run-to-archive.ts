@@ -1,4 +1,5 @@
 import type { Envelope } from "../protocol/envelope.ts";
+import type { ProgramFile } from "../protocol/program-files.ts";
 import type { CallFacts, RunFacts } from "./run-record.ts";
 
 /**
@@ -36,6 +37,8 @@ export interface RunToArchive {
   facts: RunFacts;
   code: string;
   dataJson: string;
+  /** The files that the program was handed. */
+  files?: readonly ProgramFile[] | undefined;
   consoleText: string;
   /** What the program wrote to stderr, which may be nothing. */
   stderrText: string;

@@ -179,6 +179,7 @@ async function execute(
         runner: prepared.runner,
         ways: prepared.ways,
         data: program.data,
+        files: program.files,
         environment,
         limits,
         timeLimit,

@@ -1,4 +1,5 @@
 import { digestOf } from "../protocol/canonical-json.ts";
+import type { ProgramFile } from "../protocol/program-files.ts";
 
 /** A program as it was handed in. */
 export interface Program {
@@ -9,6 +10,8 @@ export interface Program {
   language: string;
   /** The name of the program in error messages. */
   fileName: string;
+  /** Files that the program finds in its workspace. */
+  files?: readonly ProgramFile[];
   /** The saved program that it is the text of, while that is checked and not run. */
   savedAs?: SavedText;
 }
@@ -21,7 +24,12 @@ interface SavedText {
   data: "closed" | "open" | "any";
 }
 
-/** SHA-256 of the RFC 8785 form of code, data and language. Equal inputs have equal digests on every machine. */
-export function inputDigest(program: Program): string {
-  return digestOf({ code: program.code, data: program.data, language: program.language });
+/**
+ * SHA-256 of the RFC 8785 form of code, data and language, and of the digests of the program's files by name where it was handed
+ * any. Equal inputs have equal digests on every machine.
+ */
+export function inputDigest({ code, data, language, files = [] }: Program): string {
+  if (files.length === 0) return digestOf({ code, data, language });
+  const digests = Object.fromEntries(files.map(({ name, digest }) => [name, digest]));
+  return digestOf({ code, data, language, files: digests });
 }

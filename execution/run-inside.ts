@@ -5,6 +5,7 @@ import type { RunApprovals } from "../broker/approvals/approvals.ts";
 import type { RunEvents } from "../broker/decision-events.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
 import { type CallLimits, SandboxConnection } from "../broker/sandbox-connection.ts";
+import type { ProgramFile } from "../protocol/program-files.ts";
 import { FrameError } from "../protocol/wire/frames.ts";
 import type { ProgramEnvironment } from "../protocol/wire/messages.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
@@ -28,6 +29,7 @@ export interface InsideRun {
   runner: string;
   ways: Ways;
   data: unknown;
+  files?: readonly ProgramFile[] | undefined;
   environment: ProgramEnvironment;
   limits: InsideLimits;
   timeLimit: TimeLimit;
@@ -66,6 +68,7 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
       type: "program",
       bundle: run.bundle,
       data: run.data,
+      ...(run.files === undefined ? {} : { files: run.files.map(({ name, base64 }) => ({ name, base64 })) }),
       environment: run.environment,
       ...(run.staysFor === undefined ? {} : { session: true }),
       ...(sandbox.lingerMs === undefined ? {} : { linger_ms: sandbox.lingerMs }),
@@ -74,7 +77,7 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
     });
   } catch (error) {
     if (!(error instanceof FrameError)) throw error;
-    return fail("BundleError", `the program and its data are too large to send: ${error.message}`);
+    return fail("BundleError", `the program, its data and its files are too large to send: ${error.message}`);
   }
   void output.firstLine.then(() => connection.finish());
 

@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import { ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.ts";
+import { visibleLine } from "../../base/text/visible-text.ts";
 import type { HandedIn } from "../../execution/prepare/settle-program.ts";
 import {
   type LanguageName,
@@ -10,9 +11,16 @@ import {
   whyNotOn,
 } from "../../host/program-files.ts";
 import { MAX_CODE_BYTES, MAX_NESTING_DEPTH, MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
+import {
+  MAX_PROGRAM_FILES,
+  MAX_PROGRAM_FILES_BYTES,
+  type ProgramFile,
+  programFile,
+  whyNoFileName,
+} from "../../protocol/program-files.ts";
 import { UsageError } from "../exit-code.ts";
 import type { Surroundings } from "../surroundings.ts";
-import { readTextFile, readTextStream } from "./text-file.ts";
+import { readBytes, readTextFile, readTextStream } from "./text-file.ts";
 
 /** The largest file that is read. A program that is only somewhat too large gets an envelope that says so. */
 const MAX_PROGRAM_BYTES = 4 * MAX_CODE_BYTES;
@@ -66,6 +74,44 @@ export async function readProgram(
 function refuseOff(language: string, file: string, languages: readonly LanguageName[]): void {
   const why = whyNotOn(language, languages);
   if (why !== undefined) throw new UsageError(`${file === "-" ? "stdin" : file}: ${why}`);
+}
+
+/**
+ * Reads the files that a program is handed, each from a path or from `NAME=PATH`. A program sees their names and no path.
+ *
+ * @throws UsageError
+ */
+export async function readProgramFiles(
+  words: readonly string[],
+  { cwd, readFile }: Pick<Surroundings, "cwd" | "readFile">,
+): Promise<ProgramFile[]> {
+  if (words.length > MAX_PROGRAM_FILES)
+    throw new UsageError(
+      `--file: a program takes at most ${MAX_PROGRAM_FILES} files, and here are ${words.length}`,
+    );
+  const files: ProgramFile[] = [];
+  let room = MAX_PROGRAM_FILES_BYTES;
+  for (const word of words) {
+    // A path with an equals sign in its name is written with its folder: ./a=b.csv.
+    const [, named, renamed] = /^([^/\\=]+)=(.+)$/.exec(word) ?? [];
+    const path = renamed ?? word;
+    const name = named ?? basename(path);
+    const why = whyNoFileName(name);
+    if (why !== undefined) throw new UsageError(`--file: '${visibleLine(name)}' ${why}; give NAME=PATH`);
+    if (files.some((file) => file.name === name))
+      throw new UsageError(`--file: two files are named '${visibleLine(name)}'; give one as NAME=PATH`);
+    const content = await readBytes(path, cwd(), room, readFile).catch((error: unknown) => {
+      if (!(error instanceof UsageError)) throw error;
+      throw new UsageError(`--file: ${error.message}`);
+    });
+    if (content.length > room)
+      throw new UsageError(
+        `--file: ${visibleLine(path)}: all files of a program have at most ${MAX_PROGRAM_FILES_BYTES} bytes together; give less, or call a tool that reads it`,
+      );
+    room -= content.length;
+    files.push(programFile(name, content));
+  }
+  return files;
 }
 
 async function readData(

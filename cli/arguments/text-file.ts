@@ -22,15 +22,29 @@ export async function readTextFile(
   maxBytes: number,
   read: ReadFile = readHere,
 ): Promise<string> {
-  let bytes: Buffer;
+  return decode(await readBytes(file, cwd, maxBytes, read), visibleLine(file), maxBytes);
+}
+
+/**
+ * Reads a file that the user named, and one byte more than `maxBytes` of one that is larger.
+ *
+ * @param read reads it where the user is; defaults to this process.
+ * @throws UsageError in one line that names the file.
+ */
+export async function readBytes(
+  file: string,
+  cwd: string,
+  maxBytes: number,
+  read: ReadFile = readHere,
+): Promise<Buffer> {
   try {
-    bytes = await read(resolve(cwd, file), maxBytes + 1);
+    return await read(resolve(cwd, file), maxBytes + 1);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === "ENOENT") throw new UsageError(`${visibleLine(file)}: there is no such file`);
+    if (code === "EISDIR") throw new UsageError(`${visibleLine(file)}: is a folder`);
     throw new UsageError(`${visibleLine(file)}: cannot be read (${String(code)})`);
   }
-  return decode(bytes, visibleLine(file), maxBytes);
 }
 
 /** Reads a stream to its end. @param name is used in errors. @throws UsageError as `readTextFile` does. */

@@ -7,7 +7,7 @@ import { beginSandbox } from "../../host/begin-sandbox.ts";
 import type { Configuration } from "../../host/configuration/configuration.ts";
 import { loadConfiguration } from "../../host/configuration/load.ts";
 import { unnamedProgram } from "../../host/program-files.ts";
-import { readProgram } from "../arguments/program-file.ts";
+import { readProgram, readProgramFiles } from "../arguments/program-file.ts";
 import type { Asked } from "../background/ask-host.ts";
 import { NO_HOST } from "../background/no-host.ts";
 import type { DefineCommand } from "../command.ts";
@@ -34,6 +34,12 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
     .allowUnknownOption()
     .option("--config <file>", "configuration file")
     .option("--data <json>", "JSON that the program sees as `data`, or @FILE to read it from a file")
+    .option(
+      "--file <path>",
+      "copy a file to the program's files/ folder, or NAME=PATH under another name (repeatable)",
+      collect,
+      [],
+    )
     .option("--language <name>", "typescript, javascript or python, instead of what the file's name says")
     .option("--timeout <seconds>", "time limit of the program, instead of the configured one")
     .option("--typecheck <mode>", "error, warn or off, instead of the configured one")
@@ -139,6 +145,9 @@ async function readRequest(
   const program =
     saved?.program ??
     (file === undefined ? NO_PROGRAM : await readProgram(file, flags, surroundings, configuration.languages));
+  if (ticket !== undefined && flags.file.length > 0)
+    throw new UsageError("--file: a suspended run has kept the files that it was handed");
+  const files = await readProgramFiles(flags.file, surroundings);
   const timeoutMs = givenTimeoutMs ?? saved?.timeoutMs;
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
@@ -147,7 +156,8 @@ async function readRequest(
   const begun = isOwn ? await beginSandbox(configuration, env, language) : undefined;
   // What runs a saved program has no types of its own to check.
   const check = typecheck ?? (saved === undefined ? undefined : "off");
-  return { program, ticket, configuration, timeoutMs, typecheck: check, cancel, begun };
+  const handed = files.length === 0 ? program : { ...program, files };
+  return { program: handed, ticket, configuration, timeoutMs, typecheck: check, cancel, begun };
 }
 
 /** A saved program as a program that runs it; `undefined` where the word is the name of none. */

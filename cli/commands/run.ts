@@ -33,6 +33,7 @@ const TELEMETRY_PATIENCE_MS = 1_000;
 export interface RunFlags {
   config?: string;
   data?: string;
+  file: string[];
   language?: string;
   timeout?: string;
   typecheck?: string;

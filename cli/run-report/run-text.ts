@@ -93,6 +93,10 @@ function renderHeader(run: ArchivedRun, overview: RunOverview, terminal: Termina
       `${server}: ${name} ${version}`,
     ]),
     ...record.modules.map(({ module, digest }): [string, string] => ["module", `${module} ${digest}`]),
+    ...(record.files ?? []).map(({ name, bytes, digest }): [string, string] => [
+      "file",
+      `${name}, ${countNoun(bytes, "byte")}, ${digest}`,
+    ]),
     ...(record.redactions > 0
       ? [["secrets", `${countNoun(record.redactions, "value")} replaced`] as [string, string]]
       : []),

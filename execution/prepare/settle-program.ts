@@ -12,12 +12,16 @@ export type HandedIn = Program | (Pick<Program, "code" | "data"> & Partial<Progr
  * @param languages those that programs may be in, at least one.
  */
 export async function settleProgram(program: HandedIn, languages: readonly Language[]): Promise<Program> {
-  const { code, data, savedAs } = program;
+  const { code, data, savedAs, files } = program;
   const [first, ...others] = languages;
   const language = program.language ?? (await recognise(code, languages)) ?? first?.unnamed.language ?? "";
   const facts = findLanguage([...others, ...(first === undefined ? [] : [first])], language);
   const fileName = program.fileName ?? facts?.unnamed.fileName ?? "program";
-  return { code, data, language, fileName, ...(savedAs === undefined ? {} : { savedAs }) };
+  return {
+    ...{ code, data, language, fileName },
+    ...(files === undefined ? {} : { files }),
+    ...(savedAs === undefined ? {} : { savedAs }),
+  };
 }
 
 async function recognise(code: string, [first, ...others]: readonly Language[]): Promise<string | undefined> {

@@ -222,6 +222,7 @@ class ArchivedRecording implements RunRecording {
       facts: this.#facts(report),
       code: code.value,
       dataJson: JSON.stringify(data.value),
+      files: report.program.files,
       consoleText,
       stderrText: report.stderrText,
       emittedJson: report.emitted.length === 0 ? undefined : JSON.stringify(report.emitted),

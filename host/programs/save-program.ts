@@ -61,6 +61,10 @@ export async function originOfRun(archive: ArchiveStore, runId: string): Promise
   const archived = await archive.read(runId);
   const { record, envelope } = archived;
   const { result } = envelope;
+  if (archived.files.length > 0)
+    throw refuse(
+      `run ${runId} was handed files, which a saved program does not have; give it what it reads as data`,
+    );
   if (!result.ok)
     throw refuse(
       `run ${runId} ended with ${result.error.type}; save a run that succeeded, or the program's file`,

@@ -92,6 +92,7 @@ export function toReplayable(archived: ArchivedRun, printer: LanguagePrinter): R
         data: archived.data,
         language: record.language,
         fileName: record.file_name,
+        ...(archived.files.length === 0 ? {} : { files: archived.files }),
       },
       envelope: archived.envelope,
       consoleText: archived.consoleText,

@@ -71,6 +71,8 @@ export interface ProgramMessage {
   /** One ES module, with an inline source map. */
   bundle: string;
   data: unknown;
+  /** Files that the runner puts into `files/` of the workspace before the program begins. */
+  files?: readonly { name: string; base64: string }[];
   /** Cap on console text, and on the data that the runner may print. */
   max_output_bytes: number;
   max_stderr_bytes: number;

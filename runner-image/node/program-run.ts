@@ -14,6 +14,7 @@ import type { Environment } from "./environment/environment.ts";
 import { makeExtract } from "./functions/extract.ts";
 import { parallel } from "./functions/parallel.ts";
 import { checkSavedValue } from "./functions/saved-value.ts";
+import { placeFiles } from "./place-files.ts";
 import { type DataJson, serializeConsole, serializeResult } from "./result-value.ts";
 import { describeThrown } from "./script-error.ts";
 import { ToolError } from "./tool-error.ts";
@@ -117,8 +118,11 @@ export class ProgramRun {
     if (this.#listeners.size === 0) this.#listen();
     this.#channel.release();
     const { scope } = this.#environment;
+    const { files } = program;
+    delete program.files;
+    const begin = files === undefined ? load : () => placeFiles(files).then(load);
     scope.enter(this.#isSession, () => {
-      load().then(
+      begin().then(
         () => {
           if (!scope.isLate) this.#evaluated = true;
         },

@@ -31,6 +31,7 @@ export function renderRecord(run: ArchivedRun): Markup {
     ],
     ["Servers", list(record.servers.map(({ server, name, version }) => html`${server}: ${name} ${version}`))],
     ["Modules", list(record.modules.map(({ module, digest }) => html`${module} ${code(digest)}`))],
+    ["Files", list((record.files ?? []).map(({ name, digest }) => html`${name} ${code(digest)}`))],
     ["Tool definitions", list(record.tools.map(({ tool, digest }) => html`${tool} ${code(digest)}`))],
   ];
   const rows = facts.flatMap(([name, value]) =>

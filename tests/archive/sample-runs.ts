@@ -24,6 +24,7 @@ export interface SampleOptions {
   /** What each call answers, by its place. */
   answer?: (seq: number) => unknown;
   tool?: string;
+  files?: RunToArchive["files"];
 }
 
 /** A run as the rest of ptc would hand it over, with calls that answer something small. */
@@ -59,6 +60,7 @@ export function sampleRun(options: SampleOptions = {}): { run: RunToArchive; cal
         redactions: 0,
       },
       code,
+      files: options.files,
       dataJson: JSON.stringify(data),
       consoleText: options.consoleText ?? "hello\n",
       stderrText: options.stderrText ?? "",

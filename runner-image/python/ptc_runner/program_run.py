@@ -25,6 +25,7 @@ from ptc_runner.environment.program_loop import ProgramLoop
 from ptc_runner.failure import Failure, make_failure
 from ptc_runner.modules import PACKAGE, PROGRAMS, ServerModules, Table
 from ptc_runner.parallel import parallel_async, parallel_sync
+from ptc_runner.place_files import ProgramFile, place_files
 from ptc_runner.program_text import LAST, RETURN, TopLevelReturnError, compile_program, is_coroutine
 from ptc_runner.result_value import serialize_console, serialize_result
 from ptc_runner.saved_programs import ProgramTable, SavedPrograms
@@ -56,6 +57,7 @@ class ProgramMessage(TypedDict):
     environment: ProgramEnvironment | None
     session: NotRequired[bool]
     linger_ms: NotRequired[int]
+    files: NotRequired[list[ProgramFile]]
 
 
 class Bundle(TypedDict):
@@ -126,7 +128,7 @@ class ProgramRun:
         tracebacks = Tracebacks(bundle["file_name"], bundle["source"])
         for program in programs.values():
             tracebacks.add(program["file_name"], program["source"])
-        outcome = self._outcome(bundle, tracebacks)
+        outcome = self._outcome(bundle, tracebacks, message.pop("files", []))
         if self._is_session:
             self._abandon_work()
         if _getpid() != self._process:
@@ -135,9 +137,11 @@ class ProgramRun:
             _exit(0)
         self._report(outcome, trace)
 
-    def _outcome(self, bundle: Bundle, tracebacks: Tracebacks) -> tuple[str, str] | Failure:
+    def _outcome(self, bundle: Bundle, tracebacks: Tracebacks, files: list[ProgramFile]) -> tuple[str, str] | Failure:
         """The JSON of the program's value, and where it is from; or how it failed."""
         try:
+            place_files(files)
+            files.clear()
             value = self._value(bundle)
             self._console.end()
             if value is _NOT_SET:

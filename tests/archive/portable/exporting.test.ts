@@ -9,6 +9,7 @@ import type { Database } from "../../../archive/sqlite/file/database.ts";
 import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
 import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
 import { canonicalJson } from "../../../protocol/canonical-json.ts";
+import { programFile } from "../../../protocol/program-files.ts";
 import { exportRuns, importRuns, listRuns } from "../on-connection.ts";
 import { openQuickly, sampleRun, sha256, temporaryFolder } from "../sample-runs.ts";
 
@@ -25,7 +26,12 @@ let lines: string[];
 beforeAll(async () => {
   source = openQuickly(join(folder.path, "source.db"));
   for (let i = 0; i < 4; i++) {
-    const { run, calls } = sampleRun({ code: `run(${i})`, answer: (seq) => `shared ${seq} `.repeat(300) });
+    const files = i === 1 ? undefined : [programFile("a.bin", Buffer.from([0, 255, i]))];
+    const { run, calls } = sampleRun({
+      code: `run(${i})`,
+      files,
+      answer: (seq) => `shared ${seq} `.repeat(300),
+    });
     storeRun(source, run, calls);
     runIds.push(run.facts.run_id);
   }

@@ -5,6 +5,8 @@ import { brotliCompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ArchiveError } from "../../../archive/archive-error.ts";
 import { entryDigest, linkTo } from "../../../archive/chain.ts";
+import { readContents } from "../../../archive/run-contents.ts";
+import { readBlob } from "../../../archive/sqlite/blobs.ts";
 import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
 import { openForReading } from "../../../archive/sqlite/file/connection.ts";
 import { loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
@@ -12,6 +14,7 @@ import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
 import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
 import { textDigest } from "../../../base/text-digest.ts";
 import { canonicalJson } from "../../../protocol/canonical-json.ts";
+import { programFile } from "../../../protocol/program-files.ts";
 import { openQuickly, sampleRun, temporaryFolder } from "../sample-runs.ts";
 
 const folder = temporaryFolder();
@@ -29,6 +32,7 @@ beforeAll(() => {
     const { run, calls } = sampleRun({
       code: `run(${i})`,
       data: { i },
+      files: [programFile("data.csv", Buffer.from(`row ${i}\n`.repeat(200)))],
       calls: 4,
       answer: (seq) => `answer ${i}.${seq} `.repeat(seq === 3 ? 500 : 1),
     });
@@ -103,11 +107,23 @@ function replaceRecord(db: DatabaseSync, change: object): string {
   return digest;
 }
 
+test("a file whose bytes are not those that the record says is found", () => {
+  const files = victim.record.files?.map((file) => ({ ...file, digest: textDigest("another") }));
+  const db = openForReading(original);
+  const read = (digest: string) => readBlob(db, digest);
+  expect(readContents(victim.record, read).files[0]?.name).toBe("data.csv");
+  expect(() => readContents({ ...victim.record, files }, read)).toThrow(
+    "the file 'data.csv' is not the one that the program was handed",
+  );
+  db.close();
+});
+
 describe("a value that was changed is found and named", () => {
   const values: [name: string, digest: () => string, named: RegExp][] = [
     ["program", () => victim.record.code, /the code does not match its digest/],
     ["data", () => victim.record.data, /the data does not match its digest/],
     ["console text", () => victim.record.console, /the console does not match its digest/],
+    ["file", () => victim.record.files?.[0]?.content ?? "", /the file 'data\.csv' does not match its digest/],
     ["envelope", () => victim.record.envelope, /the envelope does not match its digest/],
     ["environment", () => victim.record.environment, /the environment does not match its digest/],
     ["record", () => victim.recordDigest, /the record does not match its digest/],
