@@ -18,7 +18,7 @@ import type { CallObserver } from "./call-log.ts";
 import { fail, type Outcome } from "./outcome.ts";
 import { redactEmitted } from "./output/emitted-blocks.ts";
 import type { ExecutedProgram } from "./output/executed-program.ts";
-import { maxKeptBytes, RunnerOutput } from "./output/runner-output.ts";
+import { maxResultBytes, RunnerOutput } from "./output/runner-output.ts";
 import { adviseOn } from "./prepare/advise-on.ts";
 import type { Language, TypecheckMode } from "./prepare/language.ts";
 import type { ModuleSource } from "./prepare/module-source.ts";
@@ -146,7 +146,7 @@ async function execute(
   const calls = resumed && new ResumedCalls(resumed, parts.dispatcher, () => stop.abort());
   const output = new RunnerOutput(
     limits,
-    maxKeptBytes(limits) + MAX_CLAIM_FAILURE_BYTES,
+    maxResultBytes(limits) + MAX_CLAIM_FAILURE_BYTES,
     options.onConsole ?? (() => {}),
     parts.redactor,
   );
@@ -221,7 +221,7 @@ async function execute(
     outcome.verdict,
     parts.redactor,
     limits.maxOutputBytes,
-    maxKeptBytes(limits),
+    maxResultBytes(limits),
   );
   const isJudged = prepared?.ok === true && suspended === undefined;
   const gaveOut = { consoleText: output.consoleText, hasEmitted: (outcome.emitted ?? []).length > 0 };

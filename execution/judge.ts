@@ -48,6 +48,13 @@ const GUARDED: ReadonlyMap<number, [type: Failure["type"], message: string]> = n
 /** What programs of a language print their output with, and what they set for their value. */
 export type Ways = LanguageFacts["ways"];
 
+interface Known {
+  /** Whether an approval was denied. */
+  approvalDenied?: boolean;
+  /** How many values a result may hold, where that is more than usual. */
+  maxValues?: number | undefined;
+}
+
 /**
  * Decides how a program ended. Everything that came out of the container counts as a claim. Whether an approval was denied
  * is the host's own knowledge.
@@ -57,14 +64,20 @@ export function judge(
   stdout: Buffer,
   stderrTail: string,
   ways: Ways,
-  approvalDenied = false,
+  { approvalDenied = false, maxValues }: Known = {},
 ): Verdict {
-  const verdict = judgeEnding(ending, stdout, stderrTail, ways);
+  const verdict = judgeEnding(ending, (line) => parseLine(line, maxValues), stdout, stderrTail, ways);
   if (verdict.ok || verdict.error.type !== "ApprovalDenied" || approvalDenied) return verdict;
   return misused("the program claims a denial that there was not", ways);
 }
 
-function judgeEnding(ending: Ending, stdout: Buffer, stderrTail: string, ways: Ways): Verdict {
+function judgeEnding(
+  ending: Ending,
+  parse: ParseLine,
+  stdout: Buffer,
+  stderrTail: string,
+  ways: Ways,
+): Verdict {
   switch (ending.kind) {
     case "timeout":
       return failed("Timeout", `Execution exceeded ${ending.timeoutMs / 1000}s limit`);
@@ -81,14 +94,14 @@ function judgeEnding(ending: Ending, stdout: Buffer, stderrTail: string, ways: W
         ? misused("the program flooded stdout", ways)
         : failed("OutputLimit", "the program flooded stderr and was stopped; print less");
     case "done":
-      return readClaim(stdout, ending.lineBytes, ways);
+      return readClaim(stdout, ending.lineBytes, ways, parse);
     case "exited":
       if (ending.isKilledByOthers === true)
         return failed(
           "InternalError",
           "the sandbox was killed from outside, by somebody with access to the engine",
         );
-      return judgeExit(ending.code, stdout, stderrTail, ways);
+      return judgeExit(ending.code, parse, stdout, stderrTail, ways);
   }
 }
 
@@ -96,7 +109,7 @@ export function describeSuspended({ ticket, tool }: Suspended): string {
   return `'${tool}' waits for an approval: \`ptc approvals approve ${ticket}\``;
 }
 
-function judgeExit(code: number, stdout: Buffer, stderrTail: string, ways: Ways): Verdict {
+function judgeExit(code: number, parse: ParseLine, stdout: Buffer, stderrTail: string, ways: Ways): Verdict {
   if (code === SIGKILLED) return failed("OutOfMemory", outOfMemory("it was killed"));
   if (code === ABORTED && /heap out of memory|Allocation failed/.test(stderrTail)) {
     return failed("OutOfMemory", outOfMemory("its heap was full"));
@@ -107,7 +120,7 @@ function judgeExit(code: number, stdout: Buffer, stderrTail: string, ways: Ways)
     const [type, message] = guarded;
     return failed(type, code === GUARD_EXITS.selfKilled ? `${message}${advice}` : message);
   }
-  if (code === 0 && stdout.length > 0) return readClaim(stdout, stdout.length, ways);
+  if (code === 0 && stdout.length > 0) return readClaim(stdout, stdout.length, ways, parse);
   const message = `the program ended its own process (exit code ${code}) before its result could be reported`;
   return failed("ContractViolation", `${message}${advice}`);
 }
@@ -122,18 +135,20 @@ function misused(what: string, { output, value }: Ways): Verdict {
   return failed("ContractViolation", `${what}; ${advice}`);
 }
 
-function readClaim(stdout: Buffer, lineBytes: number, ways: Ways): Verdict {
+function readClaim(stdout: Buffer, lineBytes: number, ways: Ways, parse: ParseLine): Verdict {
   const isOneLine = stdout.length === lineBytes && stdout.indexOf("\n") === stdout.length - 1;
   if (!isOneLine) return misused("the program wrote to stdout past the console", ways);
-  const claim = parseClaim(parseLine(stdout));
+  const claim = parseClaim(parse(stdout));
   if (claim === undefined) return misused("what came out of the sandbox is not a runner's result", ways);
   if (claim.ok) return claim;
   return { ok: false, error: buildFailure(claim.error.type, claim.error.message, claim.error.retryable) };
 }
 
-function parseLine(line: Buffer): unknown {
+type ParseLine = (line: Buffer) => unknown;
+
+function parseLine(line: Buffer, maxValues: number | undefined): unknown {
   try {
-    return parsePayload(line, MAX_NESTING_DEPTH + 1);
+    return parsePayload(line, MAX_NESTING_DEPTH + 1, maxValues);
   } catch (error) {
     if (error instanceof FrameError) return undefined;
     throw error;

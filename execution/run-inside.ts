@@ -74,6 +74,7 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
       ...(sandbox.lingerMs === undefined ? {} : { linger_ms: sandbox.lingerMs }),
       max_output_bytes: maxKeptBytes(limits),
       max_stderr_bytes: limits.maxStderrBytes,
+      ...(limits.maxResult === undefined ? {} : { max_result: limits.maxResult }),
     });
   } catch (error) {
     if (!(error instanceof FrameError)) throw error;
@@ -93,7 +94,10 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
   if (ending.kind === "exited") output.end();
   else output.flush();
   return {
-    verdict: judge(ending, output.stdout, output.stderrTail, run.ways, log.denied),
+    verdict: judge(ending, output.stdout, output.stderrTail, run.ways, {
+      approvalDenied: log.denied,
+      maxValues: limits.maxResult?.values,
+    }),
     metrics: {
       duration_ms: Math.round(durationMs),
       tool_calls: connection.metrics.toolCalls,

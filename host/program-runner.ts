@@ -16,6 +16,8 @@ export interface ProgramOptions extends Pick<CallObserver, "onCall"> {
   context: RunContext;
   /** Overrides the configured time limit. */
   timeoutMs?: number | undefined;
+  /** The result is written to a file, and may be larger than one that is shown. */
+  toFile?: boolean | undefined;
   /** Overrides the configured mode. */
   typecheck?: TypecheckMode | undefined;
   /** The trace of whoever has it run. */

@@ -39,6 +39,12 @@ export const MAX_RAW_STREAM_BYTES = 512 * 1024 * 1024;
 /** Bytes of console text, and of a result as JSON, that are kept of a run where more than that would not be shown anyway. */
 export const MAX_KEPT_OUTPUT_BYTES = 4 * 1024 * 1024;
 
+/** The same of a result that is written to a file: the larger one of both is kept. */
+export const MAX_FILE_RESULT_BYTES = 32 * 1024 * 1024;
+
+/** Values in a result that is written to a file. */
+export const MAX_FILE_RESULT_VALUES = 2_500_000;
+
 /** Room kept in the one output line for everything in the envelope but the data. */
 export const ENVELOPE_OVERHEAD_BYTES = 1_024;
 

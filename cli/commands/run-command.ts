@@ -13,6 +13,7 @@ import { NO_HOST } from "../background/no-host.ts";
 import type { DefineCommand } from "../command.ts";
 import { type ExitCode, UsageError } from "../exit-code.ts";
 import { SIGNALS, type Surroundings, write } from "../surroundings.ts";
+import { refuseOut } from "../terminal/result-file.ts";
 import type { RunFlags, RunRequest } from "./run.ts";
 import type { askForSession } from "./sessions/ask-for-session.ts";
 
@@ -58,6 +59,7 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
       "--session <name>",
       "keep what the program leaves for the next one in this session; see `ptc sessions`",
     )
+    .option("--out <file>", "write the result to a file: a text as it is, anything else as JSON")
     .option("--emit-to <folder>", "write what the program emits to files there")
     .option("--json", "print the one line of JSON on a terminal too")
     .option(...NO_HOST)
@@ -147,6 +149,7 @@ async function readRequest(
     (file === undefined ? NO_PROGRAM : await readProgram(file, flags, surroundings, configuration.languages));
   if (ticket !== undefined && flags.file.length > 0)
     throw new UsageError("--file: a suspended run has kept the files that it was handed");
+  if (flags.out !== undefined) await refuseOut(flags.out, [file, ...flags.file], surroundings.cwd());
   const files = await readProgramFiles(flags.file, surroundings);
   const timeoutMs = givenTimeoutMs ?? saved?.timeoutMs;
   const cancel = new AbortController();

@@ -24,6 +24,7 @@ import { buildApprover } from "../terminal/approver.ts";
 import { reportEmitted } from "../terminal/emitted-files.ts";
 import { reportEndedRun } from "../terminal/ended-run.ts";
 import { ProgramConsole } from "../terminal/program-console.ts";
+import { writeResult } from "../terminal/result-file.ts";
 import { goOnWith } from "./approvals/go-on.ts";
 
 const RECORD_PATIENCE_MS = 2_000;
@@ -43,6 +44,7 @@ export interface RunFlags {
   session?: string;
   /** False with `--no-host`. */
   host?: boolean;
+  out?: string;
   emitTo?: string;
   json?: boolean;
   help?: boolean;
@@ -111,7 +113,12 @@ export async function run(
   try {
     executed =
       ticket === undefined
-        ? await host.run(program, { ...options, timeoutMs, typecheck, session: flags.session })
+        ? await host.run(program, {
+            ...options,
+            ...{ timeoutMs, typecheck },
+            session: flags.session,
+            toFile: flags.out !== undefined,
+          })
         : await goOnWith(ticket, host, options);
   } catch (error) {
     await own?.close();
@@ -124,6 +131,8 @@ export async function run(
     flags.emitTo === undefined ? undefined : resolve(surroundings.cwd(), flags.emitTo),
     (line) => console.tell(line),
   );
+  const unwritten =
+    flags.out === undefined ? undefined : await writeResult(executed, resolve(surroundings.cwd(), flags.out));
   if (typeWarning !== undefined) {
     console.tell("ptc: type warnings:");
     console.print(`${typeWarning}\n`);
@@ -138,13 +147,14 @@ export async function run(
     surroundings,
   );
   for (const line of advice) console.tell(`ptc: ${oneLine(line)}`);
+  if (unwritten !== undefined) console.tell(`ptc: ${unwritten}`);
   const unrecorded = await recorded;
   if (unrecorded !== undefined) onWarning(unrecorded);
   await Promise.all(own === undefined ? [] : [cleared, own.close(), telemetry?.close(TELEMETRY_PATIENCE_MS)]);
   const isUnavailable = !envelope.result.ok && envelope.result.error.type === "SandboxUnavailable";
   if (alone?.mayStart === true && !configuration.host.isOff && !isUnavailable)
     startHost(surroundings, flags.config);
-  if (envelope.result.ok) return EXIT.done;
+  if (envelope.result.ok) return unwritten === undefined ? EXIT.done : EXIT.failed;
   if (!isUnavailable) return EXIT.failed;
   if (!isReport) await write(surroundings.stderr, `ptc: ${oneLine(envelope.result.error.message)}\n`);
   return EXIT.noSandbox;

@@ -15,6 +15,13 @@ export interface OutputLimits {
   /** How much of the console text and of the result is kept; without it, what is shown. */
   maxKeptBytes?: number | undefined;
   maxStderrBytes: number;
+  /** Where a result may be larger than the output, as one that is written to a file: how large. */
+  maxResult?: { bytes: number; values: number } | undefined;
+}
+
+/** The bound of a result, as JSON. */
+export function maxResultBytes(limits: OutputLimits): number {
+  return Math.max(maxKeptBytes(limits), limits.maxResult?.bytes ?? 0);
 }
 
 /** The bound of what is kept of the output: never less than what is shown. */

@@ -270,6 +270,7 @@ class ArchivedRecording implements RunRecording {
         timeout_ms: limits.timeoutMs,
         max_output_bytes: limits.maxOutputBytes,
         max_kept_bytes: maxKeptBytes(limits),
+        ...(limits.maxResult === undefined ? {} : { max_result: { ...limits.maxResult } }),
         max_stderr_bytes: limits.maxStderrBytes,
         max_parallel_calls: limits.maxParallelCalls,
         max_tool_calls: limits.maxToolCalls,

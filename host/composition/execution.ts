@@ -14,7 +14,11 @@ import type { ModuleSource } from "../../execution/prepare/module-source.ts";
 import { type HandedIn, settleProgram } from "../../execution/prepare/settle-program.ts";
 import { redactObserver } from "../../execution/redact-observer.ts";
 import { type RecordedRun, type Replayed, replayProgram } from "../../execution/replay/replay-program.ts";
-import { MAX_KEPT_OUTPUT_BYTES } from "../../protocol/limits.ts";
+import {
+  MAX_FILE_RESULT_BYTES,
+  MAX_FILE_RESULT_VALUES,
+  MAX_KEPT_OUTPUT_BYTES,
+} from "../../protocol/limits.ts";
 import { EXTRACT_NAME } from "../../protocol/tools/extract-tool.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
@@ -156,6 +160,7 @@ export function composeExecution(configuration: Configuration, options: Composit
         context,
         approver,
         timeoutMs,
+        toFile = false,
         typecheck,
         trace,
         onEvent,
@@ -251,6 +256,9 @@ export function composeExecution(configuration: Configuration, options: Composit
             limits: earlier?.limits ?? {
               ...execution,
               maxKeptBytes: MAX_KEPT_OUTPUT_BYTES,
+              maxResult: toFile
+                ? { bytes: MAX_FILE_RESULT_BYTES, values: MAX_FILE_RESULT_VALUES }
+                : undefined,
               timeoutMs: timeoutMs ?? execution.timeoutMs,
             },
             typecheck: typecheck ?? execution.typecheck,

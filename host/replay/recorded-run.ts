@@ -12,6 +12,7 @@ import type { RecordedRun } from "../../execution/replay/replay-program.ts";
 import type { InsideLimits } from "../../execution/run-inside.ts";
 import type { SessionPlace } from "../../execution/session/program-session.ts";
 import { CALL_DECISIONS } from "../../protocol/call-decision.ts";
+import { MAX_FILE_RESULT_BYTES, MAX_FILE_RESULT_VALUES } from "../../protocol/limits.ts";
 import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
 import { namespacedName } from "../../protocol/tools/tool-name.ts";
 import type { ProgramEnvironment } from "../../protocol/wire/messages.ts";
@@ -32,6 +33,10 @@ const Options = z.object({
   max_output_bytes: count(33_554_432),
   /** Runs of earlier versions kept what they showed. */
   max_kept_bytes: z.optional(count(33_554_432)),
+  /** Of runs whose result was written to a file. */
+  max_result: z.optional(
+    z.object({ bytes: count(MAX_FILE_RESULT_BYTES), values: count(MAX_FILE_RESULT_VALUES) }),
+  ),
   max_stderr_bytes: count(33_554_432),
   max_parallel_calls: count(1_000),
   max_tool_calls: count(1_000_000),
@@ -120,6 +125,7 @@ export function toReplayable(archived: ArchivedRun, printer: LanguagePrinter): R
       timeoutMs: options.timeout_ms,
       maxOutputBytes: options.max_output_bytes,
       maxKeptBytes: options.max_kept_bytes,
+      maxResult: options.max_result,
       maxStderrBytes: options.max_stderr_bytes,
       maxParallelCalls: options.max_parallel_calls,
       maxToolCalls: options.max_tool_calls,

@@ -156,9 +156,9 @@ export class FrameDecoder {
  *
  * @throws FrameError for what `parseForeignJson` refuses, which is the `cause`.
  */
-export function parsePayload(payload: Uint8Array, maxDepth: number): unknown {
+export function parsePayload(payload: Uint8Array, maxDepth: number, maxValues = MAX_VALUES): unknown {
   try {
-    return parseForeignJson(payload, { maxBytes: payload.length, maxDepth, maxValues: MAX_VALUES });
+    return parseForeignJson(payload, { maxBytes: payload.length, maxDepth, maxValues });
   } catch (cause) {
     if (!(cause instanceof ForeignJsonError)) throw cause;
     throw new FrameError(`a message ${cause.message}`, { cause });

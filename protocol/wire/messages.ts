@@ -75,6 +75,8 @@ export interface ProgramMessage {
   files?: readonly { name: string; base64: string }[];
   /** Cap on console text, and on the data that the runner may print. */
   max_output_bytes: number;
+  /** Caps on the data of a program that sets a result, where they are larger than usual. */
+  max_result?: { bytes: number; values: number };
   max_stderr_bytes: number;
   /** Asks for a trace. Without it the program still runs with randomness of its own, and nothing is sent. */
   environment?: ProgramEnvironment;

@@ -54,6 +54,7 @@ export class ProgramRun {
   #bindings: (() => Bindings) | undefined;
   #trace: TraceSender | undefined;
   #maxOutputBytes = 0;
+  #maxResult: ProgramMessage["max_result"];
   #lingerMs = 0;
   /** Promises that were rejected, and to which no handler has been attached since. */
   readonly #rejected = new Map<Promise<unknown>, unknown>();
@@ -107,6 +108,7 @@ export class ProgramRun {
   /** Starts the program, whose module `load` imports, and reports what becomes of it. */
   start(program: ProgramMessage, load: () => Promise<unknown>): void {
     this.#maxOutputBytes = program.max_output_bytes;
+    this.#maxResult = program.max_result;
     this.#lingerMs = program.linger_ms ?? 0;
     this.#isSession = program.session === true;
     this.#reported = this.#evaluated = false;
@@ -214,7 +216,7 @@ export class ProgramRun {
   #outcome(value: unknown): DataJson {
     return value === undefined
       ? serializeConsole(this.#console.text(), this.#console.lastLine(), this.#maxOutputBytes)
-      : serializeResult(value, this.#maxOutputBytes);
+      : serializeResult(value, this.#maxOutputBytes, this.#maxResult);
   }
 
   #report(outcome: DataJson): void {

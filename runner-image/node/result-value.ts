@@ -9,20 +9,26 @@ const { stringify, parse } = JSON;
 
 export type DataJson = { ok: true; json: string; from: ValueSource } | { ok: false; error: Failure };
 
-/** Serialises the value that a program set as `globalThis.result`. */
-export function serializeResult(value: unknown, maxOutputBytes: number): DataJson {
+const RETURN_LESS =
+  "return less: a count, a summary, the fields you need or the first items; or hand all of it over as a file: " +
+  "emit(JSON.stringify(value), { name: 'result.json' })";
+
+/** Serialises the value that a program set as `globalThis.result`. @param max where it may be larger than other output. */
+export function serializeResult(
+  value: unknown,
+  maxOutputBytes: number,
+  max = { bytes: maxOutputBytes, values: MAX_VALUES },
+): DataJson {
   const json = toJson(value);
   if (!json.ok) return { ok: false, error: buildFailure("ResultNotSerializable", json.problem) };
   const bytes = Buffer.byteLength(json.text);
-  const room = maxOutputBytes - ENVELOPE_OVERHEAD_BYTES;
+  const room = max.bytes - ENVELOPE_OVERHEAD_BYTES;
   if (bytes > room) {
-    const message =
-      `the result is ${bytes} bytes of JSON and at most ${room} fit; ` +
-      "return less: a count, a summary, the fields you need or the first items";
+    const message = `the result is ${bytes} bytes of JSON and at most ${room} fit; ${RETURN_LESS}`;
     return { ok: false, error: buildFailure("OutputLimit", message) };
   }
-  if (bytes > 2 * MAX_VALUES && countJsonValues(json.text) > MAX_VALUES) {
-    const message = `the result holds more than ${MAX_VALUES} values; return less`;
+  if (bytes > 2 * max.values && countJsonValues(json.text) > max.values) {
+    const message = `the result holds more than ${max.values} values; ${RETURN_LESS}`;
     return { ok: false, error: buildFailure("OutputLimit", message) };
   }
   return { ok: true, json: json.text, from: "result" };

@@ -58,11 +58,11 @@ describe("judging how a program ended", () => {
 
   it("believes that an approval was denied only where the host denied one", () => {
     const denied = line({ ok: false, error: { type: "ApprovalDenied", message: "x", retryable: false } });
-    expect(judge(done(denied), denied, "", WAYS, true)).toMatchObject({
+    expect(judge(done(denied), denied, "", WAYS, { approvalDenied: true })).toMatchObject({
       ok: false,
       error: { type: "ApprovalDenied" },
     });
-    expect(judge(done(denied), denied, "", WAYS, false)).toMatchObject({
+    expect(judge(done(denied), denied, "", WAYS, { approvalDenied: false })).toMatchObject({
       ok: false,
       error: { type: "ContractViolation" },
     });

@@ -23,6 +23,7 @@ from ptc_runner.emit import bytes_of, make_emit
 from ptc_runner.environment.environment import Environment, ProgramEnvironment
 from ptc_runner.environment.program_loop import ProgramLoop
 from ptc_runner.failure import Failure, make_failure
+from ptc_runner.limits import MAX_VALUES
 from ptc_runner.modules import PACKAGE, PROGRAMS, ServerModules, Table
 from ptc_runner.parallel import parallel_async, parallel_sync
 from ptc_runner.place_files import ProgramFile, place_files
@@ -49,6 +50,11 @@ _count_threads = cast("Any", _thread)._count
 _NOT_SET = object()
 
 
+class MaxResult(TypedDict):
+    bytes: int
+    values: int
+
+
 class ProgramMessage(TypedDict):
     bundle: str
     data: Any
@@ -56,6 +62,7 @@ class ProgramMessage(TypedDict):
     max_stderr_bytes: int
     environment: ProgramEnvironment | None
     session: NotRequired[bool]
+    max_result: NotRequired[MaxResult]
     linger_ms: NotRequired[int]
     files: NotRequired[list[ProgramFile]]
 
@@ -121,6 +128,7 @@ class ProgramRun:
         is_sync = bundle["mode"] == "sync"
         builtins_.parallel = self._parallel if self._is_session else parallel_sync if is_sync else parallel_async
         self._max_output_bytes = message["max_output_bytes"]
+        self._max_result = message.get("max_result", {"bytes": self._max_output_bytes, "values": MAX_VALUES})
         self._console.begin(self._max_output_bytes, message["max_stderr_bytes"])
         environment = message.get("environment")
         trace = None if environment is None else TraceSender(self._environment, self._channel)
@@ -146,7 +154,7 @@ class ProgramRun:
             self._console.end()
             if value is _NOT_SET:
                 return serialize_console(self._console.text(), self._console.last_line(), self._max_output_bytes)
-            text = serialize_result(value, self._max_output_bytes)
+            text = serialize_result(value, self._max_result["bytes"], self._max_result["values"])
             return (text, "result") if isinstance(text, str) else text
         except SystemExit as error:
             return make_failure("ScriptError", f"SystemExit: the program ended with {_exit_code(error)}")

@@ -24,7 +24,7 @@ class UnsendableError(TypeError):
     """JSON cannot carry a value. The message names it and says what to do."""
 
 
-def to_json(value: object, name: str = "result") -> str:
+def to_json(value: object, name: str = "result", max_values: int = MAX_VALUES) -> str:
     """The JSON text of a value. Raises UnsendableError, in terms of `name`."""
     try:
         text = _dumps(value, default=_plain, allow_nan=False, separators=(",", ":"))
@@ -34,8 +34,8 @@ def to_json(value: object, name: str = "result") -> str:
         nested = text.count("[") + text.count("{") > MAX_NESTING_DEPTH
         if nested or _LONG_NUMBER.search(text) is not None:
             _Reader(name).read(value, name, 0)
-    if len(text) > 2 * MAX_VALUES and _count_values(text) > MAX_VALUES:
-        raise UnsendableError(f"{name} holds more than {MAX_VALUES} values")
+    if len(text) > 2 * max_values and _count_values(text) > max_values:
+        raise UnsendableError(f"{name} holds more than {max_values} values")
     return text
 
 
@@ -121,13 +121,19 @@ def _advice(value: object) -> str:
     return ": use its parts, or str(x)"
 
 
-def serialize_result(value: object, max_output_bytes: int) -> str | Failure:
+_RETURN_LESS = (
+    "return less: a count, a summary, the fields you need or the first items; or hand all of it over as a file: "
+    "emit(json.dumps(value), name='result.json')"
+)
+
+
+def serialize_result(value: object, max_output_bytes: int, max_values: int = MAX_VALUES) -> str | Failure:
     """The JSON of the program's result, or why there is none."""
     try:
-        text = to_json(value)
+        text = to_json(value, max_values=max_values)
     except UnsendableError as error:
         if "values" in str(error):
-            return make_failure("OutputLimit", f"the {error}; return less")
+            return make_failure("OutputLimit", f"the {error}; {_RETURN_LESS}")
         return make_failure("ResultNotSerializable", str(error))
     room = max_output_bytes - ENVELOPE_OVERHEAD_BYTES
     if len(text) > room:
@@ -137,8 +143,7 @@ def serialize_result(value: object, max_output_bytes: int) -> str | Failure:
         if size > room:
             return make_failure(
                 "OutputLimit",
-                f"the result is {size} bytes of JSON and at most {room} fit; "
-                "return less: a count, a summary, the fields you need or the first items",
+                f"the result is {size} bytes of JSON and at most {room} fit; {_RETURN_LESS}",
             )
         text = text.encode("utf-8", "replace").decode()
     return text

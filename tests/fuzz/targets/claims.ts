@@ -21,7 +21,7 @@ export const target = fuzzTarget({
     const ending = chooseEnding(random, input);
     const denied = random.chance(0.5);
     const tail = input.toString("latin1").slice(-100);
-    const verdict = judge(ending, input, tail, WAYS, denied);
+    const verdict = judge(ending, input, tail, WAYS, { approvalDenied: denied });
     if (verdict.ok) {
       const text = input.toString("utf8");
       assert.equal(text.split("\n").length, 2, "more or less than a line is taken for one");
