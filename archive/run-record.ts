@@ -33,6 +33,8 @@ const callFacts = {
   rule: z.optional(text(512)),
   reason: z.optional(text(512)),
   ok: z.boolean(),
+  /** Why what the server answered is not what its tool promises, where the program was given it all the same. */
+  warning: z.optional(text(512)),
   /** Size of what the server answered, in bytes. */
   result_bytes: Count,
   redactions: Count,
@@ -148,9 +150,17 @@ const ArchivedError = z.strictObject({
   retryable: z.boolean(),
 });
 
-/** The outcome of a call: what the program was given, with the raw MCP result if that was kept. */
+/**
+ * The outcome of a call: what the program was given, with the raw MCP result if that was kept. A failure has `data`
+ * where the answer is not what its tool promises.
+ */
 export const ArchivedOutcome = z.discriminatedUnion("ok", [
   z.strictObject({ ok: z.literal(true), data: z.unknown(), raw: z.optional(z.unknown()) }),
-  z.strictObject({ ok: z.literal(false), error: ArchivedError, raw: z.optional(z.unknown()) }),
+  z.strictObject({
+    ok: z.literal(false),
+    error: ArchivedError,
+    data: z.optional(z.unknown()),
+    raw: z.optional(z.unknown()),
+  }),
 ]);
 export type ArchivedOutcome = z.infer<typeof ArchivedOutcome>;

@@ -16,7 +16,7 @@ export function encodeReply(call: Call, reply: ReplyMessage, bytes: number): Buf
     return (isLarge ? encodeLarge(reply) : undefined) ?? [encodeFrame(reply, MAX_REPLY_FRAME_BYTES)];
   } catch (error) {
     if (!(error instanceof FrameError)) throw error;
-    const message = `'${call.tool}' answered with too much: ${error.message}; ask it for less`;
+    const message = `the call was made: '${call.tool}' answered with too much: ${error.message}; ask it for less`;
     const refused = { type: "ToolError", server: "", tool: call.tool, message, retryable: false } as const;
     return [encodeFrame({ type: "reply", id: call.id, ok: false, error: refused }, MAX_REPLY_FRAME_BYTES)];
   }

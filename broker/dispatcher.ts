@@ -35,10 +35,20 @@ const MAX_REASON_CHARS = 300;
 export type CallAnswer = {
   /** The size of the server's result. */
   bytes: number;
-} & (
-  | { ok: true; data: unknown; raw: unknown }
-  /** `loginAt`: where a person has to log in first. `upstream`: what went wrong between ptc and the server. */
-  | { ok: false; error: CallError; raw?: unknown; loginAt?: string; upstream?: UpstreamErrorCode }
+} /** `warning`: why the answer is not what its tool promises, in one line that names tool and path. */ & (
+  | { ok: true; data: unknown; raw: unknown; warning?: string | undefined }
+  /**
+   * `data`: what the tool answered, where that is not what it promises. `loginAt`: where a person has to log in first.
+   * `upstream`: what went wrong between ptc and the server.
+   */
+  | {
+      ok: false;
+      error: CallError;
+      data?: unknown;
+      raw?: unknown;
+      loginAt?: string;
+      upstream?: UpstreamErrorCode;
+    }
 );
 
 interface Decided extends DecisionGround {
@@ -89,11 +99,16 @@ export interface DispatcherOptions {
   validator: SchemaValidator;
   /** Redacts messages, because servers quote their environment and headers in them. */
   redact?: (message: string) => string;
+  /** What an answer is that contradicts its tool's outputSchema: data with a warning, or an error that has the data. */
+  schemaMismatch?: SchemaMismatch | undefined;
 }
+
+type SchemaMismatch = "warn" | "error";
 
 /**
  * Takes one call through all checks: known, allowed, unchanged since its types were generated, arguments valid, approved.
- * Then calls the tool and checks its answer. Every failure is an outcome; nothing is retried.
+ * Then calls the tool and checks its answer. Every failure is an outcome; nothing is retried. Whatever is wrong with the answer
+ * of a call that was made, the outcome has the answer, or says first that the call was made: who sees only an error calls twice.
  */
 export class Dispatcher implements CallDispatcher {
   readonly #options: DispatcherOptions;
@@ -106,8 +121,9 @@ export class Dispatcher implements CallDispatcher {
 
   async dispatch(call: RequestedCall, run: CallingRun): Promise<CallOutcome> {
     const outcome = await this.#decide(call, run);
-    if (outcome.ok) return outcome;
     const { redact = (message: string) => message } = this.#options;
+    if (outcome.ok)
+      return outcome.warning === undefined ? outcome : { ...outcome, warning: redact(outcome.warning) };
     return { ...outcome, error: { ...outcome.error, message: redact(outcome.error.message) } };
   }
 
@@ -210,16 +226,20 @@ export class Dispatcher implements CallDispatcher {
       this.#state.read(tool, seq);
       return { ...(await this.#answer(tool, raw)), ...permission };
     } catch (error) {
-      if (!(error instanceof UpstreamError)) throw error;
       // What a server says in an error is its data too.
       if (sent) this.#state.read(tool, seq);
+      if (!(error instanceof UpstreamError)) {
+        if (!sent) throw error;
+        const message = `the call was made: '${call.tool}' answered, and ptc could not read the answer: ${messageOf(error)}`;
+        return { ...permission, ok: false, error: callError(call.tool, message, false), bytes: 0 };
+      }
       return {
         ...permission,
         ...(isUnreachable(error, sent) ? { decision: "unreachable" } : {}),
         ok: false,
         upstream: error.code,
         ...(error.code === "login_required" ? { loginAt: tool.server } : {}),
-        error: callError(call.tool, `'${call.tool}' failed: ${error.message}`, error.retryable),
+        error: callError(call.tool, describeUpstream(call.tool, error, sent), error.retryable),
         bytes: 0,
       };
     }
@@ -252,19 +272,33 @@ export class Dispatcher implements CallDispatcher {
         bytes,
       };
     }
-    if (tool.outputSchema !== undefined) {
-      if (!isStructured(raw)) {
-        const message = `'${name}' answered without the structuredContent that its outputSchema promises; its server is to blame`;
-        return { ok: false, error: callError(name, message, false), raw, bytes };
-      }
-      const problem = await this.#options.validator.check(tool.outputSchema, normalized.data, tool.server);
-      if (problem !== undefined) {
-        const message = `'${name}' answered against its own outputSchema: ${describeProblem("structuredContent", problem)}`;
-        return { ok: false, error: callError(name, message, false), raw, bytes };
-      }
-    }
-    return { ok: true, data: normalized.data, raw, bytes };
+    const { data } = normalized;
+    const mismatch = await this.#mismatchOf(tool, raw, data);
+    if (mismatch === undefined) return { ok: true, data, raw, bytes };
+    if (this.#options.schemaMismatch !== "error") return { ok: true, data, raw, warning: mismatch, bytes };
+    const message = `the call was made: ${mismatch}; what it answered is the error's data`;
+    return { ok: false, error: callError(name, message, false), data, raw, bytes };
   }
+
+  /** Why an answer is not what its tool promises, in one line; `undefined` where it is. */
+  async #mismatchOf(tool: Tool, raw: unknown, data: unknown): Promise<string | undefined> {
+    if (tool.outputSchema === undefined) return undefined;
+    const name = tool.namespacedName;
+    if (!isStructured(raw))
+      return `'${name}' answered without the structuredContent that its outputSchema promises; its server is to blame`;
+    const problem = await this.#options.validator.check(tool.outputSchema, data, tool.server);
+    return problem === undefined
+      ? undefined
+      : `'${name}' answered against its own outputSchema: ${describeProblem("structuredContent", problem)}`;
+  }
+}
+
+/** A failure between ptc and a server, with what is known of whether the call was made. */
+function describeUpstream(name: string, { code, message }: UpstreamError, sent: boolean): string {
+  if (sent && code === "protocol_error")
+    return `the call was made: '${name}' failed, because its answer cannot be read: ${message}`;
+  const unsure = sent && code === "disconnected" ? "; the call may have been made" : "";
+  return `'${name}' failed: ${message}${unsure}`;
 }
 
 /** Whether the call never reached the server. A cancelled call proves nothing about the server. */

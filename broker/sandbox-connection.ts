@@ -253,9 +253,17 @@ export class SandboxConnection {
     const outcome = await this.#run(call, bytes);
     this.metrics.toolResultBytes += outcome.bytes;
     const raw = call.raw === true && outcome.raw !== undefined ? { raw: outcome.raw } : {};
+    const { data } = outcome;
     const reply: ReplyMessage = outcome.ok
-      ? { type: "reply", id: call.id, ok: true, data: outcome.data, ...raw }
-      : { type: "reply", id: call.id, ok: false, error: outcome.error, ...raw };
+      ? { type: "reply", id: call.id, ok: true, data, ...raw }
+      : {
+          type: "reply",
+          id: call.id,
+          ok: false,
+          error: outcome.error,
+          ...(data === undefined ? {} : { data }),
+          ...raw,
+        };
     await this.#write(...encodeReply(call, reply, outcome.bytes));
   }
 
@@ -284,7 +292,10 @@ export class SandboxConnection {
     try {
       return await this.#dispatch(call, this.#abort.signal, bytes);
     } catch (error) {
-      return failedCall(call, `'${call.tool}' failed inside ptc: ${messageOf(error)}`);
+      return failedCall(
+        call,
+        `'${call.tool}' failed inside ptc, and may have been called: ${messageOf(error)}`,
+      );
     }
   }
 }

@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../base/clock.ts";
+import { oneLine } from "../base/text/one-line.ts";
 import type { CallOutcome, RequestedCall } from "../broker/dispatcher.ts";
 import { parseNamespacedName } from "../protocol/tools/tool-name.ts";
 import type { UnansweredCall } from "./pending-calls.ts";
@@ -31,6 +32,41 @@ export interface CallObserver {
 
 type OpenCall = Omit<ObservedCall, "durationMs" | "outcome">;
 
+const MAX_WARNINGS = 20;
+const MAX_WARNINGS_OF_TOOL = 3;
+const MAX_WARNING_CHARS = 600;
+
+/** What is to be said of the answers of one run, bounded however many calls it makes. */
+class CallWarnings {
+  /** By tool: the first warning of each kind, and how many answers it is of. */
+  readonly #byTool = new Map<string, Map<string, { text: string; count: number }>>();
+  #kinds = 0;
+  #others = 0;
+
+  note({ tool, outcome }: Pick<ObservedCall, "tool" | "outcome">): void {
+    if (!outcome.ok || outcome.warning === undefined) return;
+    const ofTool = this.#byTool.get(tool) ?? new Map<string, { text: string; count: number }>();
+    this.#byTool.set(tool, ofTool);
+    // Two answers of one kind differ in where in a list something is, and in what stands there.
+    const kind = outcome.warning.replace(/\[\d+\]/g, "[]").replace(/, not .*$/s, "");
+    const known = ofTool.get(kind);
+    if (known !== undefined) known.count++;
+    else if (this.#kinds >= MAX_WARNINGS || ofTool.size >= MAX_WARNINGS_OF_TOOL) this.#others++;
+    else {
+      this.#kinds++;
+      ofTool.set(kind, { text: oneLine(outcome.warning, MAX_WARNING_CHARS), count: 1 });
+    }
+  }
+
+  /** One line for each kind. */
+  get lines(): string[] {
+    const kinds = [...this.#byTool.values()].flatMap((ofTool) => [...ofTool.values()]);
+    const lines = kinds.map(({ text, count }) => (count === 1 ? text : `${text} (and so ${count - 1} more)`));
+    if (this.#others > 0) lines.push(`${this.#others} more answers contradict their outputSchema`);
+    return lines;
+  }
+}
+
 /** The most ended calls that wait for observers. Above this, the program waits too, because results take memory. */
 const MAX_BEHIND = 16;
 /** How long observers are told of calls before the event loop gets a turn. */
@@ -49,6 +85,7 @@ export class CallLog {
   readonly #untold: ObservedCall[] = [];
   #telling: Promise<void> | undefined;
   #denied = false;
+  readonly #warnings = new CallWarnings();
 
   /** Times are counted from now. */
   constructor(observers: readonly CallObserver[], clock: Pick<Clock, "monotonicMs">) {
@@ -60,6 +97,11 @@ export class CallLog {
   /** Whether an approval was denied to any call. */
   get denied(): boolean {
     return this.#denied;
+  }
+
+  /** What is to be said of the answers so far, one line each. */
+  get warnings(): string[] {
+    return this.#warnings.lines;
   }
 
   /** Notes a call around `answer`, which is given the call's number. An outcome after `signal` is aborted, when the program is over, is not an answer. */
@@ -109,6 +151,7 @@ export class CallLog {
   #note(call: OpenCall, outcome: CallOutcome): void {
     const durationMs = this.#elapsedMs() - call.startedMs;
     const record: ObservedCall = { ...call, durationMs, ...outcome.earlier, outcome };
+    this.#warnings.note(record);
     this.#behind++;
     this.#untold.push(record);
     this.#telling ??= this.#tell();

@@ -62,6 +62,10 @@ export interface ExecutedCall {
   envelope: Envelope;
   /** The value as JSON, where the envelope has only a bounded form of it. */
   wholeResultJson: string | undefined;
+  /** What is to be said of an answer that contradicts what the tool promises, one line each. */
+  warnings: readonly string[];
+  /** What the tool answered where the call failed because that contradicts what the tool promises, without secrets. */
+  answered: unknown;
   /** What the tool answered, where it did and that is to be handed on. */
   answer?: ToolAnswer | undefined;
   /** Present when the call waits for an approval, as a program that goes on with it. Its envelope is then not its last. */
@@ -208,6 +212,11 @@ async function execute(
   return {
     envelope,
     wholeResultJson: report.wholeResultJson,
+    warnings: log.warnings.map((line) => redactor.redactText(line).value),
+    answered:
+      outcome?.ok === false && outcome.data !== undefined
+        ? redactor.redactValue(outcome.data).value
+        : undefined,
     answer:
       withAnswer && isEnded && outcome?.raw !== undefined ? readAnswer(outcome.raw, redactor) : undefined,
     suspended,

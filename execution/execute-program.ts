@@ -263,6 +263,7 @@ async function execute(
     reasons: prepared?.ok === false && !faulted.aborted ? prepared.reasons : [],
     typeWarning: prepared?.ok ? prepared.warning : undefined,
     unchecked: prepared?.ok ? prepared.unchecked : undefined,
+    warnings: (outcome.warnings ?? []).map((line) => parts.redactor.redactText(line).value),
     advice,
     suspended,
     recorded: answered.then(() => {

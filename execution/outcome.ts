@@ -14,6 +14,8 @@ export interface Outcome {
   trace?: Trace | undefined;
   /** What the program emitted, as it did. */
   emitted?: readonly EmittedBlock[];
+  /** What is to be said of answers that contradict what their tools promise, one line each. */
+  warnings?: readonly string[];
   /** What to do about the outcome, one line each. */
   advice?: readonly string[];
   /** Present when the run is none that has ended, but one that waits for a person. */

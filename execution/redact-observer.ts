@@ -25,7 +25,10 @@ function redactCall(call: ObservedCall, redactor: Redactor): ObservedCall {
 }
 
 function redactFailure(outcome: CallOutcome, redactor: Redactor): CallOutcome {
-  if (outcome.ok) return outcome;
+  if (outcome.ok) {
+    const { warning } = outcome;
+    return warning === undefined ? outcome : { ...outcome, warning: redactor.redactText(warning).value };
+  }
   const { error } = outcome;
   const message = redactor.redactText(error.message).value;
   return message === error.message ? outcome : { ...outcome, error: { ...error, message } };

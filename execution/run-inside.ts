@@ -106,6 +106,7 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
     runtime: (await connection.ready).runtime,
     trace: connection.trace,
     emitted: connection.emitted,
+    warnings: log.warnings,
     advice,
     suspended: ending.kind === "suspended" ? ending.suspended : undefined,
   };

@@ -116,6 +116,7 @@ async function call(
     const recorded = executed.recorded.then((problem) => problem === undefined || onWarning(problem));
     await Promise.race([recorded, delay(RECORD_PATIENCE_MS, undefined, { ref: false })]);
     const code = await report(executed, flags, surroundings);
+    for (const warning of executed.warnings) onWarning(warning);
     await recorded;
     return code;
   } finally {
@@ -138,12 +139,13 @@ function findTool(name: string, tools: ProgramTools): Tool {
 }
 
 async function report(
-  { envelope, verdict, decision }: ExecutedCall,
+  { envelope, verdict, decision, answered }: ExecutedCall,
   flags: CallFlags,
   { stdout, stderr, env }: Surroundings,
 ): Promise<ExitCode> {
   if (flags.envelope === true) await write(stdout, `${renderEnvelope(envelope)}\n`);
-  else if (verdict.ok) await write(stdout, renderAnswer(verdict.data, stdout.isTTY === true));
+  else if (verdict.ok || answered !== undefined)
+    await write(stdout, renderAnswer(verdict.ok ? verdict.data : answered, stdout.isTTY === true));
   if (verdict.ok) return EXIT.done;
   const { style } = terminalOf(stderr, env);
   await write(stderr, `ptc: ${style("red", oneLine(messageOfCall(verdict.error)))}\n`);

@@ -124,7 +124,7 @@ export async function run(
     await own?.close();
     throw error;
   }
-  const { envelope, typeWarning, unchecked, advice, recorded, cleared, emitted } = executed;
+  const { envelope, typeWarning, unchecked, warnings, advice, recorded, cleared, emitted } = executed;
   console.end();
   await reportEmitted(
     emitted,
@@ -139,6 +139,7 @@ export async function run(
   }
   if (unchecked !== undefined)
     console.tell(`ptc: the program's types were not checked: ${oneLine(unchecked)}`);
+  for (const warning of warnings) onWarning(warning);
   // A caller that has the envelope may end ptc, and expects the run in the archive. A slow archive delays it only so long.
   const problem = await Promise.race([recorded, delay(RECORD_PATIENCE_MS, undefined, { ref: false })]);
   const isReport = await reportEndedRun(

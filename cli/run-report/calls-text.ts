@@ -107,6 +107,7 @@ async function renderNotes(
   const decision = decisionOf(call);
   return [
     ...(decision === "" ? [] : [style("yellow", oneLine(decision, room))]),
+    ...(call.warning === undefined ? [] : [style("yellow", oneLine(`warning: ${call.warning}`, room))]),
     ...(error === undefined ? [] : [style("red", oneLine(`${error.type}: ${error.message}`, room))]),
   ].map((note) => `      ${note}`);
 }

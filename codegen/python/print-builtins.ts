@@ -53,6 +53,8 @@ class ToolError(Exception):
     message: str
     retryable: bool
     """Whether the same call may succeed later."""
+    data: Any
+    """What the tool answered, where the call was made and its answer contradicts what the tool promises."""
 `;
 
 /** What programs ask a model with, where one is configured. */

@@ -28,6 +28,8 @@ export interface ExecutedProgram {
   typeWarning: string | undefined;
   /** Why the program's types could not be checked, although they were to be. */
   unchecked: string | undefined;
+  /** What is to be said of answers that contradict what their tools promise, one line each, bounded in number. */
+  warnings: readonly string[];
   /** What to do about the program's failure, or about a value that was lost; one line each. It is no part of the envelope. */
   advice: readonly string[];
   /** Present when the run waits for an approval. Its envelope is then not its last. */

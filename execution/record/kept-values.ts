@@ -55,5 +55,6 @@ function keptOutcome({ outcome, raw }: ObservedCall, text: (name: string) => str
   if (outcome.ok) return { ok: true, data: outcome.data ?? null, ...kept };
   const { type, server, tool, message, retryable } = outcome.error;
   const names = { server: text(server), tool: text(tool) };
-  return { ok: false, error: { type, ...names, message, retryable }, ...kept };
+  const data = outcome.data === undefined ? {} : { data: outcome.data };
+  return { ok: false, error: { type, ...names, message, retryable }, ...data, ...kept };
 }

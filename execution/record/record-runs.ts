@@ -192,6 +192,7 @@ class ArchivedRecording implements RunRecording {
     { argumentsJson, outcomeJson, redactions, unkept }: KeptValues,
   ): CallToArchive {
     const { decision, approver, rule, reason, bytes, ok } = call.outcome;
+    const warning = call.outcome.ok ? call.outcome.warning : undefined;
     return {
       facts: {
         seq: call.seq - 1,
@@ -205,6 +206,7 @@ class ArchivedRecording implements RunRecording {
         ...(rule === undefined ? {} : { rule: this.#text(rule) }),
         ...(reason === undefined ? {} : { reason: this.#text(reason) }),
         ok,
+        ...(warning === undefined ? {} : { warning: this.#text(warning) }),
         result_bytes: boundCount(bytes),
         redactions: boundCount(redactions),
         ...(unkept === undefined ? {} : { unkept }),

@@ -15,7 +15,8 @@ export interface RecordedCall {
   bytes: number;
   arguments(): Promise<unknown>;
   outcome(): Promise<
-    { ok: true; data: unknown; raw?: unknown } | { ok: false; error: CallError; raw?: unknown }
+    | { ok: true; data: unknown; raw?: unknown; warning?: string | undefined }
+    | { ok: false; error: CallError; data?: unknown; raw?: unknown }
   >;
 }
 

@@ -89,6 +89,7 @@ export async function makeCall(
       servers,
       validator,
       redact: (message) => redactor.redactText(message).value,
+      schemaMismatch: configuration.execution.schemaMismatch,
     }),
   );
   const report = runs && reportRun((event) => runs.publish(event), { runId, context }, redaction.redactor);

@@ -204,6 +204,7 @@ export function composeExecution(configuration: Configuration, options: Composit
           servers,
           validator,
           redact: (message) => redactor.redactText(message).value,
+          schemaMismatch: current.execution.schemaMismatch,
         });
         const model = current.servers.find((server) => server.transport === "model");
         const asked = earlier?.calls.filter(({ tool }) => tool === EXTRACT_NAME).length ?? 0;

@@ -52,6 +52,8 @@ export interface Configuration {
     readonly cpus: number;
     readonly pids: number;
     readonly typecheck: "error" | "warn" | "off";
+    /** What an answer is that contradicts its tool's outputSchema: data with a warning, or an error that has the data. */
+    readonly schemaMismatch: "warn" | "error";
   };
   readonly sandbox: {
     readonly runtime: string;

@@ -189,6 +189,7 @@ function buildConfiguration(
       cpus: execution.cpus,
       pids: execution.pids,
       typecheck: execution.typecheck,
+      schemaMismatch: execution.schema_mismatch,
     },
     sandbox: {
       runtime: sandbox.runtime,

@@ -56,6 +56,7 @@ const REST = `
 #   max_parallel_programs: 4        # of \`ptc serve\`; without it, as the machine has cores and memory
 #   memory_mb: 512
 #   typecheck: error                # error | warn | off
+#   schema_mismatch: warn           # error: a call whose answer contradicts its tool's outputSchema fails, with the answer in the error
 
 # With it, programs that name a session find the variables and files of those before it. Without it, there are none.
 # sessions:

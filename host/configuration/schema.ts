@@ -174,6 +174,7 @@ export const ConfigurationFile = section({
     cpus: numberBetween(0.1, 256).default(1),
     pids: wholeNumber(64, 32_768).default(256),
     typecheck: oneOf(["error", "warn", "off"]).default("error"),
+    schema_mismatch: oneOf(["warn", "error"]).default("warn"),
   }),
   sandbox: section({
     runtime: text(128).default("runsc"),

@@ -24,8 +24,18 @@ const CallError = z.strictObject({
 });
 
 const Outcome = z.discriminatedUnion("ok", [
-  z.strictObject({ ok: z.literal(true), data: z.unknown(), raw: z.unknown().optional() }),
-  z.strictObject({ ok: z.literal(false), error: CallError, raw: z.unknown().optional() }),
+  z.strictObject({
+    ok: z.literal(true),
+    data: z.unknown(),
+    raw: z.unknown().optional(),
+    warning: z.string().optional(),
+  }),
+  z.strictObject({
+    ok: z.literal(false),
+    error: CallError,
+    data: z.unknown().optional(),
+    raw: z.unknown().optional(),
+  }),
 ]);
 
 const ExampleCall = z.strictObject({

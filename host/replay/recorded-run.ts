@@ -111,7 +111,7 @@ export function toReplayable(archived: ArchivedRun, printer: LanguagePrinter): R
         arguments: () => archived.argumentsOf(call),
         outcome: async () => {
           const outcome = await archived.outcomeOf(call);
-          if (outcome.ok) return outcome;
+          if (outcome.ok) return call.warning === undefined ? outcome : { ...outcome, warning: call.warning };
           const type = ErrorType.catch("ToolError").parse(outcome.error.type);
           return { ...outcome, error: { ...outcome.error, type } };
         },

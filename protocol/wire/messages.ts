@@ -122,7 +122,8 @@ export type ReplyMessage =
       /** Where in `data` the texts stand that follow as frames of their own, in this order (large-texts.ts). */
       texts?: readonly TextPlace[];
     }
-  | { type: "reply"; id: number; ok: false; error: CallError; raw?: unknown };
+  /** `data`: what the tool answered all the same, where that contradicts what it promises. */
+  | { type: "reply"; id: number; ok: false; error: CallError; data?: unknown; raw?: unknown };
 
 /** Asks for a trace of all that was delivered so far. A runner that knows no such message goes on as it would without it. */
 export interface TraceRequest {

@@ -9,7 +9,7 @@ const MAX_SHOWN_CHARS = 64;
 
 interface ToolFunction {
   (args?: unknown): Promise<unknown>;
-  /** Never rejects: `{ok: true, data, raw}` or `{ok: false, error, raw?}`, `raw` being the MCP result. */
+  /** Never rejects: `{ok: true, data, raw}` or `{ok: false, error, data?, raw?}`, `raw` being the MCP result. */
   result(args?: unknown): Promise<unknown>;
 }
 
@@ -33,7 +33,7 @@ export function bindTools(channel: Channel): {
     const site = new ToolError();
     const reply = await request(name, args, false);
     if (reply.ok) return reply.data;
-    throw fillToolError(site, reply.error);
+    throw fillToolError(site, reply.error, reply.data);
   }
 
   function tool(name: string): ToolFunction {
@@ -42,8 +42,14 @@ export function bindTools(channel: Channel): {
         const site = new ToolError();
         const reply = await request(name, args, true);
         if (reply.ok) return { ok: true, data: reply.data, raw: reply.raw };
-        const error = fillToolError(site, reply.error);
-        return reply.raw === undefined ? { ok: false, error } : { ok: false, error, raw: reply.raw };
+        const { data, raw } = reply;
+        const error = fillToolError(site, reply.error, data);
+        return {
+          ok: false,
+          error,
+          ...(data === undefined ? {} : { data }),
+          ...(raw === undefined ? {} : { raw }),
+        };
       },
     });
   }

@@ -103,6 +103,8 @@ export const SETTING_TEXTS: Readonly<Record<string, string>> = {
   "execution.cpus": "of one program",
   "execution.pids": "processes of one program, beside those of gVisor itself",
   "execution.typecheck": "`error`: a mistake stops the program; `warn`: it is told",
+  "execution.schema_mismatch":
+    "an answer that contradicts its tool's output schema: `warn`: the program gets it, and the run a warning; `error`: the call fails, and its error has the answer",
   "sandbox.runtime": "the container runtime; another than runsc needs `allow_weaker_isolation`",
   "sandbox.image": "the image that programs run in",
   "sandbox.warm": "sandboxes that are kept started at least; 0 turns the pool off",

@@ -10,6 +10,7 @@ import { renderSection, renderText } from "./page-parts.ts";
 const PAGE_CHARS = 6_000_000;
 const MAX_VALUE_CHARS = 100_000;
 const PREVIEW_CHARS = 140;
+const MAX_WARNING_CHARS = 512;
 
 /** Renders a line for each call, which unfolds to its arguments and outcome. @throws ArchiveError */
 export async function renderCalls(
@@ -74,6 +75,7 @@ function renderFacts(call: CallRecord): Markup {
     `started at ${formatDuration(call.started_ms)}`,
     `ended at ${formatDuration(call.started_ms + call.duration_ms)}`,
     decisionOf(call),
+    call.warning === undefined ? "" : `warning: ${showText(call.warning, MAX_WARNING_CHARS).text}`,
     call.redactions > 0 ? `${formatCount(call.redactions)} secrets replaced` : "",
   ].filter((fact) => fact !== "");
   return html`<p class="facts">${facts.map((fact) => html`<span>${fact}</span>`)}</p>`;

@@ -23,6 +23,7 @@ interface Scene {
   connectError?: UpstreamError;
   approve?: ApprovalAnswer["decision"][];
   calls?: { tool: string; arguments: unknown }[];
+  schemaMismatch?: "warn" | "error";
 }
 
 async function play({ tool, policy, answer, approve = [], calls, ...rest }: Scene) {
@@ -68,6 +69,7 @@ async function play({ tool, policy, answer, approve = [], calls, ...rest }: Scen
       },
     },
     validator: new IsolatingValidator(),
+    schemaMismatch: rest.schemaMismatch,
   });
   const approvals = new RunApprovals("run-1", {
     async ask(request) {
@@ -169,31 +171,96 @@ describe("dispatching a call", () => {
     const { outcome } = await play({ answer });
     expect(outcome).toMatchObject({ ok: false, error: { retryable: true } });
   });
+});
 
-  it("refuses structured content that breaks the tool's own output schema", async () => {
-    const outputSchema = { type: "object", properties: { n: { type: "number" } } };
-    const { outcome } = await play({
-      tool: { outputSchema },
-      answer: () => ({ content: [], structuredContent: { n: "1" } }),
+describe("an answer that contradicts its tool's output schema", () => {
+  const tool = { outputSchema: { type: "object", properties: { n: { type: "number" } } } };
+  const structuredContent = { n: "1" };
+  const answer = () => ({ content: [], structuredContent });
+  const mismatch = `'${NAME}' answered against its own outputSchema: structuredContent.n must be number, not "1"`;
+
+  it("reaches the program, with a warning that names tool and path", async () => {
+    const { outcome, called } = await play({ tool, answer });
+    expect(outcome).toMatchObject({ ok: true, data: structuredContent, warning: mismatch });
+    expect(called).toHaveLength(1);
+  });
+
+  it("is the data of an error that says first that the call was made, under schema_mismatch: error", async () => {
+    const { outcome } = await play({ tool, answer, schemaMismatch: "error" });
+    const message = `the call was made: ${mismatch}; what it answered is the error's data`;
+    expect(outcome).toMatchObject({
+      ok: false,
+      error: { type: "ToolError", message, retryable: false },
+      data: structuredContent,
+      raw: { structuredContent },
     });
-    const message = `'${NAME}' answered against its own outputSchema: structuredContent.n must be number, not "1"`;
-    expect(outcome).toMatchObject({ ok: false, error: { message } });
+  });
+
+  it("has no structured content where that is promised, and then its text is the data", async () => {
+    const content = [{ type: "text", text: '{"n":1}' }];
+    const warning = `'${NAME}' answered without the structuredContent that its outputSchema promises; its server is to blame`;
+    expect((await play({ tool, answer: () => ({ content }) })).outcome).toMatchObject({
+      ok: true,
+      data: { n: 1 },
+      warning,
+    });
+    const refused = await play({ tool, answer: () => ({ content }), schemaMismatch: "error" });
+    expect(refused.outcome).toMatchObject({
+      ok: false,
+      error: { message: expect.stringMatching(/^the call was made: /) },
+      data: { n: 1 },
+    });
+  });
+
+  it("cannot be checked, and reaches the program with a warning all the same", async () => {
+    const hostile = { outputSchema: { properties: { s: { pattern: "^(a+)+$" } } } };
+    const data = { s: `${"a".repeat(40)}!` };
+    const { outcome } = await play({
+      tool: hostile,
+      answer: () => ({ content: [], structuredContent: data }),
+    });
+    expect(outcome).toMatchObject({
+      ok: true,
+      data,
+      warning: expect.stringContaining("structuredContent could not be checked"),
+    });
+  });
+
+  it("is none where the tool says that it has failed", async () => {
+    const content = [{ type: "text", text: '{"n":1}' }];
+    const { outcome } = await play({ tool, answer: () => ({ isError: true, content }) });
+    expect(outcome).toMatchObject({ ok: false, error: { message: `'${NAME}' failed: {"n":1}` } });
   });
 });
 
-describe("a result of a tool with an output schema", () => {
-  const tool = { outputSchema: { type: "object" } };
-  const content = [{ type: "text", text: '{"n":1}' }];
-
-  it("must have structured content", async () => {
-    const { outcome } = await play({ tool, answer: () => ({ content }) });
-    const message = `'${NAME}' answered without the structuredContent that its outputSchema promises; its server is to blame`;
-    expect(outcome).toMatchObject({ ok: false, error: { type: "ToolError", message, retryable: false } });
+describe("a call that was made", () => {
+  it.each<[string, () => unknown, RegExp]>([
+    [
+      "whose answer breaks the protocol",
+      () => raise("protocol_error"),
+      /^the call was made: '\S+' failed, because its answer cannot be read: server 'my-files' failed$/,
+    ],
+    [
+      "whose server was lost",
+      () => raise("disconnected"),
+      /^'\S+' failed: server 'my-files' failed; the call may have been made$/,
+    ],
+    [
+      "whose answer ptc fails over",
+      () => ({ content: [{ type: "text", text: 1, n: 1n }] }),
+      /^the call was made: '\S+' answered, and ptc could not read the answer: .*BigInt/,
+    ],
+  ])("is told as such: %s", async (_what, answer, message) => {
+    const { outcome } = await play({ answer });
+    expect(outcome).toMatchObject({ ok: false, error: { message: expect.stringMatching(message) } });
   });
 
-  it("need not when it is an error", async () => {
-    const { outcome } = await play({ tool, answer: () => ({ isError: true, content }) });
-    expect(outcome).toMatchObject({ ok: false, error: { message: `'${NAME}' failed: {"n":1}` } });
+  it("is not told as made where it never went out", async () => {
+    const { outcome } = await play({ connectError: failure("protocol_error") });
+    expect(outcome).toMatchObject({
+      ok: false,
+      error: { message: `'${NAME}' failed: server 'my-files' failed` },
+    });
   });
 });
 

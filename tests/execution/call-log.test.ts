@@ -143,3 +143,41 @@ describe("the calls of a run", () => {
     await ended;
   });
 });
+
+describe("warnings about answers", () => {
+  const warned = (warning: string): CallOutcome => ({
+    ok: true,
+    data: 1,
+    raw: {},
+    warning,
+    bytes: 1,
+    decision: "allowed",
+  });
+
+  async function lines(warnings: readonly (readonly [tool: string, warning: string])[]): Promise<string[]> {
+    const { log } = open();
+    for (const [tool, warning] of warnings)
+      await log.watch({ tool, arguments: {} }, signal, async () => warned(warning));
+    await log.end();
+    return log.warnings;
+  }
+
+  it("are told once for each kind, however many answers they are of", async () => {
+    const calls = Array.from(
+      { length: 300 },
+      (_, i) => ["mcp__a__x", `'x' ...: structuredContent[${i}].n must be number, not "${i}"`] as const,
+    );
+    expect(await lines([...calls, ["mcp__a__y", "'y' is late"]])).toEqual([
+      `'x' ...: structuredContent[0].n must be number, not "0" (and so 299 more)`,
+      "'y' is late",
+    ]);
+  });
+
+  it("are bounded in number and in length, and what is left out is counted", async () => {
+    const many = Array.from({ length: 100 }, (_, i) => [`t${i % 40}`, `k${i} ${"x".repeat(9_000)}`] as const);
+    const told = await lines(many);
+    expect(told).toHaveLength(21);
+    expect(told.at(-1)).toBe("80 more answers contradict their outputSchema");
+    expect(Math.max(...told.map(({ length }) => length))).toBeLessThan(700);
+  });
+});

@@ -41,7 +41,7 @@ class Own extends Error { override name = "Own"; }
     [
       "the error of a tool",
       "async () => { await fail({}); }",
-      "ToolError: 'mcp__desk__fail' failed inside ptc: out of order\n    at program.js:9:26",
+      "ToolError: 'mcp__desk__fail' failed inside ptc, and may have been called: out of order\n    at program.js:9:26",
     ],
     [
       "an error of Node's",

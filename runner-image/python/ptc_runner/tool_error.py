@@ -12,13 +12,18 @@ class ToolError(Exception):
     tool: str
     message: str
     retryable: bool
+    data: Any
+    """What the tool answered, where the call was made and its answer contradicts what the tool promises; else None."""
 
-    def __init__(self, message: str = "", *, server: str = "", tool: str = "", retryable: bool = False) -> None:
+    def __init__(
+        self, message: str = "", *, server: str = "", tool: str = "", retryable: bool = False, data: Any = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.server = server
         self.tool = tool
         self.retryable = retryable
+        self.data = data
 
 
 ToolError.__module__ = "builtins"
@@ -27,9 +32,12 @@ ToolError.__module__ = "builtins"
 _denied: set[int] = set()
 
 
-def tool_error_of(error: dict[str, Any]) -> ToolError:
-    """The exception for what the host says of a call."""
-    made = ToolError(error["message"], server=error["server"], tool=error["tool"], retryable=error["retryable"])
+def tool_error_of(reply: dict[str, Any]) -> ToolError:
+    """The exception for what the host says of a call that failed."""
+    error = reply["error"]
+    made = ToolError(
+        error["message"], server=error["server"], tool=error["tool"], retryable=error["retryable"], data=reply.get("data")
+    )
     if error["type"] == "ApprovalDenied":
         _denied.add(id(made))
         # It stays alive, so that its identity stays its own.

@@ -137,14 +137,13 @@ def _call_text(call_id: int, tool: str, arguments: str, raw: bool) -> str:
 def _data(reply: Reply) -> Any:
     if reply["ok"]:
         return reply.get("data")
-    raise tool_error_of(reply["error"])
+    raise tool_error_of(reply)
 
 
 def _outcome(reply: Reply) -> dict[str, Any]:
     if reply["ok"]:
         return {"ok": True, "data": reply.get("data"), "raw": reply.get("raw")}
-    error = tool_error_of(reply["error"])
-    return {"ok": False, "error": error, **({"raw": reply["raw"]} if "raw" in reply else {})}
+    return {"ok": False, "error": tool_error_of(reply), **{key: reply[key] for key in ("data", "raw") if key in reply}}
 
 
 def _unsendable(name: str, reason: str) -> Reply:

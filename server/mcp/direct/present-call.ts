@@ -8,7 +8,7 @@ import type { DirectTool } from "../../../host/direct/direct-tools.ts";
 import type { Envelope } from "../../../protocol/envelope.ts";
 import type { Failure } from "../../../protocol/failure.ts";
 import type { EmittedBlock } from "../../../protocol/output/emitted.ts";
-import { describeSuspension } from "../programs/program-reply.ts";
+import { describeSuspension, renderWarnings } from "../programs/program-reply.ts";
 import { errorReply, type ProgramReply } from "../tools/reply.ts";
 
 const DRIFTED = "Its definition has just been read again: inspect_tool shows it; then call it again.";
@@ -34,7 +34,10 @@ export async function presentCall(executed: ExecutedCall, presenting: Presenting
   const _meta = { "ptc/envelope": envelope };
   if (suspended !== undefined)
     return { ...errorReply(describeSuspension("[Call waits for an approval]", suspended)), _meta };
-  return { ...(await present(executed, presenting)), _meta };
+  const reply = await present(executed, presenting);
+  if (executed.warnings.length === 0 || reply.isError === true) return { ...reply, _meta };
+  const warned = { type: "text" as const, text: renderWarnings(executed.warnings) };
+  return { ...reply, content: [...reply.content, warned], _meta };
 }
 
 async function present(executed: ExecutedCall, presenting: Presenting): Promise<ProgramReply> {
@@ -57,7 +60,7 @@ async function present(executed: ExecutedCall, presenting: Presenting): Promise<
   const content = boundTexts(answer?.blocks ?? [], shownData(result.data), presenting);
   const structured = answer?.structuredContent;
   if (!isPromised) return { content, ...(structured === undefined ? {} : { structuredContent: structured }) };
-  const problem = await whyNotPromised(answer, presenting);
+  const problem = executed.warnings[0] ?? (await whyNotPromised(answer, presenting));
   if (problem === undefined && structured !== undefined) return { content, structuredContent: structured };
   const why = `The call was made. Its result is not what the tool's output schema allows: ${problem}`;
   return { content: [...content, { type: "text", text: why }], isError: true };

@@ -46,7 +46,13 @@ export function buildProgramReply(
     ? renderSuccess(executed, context.maxReplyBytes)
     : renderFailure(executed, envelope.result.error, calls, context);
   return {
-    content: [{ type: "text", text }, ...executed.emitted, ...adviceOn(executed), ...notes],
+    content: [
+      { type: "text", text },
+      ...executed.emitted,
+      ...adviceOn(executed),
+      ...warningsOf(executed),
+      ...notes,
+    ],
     ...(envelope.result.ok ? {} : { isError: true as const }),
     _meta: { "ptc/envelope": envelope },
   };
@@ -70,6 +76,18 @@ function renderMinute(time: number): string {
 function adviceOn({ envelope, advice }: ExecutedProgram): { type: "text"; text: string }[] {
   if (!envelope.result.ok || advice.length === 0) return [];
   return [{ type: "text", text: sentences(advice).join("\n") }];
+}
+
+/** What answers were not what their tools promise, apart from the text as advice is. */
+function warningsOf({ warnings }: ExecutedProgram): { type: "text"; text: string }[] {
+  if (warnings.length === 0) return [];
+  return [{ type: "text", text: renderWarnings(warnings) }];
+}
+
+/** Lines that say first that the calls were made, so that nobody makes them again. */
+export function renderWarnings(warnings: readonly string[]): string {
+  const lines = warnings.map((line) => `- ${visibleLine(line)}`);
+  return ["These calls were made, and what they answered was given as it is:", ...lines].join("\n");
 }
 
 function sentences(advice: readonly string[]): string[] {

@@ -65,9 +65,12 @@ describe("tools.local", () => {
     expect((await call("local.shape", "--json", '{"side": "x"}')).stderr).toContain(
       "was not called: arguments.side must be integer",
     );
-    expect((await call("local.shape", "--json", "{}")).stderr).toContain(
-      "answered against its own outputSchema: structuredContent.side is missing",
-    );
+    const mismatch =
+      "'mcp__local__shape' answered against its own outputSchema: structuredContent.side is missing";
+    const warned = await call("local.shape", "--json", "{}");
+    expect(warned).toMatchObject({ code: 0, stdout: "{}\n", stderr: `ptc: warning: ${mismatch}\n` });
+    const [last] = JSON.parse((await ptc(["runs", "list", "--json"])).stdout);
+    expect((await ptc(["runs", "show", last.run_id])).stdout).toContain(`warning: ${mismatch}`);
     expect((await call("local.tell")).stderr).toContain("'mcp__local__tell' is not available");
     expect((await call("local.wipe", "text=-x")).stderr).toContain("'mcp__local__wipe' needs an approval");
     expect(await call("local.wipe", "text=-x", "--approve", "mcp__local__*")).toMatchObject({

@@ -124,6 +124,7 @@ describe("a configuration that is right", () => {
         cpus: 1,
         pids: 256,
         typecheck: "error",
+        schemaMismatch: "warn",
       },
       sandbox: {
         runtime: "runsc",

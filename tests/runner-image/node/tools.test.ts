@@ -75,3 +75,20 @@ describe("a tool's function", () => {
     expect(outcome).not.toHaveProperty("raw");
   });
 });
+
+it("gives what was answered with the error of a call that was made, and does not print it", async () => {
+  const error = {
+    type: "ToolError",
+    server: "demo",
+    tool: "get_x",
+    message: "made",
+    retryable: false,
+  } as const;
+  const data = { n: "1" };
+  const call = async (): Promise<ReplyMessage> => ({ type: "reply", id: 0, ok: false, error, data });
+  const getX = bindTools({ call } as unknown as Channel).tool(NAME);
+  const thrown = await getX({}).catch((caught: unknown) => caught);
+  expect(thrown).toMatchObject({ message: "made", data });
+  expect(Object.keys(thrown as object)).not.toContain("data");
+  expect(await getX.result({})).toMatchObject({ ok: false, data, error: { data } });
+});

@@ -94,6 +94,7 @@ export function executed(
     resultFrom: "type" in result ? undefined : "result",
     typeWarning: undefined,
     unchecked: undefined,
+    warnings: [],
     advice: [],
     recorded: Promise.resolve(undefined),
     cleared: Promise.resolve(),

@@ -78,7 +78,7 @@ describe("tools beside execute_program", () => {
     expect(JSON.stringify(read)).not.toContain(secret);
     expect(read.isError).toBe(true);
     expect(textsOf(read)).toMatch(
-      /answered against its own outputSchema: structuredContent\.mail .*\n\[REDACTED\]$/,
+      /^\[REDACTED\]\nThe call was made\. .* answered against its own outputSchema: structuredContent\.mail /,
     );
     const masked = await call(
       "mcp__desk__read",

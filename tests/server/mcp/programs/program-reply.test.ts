@@ -317,3 +317,17 @@ describe("the reply to a program that failed", () => {
     expect(text?.length).toBeLessThan(2_000);
   });
 });
+
+it.each([
+  ["a success", { data: 1 }],
+  ["a failure", buildFailure("ScriptError", "Error: no")],
+])("says of %s which answers contradicted their tools' schemas, apart from the text", (_what, result) => {
+  const warnings = [
+    "'mcp__a__x' answered against its own outputSchema: structuredContent.n is missing (and so 3 more)",
+  ];
+  const reply = buildProgramReply(executed(result, { warnings }), NO_CALLS, CONTEXT);
+  expect(reply.content.at(-1)).toEqual({
+    type: "text",
+    text: `These calls were made, and what they answered was given as it is:\n- ${warnings[0]}`,
+  });
+});
