@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { oneLine } from "../../base/text/one-line.ts";
+import { entryInstead, STARTED_BY_PLUGIN } from "../../host/clients/claude-code.ts";
 import { FollowedConfiguration } from "../../host/configuration/follow.ts";
 import { whyNoServers } from "../../host/configuration/servers/no-servers.ts";
 import { checkValue } from "../../host/direct/check-value.ts";
@@ -45,6 +46,20 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
   });
   const onWarning = warnOnce(stderr);
   const { current: configuration } = following;
+  if (env[STARTED_BY_PLUGIN] !== undefined) {
+    const cwd = surroundings.cwd();
+    const file = configuration.file === undefined ? undefined : resolve(cwd, configuration.file);
+    const instead = entryInstead(env, cwd, file);
+    if (instead !== undefined) {
+      stderr.write(
+        `ptc: Claude Code has ptc here as '${oneLine(instead.name)}' (${oneLine(instead.file)}); the plugin's stands aside\n`,
+      );
+      for (const signal of SIGNALS) surroundings.on(signal, () => stdin.destroy());
+      const { serveNothing } = await import("../../server/mcp/mcp-server.ts");
+      await serveNothing({ version, stdin, stdout, onWarning });
+      return EXIT.done;
+    }
+  }
   const nothing = whyNoServers(configuration);
   if (nothing !== undefined) onWarning(nothing);
   const telemetry = await openTelemetry(env, { version, onWarning });

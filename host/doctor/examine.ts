@@ -1,5 +1,8 @@
+import { realpathSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { ArchiveError } from "../../archive/archive-error.ts";
 import { messageOf } from "../../base/error-message.ts";
+import { listUpTo } from "../../base/text/list-up-to.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
 import { CatalogError } from "../../catalog/catalog-error.ts";
@@ -13,12 +16,15 @@ import { whyNotRedacted } from "../../secrets/redaction-secrets.ts";
 import type { UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
 import { whyFileIsOpen } from "../../upstream/secret-sources/secret-file.ts";
 import type { SecretKeyring, SecretSource } from "../../upstream/secret-sources/secret-source.ts";
+import { describeTwice, findPtcInClaude } from "../clients/claude-code.ts";
+import { findDoubles, serversWrittenIn } from "../clients/take-over.ts";
 import { sandboxOptions, USUAL_SANDBOX } from "../composition/sandboxes.ts";
 import { composeUpstreams } from "../composition/upstreams.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import type { FindOptions } from "../configuration/configuration-paths.ts";
-import { loadConfiguration } from "../configuration/load.ts";
+import { findClientFiles } from "../configuration/import/client-files.ts";
+import { findConfiguration, loadConfiguration } from "../configuration/load.ts";
 import { secretSourcesOf } from "../configuration/secret-values/secret-places.ts";
 import { valuesOf } from "../configuration/servers/server-values.ts";
 import { uncheckedLanguages } from "../languages.ts";
@@ -33,6 +39,7 @@ import { examineLocalTools } from "./examine-local-tools.ts";
 
 /** The longest name or version of a server that is shown. */
 const MAX_NAME_CHARS = 100;
+const MAX_LISTED_CHARS = 200;
 
 /** The result of trying one part that ptc needs. */
 export interface Finding {
@@ -72,6 +79,9 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
     detail: `${process.version}, ${process.execPath} (needed: ${nodeRange})`,
   };
   const configuration = yield* examineConfiguration(options);
+  const twice = describeTwice(findPtcInClaude(options.env, options.cwd));
+  if (twice !== undefined) yield { area: "ptc", part: "Claude Code", ok: true, detail: twice };
+  if (configuration !== undefined) yield* examineClients(options);
   if (configuration !== undefined) yield await examineArchive(configuration);
   const own = openState(options.env);
   try {
@@ -93,6 +103,22 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
     if (plain.length > 0) yield { area: "servers", part: "redaction", ok: true, detail: plain.join("; ") };
   } finally {
     own.state.remove();
+  }
+}
+
+/** Tells which clients have servers beside ptc that ptc.yaml has too. */
+async function* examineClients(options: FindOptions): AsyncGenerator<Finding> {
+  const found = await findConfiguration(options).catch(() => undefined);
+  if (found === undefined) return;
+  const servers = serversWrittenIn(found.text);
+  const project = realpathSync(options.cwd);
+  for (const file of findClientFiles(options.env, project)) {
+    if (file.pluginRoot !== undefined) continue;
+    const text = await readFile(file.path, "utf8").catch(() => "");
+    const names = (await findDoubles(file, text, { servers, project })).map(({ name }) => oneLine(name));
+    if (names.length === 0) continue;
+    const detail = `has ${listUpTo([...new Set(names)], MAX_LISTED_CHARS)} beside ptc (${file.path}), so that a model sees each tool twice: \`ptc install --take-over\` takes them out`;
+    yield { area: "ptc", part: file.client, ok: true, detail };
   }
 }
 

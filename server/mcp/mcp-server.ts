@@ -97,6 +97,29 @@ export async function serveMcp(options: ServeOptions): Promise<void> {
   await programs.close();
 }
 
+/** Serves MCP with nothing in it, for a client that has ptc by another way. Resolves when the client has disconnected. */
+export async function serveNothing({
+  version,
+  stdin,
+  stdout,
+  onWarning,
+}: Pick<ServeOptions, "version" | "stdin" | "stdout" | "onWarning">): Promise<void> {
+  const warn = boundWarnings(onWarning);
+  const transport = new StdioServerTransport({
+    stdin,
+    stdout,
+    maxMessageBytes: MAX_MESSAGE_BYTES,
+    isMessage: (value) => isJSONRPCRequest(value) || isJSONRPCNotification(value) || isJSONRPCResponse(value),
+    onInputEnd: () => {},
+  });
+  const handle = serveStdio(() => new Server({ name: "ptc", version, title: "ptc" }, { capabilities: {} }), {
+    transport,
+    onerror: (error) => warn(error.message),
+  });
+  await transport.closed;
+  await handle.close();
+}
+
 /** How the person at a client is asked. */
 interface Asking extends Pick<ProgramRequest, "canAsk" | "ask" | "client"> {
   /** Whether the client shows addresses and has the person open them. */

@@ -1,30 +1,30 @@
-import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { RECORDED_FILE, renderRecorded } from "../../scripts/docs/savings/recorded.ts";
-import { envelopeOf, type Project, usePtc } from "./ptc-process.ts";
+import { type Exited, envelopeOf, type Project, usePtc } from "./ptc-process.ts";
 import { type RanExample, recordExamples } from "./recipes/record-examples.ts";
 
 const REPOSITORY = join(import.meta.dirname, "../..");
 const RECIPES = join(REPOSITORY, "examples/recipes");
 const COMMITS = 23;
-const STATIONS = Array.from({ length: 40 }, (_, i) => ({ name: `station ${i}`, bikes: i % 4 }));
+/** The commands that the folder's README prints, by program. */
+const PRINTED = new Map(
+  [...readFileSync(join(RECIPES, "README.md"), "utf8").matchAll(/^npx (ptc run (\S+).*?)(?: +#.*)?$/gm)].map(
+    ([, command = "", program = ""]) => [program, command],
+  ),
+);
 
 const newProject = usePtc();
 let project: Project;
 let env: Record<string, string>;
 const ran = new Map<string, RanExample>();
 
-/** Pages that programs fetch: a list, and one that is not there the first two times. */
-let asked = 0;
-const site = createServer((request, response) => {
-  const isThere = request.url === "/stations" || ++asked > 2;
-  response.writeHead(isThere ? 200 : 503, { "content-type": "application/json" });
-  response.end(JSON.stringify(request.url === "/stations" ? { stations: STATIONS } : { there: true }));
-});
+/** The pages that programs fetch. */
+let site: ChildProcess;
+let origin: string;
 
 /** A copy of the folder, in which programs run as its ptc.yaml says, with a git repository of its own. */
 beforeAll(async () => {
@@ -37,7 +37,11 @@ beforeAll(async () => {
     filter: (path) => basename(path) !== ".ptc",
   });
   symlinkSync(join(REPOSITORY, "node_modules"), join(project.directory, "node_modules"));
-  env = { RECIPES_STATE: state, RECIPES_REPOSITORY: repository };
+  const bin = join(project.directory, "bin");
+  mkdirSync(bin);
+  const words = project.command([]).map((word) => `'${word}'`);
+  writeFileSync(join(bin, "ptc"), `#!/bin/sh\nexec ${words.join(" ")} "$@"\n`, { mode: 0o755 });
+  env = { RECIPES_STATE: state, RECIPES_REPOSITORY: repository, PATH: `${bin}:${process.env.PATH}` };
   // Digests of commits are the same whenever they are made.
   const dates = { GIT_AUTHOR_DATE: "2026-01-01T12:00:00Z", GIT_COMMITTER_DATE: "2026-01-01T12:00:00Z" };
   const git = (...args: string[]) =>
@@ -48,21 +52,35 @@ beforeAll(async () => {
     const who = ["-c", `user.name=${author}`, "-c", "user.email=nobody@example.com"];
     git(...who, "commit", "--allow-empty", "--message", `Change ${i}`);
   }
-  await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
+  site = spawn(process.execPath, [join(RECIPES, "site.mjs")], { stdio: ["ignore", "pipe", "inherit"] });
+  for await (const line of createInterface({ input: site.stdout ?? process.stdin })) {
+    origin = line;
+    break;
+  }
+  env.SITE = origin;
 });
 
-afterAll(() => {
-  site.closeAllConnections();
-  site.close();
-});
+afterAll(() => void site?.kill());
 
-const url = (path: string) => `http://127.0.0.1:${(site.address() as AddressInfo).port}${path}`;
+const url = (path: string) => `${origin}${path}`;
 const ptc = (...args: string[]) => project.ptc([...args, "--config", "examples/recipes/ptc.yaml"], { env });
 
-/** What each program is given, and what comes of it. */
-const EXPECTED: Readonly<
-  Record<string, { data?: () => Record<string, unknown>; flags?: string[]; result: unknown }>
-> = {
+/** Runs a command as a shell in the folder of the examples does. */
+function shell(command: string): Promise<Exited> {
+  const cwd = join(project.directory, "examples/recipes");
+  return new Promise((resolve) => {
+    const child = execFile(
+      "sh",
+      ["-c", command],
+      { cwd, env: { ...process.env, XDG_RUNTIME_DIR: join(project.directory, "run"), ...env } },
+      (_, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
+    );
+    child.stdin?.end();
+  });
+}
+
+/** What each program is given by the command that is printed, and what comes of it. */
+const EXPECTED: Readonly<Record<string, { data?: () => Record<string, unknown>; result: unknown }>> = {
   "fan-out.ts": { result: expect.arrayContaining([{ note: "fair.md", words: 13 }]) },
   "filter.py": {
     result: [
@@ -75,7 +93,6 @@ const EXPECTED: Readonly<
   "paging.ts": { data: () => ({ repository: env.RECIPES_REPOSITORY }), result: { Grace: 15, Ada: 8 } },
   "retry.py": { data: () => ({ url: url("/flaky") }), result: { answer: { there: true }, attempts: 3 } },
   "approval.ts": {
-    flags: ["--approve", "mcp__memory__delete_entities"],
     result: { removed: ["fair 2024", "fair 2025"] },
   },
   "large-data.py": {
@@ -95,23 +112,21 @@ describe("the programs of examples/recipes", () => {
   it("are as many as are tried, and have modules of the tools that there are", async () => {
     const programs = readdirSync(RECIPES).filter((name) => /\.(?:ts|py)$/.test(name));
     expect(programs.sort()).toEqual(Object.keys(EXPECTED).sort());
+    expect([...PRINTED.keys()].sort()).toEqual(Object.keys(EXPECTED).sort());
     expect(await ptc("generate", "--check")).toMatchObject({ code: 0, stderr: "" });
   });
 
   it.each(Object.entries(EXPECTED))(
-    "%s comes to what it says",
-    async (name, { data, flags = [], result }) => {
-      const given = data?.() ?? {};
-      asked = 0;
-      const exited = await ptc("run", `examples/recipes/${name}`, "--data", JSON.stringify(given), ...flags);
+    "%s comes to what it says, run by the command that is printed",
+    async (name, { data, result }) => {
+      const exited = await shell(PRINTED.get(name) ?? "false");
       const { run_id: runId, result: ended } = envelopeOf(exited);
       expect(ended, exited.stderr).toMatchObject({ ok: true, data: result });
-      ran.set(name, { runId, data: given });
+      ran.set(name, { runId, data: data?.() ?? {} });
     },
   );
 
   it("make the calls that the figures of docs/savings.md are of", async () => {
-    asked = 0;
     const directState = join(project.directory, "direct-state");
     mkdirSync(directState);
     const recorded = await recordExamples(ran, {

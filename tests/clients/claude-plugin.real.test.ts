@@ -121,6 +121,29 @@ describeClient("the plugin in Claude Code", findClaudeCode, (claude) => {
     expect((await run(["mcp", "list"], cwd)).stdout).not.toContain("from-");
   });
 
+  test("stands aside where an entry brings ptc, so that a model has its tools once", async () => {
+    const { folder, home, serve } = served();
+    const env = { ...serve.env, HOME: home, CLAUDE_CONFIG_DIR: join(home, ".claude") };
+    const cwd = folder.directory;
+    const names = async () => {
+      const model = await serveModel([{ text: "I see." }]);
+      await prompt(model, "Go on.", cwd);
+      return (model.requests[0]?.tools ?? [])
+        .map(({ name }) => name)
+        .filter((name) => name.startsWith("mcp__"));
+    };
+    expect(await names()).toContain("mcp__plugin_ptc_ptc__execute_program");
+    const args = ["install", "claude", "--scope", "local", "--yes"];
+    const installed = await folder.ptc(args, { env });
+    expect(installed.stderr).toMatch(/has ptc by the plugin ptc@ptc and as 'ptc' in .*stands aside/);
+    const both = await names();
+    expect(both).toContain("mcp__ptc__execute_program");
+    expect(both.filter((name) => name.startsWith("mcp__plugin_ptc"))).toEqual([]);
+    expect((await run(["mcp", "list"], cwd)).stdout).toMatch(/^plugin:ptc:ptc: ptc serve .*Connected$/m);
+    expect(await folder.ptc(["install", "--undo", "--yes"], { env })).toMatchObject({ code: 0 });
+    expect(await names()).toContain("mcp__plugin_ptc_ptc__execute_program");
+  });
+
   test("says in one line at the start what is wrong", async () => {
     const { folder } = served();
     const broken = join(folder.directory, "broken");

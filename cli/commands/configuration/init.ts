@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { countNoun } from "../../../base/text/count-noun.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
+import { findPtcInClaude } from "../../../host/clients/claude-code.ts";
 import { type ClientFile, findClientFiles } from "../../../host/configuration/import/client-files.ts";
 import { type ImportedServers, importServers } from "../../../host/configuration/import/import-servers.ts";
 import {
@@ -99,10 +100,12 @@ async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitC
     imported.servers.length === 0
       ? `Wrote ${FILE}. Name your servers in it, then:`
       : `Wrote ${FILE} with ${countNoun(imported.servers.length, "server")}. Next:`;
-  await write(
-    stdout,
-    `${next}\n  ptc generate\n  ptc doctor\n  ${claudeCommand(surroundings, path)}\n${COMMIT}`,
-  );
+  const { plugin } = findPtcInClaude(surroundings.env, surroundings.cwd());
+  const client =
+    plugin === undefined
+      ? `  ${claudeCommand(surroundings, path)}\n`
+      : `Claude Code has ptc here by the plugin ${plugin}: start it again.\n`;
+  await write(stdout, `${next}\n  ptc generate\n  ptc doctor\n${client}${COMMIT}`);
   return EXIT.done;
 }
 

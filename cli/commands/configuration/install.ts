@@ -2,6 +2,7 @@ import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine } from "../../../base/text/visible-text.ts";
+import { describeTwice, findPtcInClaude } from "../../../host/clients/claude-code.ts";
 import { ClientChanges, changeEntry, type KeptChange } from "../../../host/clients/client-changes.ts";
 import { clientEntry, namedVariables } from "../../../host/clients/client-entry.ts";
 import {
@@ -143,6 +144,8 @@ async function writeEntry(
   });
   const done = flags.remove ? `ptc is no longer in ${place.client}` : `${place.next}`;
   await write(stdout, `${after === undefined ? "removed" : "wrote"} ${shown}; ${done}\n`);
+  const twice = client === "claude" ? describeTwice(findPtcInClaude(env, cwd)) : undefined;
+  if (twice !== undefined) await write(stderr, `ptc: Claude Code ${oneLine(twice)}\n`);
   return EXIT.done;
 }
 
