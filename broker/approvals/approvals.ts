@@ -55,6 +55,8 @@ export interface ApprovalAnswer {
   isUnasked?: boolean;
   /** Why it was not approved, after "needs an approval and". A program is told it. */
   why?: string;
+  /** Whether it was typed at a terminal, with a word that was shown nowhere else. */
+  isTyped?: boolean;
 }
 
 /** The answer when nobody can be asked. */
@@ -62,6 +64,32 @@ export const UNASKED: ApprovalAnswer = { decision: "denied", by: "nobody", isUna
 
 /** The answer when nobody can be asked just now. */
 export const LATER: ApprovalAnswer = { decision: "later", by: "nobody", isUnasked: true };
+
+/** Why an answer does not count where `approvals.require` is `terminal`. */
+export const NOT_TYPED =
+  "approvals count here only when they are typed at a terminal (approvals.require: terminal)";
+
+/** An answer as it counts where approvals have to be typed at a terminal. */
+export function countsTyped(answer: ApprovalAnswer): ApprovalAnswer {
+  const approves = answer.decision === "once" || answer.decision === "run";
+  if (!approves || answer.isTyped === true) return answer;
+  const { by, how } = answer;
+  return { decision: "denied", by, ...(how === undefined ? {} : { how }), why: NOT_TYPED };
+}
+
+/** An approver whose approvals count only when they are typed. One that has no terminal is not asked in vain. */
+export function typedOnly(approver: Approver): Approver {
+  return {
+    ...(approver.inquire === undefined ? {} : { inquire: approver.inquire.bind(approver) }),
+    ...(approver.outrun === undefined ? {} : { outrun: approver.outrun.bind(approver) }),
+    canVisit: () => approver.canVisit?.() === true,
+    asksByTyping: approver.asksByTyping === true,
+    ask: async (request, signal) =>
+      approver.asksByTyping === true
+        ? countsTyped(await approver.ask(request, signal))
+        : { ...LATER, why: NOT_TYPED },
+  };
+}
 
 /** Puts a request to a person. An approver that has no way to ask answers `UNASKED`. */
 export interface Approver {
@@ -76,6 +104,8 @@ export interface Approver {
   inquire?(inquiry: Inquiry, signal: AbortSignal): Promise<InquiryAnswer>;
   /** Whether the person's client shows addresses and opens them. Without it, it does not. */
   canVisit?(): boolean;
+  /** Whether it asks at a terminal, where a person has to type. Without it, it does not. */
+  asksByTyping?: boolean;
 }
 
 /** The decision on a call that needs an approval. */
@@ -250,7 +280,7 @@ export class RunApprovals {
       const pattern = except === undefined ? undefined : { like: request.arguments, except };
       // The call that was asked about is the first of those that may be.
       const left = atMost === undefined ? undefined : Math.max(0, atMost - 1);
-      this.#grants.add({ tool, definitionDigest, pattern, left, by, how });
+      this.#grants.add({ tool, definitionDigest, pattern, left, by, how, isTyped: answer.isTyped });
     }
     const isDenied = decision === "denied" || decision === "later";
     if (isDenied) this.#tell(request, server, { decision: "denied", by, how });

@@ -10,6 +10,8 @@ export interface Grant {
   left?: number | undefined;
   by: string;
   how?: string | undefined;
+  /** As `ApprovalAnswer` has it. */
+  isTyped?: boolean | undefined;
 }
 
 /** The grants of one run. */

@@ -144,6 +144,11 @@ export class HostListener {
     const shared: SharedHost = {
       host: this.#options.host,
       accept: (configuration) => {
+        // This process is on no terminal, and cannot open its caller's.
+        if (configuration.approvals.require === "terminal") {
+          refuse("has no terminal to approve calls at", false);
+          throw new Error("the command is left to its caller");
+        }
         const difference = findDifference(this.#options.identity, identify(hello, configuration, hello.env));
         if (difference === undefined) return;
         refuse(`was started with ${difference}`, isReplaceable(difference, Date.now() - this.#startedAt));

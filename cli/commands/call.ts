@@ -20,7 +20,7 @@ import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
 import { LOCAL_USER, localContext } from "../local-user.ts";
 import { SIGNALS, type Surroundings, write } from "../surroundings.ts";
-import { buildApprover } from "../terminal/approver.ts";
+import { buildApprover, refusePatterns } from "../terminal/approver.ts";
 import { ProgramConsole } from "../terminal/program-console.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { renderCallHelp } from "./call/call-help.ts";
@@ -78,6 +78,7 @@ async function call(
 ): Promise<ExitCode> {
   const { env, stdout } = surroundings;
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  refusePatterns(flags.approve, configuration);
   const tools = await loadProgramTools(configuration);
   refuseUnmatchedPatterns(configuration, tools.all);
   const tool = findTool(name, tools);
@@ -107,6 +108,7 @@ async function call(
           console,
           surroundings,
           asker: "you want to call",
+          require: configuration.approvals.require,
           onInterrupt: () => cancel.abort(),
         }),
         signal: cancel.signal,

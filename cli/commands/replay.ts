@@ -15,6 +15,7 @@ import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
 import { MadeCalls } from "../run-report/made-calls.ts";
 import { SIGNALS, type Surroundings, write } from "../surroundings.ts";
+import { refusePatterns } from "../terminal/approver.ts";
 import { reportEndedRun } from "../terminal/ended-run.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { replayAll } from "./replay/all.ts";
@@ -57,6 +58,7 @@ async function replay(
   const { env, stderr } = surroundings;
   const cwd = surroundings.cwd();
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd });
+  refusePatterns(flags.approve, configuration);
   const edited =
     flags.code === undefined
       ? undefined

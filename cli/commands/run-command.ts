@@ -136,6 +136,8 @@ async function readRequest(
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
   // What a host has read of stdin, its caller cannot read any more.
   shared?.accept(configuration);
+  if (flags.approve.length > 0)
+    (await import("../terminal/approver.ts")).refusePatterns(flags.approve, configuration);
   const { ticket } = flags;
   if ((file === undefined) === (ticket === undefined))
     throw new UsageError("give a program's file, or --ticket with the ticket of a suspended run");

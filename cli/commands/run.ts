@@ -101,6 +101,7 @@ export async function run(
       surroundings,
       onInterrupt: () => cancel.abort(),
       suspends: flags.suspend === true || ticket !== undefined,
+      require: configuration.approvals.require,
     }),
     suspends: flags.suspend === true || ticket !== undefined,
     trace: traceContextOf(env),

@@ -87,6 +87,7 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     // The client has its first answers before any of what runs programs is loaded.
     onReady: () => void host.warm(),
     limits: () => host.configuration.execution,
+    approvesAtClient: () => host.configuration.approvals.require === "any",
     whyNoSession: (name) => whyNoSession(name, host.configuration),
     checkValue,
     notice: () => following.problem ?? whyNoServers(host.configuration),

@@ -1,24 +1,72 @@
 import { visibleLine } from "../../base/text/visible-text.ts";
-import { type Approver, LATER, UNASKED } from "../../broker/approvals/approvals.ts";
+import type { ApprovalScope } from "../../broker/approvals/approval-scope.ts";
+import {
+  type ApprovalRequest,
+  type Approver,
+  LATER,
+  NOT_TYPED,
+  UNASKED,
+} from "../../broker/approvals/approvals.ts";
 import { describeOutrun } from "../../broker/approvals/outrun.ts";
 import { NOT_ASKED } from "../../broker/elicitation/inquiry.ts";
+import type { Configuration } from "../../host/configuration/configuration.ts";
 import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
+import { UsageError } from "../exit-code.ts";
 import { localUserName } from "../local-user.ts";
+import { confirmByTyping, type OwnTerminal, openOwnTerminal } from "./own-terminal.ts";
+import { ProgramConsole } from "./program-console.ts";
 import { inquireOnTerminal } from "./terminal-inquiry.ts";
 import { askOnTerminal, type QuestionParts } from "./terminal-question.ts";
+
+/** How many bytes the console of a question bounds: what is drawn there is bounded by itself. */
+const QUESTION_BYTES = 1_048_576;
+
+/** @throws UsageError for patterns where only what is typed at a terminal approves a call. */
+export function refusePatterns(
+  patterns: readonly string[],
+  { approvals }: Pick<Configuration, "approvals">,
+): void {
+  if (approvals.require === "terminal" && patterns.length > 0)
+    throw new UsageError(`--approve: ${NOT_TYPED}`);
+}
 
 /**
  * The approver of the command line. Approves calls whose tool matches an `--approve` pattern. For other calls it asks on the
  * terminal, one question at a time; without a terminal it denies them. Questions of servers are put on the terminal too.
+ *
+ * @param parts `require`: with `terminal`, approvals are asked for and typed at the terminal of this process itself, whatever its
+ * standard streams are, and patterns approve nothing.
  */
 export function buildApprover(
   patterns: readonly string[],
-  parts: QuestionParts & { suspends?: boolean | undefined },
+  parts: QuestionParts & { suspends?: boolean | undefined; require?: "any" | "terminal" | undefined },
 ): Approver {
   const { console, surroundings, suspends = false } = parts;
   let turn: Promise<unknown> = Promise.resolve();
+  const how = () => `typed at a terminal of user ${localUserName()}`;
+  const isTyped = parts.require === "terminal";
   return {
+    asksByTyping: isTyped,
     async ask(request, signal) {
+      if (isTyped) {
+        const own = openOwnTerminal(surroundings);
+        if (own !== undefined) {
+          const answer = turn
+            .then(() => askAndConfirm(own, request, parts, signal))
+            .finally(() => own.close());
+          turn = answer.catch(() => {});
+          const scope = await answer;
+          return {
+            ...scope,
+            by: "terminal",
+            how: how(),
+            ...(scope.decision === "denied" ? {} : { isTyped }),
+          };
+        }
+        if (suspends) return LATER;
+        console.tell(`ptc: ${visibleLine(request.tool)} was denied: ${NOT_TYPED}, and there is none here`);
+        return { ...UNASKED, why: `${NOT_TYPED}, and there is none here` };
+      }
       if (patterns.some((pattern) => matchesPattern(pattern, request.tool)))
         return { decision: "once", by: "--approve", how: "an option of the command" };
       if (!isAnybodyThere(surroundings)) {
@@ -38,7 +86,7 @@ export function buildApprover(
       return {
         ...(await answer),
         by: "terminal",
-        how: `typed at a terminal of user ${localUserName()}`,
+        how: how(),
       };
     },
     outrun({ tool }, answer) {
@@ -51,6 +99,24 @@ export function buildApprover(
       return answer;
     },
   };
+}
+
+/** Asks at the terminal of this process, while all else that is printed waits, and has an approval typed again. */
+async function askAndConfirm(
+  own: OwnTerminal,
+  request: ApprovalRequest,
+  parts: QuestionParts,
+  signal: AbortSignal,
+): Promise<ApprovalScope> {
+  parts.console.hold();
+  try {
+    const console = new ProgramConsole(own.surroundings, QUESTION_BYTES);
+    const scope = await askOnTerminal(request, { ...parts, console, surroundings: own.surroundings }, signal);
+    if (scope.decision === "denied") return scope;
+    return (await confirmByTyping(own, parts.onInterrupt, signal)) ? scope : { decision: "denied" };
+  } finally {
+    parts.console.release();
+  }
 }
 
 /** Whether a person can read what is asked, and type an answer. */

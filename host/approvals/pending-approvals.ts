@@ -6,6 +6,8 @@ import type { Clock } from "../../base/clock.ts";
 import {
   type ApprovalAnswer,
   type ApprovalRequest,
+  countsTyped,
+  NOT_TYPED,
   questionDigest,
 } from "../../broker/approvals/approvals.ts";
 import type { KeptRun, ResumedRun, SuspendedRun } from "../../execution/suspension/suspended-run.ts";
@@ -130,7 +132,16 @@ export class PendingApprovals {
   }
 
   #keptAnswer(ticket: string, sealed: Uint8Array | undefined): KeptAnswer | undefined {
-    return sealed && (this.#unseal("answer", ticket, sealed) as KeptAnswer);
+    return sealed && this.#counting(this.#unseal("answer", ticket, sealed) as KeptAnswer);
+  }
+
+  get #isTypedOnly(): boolean {
+    return this.#options.configuration.approvals.require === "terminal";
+  }
+
+  /** An answer that was kept, perhaps under other settings, as it counts now. */
+  #counting({ digest, answer }: KeptAnswer): KeptAnswer {
+    return { digest, answer: this.#isTypedOnly ? countsTyped(answer) : answer };
   }
 
   #questionRow(context: RunContext, request: ApprovalRequest, fileName: string, ticket: string) {
@@ -187,8 +198,13 @@ export class PendingApprovals {
     return this.list(principal).filter(({ ticket }) => ticket.startsWith(beginning));
   }
 
-  /** Gives the first answer to a question. False when it was answered before, or has expired. */
+  /**
+   * Gives the first answer to a question. False when it was answered before, or has expired.
+   *
+   * @throws PendingError also for an approval that would not count, which does not use the question up.
+   */
   answer(principal: string, { ticket, digest }: PendingApproval, answer: ApprovalAnswer): boolean {
+    if (this.#isTypedOnly && countsTyped(answer) !== answer) throw new PendingError(NOT_TYPED);
     const kept: KeptAnswer = { digest, answer };
     const sealed = this.#seal("answer", ticket, Buffer.from(JSON.stringify(kept)));
     return this.#use((store) => store.answer(ticket, principal, sealed));
@@ -208,8 +224,9 @@ export class PendingApprovals {
       return { kind: claimed.kind, pending };
     }
     try {
-      const run = this.#unseal("run", ticket, claimed.run) as SuspendedRun;
-      const answered = this.#unseal("answer", ticket, claimed.answer) as KeptAnswer;
+      const kept = this.#unseal("run", ticket, claimed.run) as SuspendedRun;
+      const run = this.#isTypedOnly ? withTypedGrants(kept) : kept;
+      const answered = this.#counting(this.#unseal("answer", ticket, claimed.answer) as KeptAnswer);
       const [pending] = this.find(principal, ticket);
       return {
         kind: "resumed",
@@ -278,6 +295,18 @@ export class PendingApprovals {
     const bytes = plainly(() => unseal(key, sealed, purposeOf(what, ticket)));
     return JSON.parse(bytes.toString("utf8"));
   }
+}
+
+/** A run without what it was allowed by other ways than typing. */
+function withTypedGrants(run: SuspendedRun): SuspendedRun {
+  const { approvals } = run;
+  return {
+    ...run,
+    approvals: approvals && {
+      ...approvals,
+      grants: approvals.grants.filter(({ isTyped }) => isTyped === true),
+    },
+  };
 }
 
 /** Does some work, whose failures are of one kind for whoever asks. */

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Approver } from "../../broker/approvals/approvals.ts";
+import { type Approver, typedOnly } from "../../broker/approvals/approvals.ts";
 import { type CallDispatcher, Dispatcher } from "../../broker/dispatcher.ts";
 import type { Authorizer } from "../../broker/policy/authorizer.ts";
 import { RunState } from "../../broker/policy/run-history.ts";
@@ -94,7 +94,7 @@ export async function makeCall(
   );
   const report = runs && reportRun((event) => runs.publish(event), { runId, context }, redaction.redactor);
   const shared = shareQuestions({
-    approver,
+    approver: configuration.approvals.require === "terminal" ? typedOnly(approver) : approver,
     context,
     fileName: "call.ts",
     open: () => openPending(configuration, env),

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { RunArchiver } from "../../archive/archive-store.ts";
 import type { AuditLog } from "../../archive/audit/audit-log.ts";
+import { typedOnly } from "../../broker/approvals/approvals.ts";
 import { Dispatcher } from "../../broker/dispatcher.ts";
 import { limitExtracts } from "../../broker/limit-extracts.ts";
 import type { Authorizer, Viewer } from "../../broker/policy/authorizer.ts";
@@ -226,7 +227,10 @@ export function composeExecution(configuration: Configuration, options: Composit
         const dispatcher = traced?.overCalls(announced) ?? passed?.dispatcher ?? announced;
         const { fileName } = program;
         const reported = report.over(
-          shareQuestions({ approver, context, fileName, open: () => openPending(current, options.env) }),
+          shareQuestions({
+            approver: current.approvals.require === "terminal" ? typedOnly(approver) : approver,
+            ...{ context, fileName, open: () => openPending(current, options.env) },
+          }),
         );
         const recorder = records.recorder(context, programTools, redaction);
         const executed = await (entered?.execute ?? executeProgram)(

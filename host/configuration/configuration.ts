@@ -19,6 +19,8 @@ export interface Configuration {
     readonly default: "annotated" | "destructive";
     readonly ask: readonly string[];
     readonly allow: readonly string[];
+    /** What approvals count: of any way in which one can be given, or only what is typed at a terminal. */
+    readonly require: "any" | "terminal";
     /** Whether a run that waits longer than its client can is suspended; else the call is denied. */
     readonly suspend: boolean;
     /** How long a suspended run waits for an answer, and to be gone on with. */

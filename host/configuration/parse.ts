@@ -169,6 +169,7 @@ function buildConfiguration(
       default: approvals.default,
       ask: approvals.ask,
       allow: approvals.allow,
+      require: approvals.require,
       suspend: approvals.suspend,
       expireMs: approvals.expire_minutes * 60_000,
     },

@@ -35,6 +35,7 @@ const REST = `
 # approvals:
 #   ask: ["mcp__*__delete_*"]
 #   allow: []
+#   require: any                    # terminal: an approval counts only when it is typed at one
 #   suspend: true                   # a run that waits longer than its client can gives up its sandbox, and goes on later
 #   expire_minutes: 1440
 

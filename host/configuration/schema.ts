@@ -148,6 +148,7 @@ export const ConfigurationFile = section({
     default: oneOf(["annotated", "destructive"]).default("annotated"),
     ask: OptionalToolPatterns,
     allow: OptionalToolPatterns,
+    require: oneOf(["any", "terminal"]).default("any"),
     suspend: z.boolean({ error: "must be true or false" }).default(true),
     expire_minutes: wholeNumber(1, 43_200).default(1_440),
   }),

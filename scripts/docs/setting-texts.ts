@@ -83,6 +83,8 @@ export const SETTING_TEXTS: Readonly<Record<string, string>> = {
     "which tools need approval by themselves: those that say that they are destructive, or with `destructive` also those that say nothing",
   "approvals.ask": "patterns of tools that need approval as well",
   "approvals.allow": "patterns of tools that never do",
+  "approvals.require":
+    "with `terminal`, an approval counts only when it is typed at a terminal: not by `--approve`, a client's form or `ptc approvals approve` in a script",
   "approvals.suspend":
     "whether a run that waits longer than its client can is suspended; else the call is denied",
   "approvals.expire_minutes": "after that, a suspended run is gone",

@@ -100,6 +100,21 @@ describeClient("Claude Code", findClaudeCode, (claude) => {
     },
   );
 
+  test("that nobody watches, as with -p, has a call wait for its person, instead of taking it for refused", async () => {
+    const code = 'await mcp__my_documents__delete_document({ documentId: "a" });';
+    const model = await serveModel([{ tool: EXECUTE, input: { code } }, { text: "It waits." }]);
+    await add(model);
+    expect(await prompt(model)).toMatchObject({ result: "It waits." });
+    const [, second] = model.requests;
+    const reply = second && toolResultOf(second);
+    expect(reply?.text).toMatch(/^\[Script waits for an approval\]\n.*`ptc approvals approve [0-9a-f]+`/);
+    expect(reply?.isError).toBe(false);
+    const { stdout } = await served().folder.ptc(["approvals", "list", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject([
+      { tool: "mcp__my_documents__delete_document", answered: false },
+    ]);
+  });
+
   test("puts the tools, as ptc describes them, and the instructions before its model", async () => {
     const model = await serveModel([{ text: "I see." }]);
     await add(model);

@@ -1,10 +1,12 @@
 import { jsonLine } from "../../../base/json/json-line.ts";
 import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../../broker/approvals/approval-scope.ts";
+import { NOT_TYPED } from "../../../broker/approvals/approvals.ts";
 import type { PendingApproval } from "../../../host/approvals/pending-approvals.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
 import { LOCAL_USER, localUserName } from "../../local-user.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
+import { confirmByTyping, openOwnTerminal } from "../../terminal/own-terminal.ts";
 import { findPending } from "./find-pending.ts";
 import { withApprovals } from "./open-approvals.ts";
 import { renderPending } from "./render-pending.ts";
@@ -63,13 +65,19 @@ async function answer(
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
-  return withApprovals(flags, surroundings, async (approvals) => {
+  return withApprovals(flags, surroundings, async (approvals, { require }) => {
     const pending = findPending(approvals, beginning);
     const scope = scopeOf(pending);
+    const isTyped = scope.decision !== "denied" && require === "terminal";
+    if (isTyped && !(await approveByTyping(pending, surroundings))) {
+      await write(stderr, `ptc: ${pending.ticket} was not approved, and waits as before\n`);
+      return EXIT.failed;
+    }
     const isFirst = approvals.answer(LOCAL_USER.principal, pending, {
       ...scope,
       by: localUserName(),
       how: HOW,
+      ...(isTyped ? { isTyped } : {}),
     });
     const { ticket } = pending;
     if (flags.json === true) {
@@ -85,6 +93,18 @@ async function answer(
     await write(stderr, `ptc: ${ticket} was answered before, and the first answer counts\n`);
     return EXIT.failed;
   });
+}
+
+/** Shows a call at the terminal of this process and has its approval typed there. @throws UsageError where there is no terminal. */
+async function approveByTyping(pending: PendingApproval, surroundings: Surroundings): Promise<boolean> {
+  const own = openOwnTerminal(surroundings);
+  if (own === undefined) throw new UsageError(`approve: ${NOT_TYPED}, and there is none here`);
+  try {
+    await write(own.surroundings.stderr, renderPending(pending));
+    return await confirmByTyping(own, () => {}, new AbortController().signal);
+  } finally {
+    own.close();
+  }
 }
 
 /** What the flags say, for a call. @throws UsageError now or then, where they say nothing that can be. */

@@ -1,5 +1,6 @@
 import { openPendingApprovals } from "../../../host/approvals/open-pending-approvals.ts";
 import type { PendingApprovals } from "../../../host/approvals/pending-approvals.ts";
+import type { Configuration } from "../../../host/configuration/configuration.ts";
 import { loadConfiguration } from "../../../host/configuration/load.ts";
 import type { Surroundings } from "../../surroundings.ts";
 
@@ -11,8 +12,8 @@ import type { Surroundings } from "../../surroundings.ts";
 export async function withApprovals<T>(
   flags: { config?: string },
   { env, cwd }: Surroundings,
-  work: (approvals: PendingApprovals) => T | Promise<T>,
+  work: (approvals: PendingApprovals, settings: Configuration["approvals"]) => T | Promise<T>,
 ): Promise<T> {
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
-  return work(openPendingApprovals(configuration, env));
+  return work(openPendingApprovals(configuration, env), configuration.approvals);
 }

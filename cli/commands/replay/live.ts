@@ -24,7 +24,12 @@ export async function runLive(runId: string, context: ReplayContext): Promise<Ex
   const made = new MadeCalls();
   const executed = await host.run(run.program, {
     context: localContext("replay", surroundings.env),
-    approver: buildApprover(flags.approve, { console, surroundings, onInterrupt: context.cancel }),
+    approver: buildApprover(flags.approve, {
+      console,
+      surroundings,
+      onInterrupt: context.cancel,
+      require: context.configuration.approvals.require,
+    }),
     timeoutMs: limits.timeoutMs,
     typecheck,
     onConsole: ({ text }) => console.print(text),

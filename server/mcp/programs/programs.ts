@@ -60,6 +60,8 @@ export interface ProgramsOptions {
   clock: Pick<Clock, "monotonicMs">;
   /** The limits as they are just now. */
   limits: () => ProgramLimits;
+  /** Whether approvals count that are given at the client. Without it, they do. */
+  approvesAtClient?: (() => boolean) | undefined;
   /** Is told of programs that wait for their turn. */
   telemetry?: Pick<Telemetry, "queued"> | undefined;
 }
@@ -215,7 +217,9 @@ export class Programs {
   async goOn(ticket: string, request: ProgramRequest, response?: unknown): Promise<ProgramAnswer> {
     const { runner, context } = this.#options;
     if (runner.suspended === undefined) return { kind: "reply", reply: errorReply(OVER) };
-    const given = response === undefined ? { request } : { request, response };
+    const canAsk = request.canAsk && this.#options.approvesAtClient?.() !== false;
+    const asking = { ...request, canAsk };
+    const given = response === undefined ? { request: asking } : { request: asking, response };
     const offered = this.#offered.has(ticket);
     const taken = await takeAnswered(runner.suspended, context.principal, ticket, { ...given, offered });
     if (taken.kind === "question") return this.#handOut(taken.question, ticket);

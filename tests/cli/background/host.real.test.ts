@@ -135,7 +135,7 @@ describeSandboxed("the background host", () => {
     expect(await answer("\u0003")).toContain('"type":"Cancelled"');
     expect((await project.status()).host?.served).toBe((before?.served ?? 0) + 2);
     const { stderr } = await project.ptc(["run", "delete.ts"]);
-    expect(stderr).toMatch(/nobody can be asked here; pass --approve/);
+    expect(stderr).toMatch(/nobody can be asked here; with --suspend the run waits/);
   });
 
   test("serves no caller with another environment, configuration or version", async () => {

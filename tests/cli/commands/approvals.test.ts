@@ -1,7 +1,10 @@
+import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { text } from "node:stream/consumers";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Approver, LATER } from "../../../broker/approvals/approvals.ts";
 import { main } from "../../../cli/main.ts";
+import { openPendingApprovals } from "../../../host/approvals/open-pending-approvals.ts";
 import { loadConfiguration } from "../../../host/configuration/load.ts";
 import { openServing } from "../../../host/serving.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
@@ -9,14 +12,15 @@ import { eventually } from "../../eventually.ts";
 import { InProcessEngine } from "../../sandbox/in-process-engine.ts";
 import { projectFromSources } from "../ptc-from-sources.ts";
 import { fixtureServer } from "../ptc-process.ts";
+import { hasPython, onTerminal, WITHOUT_PYTHON } from "../terminal/run-on-terminal.ts";
 import { surroundingsIn } from "./runs-projects.ts";
 
 /** A project whose one program makes a call that needs an approval. */
-async function setUp() {
+async function setUp(settings: object = {}) {
   const project = projectFromSources({
     "ptc.yaml": {
       servers: [fixtureServer("docs", "documents.mjs")],
-      approvals: { ask: ["*"] },
+      approvals: { ask: ["*"], ...settings },
       execution: { typecheck: "off" },
       sandbox: { warm: 0 },
     },
@@ -62,7 +66,7 @@ async function setUp() {
     const run = (await host.pendingApprovals()).take("local", ticket);
     return run.kind === "resumed" ? run.resumed.answered.answer : run.kind;
   };
-  return { ptc, run, taken };
+  return { project, env, host, ptc, run, taken };
 }
 
 it("an approval of further calls has a bound, also when nobody gives one, and none that is no number", async () => {
@@ -111,5 +115,126 @@ it("a question that is asked just now is listed, shown and answered too, and its
   expect(await ptc("approve", listed.ticket)).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("it was answered and went on"),
+  });
+});
+
+describe(`where approvals have to be typed at a terminal${WITHOUT_PYTHON}`, () => {
+  /** Runs ptc without a terminal: a session of its own has none. */
+  async function detached({ project, env }: Awaited<ReturnType<typeof setUp>>, ...args: string[]) {
+    const [command = "", ...rest] = project.command(args);
+    const child = spawn(command, rest, {
+      cwd: project.directory,
+      env: { ...process.env, ...env },
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const closed = new Promise<number | null>((resolve) => child.once("close", resolve));
+    const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
+    return { stdout, stderr, code };
+  }
+  const TERMINAL = { require: "terminal" };
+  const WHY = "approvals count here only when they are typed at a terminal (approvals.require: terminal)";
+
+  it("no client approves a call: its run waits for a person at a terminal, and no answer of another way counts", async () => {
+    const { run, host } = await setUp(TERMINAL);
+    const asked = vi.fn();
+    const yes = { decision: "run", by: "elicitation" } as const;
+    const client = {
+      ask: async () => {
+        asked();
+        return yes;
+      },
+    };
+    const { suspended, recorded } = await run(client);
+    await recorded;
+    expect(asked).not.toHaveBeenCalled();
+    const approvals = await host.pendingApprovals();
+    const [pending] = approvals.find("local", suspended?.ticket ?? "none");
+    if (pending === undefined) throw new Error("nothing waits");
+    expect(() => approvals.answer("local", pending, yes)).toThrow(WHY);
+    expect(approvals.answer("local", pending, { decision: "denied", by: "somebody" })).toBe(true);
+    // An approver that says that it has a terminal approves nothing by saying so.
+    const { envelope } = await run({ ...client, asksByTyping: true });
+    expect(envelope.approval_state).toBe("DENIED");
+  });
+
+  it("an approval that was given before that was required does not count", async () => {
+    const parts = await setUp();
+    const { suspended, recorded } = await parts.run({ ask: async () => LATER });
+    await recorded;
+    const ticket = suspended?.ticket ?? "none";
+    expect(await parts.ptc("approve", ticket)).toMatchObject({ code: 0 });
+    const { directory } = parts.project;
+    const configuration = await loadConfiguration({ flag: undefined, env: parts.env, cwd: directory });
+    const { approvals } = configuration;
+    const strict = openPendingApprovals(
+      { directory, approvals: { ...approvals, require: "terminal" } },
+      parts.env,
+    );
+    const taken = strict.take("local", ticket);
+    expect(taken.kind === "resumed" && taken.resumed.answered.answer).toMatchObject({
+      decision: "denied",
+      why: WHY,
+    });
+  });
+
+  it.skipIf(!hasPython)(
+    "ptc approvals approve asks at a terminal for a word that is shown there, and in a script says why not",
+    async () => {
+      const parts = await setUp(TERMINAL);
+      const { suspended, recorded } = await parts.run({ ask: async () => LATER });
+      await recorded;
+      const ticket = suspended?.ticket ?? "none";
+      expect(await detached(parts, "approvals", "approve", ticket)).toEqual({
+        code: 2,
+        stdout: "",
+        stderr: `ptc: approve: ${WHY}, and there is none here\n`,
+      });
+      const asked = "type ([a-z]+) to approve[^:]*: ";
+      const at = (typed: string, args: string[]) =>
+        onTerminal(parts.project, [[asked, typed]], args, parts.env);
+      const approve = ["approvals", "approve", ticket, "--all-calls", "--at-most", "2"];
+      expect(await at("yes\r", approve)).toContain(`${ticket} was not approved, and waits as before`);
+      // Its standard streams can be of a script.
+      const [command = "", ...rest] = parts.project.command(approve);
+      const script = ["-c", 'echo yes | "$@" 2>/dev/null >/dev/null', "sh", command, ...rest];
+      const screen = await onTerminal(
+        { ...parts.project, directory: parts.project.directory, command: () => ["sh", ...script] },
+        [[asked, "\\1\r"]],
+        [],
+        parts.env,
+      );
+      expect(screen).toContain('│   "documentId": "p\\u{430}y"');
+      expect(await parts.taken(ticket)).toMatchObject({ decision: "run", atMost: 2, isTyped: true });
+    },
+  );
+
+  it.skipIf(!hasPython)(
+    "a call is asked about at the terminal, and approved by the word that it shows",
+    async () => {
+      const { project, env } = await setUp(TERMINAL);
+      const steps = (typed: string): [string, string][] => [
+        ["get_document\\? \\[y\\]es, .*: ", "y\r"],
+        ["type ([a-z]+) to approve[^:]*: ", typed],
+      ];
+      const call = ["call", "docs.get_document", "documentId=a"];
+      expect(await onTerminal(project, steps("\\1\r"), call, env)).toContain("Document a");
+      expect(await onTerminal(project, steps("y\r"), call, env)).toContain("was refused by the user");
+    },
+  );
+
+  it("--approve is refused in one line", async () => {
+    const parts = await setUp(TERMINAL);
+    parts.project.write("p.js", "1");
+    for (const args of [
+      ["run", "p.js"],
+      ["call", "docs.get_document", "documentId=a"],
+      ["replay", "abcd", "--live"],
+    ])
+      expect(await detached(parts, ...args, "--approve", "*")).toEqual({
+        code: 2,
+        stdout: "",
+        stderr: `ptc: --approve: ${WHY}\n`,
+      });
   });
 });

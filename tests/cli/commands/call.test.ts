@@ -138,7 +138,7 @@ describe("ptc call", () => {
       [
         ["docs.delete_document", "documentId=a"],
         1,
-        "nobody can be asked here; pass --approve 'mcp__docs__delete_document'",
+        "nobody can be asked here; run it on a terminal, where a person can be",
       ],
       [["docs.delete_document", "documentId=a", "--approve", "*delete*"], 0, ""],
       [["docs.list_documents"], 1, "'mcp__docs__list_documents' is not available"],

@@ -107,7 +107,14 @@ describe("a configuration that is right", () => {
       servers: [],
       tools: { allow: undefined, block: [] },
       policy: { files: [], groups: {} },
-      approvals: { default: "annotated", ask: [], allow: [], suspend: true, expireMs: 86_400_000 },
+      approvals: {
+        default: "annotated",
+        ask: [],
+        allow: [],
+        suspend: true,
+        require: "any",
+        expireMs: 86_400_000,
+      },
       languages: ["typescript"],
       toolPatterns: [],
       execution: {
