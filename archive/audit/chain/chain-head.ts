@@ -7,7 +7,10 @@ import type { ChainEnd } from "./chain-link.ts";
 export interface ChainHead extends ChainEnd {
   /** The size of the log when that was its last line. */
   bytes: number;
-  /** The number of the oldest line that ptc has not removed itself. */
+  /**
+   * The number of the oldest line that ptc has not removed itself. Anybody can write another number here, so that nothing is
+   * decided by it: what was removed is said by a line of the chain. Versions before that was so still read it.
+   */
   first: number;
 }
 

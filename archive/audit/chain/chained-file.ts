@@ -7,12 +7,12 @@ import {
   readSync,
   renameSync,
   rmSync,
-  statSync,
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { messageOf } from "../../../base/error-message.ts";
+import { parseForeignJson } from "../../../base/json/parse-json.ts";
 import { lockFile } from "../../lock-file.ts";
 import { openForAppend, prepareFolder } from "../audit-file.ts";
 import { type AuditMembers, renderAuditLine } from "../audit-line.ts";
@@ -76,27 +76,34 @@ export class ChainedFile {
       let { size } = fstatSync(file);
       let { end, found, prefix } = continueChain(file, size, head);
       let first = head?.first ?? 1;
+      let outdated: readonly string[] = [];
       if (size >= this.#options.maxBytes && found === undefined) {
         closeSync(file);
-        first = this.#rotate(end, first);
+        renameSync(this.#files.current, nextRotatedFile(this.#files.current));
+        writeHead(this.#files.head, { ...end, bytes: 0, first });
         file = openForAppend(this.#files.current);
         size = 0;
-        found = { event: "log", what: "continued", first };
+        const old = this.#outdated();
+        outdated = old.paths;
+        first = Math.max(first, old.first ?? 1);
+        found = { event: "log", what: "continued", first: old.first };
       } else if (size === 0) {
         // Lines that are written before there is a head could be removed from the end unnoticed.
         if (head === undefined) writeHead(this.#files.head, { ...NO_LINE, bytes: 0, first });
-        if (end.seq > 0) found = { event: "log", what: "begun", first };
+        if (end.seq > 0) found = { event: "log", what: "begun" };
       }
       const own = found === undefined ? [] : [this.#line(found)];
       const linked = link([...own, ...lines], end);
       const written = write(file, prefix, linked);
-      const flushed = flush ? await this.#flush(file, size === 0) : undefined;
+      const flushed = flush || outdated.length > 0 ? await this.#flush(file, size === 0) : undefined;
       const last = linked[written.lines - 1]?.end ?? end;
       const problem = this.#keepHead({ ...last, bytes: size + written.bytes, first });
+      // A file goes only after the chain says so: what is gone otherwise, ptc has not removed.
+      const stays = written.lines < own.length ? undefined : remove(outdated);
       return {
         written: Math.max(0, written.lines - own.length),
         lines: linked.slice(0, written.lines).map(({ line }) => line),
-        problem: written.lines < linked.length ? "only a part was written" : (flushed ?? problem),
+        problem: written.lines < linked.length ? "only a part was written" : (flushed ?? problem ?? stays),
       };
     } finally {
       closeSync(file);
@@ -127,22 +134,25 @@ export class ChainedFile {
     }
   }
 
-  /** Puts the file aside and removes those that are old enough. Returns the number of the oldest line that stays. */
-  #rotate(end: ChainEnd, first: number): number {
+  /**
+   * The files that are old enough to be removed, and the number of the oldest line after them. A file counts by the time of its
+   * last line, which the next file vouches for: the time of the file itself is anybody's to change.
+   */
+  #outdated(): { paths: readonly string[]; first: number | undefined } {
     const { wallMs, keepMs } = this.#options;
-    renameSync(this.#files.current, nextRotatedFile(this.#files.current));
-    const outdated: string[] = [];
-    let oldest = first;
-    for (const path of rotatedFiles(this.#files.current)) {
-      const { mtimeMs } = statSync(path);
-      if (wallMs() - mtimeMs <= keepMs) break;
-      outdated.push(path);
-      oldest = Math.max(oldest, (lastSeq(path) ?? 0) + 1);
+    const rotated = rotatedFiles(this.#files.current);
+    const paths: string[] = [];
+    let first: number | undefined;
+    for (const [index, path] of rotated.entries()) {
+      const next = rotated[index + 1];
+      const last = lastLine(path);
+      // The newest is the one that was just put aside.
+      if (next === undefined || last === undefined || firstPrev(next) !== last.end.hash) continue;
+      if (!(wallMs() - last.timeMs > keepMs)) break;
+      paths.push(path);
+      first = last.end.seq + 1;
     }
-    // First it is noted that they are to be missing.
-    writeHead(this.#files.head, { ...end, bytes: 0, first: oldest });
-    for (const path of outdated) rmSync(path);
-    return oldest;
+    return { paths, first };
   }
 }
 
@@ -181,19 +191,59 @@ function write(
 }
 
 const MAX_END_BYTES = 64 * 1024;
+const LINE_FEED = 0x0a;
+const LINE_LIMITS = { maxBytes: MAX_END_BYTES, maxDepth: 4 };
 
-/** The number of the last line of a file. */
-function lastSeq(path: string): number | undefined {
+/** The last line of a file; `undefined` where that is in no chain. */
+function lastLine(path: string): { end: ChainEnd; timeMs: number } | undefined {
   const file = openSync(path, "r");
   try {
     const { size } = fstatSync(file);
-    const from = Math.max(0, size - MAX_END_BYTES);
     const bytes = Buffer.alloc(MAX_END_BYTES);
-    const bytesRead = readSync(file, bytes, 0, MAX_END_BYTES, from);
-    const lines = bytes.subarray(0, bytesRead).toString("latin1").split("\n");
-    return lines.flatMap((line) => parseLink(Buffer.from(line, "latin1"))?.seq ?? []).at(-1);
+    const bytesRead = readSync(file, bytes, 0, MAX_END_BYTES, Math.max(0, size - MAX_END_BYTES));
+    const text = bytes.subarray(0, bytesRead);
+    if (text.at(-1) !== LINE_FEED) return undefined;
+    const line = text.subarray(text.lastIndexOf(LINE_FEED, text.length - 2) + 1, -1);
+    const end = parseLink(line)?.end;
+    return end && { end, timeMs: timeOf(line) };
   } finally {
     closeSync(file);
+  }
+}
+
+function timeOf(line: Buffer): number {
+  try {
+    const { time } = parseForeignJson(line, LINE_LIMITS) as Record<string, unknown>;
+    return Date.parse(String(time));
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** The digest that the first line of a file that is in a chain names of the line before. */
+function firstPrev(path: string): string | undefined {
+  const file = openSync(path, "r");
+  try {
+    const bytes = Buffer.alloc(MAX_END_BYTES);
+    const text = bytes.subarray(0, readSync(file, bytes, 0, MAX_END_BYTES, 0));
+    for (let start = 0, at = text.indexOf(LINE_FEED); at >= 0; at = text.indexOf(LINE_FEED, start)) {
+      const link = parseLink(text.subarray(start, at));
+      if (link !== undefined) return link.prev;
+      start = at + 1;
+    }
+    return undefined;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Returns why a file could not be removed. */
+function remove(paths: readonly string[]): string | undefined {
+  try {
+    for (const path of paths) rmSync(path);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
   }
 }
 

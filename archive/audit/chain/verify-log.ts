@@ -24,7 +24,10 @@ export interface LogVerification {
 export interface VerifyLogOptions {
   /** Files of the log that were put elsewhere. */
   also?: readonly string[];
-  /** The last line at an earlier time, as it was kept elsewhere. */
+  /**
+   * The last lines at earlier times, as they were kept elsewhere. All between the beginning of the chain and the newest of
+   * them is proven to be as it was then.
+   */
   expected?: readonly ChainEnd[];
 }
 
@@ -34,8 +37,10 @@ const LINE_LIMITS = { maxBytes: 256 * 1024, maxDepth: 4 };
 
 /**
  * Reads a whole log and finds lines that were removed, edited or put elsewhere, bytes that ptc did not write, and, by the head,
- * lines that are missing at the end. Whoever may write the log, its head and all files before it can make a chain of their own:
- * only a head that was kept elsewhere, or the lines that went to another place, tell of that.
+ * lines that are missing at the end. Lines at the beginning may be gone where a line of the chain says that ptc removed them,
+ * as it does before it removes old files; that line has to be older than a head that was kept elsewhere, because everybody can
+ * add one. Whoever may write the log, its head and all files before it can make a chain of their own, or cut off its end: only a
+ * head that was kept elsewhere, or the lines that went to another place, tell of that.
  *
  * Others may write meanwhile: what they add after the head was read is checked as well.
  *
@@ -98,8 +103,8 @@ class ChainWalk {
   #oldest: number | undefined;
   /** The line with the highest number so far. */
   #last: ChainEnd | undefined;
-  /** What the log itself says of its oldest line. */
-  #first = 1;
+  /** Which lines say that ptc has removed all before the line `first`. */
+  readonly #removals: { seq: number; first: number }[] = [];
   #path = "";
   #loose: { bytes: number; line: number; hash: ReturnType<typeof createHash>; isTorn: boolean } | undefined;
 
@@ -139,9 +144,7 @@ class ChainWalk {
     expected: readonly ChainEnd[],
   ): LogVerification {
     const last = this.#last;
-    const oldest = this.#oldest ?? (head?.seq ?? 0) + 1;
-    const first = Math.max(this.#first, head?.first ?? 1);
-    if (oldest > first && (head?.seq ?? 0) >= first) this.#missing.unshift({ from: first, to: oldest - 1 });
+    this.#checkBeginning(this.#oldest ?? (head?.seq ?? 0) + 1, expected);
     if (head === undefined && last !== undefined)
       this.#problem(
         "the head beside the log is missing: whether lines were removed from its end is not known",
@@ -153,6 +156,7 @@ class ChainWalk {
     }
     for (const { from, to } of distinctRanges(this.#missing))
       this.#problem(from === to ? `line ${from} is missing` : `lines ${from} to ${to} are missing`);
+    this.#noteUnproven(last?.seq ?? 0, expected);
     const more = this.#problemCount - this.#problems.length;
     return {
       lines: this.#lines,
@@ -161,6 +165,38 @@ class ChainWalk {
       problems: more > 0 ? [...this.#problems, `and ${more} more`] : this.#problems,
       notes: this.#notes,
     };
+  }
+
+  /** Lines at the beginning may be missing where the chain says that ptc removed them. */
+  #checkBeginning(oldest: number, expected: readonly ChainEnd[]): void {
+    const newest = newestOf(expected);
+    const proven = this.#removals.filter(({ seq }) => newest === undefined || seq <= newest);
+    const first = Math.max(1, ...proven.map((each) => each.first));
+    this.#missing = this.#missing.flatMap(({ from, to }) =>
+      to < first ? [] : [{ from: Math.max(from, first), to }],
+    );
+    if (oldest <= first) {
+      if (first > 1) this.#notes.push(`lines before line ${first} were old, and removed by ptc itself`);
+      for (const { seq } of expected.filter(({ seq }) => seq < oldest))
+        this.#notes.push(`line ${seq} is among them, and can be compared no more`);
+      return;
+    }
+    const later = this.#removals.find((each) => each.first >= oldest);
+    if (later === undefined) this.#missing.unshift({ from: first, to: oldest - 1 });
+    else
+      this.#problem(
+        `lines ${first} to ${oldest - 1} are gone, and the line that says that ptc removed them, ${later.seq}, is newer than line ${newest}: only a head that was kept elsewhere after it can tell`,
+      );
+  }
+
+  #noteUnproven(last: number, expected: readonly ChainEnd[]): void {
+    const newest = newestOf(expected);
+    if (newest === undefined)
+      this.#notes.push(
+        "nothing in this folder can show whether lines were cut off and the head written anew, or all of it: compare with a head that was kept elsewhere (`ptc audit head`, --head)",
+      );
+    else if (newest < last)
+      this.#notes.push(`what came after line ${newest} is proven by no head that was kept elsewhere`);
   }
 
   #follow({ seq, prev, end }: { seq: number; prev: string; end: ChainEnd }, where: string): void {
@@ -193,7 +229,14 @@ class ChainWalk {
     const where = `${this.#path}:${number}`;
     if (said?.what === "head_missing")
       this.#problem(`${where}: the head was missing: whether lines were removed before is not known`);
-    if (said?.what === "continued" && Number.isSafeInteger(said.first)) this.#first = Number(said.first);
+    // Lines of earlier versions name the oldest line also where nothing was removed, and where a file was begun.
+    const { what, seq = 0, first } = said ?? {};
+    if (
+      (what === "continued" || what === "begun") &&
+      Number.isSafeInteger(first) &&
+      Number(first) <= Number(seq)
+    )
+      this.#removals.push({ seq: Number(seq), first: Number(first) });
     if (said?.event === "lost")
       this.#notes.push(`${where}: ${Number(said.lines)} lines could not be written`);
     if (this.#loose === undefined) return;
@@ -212,6 +255,10 @@ class ChainWalk {
     this.#problemCount++;
     if (this.#problems.length < MAX_PROBLEMS) this.#problems.push(text);
   }
+}
+
+function newestOf(ends: readonly ChainEnd[]): number | undefined {
+  return ends.length === 0 ? undefined : Math.max(...ends.map(({ seq }) => seq));
 }
 
 /** The members of a line that the log has written about itself. */

@@ -17,7 +17,7 @@ import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
 import { renderAuditEntry } from "../../run-report/audit-text.ts";
 import { exitOnSignals, type Surroundings, write } from "../../surroundings.ts";
 import { terminalOf } from "../../terminal/terminal.ts";
-import { defineVerifyAudit } from "./verify.ts";
+import { defineAuditHead, defineVerifyAudit } from "./verify.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000_000;
@@ -42,7 +42,7 @@ interface AuditFlags {
   ocsf?: boolean;
 }
 
-/** `ptc audit`, and `ptc audit verify`. */
+/** `ptc audit`, `ptc audit verify` and `ptc audit head`. */
 export const auditCommand: DefineCommand = (program, surroundings, finish) => {
   const audit = program
     .command("audit")
@@ -73,6 +73,7 @@ export const auditCommand: DefineCommand = (program, surroundings, finish) => {
       finish(await show(flags, surroundings));
     });
   defineVerifyAudit(audit, surroundings, finish);
+  defineAuditHead(audit, surroundings, finish);
 };
 
 async function show(flags: AuditFlags, surroundings: Surroundings): Promise<ExitCode> {

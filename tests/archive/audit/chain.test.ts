@@ -15,6 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type ChainEnd, linkLine } from "../../../archive/audit/chain/chain-link.ts";
 import { ChainedFile } from "../../../archive/audit/chain/chained-file.ts";
 import { verifyLog } from "../../../archive/audit/chain/verify-log.ts";
 
@@ -22,8 +23,10 @@ const DAY_MS = 86_400_000;
 
 let folder: string;
 let path: string;
+let nowMs: number;
 
 beforeEach(async () => {
+  nowMs = Date.UTC(2026, 0, 1);
   folder = await mkdtemp(join(tmpdir(), "ptc-chain-"));
   path = join(folder, "audit.jsonl");
 });
@@ -31,16 +34,44 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 function open(maxBytes = 1e9): ChainedFile {
-  return new ChainedFile({ path, maxBytes, keepMs: 30 * DAY_MS, wallMs: Date.now });
+  return new ChainedFile({ path, maxBytes, keepMs: 30 * DAY_MS, wallMs: () => nowMs });
 }
 
 function numbered(count: number, from = 1): string[] {
-  return Array.from({ length: count }, (_, index) => `{"event":"call","tool":"tool-${from + index}"}\n`);
+  const time = new Date(nowMs).toISOString();
+  return Array.from(
+    { length: count },
+    (_, index) => `{"time":"${time}","event":"call","tool":"tool-${from + index}"}\n`,
+  );
 }
 
 async function written(count: number): Promise<string[]> {
   await open().append(numbered(count), false);
   return (await readFile(path, "utf8")).split("\n").slice(0, -1);
+}
+
+/** Three files of ten lines each, and the one that is written to. */
+async function rotated(): Promise<void> {
+  for (let from = 1; from <= 40; from += 10) await open(500).append(numbered(10, from), false);
+}
+
+const files = async () => (await readdir(folder)).filter((name) => name.endsWith(".jsonl"));
+
+/** What nothing on the same disk can tell. */
+const UNPROVEN = expect.stringMatching(/^nothing in this folder can show .* kept elsewhere/);
+
+/** The last line, as somebody keeps it elsewhere. */
+async function kept(): Promise<ChainEnd> {
+  const [seq = "", ...hash] = ((await verifyLog(path)).head ?? "").split(":");
+  return { seq: Number(seq), hash: hash.join(":") };
+}
+
+/** Writes the head beside the log as somebody can who has read how it is written. */
+async function forgeHead(change: object): Promise<void> {
+  const head = join(folder, "audit.head");
+  const { size } = await stat(path);
+  const text = JSON.stringify({ ...JSON.parse(await readFile(head, "utf8")), bytes: size, ...change });
+  await writeFile(head, `${text.padEnd(255)}\n`);
 }
 
 const rewrite = (lines: readonly string[]) => writeFile(path, lines.map((line) => `${line}\n`).join(""));
@@ -50,14 +81,16 @@ describe("a log that nobody touched", () => {
   test("verifies, and tells its last line", async () => {
     for (let from = 1; from < 100; from += 10) await open().append(numbered(10, from), from === 1);
     const found = await verifyLog(path);
-    expect(found).toMatchObject({ lines: 100, problems: [], notes: [] });
+    expect(found).toMatchObject({ lines: 100, problems: [], notes: [UNPROVEN] });
     expect(found.head).toMatch(/^100:sha256:[0-9a-f]{64}$/);
     expect((await stat(join(folder, "audit.head"))).mode & 0o777).toBe(0o600);
   });
 
   test("verifies across files, of which the outdated are removed", async () => {
-    for (let from = 1; from <= 40; from += 10) await open(500).append(numbered(10, from), false);
-    const files = async () => (await readdir(folder)).filter((name) => name.endsWith(".jsonl"));
+    for (let from = 1; from <= 40; from += 10) {
+      await open(500).append(numbered(10, from), false);
+      nowMs += 10 * DAY_MS;
+    }
     expect(await files()).toEqual([
       "audit-000001.jsonl",
       "audit-000002.jsonl",
@@ -65,9 +98,6 @@ describe("a log that nobody touched", () => {
       "audit.jsonl",
     ]);
     expect(await verifyLog(path)).toMatchObject({ lines: 43, problems: [] });
-    const long = new Date(Date.now() - 31 * DAY_MS);
-    await utimes(join(folder, "audit-000001.jsonl"), long, long);
-    await utimes(join(folder, "audit-000003.jsonl"), long, long);
     await open(500).append(numbered(1), false);
     expect(await files()).toEqual([
       "audit-000002.jsonl",
@@ -75,9 +105,54 @@ describe("a log that nobody touched", () => {
       "audit-000004.jsonl",
       "audit.jsonl",
     ]);
-    expect(await problems()).toEqual([]);
+    expect(await verifyLog(path)).toMatchObject({
+      problems: [],
+      notes: ["lines before line 11 were old, and removed by ptc itself", UNPROVEN],
+    });
     await rm(join(folder, "audit-000002.jsonl"));
-    expect(await problems()).toEqual([expect.stringMatching(/^lines 11 to 21 are missing$/)]);
+    expect(await problems()).toEqual(["lines 11 to 21 are missing"]);
+  });
+
+  test("verifies where a ptc was killed before it removed what it had said that it removes", async () => {
+    await rotated();
+    const old = await Promise.all(
+      (await files()).slice(0, 3).map(async (name) => [name, await readFile(join(folder, name))] as const),
+    );
+    nowMs += 31 * DAY_MS;
+    await open(500).append(numbered(1), false);
+    for (const [name, bytes] of old) await writeFile(join(folder, name), bytes);
+    expect(await problems()).toEqual([]);
+    await open(500).append(numbered(10), false);
+    nowMs += DAY_MS;
+    await open(500).append(numbered(1), false);
+    expect(await files()).not.toContain("audit-000001.jsonl");
+    expect(await problems()).toEqual([]);
+  });
+
+  test("verifies where an earlier version has removed lines, or begun a file", async () => {
+    const lines = [
+      '{"event":"log","what":"continued","first":31}',
+      '{"event":"call","tool":"a"}',
+      '{"event":"log","what":"begun","first":31}',
+    ];
+    const write = async (after: number) => {
+      let end: ChainEnd = { seq: after, hash: `sha256:${"a".repeat(64)}` };
+      const linked = lines.map((line) => {
+        const next = linkLine(line, end);
+        end = next.end;
+        return next.line;
+      });
+      await writeFile(path, linked.join(""));
+      await writeFile(join(folder, "audit.head"), JSON.stringify({ ...end, bytes: 0, first: after + 1 }));
+    };
+    // Of lines 31 to 40 nothing is said but in the head.
+    await write(40);
+    expect(await problems()).toEqual(["lines 31 to 40 are missing"]);
+    await write(30);
+    await forgeHead({});
+    expect(await problems()).toEqual([]);
+    await open().append(numbered(3), false);
+    expect(await problems()).toEqual([]);
   });
 });
 
@@ -122,7 +197,7 @@ describe("a change of the log is found", () => {
     await appendFile(path, '{"event":"ca');
     expect(await verifyLog(path)).toMatchObject({
       problems: [],
-      notes: [expect.stringContaining("unfinished")],
+      notes: [expect.stringContaining("unfinished"), UNPROVEN],
     });
   });
 
@@ -147,6 +222,88 @@ describe("a change of the log is found", () => {
     expect(await problems()).toEqual([expect.stringContaining("the head was missing")]);
     await writeFile(head, kept);
     expect(await problems()).toContain("line 9 was edited");
+  });
+
+  test("a beginning that was removed, whatever the head beside the log says of it", async () => {
+    const lines = await written(9);
+    const expected = [await kept()];
+    await rewrite(lines.slice(4));
+    await forgeHead({ first: 5 });
+    expect(await problems()).toEqual(["lines 1 to 4 are missing"]);
+    expect((await verifyLog(path, { expected })).problems).toEqual(["lines 1 to 4 are missing"]);
+    // Nor does ptc say it for them, where it begins files later.
+    await open(100).append(numbered(1, 10), false);
+    await rm(path);
+    await open().append(numbered(1, 11), false);
+    expect(await problems()).toContain("lines 1 to 4 are missing");
+  });
+
+  test("a beginning that was removed with a line that says that ptc did it, by a head that was kept elsewhere", async () => {
+    const lines = await written(9);
+    const before = await kept();
+    const { line, end } = linkLine('{"event":"log","what":"continued","first":5}', before);
+    await rewrite([...lines.slice(4), line.trimEnd()]);
+    await forgeHead({ ...end, first: 5 });
+    expect((await verifyLog(path, { expected: [before] })).problems).toEqual([
+      expect.stringMatching(/^lines 1 to 4 are gone, and the line that says .*, 10, is newer than line 9/),
+    ]);
+    // A line cannot say that lines after it were removed.
+    const later = linkLine('{"event":"log","what":"continued","first":15}', before);
+    await rewrite([later.line.trimEnd()]);
+    await forgeHead({ ...later.end, first: 15 });
+    expect(await problems()).toEqual(["lines 1 to 9 are missing"]);
+  });
+
+  test("what ptc removed itself needs a head that was kept after that, and an older one is told as gone", async () => {
+    await rotated();
+    const before = await kept();
+    const early = { seq: 3, hash: before.hash };
+    nowMs += 31 * DAY_MS;
+    await open(500).append(numbered(1), false);
+    expect((await verifyLog(path, { expected: [before] })).problems).toEqual([
+      expect.stringContaining(`is newer than line ${before.seq}`),
+    ]);
+    const { problems, notes } = await verifyLog(path, { expected: [early, await kept()] });
+    expect(problems).toEqual([]);
+    expect(notes).toContain("line 3 is among them, and can be compared no more");
+  });
+
+  test("a file that was made to look old is not removed, and one whose last line was edited neither", async () => {
+    await rotated();
+    const oldest = join(folder, "audit-000001.jsonl");
+    await utimes(oldest, new Date(0), new Date(0));
+    await open(500).append(numbered(1), false);
+    expect(await files()).toContain("audit-000001.jsonl");
+    await writeFile(oldest, (await readFile(oldest, "utf8")).replaceAll("2026-", "1999-"));
+    await open(10).append(numbered(1), false);
+    expect(await files()).toContain("audit-000001.jsonl");
+    expect(await problems()).not.toEqual([]);
+  });
+
+  test("an end that was cut off with its head, by a head that was kept elsewhere and by nothing else", async () => {
+    const lines = await written(6);
+    const { hash } = await kept();
+    await open().append(numbered(3, 7), false);
+    const expected = [await kept()];
+    await rewrite(lines);
+    await forgeHead({ seq: 6, hash });
+    expect(await verifyLog(path)).toMatchObject({ problems: [], notes: [UNPROVEN] });
+    expect(await verifyLog(path, { expected })).toMatchObject({
+      problems: ["lines 7 to 9 are missing"],
+      notes: [],
+    });
+    await open().append(numbered(5, 17), false);
+    expect((await verifyLog(path, { expected })).problems).toEqual(["line 9 was edited"]);
+  });
+
+  test("what came after a head that was kept elsewhere is told as not proven", async () => {
+    await written(3);
+    const expected = [await kept()];
+    expect((await verifyLog(path, { expected })).notes).toEqual([]);
+    await open().append(numbered(1, 4), false);
+    expect((await verifyLog(path, { expected })).notes).toEqual([
+      "what came after line 3 is proven by no head that was kept elsewhere",
+    ]);
   });
 
   test("a chain that was made anew, by a head that was kept elsewhere", async () => {
@@ -174,6 +331,7 @@ describe("what is no fault", () => {
     expect(notes).toEqual([
       expect.stringContaining(":1: 33 bytes that were in no chain when line 3 was written"),
       expect.stringContaining(":6: 21 bytes that were in no chain when line 7 was written"),
+      UNPROVEN,
     ]);
     const text = await readFile(path, "utf8");
     await writeFile(path, text.replace('"too\n', '"tod\n'));
@@ -187,7 +345,7 @@ describe("what is no fault", () => {
     await open().append(numbered(3, 4), false);
     await writeFile(head, before);
     await open().append(numbered(3, 7), false);
-    expect(await verifyLog(path)).toMatchObject({ lines: 9, problems: [], notes: [] });
+    expect(await verifyLog(path)).toMatchObject({ lines: 9, problems: [], notes: [UNPROVEN] });
   });
 
   test("a file that was moved, where it is named", async () => {

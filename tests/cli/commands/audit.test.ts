@@ -120,6 +120,8 @@ test("verify tells what was done to the log", async () => {
     ),
   });
   const head = stdout.trim().split(" ").at(-1) ?? "";
+  expect(await ptc("head")).toEqual({ code: 0, stdout: `${head}\n`, stderr: "" });
+  expect(JSON.parse((await ptc("head", "--json")).stdout)).toEqual({ seq: 5, digest: head.slice(2) });
   expect(await ptc("verify", "--head", head)).toMatchObject({ code: 0 });
   expect(await ptc("verify", "--head", head.replace("5:", "4:"))).toMatchObject({
     code: 1,
@@ -131,6 +133,34 @@ test("verify tells what was done to the log", async () => {
   const edited = await ptc("verify", "--json");
   expect(edited.code).toBe(1);
   expect(JSON.parse(edited.stdout).problems).toEqual([expect.stringContaining("line 2")]);
+});
+
+test("verify says what only a head that was kept elsewhere can prove, and takes several", async () => {
+  expect(await ptc("head")).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: `ptc: no line of ${path} is in a chain, so that it has no head\n`,
+  });
+  await writeRun();
+  const first = (await ptc("head")).stdout.trim();
+  expect((await ptc("verify")).stderr).toMatch(
+    /^ptc: note: nothing in this folder can show whether lines were cut off .*\n$/,
+  );
+  expect(JSON.parse((await ptc("verify", "--json")).stdout).notes).toHaveLength(1);
+  expect((await ptc("verify", "--head", first)).stderr).toBe("");
+  await writeRun();
+  const second = (await ptc("head")).stdout.trim();
+  expect((await ptc("verify", "--head", first)).stderr).toMatch(
+    /^ptc: note: what came after line 5 is proven by/,
+  );
+  expect(await ptc("verify", "--head", first, "--head", second)).toMatchObject({ code: 0, stderr: "" });
+  await rm(join(folder, ".ptc"), { recursive: true });
+  await writeRun();
+  expect((await ptc("verify")).code).toBe(0);
+  expect(await ptc("verify", "--head", first, "--head", second)).toMatchObject({
+    code: 1,
+    stdout: "line 5 was edited\nlines 6 to 10 are missing\n",
+  });
 });
 
 test("a mistake in the flags is one line", async () => {
