@@ -42,11 +42,15 @@ export interface ArchiveStore extends RunArchiver {
   /** Counts over the runs that started at `sinceMs` or later, in milliseconds since 1970. */
   stats(filter: { sinceMs?: number }): Promise<Stats>;
   /**
-   * Checks every record and all that it names, that no record is missing from the chain, and that there is nothing else.
-   * Problems are part of the result.
+   * Checks every record and all that it names, that no record is missing from the chain but those that the chain says were
+   * pruned, and that there is nothing else. Problems are part of the result.
+   *
+   * @param heads what `head` gave at earlier times, kept elsewhere: all up to the newest of them is proven.
    */
-  verify(): Promise<Verification>;
-  /** Deletes old runs and the values that only they used. Each run leaves its entry in the chain. */
+  verify(heads?: readonly KeptHead[]): Promise<Verification>;
+  /** The newest entry of the chain, in the form of `Verification.head`. */
+  head(): Promise<string>;
+  /** Deletes old runs and the values that only they used. Each run leaves its entry in the chain, and the chain says so. */
   prune(options: PruneOptions): Promise<Pruned>;
   /** Deletes runs by their ids in the same way, including damaged runs. */
   delete(runIds: readonly string[], nowMs: number): Promise<Pruned>;
@@ -103,6 +107,14 @@ export interface Verification {
   pruned: number;
   /** One line for each difference from what was archived. */
   problems: string[];
-  /** The link of the newest record. A copy kept elsewhere proves later that nothing before it was rewritten. */
+  /** What a reader should know, and is no fault of the archive. */
+  notes: string[];
+  /** The newest entry, as `PLACE:LINK`. A copy kept elsewhere proves later that nothing before it was rewritten. */
   head: string;
+}
+
+/** The newest entry of a chain at an earlier time; earlier versions told its link alone. */
+export interface KeptHead {
+  id?: number | undefined;
+  link: string;
 }

@@ -1,5 +1,12 @@
 import { ArchiveError } from "../archive-error.ts";
-import type { ArchiveStore, PendingRun, Pruned, PruneOptions, Verification } from "../archive-store.ts";
+import type {
+  ArchiveStore,
+  KeptHead,
+  PendingRun,
+  Pruned,
+  PruneOptions,
+  Verification,
+} from "../archive-store.ts";
 import { type ArchivedRun, withValues } from "../reading/archived-run.ts";
 import type { FollowingRuns } from "../reading/following-runs.ts";
 import type { PageFilter, RunPage } from "../reading/listed-run.ts";
@@ -9,6 +16,7 @@ import type { RunIntake, RunOrigin } from "../run-intake.ts";
 import { readBlob } from "./blobs.ts";
 import { deleteRunsById, pruneRuns } from "./changes/prune.ts";
 import { SqliteIntake } from "./changes/sqlite-intake.ts";
+import { readChainEnd } from "./file/chain-ends.ts";
 import { openForReading, openForWriting, tryWriting } from "./file/connection.ts";
 import type { Database } from "./file/database.ts";
 import { findRunIds, findRuns } from "./queries/find-runs.ts";
@@ -78,8 +86,13 @@ export class SqliteArchiveStore implements ArchiveStore {
     return readStats(this.#toRead(), filter);
   }
 
-  async verify(): Promise<Verification> {
-    return verifyArchive(this.#toRead());
+  async verify(heads: readonly KeptHead[] = []): Promise<Verification> {
+    return verifyArchive(this.#toRead(), heads);
+  }
+
+  async head(): Promise<string> {
+    const { id, link } = readChainEnd(this.#toRead(), "head");
+    return `${id}:${link}`;
   }
 
   async prune(options: PruneOptions): Promise<Pruned> {

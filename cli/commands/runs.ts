@@ -5,7 +5,7 @@ import { defineList } from "./runs/list.ts";
 import { definePrune } from "./runs/prune.ts";
 import { defineShow } from "./runs/show.ts";
 import { defineStats } from "./runs/stats.ts";
-import { defineVerify } from "./runs/verify.ts";
+import { defineHead, defineVerify } from "./runs/verify.ts";
 
 /** `ptc runs ...`: what was archived. */
 export const runsCommand: DefineCommand = (program, surroundings, finish) => {
@@ -21,6 +21,7 @@ export const runsCommand: DefineCommand = (program, surroundings, finish) => {
     defineExport,
     defineImport,
     defineVerify,
+    defineHead,
   ]) {
     define(runs, surroundings, finish);
   }

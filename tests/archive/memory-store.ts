@@ -2,6 +2,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { ArchiveError, isAboutOneRun } from "../../archive/archive-error.ts";
 import type {
   ArchiveStore,
+  KeptHead,
   PendingRun,
   Pruned,
   PruneOptions,
@@ -47,6 +48,7 @@ const START = textDigest("");
 export class MemoryStore implements ArchiveStore {
   readonly #texts = new Map<string, string>();
   #places: Place[] = [];
+  #appended = 0;
   #head = START;
   #made = false;
 
@@ -144,7 +146,7 @@ export class MemoryStore implements ArchiveStore {
     return countRuns((await this.#runs()).filter(({ record }) => record.started_at >= sinceMs));
   }
 
-  async verify(): Promise<Verification> {
+  async verify(heads: readonly KeptHead[] = []): Promise<Verification> {
     const runs = await this.#runs();
     const problems: string[] = [];
     let link = this.#places[0]?.previous ?? this.#head;
@@ -158,8 +160,16 @@ export class MemoryStore implements ArchiveStore {
       });
     }
     if (link !== this.#head) problems.push("the chain does not end in its newest record");
+    const links = [...this.#places.map(({ previous }) => previous), this.#head];
+    for (const kept of heads) if (!links.includes(kept.link)) problems.push(`${kept.link} is no link`);
     const pruned = this.#places.length - runs.length;
-    return { runs: runs.length, blobs: this.#texts.size, pruned, problems, head: this.#head };
+    const head = await this.head();
+    return { runs: runs.length, blobs: this.#texts.size, pruned, problems, notes: [], head };
+  }
+
+  async head(): Promise<string> {
+    await this.#runs();
+    return `${this.#appended}:${this.#head}`;
   }
 
   async prune({ beforeMs }: PruneOptions): Promise<Pruned> {
@@ -211,6 +221,7 @@ export class MemoryStore implements ArchiveStore {
     const entry = entryDigest(run);
     this.#places.push({ entry, previous: this.#head, run });
     this.#head = linkTo(this.#head, entry);
+    this.#appended++;
     this.#made = true;
     return recordDigest;
   }

@@ -4,7 +4,7 @@ import type { RunOrigin } from "../../run-intake.ts";
 import type { RunRecord } from "../../run-record.ts";
 import { type RunSummary, summarizeTools } from "../../run-summary.ts";
 import { putBlob } from "../blobs.ts";
-import { readChainEnd, writeChainEnd } from "../chain-ends.ts";
+import { readChainEnd, writeChainEnd } from "../file/chain-ends.ts";
 import type { Database, SqlValue } from "../file/database.ts";
 
 /**

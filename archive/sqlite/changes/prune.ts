@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import type { Pruned, PruneOptions } from "../../archive-store.ts";
-import { entryDigest, linkTo } from "../../chain.ts";
-import { readChainEnd, writeChainEnd } from "../chain-ends.ts";
+import { coverPlace, entryDigest, linkTo, pruningDigest } from "../../chain.ts";
+import { appendPruning, readChainEnd, readPrunings, toRanges, writeChainEnd } from "../file/chain-ends.ts";
 import type { Database, ParsedRow, SqlValue } from "../file/database.ts";
 import { dropUnused } from "./sweep.ts";
 
@@ -20,7 +20,7 @@ type Expired = z.infer<typeof Expired>;
 const EXPIRED = Object.keys(Expired.shape).join(", ");
 
 const BlobRef = z.object({ blob: z.int() });
-const Tombstone = z.object({ id: z.int(), entry: z.string() });
+const Tombstone = z.object({ entry: z.string() });
 const Meta = z.object({ value: z.int() });
 const PRUNED_AT = `SELECT min(max(value, 0), ${Number.MAX_SAFE_INTEGER}) AS value FROM meta WHERE key = 'pruned_at'`;
 
@@ -118,7 +118,12 @@ function deleteRuns(db: Database, runs: readonly ParsedRow<Expired>[], nowMs: nu
     db.run("DELETE FROM runs WHERE id = ?", id);
     db.run("INSERT OR REPLACE INTO tombstones (id, entry, pruned_at) VALUES (?, ?, ?)", id, entry, nowMs);
   }
-  forgetLeadingTombstones(db);
+  if (runs.length > 0)
+    state(
+      db,
+      runs.map((run) => Number(run.ok ? run.row.id : run.raw.id)),
+      nowMs,
+    );
   db.run("DELETE FROM tools WHERE NOT EXISTS (SELECT 1 FROM run_tools WHERE tool = tools.id)");
   return { runs: runs.length, ...dropUnused(db, blobs) };
 }
@@ -133,15 +138,32 @@ function placeOf(run: ParsedRow<Expired>): { id: SqlValue; entry: string } {
   return { id, entry: entryDigest({ recordDigest: record_digest, importedAt: imported_at, origin }) };
 }
 
-/** Moves the start of the chain past pruned entries that have no run before them. */
-function forgetLeadingTombstones(db: Database): void {
-  let { id, link } = readChainEnd(db, "start");
+/**
+ * Says in the chain which places were pruned, and moves its start past the entries that have no run before them: those of pruned
+ * runs, and those that say what was pruned, because the new one says more. The start stays before what is gone, but was never
+ * said to be pruned: nobody would find that any more.
+ */
+function state(db: Database, places: readonly number[], at: number): void {
+  const pruned = toRanges(places.toSorted((a, b) => a - b));
+  const prunings = readPrunings(db);
+  const start = readChainEnd(db, "start");
+  if (start.id > 0 && !prunings.some(({ through }) => through >= start.id)) {
+    appendPruning(db, { at, through: 0, pruned });
+    return;
+  }
+  const stated = [...prunings, { at, through: start.id, pruned }];
+  let { id, link } = start;
   for (;;) {
-    const next = db.get(Tombstone, "SELECT id, entry FROM tombstones WHERE id = ?", id + 1);
-    if (next === undefined) break;
-    id = next.id;
-    link = linkTo(link, next.entry);
+    const next = id + 1;
+    const tombstone = db.get(Tombstone, "SELECT entry FROM tombstones WHERE id = ?", next);
+    const pruning = prunings.find((each) => each.id === next);
+    if (tombstone !== undefined && coverPlace(stated, next)) link = linkTo(link, tombstone.entry);
+    else if (pruning !== undefined) link = linkTo(link, pruningDigest(pruning));
+    else break;
+    id = next;
   }
   db.run("DELETE FROM tombstones WHERE id <= ?", id);
+  db.run("DELETE FROM prunings WHERE id <= ?", id);
   writeChainEnd(db, "start", { id, link });
+  appendPruning(db, { at, through: id, pruned: pruned.filter(([, to]) => to > id) });
 }

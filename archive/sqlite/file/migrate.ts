@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { ArchiveError } from "../../archive-error.ts";
 import type { Database } from "./database.ts";
-import { APPLICATION_ID, MIGRATIONS } from "./schema.ts";
+import { APPLICATION_ID, MIGRATIONS, type Migration } from "./schema.ts";
 
 const Version = z.object({ user_version: z.int() });
 const Application = z.object({ application_id: z.int() });
@@ -13,7 +13,7 @@ export function versionsBehind(db: Database, migrations = MIGRATIONS): number {
   return db.snapshot(() => compareVersions(db, migrations));
 }
 
-function compareVersions(db: Database, migrations: readonly string[]): number {
+function compareVersions(db: Database, migrations: readonly Migration[]): number {
   const version = db.get(Version, "PRAGMA user_version")?.user_version ?? 0;
   const application = db.get(Application, "PRAGMA application_id")?.application_id ?? 0;
   const tables = db.get(Count, "SELECT count(*) AS tables FROM sqlite_master")?.tables ?? 0;
@@ -38,7 +38,9 @@ export function migrate(db: Database, migrations = MIGRATIONS): void {
   db.transaction(() => {
     // Checked again under the lock, because another process may have migrated it.
     const behind = versionsBehind(db, migrations);
-    for (const statements of migrations.slice(migrations.length - behind)) db.exec(statements);
+    for (const migration of migrations.slice(migrations.length - behind))
+      if (typeof migration === "string") db.exec(migration);
+      else migration(db);
     db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${migrations.length}`);
   });
 }

@@ -1,3 +1,6 @@
+import { stateEarlierPrunings } from "./chain-ends.ts";
+import type { Database } from "./database.ts";
+
 /**
  * The tables of an archive. The record of a run is a blob like any other: one JSON text that names every call and the digest
  * of everything else. Other tables only serve to find a run, and are checked against its record before they are trusted.
@@ -6,8 +9,11 @@
 /** In the header of the file (`PRAGMA application_id`): "ptca". */
 export const APPLICATION_ID = 0x70746361;
 
+/** SQL, or what has to be computed. */
+export type Migration = string | ((db: Database) => void);
+
 /** The n-th entry migrates an archive from version n to n + 1. Entries are only added, never edited. */
-export const MIGRATIONS: readonly string[] = [
+export const MIGRATIONS: readonly Migration[] = [
   `
   CREATE TABLE meta (
     key TEXT PRIMARY KEY,
@@ -107,4 +113,15 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE runs ADD COLUMN client_session TEXT;
   CREATE INDEX runs_by_client_session ON runs (client_session, started_at) WHERE client_session IS NOT NULL;
   `,
+  (db) => {
+    db.exec(`
+      -- Entries of the chain that say what was pruned.
+      CREATE TABLE prunings (
+        id INTEGER PRIMARY KEY,
+        previous TEXT NOT NULL,
+        statement TEXT NOT NULL
+      ) STRICT;
+    `);
+    stateEarlierPrunings(db, Date.now());
+  },
 ];

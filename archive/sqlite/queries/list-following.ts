@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import type { FollowingRuns } from "../../reading/following-runs.ts";
-import { readChainEnd } from "../chain-ends.ts";
+import { readChainEnd } from "../file/chain-ends.ts";
 import type { Database } from "../file/database.ts";
 
 const RunRow = z.object({ id: z.int(), run_id: z.string(), source: z.string() });

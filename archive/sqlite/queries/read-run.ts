@@ -15,7 +15,7 @@ import {
 import { type ArchivedOutcome, type CallRecord, digestsIn, type RunRecord } from "../../run-record.ts";
 import { summarizeRun, summarizeTools } from "../../run-summary.ts";
 import { readBlob } from "../blobs.ts";
-import { readChainEnd } from "../chain-ends.ts";
+import { readChainEnd } from "../file/chain-ends.ts";
 import type { Database } from "../file/database.ts";
 import { damagedRow } from "./damaged-row.ts";
 
@@ -107,8 +107,8 @@ function checkLink(db: Database, row: RunRow): void {
   const head = readChainEnd(db, "head");
   const next = db.get(
     z.object({ previous: z.string() }),
-    "SELECT previous FROM runs WHERE id = ?",
-    row.id + 1,
+    "SELECT previous FROM runs WHERE id = ? UNION ALL SELECT previous FROM prunings WHERE id = ?",
+    ...[row.id + 1, row.id + 1],
   );
   const follower = row.id === head.id ? head.link : next?.previous;
   if (follower !== undefined && follower !== row.link) {

@@ -2,8 +2,13 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
 import { ArchiveError } from "../../../archive/archive-error.ts";
+import { entryDigest } from "../../../archive/chain.ts";
+import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
+import { dropUnused } from "../../../archive/sqlite/changes/sweep.ts";
 import { openForReading, openForWriting } from "../../../archive/sqlite/file/connection.ts";
+import { Database } from "../../../archive/sqlite/file/database.ts";
 import { migrate, versionsBehind } from "../../../archive/sqlite/file/migrate.ts";
 import { MIGRATIONS } from "../../../archive/sqlite/file/schema.ts";
 import { loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
@@ -12,12 +17,23 @@ import { readStats } from "../../../archive/sqlite/queries/stats.ts";
 import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
 import { makeArchive, refusal } from "../made-archives.ts";
 import { listRuns } from "../on-connection.ts";
-import { temporaryFolder } from "../sample-runs.ts";
+import { sampleRun, temporaryFolder } from "../sample-runs.ts";
 
 const folder = temporaryFolder();
 afterAll(folder.remove);
 
 const { DatabaseSync } = loadSqlite();
+const Head = z.object({ id: z.int(), link: z.string() });
+const RecordDigest = z.object({ record_digest: z.string() });
+const Id = z.object({ id: z.int() });
+
+/** Makes an archive as the version of ptc did that knew so many migrations. */
+function openWithVersion(path: string, version: number): Database {
+  const db = new Database(path, new DatabaseSync(path));
+  migrate(db, MIGRATIONS.slice(0, version));
+  return db;
+}
+
 const fresh = (name: string) => join(folder.path, name, "archive.db");
 
 describe("a file that is no archive of this ptc's", () => {
@@ -42,7 +58,7 @@ describe("a file that is no archive of this ptc's", () => {
       expect(readFileSync(path).equals(before)).toBe(true);
     }
     expect(refusal(() => openForReading(newer)).message).toMatch(
-      /version 99, and this ptc knows 2 at most: use a newer ptc/,
+      new RegExp(`version 99, and this ptc knows ${MIGRATIONS.length} at most: use a newer ptc`),
     );
   });
 
@@ -115,6 +131,43 @@ describe("a migration", () => {
     expect(versionsBehind(db, NEXT)).toBe(0);
     expect(readRun(db, runId).code).toBe("run(0)");
     db.close();
+  });
+
+  test("says in the chain what was pruned before the chain said so", () => {
+    const path = fresh("pruned");
+    mkdirSync(join(path, ".."));
+    const db = openWithVersion(path, 2);
+    for (let i = 0; i < 5; i++) {
+      const { run, calls } = sampleRun({ code: `run(${i})` });
+      storeRun(db, run, calls);
+    }
+    const kept = db.get(Head, "SELECT id, link FROM chain_ends WHERE name = 'head'");
+    // As versions before did it.
+    db.exec(`
+      UPDATE chain_ends SET id = 2, link = (SELECT link FROM runs WHERE id = 2) WHERE name = 'start';
+      DELETE FROM runs WHERE id IN (1, 2);
+    `);
+    const { record_digest: recordDigest = "" } =
+      db.get(RecordDigest, "SELECT record_digest FROM runs WHERE id = 4") ?? {};
+    const entry = entryDigest({ recordDigest, importedAt: null, origin: null });
+    db.run("INSERT INTO tombstones VALUES (4, ?, 0)", entry);
+    db.exec("DELETE FROM runs WHERE id = 4; DELETE FROM tools WHERE id NOT IN (SELECT tool FROM run_tools)");
+    for (const blob of db.all(Id, "SELECT id FROM blobs")) dropUnused(db, new Set([blob.id]));
+    db.close();
+    const reading = openForReading(path);
+    const found = verifyArchive(reading);
+    expect(found).toMatchObject({ runs: 2, pruned: 1, problems: [] });
+    expect(found.head).toMatch(/^6:/);
+    // A head of before proves nothing of what was pruned, and one of now does.
+    expect(verifyArchive(reading, kept && [kept]).problems).toEqual([
+      expect.stringMatching(/^records 1 to 2 are gone, and the entry .* is newer than record 5/),
+      expect.stringMatching(/^record 4 is gone, and the entry .* is newer than record 5/),
+    ]);
+    expect(verifyArchive(reading, [{ link: found.head.slice(2) }])).toMatchObject({
+      problems: [],
+      notes: [],
+    });
+    reading.close();
   });
 
   test("that fails leaves the version that was there", () => {

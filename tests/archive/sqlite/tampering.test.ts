@@ -4,9 +4,13 @@ import type { DatabaseSync } from "node:sqlite";
 import { brotliCompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ArchiveError } from "../../../archive/archive-error.ts";
-import { entryDigest, linkTo } from "../../../archive/chain.ts";
+import { buildRecord } from "../../../archive/build-record.ts";
+import { entryDigest, linkTo, pruningDigest } from "../../../archive/chain.ts";
 import { readContents } from "../../../archive/run-contents.ts";
-import { readBlob } from "../../../archive/sqlite/blobs.ts";
+import { summarizeRun } from "../../../archive/run-summary.ts";
+import { putBlob, readBlob } from "../../../archive/sqlite/blobs.ts";
+import { appendRun } from "../../../archive/sqlite/changes/append-run.ts";
+import { pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
 import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
 import { openForReading } from "../../../archive/sqlite/file/connection.ts";
 import { loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
@@ -45,14 +49,10 @@ beforeAll(() => {
 });
 
 /** What is found wrong after an edit: on reading the run, and on checking the whole archive. */
-function tamper(name: string, edit: (db: DatabaseSync) => void): { read: string; verify: string } {
+function tamper(name: string, change: (db: DatabaseSync) => void): { read: string; verify: string } {
   const path = join(folder.path, `${name.replaceAll(/\W+/g, "-")}.db`);
   copyFileSync(original, path);
-  const { DatabaseSync } = loadSqlite();
-  const raw = new DatabaseSync(path);
-  raw.exec("PRAGMA foreign_keys = OFF");
-  edit(raw);
-  raw.close();
+  edit(path, change);
   const db = openForReading(path);
   try {
     const verify = verifyArchive(db).problems.join("\n");
@@ -72,6 +72,14 @@ function tamper(name: string, edit: (db: DatabaseSync) => void): { read: string;
   } finally {
     db.close();
   }
+}
+
+function edit(path: string, change: (db: DatabaseSync) => void): void {
+  const { DatabaseSync } = loadSqlite();
+  const raw = new DatabaseSync(path);
+  raw.exec("PRAGMA foreign_keys = OFF");
+  change(raw);
+  raw.close();
 }
 
 const bytesOf = (digest: string) => Buffer.from(digest.slice("sha256:".length), "hex");
@@ -289,7 +297,163 @@ describe("the chain shows", () => {
     expect(tamper(name, (db) => db.exec(statements)).verify).toMatch(named);
   });
 
+  test("records removed from the beginning, wherever the archive says that it begins", () => {
+    const { verify } = tamper("beginning", (db) => removeBeginning(db, 2));
+    expect(verify).toMatch(/^records 1 to 2 are gone, and nothing in the chain says that ptc pruned them$/m);
+  });
+
+  test("a record in whose place its entry was put, as if it had been pruned", () => {
+    const { verify } = tamper("entombed", (db) => {
+      db.prepare("INSERT INTO tombstones VALUES (2, ?, 0)").run(entryAt(db, 2));
+      db.exec(
+        "DELETE FROM runs WHERE id = 2; DELETE FROM run_blobs WHERE run = 2; DELETE FROM run_tools WHERE run = 2",
+      );
+      dropLoose(db);
+    });
+    expect(verify).toBe("record 2 is gone, and nothing in the chain says that ptc pruned it");
+  });
+
+  test("what was removed also after ptc has pruned more", () => {
+    const path = join(folder.path, "pruned-after.db");
+    copyFileSync(original, path);
+    edit(path, (db) => removeBeginning(db, 1));
+    const db = openQuickly(path);
+    pruneRuns(db, { beforeMs: Number.POSITIVE_INFINITY, nowMs: 1 });
+    expect(verifyArchive(db).problems).toEqual([
+      "record 1 is gone, and nothing in the chain says that ptc pruned it",
+    ]);
+    db.close();
+  });
+
+  test("what was removed at place 1,000 and after", () => {
+    const path = join(folder.path, "long.db");
+    const db = openQuickly(path);
+    db.transaction(() => {
+      for (let i = 0; i < 1_003; i++) {
+        const { run, calls } = sampleRun({ code: `run(${i})`, calls: 0 });
+        const put = (json: string) => putBlob(db, json);
+        const blobs = new Set<number>();
+        const record = buildRecord(run, [], (json) => {
+          const { digest, id } = put(json);
+          blobs.add(id);
+          return digest;
+        });
+        expect(calls).toEqual([]);
+        appendRun(db, record, summarizeRun(record, run), blobs);
+      }
+    });
+    expect(verifyArchive(db)).toMatchObject({ runs: 1_003, problems: [] });
+    db.run("DELETE FROM runs WHERE id = 1001");
+    expect(verifyArchive(db).problems).toContain("record 1001 is missing");
+    db.close();
+  });
+
   test("nothing, where nothing was done", () => {
     expect(tamper("untouched", () => {})).toEqual({ read: "", verify: "" });
   });
 });
+
+describe("a head that was kept elsewhere", () => {
+  const keep = () => {
+    const db = openForReading(original);
+    const [id, ...link] = verifyArchive(db).head.split(":");
+    db.close();
+    return { id: Number(id), link: link.join(":") };
+  };
+
+  /** What is found with it after an edit. */
+  function found(name: string, change: (db: DatabaseSync) => void, heads = [keep()]) {
+    const path = join(folder.path, `${name}.db`);
+    copyFileSync(original, path);
+    edit(path, change);
+    const db = openForReading(path);
+    try {
+      return { alone: verifyArchive(db), compared: verifyArchive(db, heads) };
+    } finally {
+      db.close();
+    }
+  }
+
+  test("proves the newest records, which nothing on the same disk does", () => {
+    const cut = (db: DatabaseSync) => {
+      db.exec(`
+        UPDATE chain_ends SET id = 2, link = (SELECT link FROM runs WHERE id = 2) WHERE name = 'head';
+        DELETE FROM runs WHERE id = 3; DELETE FROM run_blobs WHERE run = 3; DELETE FROM run_tools WHERE run = 3;
+      `);
+      dropLoose(db);
+    };
+    const { alone, compared } = found("cut", cut);
+    expect(alone).toMatchObject({
+      problems: [],
+      notes: [expect.stringMatching(/^nothing in the archive can show/)],
+    });
+    expect(compared.problems).toEqual(["record 3 is missing"]);
+    const { id: _, ...bare } = keep();
+    expect(found("cut-bare", cut, [bare as ReturnType<typeof keep>]).compared.problems).toEqual([
+      expect.stringContaining("is the link of no record"),
+    ]);
+  });
+
+  test("proves the beginning, also against an entry that says that ptc pruned it", () => {
+    const { alone, compared } = found("forged", (db) => {
+      const { id, link } = keep();
+      removeBeginning(db, 2);
+      const pruning = { at: 1, through: 2, pruned: [] };
+      db.prepare("INSERT INTO prunings VALUES (?, ?, ?)").run(id + 1, link, canonicalJson(pruning));
+      db.prepare("UPDATE chain_ends SET id = ?, link = ? WHERE name = 'head'").run(
+        id + 1,
+        linkTo(link, pruningDigest(pruning)),
+      );
+    });
+    expect(alone.problems).toEqual([]);
+    expect(compared.problems).toEqual([
+      expect.stringMatching(/^records 1 to 2 are gone, and the entry that says .* is newer than record 3/),
+    ]);
+  });
+
+  test("of another chain is told as that", () => {
+    const heads = [{ ...keep(), link: `sha256:${"0".repeat(64)}` }];
+    expect(found("anew", () => {}, heads).compared.problems).toEqual([
+      "record 3 is another than the one whose head was kept: the chain was written anew",
+    ]);
+  });
+
+  test("covers what ptc pruned before it, and one of before is told as gone", () => {
+    const path = join(folder.path, "kept-pruned.db");
+    copyFileSync(original, path);
+    const db = openQuickly(path);
+    const early = { id: 1, link: `sha256:${"0".repeat(64)}` };
+    pruneRuns(db, { beforeMs: Number.POSITIVE_INFINITY, nowMs: 1 });
+    const [id, ...link] = verifyArchive(db).head.split(":");
+    const now = { id: Number(id), link: link.join(":") };
+    expect(verifyArchive(db, [now])).toMatchObject({ problems: [], notes: [] });
+    expect(verifyArchive(db, [early, now])).toMatchObject({
+      problems: [],
+      notes: ["record 1 was pruned, and can be compared no more"],
+    });
+    expect(verifyArchive(db, [early]).problems).toEqual([expect.stringContaining("is newer than record 1")]);
+    db.close();
+  });
+});
+
+/** Removes the first records, as somebody does who has read how an archive is written. */
+function removeBeginning(db: DatabaseSync, count: number): void {
+  db.exec(`
+    UPDATE chain_ends SET id = ${count}, link = (SELECT link FROM runs WHERE id = ${count}) WHERE name = 'start';
+    DELETE FROM runs WHERE id <= ${count}; DELETE FROM run_blobs WHERE run <= ${count};
+    DELETE FROM run_tools WHERE run <= ${count};
+  `);
+  dropLoose(db);
+}
+
+function dropLoose(db: DatabaseSync): void {
+  db.exec(`
+    DELETE FROM blobs WHERE id NOT IN (SELECT blob FROM run_blobs);
+    DELETE FROM tools WHERE id NOT IN (SELECT tool FROM run_tools);
+  `);
+}
+
+function entryAt(db: DatabaseSync, id: number): string {
+  const row = db.prepare("SELECT record_digest FROM runs WHERE id = ?").get(id);
+  return entryDigest({ recordDigest: row?.record_digest as string, importedAt: null, origin: null });
+}

@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ago, DAY_MS, idsOf, useProjects } from "./runs-projects.ts";
@@ -21,6 +21,27 @@ describe("ptc runs prune", () => {
     expect(await ptc("prune", "--keep-days", "-1")).toMatchObject({ code: 2, stdout: "" });
     expect((await ptc("prune", "--keep-days", "0")).stdout).toMatch(/^deleted 1 run and /);
     expect(await ptc("verify")).toMatchObject({ code: 0 });
+  });
+});
+
+describe("ptc runs head and verify", () => {
+  it("prints what to keep elsewhere, compares with it, and says what nothing here can prove", async () => {
+    const { ptc, file } = newProject({}, {});
+    const { stdout: head } = await ptc("head");
+    expect(head).toMatch(/^2:sha256:[0-9a-f]{64}\n$/);
+    expect(await ptc("verify")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(head),
+      stderr: expect.stringMatching(/^ptc: note: nothing in the archive can show .*\n$/),
+    });
+    for (const kept of [head, head.slice(2)])
+      expect(await ptc("verify", "--head", kept)).toMatchObject({ code: 0, stderr: "" });
+    expect(await ptc("verify", "--head", "3:none")).toMatchObject({ code: 2, stdout: "" });
+    await ptc("prune", "--keep-days", "0");
+    expect(await ptc("verify", "--head", (await ptc("head")).stdout)).toMatchObject({ code: 0, stderr: "" });
+    rmSync(file);
+    expect(await ptc("verify", "--head", head)).toMatchObject({ code: 1 });
+    expect(await ptc("head")).toMatchObject({ code: 1, stdout: "" });
   });
 });
 
