@@ -2,6 +2,7 @@ import { messageOf } from "../base/error-message.ts";
 import { oneLine } from "../base/text/one-line.ts";
 import type { Tool } from "../catalog/tool.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
+import { unwrapResult } from "../catalog/wrapped-result.ts";
 import type { CallDecision } from "../protocol/call-decision.ts";
 import type { RunContext } from "../protocol/run-context.ts";
 import { parseNamespacedName } from "../protocol/tools/tool-name.ts";
@@ -272,8 +273,9 @@ export class Dispatcher implements CallDispatcher {
         bytes,
       };
     }
-    const { data } = normalized;
-    const mismatch = await this.#mismatchOf(tool, raw, data);
+    const mismatch = await this.#mismatchOf(tool, raw, normalized.data);
+    const isWrapped = tool.unwraps === true && isStructured(raw);
+    const data = isWrapped ? unwrapResult(normalized.data) : normalized.data;
     if (mismatch === undefined) return { ok: true, data, raw, bytes };
     if (this.#options.schemaMismatch !== "error") return { ok: true, data, raw, warning: mismatch, bytes };
     const message = `the call was made: ${mismatch}; what it answered is the error's data`;

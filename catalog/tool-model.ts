@@ -8,8 +8,10 @@ import { cutDescription } from "./model/documentation.ts";
 import { MAX_DESCRIPTION_CHARS } from "./model/limits.ts";
 import { normalizeSchema } from "./model/normalize-schema.ts";
 import { ANY, type TypeModel } from "./model/type-model.ts";
+import { pickReferenced } from "./model/type-references.ts";
 import { parseTool, type ToolDefinition } from "./parse-tool.ts";
 import type { ServerListing, Warning } from "./server-listing.ts";
+import { isWrappedResult } from "./wrapped-result.ts";
 
 /**
  * A listed tool as printers need it: its names, the types of its schemas, and its documentation, in no language's terms. It
@@ -24,6 +26,8 @@ export interface ToolModel {
   description?: string;
   input: TypeModel;
   output?: TypeModel;
+  /** Whether `output` is what the server wraps (wrapped-result.ts). */
+  isUnwrapped?: true;
   /** In how many calls `output` was observed, where the tool declares none: any member may be missing, and others may come. */
   observedCalls?: number;
 }
@@ -98,6 +102,7 @@ export function buildServerModel(
  * @param identifier name of its function, distinct within the server.
  * @param warn is told of each thing that is wider or shorter than it was listed, in words that follow the tool's name.
  * @param learned stands in where the definition says nothing of its output.
+ * @param isUnwrapped whether programs are given what is in the wrapper that its output schema is.
  */
 export function buildToolModel(
   definition: ToolDefinition,
@@ -105,6 +110,7 @@ export function buildToolModel(
   identifier: string,
   warn: (message: string) => void = () => {},
   learned?: LearnedType,
+  isUnwrapped = isWrappedResult(definition.outputSchema),
 ): ToolModel {
   const tool: ToolModel = {
     definition,
@@ -119,12 +125,24 @@ export function buildToolModel(
       warn(`its description is cut after ${MAX_DESCRIPTION_CHARS} characters`);
   }
   if (definition.outputSchema !== undefined) {
-    tool.output = buildType(definition.outputSchema, "output", warn);
+    const output = buildType(definition.outputSchema, "output", warn);
+    tool.output = isUnwrapped ? typeOfResult(output) : output;
+    if (isUnwrapped) tool.isUnwrapped = true;
   } else if (learned !== undefined && definition.method === undefined) {
     tool.output = buildType(learned.schema, "output", () => {});
     tool.observedCalls = learned.calls;
   }
   return tool;
+}
+
+/** The type of the one property of a wrapper. */
+function typeOfResult({ root, definitions }: TypeModel): TypeModel {
+  const wrapper = root.kind === "reference" ? definitions.get(root.name)?.type : root;
+  const result =
+    wrapper?.kind === "object" ? wrapper.properties.find(({ name }) => name === "result") : undefined;
+  if (result === undefined) return { root: ANY, documentation: {}, definitions: new Map() };
+  const { type, documentation } = result;
+  return { root: type, documentation, definitions: pickReferenced(type, definitions) };
 }
 
 /** Arguments are always an object, whatever a schema forgets to say. */

@@ -22,6 +22,11 @@ export interface Tool {
   readonly inputSchema: unknown;
   /** `undefined` where the server declared none. */
   readonly outputSchema?: unknown;
+  /**
+   * Whether programs are given the `result` of its structured content, which is all that there is in it (wrapped-result.ts). It
+   * stands in the catalog, and not in the schema alone, so that modules of an earlier ptc keep what they say until they are written anew.
+   */
+  readonly unwraps?: true | undefined;
   /** What its results looked like so far, where the server declares nothing of them. */
   readonly learned?: LearnedType | undefined;
   /** What the server says of the tool, as it said it. Hints, which nothing enforces. */

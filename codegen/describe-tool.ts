@@ -5,6 +5,9 @@ import { observedNote } from "./observed-note.ts";
 const NO_OUTPUT_SCHEMA =
   "No output schema defined by the upstream server. Inspect the return value in your script.";
 
+const UNWRAPPED =
+  "The function returns what is under `result` in this outputSchema: its server wraps each value that is no object, and ptc unwraps it.";
+
 function noteOn({ learned }: Tool): string {
   const note = observedNote({ observedCalls: learned?.calls });
   return note === undefined
@@ -21,6 +24,7 @@ export function describeTool(tool: Tool): Record<string, unknown> {
     inputSchema,
     outputSchema: outputSchema ?? null,
     ...(outputSchema === undefined ? { note: noteOn(tool) } : {}),
+    ...(tool.unwraps === true ? { note: UNWRAPPED } : {}),
   };
 }
 

@@ -8,6 +8,8 @@ export interface DeclaredTool extends NamedTool {
   output: string;
   /** Whether that type was observed and not declared: what contradicts it may be right. */
   isObserved: boolean;
+  /** Whether it returns what its server wraps as `{result: ...}`. */
+  isUnwrapped: boolean;
   /**
    * Its properties, by the names of the parameters that stand for them, where a language has named parameters and a property's
    * name cannot be one.

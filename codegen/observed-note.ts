@@ -8,6 +8,9 @@ export function observedNote({ observedCalls }: { observedCalls?: number | undef
   return `observed in ${countNoun(observedCalls, "call")}, not declared: any member may be missing, and others may come`;
 }
 
+/** What is to be known of a result that its server wraps. */
+export const UNWRAPPED_NOTE = "the value itself, which the server wraps as {result: ...}; raw has it wrapped";
+
 /** The note in a few words, for lists. */
 export function briefObservedNote({ observedCalls }: Pick<ToolModel, "observedCalls">): string | undefined {
   return observedCalls === undefined

@@ -12,6 +12,8 @@ export const CatalogTool = z.strictObject({
   description: z.string().optional(),
   inputSchema: z.unknown(),
   outputSchema: z.unknown().optional(),
+  /** Whether programs are given what is in the wrapper that `outputSchema` is. Catalogs of earlier versions do not have it. */
+  unwraps: z.literal(true).optional(),
   /** Not a schema of ours: every member is kept as the server wrote it. */
   annotations: z.custom<JsonObject>(isObject).optional(),
   /** Where it is no tool: the method of the protocol that it stands for. */
@@ -51,6 +53,7 @@ function inOrder({ name, module, description, tools }: CatalogServer) {
 }
 
 function toolInOrder(tool: CatalogTool) {
-  const { name, identifier, title, description, inputSchema, outputSchema, annotations, method } = tool;
-  return { name, identifier, title, description, inputSchema, outputSchema, annotations, method };
+  const { name, identifier, title, description, inputSchema, outputSchema, unwraps, annotations, method } =
+    tool;
+  return { name, identifier, title, description, inputSchema, outputSchema, unwraps, annotations, method };
 }

@@ -1,7 +1,7 @@
 import { pascalCase } from "../../catalog/identifiers.ts";
 import type { Documentation, Property, TypeNode } from "../../catalog/model/type-model.ts";
 import type { ToolModel } from "../../catalog/tool-model.ts";
-import { observedNote } from "../observed-note.ts";
+import { observedNote, UNWRAPPED_NOTE } from "../observed-note.ts";
 import { parameterNames } from "./python-names.ts";
 import { docstring, indent } from "./python-text.ts";
 import { printToolMark } from "./tool-mark.ts";
@@ -68,7 +68,7 @@ export function printFunction({ tool, name, types, inputName, returns }: Functio
 /** What a tool says of itself, and where its result was observed and not declared, that. */
 function describeFunction(tool: ToolModel): string {
   const { description = "" } = tool;
-  const note = observedNote(tool);
+  const note = tool.isUnwrapped === true ? UNWRAPPED_NOTE : observedNote(tool);
   if (note === undefined) return description;
   return `${description}${description === "" ? "" : "\n\n"}The result is ${note}.`;
 }

@@ -34,7 +34,8 @@ export const PYTHON_PRINTER: LanguagePrinter = {
   signature: async (tool, form) => {
     const definition = parseTool(tool);
     if (definition === undefined) return `${functionName(tool.name, tool.identifier)}(**arguments)`;
-    const model = buildToolModel(definition, tool.module, tool.identifier, undefined, tool.learned);
+    const { module, identifier, learned, unwraps = false } = tool;
+    const model = buildToolModel(definition, module, identifier, undefined, learned, unwraps);
     return printPythonSignature(model, form);
   },
   importLine: (module) => `import ${module === PROGRAMS_MODULE ? module : `servers.${packageName(module)}`}`,

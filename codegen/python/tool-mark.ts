@@ -11,6 +11,8 @@ export interface ToolMark {
   input: string;
   /** In how many calls its result was observed; `undefined` where the tool declares what it returns. */
   observed?: number | undefined;
+  /** Whether its result is what the server wraps as `{result: ...}`. */
+  unwrapped?: boolean | undefined;
 }
 
 const MARK = "# ptc ";
@@ -34,6 +36,7 @@ export function printToolMark(request: {
     `"tool": ${quoteString(request.tool.namespacedName)}`,
     ...(request.inputName === "" ? [] : [`"input": ${quoteString(request.inputName)}`]),
     ...(request.tool.observedCalls === undefined ? [] : [`"observed": ${request.tool.observedCalls}`]),
+    ...(request.tool.isUnwrapped === true ? ['"unwrapped": true'] : []),
     ...(parameters.length === 0 ? [] : [`"parameters": {${parameters.join(", ")}}`]),
   ];
   return `${MARK}{${members.join(", ")}}`;
@@ -44,9 +47,15 @@ export function readToolMark(line: string): (ToolMark & { isMarked: boolean }) |
   const [, json, mark] = MARKED.exec(line) ?? [];
   if (json === undefined) return undefined;
   try {
-    const { tool, parameters = {}, input = "", observed } = JSON.parse(json) as Partial<ToolMark>;
+    const {
+      tool,
+      parameters = {},
+      input = "",
+      observed,
+      unwrapped = false,
+    } = JSON.parse(json) as Partial<ToolMark>;
     if (typeof tool !== "string" || !tool.startsWith("mcp__")) return undefined;
-    return { tool, parameters, input, observed, isMarked: mark !== undefined };
+    return { tool, parameters, input, observed, unwrapped, isMarked: mark !== undefined };
   } catch {
     return undefined;
   }

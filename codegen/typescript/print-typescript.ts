@@ -2,7 +2,7 @@ import type { Documentation, TypeModel, TypeNode } from "../../catalog/model/typ
 import type { Warning } from "../../catalog/server-listing.ts";
 import { type ServerModel, type ToolModel, withoutTypes } from "../../catalog/tool-model.ts";
 import { blockComment, quoteString } from "../escape.ts";
-import { observedNote } from "../observed-note.ts";
+import { observedNote, UNWRAPPED_NOTE } from "../observed-note.ts";
 import { printMethods } from "./print-methods.ts";
 import { printToolDeclaration } from "./tool-declaration.ts";
 import { type PrintRequest, printTypes } from "./types/print-types.ts";
@@ -77,13 +77,15 @@ function printHeader(server: ServerModel): string {
 function printFunction(tool: ToolModel, names: TypeNames): string {
   const note = observedNote(tool);
   const undeclared = tool.output === undefined ? ["@returns any: this tool declares no output schema"] : [];
-  const facts = note === undefined ? undeclared : [`@returns ${note}`];
+  const unwrapped = tool.isUnwrapped === true ? [`@returns ${UNWRAPPED_NOTE}`] : [];
+  const facts = note === undefined ? [...undeclared, ...unwrapped] : [`@returns ${note}`];
   const declaration = printToolDeclaration({
     identifier: tool.identifier,
     input: names.get("input") ?? "never",
     output: tool.output === undefined ? "any" : (names.get("output") ?? "never"),
     namespacedName: tool.namespacedName,
     observedCalls: tool.observedCalls,
+    isUnwrapped: tool.isUnwrapped,
   });
   return [...blockComment(tool.description ?? "", facts), declaration].join("\n");
 }

@@ -24,6 +24,7 @@ export function readModule(module: string, text: string, callable?: ReadonlySet<
         input,
         output,
         isObserved: declared.observedCalls !== undefined,
+        isUnwrapped: declared.isUnwrapped === true,
         isAvailable: isAvailable(declared),
         start,
         end,

@@ -7,6 +7,7 @@ import { printCompactSignature, printToolSignature } from "./print-signature.ts"
 export async function toolSignature(tool: ShownTool, form: "full" | "compact"): Promise<string> {
   const definition = parseTool(tool);
   if (definition === undefined) return `${tool.identifier}(args:object)`;
-  const model = buildToolModel(definition, tool.module, tool.identifier, undefined, tool.learned);
+  const { module, identifier, learned, unwraps = false } = tool;
+  const model = buildToolModel(definition, module, identifier, undefined, learned, unwraps);
   return form === "full" ? printToolSignature(model) : printCompactSignature(model);
 }

@@ -38,6 +38,28 @@ export async function findFunctions(name: string, source: ModuleSource): Promise
   return { isExact: exact.length > 0, functions: meant };
 }
 
+/** What a program is told that takes `result` of a value that is no longer wrapped in it. */
+export function describeUnwrapped(identifier: string): string {
+  return `${identifier} returns the value itself, which its server wraps as {result: ...}: leave out the 'result'`;
+}
+
+const TAKES_RESULT = /\.result\b(?!\s*\()|\[\s*["']result["']\s*\]|\{[^{}]*\bresult\b[^{}]*\}\s*=\s*await\b/;
+
+/** Advice for a failed program that takes `result` of what a tool returned without it; `undefined` where it does not. */
+export async function adviseOnUnwrapped(code: string, source: ModuleSource): Promise<string | undefined> {
+  if (!TAKES_RESULT.test(code)) return undefined;
+  for (const module of source.modules().slice(0, MAX_MODULES)) {
+    if (!code.includes(module)) continue;
+    const { tools } = (await source.load(module)) ?? { tools: [] };
+    const named = tools.find(
+      ({ isUnwrapped, isAvailable, identifier, namespacedName }) =>
+        isUnwrapped && isAvailable && (code.includes(identifier) || code.includes(namespacedName)),
+    );
+    if (named !== undefined) return describeUnwrapped(named.identifier);
+  }
+  return undefined;
+}
+
 /** Whether there is a tool of this namespaced name, which programs may be forbidden to call. */
 export async function isTool(name: string, source: ModuleSource): Promise<boolean> {
   const { module } = parseNamespacedName(name) ?? {};

@@ -203,10 +203,11 @@ function catalogServer(server: ServerModel): CatalogServer {
     name: server.name,
     module: server.module,
     ...(server.description === undefined ? {} : { description: server.description }),
-    tools: server.tools.map(({ definition: { name, ...rest }, identifier }) => ({
+    tools: server.tools.map(({ definition: { name, ...rest }, identifier, isUnwrapped }) => ({
       name,
       identifier,
       ...rest,
+      ...(isUnwrapped === true ? { unwraps: true as const } : {}),
     })),
   };
   return entry;
@@ -247,7 +248,7 @@ function carryOver(
     const old = known.get(tool.name);
     const digest = locked.tools.get(tool.name)?.sha256;
     const same = lockedBefore.get(tool.name)?.sha256 === digest && definitionDigest(old) === digest;
-    return old !== undefined && same ? { ...old, identifier: tool.identifier } : tool;
+    return old !== undefined && same ? { ...old, identifier: tool.identifier, unwraps: tool.unwraps } : tool;
   });
   return { ...server, tools };
 }

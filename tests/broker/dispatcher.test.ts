@@ -233,6 +233,36 @@ describe("an answer that contradicts its tool's output schema", () => {
   });
 });
 
+describe("a result that a Python SDK has wrapped", () => {
+  const outputSchema = { type: "object", properties: { result: { type: "array" } }, required: ["result"] };
+  const structuredContent = { result: [1, 2] };
+  const answer = () => ({ content: [{ type: "text", text: "1" }], structuredContent });
+
+  it("is given without its wrapper, and raw with it", async () => {
+    const { outcome } = await play({ tool: { outputSchema, unwraps: true }, answer });
+    expect(outcome).toMatchObject({ ok: true, data: [1, 2], raw: { structuredContent } });
+    expect(outcome).not.toHaveProperty("warning");
+  });
+
+  it("stays in it where its module was written by an earlier ptc, or its schema is no wrapper", async () => {
+    expect((await play({ tool: { outputSchema }, answer })).outcome).toMatchObject({
+      data: structuredContent,
+    });
+  });
+
+  it("is given without it also where it contradicts its schema, and as it is where it has none", async () => {
+    const wrong = () => ({ content: [], structuredContent: { result: "x" } });
+    const tool = { outputSchema, unwraps: true } as const;
+    expect((await play({ tool, answer: wrong })).outcome).toMatchObject({
+      ok: true,
+      data: "x",
+      warning: expect.stringContaining("structuredContent.result must be array"),
+    });
+    const bare = () => ({ content: [], structuredContent: { rows: [1] } });
+    expect((await play({ tool, answer: bare })).outcome).toMatchObject({ ok: true, data: { rows: [1] } });
+  });
+});
+
 describe("a call that was made", () => {
   it.each<[string, () => unknown, RegExp]>([
     [

@@ -47,6 +47,7 @@ export function readPythonModule(
         input: mark.input === "" ? "Any" : mark.input,
         output: returnsOf(text.slice(start, end)),
         isObserved: mark.observed !== undefined,
+        isUnwrapped: mark.unwrapped === true,
         parameters: mark.parameters,
         isAvailable: isAvailable(each),
         start,

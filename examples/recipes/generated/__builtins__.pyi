@@ -40,6 +40,8 @@ class ToolError(Exception):
     message: str
     retryable: bool
     """Whether the same call may succeed later."""
+    data: Any
+    """What the tool answered, where the call was made and its answer contradicts what the tool promises."""
 
 servers = _servers
 mcp__everything__echo = _servers.everything.echo

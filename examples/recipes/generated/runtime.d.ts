@@ -12,7 +12,7 @@ export interface ToolFunction<In, Out> {
 
 export type ToolResult<Out> =
   | { ok: true; data: Out; error?: undefined; raw: any }
-  | { ok: false; data?: undefined; error: ToolError; raw?: any };
+  | { ok: false; data?: unknown; error: ToolError; raw?: any };
 
 /** The function that calls a tool by its namespaced name. */
 export declare function tool<In, Out>(name: string): ToolFunction<In, Out>;
@@ -62,5 +62,7 @@ declare global {
     readonly tool: string;
     /** Whether the same call may succeed later. */
     readonly retryable: boolean;
+    /** What the tool answered, where the call was made and its answer contradicts what the tool promises. */
+    readonly data?: any;
   }
 }

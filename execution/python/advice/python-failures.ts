@@ -1,5 +1,5 @@
 import type { Failure } from "../../../protocol/failure.ts";
-import { findFunctions, isTool } from "../../prepare/find-functions.ts";
+import { adviseOnUnwrapped, findFunctions, isTool } from "../../prepare/find-functions.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
 import { nearestNames } from "../../prepare/nearest-names.ts";
 import type { Program } from "../../program.ts";
@@ -85,7 +85,7 @@ export async function advisePythonFailure(
       const near = nearestNames(server, source.modules());
       if (near.length > 0) advice.push(`did you mean ${near.map((each) => `servers.${each}`).join(" or ")}?`);
     }
-    advice.push(advisePythonLimits(line, code, source));
+    advice.push(advisePythonLimits(line, code, source), await adviseOnUnwrapped(code, source));
     if (/^(?:Syntax|Indentation|Tab)Error\b/.test(line) && !mayBePython(code))
       advice.push(
         "if this is not Python, say so: give the argument `language`, a file name that ends in .ts, or --language",

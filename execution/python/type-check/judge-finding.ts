@@ -1,5 +1,6 @@
 import { visibleLine } from "../../../base/text/visible-text.ts";
 import type { DeclaredTool } from "../../../codegen/generated-module.ts";
+import { describeUnwrapped } from "../../prepare/find-functions.ts";
 import { didYouMean, nearestNames } from "../../prepare/nearest-names.ts";
 import { judgeLibraryAttribute, judgeLibraryName, judgeSum } from "./judge-library.ts";
 import { judgeUndefined } from "./judge-undefined.ts";
@@ -36,6 +37,8 @@ export function judgeFinding(found: PyrightDiagnostic, program: JudgedProgram): 
   const written = program.text.code.slice(start, end);
   const mistake = (text: string | undefined, tool?: DeclaredTool): PythonMistake | undefined =>
     text === undefined ? undefined : { start, text, tool };
+  const unwrapped = unwrappedAt(start, end, program);
+  if (unwrapped !== undefined) return mistake(describeUnwrapped(unwrapped.identifier), unwrapped);
   switch (found.rule) {
     case "reportUndefinedVariable":
       return mistake(judgeUndefined(written, program));
@@ -67,6 +70,29 @@ export function judgeFinding(found: PyrightDiagnostic, program: JudgedProgram): 
       return undefined;
   }
 }
+
+/** The tool whose value a finding is about, where `result` is taken of it and ptc has taken it out of that already. */
+function unwrappedAt(start: number, end: number, program: JudgedProgram): DeclaredTool | undefined {
+  const { code, plain } = program.text;
+  const found = code.slice(start, end + MAX_KEY_CHARS);
+  const isKey = /^[^\n]*?\[\s*["']result["']\s*\]/.test(found);
+  if (!isKey && code.slice(start, end) !== "result") return undefined;
+  const before = isKey ? found.slice(0, found.indexOf("[")) : code.slice(0, start).replace(/\.$/, "");
+  const name = /([\p{XIDC}]+)$/u.exec(before)?.[1];
+  const assigned =
+    name === undefined
+      ? before.split("\n").at(-1)?.trim()
+      : new RegExp(`^\\s*${name}\\s*(?::[^=\\n]*)?=(?!=)\\s*(.*)$`, "mu").exec(plain)?.[1];
+  const tool = toolNamed(firstCallee(assigned ?? ""), program);
+  return tool?.isUnwrapped === true ? tool : undefined;
+}
+
+/** The name that is called first in an expression. */
+function firstCallee(expression: string): string | undefined {
+  return /^\(?\s*(?:await\s+)?(?:[\p{XIDC}]+\.)*([\p{XIDC}]+)\(/u.exec(expression)?.[1];
+}
+
+const MAX_KEY_CHARS = 16;
 
 function judgeImport(message: string, { source }: JudgedProgram): string | undefined {
   const module = /^Import "servers\.([^".]+)/.exec(message)?.[1];

@@ -1,5 +1,5 @@
 import type { Failure } from "../../../protocol/failure.ts";
-import { findFunctions, isTool } from "../../prepare/find-functions.ts";
+import { adviseOnUnwrapped, findFunctions, isTool } from "../../prepare/find-functions.ts";
 import type { ModuleSource } from "../../prepare/module-source.ts";
 import type { Program } from "../../program.ts";
 import { adviseOnCredentials, adviseOnLimits } from "./sandbox-limits.ts";
@@ -39,7 +39,7 @@ export async function adviseOnFailure(
     const [, name] = UNDEFINED_NAME.exec(message) ?? [];
     if (name !== undefined && !name.startsWith("mcp__"))
       advice.push(await adviseUndefined(name, code, source));
-    advice.push(adviseOnLimits(message, code, source));
+    advice.push(adviseOnLimits(message, code, source), await adviseOnUnwrapped(code, source));
     if (OF_UNDEFINED.test(message) && /\bdata\s*[.[]/.test(code) && isEmpty(data))
       advice.push(
         "no data was passed in, so `data` is empty: pass it as the argument `data`, or with --data",

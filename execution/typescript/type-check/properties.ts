@@ -1,8 +1,12 @@
+import { describeUnwrapped } from "../../prepare/find-functions.ts";
 import { didYouMean, nearestNames } from "../../prepare/nearest-names.ts";
 import {
   type Checker,
+  isAwaitExpression,
   isBindingElement,
+  isCallExpression,
   isIdentifier,
+  isParenthesizedExpression,
   isPropertyAccessExpression,
   isVariableDeclaration,
   type Node,
@@ -30,6 +34,9 @@ export async function judgeProperty(
   }
   if ((await isPromise(type)) && isSettled(receiver, await declarationOf(receiver, checker)))
     return `'${name}' is not a property of ${NOT_AWAITED}`;
+  const unwrapped = name === "result" ? await callOf(receiver, checker) : undefined;
+  const caller = unwrapped === undefined ? undefined : await generated.toolOf(unwrapped);
+  if (caller?.isUnwrapped === true) return describeUnwrapped(caller.identifier);
   const origin = await generated.resultOrigin(type);
   if (origin === undefined) return undefined;
   const names = (await checker.getPropertiesOfType(type)).map((each) => each.name);
@@ -80,6 +87,20 @@ function receiverOf(property: Node): Node | undefined {
   return declaration !== undefined && isVariableDeclaration(declaration)
     ? declaration.initializer
     : undefined;
+}
+
+/** The call whose awaited value an expression is, or a constant that was set to it. */
+async function callOf(expression: Node, checker: Checker): Promise<Node | undefined> {
+  let node: Node | undefined = expression;
+  const declaration = await declarationOf(expression, checker);
+  if (declaration !== undefined)
+    node =
+      isVariableDeclaration(declaration) && isSettled(expression, declaration)
+        ? declaration.initializer
+        : undefined;
+  while (node !== undefined && (isParenthesizedExpression(node) || isAwaitExpression(node)))
+    node = node.expression;
+  return node !== undefined && isCallExpression(node) ? node : undefined;
 }
 
 async function isPromise(type: Type): Promise<boolean> {

@@ -121,7 +121,9 @@ export async function presentResumed(reply: ProgramReply, presenting: Presenting
   const envelope = reply._meta?.["ptc/envelope"] as Envelope | undefined;
   if (reply.isError === true || envelope?.result.ok !== true || "structuredContent" in reply) return reply;
   if (presenting.listed.definition.outputSchema === undefined) return reply;
-  const { data } = envelope.result;
+  // The value of a program is what was wrapped, and the client was promised the wrapper.
+  const data =
+    presenting.listed.tool.unwraps === true ? { result: envelope.result.data } : envelope.result.data;
   const problem = await presenting.checkOutput(data);
   if (problem !== undefined) return { ...reply, isError: true };
   return { ...reply, structuredContent: data as Record<string, unknown> };

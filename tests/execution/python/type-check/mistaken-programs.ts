@@ -5,6 +5,21 @@ const ISSUE = `${G}issue = await get_issue(${R}, issue_number=1)\n`;
 
 /** Programs with one mistake each: the line and column that are named, and what is said there. */
 export const MISTAKEN: readonly (readonly [string, string, RegExp])[] = [
+  [
+    "from servers.github import list_labels\nlabels = await list_labels()\nprint(labels['result'])",
+    "3:7",
+    /list_labels returns the value itself.*leave out the 'result'/,
+  ],
+  [
+    'from servers.github import list_labels\nprint((await list_labels())["result"])',
+    "2:7",
+    /list_labels returns the value itself/,
+  ],
+  [
+    "from servers.github import list_labels\nlabels = list_labels()\nprint(labels.result)",
+    "3:14",
+    /list_labels returns the value itself/,
+  ],
   [`${G}await list_issues(${R}, perpage=3)`, "2:40", /'perpage' is not a parameter.*'per_page'/],
   [`${G}list_issues(${R}, perpage=3)`, "2:34", /'perpage' is not a parameter/],
   [`${G}await list_issues(owner="a")`, "2:7", /'repo' is missing from list_issues/],

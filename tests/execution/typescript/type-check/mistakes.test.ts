@@ -25,6 +25,20 @@ const WRONG: readonly Mistake[] = [
     ["2:14: servers/github has no function 'listIsues'; did you mean 'listIssues'?"],
   ],
   [
+    "the wrapper of a value that is given without it",
+    `${GITHUB}const labels = await github.listLabels();\nlabels.result.length;`,
+    [
+      "3:8: listLabels returns the value itself, which its server wraps as {result: ...}: leave out the 'result'",
+    ],
+  ],
+  [
+    "the wrapper of a value at its call",
+    `${GITHUB}(await github.listLabels()).result;`,
+    [
+      "2:29: listLabels returns the value itself, which its server wraps as {result: ...}: leave out the 'result'",
+    ],
+  ],
+  [
     "an unknown function with the words of another",
     `${GITHUB}await github.issuesList({});`,
     ["2:14: servers/github has no function 'issuesList'; did you mean 'listIssues'?"],

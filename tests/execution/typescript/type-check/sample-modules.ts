@@ -50,6 +50,16 @@ const GITHUB = [
   { name: "search_code", inputSchema: { type: "object", properties: { q: text, page: { type: "number" } } } },
   { name: "whoami", inputSchema: { type: "object" } },
   {
+    name: "list_labels",
+    inputSchema: { type: "object" },
+    outputSchema: {
+      type: "object",
+      properties: { result: { type: "array", items: text } },
+      required: ["result"],
+      title: "list_labelsOutput",
+    },
+  },
+  {
     name: "drop_repo",
     inputSchema: { type: "object", properties: { repo: text } },
     outputSchema: { type: "object", properties: { dropped: text } },
