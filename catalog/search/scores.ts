@@ -19,6 +19,15 @@ export class Scores {
     return this.#scores[slot] ?? 0;
   }
 
+  /** Leaves these slots without a score. */
+  drop(isDropped: (slot: number) => boolean): void {
+    this.#scored = this.#scored.filter((slot) => {
+      if (!isDropped(slot)) return true;
+      this.#scores[slot] = 0;
+      return false;
+    });
+  }
+
   /** Slots that have a score, in no particular order. */
   slots(): readonly number[] {
     return this.#scored;
@@ -86,8 +95,15 @@ export class ClauseScores {
     }
   }
 
-  endClause(): void {
+  /** Ends a clause. Returns the slot that fits it best, of those that are in question. */
+  endClause(isInQuestion: (slot: number) => boolean): number | undefined {
     this.#clauses++;
+    let best: number | undefined;
+    let most = 0;
+    for (const slot of new Set([...this.#ofNewTerms.slots(), ...this.#ofKnownTerms.slots()])) {
+      const score = this.#ofNewTerms.of(slot) + this.#ofKnownTerms.of(slot);
+      if (score > most && isInQuestion(slot)) [best, most] = [slot, score];
+    }
     for (const slot of this.#ofKnownTerms.slots()) this.#raiseBest(slot);
     for (const slot of this.#ofNewTerms.slots()) {
       this.#raiseBest(slot);
@@ -95,6 +111,7 @@ export class ClauseScores {
     }
     this.#ofNewTerms.clear();
     this.#ofKnownTerms.clear();
+    return best;
   }
 
   combined(): Scores {

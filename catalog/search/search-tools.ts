@@ -1,4 +1,4 @@
-import type { SearchableTool } from "./searchable-text.ts";
+import { canBeMeant, type SearchableTool } from "./searchable-text.ts";
 import type { SearchHit, SearchHits, SearchOptions, ToolSearch } from "./tool-search.ts";
 
 /** What a stage makes of a search by words. */
@@ -53,7 +53,8 @@ export async function searchTools(
     ...(lacksWords ? { fitsPoorly: true } : {}),
   });
   if (found.isName) return byWords();
-  const tools = new Map([...search.list(server)].map((tool) => [tool.namespacedName, tool]));
+  const meant = [...search.list(server)].filter((tool) => canBeMeant(tool, query));
+  const tools = new Map(meant.map((tool) => [tool.namespacedName, tool]));
   const {
     hits: ranked,
     fitsPoorly = lacksWords,

@@ -3,8 +3,29 @@ import type { Tool } from "../tool.ts";
 /** What search reads of a tool. `inputSchema` is whatever its server sent. */
 export type SearchableTool = Pick<
   Tool,
-  "server" | "name" | "namespacedName" | "title" | "description" | "inputSchema" | "definitionDigest"
+  | "server"
+  | "name"
+  | "namespacedName"
+  | "title"
+  | "description"
+  | "inputSchema"
+  | "definitionDigest"
+  | "method"
 >;
+
+/** What a query says that means the resources or prompts of servers. */
+const SUBJECTS: Readonly<Record<string, RegExp>> = {
+  resources: /\b(?:mcp )?resources?\b|\buris?\b/i,
+  prompts: /\bprompts?\b/i,
+};
+
+/**
+ * Whether a query can mean a tool. Of the protocol's methods, which many servers have with the same words, each, it has to say so:
+ * else the resources of all servers stand before the tool that does what the query says.
+ */
+export function canBeMeant({ method }: SearchableTool, query: string): boolean {
+  return method === undefined || SUBJECTS[method.split("/", 1)[0] ?? ""]?.test(query) !== false;
+}
 
 /** The fields that are searched, in the order in which they are weighed. */
 export type FieldTexts = readonly [

@@ -5,7 +5,7 @@ import type { Posting } from "./posting-lists.ts";
 import { coverageOf, fitsQuery } from "./query-fit.ts";
 import { parseQuery } from "./query-terms.ts";
 import { ClauseScores } from "./scores.ts";
-import { fieldTexts, type SearchableTool } from "./searchable-text.ts";
+import { canBeMeant, fieldTexts, type SearchableTool } from "./searchable-text.ts";
 import { similarNames } from "./similar-names.ts";
 
 export interface SearchHit {
@@ -102,21 +102,24 @@ export class ToolSearch {
   /** The tools that fit a query best. Those that go by just that name come first. Bounded in time for any text. */
   search(query: string, { server, limit, measuresCoverage = false }: SearchOptions): SearchHits {
     const inScope = server === undefined ? undefined : new Set(this.#batches.get(server)?.slots);
-    const { scores, hasUnknownWord, words } = this.#scoresOf(query, inScope);
-    const best = scores.best();
+    const isMeant = (slot: number) => canBeMeant(this.#tools[slot] as SearchableTool, query);
+    const { scores, hasUnknownWord, words, clauses } = this.#scoresOf(query, inScope, isMeant);
     const named = (hasUnknownWord ? this.#names.findNearest(query) : this.#names.find(query)).filter(
       (slot) => inScope?.has(slot) ?? true,
     );
+    scores.drop((slot) => !named.includes(slot) && !isMeant(slot));
+    const best = scores.best();
     for (const slot of named) scores.add(slot, best + 1);
     const { slots, total } = scores.top(limit, best * MIN_SHARE_OF_BEST, (a, b) => this.#comesBefore(a, b));
     if (total === 0) return this.#misspeltNames(query, server, limit);
+    if (total > limit) includeEachNeed(slots, clauses, limit);
     const results = slots.flatMap((slot) => {
       const tool = this.#tools[slot];
       return tool === undefined ? [] : [{ tool, score: scores.of(slot) }];
     });
     const [first] = slots;
     const documents = {
-      posting: (term: string) => this.#matches(term, inScope)?.slots,
+      posting: (term: string) => this.#matches(term, inScope),
       documents: inScope?.size ?? this.size,
     };
     const fits = first === undefined || named.length > 0 || fitsQuery(words, slots, documents);
@@ -133,7 +136,7 @@ export class ToolSearch {
     return (this.#tools[a]?.namespacedName ?? "") < (this.#tools[b]?.namespacedName ?? "");
   }
 
-  #scoresOf(query: string, inScope: ReadonlySet<number> | undefined) {
+  #scoresOf(query: string, inScope: ReadonlySet<number> | undefined, isMeant: (slot: number) => boolean) {
     let hasUnknownWord = false;
     const { clauses, words } = parseQuery(query, {
       has: (term) => this.#index.posting(term) !== undefined,
@@ -146,6 +149,7 @@ export class ToolSearch {
     const scores = this.#scores;
     scores.clear();
     const counted = new Set<string>();
+    const best: number[] = [];
     for (const clause of clauses) {
       for (const [term, weight] of clause) {
         const matches = this.#matches(term, inScope);
@@ -153,9 +157,10 @@ export class ToolSearch {
           scores.add(matches, weight * this.#rarity(matches, inScope), counted.has(term));
         counted.add(term);
       }
-      scores.endClause();
+      const first = scores.endClause(isMeant);
+      if (first !== undefined) best.push(first);
     }
-    return { scores: scores.combined(), hasUnknownWord, words };
+    return { scores: scores.combined(), hasUnknownWord, words, clauses: best };
   }
 
   #matches(term: string, inScope: ReadonlySet<number> | undefined): Posting | undefined {
@@ -182,6 +187,17 @@ export class ToolSearch {
     });
     return { results: hits.slice(0, limit), total: hits.length };
   }
+}
+
+/** The needs of a query of which each has its place among the best: in a longer text most clauses are circumstances. */
+const MAX_NEEDS = 3;
+
+/** Has the tool that fits each need of a query best be among the best, in the place of the last of them. */
+function includeEachNeed(slots: number[], clauses: readonly number[], limit: number): void {
+  if (clauses.length < 2 || clauses.length > MAX_NEEDS) return;
+  const missing = [...new Set(clauses)].filter((slot) => !slots.includes(slot));
+  const kept = Math.max(1, limit - missing.length);
+  slots.splice(kept, slots.length, ...missing.slice(0, limit - kept));
 }
 
 function restrict({ slots, impacts }: Posting, inScope: ReadonlySet<number>): Posting {

@@ -32,6 +32,13 @@ tells thank thankful thanks therefore thing things think thinking thinks thus to
 unable upon use used useful uses using usually various via want wanted wanting wants way ways well whole wide wish
 wishes wishing within without wonder wondered wondering yet`;
 
+/** Words of what is done with anything at all: which tool is meant is said by what it is done to. */
+const ACTION_WORDS = `
+add build call change check close copy create delete do download edit execute export fetch generate import insert list load
+modify move open post publish query read receive remove replace retrieve run save search send set start stop store submit
+sync update upload view write`;
+
+const actionWords = new Set(ACTION_WORDS.trim().split(/\s+/));
 const functionWords = new Set(FUNCTION_WORDS.trim().split(/\s+/));
 const framingWords = new Set(FRAMING_WORDS.trim().split(/\s+/));
 
@@ -44,4 +51,9 @@ export function queryWeight(word: string): number {
   if (functionWords.has(word)) return 0.05;
   const isFragment = word.length === 1 && word <= "z";
   return framingWords.has(word) || isFragment || /^[0-9]+$/.test(word) ? 0.4 : 1;
+}
+
+/** Whether a word says what is done, in a form that any object can follow. */
+export function isActionWord(word: string): boolean {
+  return actionWords.has(word);
 }

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { indexOf, tool } from "./catalog-of-tools.ts";
 
@@ -55,5 +57,40 @@ describe("a search", () => {
   it("looks at what one server has when it is kept to one", () => {
     expect(search.search("commit", { limit: 10, server: "git" }).fitsPoorly).toBeUndefined();
     expect(search.search("slack commit order", { limit: 10, server: "files" }).results).toEqual([]);
+  });
+});
+
+describe("a search among the tools of six real servers, none of which has mail, users or shops", () => {
+  const catalog = readFileSync(
+    join(import.meta.dirname, "../../../examples/recipes/generated/catalog.json"),
+    "utf8",
+  );
+  const { servers }: { servers: { module: string; tools: { name: string }[] }[] } = JSON.parse(catalog);
+  const real = indexOf(
+    ...servers.flatMap(({ module, tools }) => tools.map(({ name, ...more }) => tool(module, name, more))),
+  );
+
+  it.each([
+    "send an email",
+    "delete a user",
+    "create an invoice",
+    "book a flight",
+    "list tables",
+    "resize an image",
+  ])(
+    "says that nothing fits '%s', of which parameters speak in passing, or only what is done is said",
+    (query) => {
+      expect(real.search(query, { limit: 10 }).fitsPoorly).toBe(true);
+    },
+  );
+
+  it.each([
+    "commit changes",
+    "read a file",
+    "query the database",
+    "fetch a web page",
+    "read a text file and commit",
+  ])("trusts what it finds for '%s'", (query) => {
+    expect(real.search(query, { limit: 10 }).fitsPoorly).toBeUndefined();
   });
 });
