@@ -21,12 +21,17 @@ export function buildAuthorizer(configuration: Configuration): Promise<Authorize
 
 async function build(configuration: Configuration): Promise<Authorizer> {
   const policy = listsOf(configuration);
-  const { files } = configuration.policy;
+  const files = rulesOf(configuration);
   const unread = files.find(({ problem }) => problem !== undefined);
   if (unread?.problem !== undefined) throw new ConfigurationError("invalid", unread.problem);
   if (files.length === 0 && !hasFlow(configuration)) return new PolicyAuthorizer(policy);
   const { buildRuleAuthorizer } = await import("./policy/build-rules.ts");
   return buildRuleAuthorizer(configuration, policy);
+}
+
+/** Every file of rules, those of managed settings too. */
+function rulesOf({ policy, managed }: Pick<Configuration, "policy" | "managed">) {
+  return [policy, ...managed.map((each) => each.policy)].flatMap(({ files }) => files);
 }
 
 /** Whether data may not flow from everywhere into every tool. */
@@ -38,15 +43,27 @@ function hasFlow({ servers }: Pick<Configuration, "servers">): boolean {
 }
 
 /** Whether a call may be decided by what its run has called and read before. */
-export function isDecidedByRun(configuration: Pick<Configuration, "servers" | "policy">): boolean {
+export function isDecidedByRun(
+  configuration: Pick<Configuration, "servers" | "policy" | "managed">,
+): boolean {
   const isAbout = ({ text }: { text: string }) =>
     /\bcontext\s*(?:\.\s*run\b|\[\s*"run")|\bcontext\s+has\s+"?run\b/.test(text);
-  return hasFlow(configuration) || configuration.policy.files.some(isAbout);
+  return hasFlow(configuration) || rulesOf(configuration).some(isAbout);
 }
 
 /** The lists of the configuration. */
-export function listsOf({ tools, approvals }: Pick<Configuration, "tools" | "approvals">): Policy {
+export function listsOf({
+  tools,
+  approvals,
+  managed,
+}: Pick<Configuration, "tools" | "approvals" | "managed">): Policy {
   return {
+    managed: managed.map((each) => ({
+      allow: each.tools.allow,
+      block: each.tools.block,
+      ask: each.approvals.ask,
+      neverAsk: each.approvals.allow,
+    })),
     allow: tools.allow,
     block: tools.block,
     ask: approvals.ask,

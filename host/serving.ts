@@ -77,7 +77,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     onWarning,
   });
   refuseUnmatchedPatterns(configuration, (await catalog.currentTools()).all);
-  for (const warning of describeOffServers(configuration)) onWarning(warning);
+  for (const warning of [...configuration.held, ...describeOffServers(configuration)]) onWarning(warning);
   const miss = (server: string, { message }: Error) => {
     catalog.miss(server, message);
     onWarning(message);
@@ -120,7 +120,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     printers = await loadPrinters(next.languages);
     await catalog.reconfigure(next);
     await host.reconfigure(next);
-    for (const warning of describeOffServers(next)) onWarning(warning);
+    for (const warning of [...next.held, ...describeOffServers(next)]) onWarning(warning);
     listUnknown();
   });
   // What is kept elsewhere is not read: what is learned of it would be of other people's runs, too.

@@ -16,6 +16,18 @@ export interface Policy {
   neverAsk: readonly string[];
   /** Which tools count as destructive. */
   byDefault: DefaultApproval;
+  /** The lists of managed settings, each of which only takes away. */
+  managed?: readonly ManagedLists[];
+}
+
+/** Lists that nothing in `ptc.yaml` lifts. */
+interface ManagedLists {
+  /** The only tools that `ptc.yaml` may allow; `undefined` for all. */
+  allow?: readonly string[] | undefined;
+  block: readonly string[];
+  ask: readonly string[];
+  /** The only tools that `ptc.yaml` may keep from being asked about; `undefined` for all. */
+  neverAsk?: readonly string[] | undefined;
 }
 
 /** `unavailable`: programs are told that the tool does not exist. `rule`: the entry that decided, if one did. */
@@ -30,11 +42,22 @@ export function decide(policy: Policy, tool: Pick<Tool, "namespacedName" | "anno
     const pattern = patterns.find((each) => matchesPattern(each, tool.namespacedName));
     return pattern === undefined ? undefined : `${key}: ${pattern}`;
   };
+  const { managed = [] } = policy;
+  for (const { allow, block } of managed) {
+    if (allow !== undefined && find("", allow) === undefined)
+      return { kind: "unavailable", rule: "managed tools.allow: no entry" };
+    const rule = find("managed tools.block", block);
+    if (rule !== undefined) return { kind: "unavailable", rule };
+  }
   const allowed = policy.allow && find("tools.allow", policy.allow);
   if (policy.allow !== undefined && allowed === undefined)
     return { kind: "unavailable", rule: "tools.allow: no entry" };
   const blocked = find("tools.block", policy.block);
   if (blocked !== undefined) return { kind: "unavailable", rule: blocked };
+  for (const { ask } of managed) {
+    const rule = find("managed approvals.ask", ask);
+    if (rule !== undefined) return { kind: "ask", rule };
+  }
   const asked =
     find("approvals.ask", policy.ask) ??
     (isDestructive(tool.annotations, policy.byDefault)
@@ -43,5 +66,10 @@ export function decide(policy: Policy, tool: Pick<Tool, "namespacedName" | "anno
   if (asked === undefined)
     return allowed === undefined ? { kind: "allow" } : { kind: "allow", rule: allowed };
   const unasked = find("approvals.allow", policy.neverAsk);
-  return unasked === undefined ? { kind: "ask", rule: asked } : { kind: "allow", rule: unasked };
+  const mayBeUnasked = managed.every(
+    ({ neverAsk }) => neverAsk === undefined || find("", neverAsk) !== undefined,
+  );
+  return unasked === undefined || !mayBeUnasked
+    ? { kind: "ask", rule: asked }
+    : { kind: "allow", rule: unasked };
 }

@@ -12,8 +12,26 @@ export interface RuleAuthorizerOptions {
   policy: Policy;
   flow: DataFlow;
   /** `undefined` where the configuration names no files of rules. */
-  rules: Rules | undefined;
+  rules: DecidingRules | undefined;
   clock: Pick<Clock, "wallMs">;
+}
+
+/** What rules decide. */
+type DecidingRules = Pick<Rules, "decide" | "decideApproval" | "decideVisibility">;
+
+/** Several sets of rules, of which each has to permit what is done: what one permits, another may forbid, and not the other way round. */
+export function everyRules(sets: readonly DecidingRules[]): DecidingRules | undefined {
+  const [only, ...others] = sets;
+  if (only === undefined || others.length === 0) return only;
+  const strictest = (verdicts: readonly RuleVerdict[]): RuleVerdict =>
+    verdicts.find(({ kind }) => kind === "deny") ??
+    verdicts.find(({ kind }) => kind === "ask") ??
+    verdicts[0] ?? { kind: "deny" };
+  return {
+    decide: (call) => strictest(sets.map((rules) => rules.decide(call))),
+    decideApproval: (call) => strictest(sets.map((rules) => rules.decideApproval(call))),
+    decideVisibility: (viewer, tool) => strictest(sets.map((rules) => rules.decideVisibility(viewer, tool))),
+  };
 }
 
 const MAX_SEEN = 10_000;

@@ -94,6 +94,7 @@ async function call(
   );
   const console = new ProgramConsole(surroundings, configuration.execution.maxStderrBytes);
   const onWarning = (message: string) => console.tell(`ptc: warning: ${oneLine(message)}`);
+  for (const held of configuration.held) onWarning(held);
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
   const telemetry = await openTelemetry(env, { version, onWarning });

@@ -64,6 +64,7 @@ export async function generate(
     progress?.clear();
     void tellWarnings(surroundings, [message]);
   };
+  for (const held of configuration.held) onWarning(held);
   const host = openHost({ configuration, env, onWarning });
   const upstreams = await host.servers(LOCAL_USER.principal);
   // Before anything is listed: what changes while the modules are written must not be missed.

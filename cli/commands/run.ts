@@ -81,7 +81,7 @@ export async function run(
   }
   const console = new ProgramConsole(surroundings, configuration.execution.maxStderrBytes);
   const onWarning = (message: string) => console.tell(`ptc: warning: ${oneLine(message)}`);
-  for (const warning of describeOffServers(configuration)) onWarning(warning);
+  for (const warning of [...configuration.held, ...describeOffServers(configuration)]) onWarning(warning);
   shared?.onWarning(onWarning);
   const telemetry = shared === undefined ? await openTelemetry(env, { version, onWarning }) : undefined;
   const own =

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type { EnvironmentVariables } from "../environment-variables.ts";
+import type { ManagedPlace } from "./managed/managed-settings.ts";
 
 export interface FindOptions {
   /** The value of `--config`. */
@@ -7,6 +8,8 @@ export interface FindOptions {
   env: EnvironmentVariables;
   /** Absolute. */
   cwd: string;
+  /** Where managed settings are looked for; the places of this system without it. No variable and no option says so. */
+  managedPlaces?: readonly ManagedPlace[] | undefined;
 }
 
 /** The names of the file where nobody names another, best first. */

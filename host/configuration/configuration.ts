@@ -87,10 +87,64 @@ export interface Configuration {
     readonly rerank?: ModelSettings | undefined;
   };
   readonly archive: { readonly path: string; readonly keepDays: number };
+  /** What managed settings say, whose lists and rules are asked with each decision; none where there are none. */
+  readonly managed: readonly ManagedSettings[];
+  /** What of the project's settings does not count because of them, one line each. */
+  readonly held: readonly string[];
   /** Values that must be redacted wherever text leaves ptc: expanded variables, values of `env`, values of `headers`. */
   readonly secrets: readonly string[];
   /** The `secrets` that are most likely credentials: variables, headers, and values whose name says so. */
   readonly credentials: readonly string[];
+}
+
+/** What managed settings say, as they are read. Where they say nothing of a key, the project's own holds. */
+export interface ManagedSettings {
+  /** As messages name it. */
+  readonly file: string;
+  readonly tools: { readonly allow?: readonly string[] | undefined; readonly block: readonly string[] };
+  readonly approvals: {
+    readonly default?: "annotated" | "destructive" | undefined;
+    readonly ask: readonly string[];
+    readonly allow?: readonly string[] | undefined;
+    readonly require?: "any" | "terminal" | undefined;
+  };
+  readonly policy: {
+    readonly files: readonly PolicyFile[];
+    readonly groups: Readonly<Record<string, readonly string[]>>;
+  };
+  readonly labels: readonly ManagedLabels[];
+  readonly servers: {
+    readonly allow?: readonly ServerMatch[] | undefined;
+    readonly block: readonly ServerMatch[];
+  };
+  readonly sandbox: {
+    readonly runtime?: string | undefined;
+    readonly image?: string | undefined;
+    readonly allow_weaker_isolation?: false | undefined;
+  };
+  readonly archive: { readonly keep_days?: number | undefined };
+  readonly audit: {
+    readonly strict?: true | undefined;
+    readonly keep_days?: number | undefined;
+    readonly syslog?: string | undefined;
+    readonly otlp?: string | undefined;
+  };
+}
+
+/** Which servers are meant: by exactly one of these. */
+export interface ServerMatch {
+  /** A pattern of names in ptc.yaml. Whoever writes that file chooses the names. */
+  readonly name?: string | undefined;
+  /** The command with all of its arguments, each a pattern. */
+  readonly command?: readonly string[] | undefined;
+  /** A pattern of addresses; `*` in its host does not lead out of it. */
+  readonly url?: string | undefined;
+}
+
+export interface ManagedLabels {
+  readonly server: ServerMatch;
+  readonly labels: readonly string[];
+  readonly accepts?: readonly string[] | undefined;
 }
 
 /** A file of rules. */

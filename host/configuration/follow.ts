@@ -1,12 +1,11 @@
 import { type BigIntStats, statSync } from "node:fs";
-import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../base/error-message.ts";
 import { canonicalJson } from "../../protocol/canonical-json.ts";
 import type { Configuration } from "./configuration.ts";
 import { configurationPaths, type FindOptions } from "./configuration-paths.ts";
-import { type FoundConfiguration, findConfiguration } from "./load.ts";
-import { parseConfiguration } from "./parse.ts";
+import { configurationOf, type FoundConfiguration, findConfiguration } from "./load.ts";
+import { MANAGED_PLACES, readManagedSettings } from "./managed/managed-settings.ts";
 import { readPolicyFile } from "./policy-file.ts";
 
 /** How often the file is looked at while nothing is asked of ptc. */
@@ -30,6 +29,8 @@ interface Reading {
   found?: FoundConfiguration | undefined;
   /** What the files of rules say that the configuration names. */
   rules?: string | undefined;
+  /** What the managed settings say. */
+  managed?: string | undefined;
   error?: unknown;
 }
 
@@ -66,9 +67,13 @@ export class FollowedConfiguration {
   static async open(options: FollowOptions): Promise<FollowedConfiguration> {
     const { version } = look(configurationPaths(options));
     const found = await findConfiguration(options);
-    const current = parse(found, options);
-    const reading = { found, rules: rulesIn(current.policy.files) };
-    const { version: rules } = look([], policyPaths(current));
+    const current = configurationOf(found, options);
+    const reading = {
+      found,
+      rules: rulesIn(current.policy.files),
+      managed: canonicalJson(current.managed),
+    };
+    const { version: rules } = look([], otherPaths(current, options));
     return new FollowedConfiguration(options, version + rules, reading, current);
   }
 
@@ -109,7 +114,7 @@ export class FollowedConfiguration {
   async #check(): Promise<void> {
     const before = this.#tried;
     try {
-      const { version, isYoung } = look(this.#paths, policyPaths(this.#tried));
+      const { version, isYoung } = look(this.#paths, otherPaths(this.#tried, this.#options));
       if (version === this.#version && !this.#isYoung) return;
       const now = await this.#read();
       if (!isSame(now, this.#reading)) await this.#takeIn(await this.#settled(now));
@@ -124,20 +129,23 @@ export class FollowedConfiguration {
   async #takeIn(reading: Reading): Promise<void> {
     const { file } = this.#current;
     const isSameText = reading.found?.text === this.#reading.found?.text;
+    const isManaged = reading.managed !== this.#reading.managed;
     this.#reading = reading;
     try {
       if (reading.error !== undefined) throw reading.error;
       if (reading.found === undefined && file !== undefined) throw new Error(`${file} is gone`);
-      const next = parse(reading.found, this.#options);
+      const next = configurationOf(reading.found, this.#options);
       this.#tried = next;
-      this.#reading = { ...reading, rules: rulesIn(next.policy.files) };
+      const managed = canonicalJson(next.managed);
+      this.#reading = { ...reading, rules: rulesIn(next.policy.files), managed };
       await this.#apply(next);
       const restart = needsRestart(this.#current, next);
       this.#current = next;
       this.#problem = undefined;
       const but = restart === undefined ? "" : `; ${restart} as before until ptc is started again`;
-      const what =
-        isSameText && next.policy.files.length > 0
+      const what = isManaged
+        ? "the managed settings were edited, and are"
+        : isSameText && next.policy.files.length > 0
           ? "the files of rules were edited, and are"
           : `${next.file ?? "the configuration"} was edited, and is`;
       this.#options.onEdit(`${what} in force${but}`);
@@ -157,7 +165,8 @@ export class FollowedConfiguration {
     try {
       const found = await findConfiguration(this.#options);
       const { files } = this.#tried.policy;
-      return { found, rules: rulesIn(files.map(({ path }) => readPolicyFile(path, "/", ""))) };
+      const rules = rulesIn(files.map(({ path }) => readPolicyFile(path, "/", "")));
+      return { found, rules, managed: canonicalJson(readManagedSettings(this.#options.managedPlaces)) };
     } catch (error) {
       return { error };
     }
@@ -176,16 +185,13 @@ export class FollowedConfiguration {
   }
 }
 
-function parse(found: FoundConfiguration | undefined, { env, cwd }: FindOptions): Configuration {
-  return parseConfiguration(found?.text ?? "", {
-    file: found?.file,
-    directory: found === undefined ? cwd : dirname(found.path),
-    environment: env,
-  });
-}
-
-function policyPaths({ policy }: Configuration): string[] {
-  return policy.files.map(({ path }) => path);
+/** All that is looked at besides the configuration's own file. */
+function otherPaths(
+  { policy, managed }: Configuration,
+  { managedPlaces = MANAGED_PLACES }: FindOptions,
+): string[] {
+  const rules = [policy, ...managed.map((each) => each.policy)].flatMap(({ files }) => files);
+  return [...rules, ...managedPlaces].map(({ path }) => path);
 }
 
 /** What files of rules say, and which of them cannot be read. */
@@ -208,6 +214,7 @@ function isSame(a: Reading, b: Reading): boolean {
   return (
     errors[0] === errors[1] &&
     a.rules === b.rules &&
+    a.managed === b.managed &&
     a.found?.path === b.found?.path &&
     a.found?.text === b.found?.text
   );

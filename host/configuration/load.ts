@@ -1,10 +1,13 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { isObject } from "../../base/json/is-object.ts";
 import type { Configuration } from "./configuration.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { type FindOptions, namedConfiguration, UNNAMED_CONFIGURATIONS } from "./configuration-paths.ts";
+import { readManagedSettings } from "./managed/managed-settings.ts";
+import { mergeManaged } from "./managed/merge-managed.ts";
 import { parseConfiguration } from "./parse.ts";
-import { MAX_CONFIGURATION_BYTES } from "./yaml-source.ts";
+import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
 
 export interface FoundConfiguration {
   /** As the user wrote it, for messages. */
@@ -47,12 +50,28 @@ export async function findConfiguration({
  * @throws ConfigurationError
  */
 export async function loadConfiguration(options: FindOptions): Promise<Configuration> {
-  const found = await findConfiguration(options);
-  return parseConfiguration(found?.text ?? "", {
+  return configurationOf(await findConfiguration(options), options);
+}
+
+/** What a file says that was found, held to the managed settings of this machine. @throws ConfigurationError */
+export function configurationOf(
+  found: FoundConfiguration | undefined,
+  { env, cwd, managedPlaces }: FindOptions,
+): Configuration {
+  const settings = readManagedSettings(managedPlaces);
+  const text = found?.text ?? "";
+  const own = parseConfiguration(text, {
     file: found?.file,
-    directory: found === undefined ? options.cwd : dirname(found.path),
-    environment: options.env,
+    directory: found === undefined ? cwd : dirname(found.path),
+    environment: env,
   });
+  if (settings.length === 0) return own;
+  const source = YamlSource.parse(text);
+  const said = source instanceof YamlSource ? source.value : undefined;
+  const isGiven = (key: string) =>
+    key.split(".").reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), said) !==
+    undefined;
+  return settings.reduce((configuration, each) => mergeManaged(configuration, each, isGiven), own);
 }
 
 async function readConfiguration(file: string, cwd: string): Promise<FoundConfiguration | undefined> {

@@ -215,6 +215,8 @@ function buildConfiguration(
     sessions: sessions && { max: sessions.max, idleMs: sessions.idle_minutes * 60_000 },
     search: models.search,
     archive: { path: resolve(directory, archive.path), keepDays: archive.keep_days },
+    managed: [],
+    held: [],
     secrets: distinct(secretsOf),
     credentials: distinct(credentialsOf),
   };

@@ -11,7 +11,7 @@ import { secretValue } from "./secret-values/secret-value.ts";
 
 /** Every key of ptc.yaml, its type, its bounds and its default. Zero never means unlimited. */
 
-const ToolPatterns = z.array(
+export const ToolPatterns = z.array(
   text(512).regex(/^[!-~]+$/, {
     error: "must be a tool's name without spaces; `*` stands for any characters",
   }),
@@ -19,7 +19,7 @@ const ToolPatterns = z.array(
 );
 
 /** A list of patterns. A key without a value counts as an empty list. */
-const OptionalToolPatterns = z.preprocess((value) => value ?? [], ToolPatterns);
+export const OptionalToolPatterns = z.preprocess((value) => value ?? [], ToolPatterns);
 
 const Scopes = z.union(
   [text(4_096), z.array(text(1_024).regex(/^\S+$/, { error: "must be a scope without spaces" }), list)],
@@ -58,7 +58,7 @@ const Auth = z.preprocess(
   ),
 );
 
-const Policy = z.preprocess(
+export const Policy = z.preprocess(
   // `policy: [rules.cedar]` is short for `policy: { files: [rules.cedar] }`.
   (value) => (Array.isArray(value) ? { files: value } : (value ?? {})),
   z.strictObject(
@@ -137,6 +137,12 @@ function isSyslogAddress(value: string): boolean {
 function isHttpUrl(value: string): boolean {
   return /^https?:\/\//.test(value) && URL.canParse(value);
 }
+
+/** Where lines of the audit log go as well. */
+export const AuditAddresses = {
+  syslog: text(2_048).refine(isSyslogAddress, { error: SYSLOG_ADDRESS }).optional(),
+  otlp: text(2_048).refine(isHttpUrl, { error: OTLP_ADDRESS }).optional(),
+};
 
 export const ConfigurationFile = section({
   servers: z.preprocess((value) => value ?? [], z.array(Server, list)),
@@ -225,8 +231,7 @@ export const ConfigurationFile = section({
         strict: z.boolean({ error: "must be true or false" }).default(false),
         max_file_mb: wholeNumber(1, 1_024).default(64),
         keep_days: wholeNumber(1, 36_500).default(365),
-        syslog: text(2_048).refine(isSyslogAddress, { error: SYSLOG_ADDRESS }).optional(),
-        otlp: text(2_048).refine(isHttpUrl, { error: OTLP_ADDRESS }).optional(),
+        ...AuditAddresses,
       },
       {
         error: ({ code }) =>

@@ -52,7 +52,7 @@ export interface DirectTools {
   readonly unlistable: ReadonlyMap<string, string>;
 }
 
-type Choice = Pick<Configuration, "discovery" | "direct" | "servers" | "policy">;
+type Choice = Pick<Configuration, "discovery" | "direct" | "servers" | "policy" | "managed">;
 
 const NONE: DirectTools = { tools: [], tokens: 0, unlistable: new Map() };
 

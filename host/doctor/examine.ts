@@ -2,6 +2,7 @@ import { realpathSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { ArchiveError } from "../../archive/archive-error.ts";
 import { messageOf } from "../../base/error-message.ts";
+import { isObject } from "../../base/json/is-object.ts";
 import { listUpTo } from "../../base/text/list-up-to.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
@@ -20,7 +21,7 @@ import { describeTwice, findPtcInClaude } from "../clients/claude-code.ts";
 import { findDoubles, serversWrittenIn } from "../clients/take-over.ts";
 import { sandboxOptions, USUAL_SANDBOX } from "../composition/sandboxes.ts";
 import { composeUpstreams } from "../composition/upstreams.ts";
-import type { Configuration } from "../configuration/configuration.ts";
+import type { Configuration, ManagedSettings } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import type { FindOptions } from "../configuration/configuration-paths.ts";
 import { findClientFiles } from "../configuration/import/client-files.ts";
@@ -135,6 +136,9 @@ async function* examineConfiguration(
         ? "none here; `ptc.yaml` names your servers"
         : `${file}, ${count(servers.length, "server")}${off > 0 ? `, ${off} of them off` : ""}`;
     yield { area, part: "configuration", ok: true, detail };
+    for (const managed of configuration.managed)
+      yield { area, part: "managed settings", ok: true, detail: describeManaged(managed) };
+    for (const held of configuration.held) yield { area, part: "managed settings", ok: true, detail: held };
     const plain = unredacted(configuration);
     if (plain.length > 0) yield { area, part: "redaction", ok: true, detail: plain.join("; ") };
     const open = await openSecretFiles(configuration);
@@ -148,6 +152,18 @@ async function* examineConfiguration(
     yield { area, part: "configuration", ok: false, detail: error.message };
     return undefined;
   }
+}
+
+/** Which file is in force, and of which sections it says something. */
+function describeManaged({ file, ...sections }: ManagedSettings): string {
+  const says = (value: unknown): boolean =>
+    Array.isArray(value)
+      ? value.length > 0
+      : isObject(value)
+        ? Object.entries(value).some(([key, each]) => says(each) || (key === "allow" && each !== undefined))
+        : value !== undefined;
+  const said = Object.entries(sections).flatMap(([name, section]) => (says(section) ? [name] : []));
+  return `${file} is in force: ${said.join(", ") || "it says nothing"}`;
 }
 
 /** Tries whether runs can be archived: a program runs also where they cannot, and is lost for a replay. */

@@ -3,7 +3,7 @@ import { loadCedar, NoCedarError } from "../../broker/policy/cedar/cedar-engine.
 import { type LocatedProblem, type Problems, Rules } from "../../broker/policy/cedar/cedar-rules.ts";
 import { DataFlow } from "../../broker/policy/data-flow.ts";
 import type { Policy } from "../../broker/policy/policy.ts";
-import { RuleAuthorizer } from "../../broker/policy/rule-authorizer.ts";
+import { everyRules, RuleAuthorizer } from "../../broker/policy/rule-authorizer.ts";
 import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
@@ -18,14 +18,23 @@ export async function buildRuleAuthorizer(
   clock: Pick<Clock, "wallMs"> = processClock,
 ): Promise<RuleAuthorizer> {
   const flow = flowOf(configuration);
-  if (configuration.policy.files.length === 0)
-    return new RuleAuthorizer({ policy, flow, rules: undefined, clock });
-  const checked = new CheckedRules(configuration);
-  const { rules, problems } = await openRules(configuration, checked.isKnown());
-  const [first] = problems.errors;
-  if (first === undefined) checked.note(rules.all.length);
-  else throw new ConfigurationError("invalid", describeRuleProblem(first));
-  return new RuleAuthorizer({ policy, flow, rules, clock });
+  const sets: Rules[] = [];
+  if (configuration.policy.files.length > 0) {
+    const checked = new CheckedRules(configuration);
+    const { rules, problems } = await openRules(configuration, checked.isKnown());
+    const [first] = problems.errors;
+    if (first === undefined) checked.note(rules.all.length);
+    else throw new ConfigurationError("invalid", describeRuleProblem(first));
+    sets.push(rules);
+  }
+  for (const { policy: managed } of configuration.managed) {
+    if (managed.files.length === 0) continue;
+    const { rules, problems } = await openRules({ ...configuration, policy: managed });
+    const [first] = problems.errors;
+    if (first !== undefined) throw new ConfigurationError("invalid", describeRuleProblem(first));
+    sets.push(rules);
+  }
+  return new RuleAuthorizer({ policy, flow, rules: everyRules(sets), clock });
 }
 
 /**

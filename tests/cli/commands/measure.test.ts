@@ -14,7 +14,7 @@ const names = (count: number) =>
 
 async function measured(tools: number, discovery: "auto" | "search", direct: string[] = []) {
   const catalog = new ToolCatalog(serversOf({ ledger: names(tools) }));
-  const configuration = { discovery, direct, servers: [], policy: { files: [], groups: {} } };
+  const configuration = { discovery, direct, servers: [], policy: { files: [], groups: {} }, managed: [] };
   const { tools: listed } = chooseDirectTools(catalog, configuration);
   const counts = await countTokensOf(catalog, await loadPrinters(["typescript"]), listed);
   return { counts, text: renderTokenCounts(counts, (_, text) => text) };

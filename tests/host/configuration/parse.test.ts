@@ -117,6 +117,8 @@ describe("a configuration that is right", () => {
       },
       languages: ["typescript"],
       toolPatterns: [],
+      managed: [],
+      held: [],
       execution: {
         timeoutMs: 120_000,
         maxOutputBytes: 65_536,
