@@ -167,11 +167,33 @@ describe(`where approvals have to be typed at a terminal${WITHOUT_PYTHON}`, () =
     const { directory } = parts.project;
     const configuration = await loadConfiguration({ flag: undefined, env: parts.env, cwd: directory });
     const { approvals } = configuration;
+    const loose = openPendingApprovals({ directory, approvals }, parts.env);
+    const grant = { tool: "mcp__docs__get_document", definitionDigest: "d", by: "terminal" };
+    const run = {
+      program: { code: "1", data: {}, language: "javascript", fileName: "p.js" },
+      approvals: { state: "APPROVED", grants: [grant, { ...grant, isTyped: true }] },
+    };
+    const request = {
+      runId: "r",
+      tool: grant.tool,
+      definitionDigest: "d",
+      arguments: {},
+      argumentsDigest: "e",
+    };
+    const other = "0123456789abcdef";
+    loose.keep({ principal: "local", source: "serve" }, run as never, request, other);
+    const [waiting] = loose.find("local", other);
+    if (waiting === undefined) throw new Error("nothing waits");
+    loose.answer("local", waiting, { decision: "denied", by: "somebody" });
     const strict = openPendingApprovals(
       { directory, approvals: { ...approvals, require: "terminal" } },
       parts.env,
     );
     const taken = strict.take("local", ticket);
+    const granted = strict.take("local", other);
+    expect(granted.kind === "resumed" && granted.resumed.run.approvals.grants).toEqual([
+      { ...grant, isTyped: true },
+    ]);
     expect(taken.kind === "resumed" && taken.resumed.answered.answer).toMatchObject({
       decision: "denied",
       why: WHY,

@@ -90,7 +90,7 @@ forbid(principal, action == Action::"call", resource) when { context.run.labels.
   );
   // Exactly one mistake is a mistake, whatever kind it is of, and nothing is done by such rules.
   for (const wrong of [
-    "permit(principal, action, resource) when { context.x };",
+    'permit(principal, action == Action::"call", resource) when { context.x };',
     "permit(princ",
     "@ask permit(principal, action, resource);",
   ]) {

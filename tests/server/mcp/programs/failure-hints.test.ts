@@ -23,6 +23,23 @@ describe("a hint about a program that failed", () => {
     expect(await hintsFor(executed(failure), [], known, PRINTER)).toEqual([]);
   });
 
+  it("says what a rule says of a tool that it forbids, also where the program was refused before it ran", async () => {
+    const hidden = known.visibleTo(
+      () => false,
+      undefined,
+      () => "it is forbidden by rule a: ask ops",
+    );
+    const message =
+      "'mcp__github__list_issues' is not available in execute_program: the configuration does not allow it";
+    expect(await hintsFor(executed(buildFailure("TypeCheckError", message)), [], hidden, PRINTER)).toEqual([
+      "'mcp__github__list_issues' is blocked by the configuration of ptc: it is forbidden by rule a: ask ops",
+    ]);
+    const silent = known.visibleTo(() => false);
+    expect(await hintsFor(executed(buildFailure("TypeCheckError", message)), [], silent, PRINTER)).toEqual(
+      [],
+    );
+  });
+
   it("names the tool that a program made up as it ran", async () => {
     const failure = buildFailure("ScriptError", "ReferenceError: mcp__github__list_isues is not defined");
     expect(await hintsFor(executed(failure), [], known, PRINTER)).toEqual([
