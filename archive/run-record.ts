@@ -25,6 +25,8 @@ const callFacts = {
   /** Milliseconds since the program was sent to its sandbox. */
   started_ms: Duration,
   duration_ms: Duration,
+  /** How much of that a person took to answer, where somebody was asked. */
+  waited_ms: z.optional(Duration),
   /** The broker's decision about the call. */
   decision: text(64),
   /** Who approved or denied the call, if anybody was asked. */

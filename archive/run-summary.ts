@@ -17,6 +17,7 @@ export interface RunSummary {
   client_session: string | null;
   /** `ok`, or the type of the failure. */
   status: string;
+  /** Without the time for which the run waited for a person. */
   duration_ms: number;
   calls: number;
   failed_calls: number;
@@ -35,6 +36,7 @@ export interface ToolSummary {
   server: string;
   calls: number;
   failed_calls: number;
+  /** Without the time for which calls waited for a person. */
   duration_ms: number;
   result_bytes: number;
 }
@@ -52,7 +54,7 @@ export function summarizeRun(
     principal: asStored(record.principal),
     client_session: record.client_session === undefined ? null : asStored(record.client_session),
     status: result.ok ? "ok" : result.error.type,
-    duration_ms,
+    duration_ms: Math.max(0, duration_ms - waitedMs(record.calls)),
     calls: record.calls.length,
     failed_calls: record.calls.filter((call) => !call.ok).length,
     result_bytes: sum(record.calls, (call) => call.result_bytes),
@@ -63,10 +65,23 @@ export function summarizeRun(
   };
 }
 
+/** For how long a person was waited for, in whole milliseconds: calls that wait side by side count once, from when they began. */
+function waitedMs(calls: readonly Pick<CallRecord, "started_ms" | "waited_ms">[]): number {
+  const waits = calls
+    .flatMap(({ started_ms, waited_ms = 0 }) => (waited_ms > 0 ? [[started_ms, started_ms + waited_ms]] : []))
+    .sort(([a = 0], [b = 0]) => a - b);
+  let [total, end] = [0, 0];
+  for (const [from = 0, to = 0] of waits) {
+    total += Math.max(0, to - Math.max(from, end));
+    end = Math.max(end, to);
+  }
+  return Math.round(total);
+}
+
 /** One entry for each tool, in the order of first calls. Names are in the form in which a database stores them. */
 export function summarizeTools(calls: readonly CallRecord[]): ToolSummary[] {
   const summaries = new Map<string, ToolSummary>();
-  for (const { tool: called, server: configured, ok, duration_ms, result_bytes } of calls) {
+  for (const { tool: called, server: configured, ok, duration_ms, waited_ms = 0, result_bytes } of calls) {
     const tool = asStored(called);
     const server = asStored(configured);
     const key = JSON.stringify([tool, server]);
@@ -77,7 +92,7 @@ export function summarizeTools(calls: readonly CallRecord[]): ToolSummary[] {
     }
     summary.calls += 1;
     summary.failed_calls += ok ? 0 : 1;
-    summary.duration_ms += duration_ms;
+    summary.duration_ms += Math.max(0, duration_ms - waited_ms);
     summary.result_bytes += result_bytes;
   }
   return [...summaries.values()];

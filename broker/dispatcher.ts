@@ -58,6 +58,8 @@ interface Decided extends DecisionGround {
   decision: CallDecision;
   /** Who approved or denied the call, if anybody was asked. */
   approver?: string;
+  /** How much of the call's time a person took to answer, where that is a millisecond or more. */
+  waitedMs?: number;
 }
 
 export type CallOutcome = CallAnswer & Decided;
@@ -105,6 +107,20 @@ export interface DispatcherOptions {
 }
 
 type SchemaMismatch = "warn" | "error";
+
+/** Adds up how long a call waits for a person. */
+class PersonWait {
+  ms = 0;
+
+  async during<T>(answer: Promise<T>): Promise<T> {
+    const since = performance.now();
+    try {
+      return await answer;
+    } finally {
+      this.ms += performance.now() - since;
+    }
+  }
+}
 
 /**
  * Takes one call through all checks: known, allowed, unchanged since its types were generated, arguments valid, approved.
@@ -173,7 +189,9 @@ export class Dispatcher implements CallDispatcher {
         decision: decision.kind,
         ...ground,
       });
-    return { ...(await this.#carryOut(call, tool, decision, run, seq)), ...ground };
+    const wait = new PersonWait();
+    const outcome = await this.#carryOut(call, tool, decision, run, { seq, wait });
+    return { ...outcome, ...ground, ...(wait.ms >= 1 && { waitedMs: wait.ms }) };
   }
 
   async #carryOut(
@@ -181,7 +199,7 @@ export class Dispatcher implements CallDispatcher {
     tool: Tool,
     decision: Decision,
     run: CallingRun,
-    seq: number,
+    { seq, wait }: { seq: number; wait: PersonWait },
   ): Promise<CallOutcome> {
     if (decision.kind === "unavailable") {
       const why =
@@ -203,7 +221,8 @@ export class Dispatcher implements CallDispatcher {
       }
       if (decision.kind === "ask") {
         const { reason } = decision;
-        const approval = await run.approvals.approve(tool, call.arguments, run.signal, reason);
+        const approving = run.approvals.approve(tool, call.arguments, run.signal, reason);
+        const approval = await wait.during(approving);
         permission = { decision: approval.decision, approver: approval.by };
         if (approval.decision === "denied")
           return { ...refuseApproval(call.tool, approval), approver: approval.by };
@@ -220,7 +239,7 @@ export class Dispatcher implements CallDispatcher {
         tool.name,
         call.arguments,
         run.signal,
-        this.#asking(tool, run),
+        this.#asking(tool, run, wait),
         run.meta,
         run.onProgress,
       );
@@ -247,11 +266,11 @@ export class Dispatcher implements CallDispatcher {
   }
 
   /** Puts what the server asks in the middle of a call to the person for whom the program runs. */
-  #asking(tool: Tool, { approvals }: CallingRun): AskPerson {
+  #asking(tool: Tool, { approvals }: CallingRun, wait: PersonWait): AskPerson {
     const { redact = (message: string) => message } = this.#options;
     const by = { server: tool.server, tool: tool.namespacedName };
     return (question, signal) =>
-      answerQuestion(question, by, (asked) => approvals.inquire(asked, signal), redact);
+      answerQuestion(question, by, (asked) => wait.during(approvals.inquire(asked, signal)), redact);
   }
 
   /** Why a tool is not known, if its server is. */

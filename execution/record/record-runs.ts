@@ -191,7 +191,7 @@ class ArchivedRecording implements RunRecording {
     call: ObservedCall,
     { argumentsJson, outcomeJson, redactions, unkept }: KeptValues,
   ): CallToArchive {
-    const { decision, approver, rule, reason, bytes, ok } = call.outcome;
+    const { decision, approver, rule, reason, bytes, ok, waitedMs } = call.outcome;
     const warning = call.outcome.ok ? call.outcome.warning : undefined;
     return {
       facts: {
@@ -201,6 +201,7 @@ class ArchivedRecording implements RunRecording {
         server: this.#text(calledServer(call, this.#options.tools)),
         started_ms: boundDuration(call.startedMs),
         duration_ms: boundDuration(call.durationMs),
+        ...(waitedMs === undefined ? {} : { waited_ms: boundDuration(Math.min(waitedMs, call.durationMs)) }),
         decision,
         ...(approver === undefined ? {} : { approver: this.#text(approver, MAX_APPROVER_CHARS) }),
         ...(rule === undefined ? {} : { rule: this.#text(rule) }),

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { type ApprovalAnswer, type ApprovalRequest, RunApprovals } from "../../broker/approvals/approvals.ts";
 import { Dispatcher } from "../../broker/dispatcher.ts";
@@ -22,11 +23,12 @@ interface Scene {
   listedAfterAsking?: string;
   connectError?: UpstreamError;
   approve?: ApprovalAnswer["decision"][];
+  answeredAfterMs?: number;
   calls?: { tool: string; arguments: unknown }[];
   schemaMismatch?: "warn" | "error";
 }
 
-async function play({ tool, policy, answer, approve = [], calls, ...rest }: Scene) {
+async function play({ tool, policy, answer, approve = [], answeredAfterMs = 0, calls, ...rest }: Scene) {
   const called: unknown[][] = [];
   const asked: ApprovalRequest[] = [];
   const known = toolOf("my-files", "get.file", {
@@ -75,6 +77,7 @@ async function play({ tool, policy, answer, approve = [], calls, ...rest }: Scen
     async ask(request) {
       asked.push(request);
       listed = rest.listedAfterAsking ?? listed;
+      await delay(answeredAfterMs);
       return { decision: approve.shift() ?? "denied", by: "somebody" };
     },
   });
@@ -329,6 +332,13 @@ describe("approvals", () => {
     expect(asked).toHaveLength(2);
     expect(outcomes.map(({ ok }) => ok)).toEqual([true, false]);
     expect(state).toBe("DENIED");
+  });
+
+  it.each(["once", "denied"] as const)("say how long a person took to answer: %s", async (decision) => {
+    const scene = { policy: { ask: ["*"] }, approve: [decision], answeredAfterMs: 20 };
+    const { outcome } = await play(scene);
+    expect(outcome?.waitedMs).toBeGreaterThan(10);
+    expect((await play({})).outcome).not.toHaveProperty("waitedMs");
   });
 
   it("given for the run are not asked for again", async () => {

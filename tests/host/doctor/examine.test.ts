@@ -9,12 +9,18 @@ import { InProcessEngine } from "../../sandbox/in-process-engine.ts";
 const ECHO = join(import.meta.dirname, "../../fixtures/servers/echo-v1.mjs");
 
 /** What is found with a configuration of that text, and that nothing of it is left. */
-async function find(text: string, engine: InProcessEngine): Promise<Finding[]> {
+async function find(
+  text: string,
+  engine: InProcessEngine,
+  files: Record<string, unknown> = {},
+): Promise<Finding[]> {
   const cwd = mkdtempSync(join(tmpdir(), "ptc-doctor-"));
   onTestFinished(() => rmSync(cwd, { recursive: true }));
   mkdirSync(join(cwd, "run"), { mode: 0o700 });
   writeFileSync(join(cwd, "ptc.yaml"), text);
-  const env = { XDG_RUNTIME_DIR: join(cwd, "run") };
+  for (const [file, content] of Object.entries(files))
+    writeFileSync(join(cwd, file), JSON.stringify(content));
+  const env = { XDG_RUNTIME_DIR: join(cwd, "run"), HOME: cwd };
   const findings: Finding[] = [];
   for await (const finding of examine({ env, cwd, principal: "local", engine: () => engine }))
     findings.push(finding);
@@ -190,4 +196,28 @@ test("an archive that cannot be written is a failure, and one that can is left a
     detail: join(folder, "whole.db"),
   });
   expect(readFileSync(join(folder, "whole.db")).equals(before)).toBe(true);
+});
+
+test("servers that a client has beside ptc are named, and so is a ptc that is there twice", async () => {
+  const servers = [{ name: "x", command: process.execPath, args: [ECHO] }];
+  const ptc = { command: "ptc", args: ["serve"] };
+  const findings = await find(JSON.stringify({ servers }), withRuntime(), {
+    ".mcp.json": { mcpServers: { x: { command: process.execPath, args: [ECHO] }, other: { command: "o" } } },
+    ".claude.json": { mcpServers: { ptc, again: ptc } },
+  });
+  const ofClaude = findings.filter(({ part }) => part === "Claude Code");
+  expect(ofClaude).toEqual([
+    {
+      area: "ptc",
+      part: "Claude Code",
+      ok: true,
+      detail: expect.stringMatching(/^has ptc more than once, as 'ptc' in /),
+    },
+    {
+      area: "ptc",
+      part: "Claude Code",
+      ok: true,
+      detail: expect.stringMatching(/^has x beside ptc .*--take-over/),
+    },
+  ]);
 });
