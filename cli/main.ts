@@ -38,6 +38,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
   host: async () => (await import("./background/host-command.ts")).hostCommand,
   completion: async () => (await import("./commands/completion/completion-command.ts")).completionCommand,
   image: async () => (await import("./commands/image.ts")).imageCommand,
+  uninstall: async () => (await import("./commands/uninstall.ts")).uninstallCommand,
 };
 
 /** What shells ask for the words that may come next. It needs all commands, and is none of those that help lists. */

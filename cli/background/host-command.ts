@@ -40,7 +40,7 @@ export const hostCommand: DefineCommand = (program, surroundings, finish) => {
 async function status(flags: HostFlags, surroundings: Surroundings): Promise<ExitCode> {
   const reached = await reach(flags, surroundings);
   const { stdout, stderr } = surroundings;
-  const answer = typeof reached === "string" ? undefined : await reached.ask("status");
+  const answer = typeof reached === "string" ? undefined : await askHostAt(reached, "status");
   const found = answer?.kind === "status" ? answer.status : undefined;
   if (flags.json) {
     const { identity: _, ...shown } = found ?? {};
@@ -60,20 +60,32 @@ async function stop(flags: HostFlags, surroundings: Surroundings): Promise<ExitC
     await say(reached);
     return EXIT.done;
   }
-  const answer = await reached.ask("stop");
+  await say(await stopHostAt(reached));
+  return EXIT.done;
+}
+
+/** Asks a host to end, and kills one that does not answer. Says what became of it. */
+export async function stopHostAt({ socket, token }: { socket: string; token: string }): Promise<string> {
+  const answer = await askHostAt({ socket, token }, "stop");
   if (answer?.kind === "stopping") {
     const { running } = answer;
     const rest = running === 0 ? "" : `; it ends with the last of the commands that it runs (${running})`;
-    await say(`the background host was stopped${rest}`);
-    return EXIT.done;
+    return `the background host was stopped${rest}`;
   }
-  const pid = killHost(reached.socket);
-  await say(
-    pid === undefined
-      ? "the background host has ended unexpectedly"
-      : `the background host did not answer, and its process ${pid} was killed`,
-  );
-  return EXIT.done;
+  const pid = killHost(socket);
+  return pid === undefined
+    ? "the background host has ended unexpectedly"
+    : `the background host did not answer, and its process ${pid} was killed`;
+}
+
+async function askHostAt({ socket, token }: { socket: string; token: string }, wants: "status" | "stop") {
+  const connection = await connectTo(socket);
+  if (typeof connection === "string") return undefined;
+  try {
+    return await askOnce(connection, wants, { token, patienceMs: ANSWER_PATIENCE_MS });
+  } finally {
+    connection.destroy();
+  }
 }
 
 /** The host of this project, or why there is none to ask. @throws UsageError */
@@ -83,19 +95,7 @@ async function reach({ config }: HostFlags, { env, cwd }: Surroundings) {
   try {
     const found = findHost(placeOf(project, env));
     if (found === undefined) return "no background host runs for this project";
-    const { socket, token } = found;
-    return {
-      socket,
-      async ask(wants: "status" | "stop") {
-        const connection = await connectTo(socket);
-        if (typeof connection === "string") return undefined;
-        try {
-          return await askOnce(connection, wants, { token, patienceMs: ANSWER_PATIENCE_MS });
-        } finally {
-          connection.destroy();
-        }
-      },
-    };
+    return found;
   } catch (error) {
     if (error instanceof UnsafePlaceError) throw new UsageError(error.message);
     throw error;

@@ -3,10 +3,12 @@ import { parse } from "yaml";
 import { isObject } from "../../base/json/is-object.ts";
 import { withoutArgumentSecrets } from "../configuration/edit/plain-secrets.ts";
 import type { ClientFile } from "../configuration/import/client-files.ts";
-import { importableEntries } from "../configuration/import/import-servers.ts";
+import { importableEntries, serverPlaces } from "../configuration/import/import-servers.ts";
 import { ClientFileError, readClientFile } from "../configuration/import/read-client-file.ts";
 import type { ServerEntry } from "../configuration/schema.ts";
 import { type ClientChange, changeEntry, type EditedFile } from "./client-changes.ts";
+import { isPtcEntry } from "./client-entry.ts";
+import type { EntryPlace } from "./edit-entry.ts";
 
 /** An entry of a client that starts a server which ptc.yaml has too. */
 export interface DoubleEntry extends EditedFile {
@@ -40,6 +42,28 @@ export async function findDoubles(
     servers.some((own) => isSameServer(own, server))
       ? [{ client, path, format, keys, project, name, target: targetOf(server) } as const]
       : [],
+  );
+}
+
+/** An entry of a client that starts ptc. */
+export interface PtcEntry extends EntryPlace {
+  client: string;
+  name: string;
+}
+
+/** The entries of a client's file that start ptc, in Claude Code's file those of every folder. */
+export async function findPtcEntries({ client, path }: ClientFile, text: string): Promise<PtcEntry[]> {
+  let file: unknown;
+  try {
+    file = await readClientFile(path, text);
+  } catch (error) {
+    if (error instanceof ClientFileError) return [];
+    throw error;
+  }
+  const projects = isObject(file) && isObject(file.projects) ? Object.keys(file.projects) : [];
+  const format = path.endsWith(".toml") ? "toml" : "json";
+  return serverPlaces(file, projects).flatMap(({ keys, name, entry }) =>
+    isPtcEntry(entry) ? [{ client, path, format, keys, name } as const] : [],
   );
 }
 

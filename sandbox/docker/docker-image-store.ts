@@ -11,10 +11,18 @@ export interface DockerImages {
     inspect(): Promise<{ Id: string; Config?: { Labels?: Record<string, string> | null } }>;
     remove(): Promise<unknown>;
   };
-  listImages(options: object): Promise<{ Id: string; Created: number }[]>;
+  listImages(
+    options: object,
+  ): Promise<{ Id: string; Created: number; Size: number; RepoTags?: string[] | undefined }[]>;
   pull(reference: string, options: object): Promise<NodeJS.ReadableStream>;
   buildImage(context: NodeJS.ReadableStream, options: object): Promise<NodeJS.ReadableStream>;
   importImage(tar: NodeJS.ReadableStream, options: object): Promise<NodeJS.ReadableStream>;
+}
+
+export interface ListedImage {
+  /** Its name, or its digest where it has none. */
+  reference: string;
+  bytes: number;
 }
 
 /** Unnamed images that are younger may belong to a build in progress. */
@@ -92,6 +100,30 @@ export class DockerImageStore implements ImageStore {
           .catch(() => {}),
       ),
     );
+  }
+
+  /** The images with one of these labels or names, by name where they have one. Layers that images share count for each. */
+  async list(filters: readonly { label?: string; reference?: string }[]): Promise<ListedImage[]> {
+    const found = new Map<string, ListedImage>();
+    for (const { label, reference } of filters) {
+      const wanted = { ...(label && { label: [label] }), ...(reference && { reference: [reference] }) };
+      const images = await this.#docker.listImages({ filters: wanted }).catch((cause: unknown) => {
+        throw explainDockerFault(cause, "engine_unreachable");
+      });
+      for (const { Id, Size, RepoTags } of images)
+        for (const name of RepoTags?.length ? RepoTags : [Id])
+          found.set(name, { reference: name, bytes: Size });
+    }
+    return [...found.values()];
+  }
+
+  /** Removes an image by its name or digest. @throws SandboxError where a container uses it. */
+  async remove(reference: string): Promise<void> {
+    try {
+      await this.#docker.getImage(reference).remove();
+    } catch (cause) {
+      if (!isNotFound(cause)) throw explainDockerFault(cause, "engine_unreachable");
+    }
   }
 
   async #inspectNew(reference: string, code: SandboxErrorCode): Promise<StoredImage> {

@@ -43,7 +43,7 @@ interface ImageFiles {
 type Base = StoredImage & { reference: string };
 
 const publicBase = "node:24-slim";
-const digestLabel = "dev.ptc.runner";
+export const digestLabel = "dev.ptc.runner";
 
 /**
  * Builds the image that programs run in, unless there is one with the same runner, Dockerfile and base.

@@ -31,6 +31,7 @@ export class KeyringError extends Error {
 }
 
 type Package = Pick<typeof import("@napi-rs/keyring"), "AsyncEntry">;
+type ListingPackage = Pick<typeof import("@napi-rs/keyring"), "findCredentialsAsync">;
 
 export interface KeyringOptions {
   /** `PTC_KEYRING=off` is for machines whose keyring is not to be used. */
@@ -54,7 +55,29 @@ export async function openKeyring({ env, load = loadPackage }: KeyringOptions): 
   }
 }
 
-async function loadPackage(): Promise<Package> {
+/**
+ * The names of all that ptc keeps in the system's keyring, sorted. None where this system has none.
+ *
+ * @throws KeyringError when it cannot be read.
+ */
+export async function listKeyringAccounts({
+  env,
+  load = loadPackage,
+}: Omit<KeyringOptions, "load"> & { load?: () => Promise<ListingPackage> }): Promise<string[]> {
+  if (env.PTC_KEYRING === "off") return [];
+  try {
+    const found = await (await load()).findCredentialsAsync(
+      SERVICE,
+      undefined,
+      AbortSignal.timeout(PATIENCE_MS),
+    );
+    return found.map(({ account }) => account).sort();
+  } catch (cause) {
+    throw new KeyringError("the system's keyring cannot be read; unlock it", { cause });
+  }
+}
+
+async function loadPackage(): Promise<Package & ListingPackage> {
   return await import("@napi-rs/keyring");
 }
 

@@ -113,9 +113,16 @@ export function importableEntries(
   });
 }
 
-/** What stands where clients have servers, those of the folder first. */
-function entriesOf(file: unknown, directory: string): { keys: string[]; name: string; entry: unknown }[] {
-  return [["projects", directory], []].flatMap((source) =>
+function entriesOf(file: unknown, directory: string) {
+  return serverPlaces(file, [directory]);
+}
+
+/** What stands where clients have servers, those of these folders first. */
+export function serverPlaces(
+  file: unknown,
+  folders: readonly string[],
+): { keys: string[]; name: string; entry: unknown }[] {
+  return [...folders.map((folder) => ["projects", folder]), []].flatMap((source) =>
     PLACES.flatMap((place) => {
       const keys = [...source, ...place];
       const servers = keys.reduce(memberOf, file);

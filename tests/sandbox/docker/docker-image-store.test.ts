@@ -1,6 +1,10 @@
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
-import { createDockerImageStore, type DockerImages } from "../../../sandbox/docker/docker-image-store.ts";
+import {
+  createDockerImageStore,
+  DockerImageStore,
+  type DockerImages,
+} from "../../../sandbox/docker/docker-image-store.ts";
 
 const image = { Id: "sha256:1", Config: { Labels: { a: "b" } } };
 
@@ -88,9 +92,9 @@ test("images without a name are removed, but not those that a container uses or 
     listImages: async (options) => {
       expect(options).toEqual({ filters: { dangling: ["true"], label: ["ours"] } });
       return [
-        { Id: "used", Created: nowSeconds - 3_600 },
-        { Id: "old", Created: nowSeconds - 3_600 },
-        { Id: "in the making", Created: nowSeconds - 5 },
+        { Id: "used", Created: nowSeconds - 3_600, Size: 1 },
+        { Id: "old", Created: nowSeconds - 3_600, Size: 1 },
+        { Id: "in the making", Created: nowSeconds - 5, Size: 1 },
       ];
     },
     getImage: (reference) => ({
@@ -104,4 +108,30 @@ test("images without a name are removed, but not those that a container uses or 
   await createDockerImageStore(docker).removeNameless("ours");
   expect(tried).toEqual(["used", "old"]);
   await createDockerImageStore(fakeDocker({})).removeNameless("ours");
+});
+
+test("images are listed by their names with their sizes, each once, and one that has gone is removed already", async () => {
+  const gone = Object.assign(new Error("no such image"), { statusCode: 404 });
+  const used = Object.assign(new Error("conflict"), { statusCode: 409 });
+  const docker = fakeDocker({
+    listImages: async (options) =>
+      JSON.stringify(options).includes("label")
+        ? [
+            { Id: "sha256:1", Created: 1, Size: 20, RepoTags: ["a:1", "b:1"] },
+            { Id: "sha256:2", Created: 1, Size: 5 },
+          ]
+        : [{ Id: "sha256:1", Created: 1, Size: 20, RepoTags: ["a:1"] }],
+    getImage: (reference) => ({
+      inspect: async () => image,
+      remove: () => Promise.reject(reference === "gone" ? gone : used),
+    }),
+  });
+  const store = new DockerImageStore(docker);
+  expect(await store.list([{ label: "ours" }, { reference: "a" }])).toEqual([
+    { reference: "a:1", bytes: 20 },
+    { reference: "b:1", bytes: 20 },
+    { reference: "sha256:2", bytes: 5 },
+  ]);
+  await store.remove("gone");
+  await expect(store.remove("used")).rejects.toThrow();
 });
