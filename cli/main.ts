@@ -11,35 +11,51 @@ import type { DefineCommand } from "./command.ts";
 import { EXIT, type ExitCode, UsageError } from "./exit-code.ts";
 import { type Surroundings, write } from "./surroundings.ts";
 
-/** One file for each command. Only the file of the called command is loaded; help loads them all. */
-const COMMANDS: Readonly<Record<string, () => Promise<DefineCommand>>> = {
-  init: async () => (await import("./commands/configuration/init.ts")).initCommand,
-  generate: async () => (await import("./commands/generate.ts")).generateCommand,
-  run: async () => (await import("./commands/run-command.ts")).runCommand,
-  add: async () => (await import("./commands/configuration/add.ts")).addCommand,
-  install: async () => (await import("./commands/configuration/install.ts")).installCommand,
-  call: async () => (await import("./commands/call.ts")).callCommand,
-  serve: async () => (await import("./commands/serve.ts")).serveCommand,
-  list: async () => (await import("./commands/list.ts")).listCommand,
-  search: async () => (await import("./commands/search.ts")).searchCommand,
-  inspect: async () => (await import("./commands/inspect.ts")).inspectCommand,
-  measure: async () => (await import("./commands/measure.ts")).measureCommand,
-  replay: async () => (await import("./commands/replay.ts")).replayCommand,
-  save: async () => (await import("./commands/programs/save.ts")).saveCommand,
-  test: async () => (await import("./commands/programs/test-command.ts")).testCommand,
-  runs: async () => (await import("./commands/runs.ts")).runsCommand,
-  sessions: async () => (await import("./commands/sessions/sessions-command.ts")).sessionsCommand,
-  learn: async () => (await import("./commands/learn/learn-command.ts")).learnCommand,
-  policy: async () => (await import("./commands/policy-command.ts")).policyCommand,
-  approvals: async () => (await import("./commands/approvals/approvals-command.ts")).approvalsCommand,
-  audit: async () => (await import("./commands/audit/audit-command.ts")).auditCommand,
-  auth: async () => (await import("./commands/auth.ts")).authCommand,
-  doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
-  host: async () => (await import("./background/host-command.ts")).hostCommand,
-  completion: async () => (await import("./commands/completion/completion-command.ts")).completionCommand,
-  image: async () => (await import("./commands/image.ts")).imageCommand,
-  uninstall: async () => (await import("./commands/uninstall.ts")).uninstallCommand,
+/** One file for each command, in the groups in which help lists them. Only the file of the called command is loaded; help loads them all. */
+const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<DefineCommand>>>>> = {
+  "Start here, in this order": {
+    doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
+    image: async () => (await import("./commands/image.ts")).imageCommand,
+    init: async () => (await import("./commands/configuration/init.ts")).initCommand,
+    generate: async () => (await import("./commands/generate.ts")).generateCommand,
+    install: async () => (await import("./commands/configuration/install.ts")).installCommand,
+  },
+  "Programs and tools": {
+    run: async () => (await import("./commands/run-command.ts")).runCommand,
+    call: async () => (await import("./commands/call.ts")).callCommand,
+    serve: async () => (await import("./commands/serve.ts")).serveCommand,
+    list: async () => (await import("./commands/list.ts")).listCommand,
+    search: async () => (await import("./commands/search.ts")).searchCommand,
+    inspect: async () => (await import("./commands/inspect.ts")).inspectCommand,
+    save: async () => (await import("./commands/programs/save.ts")).saveCommand,
+    test: async () => (await import("./commands/programs/test-command.ts")).testCommand,
+  },
+  Servers: {
+    add: async () => (await import("./commands/configuration/add.ts")).addCommand,
+    auth: async () => (await import("./commands/auth.ts")).authCommand,
+    learn: async () => (await import("./commands/learn/learn-command.ts")).learnCommand,
+    measure: async () => (await import("./commands/measure.ts")).measureCommand,
+  },
+  Runs: {
+    runs: async () => (await import("./commands/runs.ts")).runsCommand,
+    replay: async () => (await import("./commands/replay.ts")).replayCommand,
+    sessions: async () => (await import("./commands/sessions/sessions-command.ts")).sessionsCommand,
+  },
+  Policy: {
+    policy: async () => (await import("./commands/policy-command.ts")).policyCommand,
+    approvals: async () => (await import("./commands/approvals/approvals-command.ts")).approvalsCommand,
+    audit: async () => (await import("./commands/audit/audit-command.ts")).auditCommand,
+  },
+  "This machine": {
+    host: async () => (await import("./background/host-command.ts")).hostCommand,
+    completion: async () => (await import("./commands/completion/completion-command.ts")).completionCommand,
+    uninstall: async () => (await import("./commands/uninstall.ts")).uninstallCommand,
+  },
 };
+
+const COMMANDS = Object.entries(GROUPS).flatMap(([group, commands]) =>
+  Object.entries(commands).map(([name, load]) => ({ group, name, load })),
+);
 
 /** What shells ask for the words that may come next. It needs all commands, and is none of those that help lists. */
 const COMPLETE_WORDS = "complete-words";
@@ -100,9 +116,12 @@ export async function defineCommands(
   finish: (code: ExitCode) => void,
 ): Promise<void> {
   program.hook("preAction", (_, command) => refuseBlank(command));
-  const called = COMMANDS[surroundings.argv[2] ?? ""];
-  for (const load of called === undefined ? Object.values(COMMANDS) : [called]) {
+  // Where the help command stands, which no file defines.
+  program.commandsGroup("This machine:").helpCommand(true);
+  const called = COMMANDS.find(({ name }) => name === surroundings.argv[2]);
+  for (const { group, name, load } of called === undefined ? COMMANDS : [called]) {
     (await load())(program, surroundings, finish);
+    program.commands.find((command) => command.name() === name)?.helpGroup(`${group}:`);
   }
 }
 

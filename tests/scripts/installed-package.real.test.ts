@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { INSTALL_PYRIGHT } from "../../execution/python/type-check/pyright-process.ts";
 import { envelopeOf, fixtureServer, Project } from "../cli/ptc-process.ts";
 import { type PackageRegistry, serveInstalledPackages } from "./package-registry.ts";
 
@@ -227,7 +228,7 @@ describe("the package, as it is published", () => {
 
   it("runs programs in Python unchecked where pyright is not installed, and says what to install", async () => {
     project.write("ptc.yaml", { languages: ["python"], servers: [fixtureServer("echoes", "echo-v1.mjs")] });
-    const missing = "pyright is not installed: `npm install pyright` beside ptc";
+    const missing = `pyright is not installed: \`${INSTALL_PYRIGHT}\``;
     const { stdout } = await project.ptc(["doctor"], { env: { DOCKER_HOST: "unix:///no/such/socket" } });
     expect(stdout).toMatch(new RegExp(`^ok +type check +${missing}`, "m"));
     await project.generate();

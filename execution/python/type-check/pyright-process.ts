@@ -47,10 +47,13 @@ export function findPyright(): string | undefined {
   }
 }
 
+/** Installs pyright beside a ptc that is installed in the same way, in the version that ptc is tested with. */
+export const INSTALL_PYRIGHT = "npm install --global pyright@1.1.414";
+
 /** Says what to do where pyright is not installed; `undefined` where it is. */
 export function whyPyrightIsMissing(): string | undefined {
   return findPyright() === undefined
-    ? "pyright is not installed: `npm install pyright` beside ptc has programs in Python checked before they run"
+    ? `pyright is not installed: \`${INSTALL_PYRIGHT}\` has programs in Python checked before they run`
     : undefined;
 }
 

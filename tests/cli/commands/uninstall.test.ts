@@ -185,7 +185,11 @@ describe("ptc uninstall", () => {
       join(
         home,
         "run",
-        formatIdentity({ ...currentProcess(), pid: process.ppid, startTime: startTimeOf(process.ppid) ?? "" }),
+        formatIdentity({
+          ...currentProcess(),
+          pid: process.ppid,
+          startTime: startTimeOf(process.ppid) ?? "",
+        }),
       ),
     );
     machine.images = async () => {
