@@ -59,6 +59,10 @@ const runFacts = {
   source: z.enum(RUN_SOURCES),
   /** The client's own name for the conversation that the run belongs to. */
   client_session: z.optional(text(128)),
+  /** The account and the machine that it ran with, as the system named them. Runs of earlier versions do not say. */
+  actor: z.optional(z.strictObject({ user: text(256), uid: z.optional(Count), host: text(256) })),
+  /** What it came through: what an MCP client calls itself, or the command of ptc. */
+  client: z.optional(z.strictObject({ name: text(128), version: z.optional(text(128)) })),
   started_at: Instant,
   language: text(64),
   file_name: text(4096),

@@ -15,6 +15,10 @@ export interface RunSummary {
   principal: string;
   /** The client's own name for its conversation. */
   client_session: string | null;
+  /** The account and the machine that it ran with, and what it came through; runs of earlier versions do not say. */
+  user: string | null;
+  host: string | null;
+  client: string | null;
   /** `ok`, or the type of the failure. */
   status: string;
   /** Without the time for which the run waited for a person. */
@@ -52,7 +56,10 @@ export function summarizeRun(
     started_at: record.started_at,
     source: record.source,
     principal: asStored(record.principal),
-    client_session: record.client_session === undefined ? null : asStored(record.client_session),
+    client_session: storedOrNull(record.client_session),
+    user: storedOrNull(record.actor?.user),
+    host: storedOrNull(record.actor?.host),
+    client: storedOrNull(record.client?.name),
     status: result.ok ? "ok" : result.error.type,
     duration_ms: Math.max(0, duration_ms - waitedMs(record.calls)),
     calls: record.calls.length,
@@ -110,6 +117,10 @@ export function returnedBytes(consoleText: string, { result }: Envelope): number
 /** A text as a database holds it: in UTF-8, where halves of surrogate pairs become U+FFFD. Programs and cuts produce them. */
 function asStored(text: string): string {
   return text.replaceAll(/\p{Cs}/gu, "\ufffd");
+}
+
+function storedOrNull(text: string | undefined): string | null {
+  return text === undefined ? null : asStored(text);
 }
 
 function titleOf(code: string): string {

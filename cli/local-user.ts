@@ -1,4 +1,4 @@
-import { userInfo } from "node:os";
+import { localActor } from "../host/local-actor.ts";
 import { LOCAL_PRINCIPAL, type RunContext } from "../protocol/run-context.ts";
 
 /** On whose behalf every command works: whoever starts ptc on this machine. */
@@ -22,14 +22,17 @@ export function localContext(
   env: Readonly<Record<string, string | undefined>>,
 ): RunContext {
   const clientSession = clientSessionOf(env);
-  return { ...LOCAL_USER, source, ...(clientSession !== undefined && { clientSession }) };
+  return {
+    ...LOCAL_USER,
+    source,
+    actor: localActor(),
+    // A client of `ptc serve` says itself what it is.
+    ...(source === "serve" ? {} : { client: { name: `ptc ${source}` } }),
+    ...(clientSession !== undefined && { clientSession }),
+  };
 }
 
 /** Who answers at this machine, as the system knows them. */
 export function localUserName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return "local";
-  }
+  return localActor().user;
 }

@@ -13,6 +13,25 @@ export interface RunContext {
   readonly session?: string;
   /** The client's own name for its conversation, where it tells what it starts. It is a claim, and nothing is decided by it. */
   readonly clientSession?: string;
+  /** The account and the machine that it runs with, as the system names them. Nothing is decided by it. */
+  readonly actor?: Actor;
+  /** What it came through: what an MCP client calls itself, or the command of ptc. It is a claim, and nothing is decided by it. */
+  readonly client?: Client;
+}
+
+/** Who uses ptc where: a principal such as `local` is the same for everybody, and this is not. */
+export interface Actor {
+  /** The name of the account; its number where the system has no name for it. */
+  readonly user: string;
+  /** Where the system has numbers for accounts. */
+  readonly uid?: number;
+  /** The name of the machine. */
+  readonly host: string;
+}
+
+interface Client {
+  readonly name: string;
+  readonly version?: string;
 }
 
 /** Everybody who uses ptc on this machine, on the command line or over stdio, is the one who started it. */

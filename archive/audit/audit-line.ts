@@ -9,8 +9,17 @@ export interface AuditedRun {
   principal: string;
   /** The client's own name for the conversation that the run belongs to. */
   clientSession?: string | undefined;
+  /** What it came through: what an MCP client calls itself, or the command of ptc. */
+  client?: { readonly name: string; readonly version?: string | undefined } | undefined;
   /** The run's input digest. */
   codeDigest: string;
+}
+
+/** The account and the machine of the ptc that writes a line, as the system names them. */
+export interface AuditedActor {
+  user: string;
+  uid?: number | undefined;
+  host: string;
 }
 
 /** What a line tells of. `log` is about the log itself, `lost` counts lines that could not be written. */

@@ -11,6 +11,7 @@ import { messageOf } from "../../base/error-message.ts";
 import { settlesWithin } from "../../base/in-time.ts";
 import {
   type AuditEvent,
+  type AuditedActor,
   type AuditedApproval,
   type AuditedCall,
   type AuditedDecision,
@@ -52,6 +53,8 @@ interface AuditLogOptions {
   onFailure: (message: string) => void;
   /** How large a file may grow before another is begun, and how long those before are kept. */
   bounds?: { maxBytes: number; keepMs: number } | undefined;
+  /** Who writes the lines where. Every line of a call, a decision, an approval, a login or a run has it. */
+  actor?: AuditedActor | undefined;
   /** Where lines go beside the file. */
   sink?: AuditSink | undefined;
 }
@@ -142,12 +145,14 @@ export class AuditLog {
     await this.#options.sink?.close();
   }
 
-  #of({ runId, traceId, principal, clientSession, codeDigest }: AuditedRun): AuditMembers {
+  #of({ runId, traceId, principal, clientSession, client, codeDigest }: AuditedRun): AuditMembers {
     const { redact } = this.#options;
     return {
       run_id: runId,
       trace_id: traceId,
       principal: redact(principal),
+      client: client && redact(client.name),
+      client_version: client?.version && redact(client.version),
       client_session: clientSession === undefined ? undefined : redact(clientSession),
       code_digest: codeDigest,
     };
@@ -160,7 +165,9 @@ export class AuditLog {
     onFlushed?: WaitingLine["onFlushed"],
   ): void {
     const time = new Date(this.#options.clock.wallMs()).toISOString();
-    this.#wait([{ text: renderAuditLine({ time, event, ...whose, ...members }), onFlushed }]);
+    const { user, uid, host } = this.#options.actor ?? {};
+    const who = { ...whose, user, uid, host };
+    this.#wait([{ text: renderAuditLine({ time, event, ...who, ...members }), onFlushed }]);
     if (event === "run") this.#writeSoon();
     else this.#start();
   }

@@ -10,6 +10,9 @@ export const ListedRun = z.object({
   source: z.string(),
   principal: z.string(),
   client_session: z.nullable(z.string()),
+  user: z.nullable(z.string()),
+  host: z.nullable(z.string()),
+  client: z.nullable(z.string()),
   /** `ok`, or the type of the failure. */
   status: z.string(),
   duration_ms: WholeDuration,
@@ -41,6 +44,12 @@ export interface RunFilter {
   inputDigest?: string;
   /** The beginning of the client's name for its conversation. */
   clientSession?: string;
+  /** The account that they ran with, by its name. */
+  user?: string;
+  /** The machine that they ran on. */
+  host?: string;
+  /** What a client calls itself, or the command of ptc. */
+  client?: string;
   runId?: string;
 }
 

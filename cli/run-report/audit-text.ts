@@ -31,7 +31,9 @@ export function renderAuditEntry(fields: AuditFields, { style }: Terminal): stri
     of("duration_ms") && `${of("duration_ms")} ms`,
     of("redactions") !== "0" && of("redactions") && `${of("redactions")} redacted`,
   ].filter((part) => part !== undefined && part !== false && part !== "");
-  const who = [run && `run ${shortRunId(run)}`, of("principal")].filter(
+  const [user, host] = [of("user"), of("host")];
+  const account = host === undefined ? user : `${user ?? ""}@${host}`;
+  const who = [run && `run ${shortRunId(run)}`, of("principal"), account, of("client")].filter(
     (part) => part !== undefined && part !== "",
   );
   const what = parts.join("  ");

@@ -79,6 +79,12 @@ function renderHeader(run: ArchivedRun, overview: RunOverview, terminal: Termina
       "started",
       `${formatInstant(record.started_at)}${when}, by ${record.principal} through ptc ${record.source}`,
     ],
+    ...(record.actor === undefined
+      ? []
+      : [["account", `${record.actor.user}@${record.actor.host}`] as [string, string]]),
+    ...(record.client === undefined
+      ? []
+      : [["client", [record.client.name, record.client.version].join(" ").trim()] as [string, string]]),
     ...(record.client_session === undefined ? [] : [["session", record.client_session] as [string, string]]),
     [
       "took",

@@ -35,6 +35,8 @@ export interface RecorderOptions extends RunAuditOptions {
 const MAX_NAME_CHARS = 512;
 const MAX_FILE_NAME_CHARS = 4_096;
 const MAX_APPROVER_CHARS = 256;
+const MAX_ACTOR_CHARS = 256;
+const MAX_CLIENT_CHARS = 128;
 const MAX_SESSION_CHARS = 128;
 const MAX_RUNTIME_CHARS = 4_096;
 /** The names of more modules than this are not recorded. Messages list fewer. */
@@ -253,6 +255,7 @@ class ArchivedRecording implements RunRecording {
       ...(context.clientSession === undefined
         ? {}
         : { client_session: this.#text(context.clientSession, MAX_SESSION_CHARS) }),
+      ...this.#who(),
       started_at: this.#startedAt,
       language: program.language,
       file_name: program.fileName.slice(0, MAX_FILE_NAME_CHARS),
@@ -283,6 +286,28 @@ class ArchivedRecording implements RunRecording {
       },
       redactions: boundCount(this.#redactions),
       ...(session === undefined ? {} : { session }),
+    };
+  }
+
+  #who(): Pick<RunToArchive["facts"], "actor" | "client"> {
+    const { actor, client } = this.#options.context;
+    const text = (name: string) => this.#text(name, MAX_CLIENT_CHARS);
+    const version = client?.version;
+    return {
+      ...(actor === undefined
+        ? {}
+        : {
+            actor: {
+              ...actor,
+              user: this.#text(actor.user, MAX_ACTOR_CHARS),
+              host: this.#text(actor.host, MAX_ACTOR_CHARS),
+            },
+          }),
+      ...(client === undefined
+        ? {}
+        : {
+            client: { name: text(client.name), ...(version === undefined ? {} : { version: text(version) }) },
+          }),
     };
   }
 

@@ -81,8 +81,8 @@ export class RunAudit {
 
   #named() {
     const { runId, traceId, inputDigest } = this.#run;
-    const { principal, clientSession } = this.#options.context;
-    return { runId, traceId, principal, clientSession, codeDigest: inputDigest };
+    const { principal, clientSession, client } = this.#options.context;
+    return { runId, traceId, principal, clientSession, client, codeDigest: inputDigest };
   }
 }
 

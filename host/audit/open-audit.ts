@@ -4,6 +4,7 @@ import { LazySink } from "../../archive/audit/sinks/lazy-sink.ts";
 import { PRIVATE_FOLDER_NAME } from "../../archive/private-folder.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
+import { localActor } from "../local-actor.ts";
 import { version } from "../package.ts";
 import { clock } from "../process-clock.ts";
 
@@ -34,6 +35,7 @@ export function openAuditLog(
     path: auditPath(configuration),
     clock,
     redact,
+    actor: localActor(),
     onFailure: options.onWarning,
     bounds: { maxBytes: maxFileBytes, keepMs: keepDays * DAY_MS },
     sink: sinkOf(configuration, options),

@@ -15,6 +15,8 @@ export interface SampleOptions {
   startedAt?: number;
   source?: "run" | "replay";
   clientSession?: string;
+  actor?: RunToArchive["facts"]["actor"];
+  client?: RunToArchive["facts"]["client"];
   result?:
     | { ok: true; data: unknown }
     | { ok: false; error: { type: "ScriptError"; message: string; retryable: boolean } };
@@ -47,6 +49,8 @@ export function sampleRun(options: SampleOptions = {}): { run: RunToArchive; cal
         principal: "local",
         source: options.source ?? "run",
         ...(options.clientSession !== undefined && { client_session: options.clientSession }),
+        ...(options.actor !== undefined && { actor: options.actor }),
+        ...(options.client !== undefined && { client: options.client }),
         started_at: options.startedAt ?? Date.UTC(2030, 0, 2),
         language: "typescript",
         file_name: "program.ts",

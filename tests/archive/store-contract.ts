@@ -138,6 +138,8 @@ export function describeStore(kind: string, open: OpenStore, other: OpenStore): 
           result: FAILED,
           tool: "mcp__git__log",
           clientSession: "7b1e-9",
+          actor: { user: "ada", uid: 1000, host: "desk-7" },
+          client: { name: "claude-code", version: "2.1.0" },
         }),
         await keep(archive, { startedAt: NOON + 2, calls: 0, code: "b" }),
       ].map(({ run }) => run.facts);
@@ -148,6 +150,10 @@ export function describeStore(kind: string, open: OpenStore, other: OpenStore): 
       expect(await idsOf({ status: "ScriptError" })).toEqual([failed]);
       expect(await idsOf({ clientSession: "7b1e" })).toEqual([failed]);
       expect(await idsOf({ clientSession: "%" })).toEqual([]);
+      expect(await idsOf({ user: "ada" })).toEqual([failed]);
+      expect(await idsOf({ host: "desk-7", client: "claude-code" })).toEqual([failed]);
+      for (const nobody of [{ user: "ad" }, { host: "desk" }, { client: "ptc run" }])
+        expect(await idsOf(nobody)).toEqual([]);
       expect(await idsOf({ status: "ok", sinceMs: NOON + 1, untilMs: NOON + 2 })).toEqual([replay]);
       expect(await idsOf({ source: "run", tool: "mcp__math__*" })).toEqual([a]);
       expect(await idsOf({ server: "git" })).toEqual([failed]);
@@ -155,6 +161,7 @@ export function describeStore(kind: string, open: OpenStore, other: OpenStore): 
       expect(await idsOf({ inputDigest: made[3]?.input_digest ?? "" })).toEqual([quiet]);
       const { runs } = await archive.list({ runId: failed ?? "", limit: 5 });
       expect(runs).toMatchObject([{ status: "ScriptError", calls: 2, failed_calls: 0, title: "fail()" }]);
+      expect(runs).toMatchObject([{ user: "ada", host: "desk-7", client: "claude-code" }]);
     });
 
     it("finds runs by their id, their input, and what either begins with", async () => {

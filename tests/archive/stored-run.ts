@@ -11,6 +11,7 @@ export interface StoredRun extends ChainEntry {
 
 export function matches({ record, listed }: StoredRun, filter: RunFilter): boolean {
   const { status, source, tool, server, sinceMs, untilMs, inputDigest, runId, clientSession } = filter;
+  const { user, host, client } = filter;
   const called =
     (tool === undefined && server === undefined) ||
     record.calls.some(
@@ -26,6 +27,9 @@ export function matches({ record, listed }: StoredRun, filter: RunFilter): boole
     (untilMs === undefined || record.started_at < untilMs) &&
     (inputDigest === undefined || record.input_digest === inputDigest) &&
     (runId === undefined || record.run_id === runId) &&
+    (user === undefined || listed.user === user) &&
+    (host === undefined || listed.host === host) &&
+    (client === undefined || listed.client === client) &&
     (clientSession === undefined || record.client_session?.startsWith(clientSession) === true)
   );
 }

@@ -1,3 +1,4 @@
+import { hostname, userInfo } from "node:os";
 import { expect, test } from "vitest";
 import { localContext } from "../../cli/local-user.ts";
 
@@ -13,6 +14,8 @@ test.each([
   expect(context).toEqual({
     principal: "local",
     source: "run",
+    actor: { user: userInfo().username, uid: process.getuid?.(), host: hostname() },
+    client: { name: "ptc run" },
     ...(clientSession !== undefined && { clientSession }),
   });
 });

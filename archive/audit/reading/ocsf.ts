@@ -7,6 +7,7 @@ const LOW = 2;
 const SUCCESS = 1;
 const FAILURE = 2;
 const OTHER = 99;
+const UNKNOWN = 0;
 
 /** What a security control did, and what came of it: `action_id` and `disposition_id` of the profile of that name. */
 const ALLOWED = [1, 1] as const;
@@ -70,14 +71,20 @@ export function renderOcsf(fields: AuditFields, version: string): object {
     metadata: {
       version: OCSF_VERSION,
       product: { name: "ptc", vendor_name: "ptc", version },
-      ...(isDecided ? { profiles: ["security_control"] } : {}),
+      ...profilesOf(isDecided, fields),
       ...(typeof fields.seq === "number" ? { sequence: fields.seq } : {}),
       ...(typeof fields.run_id === "string" ? { correlation_uid: fields.run_id } : {}),
     },
     ...(isDecided ? controlMembers(fields) : {}),
     ...(isLogin ? loginMembers(fields) : callMembers(fields)),
+    ...(fields.host === undefined ? {} : { device: { hostname: String(fields.host), type_id: UNKNOWN } }),
     unmapped: fields,
   };
+}
+
+function profilesOf(isDecided: boolean, { host }: AuditFields): object {
+  const profiles = [...(isDecided ? ["security_control"] : []), ...(host === undefined ? [] : ["host"])];
+  return profiles.length === 0 ? {} : { profiles };
 }
 
 function controlMembers(fields: AuditFields): object {
@@ -100,23 +107,41 @@ function controlOf(fields: AuditFields): readonly [action: number, disposition: 
   return decision === "denied" ? REJECTED : BLOCKED;
 }
 
-function loginMembers({ principal, server }: AuditFields): object {
-  return { user: userOf(principal), service: { name: String(server || "unknown") } };
+function loginMembers(fields: AuditFields): object {
+  const { server, host } = fields;
+  return {
+    user: userOf(fields),
+    service: { name: String(server || "unknown") },
+    ...(host === undefined ? {} : { actor: actorOf(fields), src_endpoint: endpointOf(fields) }),
+  };
 }
 
-function callMembers({ event, principal, tool, server, run_id: run }: AuditFields): object {
+function callMembers(fields: AuditFields): object {
+  const { event, tool, server, run_id: run } = fields;
   return {
-    actor: { user: userOf(principal), app_name: "ptc" },
+    actor: actorOf(fields),
     api: {
       operation: String(tool ?? (event === "run" ? "execute_program" : (event ?? ""))),
       ...(server === undefined || server === "" ? {} : { service: { name: String(server) } }),
       ...(run === undefined ? {} : { request: { uid: String(run) } }),
     },
     // Programs have no network: whoever runs ptc is on this machine.
-    src_endpoint: { name: "localhost" },
+    src_endpoint: endpointOf(fields),
   };
 }
 
-function userOf(principal: AuditFields[string] | undefined): object {
-  return { name: String(principal ?? "unknown") };
+function actorOf(fields: AuditFields): object {
+  return { user: userOf(fields), app_name: String(fields.client ?? "ptc") };
+}
+
+function endpointOf({ host }: AuditFields): object {
+  return { name: "localhost", ...(host === undefined ? {} : { hostname: String(host) }) };
+}
+
+/** The account of the system; the principal, where a line of an earlier version names no account. */
+function userOf({ user, uid, principal }: AuditFields): object {
+  return {
+    name: String(user ?? principal ?? "unknown"),
+    ...(user === undefined || uid === undefined ? {} : { uid: String(uid) }),
+  };
 }

@@ -24,6 +24,12 @@ export interface AuditFilter {
   /** The beginning of a run's id. */
   run?: string | undefined;
   principal?: string | undefined;
+  /** The account, by its name. */
+  user?: string | undefined;
+  /** The machine. */
+  host?: string | undefined;
+  /** What a client calls itself, or the command of ptc. */
+  client?: string | undefined;
   /** The beginning of the client's name for its conversation. */
   clientSession?: string | undefined;
   decision?: string | undefined;
@@ -45,6 +51,9 @@ function matchesFilter(fields: AuditFields, filter: AuditFilter): boolean {
     (filter.events === undefined || filter.events.includes(String(fields.event))) &&
     is(filter.server, "server") &&
     is(filter.principal, "principal") &&
+    is(filter.user, "user") &&
+    is(filter.host, "host") &&
+    is(filter.client, "client") &&
     is(filter.decision, "decision") &&
     (filter.tool === undefined || matchesPattern(filter.tool, String(fields.tool ?? ""))) &&
     (filter.clientSession === undefined ||

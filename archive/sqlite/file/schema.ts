@@ -124,4 +124,9 @@ export const MIGRATIONS: readonly Migration[] = [
     `);
     stateEarlierPrunings(db, Date.now());
   },
+  `
+  ALTER TABLE runs ADD COLUMN user TEXT;
+  ALTER TABLE runs ADD COLUMN host TEXT;
+  ALTER TABLE runs ADD COLUMN client TEXT;
+  `,
 ];

@@ -30,6 +30,9 @@ export function listRunPage(db: Database, filter: PageFilter): RunPage {
   if (filter.inputDigest !== undefined) where("input_digest = ?", filter.inputDigest);
   if (filter.clientSession !== undefined)
     where("substr(client_session, 1, length(?)) = ?", filter.clientSession, filter.clientSession);
+  if (filter.user !== undefined) where("user = ?", filter.user);
+  if (filter.host !== undefined) where("host = ?", filter.host);
+  if (filter.client !== undefined) where("client = ?", filter.client);
   if (filter.runId !== undefined) where("run_id = ?", filter.runId);
   if (filter.before !== undefined) {
     where("(started_at, id) < (SELECT started_at, id FROM runs WHERE run_id = ?)", filter.before);

@@ -33,6 +33,9 @@ interface AuditFlags {
   tool?: string;
   run?: string;
   principal?: string;
+  user?: string;
+  host?: string;
+  client?: string;
   clientSession?: string;
   decision?: string;
   failed?: boolean;
@@ -55,6 +58,9 @@ export const auditCommand: DefineCommand = (program, surroundings, finish) => {
     .option("--tool <pattern>", "of matching tools (mcp__..., * is a wildcard)")
     .option("--run <id>", "of this run, or of those whose ids begin so")
     .option("--principal <name>", "on this principal's behalf")
+    .option("--user <name>", "of this account of the system")
+    .option("--host <name>", "of this machine")
+    .option("--client <name>", "of what a client calls itself, such as claude-code, or of `ptc run`")
     .option(
       "--client-session <id>",
       "of runs of this conversation of a client, or `current` for that of this shell",
@@ -139,6 +145,9 @@ function parseFilter(flags: AuditFlags, nowMs: number, env: Surroundings["env"])
     tool: flags.tool,
     run: flags.run,
     principal: flags.principal,
+    user: flags.user,
+    host: flags.host,
+    client: flags.client,
     clientSession:
       flags.clientSession === undefined ? undefined : readClientSession(flags.clientSession, env),
     decision: flags.decision,

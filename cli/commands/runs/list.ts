@@ -26,6 +26,9 @@ interface ListFlags {
   until?: string;
   digest?: string;
   clientSession?: string;
+  user?: string;
+  host?: string;
+  client?: string;
   limit?: string;
   json?: boolean;
 }
@@ -46,6 +49,9 @@ export const defineList: DefineCommand = (runs, surroundings, finish) => {
       "--client-session <id>",
       "runs of this conversation of a client (Claude Code's session id, or its beginning); `current` is that of this shell",
     )
+    .option("--user <name>", "runs of this account of the system")
+    .option("--host <name>", "runs on this machine")
+    .option("--client <name>", "runs of what a client calls itself, such as claude-code, or of `ptc run`")
     .option("--limit <number>", `how many to show (default: ${DEFAULT_LIMIT})`)
     .option("--json", "print them as JSON")
     .addHelpText("after", "\nExample:\n  ptc runs list --status failed --tool 'mcp__github__*' --since 7d\n")
@@ -93,7 +99,7 @@ export async function listRuns(
 const NOTHING: RunPage = { runs: [], damaged: [], next: undefined };
 
 function parseFilter(
-  { status, tool, server, since, until, limit, clientSession }: ListFlags,
+  { status, tool, server, since, until, limit, clientSession, user, host, client }: ListFlags,
   nowMs: number,
   env: Surroundings["env"],
 ): PageFilter {
@@ -107,6 +113,9 @@ function parseFilter(
     ...(since !== undefined && { sinceMs: parseMoment("--since", since, nowMs) }),
     ...(until !== undefined && { untilMs: parseMoment("--until", until, nowMs) }),
     ...(clientSession !== undefined && { clientSession: readClientSession(clientSession, env) }),
+    ...(user !== undefined && { user }),
+    ...(host !== undefined && { host }),
+    ...(client !== undefined && { client }),
     limit: parseLimit(limit),
   };
 }

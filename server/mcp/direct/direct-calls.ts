@@ -3,7 +3,7 @@ import type { DirectDefinition, DirectTool } from "../../../host/direct/direct-t
 import type { ProgramRunner } from "../../../host/program-runner.ts";
 import type { LiveCatalog } from "../../../host/tools/live-catalog.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
-import type { ProgramAnswer, ProgramRequest, Programs } from "../programs/programs.ts";
+import { contextOf, type ProgramAnswer, type ProgramRequest, type Programs } from "../programs/programs.ts";
 import type { ProgramReply } from "../tools/reply.ts";
 import type { Presenting } from "./present-call.ts";
 
@@ -44,7 +44,7 @@ export class DirectCalls {
   async call(listed: DirectTool, args: unknown, request: ProgramRequest): Promise<ProgramAnswer> {
     const { programs, runner, context } = this.#options;
     const call = { tool: listed.tool.namespacedName, arguments: args ?? {} };
-    const from: RunContext = { ...context, source: "direct" };
+    const from: RunContext = { ...contextOf(context, request), source: "direct" };
     return programs.call(async (options) => {
       if (runner.call === undefined) throw new Error("there are no direct calls here");
       const executed = await runner.call(call, { ...options, context: from, withAnswer: true });

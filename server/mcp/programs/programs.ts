@@ -139,7 +139,7 @@ export class Programs {
     const place = await this.#takePlace(request, settings.timeoutMs);
     if ("kind" in place) return place;
     return this.#goLive(place, request, async (options) =>
-      this.#end(await runner.run(program, { ...options, context, ...settings })),
+      this.#end(await runner.run(program, { ...options, context: contextOf(context, request), ...settings })),
     );
   }
 
@@ -227,7 +227,7 @@ export class Programs {
     const place = await this.#takePlace(request, undefined);
     if (!("kind" in place))
       return this.#goLive(place, request, async (options) =>
-        this.#end(await taken.goOn({ ...options, context })),
+        this.#end(await taken.goOn({ ...options, context: contextOf(context, request) })),
       );
     await taken.leave();
     return place;
@@ -321,4 +321,9 @@ export class Programs {
   #end(executed: ExecutedProgram): RunEnd {
     return endOfProgram(executed, { ...this.#options, notices: this.notices });
   }
+}
+
+/** The context of a run that a request begins, or goes on with. */
+export function contextOf(context: RunContext, { client }: Pick<ProgramRequest, "client">): RunContext {
+  return client === undefined || client.name === "" ? context : { ...context, client };
 }

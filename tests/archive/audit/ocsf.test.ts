@@ -51,6 +51,28 @@ const LINES: [line: AuditFields, control: [number, number] | undefined, status: 
   [{ event: "lost", lines: 3 }, undefined, 2],
 ];
 
+const WHO = { user: "ada", uid: 1000, host: "desk-7", client: "claude-code", client_version: "2.1.0" };
+
+it("a line names the person, the machine and the client, and one of an earlier version the principal", () => {
+  const time = "2026-01-02T03:04:05.678Z";
+  const call = renderOcsf({ time, ...CALL, decision: "allowed", ...WHO }, "1");
+  const login = renderOcsf({ time, ...LOGIN, login: "logged_in", ...WHO }, "1");
+  for (const event of [call, login]) {
+    expect(OcsfEvent.safeParse(event).error?.issues).toBeUndefined();
+    expect(event).toMatchObject({
+      actor: { user: { name: "ada", uid: "1000" }, app_name: "claude-code" },
+      device: { hostname: "desk-7" },
+      src_endpoint: { hostname: "desk-7" },
+    });
+  }
+  expect(call).toMatchObject({ metadata: { profiles: ["security_control", "host"] } });
+  expect(login).toMatchObject({ user: { name: "ada", uid: "1000" }, metadata: { profiles: ["host"] } });
+  expect(renderOcsf({ time, ...CALL, decision: "allowed" }, "1")).toMatchObject({
+    actor: { user: { name: "local" }, app_name: "ptc" },
+    src_endpoint: { name: "localhost" },
+  });
+});
+
 it("every line is an event that the schema takes, with what was done and what came of it", () => {
   expect(new Set(LINES.map(([{ event }]) => event))).toEqual(new Set(AUDIT_EVENTS));
   for (const [index, [line, control, status]] of LINES.entries()) {

@@ -5,7 +5,6 @@ import { afterAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { ArchiveError } from "../../../archive/archive-error.ts";
 import { entryDigest } from "../../../archive/chain.ts";
-import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
 import { dropUnused } from "../../../archive/sqlite/changes/sweep.ts";
 import { openForReading, openForWriting } from "../../../archive/sqlite/file/connection.ts";
 import { Database } from "../../../archive/sqlite/file/database.ts";
@@ -17,7 +16,7 @@ import { readStats } from "../../../archive/sqlite/queries/stats.ts";
 import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
 import { makeArchive, refusal } from "../made-archives.ts";
 import { listRuns } from "../on-connection.ts";
-import { sampleRun, temporaryFolder } from "../sample-runs.ts";
+import { temporaryFolder } from "../sample-runs.ts";
 
 const folder = temporaryFolder();
 afterAll(folder.remove);
@@ -27,10 +26,12 @@ const Head = z.object({ id: z.int(), link: z.string() });
 const RecordDigest = z.object({ record_digest: z.string() });
 const Id = z.object({ id: z.int() });
 
-/** Makes an archive as the version of ptc did that knew so many migrations. */
-function openWithVersion(path: string, version: number): Database {
+/** Makes an archive of some runs as ptc made it before the chain said what was pruned, and by whom runs were begun. */
+function openOlder(path: string, runs: number): Database {
+  makeArchive(path, runs);
   const db = new Database(path, new DatabaseSync(path));
-  migrate(db, MIGRATIONS.slice(0, version));
+  for (const column of ["user", "host", "client"]) db.exec(`ALTER TABLE runs DROP COLUMN ${column}`);
+  db.exec("DROP TABLE prunings; PRAGMA user_version = 2");
   return db;
 }
 
@@ -135,12 +136,7 @@ describe("a migration", () => {
 
   test("says in the chain what was pruned before the chain said so", () => {
     const path = fresh("pruned");
-    mkdirSync(join(path, ".."));
-    const db = openWithVersion(path, 2);
-    for (let i = 0; i < 5; i++) {
-      const { run, calls } = sampleRun({ code: `run(${i})` });
-      storeRun(db, run, calls);
-    }
+    const db = openOlder(path, 5);
     const kept = db.get(Head, "SELECT id, link FROM chain_ends WHERE name = 'head'");
     // As versions before did it.
     db.exec(`

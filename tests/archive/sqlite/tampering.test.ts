@@ -234,7 +234,18 @@ describe("a column that was edited is found and named", () => {
     ["imported_at", /the digest of the record is not the one in the chain/],
     ["origin", /the digest of the record is not the one in the chain/],
     ...[
-      ...["input_digest", "started_at", "source", "principal", "client_session", "status", "duration_ms"],
+      ...[
+        "input_digest",
+        "started_at",
+        "source",
+        "principal",
+        "client_session",
+        "user",
+        "host",
+        "client",
+        "status",
+        "duration_ms",
+      ],
       ...["calls", "failed_calls", "result_bytes", "returned_bytes", "redactions", "file_name", "title"],
     ].map(
       (column) => [column, new RegExp(`the column ${column} says something else than the record`)] as const,

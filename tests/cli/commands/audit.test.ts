@@ -13,6 +13,7 @@ const RUN = {
   traceId: "ab".repeat(16),
   principal: "local",
   clientSession: "7b1e-9",
+  client: { name: "claude-code", version: "2.1.0" },
   codeDigest: "sha256:0",
 };
 const DELETE = { server: "files", tool: "mcp__files__delete" };
@@ -32,7 +33,14 @@ afterEach(() => rm(folder, { recursive: true }));
 
 function open(bounds = { maxBytes: 1e9, keepMs: 1e12 }): AuditLog {
   const onFailure = (message: string) => expect.unreachable(message);
-  return new AuditLog({ path, clock: { wallMs: () => nowMs }, redact: (name) => name, onFailure, bounds });
+  return new AuditLog({
+    path,
+    clock: { wallMs: () => nowMs },
+    redact: (name) => name,
+    onFailure,
+    bounds,
+    actor: { user: "ada", uid: 1000, host: "desk-7" },
+  });
 }
 
 async function writeRun(log = open()): Promise<void> {
@@ -65,7 +73,7 @@ test("lines are shown, filtered and exported", async () => {
   const { stdout } = await ptc();
   expect(stdout.split("\n")).toHaveLength(6);
   expect(stdout).toContain(
-    "2026-01-02 03:04:05Z  approval   mcp__files__delete  denied  by terminal  run 3f9a2c00  local\n",
+    "2026-01-02 03:04:05Z  approval   mcp__files__delete  denied  by terminal  run 3f9a2c00  local  ada@desk-7  claude-code\n",
   );
   const all = (await ptc("--json")).stdout;
   expect(all).toBe(await readFile(path, "utf8"));
@@ -81,6 +89,19 @@ test("lines are shown, filtered and exported", async () => {
   expect(await events("--until", "2026-01-02T04:00:00Z", "--limit", "1")).toEqual(["call"]);
   expect(await events("--server", "hub")).toEqual(["login"]);
   expect(await events("--client-session", "7b1e", "--event", "run,login")).toEqual(["run"]);
+  expect(await events("--user", "ada", "--host", "desk-7", "--event", "run,login")).toEqual(["login", "run"]);
+  expect(await events("--client", "claude-code", "--event", "run,login")).toEqual(["run"]);
+  for (const flags of [
+    ["--user", "bob"],
+    ["--host", "desk"],
+    ["--client", "ptc run"],
+  ])
+    expect(await events(...flags)).toEqual([]);
+  const [line] = all.split("\n");
+  expect(JSON.parse(line ?? "")).toMatchObject({
+    principal: "local",
+    ...{ user: "ada", uid: 1000, host: "desk-7", client: "claude-code", client_version: "2.1.0" },
+  });
   expect((await ptc("--client-session", "current")).stderr).toContain("there is no current one");
 });
 
@@ -96,7 +117,8 @@ test("lines are exported as events of OCSF", async () => {
     time: Date.UTC(2026, 0, 2, 3, 4, 5),
     status_id: 2,
     action_id: 2,
-    actor: { user: { name: "local" } },
+    actor: { user: { name: "ada", uid: "1000" }, app_name: "claude-code" },
+    device: { hostname: "desk-7" },
     api: { operation: "mcp__files__delete", service: { name: "files" } },
     metadata: { version: "1.6.0", sequence: 3, correlation_uid: RUN.runId },
     unmapped: { event: "call", seq: 3 },
@@ -105,7 +127,7 @@ test("lines are exported as events of OCSF", async () => {
     class_uid: 3002,
     activity_id: 1,
     type_uid: 300201,
-    user: { name: "local" },
+    user: { name: "ada", uid: "1000" },
   });
 });
 

@@ -24,7 +24,12 @@ describe("ptc runs list", () => {
   const SESSION = "7b1e6f0a-2c4d-4e8f-9a1b-3c5d7e9f0a2b";
   const calling = (tool: string) => ({ calls: [{ from: 0, took: 1, tool }] });
   const { records, ptc } = newProject(
-    { startedAt: ago(30 * DAY_MS), clientSession: SESSION, ...calling("mcp__github__list_issues") },
+    {
+      startedAt: ago(30 * DAY_MS),
+      clientSession: SESSION,
+      user: "ada",
+      ...calling("mcp__github__list_issues"),
+    },
     {
       startedAt: ago(2 * DAY_MS),
       failure: { type: "Timeout", message: "slow" },
@@ -58,6 +63,9 @@ describe("ptc runs list", () => {
     [["--limit", "1"], [newest]],
     [["--client-session", "7b1e6f0a"], [oldest]],
     [["--client-session", "b1e6"], []],
+    [["--user", "ada"], [oldest]],
+    [["--host", "desk-7", "--client", "claude-code"], [oldest]],
+    [["--user", "ad"], []],
   ])("finds by %j", async (flags, expected) => {
     const { code, stdout } = await ptc("list", "--json", ...flags);
     expect(code).toBe(0);

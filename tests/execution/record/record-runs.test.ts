@@ -25,6 +25,7 @@ interface Kept {
 /** What a recorder hands over to an archive and an audit log of which parts may be broken. */
 function record(
   broken: Partial<Record<"begin" | "addCall" | "finish" | "discard" | "call" | "run", Error>> = {},
+  context: RecorderOptions["context"] = { principal: "local", source: "run" },
 ) {
   const kept: Kept = { calls: [], runs: [], discarded: 0, auditedCalls: [], auditedRuns: [], others: [] };
   const unless = (part: keyof typeof broken) => {
@@ -72,7 +73,7 @@ function record(
     redactor: new Redactor([SECRET]),
     tools: new Map(),
     servers: new Map(),
-    context: { principal: "local", source: "run" },
+    context,
     versions: { ptc: "1.0.0", node: "24.0.0" },
     clock: { wallMs: () => 1_000 },
   };
@@ -168,6 +169,18 @@ describe("a value that cannot be written", () => {
     const problem = await recording.end(report({ program: { ...report().program, data: hostile() } }));
     expect(problem).toMatch(new RegExp(`^run ${RUN.runId} could not be recorded: not today$`));
     expect(kept).toMatchObject({ runs: [], discarded: 1, auditedRuns: [{ outcome: "ok" }] });
+  });
+});
+
+test("a record says which account ran it where, and through what, without secrets", async () => {
+  const actor = { user: "ada", uid: 1000, host: `desk-${SECRET}` };
+  const client = { name: `agent ${SECRET}`, version: "x".repeat(500) };
+  const { kept, recording } = record({}, { principal: "local", source: "serve", actor, client });
+  await recording.end(report());
+  expect(kept.runs[0]?.facts).toMatchObject({
+    principal: "local",
+    actor: { user: "ada", uid: 1000, host: "desk-[REDACTED]" },
+    client: { name: "agent [REDACTED]", version: "x".repeat(128) },
   });
 });
 

@@ -46,6 +46,7 @@ export interface SampleRun {
   source?: "run" | "serve" | "replay";
   /** The client's own name for its conversation. */
   clientSession?: string;
+  user?: string;
   /** What others call themselves: the person, and the server with its version. */
   names?: string;
   /** Limits and modes that it ran under, and the clock and the randomness it had. */
@@ -114,6 +115,10 @@ function handOverRun(sample: SampleRun): RunToArchive {
       principal: sample.names ?? "local",
       source: sample.source ?? "serve",
       ...(sample.clientSession !== undefined && { client_session: sample.clientSession }),
+      ...(sample.user !== undefined && {
+        actor: { user: sample.user, uid: 1000, host: "desk-7" },
+        client: { name: "claude-code", version: "2.1.0" },
+      }),
       started_at: sample.startedAt ?? Date.UTC(2026, 10, 20, 9, 30),
       language: "typescript",
       file_name: fileName,

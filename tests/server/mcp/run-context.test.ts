@@ -13,10 +13,14 @@ it("runs a client's programs on behalf of whoever its session belongs to", async
     },
     { context },
   );
-  const client = await connectLegacy(served);
-  await client.callTool({ name: "execute_program", arguments: { code: "1" } });
-  await client.callTool({ name: "execute_program", arguments: { code: "2" } });
-  await client.close();
+  const connected = await connectLegacy(served);
+  await connected.callTool({ name: "execute_program", arguments: { code: "1" } });
+  await connected.callTool({ name: "execute_program", arguments: { code: "2" } });
+  await connected.close();
   await served.ended;
-  expect(contexts).toEqual([context, context]);
+  const client = { name: "test", version: "1" };
+  expect(contexts).toEqual([
+    { ...context, client },
+    { ...context, client },
+  ]);
 });

@@ -1,3 +1,4 @@
+import { hostname, userInfo } from "node:os";
 import { describe, expect, it } from "vitest";
 import { ERAS } from "../clients.ts";
 import { connect, DESK, serveProject, toolNamed } from "./serve-project.ts";
@@ -57,10 +58,19 @@ describe("tools beside execute_program", () => {
     const { run_id: runId } = _meta["ptc/envelope"];
     await expect.poll(async () => (await served.ptc(["runs", "list", "--json"])).stdout).toContain(runId);
     const [run] = JSON.parse((await served.ptc(["runs", "list", "--json"])).stdout);
-    expect(run).toMatchObject({ source: "direct", calls: 1, status: "ok" });
+    const user = userInfo().username;
+    expect(run).toMatchObject({ source: "direct", calls: 1, status: "ok", client: "test" });
     expect(served.auditLines()).toMatchObject([
-      { event: "call", run_id: runId, tool: "mcp__desk__say", decision: "allowed" },
-      { event: "run", run_id: runId, outcome: "ok" },
+      { event: "call", run_id: runId, tool: "mcp__desk__say", decision: "allowed", user, client: "test" },
+      {
+        event: "run",
+        run_id: runId,
+        outcome: "ok",
+        user,
+        host: hostname(),
+        client: "test",
+        client_version: "1",
+      },
     ]);
   });
 
