@@ -10,13 +10,16 @@ export function failedBeforeRun(error: Failure): boolean {
 
 /**
  * Whether two failures of programs that were refused before they ran are the same but for their wording, which another
- * version of ptc chose: mistakes of the same type at the same places.
+ * version of ptc chose: mistakes of the same type at the same places. Where a message names no place, nothing but its words
+ * tells one mistake from another, and they differ.
  */
 export function isReworded(recorded: Failure, replayed: Failure): boolean {
+  const places = placesIn(recorded.message);
   return (
     failedBeforeRun(recorded) &&
     recorded.type === replayed.type &&
-    placesIn(recorded.message) === placesIn(replayed.message)
+    places !== "" &&
+    places === placesIn(replayed.message)
   );
 }
 

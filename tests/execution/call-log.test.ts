@@ -69,6 +69,15 @@ describe("the calls of a run", () => {
     ]);
   });
 
+  it("that were answered before their run was suspended are told with the times that they had then", async () => {
+    const { log, ended, pass } = open();
+    pass(5);
+    const earlier = { startedMs: 1, durationMs: 2 };
+    await log.watch({ tool: "mcp__a__x", arguments: {} }, signal, async () => ({ ...OK, earlier }));
+    await log.end();
+    expect(ended).toMatchObject([earlier]);
+  });
+
   it("that are open when the run ends are told once, as unanswered", async () => {
     const { log, ended } = open();
     let answer = (_: CallOutcome) => {};

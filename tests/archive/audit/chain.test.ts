@@ -320,6 +320,37 @@ describe("a change of the log is found", () => {
   });
 });
 
+test("a log of which no line is in a chain is told as that, and has no head", async () => {
+  await writeFile(path, '{"event":"call"}\n{"event":"run"}\n');
+  expect(await verifyLog(path)).toMatchObject({
+    lines: 0,
+    head: undefined,
+    problems: [expect.stringContaining(":1: 33 bytes that are in no chain")],
+  });
+  await rename(path, join(folder, "older"));
+  const lines = await written(3);
+  const [moved, older] = [join(folder, "moved"), join(folder, "older")];
+  await writeFile(
+    moved,
+    lines
+      .slice(0, 2)
+      .map((line) => `${line}\n`)
+      .join(""),
+  );
+  await rewrite(lines.slice(2));
+  await forgeHead({});
+  // Files that were moved come in the order of their lines, however they are named; those without a chain come first.
+  for (const also of [
+    [moved, older],
+    [older, moved],
+  ])
+    expect(await verifyLog(path, { also })).toMatchObject({
+      lines: 3,
+      files: [older, moved, path],
+      problems: [expect.stringContaining("older:1: 33 bytes that are in no chain")],
+    });
+});
+
 describe("what is no fault", () => {
   test("lines of before there were links, and half a line of a ptc that died, are accounted for", async () => {
     await writeFile(path, '{"event":"call"}\n{"event":"run"}\n');

@@ -6,8 +6,10 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { AuditLog } from "../../../archive/audit/audit-log.ts";
+import { AuditLog, type AuditSink } from "../../../archive/audit/audit-log.ts";
+import { LazySink } from "../../../archive/audit/sinks/lazy-sink.ts";
 import { openSinks } from "../../../archive/audit/sinks/open-sinks.ts";
+import { type Carrier, QueuedSink } from "../../../archive/audit/sinks/queued-sink.ts";
 import { eventually } from "../../eventually.ts";
 
 const RUN = { runId: "run-1", traceId: "ab".repeat(16), principal: "local", codeDigest: "sha256:0" };
@@ -39,10 +41,16 @@ const end = (log: AuditLog, outcome: "ok" | "Timeout" = "ok") =>
 /** Receives a stream, as text. */
 async function receive(server: Server, at: object) {
   let text = "";
-  server.on("connection", (socket) => socket.on("data", (data) => (text += data)).on("error", () => {}));
+  let ended = 0;
+  server.on("connection", (socket) =>
+    socket
+      .on("data", (data) => (text += data))
+      .on("end", () => ended++)
+      .on("error", () => {}),
+  );
   server.listen(at);
   await once(server, "listening");
-  return { text: () => text, port: (server.address() as AddressInfo).port };
+  return { text: () => text, ended: () => ended, port: (server.address() as AddressInfo).port };
 }
 
 test("each line is a syslog message over UDP", async () => {
@@ -69,12 +77,16 @@ test("each line is a syslog message over UDP", async () => {
 test.for(["tcp", "unix"])("each line is a counted syslog message over a stream: %s", async (kind) => {
   const server = createServer();
   const path = join(folder, "log.sock");
-  const { text, port } = await receive(server, kind === "tcp" ? { port: 0, host: "127.0.0.1" } : { path });
+  const { text, ended, port } = await receive(
+    server,
+    kind === "tcp" ? { port: 0, host: "127.0.0.1" } : { path },
+  );
   const log = open({ syslog: kind === "tcp" ? `tcp://127.0.0.1:${port}` : `unix://${path}` });
   end(log);
   end(log);
   await log.close();
   await eventually(() => expect(text().match(/<110>1 /g)).toHaveLength(2));
+  await eventually(() => expect(ended()).toBe(1));
   server.close();
   const [, octets = "", message = ""] = /^(\d+) ([\s\S]*)$/.exec(text()) ?? [];
   expect(Buffer.from(message).subarray(0, Number(octets)).toString()).toMatch(/^<110>1 .*"seq":1,.*\}$/);
@@ -111,6 +123,48 @@ test("each line is a log record over OTLP, with the standard headers", async () 
   });
   expect(record.attributes).toContainEqual({ key: "ptc.audit.calls", value: { intValue: "0" } });
   expect(failures).toEqual([expect.stringContaining("cannot be sent to")]);
+});
+
+test("a closed queue ends its carrier once all is sent, and also when nothing could be", async () => {
+  for (const fails of [false, true]) {
+    const said: string[] = [];
+    const carrier: Carrier = {
+      place: "there",
+      batch: 2,
+      async deliver(lines) {
+        if (fails) throw new Error("nobody is there");
+        said.push(...lines);
+      },
+      end: () => said.push("ended"),
+    };
+    const queue = new QueuedSink(carrier, () => {});
+    queue.send(["a", "b", "c"]);
+    await queue.close();
+    expect(said).toEqual(fails ? ["ended"] : ["a", "b", "c", "ended"]);
+  }
+});
+
+test("a sink that is opened late is closed, and one that cannot be opened is told once", async () => {
+  const said: string[] = [];
+  const sink: AuditSink = {
+    send: (lines) => void said.push(...lines),
+    close: async () => void said.push("closed"),
+  };
+  const late = new LazySink(
+    async () => sink,
+    (message) => void said.push(message),
+  );
+  late.send(["a"]);
+  await late.close();
+  expect(said).toEqual(["a", "closed"]);
+  const broken = new LazySink(
+    async () => Promise.reject(new Error("no")),
+    (message) => void said.push(message),
+  );
+  broken.send(["a"]);
+  broken.send(["b"]);
+  await broken.close();
+  expect(said.slice(2)).toEqual(["the audit log is not sent anywhere: no"]);
 });
 
 test("a place that is not there keeps nothing back, and is told", async () => {

@@ -5,9 +5,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
-import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
-import { sweepAbandoned } from "../../../archive/sqlite/changes/sweep.ts";
+import { holdCalls, storeRun } from "../../../archive/sqlite/changes/store-run.ts";
+import { releaseHeld, sweepAbandoned } from "../../../archive/sqlite/changes/sweep.ts";
 import { openForReading, openForWriting } from "../../../archive/sqlite/file/connection.ts";
+import type { Database } from "../../../archive/sqlite/file/database.ts";
 import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
 import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
 import { tries } from "../../tries.ts";
@@ -73,7 +74,7 @@ describe("a process that is killed while it archives", { timeout: TIMEOUT_MS }, 
     storeRun(db, run, calls);
     const { child } = startWriter(path, "hang");
     const heldBlobs = () => db.get(Held, "SELECT count(*) AS held FROM held_blobs")?.held ?? 0;
-    await vi.waitUntil(() => heldBlobs() > 0, { timeout: 20_000 });
+    await vi.waitUntil(() => heldBlobs() > 0, { timeout: TIMEOUT_MS, interval: 20 });
     const closed = once(child, "close");
     child.kill("SIGKILL");
     await closed;
@@ -85,6 +86,49 @@ describe("a process that is killed while it archives", { timeout: TIMEOUT_MS }, 
     expect(after).toMatchObject({ runs: 1, problems: [] });
     expect(after.blobs).toBeLessThan(before.blobs);
     expect(heldBlobs()).toBe(0);
+    db.close();
+  });
+});
+
+describe("values that are held for a run under way", () => {
+  const DAY_MS = FOUR_DAYS_MS / 4;
+  const held = (db: Database) => db.get(Held, "SELECT count(*) AS held FROM held_blobs")?.held ?? 0;
+  const blobs = (db: Database) => verifyArchive(db).blobs;
+
+  test("stay for three days after the last of them, and then go, but for what a run has too", () => {
+    const db = openForWriting(join(folder.path, "held-days.db"));
+    const shared = sampleRun({ calls: 1 });
+    storeRun(db, shared.run, shared.calls);
+    const before = blobs(db);
+    const { run, calls } = sampleRun({ calls: 2, answer: (seq) => `held ${seq}` });
+    const runId = run.facts.run_id;
+    holdCalls(db, runId, [...shared.calls, ...calls.slice(0, 1)], 0);
+    // The next that are held renew the hold on the first.
+    holdCalls(db, runId, calls.slice(1), 2 * DAY_MS);
+    const all = blobs(db);
+    expect(all).toBeGreaterThan(before);
+    for (const nowMs of [3 * DAY_MS + 1, 5 * DAY_MS]) {
+      sweepAbandoned(db, nowMs);
+      expect(blobs(db)).toBe(all);
+    }
+    sweepAbandoned(db, 5 * DAY_MS + 1);
+    expect([held(db), blobs(db)]).toEqual([0, before]);
+    expect(verifyArchive(db).problems).toEqual([]);
+    db.close();
+  });
+
+  test("go at once with a run that is not to be archived, and become those of one that is", () => {
+    const db = openForWriting(join(folder.path, "held-ends.db"));
+    const { run, calls } = sampleRun({ answer: (seq) => `held ${seq}` });
+    const pending = holdCalls(db, run.facts.run_id, calls, 0);
+    const other = sampleRun({ answer: (seq) => `other ${seq}` });
+    holdCalls(db, other.run.facts.run_id, other.calls, 0);
+    releaseHeld(db, other.run.facts.run_id);
+    storeRun(db, run, pending);
+    expect(held(db)).toBe(0);
+    const after = blobs(db);
+    sweepAbandoned(db, FOUR_DAYS_MS);
+    expect(verifyArchive(db)).toMatchObject({ runs: 1, blobs: after, problems: [] });
     db.close();
   });
 });

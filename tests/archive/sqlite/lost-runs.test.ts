@@ -73,6 +73,42 @@ describe("a run is not lost", { timeout: TIMEOUT_MS }, () => {
     for (const { run } of samples) expect(readCode(path, run.facts.run_id)).toBe(run.code);
   });
 
+  test("unseen, where its last message cannot be sent to the writing thread", async () => {
+    const path = fresh("uncloned");
+    const writer = new ArchiveWriter({ path, keepDays: 36_500 });
+    const { run } = sampleRun({ calls: 0 });
+    const unsendable = { ...run, facts: { ...run.facts, options: (() => 1) as never } };
+    expect(await writer.begin(run.facts.run_id).finish(unsendable)).toEqual({
+      ok: false,
+      message: expect.stringMatching(
+        /^the archive's writer stopped \(.*could not be cloned.*\): the run was not archived$/,
+      ),
+    });
+    const next = sampleRun();
+    expect(await archiveRun(writer, next)).toMatchObject({ ok: true });
+    await writer.close();
+    expect(readCode(path, next.run.facts.run_id)).toBe(next.run.code);
+  });
+
+  test("unseen, where calls cannot be sent; and they take no room from others for ever", async () => {
+    const path = fresh("uncloned-calls");
+    const writer = new ArchiveWriter({ path, keepDays: 36_500 });
+    const { run, calls } = sampleRun({ calls: 1 });
+    const recording = writer.begin(run.facts.run_id);
+    const text = JSON.stringify("x".repeat(33 * 1024 * 1024));
+    for (const call of [...calls, ...calls]) {
+      const unsendable = { ...call, facts: { ...call.facts, rule: (() => 1) as never }, outcomeJson: text };
+      // More than may be on its way at once: waiting for room would never end.
+      await recording.addCall(unsendable);
+    }
+    expect(await recording.finish(run)).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(/lost calls/),
+    });
+    expect(await archiveRun(writer, sampleRun())).toMatchObject({ ok: true });
+    await writer.close();
+  });
+
   test("that ends while the writer closes, or after", async () => {
     const path = fresh("closing");
     const writer = new ArchiveWriter({ path, keepDays: 36_500 });

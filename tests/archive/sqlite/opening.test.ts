@@ -10,7 +10,7 @@ import { openForReading, openForWriting } from "../../../archive/sqlite/file/con
 import { Database } from "../../../archive/sqlite/file/database.ts";
 import { migrate, versionsBehind } from "../../../archive/sqlite/file/migrate.ts";
 import { MIGRATIONS } from "../../../archive/sqlite/file/schema.ts";
-import { loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
+import { archiveErrorFrom, loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
 import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
 import { readStats } from "../../../archive/sqlite/queries/stats.ts";
 import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
@@ -174,6 +174,32 @@ describe("a migration", () => {
     expect(versionsBehind(db, FAILING)).toBe(2);
     expect(verifyArchive(db).problems).toEqual([]);
     db.close();
+  });
+});
+
+describe("an error of SQLite", () => {
+  test.each([
+    [3, "unwritable", /check its permissions/],
+    [5, "busy", /in use by another process/],
+    [6, "busy", /in use by another process/],
+    [8, "unwritable", /check the permissions/],
+    [10, "failed", /check its disk/],
+    [11, "corrupt", /is damaged: move it away/],
+    [13, "full", /free some space/],
+    [14, "unwritable", /check the permissions/],
+    [15, "busy", /too often/],
+    [18, "unkeepable", /so large/],
+    [19, "unkeepable", /keeps it out/],
+    [26, "corrupt", /no database: move it away/],
+    [1, "failed", /cannot be used/],
+    [undefined, "failed", /cannot be used/],
+  ] as const)("with the code %s is told as %s", (errcode, code, message) => {
+    const cause = Object.assign(new Error("said by SQLite"), { errcode });
+    expect(archiveErrorFrom(cause, "/a.db")).toMatchObject({ code, message: expect.stringMatching(message) });
+    // Extended result codes have the primary one in their lowest byte.
+    if (errcode === undefined) return;
+    const extended = Object.assign(new Error("said by SQLite"), { errcode: errcode | (3 << 8) });
+    expect(archiveErrorFrom(extended, "/a.db").code).toBe(code);
   });
 });
 

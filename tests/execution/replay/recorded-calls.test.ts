@@ -1,7 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { ObservedCall } from "../../../execution/call-log.ts";
-import { compareToRecord } from "../../../execution/replay/compare-calls.ts";
+import { compareCallOrder, compareToRecord } from "../../../execution/replay/compare-calls.ts";
 import { type RecordedCall, RecordedCalls } from "../../../execution/replay/recorded-calls.ts";
 import { digestOf } from "../../../protocol/canonical-json.ts";
 import type { Envelope } from "../../../protocol/envelope.ts";
@@ -156,6 +156,51 @@ describe("calls of another run", () => {
       { kind: "changed", call: "mcp__a__changed({})", detail: ".data.n[1]: recorded 2, now 3" },
       { kind: "missing", call: 'mcp__a__missing({"p":1})' },
       { kind: "added", call: "mcp__a__added({})" },
+    ]);
+  });
+});
+
+describe("equal calls that are repeated, compared with the record", () => {
+  const calls = (...data: unknown[]) =>
+    data.map((each, index) => recorded(index + 1, "mcp__a__next", {}, each));
+  const again = (...data: unknown[]) =>
+    data.map(
+      (each, index): ObservedCall => ({
+        ...{ seq: index + 1, tool: "mcp__a__next", arguments: {}, raw: false, startedMs: 0, durationMs: 0 },
+        outcome: { ok: true, data: each, raw: undefined, decision: "allowed", bytes: 1 },
+      }),
+    );
+  const kinds = async (before: RecordedCall[], after: ObservedCall[]) => {
+    const envelope = { output_digest: "sha256:1" } as Envelope;
+    const { differences } = await compareToRecord({ calls: before, envelope }, after, envelope);
+    return differences.map(({ kind, detail }) => (detail === undefined ? kind : `${kind} ${detail}`));
+  };
+
+  it("are the same where each comes to what it came to", async () => {
+    expect(await kinds(calls("a", "b", "a"), again("a", "b", "a"))).toEqual([]);
+    // Which ended first says nothing of which was made first.
+    expect(await kinds(calls("a", "b", "c"), again("a", "b", "c").reverse())).toEqual([]);
+  });
+
+  it("are missing, added or changed one by one", async () => {
+    expect(await kinds(calls("a", "b", "c"), again("a"))).toEqual(["missing", "missing"]);
+    expect(await kinds(calls("a"), again("a", "b", "c"))).toEqual(["added", "added"]);
+    expect(await kinds(calls("a", "b"), again("b", "a"))).toEqual([
+      expect.stringMatching(/^changed .*recorded "a", now "b"$/),
+      expect.stringMatching(/^changed .*recorded "b", now "a"$/),
+    ]);
+  });
+
+  it("keep their number and their order where only the calls are compared", () => {
+    const call = (p: number) => ({ tool: "mcp__a__x", arguments: { p } });
+    expect(compareCallOrder([call(1), call(1), call(1)], [call(1), call(1), call(1)])).toEqual([]);
+    expect(compareCallOrder([call(1), call(1), call(1)], [call(1)])).toEqual([
+      '- mcp__a__x({"p":1})',
+      '- mcp__a__x({"p":1})',
+    ]);
+    expect(compareCallOrder([call(1), call(2), call(1)], [call(1), call(1), call(1)])).toEqual([
+      '- mcp__a__x({"p":2})',
+      '+ mcp__a__x({"p":1})',
     ]);
   });
 });
