@@ -1,6 +1,9 @@
 /** How ptc and the guard of a sandbox (runner-image/guard.pl) speak to each other. */
 
-/** What ptc says on the guard's stdin. It answers `clear` on its stdout, with the same letter, when it is done. */
+/**
+ * What ptc says on the guard's stdin. It answers `clear` on its stdout, with the same letter, when it is done. The first `clear`
+ * comes before the first program: what the runner is then, it has to be after each program, or the guard ends the sandbox.
+ */
 export const GUARD_COMMANDS = { pause: "p", clear: "k", resume: "r" } as const;
 
 /** The argument with which the guard relays the runner's channel over its own stdin and stdout. */
@@ -44,4 +47,8 @@ export const GUARD_EXITS = {
   unheld: 122,
   /** A process of the program killed the runner. */
   selfKilled: 123,
+  /** A program of a session had left a thread of its runner's running, which would have gone on beside the next one. */
+  leftThread: 124,
+  /** A program of a session had put native code into its runner, which nobody can look into. */
+  nativeCode: 125,
 } as const;

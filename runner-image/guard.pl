@@ -5,7 +5,9 @@
 #
 # On stdin ptc says `p` to hold every process of the program where it is, `k` to hold the runner and end all others, which
 # is what stands between two programs of a session, and `r` to let them go on; anything else is passed over. `k` is answered
-# with a `k` on stdout, when it is done. The exit code is the runner's, 128 + signal where a signal ended it, or one of the
+# with a `k` on stdout, when it is done. The first `k` comes before the first program of a session. After each of them the runner has
+# to have the threads that it had then, and no code of a program's own, or the sandbox ends: what such a thread does, and what such
+# code has done to the runner, nobody could tell from the next program. The exit code is the runner's, 128 + signal where a signal ended it, or one of the
 # codes below.
 #
 # The runner has a connected socket for its channel to ptc, whose number is its last argument (`--channel=N`). With --sockets
@@ -24,7 +26,7 @@
 use strict;
 
 # Also in protocol/guard.ts.
-my ($UNATTENDED, $OVERDUE, $UNHELD, $SELF_KILLED) = (120, 121, 122, 123);
+my ($UNATTENDED, $OVERDUE, $UNHELD, $SELF_KILLED, $LEFT_THREAD, $NATIVE_CODE) = (120, 121, 122, 123, 124, 125);
 
 my ($SIGKILL, $SIGCONT, $SIGSTOP) = (9, 18, 19);
 my $WNOHANG = 1;
@@ -38,6 +40,8 @@ my %CALLS = (62 => [272, 157, 165, 126], 183 => [97, 167, 40, 91]);
 # Rounds in which everything is told to stop, until all has: what is told may be starting others meanwhile. Also those in which
 # it is looked whether what was ended is gone.
 my $MAX_ROUNDS = 200;
+# The same for threads of the runner that are about to end, which they can only do while it runs.
+my $MAX_THREAD_ROUNDS = 100;
 
 # Also in protocol/guard.ts: the letters of frames, and the bytes of the channel that either side may send ungranted.
 my ($DATA, $GRANT, $END, $STDOUT, $STDERR, $PAUSE, $CLEAR, $RESUME) = qw(d w e 1 2 p k r);
@@ -98,6 +102,9 @@ if ($attached) {
     fcntl($_, $F_SETPIPE_SZ, $PIPE_BYTES) for $out, $err;
 }
 
+# Of the runner before the first program of a session: its threads, and what it executes that is not of the image.
+my ($threads, $code);
+
 my $held = 0;
 while (time() < $deadline) {
     # Processes that take turns at waking each other may have been missed.
@@ -144,12 +151,8 @@ sub obey {
         $held = 1;
     }
     elsif ($_[0] eq $CLEAR) {
-        # Those that are held start no others.
-        hold();
-        my @others = grep { /^[0-9]+$/ && $_ != $$ && $_ != $runner } names('/proc');
-        kill $SIGKILL, @others;
-        # On a busy machine they may live on for a moment, and the next program would see them.
-        await(sub { !grep { alive($_) } @others });
+        end_others();
+        compare_runner();
         $held = 1;
         # ptc waits for this before it sends the next program.
         if ($attached) { $to_host .= pack 'aN', $CLEAR, 0 }
@@ -159,6 +162,45 @@ sub obey {
         kill $SIGCONT, -1;
         $held = 0;
     }
+}
+
+# Leaves the runner alone, and holds it.
+sub end_others {
+    # Those that are held start no others.
+    hold();
+    my @others = grep { /^[0-9]+$/ && $_ != $$ && $_ != $runner } names('/proc');
+    kill $SIGKILL, @others;
+    # On a busy machine they may live on for a moment, and the next program would see them.
+    await(sub { !grep { alive($_) } @others });
+}
+
+# Ends the sandbox where a program has left more of the runner than there was before the first one.
+sub compare_runner {
+    if (!$threads) {
+        ($threads, $code) = map { { map { $_ => 1 } @$_ } } [threads_of_runner()], [code_of_runner()];
+        return;
+    }
+    exit $NATIVE_CODE if says_native() || grep { !$code->{$_} } code_of_runner();
+    for (1 .. $MAX_THREAD_ROUNDS) {
+        return if !grep { !$threads->{$_} } threads_of_runner();
+        kill $SIGCONT, $runner;
+        select(undef, undef, undef, 0.01);
+        end_others();
+    }
+    exit $LEFT_THREAD;
+}
+
+sub threads_of_runner { return grep { /^[0-9]+$/ } names("/proc/$runner/task") }
+
+# The name of its process by which the runner for Python says so (ptc_runner/program_run.py).
+sub says_native { return (read_file("/proc/$runner/comm") // '') eq "ptc-native\n" }
+
+# Memory whose content is executed and that is no file of the image.
+sub code_of_runner {
+    my $maps = read_file("/proc/$runner/maps") // '';
+    my @executed = map { /^\S+ ..x\S* \S+ \S+ \S+\s*(.*)$/ ? $1 : () } split /\n/, $maps;
+    return grep { !m{^/} || m{^/(?:workspace|tmp|dev)/|memfd|\(deleted\)$} }
+        grep { !/^\[v\w+\]$/ } @executed;
 }
 
 # Adds what the relay waits for: room where something waits to be written, bytes where there is room for them.

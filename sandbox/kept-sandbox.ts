@@ -1,32 +1,63 @@
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { Duplex } from "node:stream";
 import { outsideBoundaries } from "../base/fault-boundary.ts";
-import { inTime } from "../base/in-time.ts";
+import { inTime, settlesWithin } from "../base/in-time.ts";
 import { orAborted, whenAborted } from "../base/or-aborted.ts";
+import { GUARD_EXITS } from "../protocol/guard.ts";
 import { MAX_CALL_FRAME_BYTES } from "../protocol/limits.ts";
 import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../protocol/wire/frames.ts";
-import type { NextRequest } from "../protocol/wire/messages.ts";
+import { type NextRequest, SESSION_MARK_BYTES } from "../protocol/wire/messages.ts";
 import { orCancelled } from "./or-cancelled.ts";
 import type { Sandbox, SandboxExit, SandboxOutput, SandboxSource } from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
 const HEADER_BYTES = 4;
+const NO_FRAME = Buffer.alloc(HEADER_BYTES);
 /** A hello is short. Nothing longer is looked at before it has come. */
 const MAX_HELLO_BYTES = 8_192;
 const MAX_DEPTH = 4;
 const ANSWER_PATIENCE_MS = 10_000;
+/** The same for a runner that is about to start. */
+const START_PATIENCE_MS = 60_000;
+const KEY_BYTES = 32;
+
+/** Why the guard of a sandbox has ended it between two programs. */
+const LEFTOVERS: ReadonlyMap<number, string> = new Map([
+  [
+    GUARD_EXITS.leftThread,
+    "because a program had left a thread running, which could have acted in the next one",
+  ],
+  [
+    GUARD_EXITS.nativeCode,
+    "because a program had loaded native code (ctypes, or a library of its own), which could have acted in the next one",
+  ],
+]);
 
 /**
  * One sandbox for the programs of a session, one after the other. Each gets it as a sandbox of its own, whose channel and
- * output begin with that program's hello and end with the program: what a program has left running reaches no other's
- * channel. Between programs the processes that it has started are ended, the runner is held, and what still comes is dropped.
+ * output begin with that program's hello and end with the program. Three things keep what a program has left from acting in
+ * the next one:
+ *
+ * - Between programs the guard ends all processes but the runner, holds the runner, and compares its threads and its code
+ *   with what they were before the first program. Where there is more, the sandbox ends, and the session with it.
+ * - Each program begins with a challenge. Only who knows the key that the runner was given before the first program can
+ *   answer it. All that comes on the channel before the answer is dropped, and so is the output.
+ * - Each message of a program carries that answer. One that does not ends the program and the session.
  */
 export class KeptSandbox implements SandboxSource {
   readonly #source: SandboxSource;
-  readonly #decoder = new FrameDecoder(MAX_CALL_FRAME_BYTES);
+  readonly #decoder = new FrameDecoder(MAX_CALL_FRAME_BYTES + SESSION_MARK_BYTES);
   #sandbox: Sandbox | undefined;
   #turn: Turn | undefined;
   /** Resolves when nothing of earlier programs runs any more. */
   #cleared: Promise<void> | undefined;
+  readonly #key = randomBytes(KEY_BYTES);
+  /** Why the sandbox has ended between two programs, where that is known: goes on after "the session ended". */
+  whyLost: string | undefined;
+  #bareHellos = 0;
+  /** Rejects for a runner that knows of no marks. */
+  readonly #outdated: Promise<never>;
+  #refuse: (reason: SandboxError) => void = () => {};
   readonly #losing = new AbortController();
   /** Resolves when the sandbox has ended, or is to be given to no program any more. */
   readonly lost = whenAborted(this.#losing.signal);
@@ -34,6 +65,10 @@ export class KeptSandbox implements SandboxSource {
   /** @param source has the sandbox, when the first program needs it. */
   constructor(source: SandboxSource) {
     this.#source = source;
+    this.#outdated = new Promise((_, reject) => {
+      this.#refuse = reject;
+    });
+    this.#outdated.catch(() => {});
   }
 
   get ready(): boolean {
@@ -51,22 +86,36 @@ export class KeptSandbox implements SandboxSource {
 
   /** @throws SandboxError as the source does, and when the sandbox has ended or does not answer. */
   async acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox> {
-    const sandbox = this.#sandbox;
-    if (sandbox !== undefined) return this.#acquireAgain(sandbox, output, signal);
+    if (this.#sandbox !== undefined) return this.#acquireAgain(this.#sandbox, output, signal);
     const first: { output?: SandboxOutput } = { output };
     const taken = (stream: keyof SandboxOutput) => (chunk: Buffer) => {
       const current = this.#turn === undefined ? first.output : this.#turn.output;
       current?.[stream](chunk);
     };
-    const started = await outsideBoundaries(() =>
+    const sandbox = await outsideBoundaries(() =>
       this.#source.acquire({ onStdout: taken("onStdout"), onStderr: taken("onStderr") }, signal),
     );
-    this.#sandbox = started;
-    const turn = this.#begin(started, output);
+    this.#sandbox = sandbox;
+    const turn = this.#begin(sandbox, output);
     delete first.output;
-    turn.isGreeted = true;
-    outsideBoundaries(() => this.#listen(started));
-    return turn.sandbox;
+    outsideBoundaries(() => this.#listen(sandbox));
+    const greet = async () => {
+      this.#ask(sandbox, turn, this.#key);
+      await turn.greeted;
+      // The guard takes down what the runner is before any program.
+      await sandbox.clear?.();
+      sandbox.resume?.();
+    };
+    // The run sees for itself why a sandbox has ended that was never more than started.
+    const answered = Promise.race([greet(), this.#outdated, this.lost]);
+    return this.#inTime(turn, answered, START_PATIENCE_MS, signal);
+  }
+
+  /** Resolves when it is known whether the sandbox can take another program. Never rejects. */
+  async settle(): Promise<void> {
+    const cleared = this.#cleared ?? Promise.resolve();
+    const known = orAborted(cleared, this.#losing.signal, () => this.#hasEnded());
+    if (!(await settlesWithin(known, ANSWER_PATIENCE_MS))) this.#lose();
   }
 
   /** No program gets the sandbox any more. One that has it keeps it to its end. */
@@ -86,21 +135,43 @@ export class KeptSandbox implements SandboxSource {
     output: SandboxOutput,
     signal: AbortSignal | undefined,
   ): Promise<Sandbox> {
-    if (this.isLost) throw hasEnded();
+    if (this.isLost) throw this.#hasEnded();
     const turn = this.#begin(sandbox, undefined);
-    const askForNext = async () => {
+    const greet = async () => {
       // Without this the guard might end processes of the next program's.
       await this.#cleared;
-      if (this.isLost) throw hasEnded();
+      if (this.isLost) throw this.#hasEnded();
       sandbox.resume?.();
-      sandbox.channel.write(encodeFrame({ type: "next" } satisfies NextRequest, MAX_HELLO_BYTES));
-      return turn.greeted;
+      this.#ask(sandbox, turn);
+      await turn.greeted;
     };
+    const answered = orAborted(greet(), this.#losing.signal, () => this.#hasEnded());
+    const given = await this.#inTime(turn, answered, ANSWER_PATIENCE_MS, signal);
+    turn.output = output;
+    return given;
+  }
+
+  /** Has the runner prove that it is itself that is there for the next program. */
+  #ask(sandbox: Sandbox, turn: Turn, key?: Buffer): void {
+    const nonce = randomBytes(KEY_BYTES);
+    turn.mark = createHmac("sha256", this.#key).update(nonce).digest();
+    const request: NextRequest = {
+      type: "next",
+      ...(key === undefined ? {} : { key: key.toString("hex") }),
+      nonce: nonce.toString("hex"),
+    };
+    sandbox.channel.write(encodeFrame(request, MAX_HELLO_BYTES));
+  }
+
+  async #inTime(
+    turn: Turn,
+    answered: Promise<void>,
+    patienceMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Sandbox> {
     const silent = () => new SandboxError("start_failed", "the session's sandbox does not answer any more");
     try {
-      const asked = orAborted(askForNext(), this.#losing.signal, hasEnded);
-      await orCancelled(inTime(asked, ANSWER_PATIENCE_MS, silent), signal);
-      turn.output = output;
+      await orCancelled(inTime(answered, patienceMs, silent), signal);
       return turn.sandbox;
     } catch (error) {
       this.#lose();
@@ -132,34 +203,55 @@ export class KeptSandbox implements SandboxSource {
     this.#losing.abort();
   }
 
+  #hasEnded(): SandboxError {
+    const why = this.whyLost === undefined ? "has ended" : `ended ${this.whyLost}`;
+    return new SandboxError("start_failed", `the session ${why}`);
+  }
+
+  /** A hello without a mark: the one that each runner begins with, and the answer of a runner that knows of no marks. */
+  #noteBareHello(): void {
+    if (++this.#bareHellos < 2) return;
+    const problem = "the image is older than this ptc: run `ptc image build`";
+    this.#refuse(new SandboxError("start_failed", problem));
+  }
+
   #listen(sandbox: Sandbox): void {
     const { channel } = sandbox;
     channel.on("data", (chunk: Buffer) => this.#pass(chunk));
     const end = () => {
+      // Between programs, why it has ended comes with its exit.
+      if (this.#turn === undefined) return void sandbox.dispose();
       this.#lose();
-      this.#turn?.channel.push(null);
-      if (this.#turn === undefined) void sandbox.dispose();
+      this.#turn.channel.push(null);
     };
     for (const event of ["end", "close", "error"]) channel.on(event, end);
-    const exit = () => {
+    const exit = (code?: number) => {
+      if (this.#turn?.isGreeted !== true) this.whyLost ??= LEFTOVERS.get(code ?? 0);
       end();
+      this.#lose();
       this.#turn?.exit();
     };
-    sandbox.exited.then(exit, exit);
+    sandbox.exited.then(
+      ({ code }) => exit(code),
+      () => exit(),
+    );
   }
 
   #pass(chunk: Buffer): void {
     const turn = this.#turn;
     try {
       for (const payload of this.#decoder.push(chunk)) {
-        if (turn === undefined || (!turn.isGreeted && !isHello(payload))) continue;
-        turn.pass(payload);
+        if (turn === undefined || this.#turn !== turn) continue;
+        const message = payload.subarray(SESSION_MARK_BYTES);
+        if (turn.isMarked(payload) && (turn.isGreeted || isHello(message))) turn.pass(message);
+        else if (turn.isGreeted) throw new FrameError("a message is not the runner's");
+        else if (isHello(payload)) this.#noteBareHello();
       }
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
       this.#lose();
-      // The run finds the same fault in it.
-      if (turn?.isGreeted === true) turn.channel.push(chunk);
+      // The run finds a fault in it too: no frame begins like this.
+      if (turn?.isGreeted === true) turn.channel.push(NO_FRAME);
     }
   }
 }
@@ -172,6 +264,8 @@ class Turn {
   /** Receives what the container writes; nobody does before the program's hello. */
   output: SandboxOutput | undefined;
   isGreeted = false;
+  /** What the runner's messages for this program begin with. */
+  mark: Buffer | undefined;
   /** The sandbox has ended under the program. */
   readonly exit: () => void;
   readonly #real: Duplex;
@@ -223,6 +317,11 @@ class Turn {
     };
   }
 
+  isMarked(payload: Buffer): boolean {
+    if (this.mark === undefined || payload.length <= SESSION_MARK_BYTES) return false;
+    return timingSafeEqual(this.mark, payload.subarray(0, SESSION_MARK_BYTES));
+  }
+
   pass(payload: Buffer): void {
     const header = Buffer.allocUnsafe(HEADER_BYTES);
     header.writeUInt32BE(payload.length, 0);
@@ -232,10 +331,6 @@ class Turn {
     this.isGreeted = true;
     this.#settleGreeted();
   }
-}
-
-function hasEnded(): SandboxError {
-  return new SandboxError("start_failed", "the session has ended");
 }
 
 function isHello(payload: Buffer): boolean {

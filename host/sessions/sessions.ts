@@ -73,8 +73,9 @@ export class Sessions {
       const end = await session.takeTurn(signal);
       if (end === undefined) return refuse("the program was cancelled before its turn in its session");
       // It may have ended with the program before, or between the two.
+      await session.sandbox.settle();
       if (this.#sessions.get(key) === session && session.sandbox.isLost)
-        void this.#lose(key, session, "because its sandbox ended");
+        void this.#lose(key, session, howLost(session));
       const { whyFull } = session;
       if (this.#sessions.get(key) !== session) end();
       else if (whyFull === undefined) return this.#enter(session, key, end);
@@ -118,7 +119,7 @@ export class Sessions {
     const before = this.#options.takeLost?.(context.principal, name);
     if (before !== undefined) this.#remember(key, before);
     void session.sandbox.lost.then(() => {
-      if (!session.isBusy) void this.#lose(key, session, "because its sandbox ended");
+      if (!session.isBusy) void this.#lose(key, session, howLost(session));
     });
     return session;
   }
@@ -196,7 +197,7 @@ export class Sessions {
     end();
     if (session.isBusy || this.#sessions.get(key) !== session) return;
     // Its sandbox may have ended after its program.
-    if (session.sandbox.isLost) void this.#lose(key, session, "because its sandbox ended");
+    if (session.sandbox.isLost) void this.#lose(key, session, howLost(session));
     else this.#startIdling(key, session);
   }
 
@@ -238,6 +239,10 @@ export class Sessions {
     this.#closing.add(closing);
     return closing;
   }
+}
+
+function howLost({ sandbox }: KeptSession): string {
+  return sandbox.whyLost ?? "because its sandbox ended";
 }
 
 function refuse(message: string): EnteredSession {

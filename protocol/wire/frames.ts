@@ -8,6 +8,7 @@ import { countJsonValues, ForeignJsonError, parseForeignJson } from "../../base/
 import { MAX_VALUES } from "../limits.ts";
 
 const HEADER_BYTES = 4;
+const NO_MARK = new Uint8Array();
 
 export class FrameError extends Error {
   override readonly name = "FrameError";
@@ -17,27 +18,35 @@ export class FrameError extends Error {
  * Encodes one message.
  *
  * @param maxValues how many values the reader takes, those in arrays and objects included.
+ * @param mark what the payload begins with, before the message.
  * @throws FrameError when the message is larger.
  */
 export function encodeFrame(
   message: unknown,
   maxBytes: number,
   maxValues = Number.POSITIVE_INFINITY,
+  mark: Uint8Array = NO_MARK,
 ): Buffer {
-  return encodeJson(JSON.stringify(message), maxBytes, maxValues);
+  return encodeJson(JSON.stringify(message), maxBytes, maxValues, mark);
 }
 
 /** Encodes one message that is JSON already, as `encodeFrame` does. */
-export function encodeJson(json: string, maxBytes: number, maxValues = Number.POSITIVE_INFINITY): Buffer {
+export function encodeJson(
+  json: string,
+  maxBytes: number,
+  maxValues = Number.POSITIVE_INFINITY,
+  mark: Uint8Array = NO_MARK,
+): Buffer {
   const length = Buffer.byteLength(json);
   if (length > maxBytes)
     throw new FrameError(`a message of ${length} bytes exceeds the limit of ${maxBytes}`);
   // A value takes two characters, so that nearly every message is known to hold few.
   if (json.length > 2 * maxValues && countJsonValues(json) > maxValues)
     throw new FrameError(`a message holds more than ${maxValues} values`);
-  const frame = Buffer.allocUnsafe(HEADER_BYTES + length);
-  frame.writeUInt32BE(length, 0);
-  frame.write(json, HEADER_BYTES, "utf8");
+  const frame = Buffer.allocUnsafe(HEADER_BYTES + mark.length + length);
+  frame.writeUInt32BE(mark.length + length, 0);
+  frame.set(mark, HEADER_BYTES);
+  frame.write(json, HEADER_BYTES + mark.length, "utf8");
   return frame;
 }
 

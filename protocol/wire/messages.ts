@@ -130,9 +130,19 @@ export interface TraceRequest {
   type: "trace";
 }
 
-/** Asks the runner of a session, whose program has ended, for another hello. A program follows. */
+/**
+ * Asks the runner of a session for a hello. A program follows. From that hello on, the payload of each of the runner's frames
+ * begins with a mark of {@link SESSION_MARK_BYTES}, by which what an earlier program has left is told from it.
+ */
 export interface NextRequest {
   type: "next";
+  /** In hex. The first one, which comes before any program, is the session's; the runner keeps it to itself. */
+  key?: string;
+  /** In hex, another one each time. */
+  nonce: string;
 }
+
+/** Bytes of what the runner of a session puts before each message: HMAC-SHA-256 of the nonce, under the key of the session. */
+export const SESSION_MARK_BYTES = 32;
 
 export type HostMessage = ProgramMessage | ReplyMessage | TraceRequest | NextRequest;

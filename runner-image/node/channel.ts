@@ -1,8 +1,10 @@
+import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
 import { MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES, MAX_VALUES } from "../../protocol/limits.ts";
 import { encodeFrame, FrameDecoder } from "../../protocol/wire/frames.ts";
 import { putText, type TextPlace } from "../../protocol/wire/large-texts.ts";
 import type {
   HostMessage,
+  NextRequest,
   ProgramMessage,
   ReplyMessage,
   SandboxMessage,
@@ -12,6 +14,8 @@ import type { ProgramScope } from "./environment/program-scope.ts";
 import type { Connection } from "./host-connection.ts";
 
 const { queueMicrotask, setImmediate } = globalThis;
+// A program cannot replace what is taken here.
+const hmac = createHmac;
 
 /** With more calls than this under way, further ones wait their turn on the host, so that they are sent together. */
 const FEW_CALLS = 8;
@@ -46,6 +50,10 @@ export class Channel implements Answers {
   #due = 0;
   /** A reply of which texts have not come yet, and their places. */
   #incomplete: { reply: ReplyMessage & { ok: true }; places: TextPlace[] } | undefined;
+  /** Of the session; no program ever sees it. */
+  #key: KeyObject | undefined;
+  /** What the messages of the present program of a session begin with. */
+  #mark: Uint8Array = new Uint8Array();
   /** Whether the present turn is that of an answer that has just come, and none was delivered in it. */
   #isFree = false;
 
@@ -59,7 +67,7 @@ export class Channel implements Answers {
     connection: Connection,
     { order, scope }: { order: EventOrder; scope: ProgramScope },
     onProgram: (program: ProgramMessage) => void,
-    onNext: () => void,
+    onNext: (request: NextRequest) => void,
   ) {
     this.#connection = connection;
     this.#order = order;
@@ -73,7 +81,7 @@ export class Channel implements Answers {
         }
         const message = JSON.parse(payload.toString("utf8")) as HostMessage;
         if (message.type === "program") onProgram(message);
-        else if (message.type === "next") onNext();
+        else if (message.type === "next") onNext(message);
         // Answers that came before are delivered first, each in a turn of its own.
         else if (message.type === "trace") setImmediate(() => this.onTraceRequest());
         else if (message.ok && message.texts !== undefined)
@@ -85,15 +93,21 @@ export class Channel implements Answers {
     };
   }
 
+  /** Answers the host's challenge: from now on each message begins with the answer. */
+  answer({ key, nonce }: NextRequest): void {
+    if (this.#key === undefined && key !== undefined) this.#key = createSecretKey(key, "hex");
+    if (this.#key !== undefined) this.#mark = hmac("sha256", this.#key).update(nonce, "hex").digest();
+  }
+
   send(message: SandboxMessage): void {
-    const bytes = encode(message);
+    const bytes = this.#encode(message);
     if (this.#gathered === undefined) this.#connection.write(bytes);
     else this.#gathered.push(bytes);
   }
 
   /** Sends these messages in one piece, and calls `sent` when they are written: at once, where nothing waits to be. */
   sendLast(messages: readonly SandboxMessage[], sent: () => void): void {
-    const bytes = Buffer.concat(messages.map(encode));
+    const bytes = Buffer.concat(messages.map((message) => this.#encode(message)));
     this.flush();
     this.#connection.writeLast(bytes, sent);
   }
@@ -163,6 +177,10 @@ export class Channel implements Answers {
     this.#settle(reply);
   }
 
+  #encode(message: SandboxMessage): Buffer {
+    return encodeFrame(message, MAX_CALL_FRAME_BYTES, MAX_VALUES, this.#mark);
+  }
+
   /** Takes the host's answer to a call, and lets the program have it in a turn of the event loop of its own. */
   #settle(reply: ReplyMessage): void {
     const { id } = reply;
@@ -192,8 +210,4 @@ export class Channel implements Answers {
       release();
     }
   }
-}
-
-function encode(message: SandboxMessage): Buffer {
-  return encodeFrame(message, MAX_CALL_FRAME_BYTES, MAX_VALUES);
 }

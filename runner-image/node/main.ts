@@ -32,6 +32,7 @@ const firstBundleUrl = bundleUrlOf("");
 let isReady = false;
 /** A program that has come before the runner is ready for it. */
 let early: ProgramMessage | undefined;
+const greetings: (() => void)[] = [];
 let noteArrival = () => {};
 const arrival = new Promise<void>((resolve) => {
   noteArrival = resolve;
@@ -44,7 +45,15 @@ const channel = new Channel(
     early = program;
     noteArrival();
   },
-  () => channel.send(HELLO),
+  (next) => {
+    const greet = () => {
+      channel.answer(next);
+      channel.send(HELLO);
+    };
+    // Until then it may start threads of its own, and the guard would take them for a program's.
+    if (isReady) greet();
+    else greetings.push(greet);
+  },
 );
 channel.send(HELLO);
 await warmUp(modules, arrival);
@@ -53,6 +62,7 @@ installStackTraces(bundleUrls);
 const run = new ProgramRun(channel, environment);
 if (early === undefined) run.rehearse();
 isReady = true;
+for (const greet of greetings) greet();
 if (early !== undefined) start(early);
 
 function start(program: ProgramMessage): void {

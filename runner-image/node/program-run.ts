@@ -1,6 +1,7 @@
+import { subscribe } from "node:diagnostics_channel";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import type { Worker } from "node:worker_threads";
+import { Worker } from "node:worker_threads";
 import { buildFailure, type Failure } from "../../protocol/failure.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_VALUES } from "../../protocol/limits.ts";
 import { WORKSPACE } from "../../protocol/paths.ts";
@@ -23,6 +24,17 @@ import { TraceSender } from "./trace-sender.ts";
 import { writeAll } from "./write-all.ts";
 
 const STDOUT = 1;
+/** How often, and how many times, it is looked whether what a program of a session has left has ended. */
+const LEFTOVER_LOOK_MS = 5;
+const LEFTOVER_LOOKS = 200;
+
+/** Whether something is asked of the file system that has not answered. */
+function awaitsFiles(): boolean {
+  const active = activeResources();
+  for (let index = 0; index < active.length; index++)
+    if (active[index] === "FSReqCallback" || active[index] === "FSReqPromise") return true;
+  return false;
+}
 
 /** The top level names of a program, each with what reads it and, where it may be assigned, what writes it. */
 type Bindings = Record<string, [get: () => unknown, set?: (value: unknown) => void]>;
@@ -33,6 +45,9 @@ const { stringify } = JSON;
 const { defineProperty } = Object;
 const exit = process.exit.bind(process);
 const { wait } = Atomics;
+const { setTimeout } = globalThis;
+const { terminate } = Worker.prototype;
+const activeResources = process.getActiveResourcesInfo.bind(process);
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
 /**
@@ -46,9 +61,9 @@ export class ProgramRun {
   readonly #channel: Channel;
   readonly #environment: Environment;
   readonly #console: ConsoleCapture;
-  /** What the runner itself listens to. */
   /** Threads that the present program has started. */
   readonly #workers = new Set<Worker>();
+  /** What the runner itself listens to. */
   readonly #listeners = new Map<string | symbol, ReadonlySet<unknown>>();
   #isSession = false;
   #bindings: (() => Bindings) | undefined;
@@ -68,6 +83,12 @@ export class ProgramRun {
     const { scope } = environment;
     this.#console = captureConsole(() => scope.isLate);
     Object.assign(console, makeConsoleTimers(environment.clock, console.log));
+    // A program can take every listener of `process` away, and none of these.
+    subscribe("worker_threads", (message) => {
+      const { worker } = message as { worker: Worker };
+      this.#workers.add(worker);
+      worker.once("exit", () => this.#workers.delete(worker));
+    });
     const { tool, callTool } = bindTools(channel);
     Object.assign(globalThis, {
       data: undefined,
@@ -118,6 +139,8 @@ export class ProgramRun {
     this.#channel.onTraceRequest = () => this.#trace?.send();
     this.#environment.begin(program.environment, this.#channel);
     if (this.#listeners.size === 0) this.#listen();
+    // What was called last at the end of an earlier program may have changed them.
+    else if (this.#isSession) this.#restoreListeners();
     this.#channel.release();
     const { scope } = this.#environment;
     const { files } = program;
@@ -147,10 +170,6 @@ export class ProgramRun {
     process.on("rejectionHandled", (promise) => {
       this.#rejected.delete(promise);
     });
-    process.on("worker", (worker) => {
-      this.#workers.add(worker);
-      worker.once("exit", () => this.#workers.delete(worker));
-    });
     process.on("beforeExit", () => this.#settle());
     process.on("exit", (code) => {
       this.#channel.flush();
@@ -158,6 +177,19 @@ export class ProgramRun {
     });
     for (const name of process.eventNames())
       this.#listeners.set(name, new Set(process.listeners(name as "exit")));
+  }
+
+  /** Has `process` call what the runner listens with, and nothing of a program's. */
+  #restoreListeners(): void {
+    for (const name of process.eventNames()) {
+      for (const listener of process.listeners(name as "exit"))
+        if (this.#listeners.get(name)?.has(listener) !== true) process.off(name, listener);
+    }
+    for (const [name, own] of this.#listeners) {
+      const present = process.listeners(name as "exit");
+      for (const listener of own)
+        if (!present.includes(listener as never)) process.on(name as "exit", listener as () => void);
+    }
   }
 
   /** Reports a failure, once. */
@@ -243,17 +275,27 @@ export class ProgramRun {
     this.#environment.end();
     Reflect.set(globalThis, "emit", this.#makeEmit());
     this.#rejected.clear();
-    for (const name of process.eventNames()) {
-      for (const listener of process.listeners(name as "exit"))
-        if (this.#listeners.get(name)?.has(listener) !== true) process.off(name, listener);
-    }
-    for (const worker of this.#workers) void worker.terminate();
-    this.#workers.clear();
+    this.#restoreListeners();
     process.exitCode = undefined;
     Reflect.set(globalThis, "result", undefined);
     this.#keepBindings(isWhole);
     this.#channel.endProgram();
-    this.#channel.sendLast(last, () => {});
+    const isQuiet = this.#workers.size === 0 && !awaitsFiles();
+    if (isQuiet) this.#channel.sendLast(last, () => {});
+    else this.#endWork(last, LEFTOVER_LOOKS);
+  }
+
+  /**
+   * Ends the threads that the program has left, and waits for what it has asked of files: the next program would find what these
+   * write among its own. Where they do not end, the process does.
+   */
+  #endWork(last: readonly SandboxMessage[], looks: number): void {
+    for (const worker of this.#workers) void terminate.call(worker);
+    setTimeout(() => {
+      if (this.#workers.size === 0 && !awaitsFiles()) this.#channel.sendLast(last, () => {});
+      else if (looks > 0) this.#endWork(last, looks - 1);
+      else this.#channel.sendLast(last, () => exit(0));
+    }, LEFTOVER_LOOK_MS);
   }
 
   /**

@@ -22,8 +22,10 @@ test.runIf(spawnSync("perl", ["-e", "0"]).status === 0)("the guard is free of wh
 });
 
 test("the guard and the host have the same names for things", () => {
-  const { unattended, overdue, unheld, selfKilled } = GUARD_EXITS;
-  expect(text).toContain(`= (${unattended}, ${overdue}, ${unheld}, ${selfKilled});`);
+  const { unattended, overdue, unheld, selfKilled, leftThread, nativeCode } = GUARD_EXITS;
+  expect(text).toContain(
+    `= (${unattended}, ${overdue}, ${unheld}, ${selfKilled}, ${leftThread}, ${nativeCode});`,
+  );
   const { data, grant, end, stdout, stderr, cleared } = GUARD_FRAMES;
   expect(cleared).toBe(GUARD_COMMANDS.clear);
   const letters = [

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { missingFor, type RunnerLanguage } from "./runner-process.ts";
+import { ALL_LEFTOVERS, IMPOSTOR, LATE_WRITES, NEXT } from "./session-attacks.ts";
 import { SessionOfPrograms } from "./session-programs.ts";
 
 let sessions: SessionOfPrograms[] = [];
@@ -255,5 +256,44 @@ globalThis.result = "a text";`;
       "ContractViolation: the program wrote to stdout past the console",
     );
     expect((await session.run("1")).envelope.result).toMatchObject({ ok: true });
+  });
+});
+
+describe("a session", () => {
+  const cases = ALL_LEFTOVERS.filter(({ language }) => missingFor(language) === "");
+  it.each(cases)(
+    "lets nothing act in the next program that one in $language has left: $name",
+    async (left) => {
+      const { language, code } = left;
+      const session = open(language);
+      await session.run(code);
+      const calls = session.called[0]?.length;
+      const { result } = (await session.run(NEXT[language])).envelope;
+      expect(result).toMatchObject({ ok: true, data: "own", metrics: { tool_calls: 1 } });
+      expect(session.called).toEqual([expect.objectContaining({ length: calls }), ["mcp__desk__own"]]);
+      expect(await session.value(language === "python" ? "2" : "globalThis.result = 2;")).toBe(2);
+      expect(session.engine.started).toBe(1);
+    },
+  );
+});
+
+describe("what holds the one thread of a session", () => {
+  it("cannot answer in the runner's place, and ends the session", async () => {
+    const session = open("javascript");
+    expect(await session.value(IMPOSTOR)).toBe("first");
+    expect(await session.value("globalThis.result = 'own';")).toBe(
+      "SandboxUnavailable: the session's sandbox does not answer any more",
+    );
+    expect(session.called).toEqual([[], []]);
+    expect(session.kept.isLost).toBe(true);
+  });
+
+  it("cannot write on the channel, not even when it has failed: that ends the session", async () => {
+    const session = open("javascript");
+    expect(await session.value(LATE_WRITES)).toContain(
+      "ContractViolation: the sandbox broke the wire protocol",
+    );
+    expect(session.kept.isLost).toBe(true);
+    expect(session.called).toEqual([[]]);
   });
 });

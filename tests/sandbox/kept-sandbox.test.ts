@@ -1,6 +1,8 @@
+import { createHmac } from "node:crypto";
 import { duplexPair } from "node:stream";
 import { expect, test } from "vitest";
-import { encodeFrame, FrameDecoder } from "../../protocol/wire/frames.ts";
+import { GUARD_EXITS } from "../../protocol/guard.ts";
+import { encodeFrame, FrameDecoder, FrameError } from "../../protocol/wire/frames.ts";
 import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
 import type { Sandbox, SandboxOutput } from "../../sandbox/sandbox.ts";
 import { isCollected } from "../collected.ts";
@@ -9,8 +11,8 @@ import { eventually } from "../eventually.ts";
 const MAX_BYTES = 10_000;
 const HELLO = { type: "hello" };
 
-/** A sandbox of a session, and its far end. It is cleared when `clearing` has resolved. */
-function open(clearing = Promise.resolve()) {
+/** A sandbox of a session, and its far end. It is cleared when `clearing` has resolved, but for the first time. */
+function open(clearing: Promise<void> = Promise.resolve(), answer?: () => void) {
   const [outside, inside] = duplexPair();
   const told: string[] = [];
   const received: unknown[] = [];
@@ -28,7 +30,7 @@ function open(clearing = Promise.resolve()) {
     pause: () => void told.push("pause"),
     clear() {
       told.push("clear");
-      return clearing;
+      return told.includes("pause") ? clearing : Promise.resolve();
     },
     resume: () => void told.push("resume"),
     kill: async () => settle({ code: 137 }),
@@ -41,8 +43,22 @@ function open(clearing = Promise.resolve()) {
     },
   });
   const decoder = new FrameDecoder(MAX_BYTES);
+  let key = "";
+  let mark = Buffer.alloc(0);
+  /** Answers the last challenge, as the runner does. */
+  const greet = () => {
+    const { nonce } = received.at(-1) as { nonce: string };
+    mark = createHmac("sha256", Buffer.from(key, "hex")).update(Buffer.from(nonce, "hex")).digest();
+    send(HELLO);
+  };
   inside.on("data", (chunk: Buffer) => {
-    for (const payload of decoder.push(chunk)) received.push(JSON.parse(payload.toString()));
+    for (const payload of decoder.push(chunk)) {
+      const message = JSON.parse(payload.toString()) as { type: string; key?: string };
+      received.push(message);
+      if (message.key === undefined) continue;
+      key = message.key;
+      (answer ?? greet)();
+    }
   });
   /** A program's time in the sandbox: what comes to it. */
   const acquire = async () => {
@@ -51,31 +67,39 @@ function open(clearing = Promise.resolve()) {
     const came: unknown[] = [];
     const own_ = new FrameDecoder(MAX_BYTES);
     turn.channel.on("data", (chunk: Buffer) => {
-      for (const payload of own_.push(chunk)) came.push(JSON.parse(payload.toString()));
+      try {
+        for (const payload of own_.push(chunk)) came.push(JSON.parse(payload.toString()));
+      } catch (error) {
+        came.push(error);
+      }
     });
     return { turn, came };
   };
-  const send = (message: object) => inside.write(encodeFrame(message, MAX_BYTES));
+  const send = (message: object) => inside.write(encodeFrame(message, MAX_BYTES, undefined, mark));
+  const sendBare = (message: object) => inside.write(encodeFrame(message, MAX_BYTES));
+  /** Waits until the next program's hello is asked for. */
+  const asked = () => eventually(() => expect(received.at(-1)).toMatchObject({ type: "next" }));
   const print = (text: string) => output?.onStdout(Buffer.from(text));
-  return { kept, acquire, send, print, told, received, printed, settle };
+  return { kept, acquire, send, sendBare, greet, asked, print, told, received, printed, settle };
 }
 
 test("passes on nothing that comes between programs, or before the next one's hello", async () => {
-  const { acquire, send, print, told, received, printed } = open();
+  const { acquire, send, greet, asked, print, told, received, printed } = open();
   const first = await acquire();
-  send(HELLO);
   send({ type: "call", id: 1 });
   print("one");
   await eventually(() => expect(first.came).toEqual([HELLO, { type: "call", id: 1 }]));
   await first.turn.dispose();
+  received.length = 0;
   send({ type: "call", id: 2 });
   print("between");
   const acquiring = acquire();
   send({ type: "call", id: 3 });
   print("before hello");
-  await eventually(() => expect(received).toEqual([{ type: "next" }]));
+  await asked();
   send({ type: "call", id: 4 });
   send(HELLO);
+  greet();
   const second = await acquiring;
   print("two");
   await eventually(() => expect(second.came).toEqual([HELLO]));
@@ -84,25 +108,84 @@ test("passes on nothing that comes between programs, or before the next one's he
   second.turn.channel.write(encodeFrame({ type: "program" }, MAX_BYTES));
   await eventually(() => expect(received.at(-1)).toEqual({ type: "program" }));
   expect(received).toHaveLength(2);
-  expect(told).toEqual(["pause", "clear", "resume"]);
+  // The first time, the guard takes down what the runner is before any program.
+  expect(told).toEqual(["clear", "resume", "pause", "clear", "resume"]);
+});
+
+test("tells the session's key once, before any program, and asks something else each time", async () => {
+  const { acquire, greet, asked, received } = open();
+  await (await acquire()).turn.dispose();
+  expect(received).toEqual([
+    { type: "next", key: expect.stringMatching(/^[0-9a-f]{64}$/), nonce: expect.anything() },
+  ]);
+  const [{ nonce }] = received.splice(0) as [{ nonce: string }];
+  const acquiring = acquire();
+  await asked();
+  expect(received).toEqual([{ type: "next", nonce: expect.not.stringMatching(nonce) }]);
+  greet();
+  await acquiring;
+});
+
+test("ends the program and the session when a message comes that is not the runner's", async () => {
+  const { acquire, send, sendBare, kept } = open();
+  const { came } = await acquire();
+  send({ type: "call", id: 1 });
+  sendBare({ type: "call", id: 2 });
+  await eventually(() => expect(came).toHaveLength(3));
+  expect(came).toEqual([HELLO, { type: "call", id: 1 }, expect.any(FrameError)]);
+  expect(kept.isLost).toBe(true);
+});
+
+test("says of an image whose runner knows of no challenge that it is to be built again", async () => {
+  const { acquire, sendBare, kept } = open(undefined, () => {
+    sendBare(HELLO);
+    sendBare(HELLO);
+  });
+  await expect(acquire()).rejects.toThrow("the image is older than this ptc: run `ptc image build`");
+  expect(kept.isLost).toBe(true);
+});
+
+test.each([
+  [
+    GUARD_EXITS.leftThread,
+    "because a program had left a thread running, which could have acted in the next one",
+  ],
+  [GUARD_EXITS.nativeCode, "because a program had loaded native code"],
+])("tells why the guard has ended it between programs: %i", async (code, why) => {
+  const { acquire, kept, settle } = open(new Promise(() => {}));
+  await (await acquire()).turn.dispose();
+  const acquiring = acquire();
+  settle({ code });
+  await expect(acquiring).rejects.toThrow(`the session ended ${why}`);
+  expect(kept.whyLost).toContain(why);
+});
+
+test("knows after each program whether it can take another one", async () => {
+  const { acquire, kept, settle } = open(new Promise(() => {}));
+  await (await acquire()).turn.dispose();
+  const settled = kept.settle();
+  settle({ code: GUARD_EXITS.leftThread });
+  await settled;
+  expect(kept.isLost).toBe(true);
 });
 
 test("has no program begin before what earlier ones have started is gone", async () => {
   let clear = () => {};
-  const { acquire, send, told, received } = open(
+  const { acquire, greet, asked, told, received } = open(
     new Promise((resolve) => {
       clear = resolve;
     }),
   );
   await (await acquire()).turn.dispose();
+  told.length = received.length = 0;
   const acquiring = acquire();
   await new Promise((resolve) => setTimeout(resolve, 50));
-  expect([told, received]).toEqual([["pause", "clear"], []]);
+  expect([told, received]).toEqual([[], []]);
   clear();
-  await eventually(() => expect(received).toEqual([{ type: "next" }]));
-  send(HELLO);
+  await asked();
+  greet();
   await acquiring;
-  expect(told).toEqual(["pause", "clear", "resume"]);
+  expect(told).toEqual(["resume"]);
 });
 
 test("is given to nobody any more when it was killed or has ended", async () => {
@@ -110,7 +193,7 @@ test("is given to nobody any more when it was killed or has ended", async () => 
   const { turn } = await killed.acquire();
   await turn.kill();
   await turn.dispose();
-  expect([killed.kept.isLost, killed.told]).toEqual([true, ["dispose"]]);
+  expect([killed.kept.isLost, killed.told]).toEqual([true, ["clear", "resume", "dispose"]]);
   await expect(killed.acquire()).rejects.toMatchObject({ code: "start_failed" });
   const ended = open();
   await (await ended.acquire()).turn.dispose();
@@ -120,13 +203,14 @@ test("is given to nobody any more when it was killed or has ended", async () => 
 });
 
 test("a sandbox of a session holds nothing of what has waited for the end of an earlier program's", async () => {
-  const { acquire, send, received } = open();
+  const { acquire, greet, asked, received } = open();
   await (await acquire()).turn.dispose();
   const waitInRun = async () => {
     const run = {};
+    received.length = 0;
     const acquiring = acquire();
-    await eventually(() => expect(received).toEqual([{ type: "next" }]));
-    send(HELLO);
+    await asked();
+    greet();
     const { turn } = await acquiring;
     void turn.exited.then(() => run);
     await turn.dispose();

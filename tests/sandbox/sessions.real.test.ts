@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import type { ProgramSession } from "../../execution/session/program-session.ts";
+import type { Envelope } from "../../protocol/envelope.ts";
 import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
+import { ALL_LEFTOVERS, LASTING, NEXT } from "../runner-image/session-attacks.ts";
 import { describeSandboxed } from "./in-sandbox.ts";
 import { RealSandboxes } from "./real-sandboxes.ts";
 
@@ -75,4 +77,46 @@ describeSandboxed("a session in a real sandbox", () => {
       }
     });
   }
+
+  /** Runs programs one after the other in one session, with the tools that they called. */
+  async function inSession(language: "javascript" | "python", programs: readonly string[]) {
+    const called: string[] = [];
+    let kept: KeptSandbox | undefined;
+    const tools = { late: () => called.push("late"), own: () => called.push("own") };
+    const sandboxes = new RealSandboxes(tools, {
+      over: (source) => {
+        kept = new KeptSandbox(source.withRunner(language));
+        return kept;
+      },
+    });
+    try {
+      const results: Envelope["result"][] = [];
+      for (const [index, code] of programs.entries()) {
+        await kept?.settle();
+        if (index === programs.length - 1) called.length = 0;
+        results.push((await sandboxes.run(code, { language, session: FIRST })).result);
+      }
+      return { results, called, last: results.at(-1) };
+    } finally {
+      await kept?.close();
+      expect(await sandboxes.leftovers()).toEqual([]);
+      sandboxes.close();
+    }
+  }
+
+  test.each(ALL_LEFTOVERS)(
+    "lets nothing act in the next program that one in $language has left: $name",
+    async (left) => {
+      const { last, called } = await inSession(left.language, [left.code, NEXT[left.language]]);
+      expect(last).toMatchObject({ ok: true, data: "own", metrics: { tool_calls: 1 } });
+      expect(called).toEqual(["own"]);
+    },
+  );
+
+  test.each(LASTING)("ends before the next program where one has left $name", async (left) => {
+    const { last, called } = await inSession(left.language, [left.code, NEXT[left.language]]);
+    const message = `the session ended ${left.why}`;
+    expect(last).toMatchObject({ ok: false, error: { type: "SandboxUnavailable", message } });
+    expect(called).toEqual([]);
+  });
 });

@@ -8,6 +8,7 @@ import { ProgramRandomness } from "./program-randomness.ts";
 import { ProgramScope } from "./program-scope.ts";
 import { ProgramTimers } from "./program-timers.ts";
 import { replaceClocks } from "./replace-clocks.ts";
+import { replaceFinalization } from "./replace-finalization.ts";
 import { replaceFunction } from "./replace-function.ts";
 
 const MAX_SERIES_BYTES = (MAX_TRACE_SERIES_CHARS / 4) * 3;
@@ -35,6 +36,7 @@ export class Environment {
     this.#randomness.install();
     this.#timers.install();
     replaceClocks(this.clock);
+    replaceFinalization(this.scope);
     // It is that of the whole machine and changes all the time.
     replaceFunction(os, "freemem", () => os.totalmem());
     syncBuiltinESMExports();

@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 /**
  * Whose code runs: that of the present program, or what an earlier program of the session has left behind. What was begun
  * by a program counts as its own for ever, by the asynchronous context; a function that a later program calls is that one's.
+ * In a session, what has no context was begun by nobody who runs now.
  */
 export class ProgramScope {
   readonly #owner = new AsyncLocalStorage<number>();
@@ -20,10 +21,9 @@ export class ProgramScope {
     this.#present++;
   }
 
-  /** Whether what runs now was begun by a program that has ended. */
+  /** Whether what runs now was not begun by the present program. */
   get isLate(): boolean {
     if (!this.#isSession) return false;
-    const owner = this.#owner.getStore();
-    return owner !== undefined && owner !== this.#present;
+    return this.#owner.getStore() !== this.#present;
   }
 }

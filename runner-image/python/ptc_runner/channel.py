@@ -1,5 +1,6 @@
 """The runner's end of the socket: frames of four bytes of length, big-endian, and UTF-8 JSON (protocol/wire/frames.ts)."""
 
+import hmac
 import json
 import select
 import socket
@@ -11,6 +12,7 @@ from ptc_runner.limits import MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES
 _RECEIVE_BYTES = 256 * 1024
 _dumps = json.dumps
 _loads = json.loads
+_hmac = hmac.digest
 
 
 class FrameError(Exception):
@@ -26,23 +28,39 @@ class Channel:
         self._sending = allocate_lock()
         self._received = bytearray()
         self._incomplete: dict[str, Any] | None = None
+        # Of a session, and what the messages of its present program begin with.
+        self._key: bytes | None = None
+        self._mark = b""
         self._poll = select.poll()
         self._poll.register(connection, select.POLLIN)
 
     def fileno(self) -> int:
         return self._socket.fileno()
 
+    def answer(self, challenge: dict[str, str]) -> None:
+        """Answers the host's challenge: from now on each message begins with the answer (NextRequest in protocol/wire)."""
+        if self._key is None and "key" in challenge:
+            self._key = bytes.fromhex(challenge["key"])
+        if self._key is not None:
+            self._mark = _hmac(self._key, bytes.fromhex(challenge["nonce"]), "sha256")
+
     def send(self, *messages: dict[str, Any]) -> None:
         """Sends messages in one piece."""
-        self._send_all(b"".join(_frame(_dumps(message)) for message in messages))
+        self._send_all(b"".join(self._frame(_dumps(message)) for message in messages))
 
     def send_json(self, text: str) -> None:
         """Sends one message. Raises FrameError where it is larger than the host takes."""
-        self._send_all(_frame(text))
+        self._send_all(self._frame(text))
 
     def _send_all(self, data: bytes) -> None:
         with self._sending:
             self._socket.sendall(data)
+
+    def _frame(self, text: str) -> bytes:
+        message = text.encode("utf-8", "surrogatepass")
+        if len(message) > MAX_CALL_FRAME_BYTES:
+            raise FrameError(f"a message of {len(message)} bytes exceeds the limit of {MAX_CALL_FRAME_BYTES}")
+        return (len(self._mark) + len(message)).to_bytes(4, "big") + self._mark + message
 
     def watch(self, fd: int) -> None:
         """Has `wait` end when there is something to be read from another file too."""
@@ -96,10 +114,3 @@ def _put_text(message: dict[str, Any], place: list[str | int], text: str) -> Non
     for name in ("data", *place[:-1]) if place else ():
         holder = holder[name]
     holder[place[-1] if place else "data"] = text
-
-
-def _frame(text: str) -> bytes:
-    payload = text.encode("utf-8", "surrogatepass")
-    if len(payload) > MAX_CALL_FRAME_BYTES:
-        raise FrameError(f"a message of {len(payload)} bytes exceeds the limit of {MAX_CALL_FRAME_BYTES}")
-    return len(payload).to_bytes(4, "big") + payload

@@ -6,6 +6,8 @@ import atexit
 import builtins
 import concurrent.futures.thread
 import contextlib
+import faulthandler
+import gc
 import inspect
 import json
 import os
@@ -21,6 +23,7 @@ from ptc_runner.channel import Channel
 from ptc_runner.console import Console, write_all
 from ptc_runner.emit import bytes_of, make_emit
 from ptc_runner.environment.environment import Environment, ProgramEnvironment
+from ptc_runner.environment.program_clock import real_monotonic_ns, real_sleep
 from ptc_runner.environment.program_loop import ProgramLoop
 from ptc_runner.failure import Failure, make_failure
 from ptc_runner.limits import MAX_VALUES
@@ -48,6 +51,15 @@ _ALL_SIGNALS = signal.valid_signals()
 _await_signal = signal.sigtimedwait
 _count_threads = cast("Any", _thread)._count
 _NOT_SET = object()
+_THREADS_PATIENCE_NS = 1_000_000_000
+"""How long it is waited for the threads of a program to end. Where one does not, the guard ends the session."""
+_MAX_COLLECTIONS = 10
+_NATIVE_NAME = "ptc-native"
+"""The name that the process takes when a program has used native code. The guard ends the session for it (guard.pl)."""
+_collect_garbage = gc.collect
+_TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+_SIGNAL_HANDLERS = {number: signal.getsignal(number) for number in signal.valid_signals()}
+"""The interpreter's own."""
 
 
 class MaxResult(TypedDict):
@@ -93,6 +105,7 @@ class ProgramRun:
         self._main = ModuleType("__main__")
         self._process = _getpid()
         self._is_session = False
+        self._has_native_code = False
         self._linger_seconds = 0.0
         # The bounds of its size, as they were before the first program of a session.
         self._address_space: tuple[int, int] | None = None
@@ -137,7 +150,7 @@ class ProgramRun:
         for program in programs.values():
             tracebacks.add(program["file_name"], program["source"])
         outcome = self._outcome(bundle, tracebacks, message.pop("files", []))
-        if self._is_session:
+        if self._is_session and _getpid() == self._process:
             self._abandon_work()
         if _getpid() != self._process:
             # A child of the program has come to its end. It reports nothing.
@@ -258,23 +271,73 @@ class ProgramRun:
         _mask_signals(signal.SIG_SETMASK, ())
         if self._address_space is None:
             self._address_space = resource.getrlimit(resource.RLIMIT_AS)
+            sys.addaudithook(self._audit)
             # What is left there is the interpreter's own, for its end.
             cast("Any", atexit)._clear()
         resource.setrlimit(resource.RLIMIT_AS, self._address_space)
-        for name in ("result", LAST):
-            self._main.__dict__.pop(name, None)
         # They may be other modules, or have other functions, than when they were imported.
         for name in [name for name in sys.modules if name.partition(".")[0] in (PACKAGE, PROGRAMS)]:
             del sys.modules[name]
 
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Notes that a program of a session calls code by its address: such code may have done anything to this process."""
+        if event.startswith("ctypes.") or (event == "import" and arguments[0] in ("_ctypes", "_cffi_backend")):
+            self._has_native_code = True
+
     def _abandon_work(self) -> None:
-        """What the program has left of tasks, threads, timers and calls has no effect any more."""
+        """What the program has left that would be called by itself is gone: tasks, threads, timers, signals, calls, and what is
+        called when objects are collected. All of it is done before the program is reported as done, as it may call what the
+        program has written."""
+        _mask_signals(signal.SIG_BLOCK, _ALL_SIGNALS)
+        _settrace(None)
+        _setprofile(None)
         # It has failed already, or what is left of it is lost anyway.
         with contextlib.suppress(BaseException):
             self._cancel_tasks()
+        self._console.end()
         cast("Any", self._loop)._default_executor = None
         self._caller.abandon()
         self._environment.order.abandon()
+        self._loop.forget()
+        cast("Any", atexit)._clear()
+        _reset_signals()
+        faulthandler.cancel_dump_traceback_later()
+        until = real_monotonic_ns() + _THREADS_PATIENCE_NS
+        while _count_threads() > 0 and real_monotonic_ns() < until:
+            real_sleep(0.001)
+        for name in ("result", LAST):
+            self._main.__dict__.pop(name, None)
+        cast("Any", builtins).data = cast("Any", builtins).emit = None
+        _collect()
+        if self._has_native_code:
+            with open("/proc/self/comm", "w", encoding="ascii") as name:
+                name.write(_NATIVE_NAME)
+
+
+def _reset_signals() -> None:
+    """No signal calls anything of the program's, and none comes from a timer of it."""
+    for timer in _TIMERS:
+        signal.setitimer(timer, 0)
+    signal.set_wakeup_fd(-1)
+    pending = signal.sigpending()
+    for number, handler in _SIGNAL_HANDLERS.items():
+        if handler is None or (number not in pending and signal.getsignal(number) == handler):
+            continue
+        if number in (signal.SIGKILL, signal.SIGSTOP):
+            continue
+        # What is ignored is not pending any more.
+        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, handler)
+
+
+def _collect() -> None:
+    """Has finalizers of garbage called now, and not in the next program. What makes more of it each time is never collected."""
+    gc.callbacks.clear()
+    gc.enable()
+    for _ in range(_MAX_COLLECTIONS):
+        if _collect_garbage() == 0:
+            return
+    gc.freeze()
 
 
 def _join_threads() -> None:

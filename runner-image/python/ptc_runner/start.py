@@ -86,6 +86,7 @@ def start(argv: list[str]) -> None:
             if message["type"] == "program":
                 run.run(cast("Any", message))
             elif message["type"] == "next":
+                channel.answer(cast("Any", message))
                 channel.send(hello)
 
 

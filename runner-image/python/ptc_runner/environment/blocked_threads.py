@@ -17,12 +17,12 @@ _current_frames = sys._current_frames  # pyright: ignore[reportPrivateUsage]
 
 
 def watch_blocked_threads(order: EventOrder) -> None:
-    """Begins to look as soon as a program has a second thread."""
+    """Begins to look as soon as a program has a second thread, until it ends."""
 
     def watch() -> None:
         found: int | None = None
         looks = began = 0
-        while True:
+        while order.is_watched:
             real_sleep(_LOOK_EVERY_S)
             now, running = order.turns, order.running
             state = _state_of(order.running_native) if order.is_held_up() else None

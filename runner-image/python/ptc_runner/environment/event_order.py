@@ -48,6 +48,10 @@ NothingLeftError.__module__ = "builtins"
 NothingLeftError.__qualname__ = "RuntimeError"
 
 
+class ProgramEndedError(SystemExit):
+    """The program of the thread that meets this has ended, and the thread ends too."""
+
+
 class _Timer:
     __slots__ = ("delay_ns", "deliver", "due_ns")
 
@@ -84,8 +88,12 @@ class EventOrder:
         self._parked: list[_Parked] = []
         # Threads that wait inside of the system, or compute on and on, and have lost their turn over it.
         self.astray: set[int] = set()
-        # Threads of programs that have ended, which get no turn any more.
+        # Threads that were started and have not ended.
+        self._threads: set[int] = set()
+        # Those of programs that have ended, which get no turn any more and end at whatever they wait for.
         self._abandoned: set[int] = set()
+        # Whether somebody watches for threads that hold up others.
+        self.is_watched = False
         self.turns = 0
         self.running = get_ident()
         # The system's number of that thread.
@@ -118,10 +126,14 @@ class EventOrder:
 
     def abandon(self) -> None:
         """The program has ended: nothing of it happens any more. The calling thread goes on alone."""
-        self._abandoned |= self.astray - {get_ident()}
+        self._abandoned |= (self._threads | self.astray) - {get_ident()}
         self.astray.clear()
         self._take_turn()
+        parked = list(self._parked)
         self._parked.clear()
+        for each in parked:
+            each.gate.release()
+        self.is_watched = False
         self._calls.clear()
         self._timers.clear()
         self._due.clear()
@@ -131,19 +143,17 @@ class EventOrder:
         self.before_waiting = lambda: None
         self.on_trace_request = lambda: None
 
-    def _hold_abandoned(self) -> None:
-        """Keeps a thread of a program that has ended from all that it waits for, and so from every effect, for ever."""
+    def _end_abandoned(self) -> None:
+        """Ends a thread of a program that has ended, instead of what it wants to do."""
         if get_ident() in self._abandoned:
-            for_ever = allocate_lock()
-            for_ever.acquire()
-            for_ever.acquire()
+            raise ProgramEndedError
 
     # What can happen
 
     def expect_answer(self, deliver: Callable[[Reply], None]) -> int:
         """The id for a call that is about to be sent. Its answer is delivered when it is its turn."""
         if self._abandoned:
-            self._hold_abandoned()
+            self._end_abandoned()
         call_id = self._next_call
         self._next_call += 1
         self._calls[call_id] = deliver
@@ -170,7 +180,7 @@ class EventOrder:
     def wait_until(self, ready: Callable[[], bool]) -> None:
         """Lets others run, and events happen, until `ready` says true. It is asked often and changes nothing."""
         if self._abandoned:
-            self._hold_abandoned()
+            self._end_abandoned()
         if self.astray:
             self.find_back()
         while not ready():
@@ -204,7 +214,7 @@ class EventOrder:
     def let_others_run(self) -> None:
         """Lets a thread run whose wait is over. Where there is none, an event happens that is there already."""
         if self._abandoned:
-            self._hold_abandoned()
+            self._end_abandoned()
         if self.astray:
             self.find_back()
         self._yields += 1
@@ -221,16 +231,19 @@ class EventOrder:
 
         def body() -> None:
             parked.gate.acquire()
-            self._take_turn()
             try:
-                run()
+                if get_ident() not in self._abandoned:
+                    self._take_turn()
+                    run()
             finally:
                 self._leave_turn()
 
         identity = real_start_thread(body, ())
+        self._threads.add(identity)
         self._parked.append(parked)
-        begin_watching, self.on_first_thread = self.on_first_thread, lambda: None
-        begin_watching()
+        if not self.is_watched:
+            self.is_watched = True
+            self.on_first_thread()
         return identity
 
     def is_held_up(self) -> bool:
@@ -259,6 +272,7 @@ class EventOrder:
         self._parked.append(me)
         self._open_gate(following)
         me.gate.acquire()
+        self._end_abandoned()
         self._take_turn()
         if me.hopeless:
             raise NothingLeftError(NOTHING_LEFT)
@@ -282,6 +296,7 @@ class EventOrder:
 
     def _leave_turn(self) -> None:
         """The thread that calls this has ended."""
+        self._threads.discard(get_ident())
         if get_ident() in self._abandoned:
             self._abandoned.discard(get_ident())
         elif get_ident() in self.astray:
@@ -323,6 +338,7 @@ class EventOrder:
         if not takes_it:
             self.wake()
             parked.gate.acquire()
+            self._end_abandoned()
         self.astray.discard(me)
         self._take_turn()
 

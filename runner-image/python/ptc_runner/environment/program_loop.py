@@ -92,6 +92,20 @@ class ProgramLoop(asyncio.SelectorEventLoop):
                 cast("Any", asyncio.tasks)._enter_task(self, outer)
         return task.result()
 
+    def forget(self) -> None:
+        """What the program has left to be called, it is not."""
+        inner = self._inner
+        inner._ready.clear()
+        for key in list(self._own.get_map().values()):
+            if key.fileobj is not inner._ssock:
+                self._own.unregister(key.fileobj)
+        for number in list(inner._signal_handlers):
+            self.remove_signal_handler(number)
+        self._timers.clear()
+        self.set_exception_handler(None)
+        self.set_task_factory(None)
+        self.set_debug(False)
+
     def close(self) -> None:
         """Does nothing: the program may go on to use it."""
 

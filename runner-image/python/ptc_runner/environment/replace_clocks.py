@@ -1,7 +1,7 @@
 """Puts the program's clock in the place of all that tell the time in this interpreter."""
 
-import ctypes
 import gc
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
@@ -92,4 +92,14 @@ def _replace_datetime(clock: ProgramClock) -> None:
         replacement.__qualname__ = f"datetime.{name}"
         replacement.__doc__ = members[name].__doc__
         members[name] = classmethod(replacement)
-    ctypes.pythonapi.PyType_Modified(ctypes.py_object(datetime))
+    _forget_attributes(datetime)
+
+
+def _forget_attributes(kind: type) -> None:
+    """Has the interpreter look the attributes of a type up again."""
+    import ctypes
+
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+    # So that it shows when a program in a session imports it (program_run.py).
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("ctypes", "_ctypes")]:
+        del sys.modules[name]
