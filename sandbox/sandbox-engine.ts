@@ -120,5 +120,12 @@ export interface SandboxEngine {
   remove(id: string): Promise<void>;
 }
 
-/** @param folder an existing folder of this process for the engine's files, with a path short enough for sockets in it. */
-export type OpenEngine = (folder: string, channel?: ChannelPreference) => SandboxEngine;
+/**
+ * @param folder an existing folder of this process for the engine's files, with a path short enough for sockets in it.
+ * @param socket the address of the only engine to use; without it, the one that is found.
+ */
+export type OpenEngine = (
+  folder: string,
+  channel?: ChannelPreference,
+  socket?: string | undefined,
+) => SandboxEngine;

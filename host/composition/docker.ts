@@ -6,8 +6,8 @@ import { digestLabel } from "../../sandbox/image/runner-image.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 
 /** The engine where nobody names another. Loads the Docker client along with this module, and asks it nothing yet. */
-export const openDocker: OpenEngine = (folder, channel) =>
-  new DockerSandboxEngine(new DockerEngine(), folder, channel);
+export const openDocker: OpenEngine = (folder, channel, socket) =>
+  new DockerSandboxEngine(new DockerEngine(undefined, socket), folder, channel);
 
 /** The images that ptc has made there: those that programs run in, and the bases of these. */
 export function openOwnImages(): {

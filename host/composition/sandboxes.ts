@@ -32,7 +32,7 @@ export function sandboxOptions(
   open: OpenEngine = openDocker,
 ): OnDemandOptions {
   return {
-    engine: open(state.path, sandbox.channel),
+    engine: open(state.path, sandbox.channel, "engine" in sandbox ? sandbox.engine : undefined),
     owner: formatIdentity(self),
     image: sandbox.image,
     runtime: sandbox.runtime,

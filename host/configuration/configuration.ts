@@ -67,6 +67,8 @@ export interface Configuration {
     readonly maxWarm: number;
     /** Packages of the distribution that the image holds for programs in Python. */
     readonly pythonPackages: readonly string[];
+    /** The socket of the only engine to use, as managed settings name it; `undefined` for the one that `docker` would use. */
+    readonly engine?: string | undefined;
     /** How programs reach ptc; `auto` leaves it to the engine. */
     readonly channel: "auto" | "socket" | "attached";
   };
@@ -118,6 +120,7 @@ export interface ManagedSettings {
     readonly block: readonly ServerMatch[];
   };
   readonly sandbox: {
+    readonly engine?: string | undefined;
     readonly runtime?: string | undefined;
     readonly image?: string | undefined;
     readonly allow_weaker_isolation?: false | undefined;

@@ -29,7 +29,7 @@ export async function refuseBrokenWalls(
   const openEngine = open ?? (await import("../composition/docker.ts")).openDocker;
   const { state } = openState(env);
   try {
-    const engine = openEngine(state.path, sandbox.channel);
+    const engine = openEngine(state.path, sandbox.channel, sandbox.engine);
     const image = await engine.findImage(sandbox.image);
     if (image !== undefined)
       await walls.refuseBroken({ engine, runtime: sandbox.runtime, image: image.digest });

@@ -34,14 +34,20 @@ const SIGKILLED = 137;
 export class DockerEngine implements ContainerEngine {
   #client: DockerClient | undefined;
 
-  /** @param docker instead of the one that is found. */
-  constructor(docker?: Docker) {
+  readonly #socket: string | undefined;
+
+  /**
+   * @param docker instead of the one that is found.
+   * @param socket the address of the only engine to use, such as `unix:///run/docker.sock`, whatever variables and contexts say.
+   */
+  constructor(docker?: Docker, socket?: string) {
+    this.#socket = socket;
     if (docker !== undefined) this.#client = { docker, host: "", source: "" };
   }
 
   /** @throws SandboxError `engine_unreachable` where no engine is named that could be reached. */
   get docker(): Docker {
-    this.#client ??= openDockerClient();
+    this.#client ??= openDockerClient(process.env, this.#socket);
     return this.#client.docker;
   }
 

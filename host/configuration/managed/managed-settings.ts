@@ -79,6 +79,11 @@ const ManagedFile = section({
   ),
   servers: section({ allow: Matches.optional(), block: z.preprocess((value) => value ?? [], Matches) }),
   sandbox: section({
+    engine: text(4_096)
+      .regex(/^unix:\/\/\/[^/]/, {
+        error: "must be the address of a socket, such as unix:///var/run/docker.sock",
+      })
+      .optional(),
     runtime: text(128).optional(),
     image: text(512).optional(),
     allow_weaker_isolation: z
@@ -133,7 +138,7 @@ function didYouMean(key: string): string {
 }
 
 const KEYS =
-  "tools allow block approvals default ask require policy files groups labels server accepts servers name command url sandbox runtime image allow_weaker_isolation archive keep_days audit strict syslog otlp".split(
+  "tools allow block approvals default ask require policy files groups labels server accepts servers name command url sandbox engine runtime image allow_weaker_isolation archive keep_days audit strict syslog otlp".split(
     " ",
   );
 

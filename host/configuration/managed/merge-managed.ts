@@ -73,6 +73,7 @@ export function mergeManaged(
     },
     sandbox: {
       ...sandbox,
+      ...(settings.sandbox.engine === undefined ? {} : { engine: settings.sandbox.engine }),
       runtime: fixed("sandbox.runtime", sandbox.runtime, runtime),
       image: fixed("sandbox.image", sandbox.image, settings.sandbox.image),
       allowWeakerIsolation: fixed(

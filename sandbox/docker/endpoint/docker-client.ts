@@ -14,9 +14,11 @@ export interface DockerClient {
 /**
  * A client of the engine that the `docker` command would use here. Connects to nothing yet.
  *
+ * @param socket the address of the only engine to use, whatever that command would.
  * @throws SandboxError `engine_unreachable` where that command would find none.
  */
-export function openDockerClient(env = process.env): DockerClient {
-  const endpoint = findDockerEndpoint(env);
+export function openDockerClient(env = process.env, socket?: string): DockerClient {
+  const endpoint =
+    socket === undefined ? findDockerEndpoint(env) : { host: socket, source: "managed settings" };
   return { docker: new Docker(dockerOptions(endpoint)), host: endpoint.host, source: endpoint.source };
 }

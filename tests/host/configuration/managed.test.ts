@@ -1,7 +1,8 @@
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { sandboxOptions } from "../../../host/composition/sandboxes.ts";
 import type { Configuration } from "../../../host/configuration/configuration.ts";
 import { FollowedConfiguration } from "../../../host/configuration/follow.ts";
 import { loadConfiguration } from "../../../host/configuration/load.ts";
@@ -431,6 +432,16 @@ const UNBELIEVED: [string, () => void, string][] = [
     "r.cedar: can be written by others",
   ],
 ];
+
+it("programs run on the engine that managed settings name, whatever variables say", async () => {
+  const configuration = await load("", 'sandbox: { engine: "unix:///nowhere/managed.sock" }');
+  vi.stubEnv("DOCKER_HOST", "unix:///nowhere/of-the-user.sock");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const own = { state: { path: folder }, self: { pid: 1 } } as never;
+  await expect(sandboxOptions(configuration, own).engine.describe()).rejects.toThrow("/nowhere/managed.sock");
+  const other = await load("", "");
+  await expect(sandboxOptions(other, own).engine.describe()).rejects.toThrow("/nowhere/of-the-user.sock");
+});
 
 describe("a file of managed settings", () => {
   const problem = () => {
