@@ -1,3 +1,4 @@
+import { CatalogError } from "../../catalog/catalog-error.ts";
 import type { LearnedTypes } from "../../catalog/learned/learned-types.ts";
 import type { ServerListing, Warning } from "../../catalog/server-listing.ts";
 import { findCatalog } from "../../catalog/store/catalog-file.ts";
@@ -8,6 +9,7 @@ import { writeGenerated } from "../../catalog/store/write-generated.ts";
 import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { loadPrinters } from "../languages.ts";
+import { linkOutOf } from "../link-out-of.ts";
 import { openPrograms } from "../programs/open-programs.ts";
 import { type GenerationPlan, planGeneration } from "./generate-plan.ts";
 import { generatedDirectory } from "./generated-modules.ts";
@@ -60,7 +62,13 @@ export class GeneratedFolder {
   }
 
   /** Writes the planned files. @throws CatalogError, and writes nothing then. */
-  write({ files }: GenerationPlan): Promise<WrittenFiles> {
+  async write({ files }: GenerationPlan): Promise<WrittenFiles> {
+    const link = linkOutOf(this.#configuration.directory, this.directory);
+    if (link !== undefined)
+      throw new CatalogError(
+        "unsafe-path",
+        `${link} is a link that leads out of the folder of ptc.yaml, and ptc writes no modules there: remove it`,
+      );
     return writeGenerated(this.directory, files);
   }
 

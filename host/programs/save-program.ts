@@ -11,6 +11,7 @@ import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import { GeneratedFolder } from "../generation/generated-folder.ts";
 import type { Host } from "../host.ts";
+import { linkOutOf } from "../link-out-of.ts";
 import { moduleUrl, version } from "../package.ts";
 import { languageOfFile } from "../program-files.ts";
 import { loadReplayable } from "../replay/load-replayable.ts";
@@ -156,6 +157,12 @@ export async function saveProgram(
     else notes.push(`the run is too large for an example (${Buffer.byteLength(text)} bytes); none is kept`);
   }
   texts.set(manifestFile(name), renderManifest(manifest));
+  const link = linkOutOf(configuration.directory, programsDirectory(configuration));
+  if (link !== undefined)
+    throw new ConfigurationError(
+      "unreadable",
+      `${link} is a link that leads out of the folder of ptc.yaml, and no program was saved there: remove it`,
+    );
   await whileSaving(configuration, async () => {
     // Another ptc may have saved one of this name meanwhile.
     const removed = findReplaced(configuration, options).filter((file) => !texts.has(file));

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -29,6 +29,13 @@ describe("a private folder in a git repository", () => {
   ])("does not show when it is %s (new: %s)", (name, isNew) => {
     hideFromGit(folder(name), isNew);
     expect(status()).toBe("");
+  });
+
+  it("hides nothing of a folder to which a link leads", () => {
+    folder("data");
+    symlinkSync("data", join(repository, ".ptc"));
+    hideFromGit(join(repository, ".ptc"), false);
+    expect(status()).toBe("?? .ptc\n?? data/");
   });
 
   it("shows as before when it is another one that was there", () => {

@@ -27,7 +27,7 @@ import { SIGNALS, type Surroundings, write } from "../../surroundings.ts";
 import { login } from "../auth/login.ts";
 import { proposalWarnings } from "../generate/generate-text.ts";
 import { generate } from "../generate.ts";
-import { replaceFile } from "./replace-file.ts";
+import { refuseLinkOut, replaceFile } from "./replace-file.ts";
 
 interface AddFlags {
   config?: string;
@@ -78,6 +78,7 @@ async function add(
   const file = found?.file ?? "ptc.yaml";
   const path = found?.path ?? join(cwd, file);
   const directory = dirname(path);
+  refuseLinkOut(directory, path);
   const parse = (text: string) => parseConfiguration(text, { file, directory, environment: env });
   const text = found?.text ?? "";
   const same = parse(text).servers.find((server) => server.name === name);

@@ -19,6 +19,7 @@ import {
   MAX_CLIENT_FILE_BYTES,
 } from "../../../host/configuration/import/read-client-file.ts";
 import type { ServerEntry } from "../../../host/configuration/schema.ts";
+import { linkOutOf } from "../../../host/link-out-of.ts";
 import { readTextFile } from "../../arguments/text-file.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
 import { layOutTable } from "../../run-report/text-table.ts";
@@ -66,6 +67,8 @@ export async function offerTakeOver(
   const { stdin, stdout, stderr } = surroundings;
   const doubles: DoubleEntry[] = [];
   for (const file of files) {
+    // A link in the project that leads out of it is not the user's word to change what it leads to.
+    if (linkOutOf(project, file.path) !== undefined) continue;
     const path = realpathSync(file.path);
     const text = await readIfThere(path, project);
     if (text !== undefined)

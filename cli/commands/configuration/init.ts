@@ -1,4 +1,4 @@
-import { existsSync, realpathSync } from "node:fs";
+import { lstatSync, realpathSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { countNoun } from "../../../base/text/count-noun.ts";
@@ -65,7 +65,8 @@ async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitC
   const choice = takeOverChoice(flags);
   if (flags.import === undefined && choice !== "ask")
     throw new UsageError("--take-over and --keep go with --import");
-  if (existsSync(path)) throw new UsageError(`${FILE} is already here; edit it, or remove it first`);
+  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined)
+    throw new UsageError(`${FILE} is already here; edit it, or remove it first`);
   const found =
     flags.import === undefined
       ? { servers: [], skipped: [], withValues: [] }

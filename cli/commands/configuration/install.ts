@@ -35,6 +35,7 @@ import {
   undoChanges,
 } from "./client-files.ts";
 import { ask } from "./find-servers.ts";
+import { refuseLinkOut } from "./replace-file.ts";
 
 interface InstallFlags {
   config?: string;
@@ -105,6 +106,7 @@ async function install(
   }
   const place = clientPlace(client, scope, { env, cwd });
   if (place === undefined) throw new UsageError(`--scope: only claude has '${scope}'; give project or user`);
+  if (scope === "project") refuseLinkOut(cwd, place.path);
   const code = await writeEntry({ client, scope, place }, flags, cwd, surroundings);
   if (code !== EXIT.done || flags.remove) return code;
   await takeOver(place.client, choice, flags, cwd, surroundings);

@@ -1,11 +1,27 @@
 import { randomUUID } from "node:crypto";
 import { realpathSync, statSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { basename, dirname } from "node:path";
+import { basename, dirname, relative } from "node:path";
+import { visibleLine } from "../../../base/text/visible-text.ts";
+import { linkOutOf } from "../../../host/link-out-of.ts";
 import { UsageError } from "../../exit-code.ts";
 
 /** Somebody has edited a file between reading and writing it. */
 export class EditedMeanwhileError extends UsageError {}
+
+/**
+ * Refuses a file of a folder to which a link in the folder leads out of it.
+ *
+ * @throws UsageError
+ */
+export function refuseLinkOut(folder: string, path: string): void {
+  const link = linkOutOf(folder, path);
+  if (link === undefined) return;
+  const shown = visibleLine(relative(folder, link));
+  throw new UsageError(
+    `${shown} is a link that leads out of this folder, and nothing was written through it; remove it`,
+  );
+}
 
 /**
  * Writes the whole file or nothing, through a symbolic link too. Without a text, the file is removed.

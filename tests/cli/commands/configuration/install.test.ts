@@ -29,6 +29,16 @@ const CONFIGURATION = `servers:
   - { name: hub, url: "https://hub.example/mcp", headers: { Authorization: "Bearer \${HUB_TOKEN}", X: "\${X:-1}" } }
 `;
 
+/** Of a client: a path of its file that is a link, and where to. */
+const LINKS = [
+  ["claude", ".mcp.json", "elsewhere/.mcp.json"],
+  ["claude", ".mcp.json", "elsewhere/missing.json"],
+  ["cursor", ".cursor", "elsewhere"],
+  ["vscode", ".vscode", "missing"],
+  ["codex", ".codex/config.toml", "elsewhere/config.toml"],
+  ["gemini", ".gemini", "../.gemini"],
+] as const;
+
 function newProject() {
   const folder = mkdtempSync(join(root, "project-"));
   const home = mkdtempSync(join(root, "home-"));
@@ -115,9 +125,10 @@ describe("ptc install", () => {
     if (!isWritten) expect(terminal.screen).toMatch(/ptc: nothing was written\n$/);
   });
 
-  it("shows nothing of other entries, keeps the mode of the file, and writes through a link", async () => {
+  it("shows nothing of other entries, keeps the mode of the file, and writes through a link that stays in the folder", async () => {
     const project = newProject();
-    const real = join(project.home, "dotfiles.json");
+    const real = join(project.folder, "shared/servers.json");
+    mkdirSync(dirname(real));
     const before = '{\n  "mcpServers": {\n    "a": { "env": { "KEY": "very-secret" } }\n  }\n}\n';
     writeFileSync(real, before);
     chmodSync(real, 0o600);
@@ -130,7 +141,39 @@ describe("ptc install", () => {
     expect(statSync(real).mode & 0o777).toBe(0o600);
     await project.ptc("claude", "--remove", "--yes");
     expect(readFileSync(real, "utf8")).toBe(before);
-    expect(readdirSync(project.home).sort()).toEqual([".local", "bin", "dotfiles.json"]);
+    expect(readdirSync(dirname(real))).toEqual(["servers.json"]);
+  });
+
+  it.each(LINKS)(
+    "writes nothing of %s where %s is a link to %s, out of the folder",
+    async (client, link, target) => {
+      const project = newProject();
+      const elsewhere = join(project.home, "elsewhere");
+      mkdirSync(elsewhere);
+      writeFileSync(join(elsewhere, ".mcp.json"), "{}");
+      mkdirSync(dirname(join(project.folder, link)), { recursive: true });
+      symlinkSync(target.startsWith("..") ? target : join(project.home, target), join(project.folder, link));
+      for (const flags of [["--yes"], ["--remove", "--yes"]]) {
+        const { code, stdout, stderr } = await project.ptc(client, ...flags);
+        expect({ code, stdout, stderr }).toEqual({
+          code: 2,
+          stdout: "",
+          stderr: `ptc: ${link} is a link that leads out of this folder, and nothing was written through it; remove it\n`,
+        });
+      }
+      expect(readdirSync(elsewhere)).toEqual([".mcp.json"]);
+      expect(readFileSync(join(elsewhere, ".mcp.json"), "utf8")).toBe("{}");
+      expect(existsSync(join(project.home, "missing"))).toBe(false);
+    },
+  );
+
+  it("writes a user's own file through whatever link the user has made of it", async () => {
+    const project = newProject();
+    const real = join(project.home, "dotfiles.json");
+    writeFileSync(real, "{}");
+    symlinkSync(real, join(project.home, ".claude.json"));
+    expect(await project.ptc("claude", "--scope", "user", "--yes")).toMatchObject({ code: 0 });
+    expect(readFileSync(real, "utf8")).toContain('"ptc"');
   });
 
   it.each([

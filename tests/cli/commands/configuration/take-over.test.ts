@@ -181,7 +181,7 @@ describe("taking over the servers of clients", () => {
     expect(read(".mcp.json").includes('"hub"')).toBe(!isTaken);
   });
 
-  it("removes a file in which nothing is left, and makes it again; it writes through a link", async () => {
+  it("removes a file in which nothing is left, and makes it again; it writes through a link within the folder", async () => {
     const only = '{ "mcpServers": { "files": { "command": "npx" } } }\n';
     const project = newProject({ ".mcp.json": only });
     await project.ptc("init", "--import", "--take-over");
@@ -190,7 +190,7 @@ describe("taking over the servers of clients", () => {
     expect(project.read(".mcp.json")).toBe(only);
 
     const linked = newProject({});
-    const real = join(linked.home, "dotfiles.json");
+    const real = linked.path("shared.json");
     writeFileSync(real, FILES[".mcp.json"]);
     symlinkSync(real, linked.path(".mcp.json"));
     await linked.ptc("init", "--import", "--take-over");
@@ -198,6 +198,15 @@ describe("taking over the servers of clients", () => {
     await linked.ptc("install", "--undo", "--yes");
     expect(readFileSync(real, "utf8")).toBe(FILES[".mcp.json"]);
     expect(lstatSync(linked.path(".mcp.json")).isSymbolicLink()).toBe(true);
+  });
+
+  it("takes nothing out through a link that leads out of the folder", async () => {
+    const linked = newProject({});
+    const real = join(linked.home, "dotfiles.json");
+    writeFileSync(real, FILES[".mcp.json"]);
+    symlinkSync(real, linked.path(".mcp.json"));
+    expect((await linked.ptc("init", "--import", "--take-over")).code).toBe(0);
+    expect(readFileSync(real, "utf8")).toBe(FILES[".mcp.json"]);
   });
 });
 
