@@ -1,5 +1,6 @@
 import type { Authorization, Challenge } from "../../upstream/authorization/authorization.ts";
 import type { OnLogin } from "../../upstream/authorization/login-event.ts";
+import { isSameIssuer } from "../../upstream/authorization/logins/login-record.ts";
 import type { LoginStore } from "../../upstream/authorization/logins/login-store.ts";
 import { MachineLogin } from "../../upstream/authorization/machine-login.ts";
 import { StoredLogin } from "../../upstream/authorization/stored-login.ts";
@@ -54,6 +55,8 @@ export function composeAuthorizations(
       key: loginKeyOf(principal, server),
       store,
       async refresh(login, signal) {
+        // What the configuration has now is not for the authorization server of then.
+        if (settings.issuer !== undefined && !isSameIssuer(settings.issuer, login.issuer)) return undefined;
         const { refreshLogin } = await import("../../upstream/mcp/client/auth/refresh.ts");
         // The secret may be another one since the login. That of a registration is with the login alone.
         const secret =

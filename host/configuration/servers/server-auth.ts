@@ -44,6 +44,12 @@ export function findAuthProblems(
   }
   if (auth.client_secret !== undefined && auth.client_id === undefined)
     return at("client_secret", "needs a `client_id` beside it");
+  // Without it, the server's metadata would decide where the secret goes.
+  if (auth.client_secret !== undefined && auth.issuer === undefined)
+    return at(
+      "client_secret",
+      "needs an `issuer` beside it; name the authorization server that gave it out, as the secret goes nowhere else",
+    );
   for (const key of ["issuer", "client_metadata_url"] as const) {
     const value = auth[key];
     if (value === undefined || unset?.has(value) === true) continue;

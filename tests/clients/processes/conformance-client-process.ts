@@ -27,7 +27,7 @@ process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 const env = { XDG_STATE_HOME: folder, PTC_KEYRING: "off" };
 
 const text = JSON.stringify({
-  servers: [{ name: "guarded", url, ...authOf(process.env.MCP_CONFORMANCE_SCENARIO ?? "") }],
+  servers: [{ name: "guarded", url, ...(await authOf(process.env.MCP_CONFORMANCE_SCENARIO ?? "")) }],
 });
 const configuration = parseConfiguration(text, { file: "ptc.yaml", directory: "/", environment: {} });
 const server = configuration.servers[0] as RemoteServerConfiguration;
@@ -38,7 +38,7 @@ const authorization = composeAuthorizations(
 )(PRINCIPAL, "guarded");
 
 /** What a user would write under `auth` for what they were given. */
-function authOf(scenario: string): object {
+async function authOf(scenario: string): Promise<object> {
   const { client_id, client_secret, private_key_pem: private_key, signing_algorithm } = context;
   if (scenario === "auth/basic-cimd")
     return {
@@ -47,8 +47,21 @@ function authOf(scenario: string): object {
   if (scenario === "auth/client-credentials-jwt")
     return { auth: { type: "client_credentials", client_id, private_key, signing_algorithm } };
   if (scenario === "auth/client-credentials-basic")
-    return { auth: { type: "client_credentials", client_id, client_secret } };
-  return client_id === undefined ? {} : { auth: { type: "oauth", client_id, client_secret } };
+    return { auth: { type: "client_credentials", client_id, client_secret, issuer: await issuerOf(url) } };
+  if (client_id === undefined) return {};
+  return { auth: { type: "oauth", client_id, client_secret, issuer: await issuerOf(url) } };
+}
+
+/** The authorization server that gave out the credentials, which a user knows, and the suite does not say. */
+async function issuerOf(server: string): Promise<string | undefined> {
+  const { origin, pathname } = new URL(server);
+  for (const path of [pathname, ""]) {
+    const answer = await fetch(`${origin}/.well-known/oauth-protected-resource${path}`);
+    if (!answer.ok) continue;
+    const { authorization_servers } = (await answer.json()) as { authorization_servers?: string[] };
+    return authorization_servers?.[0];
+  }
+  return undefined;
 }
 
 /** Does some work, and logs in whenever that is asked for. */

@@ -57,7 +57,8 @@ it("differs by every variable where a command reads a secret, but by those of th
 });
 
 it("knows the commands of auth, whose place in the file does not matter", () => {
-  const auth = "{type: client_credentials, client_id: a, client_secret: {command: [op, read]}}";
+  const auth =
+    "{type: client_credentials, client_id: a, issuer: 'https://b.example', client_secret: {command: [op, read]}}";
   const text = (lines: string, what = auth) =>
     `${lines}servers: [{name: a, url: "https://a.example", auth: ${what}}]`;
   const host = identityOf(text(""), { OP_SESSION: "1" });

@@ -29,6 +29,7 @@ describe("the auth of a server", () => {
       type: "oauth",
       client_id: "a",
       client_secret: { env: "S" },
+      issuer: "https://auth.example",
       scopes: ["x", "y"],
       callback_port: 3118,
     };
@@ -43,8 +44,13 @@ describe("the auth of a server", () => {
   });
 
   it("takes its secrets from all that values of env and headers are read from, and reads none by itself", () => {
-    const auth = (client_secret: object) => ({ type: "oauth", client_id: "a", client_secret });
-    const place = "ptc.yaml:9: servers[0].auth.client_secret";
+    const auth = (client_secret: object) => ({
+      type: "oauth",
+      client_id: "a",
+      issuer: "https://auth.example",
+      client_secret,
+    });
+    const place = "ptc.yaml:10: servers[0].auth.client_secret";
     expect(authOf({ auth: auth({ file: "s" }) })).toMatchObject({
       clientSecret: { place, prefix: "", from: "file", path: "/s" },
     });
@@ -71,6 +77,14 @@ describe("the auth of a server", () => {
       /auth\.client_secert: is not a known key; did you mean 'client_secret'\?/,
     ],
     [{ auth: { type: "oauth", client_secret: "x" } }, /auth\.client_secret: needs a `client_id` beside it/],
+    ...["oauth", "client_credentials"].flatMap((type): [object, RegExp][] =>
+      ["x", { file: "s" }, { keyring: "hub/secret" }, { command: ["op"] }, { env: "HOME" }].map(
+        (client_secret) => [
+          { auth: { type, client_id: "a", client_secret } },
+          /auth\.client_secret: needs an `issuer` beside it; name the authorization server that gave it out/,
+        ],
+      ),
+    ),
     [{ auth: { type: "oauth", private_key: "x" } }, /auth\.private_key: does not go with type oauth/],
     [{ auth: { type: "none", client_id: "x" } }, /auth\.client_id: does not go with type none/],
     [{ auth: { type: "client_credentials", client_secret: "x" } }, /auth\.type: needs a `client_id`/],

@@ -9,14 +9,19 @@ import { ScriptedBrowser } from "./servers/browser.ts";
 import { type OidcOptions, serveOidc } from "./servers/oidc-server.ts";
 import { serveProtected } from "./servers/protected-server.ts";
 
-async function serveBoth({ settings, ...options }: OidcOptions & { settings?: object } = {}) {
+/** @param settings of the server; `auth` is completed by the issuer that there is. */
+async function serveBoth({
+  settings,
+  ...options
+}: OidcOptions & { settings?: { auth?: object; headers?: object } } = {}) {
   const oidc = await serveOidc(options);
   const server = await serveProtected({
     authorizationServers: [oidc.issuer],
     verifier: oidc,
     scopes: ["read"],
   });
-  return { oidc, server, user: useUser(server.url, settings) };
+  const auth = settings?.auth && { issuer: oidc.issuer, ...settings.auth };
+  return { oidc, server, user: useUser(server.url, { ...settings, ...(auth && { auth }) }) };
 }
 
 describe("a login at an OpenID provider", () => {

@@ -1,6 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
+import { composeAuthorizations } from "../../../host/composition/authorizations.ts";
+import { ownLoginSecrets } from "../../../host/logins/login-secrets.ts";
+import { openLoginStore } from "../../../host/logins/open-logins.ts";
 import { AddressGuard } from "../../../upstream/authorization/address-guard.ts";
 import { buildGuardedFetch } from "../../../upstream/authorization/guarded-fetch.ts";
 import { listen } from "../mcp/upstream-http-servers.ts";
@@ -210,6 +213,85 @@ describe("an answer that cannot be trusted is refused", () => {
       answer.searchParams.set(name, value);
     await fetch(answer);
     await expect(waiting?.done).rejects.toThrow(/answered access_denied: no .{0,12}no$/);
+  });
+});
+
+describe("the secret of a client goes to the authorization server that gave it out alone", () => {
+  /** An authorization server that knows no client without a secret. */
+  const serveConfidential = (clients?: NonNullable<Parameters<typeof serveOidc>[0]>["clients"]) =>
+    serveOidc({
+      ...(clients && { clients }),
+      configuration: { clientAuthMethods: ["client_secret_post"] },
+    });
+  const machine = {
+    client_id: "machine",
+    client_secret: "machine secret",
+    token_endpoint_auth_method: "client_secret_post" as const,
+    redirect_uris: [],
+    response_types: [],
+    grant_types: ["client_credentials"],
+    scope: "read write",
+  };
+
+  test("where the server names another one later: ptc registers anew there", async () => {
+    const one = await serveConfidential();
+    const two = await serveConfidential();
+    const server = await serveProtected({
+      authorizationServers: [one.issuer],
+      verifier: one,
+      scopes: ["read"],
+    });
+    const user = useUser(server.url);
+    await user.logIn();
+    const secret = one.tokenRequests[0]?.get("client_secret") ?? "";
+    expect(secret).not.toBe("");
+    Object.assign(server.rules, { authorizationServers: [two.issuer], verifier: two });
+    await user.logIn();
+    expect(two.requests).toContain("POST /reg");
+    expect(two.tokenRequests.map((each) => each.get("client_secret"))).not.toContain(secret);
+    expect(await (await user.connect()).listTools()).toHaveLength(3);
+    // At its own one, the client is used again.
+    await user.logIn();
+    expect(two.requests.filter((each) => each === "POST /reg")).toHaveLength(1);
+  });
+
+  test("where ptc.yaml names another issuer since the login: that has ended, and is not renewed", async () => {
+    const one = await serveOidc();
+    const server = await serveProtected({
+      authorizationServers: [one.issuer],
+      verifier: one,
+      scopes: ["read"],
+    });
+    const user = useUser(server.url);
+    await user.logIn();
+    await user.edit((login) => ({ ...login, expiresAt: 1 }));
+    const before = one.tokenRequests.length;
+    const { configuration } = useUser(server.url, {
+      auth: { type: "oauth", issuer: "https://auth.example" },
+    });
+    const secrets = { ...ownLoginSecrets(user.env), onSecret() {} };
+    const moved = composeAuthorizations(configuration, openLoginStore(user.env), secrets);
+    expect(await moved(user.principal, "guarded")?.token()).toBeUndefined();
+    expect(one.tokenRequests.length).toBe(before);
+    await expect(user.connect()).rejects.toMatchObject({ code: "login_required" });
+  });
+
+  test("where a machine's server names another one than the issuer of ptc.yaml", async () => {
+    const good = await serveConfidential([machine]);
+    const evil = await serveConfidential([machine]);
+    const server = await serveProtected({
+      authorizationServers: [evil.issuer],
+      verifier: good,
+      scopes: ["read"],
+    });
+    const { client_id, client_secret } = machine;
+    const auth = { type: "client_credentials", client_id, client_secret, issuer: good.issuer };
+    const user = useUser(server.url, { auth });
+    await expect(user.connect()).rejects.toThrow(/and not the `issuer` of its `auth` in ptc\.yaml$/);
+    expect([...evil.requests, ...good.requests]).toEqual([]);
+    server.rules.authorizationServers = [evil.issuer, good.issuer];
+    expect(await (await user.connect()).listTools()).toHaveLength(3);
+    expect(evil.requests).toEqual([]);
   });
 });
 

@@ -54,6 +54,11 @@ export interface LoginKey {
   readonly clientId: string | undefined;
 }
 
+/** Whether two names are of one authorization server. People leave out the last slash, which some issuers have. */
+export function isSameIssuer(one: string, other: string): boolean {
+  return one.replace(/\/$/, "") === other.replace(/\/$/, "");
+}
+
 /** The scopes of several lists, each once, in the order in which they come (RFC 6749, section 3.3). */
 export function uniteScopes(...scopes: (string | undefined)[]): string | undefined {
   const all = scopes.flatMap((scope) => (scope ?? "").split(/\s+/)).filter((scope) => scope !== "");

@@ -9,6 +9,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { oneLine } from "../../../../base/text/one-line.ts";
 import { AuthorizationError } from "../../../authorization/authorization.ts";
+import { isSameIssuer } from "../../../authorization/logins/login-record.ts";
 import { explainFault } from "./oauth-fault.ts";
 
 /** What is known of how a server is authorized (MCP 2026-07-28, Authorization: "Authorization Server Discovery"). */
@@ -109,8 +110,8 @@ function chooseIssuer(
 ): string {
   const offered = resourceMetadata?.authorization_servers ?? [];
   if (configured === undefined) return offered[0] ?? `${new URL(serverUrl).origin}/`;
-  const same = (issuer: string) => issuer.replace(/\/$/, "") === configured.replace(/\/$/, "");
-  const chosen = offered.length === 0 ? configured : offered.find(same);
+  const chosen =
+    offered.length === 0 ? configured : offered.find((issuer) => isSameIssuer(issuer, configured));
   if (chosen !== undefined) return chosen;
   const others = offered.slice(0, 3).map(shown).join(", ");
   throw new AuthorizationError(`trusts ${others}, and not the \`issuer\` of its \`auth\` in ptc.yaml`);
