@@ -16,7 +16,8 @@ export const SETTING_TEXTS: Readonly<Record<string, string>> = {
   "servers[].auth": "how ptc logs in to it; `none` never does",
   "servers[].auth.type": "a person's login, or one of a machine",
   "servers[].auth.client_id": "a client that is registered already",
-  "servers[].auth.client_secret": "its secret; a value as for `env`. It goes to `issuer` alone, which it needs beside it",
+  "servers[].auth.client_secret":
+    "its secret; a value as for `env`. It goes to `issuer` alone, which it needs beside it",
   "servers[].auth.scopes": "instead of those that the server asks for",
   "servers[].auth.issuer": "tokens are asked for there and nowhere else",
   "servers[].auth.client_metadata_url": "a client by its metadata document",

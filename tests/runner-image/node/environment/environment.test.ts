@@ -1,0 +1,253 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { ProgramEnvironment, Trace } from "../../../../protocol/wire/messages.ts";
+
+const PROCESS = join(import.meta.dirname, "processes/environment-process.ts");
+const SEED = "ab".repeat(32);
+/** Longer than any of them takes, and far shorter than a timer that wrongly keeps its process. */
+const PATIENCE_MS = 60_000;
+const LONG_MS = 3_600_000;
+
+interface Program {
+  code: string;
+  environment?: ProgramEnvironment;
+}
+
+/** Runs programs in one process, whose realm is theirs. */
+function run(programs: readonly Program[], zone = "UTC"): { value: unknown; trace: Trace }[] {
+  const { stdout, stderr, status, signal } = spawnSync(
+    process.execPath,
+    [PROCESS, JSON.stringify(programs)],
+    {
+      encoding: "utf8",
+      env: { ...process.env, TZ: zone },
+      timeout: PATIENCE_MS,
+    },
+  );
+  expect({ status, signal, stderr: stderr.replace(/^\(node:.*\n?/gm, "") }).toEqual({
+    status: 0,
+    signal: null,
+    stderr: "",
+  });
+  return JSON.parse(stdout);
+}
+
+/** What some codes return, each with the same seed. */
+function seeded(...codes: string[]): unknown[] {
+  const programs = codes.map((code) => ({
+    code: `const crypto = require("node:crypto"); ${code}`,
+    environment: { seed: SEED },
+  }));
+  return run(programs as Program[]).map(({ value }) => value);
+}
+
+const CODE = "try { VALUE; return 'none'; } catch (error) { return error.code ?? error.name; }";
+/** The code of what an expression throws. */
+const thrownBy = (...expressions: string[]) =>
+  seeded(...expressions.map((expression) => CODE.replace("VALUE", () => expression)));
+
+describe("randomness of a program", () => {
+  it("is the same for a seed, and each kind has a stream of its own", () => {
+    const numbers = "[Math.random(), Math.random(), Math.random()]";
+    const bytes = "crypto.randomBytes(12).toString('hex')";
+    const [first, again, both, mixed, alone] = seeded(
+      `return ${numbers}`,
+      `return ${numbers}`,
+      `const bytes = ${bytes}; return [...${numbers}, bytes]`,
+      "const a = [Math.random()]; crypto.randomUUID(); a.push(Math.random()); crypto.randomInt(9); a.push(Math.random()); return a",
+      `return ${bytes}`,
+    ) as [number[], number[], unknown[], number[], string];
+    expect(new Set(first).size).toBe(3);
+    expect(again).toEqual(first);
+    expect(mixed).toEqual(first);
+    expect(both).toEqual([...first, alone]);
+    const [other] = run([
+      { code: `return ${numbers}`, environment: { seed: "cd".repeat(32) } as ProgramEnvironment },
+    ]);
+    expect(other?.value).not.toEqual(first);
+  });
+
+  it("gives a callback the whole number that it gives without one, of the same range", () => {
+    const called = (args: string) =>
+      `return Promise.all(Array.from({ length: 200 }, () => new Promise((done) => crypto.randomInt(${args}, (_, value) => done(value)))))`;
+    const returned = (args: string) => `return Array.from({ length: 200 }, () => crypto.randomInt(${args}))`;
+    const [five, fiveCalled, below, belowCalled, large] = seeded(
+      returned("5, 10"),
+      called("5, 10"),
+      returned("3"),
+      called("3"),
+      returned("-(2 ** 47), 2 ** 47 - 1"),
+    ) as number[][];
+    expect([...new Set(five)].sort()).toEqual([5, 6, 7, 8, 9]);
+    expect([...new Set(below)].sort()).toEqual([0, 1, 2]);
+    expect([fiveCalled, belowCalled]).toEqual([five, below]);
+    expect(large?.every((value) => Number.isSafeInteger(value))).toBe(true);
+    expect(
+      thrownBy(
+        "crypto.randomInt('1')",
+        "crypto.randomInt(10, 5)",
+        "crypto.randomInt(5, 5, () => {})",
+        "crypto.randomInt('1', () => {})",
+        "crypto.randomInt(1, 2, 3)",
+      ),
+    ).toEqual([
+      "ERR_INVALID_ARG_TYPE",
+      "ERR_OUT_OF_RANGE",
+      "ERR_OUT_OF_RANGE",
+      "ERR_INVALID_ARG_TYPE",
+      "ERR_INVALID_ARG_TYPE",
+    ]);
+  });
+
+  it("fills all of a typed array and nothing beside it, whatever its items are", () => {
+    const hex = (value: string) => `Buffer.from(${value}.buffer).toString('hex')`;
+    const [bytes, called] = seeded(
+      "return crypto.randomBytes(8).toString('hex')",
+      "return new Promise((done) => crypto.randomBytes(8, (_, bytes) => done(bytes.toString('hex'))))",
+    );
+    expect(called).toBe(bytes);
+    const [whole, words, view, part, filled, data, sizes] = seeded(
+      `return ${hex("crypto.getRandomValues(new Uint8Array(16))")}`,
+      `return ${hex("crypto.getRandomValues(new Uint32Array(4))")}`,
+      `const array = new Uint8Array(32); crypto.getRandomValues(array.subarray(8, 24)); return ${hex("array")}`,
+      `const array = new Uint32Array(4); crypto.randomFillSync(array, 1, 2); return ${hex("array")}`,
+      `return new Promise((done) => crypto.randomFill(new Uint32Array(4), 1, 2, (_, array) => done(${hex("array")})))`,
+      `const array = new Uint16Array(4); crypto.randomFillSync(array, 1); const view = new DataView(new ArrayBuffer(8)); crypto.randomFillSync(view, 2, 4); return [${hex("array")}, ${hex("view")}]`,
+      "return [crypto.randomBytes(0), crypto.randomBytes(5), crypto.getRandomValues(new BigUint64Array(3))].map((each) => each.byteLength)",
+    ) as [string, string, string, string, string, string[], number[]];
+    expect(whole).toMatch(/^(?!0{32})[0-9a-f]{32}$/);
+    expect(words).toBe(whole);
+    expect(view).toBe(`${"00".repeat(8)}${whole}${"00".repeat(8)}`);
+    expect(part).toBe(`${"00".repeat(4)}${whole.slice(0, 16)}${"00".repeat(4)}`);
+    expect(filled).toBe(part);
+    expect(data).toEqual([`0000${whole.slice(0, 12)}`, `0000${whole.slice(12, 20)}0000`]);
+    expect(sizes).toEqual([0, 5, 24]);
+    expect(
+      thrownBy(
+        "crypto.getRandomValues(new Float32Array(2))",
+        "crypto.getRandomValues(new Uint8Array(65_537))",
+        "crypto.webcrypto.getRandomValues([])",
+        "crypto.randomFillSync(new Uint8Array(4), 5)",
+        "crypto.randomFill(new Uint8Array(4))",
+        "crypto.randomBytes(-1)",
+        "crypto.randomBytes(1, 'done')",
+      ),
+    ).toEqual(
+      [
+        "TypeMismatchError",
+        "QuotaExceededError",
+        "TypeMismatchError",
+        "ERR_OUT_OF_RANGE",
+        "ERR_INVALID_ARG_TYPE",
+        "ERR_OUT_OF_RANGE",
+        "ERR_INVALID_ARG_TYPE",
+      ].map((code, index) => (index < 3 ? expect.anything() : code)),
+    );
+  });
+
+  it("makes UUIDs of their versions, and refuses the options that Node.js refuses", () => {
+    const [four, same, web, withOptions] = seeded(
+      "return crypto.randomUUID()",
+      "return crypto.randomUUID({ disableEntropyCache: true })",
+      "return crypto.webcrypto.randomUUID()",
+      "return crypto.randomUUID({})",
+    ) as string[];
+    const [several] = seeded(
+      "return [crypto.randomUUID(), crypto.randomUUID(), crypto.randomUUID()]",
+    ) as string[][];
+    expect(new Set(several).size).toBe(3);
+    expect(four).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect([same, web, withOptions]).toEqual([four, four, four]);
+    expect(
+      thrownBy(
+        "crypto.randomUUID('x')",
+        "crypto.randomUUID({ disableEntropyCache: 'x' })",
+        "crypto.randomUUID(null)",
+        "(crypto.randomUUIDv7 ?? crypto.randomUUID)('x')",
+        "crypto.webcrypto.randomUUID.call({})",
+      ),
+    ).toEqual([...Array(4).fill("ERR_INVALID_ARG_TYPE"), "ERR_INVALID_THIS"]);
+    const [seven] = run([
+      {
+        code: 'return require("node:crypto").randomUUIDv7?.() ?? "none"',
+        environment: {
+          seed: SEED,
+          replay: { started_ms: 0x123456789abc, clock: "", events: "" },
+        } as ProgramEnvironment,
+      },
+    ]);
+    expect(seven?.value).toMatch(/^(?:none$|12345678-9abc-7)/);
+  });
+});
+
+describe("the time zone of a program", () => {
+  const offset = "return [new Date(0).getTimezoneOffset(), Intl.DateTimeFormat().resolvedOptions().timeZone]";
+  const inZone = (time_zone?: string): Program => ({
+    code: offset,
+    environment: { seed: SEED, ...(time_zone === undefined ? {} : { time_zone }) } as ProgramEnvironment,
+  });
+
+  it("is the one that it is given, program after program, and stays without one", () => {
+    const values = run([inZone("Asia/Kolkata"), inZone(), inZone("America/Caracas"), inZone("UTC")], "UTC");
+    expect(values.map(({ value }) => value)).toEqual([
+      [-330, "Asia/Calcutta"],
+      [-330, "Asia/Calcutta"],
+      [expect.any(Number), "America/Caracas"],
+      [0, "UTC"],
+    ]);
+    expect(run([inZone()], "Asia/Kolkata")[0]?.value).toEqual([-330, "Asia/Calcutta"]);
+  });
+});
+
+describe("timers of a program that is replayed", () => {
+  const first = "await new Promise((done) => setTimeout(done, 1)); return 1";
+  const recorded = () => {
+    const [live] = run([{ code: first, environment: { seed: SEED } as ProgramEnvironment }]);
+    const { started_ms, clock, events } = (live as { trace: Trace }).trace;
+    return { seed: SEED, replay: { started_ms, clock, events } } as ProgramEnvironment;
+  };
+
+  it("fire by themselves when the recorded events are over: those set before, and those set after", () => {
+    const environment = recorded();
+    const code = `
+      const seen = [];
+      const before = new Promise((done) => setTimeout(() => { seen.push("before"); done(); }, 30));
+      await new Promise((done) => setTimeout(done, 1));
+      await before;
+      await new Promise((done) => setImmediate(done));
+      await new Promise((done) => setTimeout(() => { seen.push("after"); done(); }, 1));
+      return seen;`;
+    // The first timer of the recording is the first that is set here.
+    const [again] = run([{ code, environment }]);
+    expect(again?.value).toEqual(["before", "after"]);
+  });
+
+  it("are released as they are: one that keeps nothing alive keeps nothing alive, a cleared one never fires", () => {
+    const environment = recorded();
+    const code = `
+      const seen = [];
+      const wanted = new Promise((done) => setTimeout(done, 1));
+      const idle = setTimeout(() => seen.push("idle"), ${LONG_MS}).unref();
+      const cleared = setTimeout(() => seen.push("cleared"), 2);
+      clearTimeout(cleared);
+      const byNumber = setTimeout(() => seen.push("by number"), 2);
+      clearTimeout(+byNumber);
+      const beats = await new Promise((done) => { let beats = 0; const beat = setInterval(() => { if (++beats === 3) { clearInterval(beat); done(beats); } }, 1); });
+      await wanted;
+      await new Promise((done) => setTimeout(done, 20));
+      return [...seen, beats, idle.hasRef(), cleared.hasRef()];`;
+    const [again] = run([{ code, environment }]);
+    expect(again?.value).toEqual([3, false, false]);
+  });
+
+  it("of a program that has ended never fire in the next one", () => {
+    const values = run([
+      {
+        code: 'globalThis.seen = []; setTimeout(() => seen.push("late"), 5); setInterval(() => seen.push("beat"), 1); return 1',
+      },
+      { code: "await new Promise((done) => setTimeout(done, 30)); return seen" },
+    ]);
+    expect(values[1]?.value).toEqual([]);
+  });
+});
