@@ -2,6 +2,9 @@ import { closeSync, lstatSync, openSync } from "node:fs";
 
 const SQLITE_BUSY = 5;
 
+/** The connections that hold a lock. One that nothing refers to would be closed as garbage, and its lock with it. */
+const holding = new Set<object>();
+
 /**
  * Takes a lock that all processes of this user respect, and that the system lets go of when its holder dies: the lock of a file
  * that SQLite opens. Nothing is ever written to the file. Returns what lets go of it; `undefined` while somebody else holds it.
@@ -20,7 +23,11 @@ export function tryLockFile(
     connection.exec("BEGIN EXCLUSIVE");
     // The lock of a file that was removed meanwhile keeps nobody out.
     isHeld = inodeOf(path) === before;
-    return isHeld ? () => connection.close() : undefined;
+    if (!isHeld) return undefined;
+    holding.add(connection);
+    return () => {
+      if (holding.delete(connection)) connection.close();
+    };
   } catch (error) {
     if (((error as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY) return undefined;
     throw error;

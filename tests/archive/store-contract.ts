@@ -209,7 +209,14 @@ export function describeStore(kind: string, open: OpenStore, other: OpenStore): 
           { tool: "mcp__git__log", server: "git", runs: 1, calls: 1, failed_calls: 0 },
         ],
       });
+      // A run that began just then is one of those since then.
+      expect(await archive.stats({ sinceMs: NOON })).toEqual(stats);
       expect(await archive.stats({ sinceMs: NOON + 1 })).toMatchObject({ runs: 2, total: { calls: 3 } });
+      const last = await archive.stats({ sinceMs: NOON + DAY_MS });
+      expect(last).toMatchObject({ runs: 2, days: [{ runs: 2 }], failures: [{ runs: 1 }] });
+      expect(last.tools).toHaveLength(2);
+      const none = { runs: 0, days: [], tools: [] };
+      expect(await archive.stats({ sinceMs: NOON + DAY_MS + 1 })).toMatchObject(none);
     });
 
     it("forgets old runs and named ones with what only they held, and stays one unbroken chain", async () => {

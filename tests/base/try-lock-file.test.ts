@@ -3,6 +3,9 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import sqlite from "node:sqlite";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import { tryLockFile } from "../../base/try-lock-file.ts";
 
@@ -34,6 +37,19 @@ test("a lock keeps out other processes and this one, also after this one has tri
   expect(isFree(path)).toBe(false);
   release?.();
   expect(isFree(path)).toBe(true);
+});
+
+test("a lock is held until it is let go of, also where nothing refers to it any more", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const path = lockPath();
+  // What lets go of it is dropped at once, as in a process whose work waits for what never comes.
+  expect(tryLockFile(sqlite, path)).toBeTypeOf("function");
+  for (let round = 0; round < 5; round++) {
+    collect();
+    await nextTurn();
+  }
+  expect(isFree(path)).toBe(false);
 });
 
 test("the lock of a file that was removed is not taken for that of its successor", () => {

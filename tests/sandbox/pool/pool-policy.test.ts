@@ -5,6 +5,7 @@ import {
   poolTarget,
   refillDelayMs,
   refillsAtOnce,
+  shareBounds,
   startsAtOnce,
   untilLullMs,
 } from "../../../sandbox/pool/pool-policy.ts";
@@ -62,6 +63,9 @@ test.each([
   ["in rows, all that may be", [90, 90, 90, 2_000], 3],
   ["in rows that follow each other closely, as many as keep up", [90, 400, 90, 400, 400], 1],
   ["alone, as many as keep up", [Number.POSITIVE_INFINITY, 2_000], 1],
+  ["as often in rows as so that a boot in the lull meets them, all that may be", [90, 400], 3],
+  ["just as far apart as a lull is long, as many as keep up", [150, 150], 1],
+  ["just as far apart as a lull and a boot are long, and in rows, all that may be", [90, 650, 650], 3],
 ])("of refills at once, after programs that came %s", (_, gapsMs, expected) => {
   const demand = { arrivalsPerSecond: 0.8, bootMs: 500, gapsMs };
   expect(refillsAtOnce({ ready: 4, target: 8, most: 3 }, demand)).toBe(expected);
@@ -87,8 +91,25 @@ test.each([
   ["in a row, not at all while too few are ready", 1, 60, [ALONE, 90, 90], 0],
   ["that come steadily and would meet a boot begun later, not at all", 3, 20, [ALONE, 333, 333], 0],
   ["that come so seldom that no boot meets them, for a moment", 3, 20, [ALONE, 2_000, 3_000], 130],
+  ["that come as often in rows as they would meet a boot begun later, for a moment", 3, 20, [90, 400], 130],
+  ["that come just as far apart as a lull is long, not at all", 3, 20, [150, 150], 0],
+  ["that come just as far apart as a lull and a boot are long, for a moment", 3, 20, [650, 650], 130],
+  ["in a row, until none has come for a moment, with half of them ready", 2, 60, [ALONE, 90, 90], 90],
 ])("between programs %s, refills wait for a lull", (_, ready, sinceLastMs, gapsMs, expected) => {
   expect(untilLullMs({ ready, target: 4 }, { gapsMs, bootMs: 500 }, sinceLastMs)).toBe(expected);
+});
+
+test("pools share all of the bounds, and the first ones get what is left over", () => {
+  expect(shareBounds({ floor: 5, ceiling: 8 }, 2)).toEqual([
+    { floor: 3, ceiling: 4 },
+    { floor: 2, ceiling: 4 },
+  ]);
+  expect(shareBounds({ floor: 0, ceiling: 5 }, 3)).toEqual([
+    { floor: 0, ceiling: 2 },
+    { floor: 0, ceiling: 2 },
+    { floor: 0, ceiling: 1 },
+  ]);
+  expect(shareBounds({ floor: 4, ceiling: 32 }, 1)).toEqual([{ floor: 4, ceiling: 32 }]);
 });
 
 test.each([

@@ -86,6 +86,16 @@ describe("personal data", () => {
     );
   });
 
+  it.each([
+    ["card", "4111\u22121111\u22121111\u22121111"],
+    ["card", "4111\u20121111\u20121111\u20121111"],
+    ["card", "4111\u30001111\u30001111\u30001111"],
+    ["ip", "203\u30020\uff61113\uff0e7"],
+    ["email", "alice\ufe6bexample\u3002com"],
+  ])("is found with the hyphens, spaces and points of others: %s in %s", (kind, text) => {
+    expect(mask.redactText(`x ${text} y`)).toEqual({ value: `x [REDACTED:${kind}] y`, count: 1 });
+  });
+
   it("is the id of a person, and not that of an organisation, which passes the same checks", () => {
     const ids = new PiiMasks({ kinds: ["national_id"], countries: ["AR", "MX"] }).mask();
     expect(ids.redactText("GODE561231GR8, MAB9307148T8, 20-05536168-2, 30-50001091-2").value).toBe(
@@ -162,6 +172,15 @@ describe("a long line", () => {
     const text = `phone ${"x ".repeat(4_200)}"2025550123"`;
     expect(mask.redactText(text).count).toBe(0);
   });
+});
+
+test("the prefix that is dialled before a number is only one at its beginning", () => {
+  const plan = new NumberingPlan("US");
+  expect(["12015550123", "92015550123", "912015550123"].map((digits) => plan.has(digits))).toEqual([
+    true,
+    false,
+    false,
+  ]);
 });
 
 test.each(getCountries())("a number of %s is one whole, and no part of a longer one", (country) => {

@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { describe, expect, it } from "vitest";
+import { callMethod } from "../../../../upstream/mcp/client/call-method.ts";
 import type { UpstreamConnection } from "../../../../upstream/upstream.ts";
 import { callOptions, connect, fixture, jsonOf, upstreamErrorOf } from "../../upstream-fixtures.ts";
 
@@ -43,6 +44,28 @@ describe("resources and prompts of a real server", () => {
     });
     const unknown = callListed(connection, "resources/read", { uri: "demo://nothing" });
     expect(await upstreamErrorOf(unknown)).toMatchObject({ code: "remote_error" });
+  });
+});
+
+describe("a list on several pages", () => {
+  const next: Record<string, string | undefined> = { "": "2", "2": "3", "3": undefined };
+
+  it.each([
+    ["prompts/list", "prompts/list", "prompts"],
+    ["resources/list", "resources/list", "resources"],
+    ["resources/list", "resources/templates/list", "resourceTemplates"],
+  ] as const)("is asked for by %s with the cursor of the page before: %s", async (called, method, member) => {
+    const asked: unknown[] = [];
+    const result = await callMethod(called, {}, callOptions(), async (sent, params) => {
+      if (sent !== method) return { resources: [], resourceTemplates: [] };
+      asked.push(params);
+      const { cursor = "" } = params as { cursor?: string };
+      return { [member]: [{ name: `after ${cursor}` }], nextCursor: next[cursor] };
+    });
+    expect(asked).toEqual([{}, { cursor: "2" }, { cursor: "3" }]);
+    expect(result).toMatchObject({
+      structuredContent: { [member]: [{ name: "after " }, { name: "after 2" }, { name: "after 3" }] },
+    });
   });
 });
 

@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import { isDataName } from "../../../catalog/learned/data-names.ts";
+import { definedWords } from "../../../catalog/learned/defined-words.ts";
+
+describe("the words that a definition lists", () => {
+  it("are those of its choices, as far as they are short and in form of words", () => {
+    const longest = "w".repeat(40);
+    const schema = {
+      properties: {
+        a: { enum: ["open", "in progress", longest, `${longest}w`, "1st", "a.b", "", 7, null] },
+        b: { const: "fixed", default: "not this", examples: ["nor this"], items: [{ const: "deep" }] },
+      },
+    };
+    expect([...definedWords(schema)]).toEqual(["open", "in progress", longest, "fixed", "deep"]);
+    expect(definedWords(undefined).size).toBe(0);
+  });
+
+  it("are no more than 500, and none from deeper than 16 levels", () => {
+    const names = (count: number) => Array.from({ length: count }, (_, index) => `word_${index}`);
+    expect(definedWords({ enum: names(500) }).size).toBe(500);
+    expect([...definedWords({ enum: names(501) })]).toEqual(names(500));
+    let schema: object = { const: "word" };
+    for (let level = 0; level < 16; level++) schema = { items: schema };
+    expect(definedWords(schema).size).toBe(1);
+    expect(definedWords({ items: schema }).size).toBe(0);
+  });
+});
+
+describe("a name", () => {
+  it.each([
+    "a".repeat(64),
+    "year202",
+    "item_7",
+    "@type",
+    "$ref",
+    "xml:lang",
+    "beadfeed",
+    "sha256",
+    "httpURL",
+    "createdAtUTC",
+  ])("is a member's: %s", (name) => {
+    expect(isDataName(name)).toBe(false);
+  });
+
+  it.each([
+    "a".repeat(65),
+    "year2026",
+    "item_42",
+    "item-42",
+    "AB-7",
+    "ABC-1",
+    "@user1",
+    "beadfe1",
+    "bead-f00",
+    "a b",
+    "a:b:c",
+    "1st",
+    "",
+    "a1b2",
+    "a1b2c",
+    "aB3dE5fG7h",
+  ])("is data: %s", (name) => {
+    expect(isDataName(name)).toBe(true);
+  });
+});
