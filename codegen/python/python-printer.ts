@@ -3,6 +3,7 @@ import { parseTool } from "../../catalog/parse-tool.ts";
 import { buildToolModel } from "../../catalog/tool-model.ts";
 import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
 import type { LanguagePrinter } from "../language-printer.ts";
+import { awaited, eitherWay } from "./either-way.ts";
 import { printPythonModule } from "./print-python.ts";
 import { printPythonSignature } from "./print-python-signature.ts";
 import { BUILTINS_FILE, moduleFile, PYTHON_STUBS, SERVERS_FILE } from "./program-stubs.ts";
@@ -20,14 +21,17 @@ export const PYTHON_PRINTER: LanguagePrinter = {
   editor: PYTHON_EDITOR,
   nameFunctions: assignIdentifiers,
   modulePath: moduleFile,
-  printModule: async (server) => printPythonModule(server),
+  printModule: async (server) => {
+    const { text, warnings } = printPythonModule(server);
+    return { text: eitherWay(text), warnings };
+  },
   savedPrograms: {
     path: `${PROGRAMS_MODULE}/__init__.pyi`,
     text: `"""Saved programs. Written by \`ptc generate\`: edits are lost."""\n\nfrom servers.${PROGRAMS_MODULE} import *\n`,
   },
   printShared: (tools) =>
     new Map([
-      [BUILTINS_FILE, PYTHON_STUBS.builtins(tools, "async")],
+      [BUILTINS_FILE, eitherWay(PYTHON_STUBS.builtins(tools, "async"))],
       [PYTHON_EDITOR.settings, PYRIGHT_CONFIG],
       [SERVERS_FILE, PYTHON_STUBS.servers(tools.map(({ module }) => module))],
     ]),
@@ -40,5 +44,5 @@ export const PYTHON_PRINTER: LanguagePrinter = {
   },
   importLine: (module) => `import ${module === PROGRAMS_MODULE ? module : `servers.${packageName(module)}`}`,
   functionName: ({ name, identifier }) => functionName(name, identifier),
-  readModule: readPythonModule,
+  readModule: (module, text, callable) => readPythonModule(module, awaited(text), callable),
 };

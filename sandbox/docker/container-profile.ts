@@ -26,8 +26,8 @@ const NODE = "/usr/local/bin/node";
 const PYTHON = "/usr/bin/python3";
 /** The longest life of a sandbox, even if ptc hangs: the longest time limit of a program, and an hour of waiting for one. */
 const MAX_LIFETIME_S = 25 * 60 * 60;
-const WORKSPACE_MB = 64;
-const TMP_MB = 64;
+/** The sizes of a sandbox's folders that can be written to. */
+export const SCRATCH_MB = { WORKSPACE_MB: 64, TMP_MB: 64 };
 const SHM_MB = 16;
 /**
  * Tasks on the host that gVisor needs for itself: 28 to 44 threads when idle, and about 60 on a busy machine while many
@@ -116,7 +116,11 @@ export function buildContainerRequest(profile: ContainerProfile) {
         { Name: "nofile", Soft: MAX_OPEN_FILES, Hard: MAX_OPEN_FILES },
         { Name: "core", Soft: 0, Hard: 0 },
       ],
-      Tmpfs: { [WORKSPACE]: tmpfs(WORKSPACE_MB), "/tmp": tmpfs(TMP_MB), "/dev/shm": tmpfs(SHM_MB) },
+      Tmpfs: {
+        [WORKSPACE]: tmpfs(SCRATCH_MB.WORKSPACE_MB),
+        "/tmp": tmpfs(SCRATCH_MB.TMP_MB),
+        "/dev/shm": tmpfs(SHM_MB),
+      },
       Mounts: [
         ...(socketDirectory === undefined ? [] : [bind(socketDirectory, SANDBOX_SOCKET_DIRECTORY)]),
         // Docker would copy the host's name servers into the container. Every engine's machine has this empty file.

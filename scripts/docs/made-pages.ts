@@ -1,4 +1,5 @@
 import { printCommands } from "./print-commands.ts";
+import { printLimits } from "./print-limits.ts";
 import { printSettings } from "./print-settings.ts";
 import { printSavings } from "./savings/print-savings.ts";
 
@@ -6,6 +7,7 @@ import { printSavings } from "./savings/print-savings.ts";
 export async function madePages(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ["docs/settings.md", printSettings()],
+    ["docs/limits.md", printLimits()],
     ["docs/commands.md", await printCommands()],
     ...(await printSavings()),
   ]);

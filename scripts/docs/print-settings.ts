@@ -7,6 +7,12 @@ interface Setting {
   path: string;
   values: string;
   default: string;
+  fallback: unknown;
+}
+
+/** The default of each setting that has one, and `undefined` for the others, by path. */
+export function settingDefaults(): ReadonlyMap<string, unknown> {
+  return new Map(settingsOf(ConfigurationFile, "").map(({ path, fallback }) => [path, fallback]));
 }
 
 /** The page of all settings. @throws Error when a setting has no text, or a text no setting. */
@@ -44,7 +50,7 @@ function groupOf(path: string): string {
 
 function settingsOf(schema: unknown, path: string): Setting[] {
   const { inner, fallback } = unwrap(schema);
-  const own = path === "" ? [] : [{ path, values: valuesOf(inner), default: shown(fallback) }];
+  const own = path === "" ? [] : [{ path, values: valuesOf(inner), default: shown(fallback), fallback }];
   if (inner instanceof z.ZodObject) {
     const below = Object.entries(inner.shape).flatMap(([key, each]) =>
       settingsOf(each, path === "" ? key : `${path}.${key}`),

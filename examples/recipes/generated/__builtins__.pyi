@@ -1,14 +1,18 @@
 """What a program finds around it. Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 # pyright: reportPrivateUsage=false
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import servers as _servers
 
+@_either_way
 async def call_tool(name: str, arguments: Mapping[str, Any] | None = ..., /, **keywords: Any) -> Any:
     """Calls a tool by its namespaced name, `mcp__<server_module>__<tool>`."""
 
+@_either_way
 async def parallel[T](
     functions: Iterable[Callable[[], Awaitable[T]] | Callable[[], T] | Awaitable[T]], limit: int | None = ...
 ) -> list[T]:

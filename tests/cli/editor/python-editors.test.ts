@@ -39,6 +39,48 @@ function diagnose(directory: string, file: string): string[] {
 
 const MISTAKES = ["7:11 reportCallIssue", "9:29 reportArgumentType", "10:5 reportUndefinedVariable"];
 
+/** Neither program has a mistake until its last two lines; one blocks in each call, the other awaits it. */
+const BLOCKING = `import itertools
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import servers.x
+from servers.x import echo
+
+text = echo(text=data["word"])
+print(text.upper(), len(text), f"{echo(text='a')}" + text)
+for each in echo({"text": "a"}):
+    print(each["name"])
+rows = sorted(servers.x.echo(text="a"), key=lambda row: row["name"])
+found: dict[str, int] = json.loads(mcp__x__echo(text="a"))
+echo(text="b")
+if "a" in echo(text="b") and echo(text="c")[0] == "c":
+    result = [row["id"] for row in itertools.chain(call_tool("mcp__x__echo", {"text": "d"}), rows)]
+with ThreadPoolExecutor() as pool:
+    print([each.strip() for each in pool.map(lambda word: echo(text=word), ["a"])])
+print([each["id"] for each in parallel([lambda: echo(text="a")], limit=2)])
+echo(txt="a")
+echo(text=1)
+`;
+const AWAITING = `import asyncio
+
+import servers.x
+from servers.x import echo
+
+
+async def main() -> list[str]:
+    one = await echo(text=data["word"])
+    both = await asyncio.gather(echo(text="a"), servers.x.echo(text="b"))
+    task = asyncio.create_task(mcp__x__echo(text="c"))
+    many = await parallel([lambda: echo(text="a")], limit=2)
+    return [one, *both, await task, *many, await call_tool("mcp__x__echo", {"text": "d"})]
+
+
+async def wrong() -> None:
+    await echo(txt="a")
+    await echo(text=1)
+`;
+
 async function generate(
   languages: readonly string[],
   files: Record<string, string> = {},
@@ -75,6 +117,17 @@ describe("editors of programs in Python beside ptc.yaml", () => {
     expect(diagnose(project.directory, "program.py")).toEqual(MISTAKES);
     expect((await ptc(["generate"])).stdout).toContain("__init__.pyi  (unchanged)\n1 server listed, 2 tools");
     expect(await ptc(["generate", "--check"])).toEqual({ code: 0, stdout: "", stderr: "" });
+  });
+
+  it.each([
+    ["blocks in its calls", BLOCKING, 20],
+    ["awaits them", AWAITING, 16],
+  ])("accept a program that %s, and find its mistakes", async (_, program, line) => {
+    const { project, ptc } = await generate(["python"], { "program.py": program });
+    expect(await ptc(["generate"])).toMatchObject({ code: 0 });
+    const found = diagnose(project.directory, "program.py");
+    const call = program === BLOCKING ? 1 : 11;
+    expect(found).toEqual([`${line}:${call} reportCallIssue`, `${line + 1}:${call + 10} reportArgumentType`]);
   });
 
   it("are led by a file of each language that is on", async () => {

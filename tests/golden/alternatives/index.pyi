@@ -1,5 +1,7 @@
 """Tools of the MCP server "mongodb". Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict, overload
 
@@ -33,6 +35,7 @@ class AtlasListClustersInput(TypedDict):
 
 # ptc {"tool": "mcp__mongodb__atlas-list-clusters", "input": "AtlasListClustersInput"}
 @overload
+@_either_way
 async def atlas_list_clusters(
     *,
     projectId: str = ...,
@@ -43,6 +46,7 @@ async def atlas_list_clusters(
         projectId: Atlas project ID to filter clusters
     """
 @overload
+@_either_way
 async def atlas_list_clusters(arguments: AtlasListClustersInput, /) -> AtlasListClustersOutput: ...
 
 class FindOutput(TypedDict):
@@ -73,6 +77,7 @@ class FindInput(TypedDict):
 
 # ptc {"tool": "mcp__mongodb__find", "input": "FindInput"}
 @overload
+@_either_way
 async def find(
     *,
     connectionId: str,
@@ -100,4 +105,5 @@ async def find(
             Default: 1048576
     """
 @overload
+@_either_way
 async def find(arguments: FindInput, /) -> FindOutput: ...

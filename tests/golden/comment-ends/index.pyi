@@ -1,5 +1,7 @@
 """Tools of the MCP server "playwright". Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict, overload
 
@@ -12,6 +14,7 @@ class BrowserDropInput(TypedDict):
 
 # ptc {"tool": "mcp__playwright__browser_drop", "input": "BrowserDropInput"}
 @overload
+@_either_way
 async def browser_drop(
     *,
     target: str,
@@ -28,6 +31,7 @@ async def browser_drop(
         data: Data to drop, as a map of MIME type to string value (e.g. {"text/plain": "hello", "text/uri-list": "https://example.com"}).
     """
 @overload
+@_either_way
 async def browser_drop(arguments: BrowserDropInput, /) -> Any: ...
 
 class BrowserEvaluateInput(TypedDict):
@@ -39,6 +43,7 @@ class BrowserEvaluateInput(TypedDict):
 
 # ptc {"tool": "mcp__playwright__browser_evaluate", "input": "BrowserEvaluateInput"}
 @overload
+@_either_way
 async def browser_evaluate(
     *,
     function: str,
@@ -55,6 +60,7 @@ async def browser_evaluate(
         filename: File name to save the result to. Relative file names are resolved against the workspace root. If not provided, result is returned as text.
     """
 @overload
+@_either_way
 async def browser_evaluate(arguments: BrowserEvaluateInput, /) -> Any: ...
 
 class BrowserRouteInput(TypedDict):
@@ -68,6 +74,7 @@ class BrowserRouteInput(TypedDict):
 
 # ptc {"tool": "mcp__playwright__browser_route", "input": "BrowserRouteInput"}
 @overload
+@_either_way
 async def browser_route(
     *,
     pattern: str,
@@ -88,4 +95,5 @@ async def browser_route(
         removeHeaders: Comma-separated list of header names to remove from request
     """
 @overload
+@_either_way
 async def browser_route(arguments: BrowserRouteInput, /) -> Any: ...

@@ -1,5 +1,7 @@
 """Tools of the MCP server "azure". Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 from typing import Any, NotRequired, TypedDict, overload
 
 # The arguments of the tool, by their exact names.
@@ -14,6 +16,7 @@ FunctionsTemplateGetInput = TypedDict(
 
 # ptc {"tool": "mcp__azure__functions_template_get", "input": "FunctionsTemplateGetInput", "parameters": {"runtime_version": "runtime-version"}}
 @overload
+@_either_way
 async def functions_template_get(
     *,
     language: str,
@@ -28,6 +31,7 @@ async def functions_template_get(
         runtime_version: Optional runtime version for Java or TypeScript/JavaScript. When provided, template placeholders like {{javaVersion}} or {{nodeVersion}} are replaced automatically. See 'functions language list' for supported versions.
     """
 @overload
+@_either_way
 async def functions_template_get(arguments: FunctionsTemplateGetInput, /) -> Any: ...
 
 # The arguments of the tool, by their exact names.
@@ -41,6 +45,7 @@ MonitorInstrumentationSendEnhancementSelectInput = TypedDict(
 
 # ptc {"tool": "mcp__azure__monitor_instrumentation_send-enhancement-select", "input": "MonitorInstrumentationSendEnhancementSelectInput", "parameters": {"session_id": "session-id", "enhancement_keys": "enhancement-keys"}}
 @overload
+@_either_way
 async def monitor_instrumentation_send_enhancement_select(
     *,
     session_id: str,
@@ -56,4 +61,5 @@ async def monitor_instrumentation_send_enhancement_select(
         enhancement_keys: One or more enhancement keys, comma-separated (e.g. 'redis', 'redis,processors', 'entityframework,otlp').
     """
 @overload
+@_either_way
 async def monitor_instrumentation_send_enhancement_select(arguments: MonitorInstrumentationSendEnhancementSelectInput, /) -> Any: ...

@@ -1,5 +1,7 @@
 """Tools of the MCP server "figma-console". Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 from collections.abc import Sequence
 from typing import Any, Literal, NotRequired, TypedDict, overload
 
@@ -31,6 +33,7 @@ class FigmaCreateChildInput(TypedDict):
 
 # ptc {"tool": "mcp__figma_console__figma_create_child", "input": "FigmaCreateChildInput"}
 @overload
+@_either_way
 async def figma_create_child(
     *,
     parentId: str,
@@ -45,6 +48,7 @@ async def figma_create_child(
         properties: Properties for the new node
     """
 @overload
+@_either_way
 async def figma_create_child(arguments: FigmaCreateChildInput, /) -> Any: ...
 
 class FigmaSetFillsFills(TypedDict):
@@ -64,6 +68,7 @@ class FigmaSetFillsInput(TypedDict):
 
 # ptc {"tool": "mcp__figma_console__figma_set_fills", "input": "FigmaSetFillsInput"}
 @overload
+@_either_way
 async def figma_set_fills(
     *,
     nodeId: str,
@@ -76,4 +81,5 @@ async def figma_set_fills(
         fills: Array of fill objects
     """
 @overload
+@_either_way
 async def figma_set_fills(arguments: FigmaSetFillsInput, /) -> Any: ...

@@ -1,5 +1,7 @@
 """Tools of the MCP server "hubspot". Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict, overload
 
@@ -30,6 +32,7 @@ class HubspotBatchCreateObjectsInput(TypedDict):
 
 # ptc {"tool": "mcp__hubspot__hubspot-batch-create-objects", "input": "HubspotBatchCreateObjectsInput"}
 @overload
+@_either_way
 async def hubspot_batch_create_objects(
     *,
     objectType: str,
@@ -51,4 +54,5 @@ async def hubspot_batch_create_objects(
         inputs: Array of objects to create (maximum 100 per batch)
     """
 @overload
+@_either_way
 async def hubspot_batch_create_objects(arguments: HubspotBatchCreateObjectsInput, /) -> Any: ...

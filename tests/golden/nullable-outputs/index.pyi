@@ -1,5 +1,7 @@
 """Tools of the MCP server "firecrawl". Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 from typing import Any, NotRequired, TypedDict, overload
 
 class FirecrawlMonitorGetOutput(TypedDict):
@@ -19,10 +21,12 @@ class FirecrawlMonitorGetInput(TypedDict):
 
 # ptc {"tool": "mcp__firecrawl__firecrawl_monitor_get", "input": "FirecrawlMonitorGetInput"}
 @overload
+@_either_way
 async def firecrawl_monitor_get(
     *,
     id: str,
 ) -> FirecrawlMonitorGetOutput:
     """Retrieve one monitor by ID, including its configuration and current state. This does not run or modify the monitor."""
 @overload
+@_either_way
 async def firecrawl_monitor_get(arguments: FirecrawlMonitorGetInput, /) -> FirecrawlMonitorGetOutput: ...

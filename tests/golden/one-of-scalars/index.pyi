@@ -1,5 +1,7 @@
 """Tools of the MCP server "asana". Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 from typing import Any, NotRequired, TypedDict, overload
 
 class AsanaGetMultipleTasksByGidInput(TypedDict):
@@ -9,6 +11,7 @@ class AsanaGetMultipleTasksByGidInput(TypedDict):
 
 # ptc {"tool": "mcp__asana__asana_get_multiple_tasks_by_gid", "input": "AsanaGetMultipleTasksByGidInput"}
 @overload
+@_either_way
 async def asana_get_multiple_tasks_by_gid(
     *,
     task_ids: list[str] | str,
@@ -22,4 +25,5 @@ async def asana_get_multiple_tasks_by_gid(
         opt_fields: Comma-separated list of optional fields to include
     """
 @overload
+@_either_way
 async def asana_get_multiple_tasks_by_gid(arguments: AsanaGetMultipleTasksByGidInput, /) -> Any: ...

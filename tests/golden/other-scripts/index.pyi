@@ -1,5 +1,7 @@
 """Tools of the MCP server "cloudbase". Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 from typing import Any, Literal, NotRequired, TypedDict, overload
 
 class AuthInput(TypedDict):
@@ -20,6 +22,7 @@ class AuthInput(TypedDict):
 
 # ptc {"tool": "mcp__cloudbase__auth", "input": "AuthInput"}
 @overload
+@_either_way
 async def auth(
     *,
     action: Literal["status", "start_auth", "set_env", "logout", "get_temp_credentials", "login_by_api_key"] = ...,
@@ -54,4 +57,5 @@ async def auth(
         reveal: action=get_temp_credentials 时可选。true=返回明文临时密钥；默认 false 仅返回脱敏结果
     """
 @overload
+@_either_way
 async def auth(arguments: AuthInput, /) -> Any: ...

@@ -1,5 +1,7 @@
 """Tools of the MCP server "git-cyanheads". Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 from typing import Any, Literal, NotRequired, TypedDict, overload
 
 class GitAddOutput(TypedDict):
@@ -36,6 +38,7 @@ class GitAddInput(TypedDict):
 
 # ptc {"tool": "mcp__git_cyanheads__git_add", "input": "GitAddInput"}
 @overload
+@_either_way
 async def git_add(
     *,
     path: str = ...,
@@ -59,6 +62,7 @@ async def git_add(
             Default: false
     """
 @overload
+@_either_way
 async def git_add(arguments: GitAddInput, /) -> GitAddOutput: ...
 
 class GitShowOutput(TypedDict):
@@ -83,6 +87,7 @@ class GitShowInput(TypedDict):
 
 # ptc {"tool": "mcp__git_cyanheads__git_show", "input": "GitShowInput"}
 @overload
+@_either_way
 async def git_show(
     *,
     object: str,
@@ -102,4 +107,5 @@ async def git_show(
         filePath: View specific file at a given commit reference. When provided, shows the file content from the specified object. Must not start with "-".
     """
 @overload
+@_either_way
 async def git_show(arguments: GitShowInput, /) -> GitShowOutput: ...

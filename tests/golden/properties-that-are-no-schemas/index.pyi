@@ -1,5 +1,7 @@
 """Tools of the MCP server "asana". Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 from typing import Any, NotRequired, TypedDict, overload
 
 class AsanaSetParentForTaskInput(TypedDict):
@@ -10,6 +12,7 @@ class AsanaSetParentForTaskInput(TypedDict):
 
 # ptc {"tool": "mcp__asana__asana_set_parent_for_task", "input": "AsanaSetParentForTaskInput"}
 @overload
+@_either_way
 async def asana_set_parent_for_task(
     *,
     data: Any,
@@ -22,4 +25,5 @@ async def asana_set_parent_for_task(
         task_id: The task ID to operate on
     """
 @overload
+@_either_way
 async def asana_set_parent_for_task(arguments: AsanaSetParentForTaskInput, /) -> Any: ...

@@ -1,5 +1,7 @@
 """Tools of the MCP server "mongodb". Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 from typing import Any, TypedDict, overload
 
 class DbStatsOutput(TypedDict):
@@ -12,6 +14,7 @@ class DbStatsInput(TypedDict):
 
 # ptc {"tool": "mcp__mongodb__db-stats", "input": "DbStatsInput"}
 @overload
+@_either_way
 async def db_stats(
     *,
     connectionId: str,
@@ -24,4 +27,5 @@ async def db_stats(
         database: Database name
     """
 @overload
+@_either_way
 async def db_stats(arguments: DbStatsInput, /) -> DbStatsOutput: ...

@@ -1,5 +1,7 @@
 """Tools of the MCP server "brightdata". Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict, overload
 
@@ -32,6 +34,7 @@ class SearchDatasetInput(TypedDict):
 
 # ptc {"tool": "mcp__brightdata__search_dataset", "input": "SearchDatasetInput"}
 @overload
+@_either_way
 async def search_dataset(
     *,
     dataset_id: Literal["gd_l1viktl72bvl7bjuj0", "gd_me5ppxjr2ge6icjuh0", "gd_l1vikfnt1wgvvqz95w"],
@@ -56,4 +59,5 @@ async def search_dataset(
         search_after: Pagination cursor from a previous response's search_after value.
     """
 @overload
+@_either_way
 async def search_dataset(arguments: SearchDatasetInput, /) -> Any: ...

@@ -1,5 +1,7 @@
 """Tools of the MCP server "google-drive". Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 from typing import Any, Literal, NotRequired, TypedDict, overload
 
 class ManageAccountsInput(TypedDict):
@@ -9,6 +11,7 @@ class ManageAccountsInput(TypedDict):
 
 # ptc {"tool": "mcp__google_drive__manage_accounts", "input": "ManageAccountsInput"}
 @overload
+@_either_way
 async def manage_accounts(
     *,
     action: Literal["list", "add", "remove", "set_default"],
@@ -21,6 +24,7 @@ async def manage_accounts(
         account_id: Account alias. Required for add/remove/set_default. Must match /^[a-z0-9][a-z0-9_-]{0,31}$/ and not be reserved (e.g. 'default', 'all', '*'). Pass JSON null with set_default to clear the current default.
     """
 @overload
+@_either_way
 async def manage_accounts(arguments: ManageAccountsInput, /) -> Any: ...
 
 class SearchInput(TypedDict):
@@ -34,6 +38,7 @@ class SearchInput(TypedDict):
 
 # ptc {"tool": "mcp__google_drive__search", "input": "SearchInput"}
 @overload
+@_either_way
 async def search(
     *,
     query: str,
@@ -55,4 +60,5 @@ async def search(
         account: Alias of the Google account to target. Optional — defaults to the session/global default account, or the sole authenticated account. Run manage_accounts list to see available aliases.
     """
 @overload
+@_either_way
 async def search(arguments: SearchInput, /) -> Any: ...

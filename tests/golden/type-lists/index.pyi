@@ -1,5 +1,7 @@
 """Tools of the MCP server "gitlab-zereight". Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, overload
 
@@ -13,6 +15,7 @@ class CreateLabelInput(TypedDict):
 
 # ptc {"tool": "mcp__gitlab_zereight__create_label", "input": "CreateLabelInput"}
 @overload
+@_either_way
 async def create_label(
     *,
     project_id: str,
@@ -31,6 +34,7 @@ async def create_label(
         priority: The priority of the label
     """
 @overload
+@_either_way
 async def create_label(arguments: CreateLabelInput, /) -> Any: ...
 
 class CreateMergeRequestInput(TypedDict):
@@ -51,6 +55,7 @@ class CreateMergeRequestInput(TypedDict):
 
 # ptc {"tool": "mcp__gitlab_zereight__create_merge_request", "input": "CreateMergeRequestInput"}
 @overload
+@_either_way
 async def create_merge_request(
     *,
     project_id: str,
@@ -85,6 +90,7 @@ async def create_merge_request(
         squash: If true, squash all commits into a single commit on merge.
     """
 @overload
+@_either_way
 async def create_merge_request(arguments: CreateMergeRequestInput, /) -> Any: ...
 
 class TriggerPipelineInput(TypedDict):
@@ -97,6 +103,7 @@ class TriggerPipelineInput(TypedDict):
 
 # ptc {"tool": "mcp__gitlab_zereight__trigger_pipeline", "input": "TriggerPipelineInput"}
 @overload
+@_either_way
 async def trigger_pipeline(
     *,
     project_id: str,
@@ -111,4 +118,5 @@ async def trigger_pipeline(
         inputs: Structured pipeline inputs; supported from GitLab 17.10 behind a feature flag and generally available from GitLab 18.1. Omit on older GitLab versions.
     """
 @overload
+@_either_way
 async def trigger_pipeline(arguments: TriggerPipelineInput, /) -> Any: ...

@@ -1,5 +1,7 @@
 """Tools of the MCP server "linear". Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 from typing import Any, NotRequired, TypedDict, overload
 
 class LinearCreateIssueInput(TypedDict):
@@ -14,6 +16,7 @@ class LinearCreateIssueInput(TypedDict):
 
 # ptc {"tool": "mcp__linear__linear_create_issue", "input": "LinearCreateIssueInput"}
 @overload
+@_either_way
 async def linear_create_issue(
     *,
     title: str,
@@ -36,4 +39,5 @@ async def linear_create_issue(
         displayIconUrl: URL of the avatar to display
     """
 @overload
+@_either_way
 async def linear_create_issue(arguments: LinearCreateIssueInput, /) -> Any: ...

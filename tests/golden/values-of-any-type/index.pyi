@@ -1,5 +1,7 @@
 """Tools of the MCP server "n8n". Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 from typing import Any, Literal, NotRequired, TypedDict, overload
 
 class N8nWorkflowVersionsInput(TypedDict):
@@ -19,6 +21,7 @@ class N8nWorkflowVersionsInput(TypedDict):
 
 # ptc {"tool": "mcp__n8n__n8n_workflow_versions", "input": "N8nWorkflowVersionsInput"}
 @overload
+@_either_way
 async def n8n_workflow_versions(
     *,
     mode: Literal["list", "get", "rollback", "delete", "prune", "diff"] = ...,
@@ -65,4 +68,5 @@ async def n8n_workflow_versions(
         timeoutMs: Client deadline for the native call (default 30000)
     """
 @overload
+@_either_way
 async def n8n_workflow_versions(arguments: N8nWorkflowVersionsInput, /) -> Any: ...

@@ -2,6 +2,8 @@
 Tools of the MCP server "everything". Written by `ptc generate`: edits are lost.
 """
 
+from servers import either_way_ as _either_way
+
 from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict, overload
 
@@ -11,6 +13,7 @@ class EchoInput(TypedDict):
 
 # ptc {"tool": "mcp__everything__echo", "input": "EchoInput"}
 @overload
+@_either_way
 async def echo(
     *,
     message: str,
@@ -21,6 +24,7 @@ async def echo(
         message: Message to echo
     """
 @overload
+@_either_way
 async def echo(arguments: EchoInput, /) -> Any: ...
 
 class GetAnnotatedMessageInput(TypedDict):
@@ -30,6 +34,7 @@ class GetAnnotatedMessageInput(TypedDict):
 
 # ptc {"tool": "mcp__everything__get-annotated-message", "input": "GetAnnotatedMessageInput"}
 @overload
+@_either_way
 async def get_annotated_message(
     *,
     messageType: Literal["error", "success", "debug"],
@@ -43,9 +48,11 @@ async def get_annotated_message(
             Default: false
     """
 @overload
+@_either_way
 async def get_annotated_message(arguments: GetAnnotatedMessageInput, /) -> Any: ...
 
 # ptc {"tool": "mcp__everything__get-env"}
+@_either_way
 async def get_env(arguments: Mapping[str, Any] = ..., /, **others: Any) -> Any:
     """Returns all environment variables, helpful for debugging MCP server configuration"""
 
@@ -55,6 +62,7 @@ class GetResourceLinksInput(TypedDict):
 
 # ptc {"tool": "mcp__everything__get-resource-links", "input": "GetResourceLinksInput"}
 @overload
+@_either_way
 async def get_resource_links(
     *,
     count: float = ...,
@@ -66,6 +74,7 @@ async def get_resource_links(
             Default: 3
     """
 @overload
+@_either_way
 async def get_resource_links(arguments: GetResourceLinksInput, /) -> Any: ...
 
 class GetResourceReferenceInput(TypedDict):
@@ -75,6 +84,7 @@ class GetResourceReferenceInput(TypedDict):
 
 # ptc {"tool": "mcp__everything__get-resource-reference", "input": "GetResourceReferenceInput"}
 @overload
+@_either_way
 async def get_resource_reference(
     *,
     resourceType: Literal["Text", "Blob"] = ...,
@@ -88,6 +98,7 @@ async def get_resource_reference(
             Default: 1
     """
 @overload
+@_either_way
 async def get_resource_reference(arguments: GetResourceReferenceInput, /) -> Any: ...
 
 class GetStructuredContentOutput(TypedDict):
@@ -104,6 +115,7 @@ class GetStructuredContentInput(TypedDict):
 
 # ptc {"tool": "mcp__everything__get-structured-content", "input": "GetStructuredContentInput"}
 @overload
+@_either_way
 async def get_structured_content(
     *,
     location: Literal["New York", "Chicago", "Los Angeles"],
@@ -114,6 +126,7 @@ async def get_structured_content(
         location: Choose city
     """
 @overload
+@_either_way
 async def get_structured_content(arguments: GetStructuredContentInput, /) -> GetStructuredContentOutput: ...
 
 class GetSumInput(TypedDict):
@@ -123,6 +136,7 @@ class GetSumInput(TypedDict):
 
 # ptc {"tool": "mcp__everything__get-sum", "input": "GetSumInput"}
 @overload
+@_either_way
 async def get_sum(
     *,
     a: float,
@@ -135,9 +149,11 @@ async def get_sum(
         b: Second number
     """
 @overload
+@_either_way
 async def get_sum(arguments: GetSumInput, /) -> Any: ...
 
 # ptc {"tool": "mcp__everything__get-tiny-image"}
+@_either_way
 async def get_tiny_image(arguments: Mapping[str, Any] = ..., /, **others: Any) -> Any:
     """Returns a tiny MCP logo image."""
 
@@ -149,6 +165,7 @@ class GzipFileAsResourceInput(TypedDict):
 
 # ptc {"tool": "mcp__everything__gzip-file-as-resource", "input": "GzipFileAsResourceInput"}
 @overload
+@_either_way
 async def gzip_file_as_resource(
     *,
     name: str = ...,
@@ -166,6 +183,7 @@ async def gzip_file_as_resource(
             Default: "resourceLink\"
     """
 @overload
+@_either_way
 async def gzip_file_as_resource(arguments: GzipFileAsResourceInput, /) -> Any: ...
 
 class PromptsGetOutput(TypedDict):
@@ -183,6 +201,7 @@ class PromptsGetInput(TypedDict):
 
 # ptc {"tool": "mcp__everything__prompts/get", "input": "PromptsGetInput"}
 @overload
+@_either_way
 async def prompts_get(
     *,
     name: str,
@@ -190,6 +209,7 @@ async def prompts_get(
 ) -> PromptsGetOutput:
     """Gets the messages of a prompt of this server. In a program also `prompts.get(name, args)`."""
 @overload
+@_either_way
 async def prompts_get(arguments: PromptsGetInput, /) -> PromptsGetOutput: ...
 
 class PromptsListOutput(TypedDict):
@@ -207,6 +227,7 @@ class PromptsListOutputPromptsArguments(TypedDict):
     required: NotRequired[bool]
 
 # ptc {"tool": "mcp__everything__prompts/list"}
+@_either_way
 async def prompts_list() -> PromptsListOutput:
     """Lists the prompts of this server and their arguments. In a program also `prompts.list()`."""
 
@@ -230,6 +251,7 @@ class ResourcesListOutputResourceTemplates(TypedDict):
     mimeType: NotRequired[str]
 
 # ptc {"tool": "mcp__everything__resources/list"}
+@_either_way
 async def resources_list() -> ResourcesListOutput:
     """Lists the resources of this server, and the templates (RFC 6570) of the URIs of those that it does not list. In a program also `resources.list()`."""
 
@@ -248,12 +270,14 @@ class ResourcesReadInput(TypedDict):
 
 # ptc {"tool": "mcp__everything__resources/read", "input": "ResourcesReadInput"}
 @overload
+@_either_way
 async def resources_read(
     *,
     uri: str,
 ) -> ResourcesReadOutput:
     """Reads a resource of this server: each of its contents is `text`, or a `blob` in base64, which `bytesOf` decodes. In a program also `resources.read(uri)`."""
 @overload
+@_either_way
 async def resources_read(arguments: ResourcesReadInput, /) -> ResourcesReadOutput: ...
 
 class SimulateResearchQueryInput(TypedDict):
@@ -263,6 +287,7 @@ class SimulateResearchQueryInput(TypedDict):
 
 # ptc {"tool": "mcp__everything__simulate-research-query", "input": "SimulateResearchQueryInput"}
 @overload
+@_either_way
 async def simulate_research_query(
     *,
     topic: str,
@@ -276,17 +301,21 @@ async def simulate_research_query(
             Default: false
     """
 @overload
+@_either_way
 async def simulate_research_query(arguments: SimulateResearchQueryInput, /) -> Any: ...
 
 # ptc {"tool": "mcp__everything__toggle-simulated-logging"}
+@_either_way
 async def toggle_simulated_logging(arguments: Mapping[str, Any] = ..., /, **others: Any) -> Any:
     """Toggles simulated, random-leveled logging on or off."""
 
 # ptc {"tool": "mcp__everything__toggle-subscriber-updates"}
+@_either_way
 async def toggle_subscriber_updates(arguments: Mapping[str, Any] = ..., /, **others: Any) -> Any:
     """Toggles simulated resource subscription updates on or off."""
 
 # ptc {"tool": "mcp__everything__trigger-elicitation-request"}
+@_either_way
 async def trigger_elicitation_request(arguments: Mapping[str, Any] = ..., /, **others: Any) -> Any:
     """Trigger a Request from the Server for User Elicitation"""
 
@@ -297,6 +326,7 @@ class TriggerLongRunningOperationInput(TypedDict):
 
 # ptc {"tool": "mcp__everything__trigger-long-running-operation", "input": "TriggerLongRunningOperationInput"}
 @overload
+@_either_way
 async def trigger_long_running_operation(
     *,
     duration: float = ...,
@@ -311,6 +341,7 @@ async def trigger_long_running_operation(
             Default: 5
     """
 @overload
+@_either_way
 async def trigger_long_running_operation(arguments: TriggerLongRunningOperationInput, /) -> Any: ...
 
 class TriggerUrlElicitationInput(TypedDict):
@@ -322,6 +353,7 @@ class TriggerUrlElicitationInput(TypedDict):
 
 # ptc {"tool": "mcp__everything__trigger-url-elicitation", "input": "TriggerUrlElicitationInput"}
 @overload
+@_either_way
 async def trigger_url_elicitation(
     *,
     url: str,
@@ -340,19 +372,24 @@ async def trigger_url_elicitation(
         errorPath: Controls which elicitation mechanism is used. When false (default), sends an elicitation/create request (request path). When true, throws a UrlElicitationRequiredError (MCP error code -32042) so the client handles the URL elicitation via the error path rather than waiting for a response. To clear the error, satisfy the prerequisite and retry this call with the same arguments; the retry ignores errorPath and proceeds, so the client does not loop on the same error.
     """
 @overload
+@_either_way
 async def trigger_url_elicitation(arguments: TriggerUrlElicitationInput, /) -> Any: ...
 
 class _resources:
+    @_either_way
     async def list(self) -> ResourcesListOutput:
         """All resources, and templates of URIs."""
+    @_either_way
     async def read(self, uri: str) -> ResourcesReadOutput:
         """The contents of one resource."""
 
 resources: _resources
 
 class _prompts:
+    @_either_way
     async def get(self, name: str, arguments: Mapping[str, str] | None = ...) -> PromptsGetOutput:
         """The messages of one prompt."""
+    @_either_way
     async def list(self) -> PromptsListOutput:
         """All prompts, and their arguments."""
 

@@ -2,6 +2,8 @@
 Tools of the MCP server "files". Written by `ptc generate`: edits are lost.
 """
 
+from servers import either_way_ as _either_way
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict, overload
 
@@ -14,12 +16,14 @@ class CreateDirectoryInput(TypedDict):
 
 # ptc {"tool": "mcp__files__create_directory", "input": "CreateDirectoryInput"}
 @overload
+@_either_way
 async def create_directory(
     *,
     path: str,
 ) -> CreateDirectoryOutput:
     """Create a new directory or ensure a directory exists. Can create multiple nested directories in one operation. If the directory already exists, this operation will succeed silently. Perfect for setting up directory structures for projects or ensuring required paths exist. Only works within allowed directories."""
 @overload
+@_either_way
 async def create_directory(arguments: CreateDirectoryInput, /) -> CreateDirectoryOutput: ...
 
 class DirectoryTreeOutput(TypedDict):
@@ -32,6 +36,7 @@ class DirectoryTreeInput(TypedDict):
 
 # ptc {"tool": "mcp__files__directory_tree", "input": "DirectoryTreeInput"}
 @overload
+@_either_way
 async def directory_tree(
     *,
     path: str,
@@ -43,6 +48,7 @@ async def directory_tree(
         excludePatterns: Default: []
     """
 @overload
+@_either_way
 async def directory_tree(arguments: DirectoryTreeInput, /) -> DirectoryTreeOutput: ...
 
 class EditFileOutput(TypedDict):
@@ -62,6 +68,7 @@ class EditFileInput(TypedDict):
 
 # ptc {"tool": "mcp__files__edit_file", "input": "EditFileInput"}
 @overload
+@_either_way
 async def edit_file(
     *,
     path: str,
@@ -75,6 +82,7 @@ async def edit_file(
             Default: false
     """
 @overload
+@_either_way
 async def edit_file(arguments: EditFileInput, /) -> EditFileOutput: ...
 
 class GetFileInfoOutput(TypedDict):
@@ -86,18 +94,21 @@ class GetFileInfoInput(TypedDict):
 
 # ptc {"tool": "mcp__files__get_file_info", "input": "GetFileInfoInput"}
 @overload
+@_either_way
 async def get_file_info(
     *,
     path: str,
 ) -> GetFileInfoOutput:
     """Retrieve detailed metadata about a file or directory. Returns comprehensive information including size, creation time, last modified time, permissions, and type. This tool is perfect for understanding file characteristics without reading the actual content. Only works within allowed directories."""
 @overload
+@_either_way
 async def get_file_info(arguments: GetFileInfoInput, /) -> GetFileInfoOutput: ...
 
 class ListAllowedDirectoriesOutput(TypedDict):
     content: str
 
 # ptc {"tool": "mcp__files__list_allowed_directories"}
+@_either_way
 async def list_allowed_directories(arguments: Mapping[str, Any] = ..., /, **others: Any) -> ListAllowedDirectoriesOutput:
     """Returns the list of directories that this server is allowed to access. Subdirectories within these allowed directories are also accessible. Use this to understand which directories and their nested paths are available before trying to access files."""
 
@@ -110,12 +121,14 @@ class ListDirectoryInput(TypedDict):
 
 # ptc {"tool": "mcp__files__list_directory", "input": "ListDirectoryInput"}
 @overload
+@_either_way
 async def list_directory(
     *,
     path: str,
 ) -> ListDirectoryOutput:
     """Get a detailed listing of all files and directories in a specified path. Results clearly distinguish between files and directories with [FILE] and [DIR] prefixes. This tool is essential for understanding directory structure and finding specific files within a directory. Only works within allowed directories."""
 @overload
+@_either_way
 async def list_directory(arguments: ListDirectoryInput, /) -> ListDirectoryOutput: ...
 
 class ListDirectoryWithSizesOutput(TypedDict):
@@ -128,6 +141,7 @@ class ListDirectoryWithSizesInput(TypedDict):
 
 # ptc {"tool": "mcp__files__list_directory_with_sizes", "input": "ListDirectoryWithSizesInput"}
 @overload
+@_either_way
 async def list_directory_with_sizes(
     *,
     path: str,
@@ -140,6 +154,7 @@ async def list_directory_with_sizes(
             Default: "name\"
     """
 @overload
+@_either_way
 async def list_directory_with_sizes(arguments: ListDirectoryWithSizesInput, /) -> ListDirectoryWithSizesOutput: ...
 
 class MoveFileOutput(TypedDict):
@@ -152,6 +167,7 @@ class MoveFileInput(TypedDict):
 
 # ptc {"tool": "mcp__files__move_file", "input": "MoveFileInput"}
 @overload
+@_either_way
 async def move_file(
     *,
     source: str,
@@ -159,6 +175,7 @@ async def move_file(
 ) -> MoveFileOutput:
     """Move or rename files and directories. Can move files between directories and rename them in a single operation. If the destination exists, the operation will fail. Works across different directories and can be used for simple renaming within the same directory. Both source and destination must be within allowed directories."""
 @overload
+@_either_way
 async def move_file(arguments: MoveFileInput, /) -> MoveFileOutput: ...
 
 class ReadFileOutput(TypedDict):
@@ -172,6 +189,7 @@ class ReadFileInput(TypedDict):
 
 # ptc {"tool": "mcp__files__read_file", "input": "ReadFileInput"}
 @overload
+@_either_way
 async def read_file(
     *,
     path: str,
@@ -185,6 +203,7 @@ async def read_file(
         head: If provided, returns only the first N lines of the file
     """
 @overload
+@_either_way
 async def read_file(arguments: ReadFileInput, /) -> ReadFileOutput: ...
 
 class ReadMediaFileOutput(TypedDict):
@@ -210,12 +229,14 @@ class ReadMediaFileInput(TypedDict):
 
 # ptc {"tool": "mcp__files__read_media_file", "input": "ReadMediaFileInput"}
 @overload
+@_either_way
 async def read_media_file(
     *,
     path: str,
 ) -> ReadMediaFileOutput:
     """Read a file and return it as a base64-encoded content block with its MIME type. Image and audio files are returned as image/audio content; any other file type is returned as an embedded resource. Only works within allowed directories."""
 @overload
+@_either_way
 async def read_media_file(arguments: ReadMediaFileInput, /) -> ReadMediaFileOutput: ...
 
 class ReadMultipleFilesOutput(TypedDict):
@@ -227,6 +248,7 @@ class ReadMultipleFilesInput(TypedDict):
 
 # ptc {"tool": "mcp__files__read_multiple_files", "input": "ReadMultipleFilesInput"}
 @overload
+@_either_way
 async def read_multiple_files(
     *,
     paths: list[str],
@@ -237,6 +259,7 @@ async def read_multiple_files(
         paths: Array of file paths to read. Each path must be a string pointing to a valid file within allowed directories.
     """
 @overload
+@_either_way
 async def read_multiple_files(arguments: ReadMultipleFilesInput, /) -> ReadMultipleFilesOutput: ...
 
 class ReadTextFileOutput(TypedDict):
@@ -250,6 +273,7 @@ class ReadTextFileInput(TypedDict):
 
 # ptc {"tool": "mcp__files__read_text_file", "input": "ReadTextFileInput"}
 @overload
+@_either_way
 async def read_text_file(
     *,
     path: str,
@@ -263,6 +287,7 @@ async def read_text_file(
         head: If provided, returns only the first N lines of the file
     """
 @overload
+@_either_way
 async def read_text_file(arguments: ReadTextFileInput, /) -> ReadTextFileOutput: ...
 
 class SearchFilesOutput(TypedDict):
@@ -276,6 +301,7 @@ class SearchFilesInput(TypedDict):
 
 # ptc {"tool": "mcp__files__search_files", "input": "SearchFilesInput"}
 @overload
+@_either_way
 async def search_files(
     *,
     path: str,
@@ -288,6 +314,7 @@ async def search_files(
         excludePatterns: Default: []
     """
 @overload
+@_either_way
 async def search_files(arguments: SearchFilesInput, /) -> SearchFilesOutput: ...
 
 class WriteFileOutput(TypedDict):
@@ -300,6 +327,7 @@ class WriteFileInput(TypedDict):
 
 # ptc {"tool": "mcp__files__write_file", "input": "WriteFileInput"}
 @overload
+@_either_way
 async def write_file(
     *,
     path: str,
@@ -307,4 +335,5 @@ async def write_file(
 ) -> WriteFileOutput:
     """Create a new file or completely overwrite an existing file with new content. Use with caution as it will overwrite existing files without warning. Handles text content with proper encoding. Only works within allowed directories."""
 @overload
+@_either_way
 async def write_file(arguments: WriteFileInput, /) -> WriteFileOutput: ...

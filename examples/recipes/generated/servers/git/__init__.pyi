@@ -2,6 +2,8 @@
 Tools of the MCP server "git". Written by `ptc generate`: edits are lost.
 """
 
+from servers import either_way_ as _either_way
+
 from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict, overload
 
@@ -39,6 +41,7 @@ class GitAddInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_add", "input": "GitAddInput"}
 @overload
+@_either_way
 async def git_add(
     *,
     path: str = ...,
@@ -62,6 +65,7 @@ async def git_add(
             Default: false
     """
 @overload
+@_either_way
 async def git_add(arguments: GitAddInput, /) -> GitAddOutput: ...
 
 class GitBlameOutput(TypedDict):
@@ -96,6 +100,7 @@ class GitBlameInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_blame", "input": "GitBlameInput"}
 @overload
+@_either_way
 async def git_blame(
     *,
     filePath: str,
@@ -115,6 +120,7 @@ async def git_blame(
             Default: false
     """
 @overload
+@_either_way
 async def git_blame(arguments: GitBlameInput, /) -> GitBlameOutput: ...
 
 class GitBranchOutput(TypedDict):
@@ -158,6 +164,7 @@ class GitBranchInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_branch", "input": "GitBranchInput"}
 @overload
+@_either_way
 async def git_branch(
     *,
     path: str = ...,
@@ -194,6 +201,7 @@ async def git_branch(
         limit: For list mode: cap the number of branches returned (applied at the git command). Use on repos with many branches.
     """
 @overload
+@_either_way
 async def git_branch(arguments: GitBranchInput, /) -> GitBranchOutput: ...
 
 class GitChangelogAnalyzeOutput(TypedDict):
@@ -249,6 +257,7 @@ class GitChangelogAnalyzeInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_changelog_analyze", "input": "GitChangelogAnalyzeInput"}
 @overload
+@_either_way
 async def git_changelog_analyze(
     *,
     reviewTypes: list[Literal["security", "features", "storyline", "gaps", "breaking_changes", "quality"]],
@@ -271,6 +280,7 @@ async def git_changelog_analyze(
         branch: Branch to analyze (defaults to current branch).
     """
 @overload
+@_either_way
 async def git_changelog_analyze(arguments: GitChangelogAnalyzeInput, /) -> GitChangelogAnalyzeOutput: ...
 
 class GitCheckoutOutput(TypedDict):
@@ -294,6 +304,7 @@ class GitCheckoutInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_checkout", "input": "GitCheckoutInput"}
 @overload
+@_either_way
 async def git_checkout(
     *,
     target: str,
@@ -319,6 +330,7 @@ async def git_checkout(
         track: Set up tracking relationship with remote branch when creating new branch.
     """
 @overload
+@_either_way
 async def git_checkout(arguments: GitCheckoutInput, /) -> GitCheckoutOutput: ...
 
 class GitCherryPickOutput(TypedDict):
@@ -346,6 +358,7 @@ class GitCherryPickInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_cherry_pick", "input": "GitCherryPickInput"}
 @overload
+@_either_way
 async def git_cherry_pick(
     *,
     commits: list[str],
@@ -375,6 +388,7 @@ async def git_cherry_pick(
             Default: false
     """
 @overload
+@_either_way
 async def git_cherry_pick(arguments: GitCherryPickInput, /) -> GitCherryPickOutput: ...
 
 class GitCleanOutput(TypedDict):
@@ -397,6 +411,7 @@ class GitCleanInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_clean", "input": "GitCleanInput"}
 @overload
+@_either_way
 async def git_clean(
     *,
     path: str = ...,
@@ -419,6 +434,7 @@ async def git_clean(
             Default: false
     """
 @overload
+@_either_way
 async def git_clean(arguments: GitCleanInput, /) -> GitCleanOutput: ...
 
 class GitClearWorkingDirOutput(TypedDict):
@@ -435,6 +451,7 @@ class GitClearWorkingDirInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_clear_working_dir", "input": "GitClearWorkingDirInput"}
 @overload
+@_either_way
 async def git_clear_working_dir(
     *,
     confirm: Literal["Y", "y", "Yes", "yes"],
@@ -445,6 +462,7 @@ async def git_clear_working_dir(
         confirm: Explicit confirmation required to clear working directory. Accepted values: 'Y', 'y', 'Yes', or 'yes'.
     """
 @overload
+@_either_way
 async def git_clear_working_dir(arguments: GitClearWorkingDirInput, /) -> GitClearWorkingDirOutput: ...
 
 class GitCloneOutput(TypedDict):
@@ -470,6 +488,7 @@ class GitCloneInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_clone", "input": "GitCloneInput"}
 @overload
+@_either_way
 async def git_clone(
     *,
     url: str,
@@ -492,6 +511,7 @@ async def git_clone(
             Default: false
     """
 @overload
+@_either_way
 async def git_clone(arguments: GitCloneInput, /) -> GitCloneOutput: ...
 
 class GitCommitOutput(TypedDict):
@@ -552,6 +572,7 @@ class GitCommitInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_commit", "input": "GitCommitInput"}
 @overload
+@_either_way
 async def git_commit(
     *,
     message: str,
@@ -587,6 +608,7 @@ async def git_commit(
             Items: File path (must not start with "-").
     """
 @overload
+@_either_way
 async def git_commit(arguments: GitCommitInput, /) -> GitCommitOutput: ...
 
 class GitDiffOutput(TypedDict):
@@ -618,6 +640,7 @@ class GitDiffInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_diff", "input": "GitDiffInput"}
 @overload
+@_either_way
 async def git_diff(
     *,
     path: str = ...,
@@ -653,6 +676,7 @@ async def git_diff(
             Default: true
     """
 @overload
+@_either_way
 async def git_diff(arguments: GitDiffInput, /) -> GitDiffOutput: ...
 
 class GitFetchOutput(TypedDict):
@@ -675,6 +699,7 @@ class GitFetchInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_fetch", "input": "GitFetchInput"}
 @overload
+@_either_way
 async def git_fetch(
     *,
     path: str = ...,
@@ -695,6 +720,7 @@ async def git_fetch(
         depth: Create a shallow clone with history truncated to N commits.
     """
 @overload
+@_either_way
 async def git_fetch(arguments: GitFetchInput, /) -> GitFetchOutput: ...
 
 class GitInitOutput(TypedDict):
@@ -715,6 +741,7 @@ class GitInitInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_init", "input": "GitInitInput"}
 @overload
+@_either_way
 async def git_init(
     *,
     path: str = ...,
@@ -730,6 +757,7 @@ async def git_init(
             Default: false
     """
 @overload
+@_either_way
 async def git_init(arguments: GitInitInput, /) -> GitInitOutput: ...
 
 class GitLogOutput(TypedDict):
@@ -784,6 +812,7 @@ class GitLogInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_log", "input": "GitLogInput"}
 @overload
+@_either_way
 async def git_log(
     *,
     path: str = ...,
@@ -823,6 +852,7 @@ async def git_log(
             Default: false
     """
 @overload
+@_either_way
 async def git_log(arguments: GitLogInput, /) -> GitLogOutput: ...
 
 class GitMergeOutput(TypedDict):
@@ -853,6 +883,7 @@ class GitMergeInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_merge", "input": "GitMergeInput"}
 @overload
+@_either_way
 async def git_merge(
     *,
     branch: str,
@@ -878,6 +909,7 @@ async def git_merge(
             Default: false
     """
 @overload
+@_either_way
 async def git_merge(arguments: GitMergeInput, /) -> GitMergeOutput: ...
 
 class GitPullOutput(TypedDict):
@@ -906,6 +938,7 @@ class GitPullInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_pull", "input": "GitPullInput"}
 @overload
+@_either_way
 async def git_pull(
     *,
     path: str = ...,
@@ -926,6 +959,7 @@ async def git_pull(
             Default: false
     """
 @overload
+@_either_way
 async def git_pull(arguments: GitPullInput, /) -> GitPullOutput: ...
 
 class GitPushOutput(TypedDict):
@@ -958,6 +992,7 @@ class GitPushInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_push", "input": "GitPushInput"}
 @overload
+@_either_way
 async def git_push(
     *,
     path: str = ...,
@@ -995,6 +1030,7 @@ async def git_push(
             Default: false
     """
 @overload
+@_either_way
 async def git_push(arguments: GitPushInput, /) -> GitPushOutput: ...
 
 class GitRebaseOutput(TypedDict):
@@ -1023,6 +1059,7 @@ class GitRebaseInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_rebase", "input": "GitRebaseInput"}
 @overload
+@_either_way
 async def git_rebase(
     *,
     path: str = ...,
@@ -1048,6 +1085,7 @@ async def git_rebase(
             Default: false
     """
 @overload
+@_either_way
 async def git_rebase(arguments: GitRebaseInput, /) -> GitRebaseOutput: ...
 
 class GitReflogOutput(TypedDict):
@@ -1080,6 +1118,7 @@ class GitReflogInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_reflog", "input": "GitReflogInput"}
 @overload
+@_either_way
 async def git_reflog(
     *,
     path: str = ...,
@@ -1095,6 +1134,7 @@ async def git_reflog(
             Default: 25
     """
 @overload
+@_either_way
 async def git_reflog(arguments: GitReflogInput, /) -> GitReflogOutput: ...
 
 class GitRemoteOutput(TypedDict):
@@ -1144,6 +1184,7 @@ class GitRemoteInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_remote", "input": "GitRemoteInput"}
 @overload
+@_either_way
 async def git_remote(
     *,
     path: str = ...,
@@ -1166,6 +1207,7 @@ async def git_remote(
             Default: false
     """
 @overload
+@_either_way
 async def git_remote(arguments: GitRemoteInput, /) -> GitRemoteOutput: ...
 
 class GitResetOutput(TypedDict):
@@ -1190,6 +1232,7 @@ class GitResetInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_reset", "input": "GitResetInput"}
 @overload
+@_either_way
 async def git_reset(
     *,
     path: str = ...,
@@ -1211,6 +1254,7 @@ async def git_reset(
             Default: false
     """
 @overload
+@_either_way
 async def git_reset(arguments: GitResetInput, /) -> GitResetOutput: ...
 
 class GitSetWorkingDirOutput(TypedDict):
@@ -1292,6 +1336,7 @@ class GitSetWorkingDirInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_set_working_dir", "input": "GitSetWorkingDirInput"}
 @overload
+@_either_way
 async def git_set_working_dir(
     *,
     path: str,
@@ -1308,6 +1353,7 @@ async def git_set_working_dir(
             Default: false
     """
 @overload
+@_either_way
 async def git_set_working_dir(arguments: GitSetWorkingDirInput, /) -> GitSetWorkingDirOutput: ...
 
 class GitShowOutput(TypedDict):
@@ -1332,6 +1378,7 @@ class GitShowInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_show", "input": "GitShowInput"}
 @overload
+@_either_way
 async def git_show(
     *,
     object: str,
@@ -1351,6 +1398,7 @@ async def git_show(
         filePath: View specific file at a given commit reference. When provided, shows the file content from the specified object. Must not start with "-".
     """
 @overload
+@_either_way
 async def git_show(arguments: GitShowInput, /) -> GitShowOutput: ...
 
 class GitStashOutput(TypedDict):
@@ -1393,6 +1441,7 @@ class GitStashInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_stash", "input": "GitStashInput"}
 @overload
+@_either_way
 async def git_stash(
     *,
     path: str = ...,
@@ -1417,6 +1466,7 @@ async def git_stash(
         limit: For list mode: cap the number of stash entries returned (applied at the git command).
     """
 @overload
+@_either_way
 async def git_stash(arguments: GitStashInput, /) -> GitStashOutput: ...
 
 class GitStatusOutput(TypedDict):
@@ -1468,6 +1518,7 @@ class GitStatusInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_status", "input": "GitStatusInput"}
 @overload
+@_either_way
 async def git_status(
     *,
     path: str = ...,
@@ -1481,6 +1532,7 @@ async def git_status(
             Default: true
     """
 @overload
+@_either_way
 async def git_status(arguments: GitStatusInput, /) -> GitStatusOutput: ...
 
 class GitTagOutput(TypedDict):
@@ -1540,6 +1592,7 @@ class GitTagInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_tag", "input": "GitTagInput"}
 @overload
+@_either_way
 async def git_tag(
     *,
     path: str = ...,
@@ -1566,6 +1619,7 @@ async def git_tag(
         limit: For list mode: cap the number of tags returned (applied at the git command via `--count=N`). Use on repos with many tags.
     """
 @overload
+@_either_way
 async def git_tag(arguments: GitTagInput, /) -> GitTagOutput: ...
 
 class GitWorktreeOutput(TypedDict):
@@ -1623,6 +1677,7 @@ class GitWorktreeInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_worktree", "input": "GitWorktreeInput"}
 @overload
+@_either_way
 async def git_worktree(
     *,
     path: str = ...,
@@ -1656,6 +1711,7 @@ async def git_worktree(
             Default: false
     """
 @overload
+@_either_way
 async def git_worktree(arguments: GitWorktreeInput, /) -> GitWorktreeOutput: ...
 
 class GitWrapupInstructionsOutput(TypedDict):
@@ -1722,6 +1778,7 @@ class GitWrapupInstructionsInput(TypedDict):
 
 # ptc {"tool": "mcp__git__git_wrapup_instructions", "input": "GitWrapupInstructionsInput"}
 @overload
+@_either_way
 async def git_wrapup_instructions(
     *,
     acknowledgement: Literal["Y", "y", "Yes", "yes"],
@@ -1734,6 +1791,7 @@ async def git_wrapup_instructions(
         createTag: Controls whether the tag criterion appears in the emitted protocol. Omit or set `true` to include the tag step. Set `false` to omit it entirely — e.g., when tagging is deferred to a separate release step.
     """
 @overload
+@_either_way
 async def git_wrapup_instructions(arguments: GitWrapupInstructionsInput, /) -> GitWrapupInstructionsOutput: ...
 
 class PromptsGetOutput(TypedDict):
@@ -1751,6 +1809,7 @@ class PromptsGetInput(TypedDict):
 
 # ptc {"tool": "mcp__git__prompts/get", "input": "PromptsGetInput"}
 @overload
+@_either_way
 async def prompts_get(
     *,
     name: str,
@@ -1758,6 +1817,7 @@ async def prompts_get(
 ) -> PromptsGetOutput:
     """Gets the messages of a prompt of this server. In a program also `prompts.get(name, args)`."""
 @overload
+@_either_way
 async def prompts_get(arguments: PromptsGetInput, /) -> PromptsGetOutput: ...
 
 class PromptsListOutput(TypedDict):
@@ -1775,6 +1835,7 @@ class PromptsListOutputPromptsArguments(TypedDict):
     required: NotRequired[bool]
 
 # ptc {"tool": "mcp__git__prompts/list"}
+@_either_way
 async def prompts_list() -> PromptsListOutput:
     """Lists the prompts of this server and their arguments. In a program also `prompts.list()`."""
 
@@ -1798,6 +1859,7 @@ class ResourcesListOutputResourceTemplates(TypedDict):
     mimeType: NotRequired[str]
 
 # ptc {"tool": "mcp__git__resources/list"}
+@_either_way
 async def resources_list() -> ResourcesListOutput:
     """Lists the resources of this server, and the templates (RFC 6570) of the URIs of those that it does not list. In a program also `resources.list()`."""
 
@@ -1816,25 +1878,31 @@ class ResourcesReadInput(TypedDict):
 
 # ptc {"tool": "mcp__git__resources/read", "input": "ResourcesReadInput"}
 @overload
+@_either_way
 async def resources_read(
     *,
     uri: str,
 ) -> ResourcesReadOutput:
     """Reads a resource of this server: each of its contents is `text`, or a `blob` in base64, which `bytesOf` decodes. In a program also `resources.read(uri)`."""
 @overload
+@_either_way
 async def resources_read(arguments: ResourcesReadInput, /) -> ResourcesReadOutput: ...
 
 class _resources:
+    @_either_way
     async def list(self) -> ResourcesListOutput:
         """All resources, and templates of URIs."""
+    @_either_way
     async def read(self, uri: str) -> ResourcesReadOutput:
         """The contents of one resource."""
 
 resources: _resources
 
 class _prompts:
+    @_either_way
     async def get(self, name: str, arguments: Mapping[str, str] | None = ...) -> PromptsGetOutput:
         """The messages of one prompt."""
+    @_either_way
     async def list(self) -> PromptsListOutput:
         """All prompts, and their arguments."""
 

@@ -2,6 +2,8 @@
 Tools of the MCP server "memory". Written by `ptc generate`: edits are lost.
 """
 
+from servers import either_way_ as _either_way
+
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, overload
 
@@ -24,12 +26,14 @@ class AddObservationsInput(TypedDict):
 
 # ptc {"tool": "mcp__memory__add_observations", "input": "AddObservationsInput"}
 @overload
+@_either_way
 async def add_observations(
     *,
     observations: Sequence[AddObservationsObservations],
 ) -> AddObservationsOutput:
     """Add new observations to existing entities in the knowledge graph"""
 @overload
+@_either_way
 async def add_observations(arguments: AddObservationsInput, /) -> AddObservationsOutput: ...
 
 class CreateEntitiesOutput(TypedDict):
@@ -57,12 +61,14 @@ class CreateEntitiesInput(TypedDict):
 
 # ptc {"tool": "mcp__memory__create_entities", "input": "CreateEntitiesInput"}
 @overload
+@_either_way
 async def create_entities(
     *,
     entities: Sequence[CreateEntitiesEntities],
 ) -> CreateEntitiesOutput:
     """Create multiple new entities in the knowledge graph"""
 @overload
+@_either_way
 async def create_entities(arguments: CreateEntitiesInput, /) -> CreateEntitiesOutput: ...
 
 class CreateRelationsOutput(TypedDict):
@@ -98,12 +104,14 @@ class CreateRelationsInput(TypedDict):
 
 # ptc {"tool": "mcp__memory__create_relations", "input": "CreateRelationsInput"}
 @overload
+@_either_way
 async def create_relations(
     *,
     relations: Sequence[CreateRelationsRelations],
 ) -> CreateRelationsOutput:
     """Create multiple new relations between entities in the knowledge graph. Relations should be in active voice"""
 @overload
+@_either_way
 async def create_relations(arguments: CreateRelationsInput, /) -> CreateRelationsOutput: ...
 
 class DeleteEntitiesOutput(TypedDict):
@@ -116,6 +124,7 @@ class DeleteEntitiesInput(TypedDict):
 
 # ptc {"tool": "mcp__memory__delete_entities", "input": "DeleteEntitiesInput"}
 @overload
+@_either_way
 async def delete_entities(
     *,
     entityNames: list[str],
@@ -126,6 +135,7 @@ async def delete_entities(
         entityNames: An array of entity names to delete
     """
 @overload
+@_either_way
 async def delete_entities(arguments: DeleteEntitiesInput, /) -> DeleteEntitiesOutput: ...
 
 class DeleteObservationsOutput(TypedDict):
@@ -144,12 +154,14 @@ class DeleteObservationsInput(TypedDict):
 
 # ptc {"tool": "mcp__memory__delete_observations", "input": "DeleteObservationsInput"}
 @overload
+@_either_way
 async def delete_observations(
     *,
     deletions: Sequence[DeleteObservationsDeletions],
 ) -> DeleteObservationsOutput:
     """Delete specific observations from entities in the knowledge graph"""
 @overload
+@_either_way
 async def delete_observations(arguments: DeleteObservationsInput, /) -> DeleteObservationsOutput: ...
 
 class DeleteRelationsOutput(TypedDict):
@@ -174,6 +186,7 @@ class DeleteRelationsInput(TypedDict):
 
 # ptc {"tool": "mcp__memory__delete_relations", "input": "DeleteRelationsInput"}
 @overload
+@_either_way
 async def delete_relations(
     *,
     relations: Sequence[DeleteRelationsRelations],
@@ -184,6 +197,7 @@ async def delete_relations(
         relations: An array of relations to delete
     """
 @overload
+@_either_way
 async def delete_relations(arguments: DeleteRelationsInput, /) -> DeleteRelationsOutput: ...
 
 class OpenNodesOutput(TypedDict):
@@ -216,6 +230,7 @@ class OpenNodesInput(TypedDict):
 
 # ptc {"tool": "mcp__memory__open_nodes", "input": "OpenNodesInput"}
 @overload
+@_either_way
 async def open_nodes(
     *,
     names: list[str],
@@ -226,6 +241,7 @@ async def open_nodes(
         names: An array of entity names to retrieve
     """
 @overload
+@_either_way
 async def open_nodes(arguments: OpenNodesInput, /) -> OpenNodesOutput: ...
 
 class ReadGraphOutput(TypedDict):
@@ -253,6 +269,7 @@ ReadGraphOutputRelations = TypedDict(
 )
 
 # ptc {"tool": "mcp__memory__read_graph"}
+@_either_way
 async def read_graph(arguments: Mapping[str, Any] = ..., /, **others: Any) -> ReadGraphOutput:
     """Read the entire knowledge graph"""
 
@@ -276,6 +293,7 @@ class ResourcesListOutputResourceTemplates(TypedDict):
     mimeType: NotRequired[str]
 
 # ptc {"tool": "mcp__memory__resources/list"}
+@_either_way
 async def resources_list() -> ResourcesListOutput:
     """Lists the resources of this server, and the templates (RFC 6570) of the URIs of those that it does not list. In a program also `resources.list()`."""
 
@@ -294,12 +312,14 @@ class ResourcesReadInput(TypedDict):
 
 # ptc {"tool": "mcp__memory__resources/read", "input": "ResourcesReadInput"}
 @overload
+@_either_way
 async def resources_read(
     *,
     uri: str,
 ) -> ResourcesReadOutput:
     """Reads a resource of this server: each of its contents is `text`, or a `blob` in base64, which `bytesOf` decodes. In a program also `resources.read(uri)`."""
 @overload
+@_either_way
 async def resources_read(arguments: ResourcesReadInput, /) -> ResourcesReadOutput: ...
 
 class SearchNodesOutput(TypedDict):
@@ -332,6 +352,7 @@ class SearchNodesInput(TypedDict):
 
 # ptc {"tool": "mcp__memory__search_nodes", "input": "SearchNodesInput"}
 @overload
+@_either_way
 async def search_nodes(
     *,
     query: str,
@@ -342,11 +363,14 @@ async def search_nodes(
         query: The search query to match against entity names, types, and observation content
     """
 @overload
+@_either_way
 async def search_nodes(arguments: SearchNodesInput, /) -> SearchNodesOutput: ...
 
 class _resources:
+    @_either_way
     async def list(self) -> ResourcesListOutput:
         """All resources, and templates of URIs."""
+    @_either_way
     async def read(self, uri: str) -> ResourcesReadOutput:
         """The contents of one resource."""
 

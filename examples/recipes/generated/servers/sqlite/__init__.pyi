@@ -2,6 +2,8 @@
 Tools of the MCP server "sqlite". Written by `ptc generate`: edits are lost.
 """
 
+from servers import either_way_ as _either_way
+
 from typing import Any, TypedDict, overload
 
 class ExecuteQueryInput(TypedDict):
@@ -10,6 +12,7 @@ class ExecuteQueryInput(TypedDict):
 
 # ptc {"tool": "mcp__sqlite__executeQuery", "input": "ExecuteQueryInput"}
 @overload
+@_either_way
 async def executeQuery(
     *,
     query: str,
@@ -20,6 +23,7 @@ async def executeQuery(
         query: The SQL query to execute
     """
 @overload
+@_either_way
 async def executeQuery(arguments: ExecuteQueryInput, /) -> Any: ...
 
 class ExecuteSafeQueryInput(TypedDict):
@@ -28,6 +32,7 @@ class ExecuteSafeQueryInput(TypedDict):
 
 # ptc {"tool": "mcp__sqlite__executeSafeQuery", "input": "ExecuteSafeQueryInput"}
 @overload
+@_either_way
 async def executeSafeQuery(
     *,
     query: str,
@@ -38,4 +43,5 @@ async def executeSafeQuery(
         query: The SQL query to execute
     """
 @overload
+@_either_way
 async def executeSafeQuery(arguments: ExecuteSafeQueryInput, /) -> Any: ...

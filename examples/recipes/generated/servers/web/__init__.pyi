@@ -2,6 +2,8 @@
 Tools of the MCP server "web". Written by `ptc generate`: edits are lost.
 """
 
+from servers import either_way_ as _either_way
+
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict, overload
 
@@ -12,6 +14,7 @@ class FetchHtmlInput(TypedDict):
 
 # ptc {"tool": "mcp__web__fetch_html", "input": "FetchHtmlInput"}
 @overload
+@_either_way
 async def fetch_html(
     *,
     url: str,
@@ -24,6 +27,7 @@ async def fetch_html(
         headers: Optional headers to include in the request
     """
 @overload
+@_either_way
 async def fetch_html(arguments: FetchHtmlInput, /) -> Any: ...
 
 class FetchJsonInput(TypedDict):
@@ -33,6 +37,7 @@ class FetchJsonInput(TypedDict):
 
 # ptc {"tool": "mcp__web__fetch_json", "input": "FetchJsonInput"}
 @overload
+@_either_way
 async def fetch_json(
     *,
     url: str,
@@ -45,6 +50,7 @@ async def fetch_json(
         headers: Optional headers to include in the request
     """
 @overload
+@_either_way
 async def fetch_json(arguments: FetchJsonInput, /) -> Any: ...
 
 class FetchMarkdownInput(TypedDict):
@@ -54,6 +60,7 @@ class FetchMarkdownInput(TypedDict):
 
 # ptc {"tool": "mcp__web__fetch_markdown", "input": "FetchMarkdownInput"}
 @overload
+@_either_way
 async def fetch_markdown(
     *,
     url: str,
@@ -66,6 +73,7 @@ async def fetch_markdown(
         headers: Optional headers to include in the request
     """
 @overload
+@_either_way
 async def fetch_markdown(arguments: FetchMarkdownInput, /) -> Any: ...
 
 class FetchTxtInput(TypedDict):
@@ -75,6 +83,7 @@ class FetchTxtInput(TypedDict):
 
 # ptc {"tool": "mcp__web__fetch_txt", "input": "FetchTxtInput"}
 @overload
+@_either_way
 async def fetch_txt(
     *,
     url: str,
@@ -87,6 +96,7 @@ async def fetch_txt(
         headers: Optional headers to include in the request
     """
 @overload
+@_either_way
 async def fetch_txt(arguments: FetchTxtInput, /) -> Any: ...
 
 class ResourcesListOutput(TypedDict):
@@ -109,6 +119,7 @@ class ResourcesListOutputResourceTemplates(TypedDict):
     mimeType: NotRequired[str]
 
 # ptc {"tool": "mcp__web__resources/list"}
+@_either_way
 async def resources_list() -> ResourcesListOutput:
     """Lists the resources of this server, and the templates (RFC 6570) of the URIs of those that it does not list. In a program also `resources.list()`."""
 
@@ -127,17 +138,21 @@ class ResourcesReadInput(TypedDict):
 
 # ptc {"tool": "mcp__web__resources/read", "input": "ResourcesReadInput"}
 @overload
+@_either_way
 async def resources_read(
     *,
     uri: str,
 ) -> ResourcesReadOutput:
     """Reads a resource of this server: each of its contents is `text`, or a `blob` in base64, which `bytesOf` decodes. In a program also `resources.read(uri)`."""
 @overload
+@_either_way
 async def resources_read(arguments: ResourcesReadInput, /) -> ResourcesReadOutput: ...
 
 class _resources:
+    @_either_way
     async def list(self) -> ResourcesListOutput:
         """All resources, and templates of URIs."""
+    @_either_way
     async def read(self, uri: str) -> ResourcesReadOutput:
         """The contents of one resource."""
 
