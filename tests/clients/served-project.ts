@@ -62,6 +62,8 @@ export function useServedProject(): () => ServedProject {
     const env = { MEMORY_FILE_PATH: join(folder.directory, "memory.jsonl") };
     folder.write("ptc.yaml", {
       servers: [fixtureServer("my-documents", "documents.mjs"), { ...memory, env }],
+      // More than clients show of a tool's result that says nothing of its size.
+      execution: { max_reply_bytes: 65_536 },
     });
     await folder.generate();
     const home = join(folder.directory, "home");

@@ -120,11 +120,10 @@ describe("ptc init --import of a file that somebody sent", () => {
     );
     expect(code).toBe(0);
     expect(stderr).not.toMatch(UNSEEN);
-    const names = stderr
-      .trimEnd()
-      .split("\n")
-      .map((line) => /^ptc: warning: server '(\w+)/.exec(line)?.[1]);
-    expect(names).toEqual(["x", "hidden", "argument", "variable"]);
+    const lines = stderr.trimEnd().split("\n");
+    const names = lines.map((line) => /^ptc: warning: server '(\w+)/.exec(line)?.[1]);
+    expect(names).toEqual(["x", "hidden", "argument", "variable", undefined]);
+    expect(lines.at(-1)).toMatch(/^ptc: this client still has lines beside ptc: /);
     const { stdout } = await ptc("list", "--json");
     expect(stdout).toBe("[]\n");
     const written = readFileSync(join(folder, "ptc.yaml"), "utf8");
