@@ -13,6 +13,8 @@ export class ProcessEngine implements SandboxEngine {
   /** Those that still run, and how many were started. */
   readonly live = new Map<string, ChildProcess>();
   started = 0;
+  /** With what a sandbox ends whose runner was killed. */
+  killedCode = 137;
 
   describe = async () => ({
     version: "1",
@@ -48,7 +50,7 @@ export class ProcessEngine implements SandboxEngine {
     const exited = once(child, "close").then(([code]) => {
       this.live.delete(id);
       rmSync(folder, { recursive: true, force: true });
-      return { code: (code as number | null) ?? 137 };
+      return { code: (code as number | null) ?? this.killedCode };
     });
     const kill = async () => void child.kill("SIGKILL");
     return {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { openArchive } from "../../../host/open-archive.ts";
 import { loadReplayable } from "../../../host/replay/load-replayable.ts";
+import { GUARD_EXITS } from "../../../protocol/guard.ts";
 import { eventually } from "../../eventually.ts";
 import { missingFor } from "../../runner-image/runner-process.ts";
 import { openHost, UNSAID } from "./session-host.ts";
@@ -44,6 +45,13 @@ test("the reply says when what a session kept is lost", async () => {
     "session 'a' is a new one: the one before ended because its sandbox ended, and its names and files are lost",
   ]);
   expect((await run("a", "globalThis.result = 1;")).advice).toEqual([]);
+  // As the guard ends it.
+  engine.killedCode = GUARD_EXITS.leftThread;
+  for (const child of engine.live.values()) child.kill("SIGKILL");
+  await eventually(async () => expect(await own.list()).toEqual([]));
+  expect((await run("a", "globalThis.result = 2;")).advice).toEqual([
+    "session 'a' is a new one: the one before ended because a program had left a thread running, which could have acted in the next one, and its names and files are lost",
+  ]);
 });
 
 test("what a session has read stays with it, and what was approved for a program does not", async () => {
