@@ -1,5 +1,6 @@
 import { messageOf } from "../base/error-message.ts";
 import { oneLine } from "../base/text/one-line.ts";
+import { misnamedArgument } from "../catalog/arguments/tool-parameters.ts";
 import type { Tool } from "../catalog/tool.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
 import { unwrapResult } from "../catalog/wrapped-result.ts";
@@ -18,7 +19,7 @@ import { isStructured, normalizeResult } from "./normalize-result.ts";
 import type { Authorizer, Decision, DecisionGround } from "./policy/authorizer.ts";
 import { type RunHistory, RunState } from "./policy/run-history.ts";
 import { resultBytes } from "./result-bytes.ts";
-import { describeProblem } from "./schemas/schema-problem.ts";
+import { cutText, describeProblem, type SchemaViolation } from "./schemas/schema-problem.ts";
 import type { SchemaValidator } from "./schemas/schema-validator.ts";
 
 const NOT_CONNECTED: ReadonlySet<UpstreamErrorCode> = new Set([
@@ -31,6 +32,7 @@ const NOT_CONNECTED: ReadonlySet<UpstreamErrorCode> = new Set([
 ]);
 
 const MAX_REASON_CHARS = 300;
+const MAX_NAME_CHARS = 80;
 
 /** The outcome of a call. */
 export type CallAnswer = {
@@ -214,7 +216,9 @@ export class Dispatcher implements CallDispatcher {
     try {
       let found = await this.#connect(tool, budget, run.signal);
       if (found.drift !== undefined) return refuse(call.tool, "drifted", found.drift);
-      const problem = await this.#options.validator.check(tool.inputSchema, call.arguments, tool.server);
+      const problem =
+        misnamedProblem(tool, call.arguments) ??
+        (await this.#options.validator.check(tool.inputSchema, call.arguments, tool.server));
       if (problem !== undefined) {
         const message = `'${call.tool}' was not called: ${describeProblem("arguments", problem)}`;
         return refuse(call.tool, "invalid", message);
@@ -320,6 +324,15 @@ function describeUpstream(name: string, { code, message }: UpstreamError, sent: 
     return `the call was made: '${name}' failed, because its answer cannot be read: ${message}`;
   const unsure = sent && code === "disconnected" ? "; the call may have been made" : "";
   return `'${name}' failed: ${message}${unsure}`;
+}
+
+/** An argument that its tool does not have, and that its schema may let pass. */
+function misnamedProblem({ inputSchema }: Tool, args: unknown): SchemaViolation | undefined {
+  const misnamed = misnamedArgument(inputSchema, args);
+  if (misnamed === undefined) return undefined;
+  const { name, meant } = misnamed;
+  const advice = meant === undefined ? "it takes no arguments" : `did you mean '${meant}'?`;
+  return { place: `.${cutText(name, MAX_NAME_CHARS)}`, message: `is not a known property; ${advice}` };
 }
 
 /** Whether the call never reached the server. A cancelled call proves nothing about the server. */

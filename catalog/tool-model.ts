@@ -2,12 +2,13 @@ import { byCodeUnit } from "../base/by-code-unit.ts";
 import { isObject } from "../base/json/is-object.ts";
 import { MAX_TOOL_NAME_CHARS } from "../protocol/limits.ts";
 import { namespacedName } from "../protocol/tools/tool-name.ts";
+import { takesNothing } from "./arguments/tool-parameters.ts";
 import { assignIdentifiers } from "./identifiers.ts";
 import type { LearnedType } from "./learned/learned-types.ts";
 import { cutDescription } from "./model/documentation.ts";
 import { MAX_DESCRIPTION_CHARS } from "./model/limits.ts";
 import { normalizeSchema } from "./model/normalize-schema.ts";
-import { ANY, type TypeModel } from "./model/type-model.ts";
+import { ANY, NEVER, type TypeModel } from "./model/type-model.ts";
 import { pickReferenced } from "./model/type-references.ts";
 import { parseTool, type ToolDefinition } from "./parse-tool.ts";
 import type { ServerListing, Warning } from "./server-listing.ts";
@@ -116,7 +117,9 @@ export function buildToolModel(
     definition,
     namespacedName: namespacedName(module, definition.name),
     identifier,
-    input: buildType(asArguments(definition.inputSchema, warn), "input", warn),
+    input: takesNothing(definition.inputSchema)
+      ? NO_ARGUMENTS
+      : buildType(asArguments(definition.inputSchema, warn), "input", warn),
   };
   const description = definition.description ?? definition.title;
   if (description !== undefined && description.trim() !== "") {
@@ -134,6 +137,12 @@ export function buildToolModel(
   }
   return tool;
 }
+
+const NO_ARGUMENTS: TypeModel = {
+  root: { kind: "object", properties: [], rest: NEVER },
+  documentation: {},
+  definitions: new Map(),
+};
 
 /** The type of the one property of a wrapper. */
 function typeOfResult({ root, definitions }: TypeModel): TypeModel {

@@ -48,6 +48,67 @@ export function toolParameters(inputSchema: unknown): ToolParameters {
   return new SchemaReader(inputSchema).parameters(inputSchema);
 }
 
+/** Keywords beside which an object without properties is just that. */
+const SAYS_NOTHING_MORE: ReadonlySet<string> = new Set([
+  "$comment",
+  "$defs",
+  "$id",
+  "$schema",
+  "additionalProperties",
+  "definitions",
+  "description",
+  "properties",
+  "required",
+  "title",
+  "type",
+]);
+
+/**
+ * Whether a tool has no arguments: its schema lists the properties, and there are none. That is what SDKs write of a function without
+ * parameters. `{"type": "object"}` lists none and accepts any (MCP 2025-11-25, "Tool").
+ */
+export function takesNothing(inputSchema: unknown): boolean {
+  const properties = member(inputSchema, "properties");
+  const required = member(inputSchema, "required") ?? [];
+  const others = member(inputSchema, "additionalProperties") ?? false;
+  if (!isObject(inputSchema) || !isObject(properties) || others !== false) return false;
+  if (Object.keys(properties).length > 0 || !Array.isArray(required) || required.length > 0) return false;
+  return Object.keys(inputSchema).every((keyword) => SAYS_NOTHING_MORE.has(keyword));
+}
+
+/** What is wrong with the name of an argument, and the parameter that it means, where there is one. */
+export interface MisnamedArgument {
+  name: string;
+  meant: string | undefined;
+}
+
+/**
+ * The first argument that its tool does not have: any of a tool that takes none, and of another one that differs from a
+ * parameter which was not given only by case, `_` or `-`. JSON Schema lets both pass, and then the call does something else than was meant.
+ */
+export function misnamedArgument(inputSchema: unknown, args: unknown): MisnamedArgument | undefined {
+  if (!isObject(args)) return undefined;
+  const names = Object.keys(args);
+  if (names.length === 0) return undefined;
+  if (takesNothing(inputSchema)) return { name: names[0] ?? "", meant: undefined };
+  const { parameters, isOpen } = toolParameters(inputSchema);
+  if (isOpen) return undefined;
+  const known = new Set(parameters.map((parameter) => parameter.name));
+  const missing = new Map(
+    parameters.filter(({ name }) => !Object.hasOwn(args, name)).map(({ name }) => [folded(name), name]),
+  );
+  if (missing.size === 0) return undefined;
+  for (const name of names) {
+    const meant = known.has(name) ? undefined : missing.get(folded(name));
+    if (meant !== undefined) return { name, meant };
+  }
+  return undefined;
+}
+
+function folded(name: string): string {
+  return name.replace(/[_-]/g, "").toLowerCase();
+}
+
 class SchemaReader {
   readonly #references: SchemaReferences;
   #steps = 0;

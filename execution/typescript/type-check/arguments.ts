@@ -58,6 +58,8 @@ export async function judgeArgument(
     return { tool, text: `${names} ${misfit.names.length === 1 ? "is" : "are"} missing from ${whose}` };
   }
   const where = [...path, ...misfit.path].join(".");
+  if (where !== "" && misfit.target === "never")
+    return { tool, text: `'${where}' is not a property of ${whose}: it takes none` };
   if (where === "" && tool !== undefined)
     return { tool, text: `${tool.identifier} takes ${TAKES}, not ${cut(misfit.source)}` };
   const what = where === "" ? whose : `'${where}' of ${whose}`;

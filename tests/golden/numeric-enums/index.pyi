@@ -1,8 +1,5 @@
 """Tools of the MCP server "hostinger". Written by `ptc generate`: edits are lost."""
 
-from servers import either_way_ as _either_way
-
-from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict, overload
 
 class AgencyHostingListAgencyPlanOrderDiskUsageMetricsV1Input(TypedDict):
@@ -12,7 +9,6 @@ class AgencyHostingListAgencyPlanOrderDiskUsageMetricsV1Input(TypedDict):
 
 # ptc {"tool": "mcp__hostinger__agency-hosting_listAgencyPlanOrderDiskUsageMetricsV1", "input": "AgencyHostingListAgencyPlanOrderDiskUsageMetricsV1Input"}
 @overload
-@_either_way
 async def agency_hosting_listAgencyPlanOrderDiskUsageMetricsV1(
     *,
     order_id: int,
@@ -28,10 +24,8 @@ async def agency_hosting_listAgencyPlanOrderDiskUsageMetricsV1(
         time_frame_days: Length of the window in days, ending now. Bucket size grows with the window.
     """
 @overload
-@_either_way
 async def agency_hosting_listAgencyPlanOrderDiskUsageMetricsV1(arguments: AgencyHostingListAgencyPlanOrderDiskUsageMetricsV1Input, /) -> Any: ...
 
 # ptc {"tool": "mcp__hostinger__v2_getDomainVerificationsDIRECT"}
-@_either_way
-async def v2_getDomainVerificationsDIRECT(arguments: Mapping[str, Any] = ..., /, **others: Any) -> Any:
+async def v2_getDomainVerificationsDIRECT() -> Any:
     """Retrieve a list of pending and completed domain verifications."""

@@ -20,6 +20,22 @@ export const MISTAKEN: readonly (readonly [string, string, RegExp])[] = [
     "3:14",
     /list_labels returns the value itself/,
   ],
+  [
+    'from servers.github import delete_entities\nawait delete_entities(entity_names=["a"])',
+    "2:23",
+    /'entity_names' is not a parameter of delete_entities; did you mean 'entityNames'/,
+  ],
+  [
+    'from servers.github import delete_entities\ndelete_entities({"entity_names": ["a"]})',
+    "2:",
+    /'entity_names' is not a property.*did you mean 'entityNames'/,
+  ],
+  [`${G}await list_issues(${R}, perPage=3)`, "2:40", /'perPage' is not a parameter.*'per_page'/],
+  [
+    "from servers.github import list_labels\nlist_labels(limit=3)",
+    "2:13",
+    /'limit' is not a parameter of list_labels/,
+  ],
   [`${G}await list_issues(${R}, perpage=3)`, "2:40", /'perpage' is not a parameter.*'per_page'/],
   [`${G}list_issues(${R}, perpage=3)`, "2:34", /'perpage' is not a parameter/],
   [`${G}await list_issues(owner="a")`, "2:7", /'repo' is missing from list_issues/],

@@ -101,6 +101,21 @@ export const ARGUMENT_MISTAKES: readonly Mistake[] = [
     ["2:56: 'quer' is not a property of listIssues's argument; did you mean 'query'?"],
   ],
   [
+    "an argument of a tool that takes none",
+    `${GITHUB}await github.listLabels({ limit: 3 });`,
+    ["2:27: 'limit' is not a property of listLabels's argument: it takes none"],
+  ],
+  [
+    "an argument that differs by underscores",
+    `${GITHUB}await github.deleteEntities({ entity_names: ["a"] });`,
+    ["2:31: 'entity_names' is not a property of deleteEntities's argument; did you mean 'entityNames'?"],
+  ],
+  [
+    "an argument that differs by case",
+    `${GITHUB}await github.listIssues({ ${REPO}, perPage: 3 });`,
+    ["2:50: 'perPage' is not a property of listIssues's argument; did you mean 'per_page'?"],
+  ],
+  [
     "a wrong argument inside parallel",
     `${GITHUB}await parallel([() => github.whoami(), () => github.createIssue({ name: "x" })]);`,
     ["2:67: 'name' is not a property of createIssue's argument"],

@@ -50,8 +50,12 @@ const GITHUB = [
   { name: "search_code", inputSchema: { type: "object", properties: { q: text, page: { type: "number" } } } },
   { name: "whoami", inputSchema: { type: "object" } },
   {
+    name: "delete_entities",
+    inputSchema: { type: "object", properties: { entityNames: texts }, required: ["entityNames"] },
+  },
+  {
     name: "list_labels",
-    inputSchema: { type: "object" },
+    inputSchema: { type: "object", properties: {} },
     outputSchema: {
       type: "object",
       properties: { result: { type: "array", items: text } },
