@@ -78,7 +78,8 @@ async function print(layout: TypeLayout, tool: ToolModel): Promise<{ call: strin
     else if (name === "output") output = described;
     else types.push(`type ${name}=${described}`);
   });
-  const args = input.startsWith("{") ? input : input === "object" ? "" : `args:${input}`;
+  const takesNone = input === "object" || input === "{[k:string]:never}";
+  const args = takesNone ? "" : input.startsWith("{") ? input : `args:${input}`;
   const returns = tool.output === undefined ? "" : `:Promise<${output}>`;
   return { call: `${tool.identifier}(${args})${returns}`, types };
 }

@@ -62,7 +62,7 @@ export interface GetFileInfoOutput {
 /** Retrieve detailed metadata about a file or directory. Returns comprehensive information including size, creation time, last modified time, permissions, and type. This tool is perfect for understanding file characteristics without reading the actual content. Only works within allowed directories. */
 export const getFileInfo = tool<GetFileInfoInput, GetFileInfoOutput>("mcp__filesystem__get_file_info");
 
-export interface ListAllowedDirectoriesInput { [k: string]: unknown }
+export interface ListAllowedDirectoriesInput { [k: string]: never }
 
 export interface ListAllowedDirectoriesOutput {
   content: string;

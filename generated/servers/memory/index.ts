@@ -151,7 +151,7 @@ export interface OpenNodesOutput {
 /** Open specific nodes in the knowledge graph by their names */
 export const openNodes = tool<OpenNodesInput, OpenNodesOutput>("mcp__memory__open_nodes");
 
-export interface ReadGraphInput { [k: string]: unknown }
+export interface ReadGraphInput { [k: string]: never }
 
 export interface ReadGraphOutput {
   entities: {

@@ -2,7 +2,7 @@
 
 import { tool } from "../../runtime.js";
 
-export interface ApiGetSelfInput { [k: string]: unknown }
+export interface ApiGetSelfInput { [k: string]: never }
 
 /**
  * Notion | Retrieve your token's bot user

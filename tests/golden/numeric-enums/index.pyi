@@ -1,5 +1,7 @@
 """Tools of the MCP server "hostinger". Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 from typing import Any, Literal, NotRequired, TypedDict, overload
 
 class AgencyHostingListAgencyPlanOrderDiskUsageMetricsV1Input(TypedDict):
@@ -9,6 +11,7 @@ class AgencyHostingListAgencyPlanOrderDiskUsageMetricsV1Input(TypedDict):
 
 # ptc {"tool": "mcp__hostinger__agency-hosting_listAgencyPlanOrderDiskUsageMetricsV1", "input": "AgencyHostingListAgencyPlanOrderDiskUsageMetricsV1Input"}
 @overload
+@_either_way
 async def agency_hosting_listAgencyPlanOrderDiskUsageMetricsV1(
     *,
     order_id: int,
@@ -24,8 +27,10 @@ async def agency_hosting_listAgencyPlanOrderDiskUsageMetricsV1(
         time_frame_days: Length of the window in days, ending now. Bucket size grows with the window.
     """
 @overload
+@_either_way
 async def agency_hosting_listAgencyPlanOrderDiskUsageMetricsV1(arguments: AgencyHostingListAgencyPlanOrderDiskUsageMetricsV1Input, /) -> Any: ...
 
 # ptc {"tool": "mcp__hostinger__v2_getDomainVerificationsDIRECT"}
+@_either_way
 async def v2_getDomainVerificationsDIRECT() -> Any:
     """Retrieve a list of pending and completed domain verifications."""

@@ -18,7 +18,7 @@ export interface AgencyHostingListAgencyPlanOrderDiskUsageMetricsV1Input {
  */
 export const agencyHostingListAgencyPlanOrderDiskUsageMetricsV1 = tool<AgencyHostingListAgencyPlanOrderDiskUsageMetricsV1Input, any>("mcp__hostinger__agency-hosting_listAgencyPlanOrderDiskUsageMetricsV1");
 
-export interface V2GetDomainVerificationsDIRECTInput { [k: string]: unknown }
+export interface V2GetDomainVerificationsDIRECTInput { [k: string]: never }
 
 /**
  * Retrieve a list of pending and completed domain verifications.

@@ -1,5 +1,7 @@
 """Tools of the MCP server "claude-flow". Written by `ptc generate`: edits are lost."""
 
+from servers import either_way_ as _either_way
+
 from typing import Any, Literal, NotRequired, TypedDict, overload
 
 class HiveMindMemoryInput(TypedDict):
@@ -10,6 +12,7 @@ class HiveMindMemoryInput(TypedDict):
 
 # ptc {"tool": "mcp__claude_flow__hive-mind_memory", "input": "HiveMindMemoryInput"}
 @overload
+@_either_way
 async def hive_mind_memory(
     *,
     action: Literal["get", "set", "delete", "list"],
@@ -24,6 +27,7 @@ async def hive_mind_memory(
         value: Value to store (for set)
     """
 @overload
+@_either_way
 async def hive_mind_memory(arguments: HiveMindMemoryInput, /) -> Any: ...
 
 class MemoryStoreInput(TypedDict):
@@ -38,6 +42,7 @@ class MemoryStoreInput(TypedDict):
 
 # ptc {"tool": "mcp__claude_flow__memory_store", "input": "MemoryStoreInput"}
 @overload
+@_either_way
 async def memory_store(
     *,
     key: str,
@@ -60,8 +65,10 @@ async def memory_store(
         provenance_type: ADR-323: who/what produced this value, so shared-namespace retrieval can filter by trust level instead of conflating a user's stated claim with an agent's own output. Default: "unknown".
     """
 @overload
+@_either_way
 async def memory_store(arguments: MemoryStoreInput, /) -> Any: ...
 
 # ptc {"tool": "mcp__claude_flow__transfer_plugin-official"}
+@_either_way
 async def transfer_plugin_official() -> Any:
     """Get official plugins from the store Use when native package install (`npm i`, `pip install`) is wrong because the artifact lives on IPFS (plugins, witness chains, learned patterns). For npm-registry deps, native npm is fine."""

@@ -40,7 +40,7 @@ export interface MemoryStoreInput {
  */
 export const memoryStore = tool<MemoryStoreInput, any>("mcp__claude_flow__memory_store");
 
-export interface TransferPluginOfficialInput { [k: string]: unknown }
+export interface TransferPluginOfficialInput { [k: string]: never }
 
 /**
  * Get official plugins from the store Use when native package install (`npm i`, `pip install`) is wrong because the artifact lives on IPFS (plugins, witness chains, learned patterns). For npm-registry deps, native npm is fine.

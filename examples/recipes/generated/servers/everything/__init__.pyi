@@ -53,7 +53,7 @@ async def get_annotated_message(arguments: GetAnnotatedMessageInput, /) -> Any: 
 
 # ptc {"tool": "mcp__everything__get-env"}
 @_either_way
-async def get_env(arguments: Mapping[str, Any] = ..., /, **others: Any) -> Any:
+async def get_env() -> Any:
     """Returns all environment variables, helpful for debugging MCP server configuration"""
 
 class GetResourceLinksInput(TypedDict):
@@ -154,7 +154,7 @@ async def get_sum(arguments: GetSumInput, /) -> Any: ...
 
 # ptc {"tool": "mcp__everything__get-tiny-image"}
 @_either_way
-async def get_tiny_image(arguments: Mapping[str, Any] = ..., /, **others: Any) -> Any:
+async def get_tiny_image() -> Any:
     """Returns a tiny MCP logo image."""
 
 class GzipFileAsResourceInput(TypedDict):
@@ -306,17 +306,17 @@ async def simulate_research_query(arguments: SimulateResearchQueryInput, /) -> A
 
 # ptc {"tool": "mcp__everything__toggle-simulated-logging"}
 @_either_way
-async def toggle_simulated_logging(arguments: Mapping[str, Any] = ..., /, **others: Any) -> Any:
+async def toggle_simulated_logging() -> Any:
     """Toggles simulated, random-leveled logging on or off."""
 
 # ptc {"tool": "mcp__everything__toggle-subscriber-updates"}
 @_either_way
-async def toggle_subscriber_updates(arguments: Mapping[str, Any] = ..., /, **others: Any) -> Any:
+async def toggle_subscriber_updates() -> Any:
     """Toggles simulated resource subscription updates on or off."""
 
 # ptc {"tool": "mcp__everything__trigger-elicitation-request"}
 @_either_way
-async def trigger_elicitation_request(arguments: Mapping[str, Any] = ..., /, **others: Any) -> Any:
+async def trigger_elicitation_request() -> Any:
     """Trigger a Request from the Server for User Elicitation"""
 
 class TriggerLongRunningOperationInput(TypedDict):

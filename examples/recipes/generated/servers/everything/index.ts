@@ -32,7 +32,7 @@ export interface GetAnnotatedMessageInput {
  */
 export const getAnnotatedMessage = tool<GetAnnotatedMessageInput, any>("mcp__everything__get-annotated-message");
 
-export interface GetEnvInput { [k: string]: unknown }
+export interface GetEnvInput { [k: string]: never }
 
 /**
  * Returns all environment variables, helpful for debugging MCP server configuration
@@ -100,7 +100,7 @@ export interface GetSumInput {
  */
 export const getSum = tool<GetSumInput, any>("mcp__everything__get-sum");
 
-export interface GetTinyImageInput { [k: string]: unknown }
+export interface GetTinyImageInput { [k: string]: never }
 
 /**
  * Returns a tiny MCP logo image.
@@ -222,7 +222,7 @@ export interface SimulateResearchQueryInput {
  */
 export const simulateResearchQuery = tool<SimulateResearchQueryInput, any>("mcp__everything__simulate-research-query");
 
-export interface ToggleSimulatedLoggingInput { [k: string]: unknown }
+export interface ToggleSimulatedLoggingInput { [k: string]: never }
 
 /**
  * Toggles simulated, random-leveled logging on or off.
@@ -230,7 +230,7 @@ export interface ToggleSimulatedLoggingInput { [k: string]: unknown }
  */
 export const toggleSimulatedLogging = tool<ToggleSimulatedLoggingInput, any>("mcp__everything__toggle-simulated-logging");
 
-export interface ToggleSubscriberUpdatesInput { [k: string]: unknown }
+export interface ToggleSubscriberUpdatesInput { [k: string]: never }
 
 /**
  * Toggles simulated resource subscription updates on or off.
@@ -238,7 +238,7 @@ export interface ToggleSubscriberUpdatesInput { [k: string]: unknown }
  */
 export const toggleSubscriberUpdates = tool<ToggleSubscriberUpdatesInput, any>("mcp__everything__toggle-subscriber-updates");
 
-export interface TriggerElicitationRequestInput { [k: string]: unknown }
+export interface TriggerElicitationRequestInput { [k: string]: never }
 
 /**
  * Trigger a Request from the Server for User Elicitation

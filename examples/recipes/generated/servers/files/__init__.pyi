@@ -4,8 +4,8 @@ Tools of the MCP server "files". Written by `ptc generate`: edits are lost.
 
 from servers import either_way_ as _either_way
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NotRequired, TypedDict, overload
+from collections.abc import Sequence
+from typing import Literal, NotRequired, TypedDict, overload
 
 class CreateDirectoryOutput(TypedDict):
     content: str
@@ -109,7 +109,7 @@ class ListAllowedDirectoriesOutput(TypedDict):
 
 # ptc {"tool": "mcp__files__list_allowed_directories"}
 @_either_way
-async def list_allowed_directories(arguments: Mapping[str, Any] = ..., /, **others: Any) -> ListAllowedDirectoriesOutput:
+async def list_allowed_directories() -> ListAllowedDirectoriesOutput:
     """Returns the list of directories that this server is allowed to access. Subdirectories within these allowed directories are also accessible. Use this to understand which directories and their nested paths are available before trying to access files."""
 
 class ListDirectoryOutput(TypedDict):

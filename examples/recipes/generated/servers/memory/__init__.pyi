@@ -4,8 +4,8 @@ Tools of the MCP server "memory". Written by `ptc generate`: edits are lost.
 
 from servers import either_way_ as _either_way
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NotRequired, TypedDict, overload
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict, overload
 
 class AddObservationsOutput(TypedDict):
     results: list[AddObservationsOutputResults]
@@ -270,7 +270,7 @@ ReadGraphOutputRelations = TypedDict(
 
 # ptc {"tool": "mcp__memory__read_graph"}
 @_either_way
-async def read_graph(arguments: Mapping[str, Any] = ..., /, **others: Any) -> ReadGraphOutput:
+async def read_graph() -> ReadGraphOutput:
     """Read the entire knowledge graph"""
 
 class ResourcesListOutput(TypedDict):
