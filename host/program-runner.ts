@@ -20,6 +20,8 @@ export interface ProgramOptions extends Pick<CallObserver, "onCall"> {
   toFile?: boolean | undefined;
   /** Overrides the configured mode. */
   typecheck?: TypecheckMode | undefined;
+  /** How long the program waits for its type check, in milliseconds, before it runs unchecked; without it, as its language has it. */
+  checkPatienceMs?: number | undefined;
   /** The trace of whoever has it run. */
   trace?: TraceContext | undefined;
   approver: Approver;

@@ -140,12 +140,13 @@ async function replayOne(
     throw new UsageError(`the run's program is in ${recorded.language}; give --code one that is, too`);
   const calls = new MadeCalls();
   const replayed = await replayRun(replayable, context, program, (call) => calls.note(call));
-  const { envelope, divergence } = replayed;
+  const { envelope, divergence, undecided } = replayed;
   if (json) {
     const outcome = {
       run_id: runId,
-      same: divergence === undefined,
+      same: divergence === undefined && undecided === undefined,
       divergence: divergence ?? null,
+      ...(undecided === undefined ? {} : { undecided }),
       envelope,
     };
     await write(stdout, `${jsonLine(outcome)}\n`);
@@ -160,6 +161,8 @@ async function replayOne(
   const { style } = terminalOf(stderr, env);
   if (divergence !== undefined)
     await write(stderr, `ptc: ${style("red", "diverged")}: ${oneLine(divergence)}\n`);
+  else if (undecided !== undefined)
+    await write(stderr, `ptc: ${style("yellow", "undecided")}: ${oneLine(undecided)}\n`);
   else if (edited === undefined)
     await write(
       stderr,

@@ -64,6 +64,9 @@ export interface RunRequest {
   begun: HostOptions["begun"];
 }
 
+/** How long a program waits for its type check. A person would rather wait than have it run unchecked. */
+const CHECK_PATIENCE_MS = 15_000;
+
 /** Runs a program, in this process or with the background host that this process is, and prints what becomes of it. */
 export async function run(
   { program, ticket, configuration, timeoutMs, typecheck, cancel, begun }: RunRequest,
@@ -119,6 +122,7 @@ export async function run(
             ...{ timeoutMs, typecheck },
             session: flags.session,
             toFile: flags.out !== undefined,
+            checkPatienceMs: CHECK_PATIENCE_MS,
           })
         : await goOnWith(ticket, host, options);
   } catch (error) {

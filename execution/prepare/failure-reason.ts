@@ -5,6 +5,8 @@
 export type FailureReason =
   /** The program's text cannot be bundled. */
   | { code: "invalid_text" }
+  /** It could not be bundled in time, which a machine with less to do may manage. */
+  | { code: "out_of_time" }
   | { code: "top_level_return" }
   /** It looks like a program in another language, of this name. */
   | { code: "other_language"; language: string }

@@ -8,6 +8,13 @@ import type { ModuleSource } from "./module-source.ts";
 /** The effect of type mistakes: the program does not run, or runs with a warning, or its types are not checked. */
 export type TypecheckMode = "error" | "warn" | "off";
 
+/** How the types of a program are checked. */
+export interface TypecheckOptions {
+  mode: TypecheckMode;
+  /** How long the program waits for its check, in milliseconds, before it runs unchecked; without it, as its language has it. */
+  patienceMs?: number | undefined;
+}
+
 /** The facts of a language that are available without loading its bundler and type checker. */
 export interface LanguageFacts {
   /** What people call it. */
@@ -79,7 +86,7 @@ export interface Language extends LanguageFacts {
   prepare(
     program: Program,
     modules: ModuleSource,
-    mode: TypecheckMode,
+    check: TypecheckOptions,
     onPhase?: OnPhase,
     earlier?: readonly Program[],
   ): Promise<Preparation>;

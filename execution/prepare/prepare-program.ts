@@ -5,7 +5,7 @@ import type { OnPhase } from "../run-phase.ts";
 import type { ProgramSession } from "../session/program-session.ts";
 import { adviseLanguage } from "./advise-language.ts";
 import type { FailureReason } from "./failure-reason.ts";
-import { type EndedProgram, findLanguage, type Language, type TypecheckMode } from "./language.ts";
+import { type EndedProgram, findLanguage, type Language, type TypecheckOptions } from "./language.ts";
 import type { ModuleSource } from "./module-source.ts";
 import { withoutFences } from "./without-fences.ts";
 
@@ -45,7 +45,7 @@ export async function adviseProgram(
 export async function prepareProgram(
   program: Program,
   { languages, modules, redactor, session }: PreparationParts,
-  mode: TypecheckMode,
+  check: TypecheckOptions,
   onPhase?: OnPhase,
 ): Promise<Prepared> {
   const language = findLanguage(languages, program.language);
@@ -56,7 +56,7 @@ export async function prepareProgram(
   }
   const read = (each: Program) => ({ ...each, code: withoutFences(each.code) });
   const earlier = session?.earlier.map(read);
-  const prepared = await language.prepare(read(program), modules, mode, onPhase, earlier);
+  const prepared = await language.prepare(read(program), modules, check, onPhase, earlier);
   // Messages quote the program. They must be redacted before they are cut to the size of a failure's message.
   const redact = (text: string) => redactor.redactText(text).value;
   if (!prepared.ok) {

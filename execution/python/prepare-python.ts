@@ -6,7 +6,7 @@ import { EXTRACT_SERVER } from "../../protocol/tools/extract-tool.ts";
 import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
 import { type CalledProgram, collectEarlier, collectPrograms } from "../prepare/called-programs.ts";
 import type { FailureReason } from "../prepare/failure-reason.ts";
-import type { Preparation, TypecheckMode } from "../prepare/language.ts";
+import type { Preparation, TypecheckOptions } from "../prepare/language.ts";
 import type { ModuleSource } from "../prepare/module-source.ts";
 import { nearestNames } from "../prepare/nearest-names.ts";
 import { mayExtract, offersExtract } from "../prepare/offers-extract.ts";
@@ -29,7 +29,7 @@ export async function preparePython(
   program: Program,
   source: ModuleSource,
   { checker, table }: PythonParts,
-  mode: TypecheckMode,
+  { mode, patienceMs }: TypecheckOptions,
   onPhase?: OnPhase,
   earlier: readonly Program[] = [],
 ): Promise<Preparation> {
@@ -83,7 +83,7 @@ export async function preparePython(
       /\bmcp__|\bcall_tool\b/.test(code) ||
       earlier.some((each) => /\bmcp__|\bcall_tool\b|\bservers\b/.test(each.code)));
   const checked = checks
-    ? await duringPhase(onPhase, "type_check", () => checker.check(program, source, way, earlier))
+    ? await duringPhase(onPhase, "type_check", () => checker.check(program, source, way, earlier, patienceMs))
     : undefined;
   if (checked?.kind === "unchecked") return { ok: true, bundle, unchecked: checked.reason };
   if (checked?.kind !== "errors")

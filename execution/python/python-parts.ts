@@ -13,12 +13,13 @@ type CheckOutcome =
 
 /** Finds mistakes in programs that would fail when they run. */
 interface PythonChecker {
-  /** Never rejects. @param earlier the programs of its session, whose names it finds. */
+  /** Never rejects. @param earlier the programs of its session, whose names it finds. @param patienceMs how long to wait for it. */
   check(
     program: Program,
     modules: ModuleSource,
     mode: PythonBundle["mode"],
     earlier?: readonly Program[],
+    patienceMs?: number,
   ): Promise<CheckOutcome>;
   /** Starts in advance what the first check would otherwise wait for. Never rejects. */
   warm(): Promise<void>;

@@ -39,6 +39,11 @@ export interface ReplayOptions
 export interface Replayed extends ExecutedProgram {
   /** How the replay differs from the record, as one message; `undefined` when it does not. */
   divergence: string | undefined;
+  /**
+   * Why it cannot be said whether the replay is the same, as one message: it was ended from outside, or by its time, which says
+   * nothing of the program. It has not diverged then.
+   */
+  undecided: string | undefined;
 }
 
 /** Failures of runs in which no program ran, so that there is nothing to replay. */
@@ -55,6 +60,13 @@ const CUT_BY_TIME: ReadonlySet<FailureType> = new Set(["Timeout", "Cancelled"]);
 const CANCELLED_TIMES = 2;
 const CANCELLED_MORE_MS = 1_000;
 
+/** That of a run that ended by itself may take this many times as long, and no less than its limit. */
+const SLOWER_TIMES = 20;
+const SLOWER_MORE_MS = 60_000;
+
+/** How long a replay waits for the type check on which it depends. */
+const CHECK_PATIENCE_MS = 10 * 60_000;
+
 const MAX_HELD_CHARS = 300;
 
 /** What to do with an edited program that needs more than a record has. */
@@ -65,6 +77,9 @@ const RUN_LIVE = "to use tools as they are now, run it with `ptc run`";
  * `ReplayDiverged` that names the first call or value. A run that was cut off by time is compared up to the cut: the replay
  * may get further, and is then reported as ended in the same way. A program that was refused before it ran is bundled and
  * checked again. One that ran is not checked again, because a check that has learned more since is no difference.
+ *
+ * Nothing that depends on time decides about sameness: what takes much longer than it did is waited for, and what is
+ * ended all the same is undecided.
  */
 export async function replayProgram(
   run: RecordedRun,
@@ -90,8 +105,15 @@ export async function replayProgram(
     edited ?? run.program,
     { ...parts, dispatcher: calls, approver: NOBODY },
     {
-      limits: { ...options.limits, timeoutMs: limitOf(run.envelope, options.limits.timeoutMs, cut) },
+      limits: {
+        ...options.limits,
+        timeoutMs:
+          edited === undefined
+            ? limitOf(run.envelope, options.limits.timeoutMs, cut)
+            : options.limits.timeoutMs,
+      },
       typecheck: edited === undefined && hasRun(run.envelope) ? "off" : options.typecheck,
+      checkPatienceMs: CHECK_PATIENCE_MS,
       ...(options.onConsole === undefined ? {} : { onConsole: options.onConsole }),
       ...redactObserver(options.onCall === undefined ? {} : { onCall: options.onCall }, parts.redactor),
       session: options.session,
@@ -103,22 +125,53 @@ export async function replayProgram(
   const approval_state = edited === undefined ? run.envelope.approval_state : calls.approvalState;
   const envelope = { ...executed.envelope, approval_state };
   const reworded = edited === undefined ? sameButReworded(run, executed) : undefined;
+  const undecided =
+    edited === undefined && unknown === undefined
+      ? whyUndecided(run.envelope, executed, {
+          isCut: cut !== undefined,
+          isCancelled: options.signal.aborted,
+        })
+      : undefined;
   const divergence =
-    cut !== undefined && !options.signal.aborted && !neverRan(envelope)
-      ? await compareUpToCut(envelope, answered(calls.missing), unknown)
-      : (unknown ??
-        (edited === undefined
-          ? await compare(run, executed, answered(calls.missing), reworded !== undefined)
-          : undefined));
-  const failure =
-    divergence === undefined
-      ? (cut ?? reworded ?? (edited === undefined ? undefined : adviseEdited(envelope, parts.modules)))
-      : buildFailure("ReplayDiverged", divergence);
+    undecided !== undefined
+      ? undefined
+      : cut !== undefined
+        ? await compareUpToCut(envelope, answered(calls.missing), unknown)
+        : (unknown ??
+          (edited === undefined
+            ? await compare(run, executed, answered(calls.missing), reworded !== undefined)
+            : undefined));
+  let failure = cut ?? reworded ?? (edited === undefined ? undefined : adviseEdited(envelope, parts.modules));
+  if (divergence !== undefined) failure = buildFailure("ReplayDiverged", divergence);
+  else if (undecided !== undefined)
+    failure = wasEnded(envelope) ? undefined : buildFailure("InternalError", undecided);
   return {
     ...executed,
     envelope: failure === undefined ? envelope : replaceResult(envelope, failure),
     divergence,
+    undecided,
   };
+}
+
+/** Why a replay says nothing of whether the program does the same; `undefined` where it can be compared. */
+function whyUndecided(
+  recorded: Envelope,
+  { envelope: { result }, unchecked, reasons }: ExecutedProgram,
+  { isCut, isCancelled }: { isCut: boolean; isCancelled: boolean },
+): string | undefined {
+  if (isCancelled) return "the replay was cancelled";
+  if (unchecked !== undefined && !hasRun(recorded))
+    return `the types of the program could not be checked again (${unchecked}); replay it once more`;
+  if (result.ok) return undefined;
+  const { type, message } = result.error;
+  if (NEVER_RAN.has(type)) return message;
+  if (reasons.some(({ code }) => code === "out_of_time")) return `${message}; replay it once more`;
+  return !isCut && type === "Timeout" ? `the replay was ended: ${message}; replay it once more` : undefined;
+}
+
+/** Whether what came of a run is that it was ended from outside, or not begun. */
+function wasEnded({ result }: Envelope): boolean {
+  return !result.ok && (NEVER_RAN.has(result.error.type) || CUT_BY_TIME.has(result.error.type));
 }
 
 /** Denies everything. A replay asks nobody, because the approvals are in the record. */
@@ -157,13 +210,11 @@ function adviseEdited({ result }: Envelope, modules: ModuleSource): Failure | un
 
 async function compare(
   run: RecordedRun,
-  { envelope: { output_digest, result }, unchecked, emitted: replayed }: ExecutedProgram,
+  { envelope: { output_digest, result }, emitted: replayed }: ExecutedProgram,
   [missing]: readonly RecordedCall[],
   isReworded: boolean,
 ): Promise<string | undefined> {
   const recorded = run.envelope.result;
-  if (unchecked !== undefined && !hasRun(run.envelope))
-    return `the types of the program could not be checked again (${unchecked}); replay it once more`;
   if (output_digest !== run.envelope.output_digest && !isReworded) {
     const difference = firstDifference(bare(recorded), bare(result));
     if (difference === undefined)
@@ -218,13 +269,11 @@ function cutOf({ result }: Envelope): Failure | undefined {
   return !result.ok && CUT_BY_TIME.has(result.error.type) ? result.error : undefined;
 }
 
-function neverRan({ result }: Envelope): boolean {
-  return !result.ok && NEVER_RAN.has(result.error.type);
-}
-
 function limitOf({ result }: Envelope, timeoutMs: number, cut: Failure | undefined): number {
-  if (cut?.type !== "Cancelled") return timeoutMs;
-  return Math.min(timeoutMs, CANCELLED_TIMES * result.metrics.duration_ms + CANCELLED_MORE_MS);
+  const tookMs = result.metrics.duration_ms;
+  if (cut === undefined) return Math.max(timeoutMs, SLOWER_TIMES * tookMs + SLOWER_MORE_MS);
+  if (cut.type !== "Cancelled") return timeoutMs;
+  return Math.min(timeoutMs, CANCELLED_TIMES * tookMs + CANCELLED_MORE_MS);
 }
 
 /** What the output digest covers. */

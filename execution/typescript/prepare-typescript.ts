@@ -1,6 +1,6 @@
 import { collectEarlier } from "../prepare/called-programs.ts";
 import type { FailureReason } from "../prepare/failure-reason.ts";
-import type { Preparation, TypecheckMode } from "../prepare/language.ts";
+import type { Preparation, TypecheckOptions } from "../prepare/language.ts";
 import type { ModuleSource } from "../prepare/module-source.ts";
 import type { Program } from "../program.ts";
 import { duringPhase, type OnPhase } from "../run-phase.ts";
@@ -16,7 +16,7 @@ export async function prepareTypeScript(
   program: Program,
   modules: ModuleSource,
   typeChecker: TypeChecker,
-  mode: TypecheckMode,
+  { mode, patienceMs }: TypecheckOptions,
   onPhase?: OnPhase,
   earlier?: readonly Program[],
 ): Promise<Preparation> {
@@ -24,7 +24,7 @@ export async function prepareTypeScript(
   const mentions = [program, ...(earlier ?? [])].some(({ code }) => mentionsTools(code));
   const checks = mode !== "off" && (mentions || program.savedAs !== undefined);
   const checking = checks
-    ? duringPhase(onPhase, "type_check", () => typeChecker.check(program, modules, earlier))
+    ? duringPhase(onPhase, "type_check", () => typeChecker.check(program, modules, earlier, patienceMs))
     : undefined;
   checking?.catch(() => {});
   // Their functions are in the sandbox already. That they are loaded lets them begin.

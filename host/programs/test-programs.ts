@@ -178,7 +178,11 @@ async function replay(program: NamedProgram, example: Example, parts: TestParts)
 }
 
 /** How a run differs from the example, as lines. */
-function compareBehaviour(example: Example, { envelope, emitted, made, divergence }: Tried): string[] {
+function compareBehaviour(
+  example: Example,
+  { envelope, emitted, made, divergence, undecided }: Tried,
+): string[] {
+  if (undecided !== undefined) return [`not compared: ${undecided}`];
   const { result: was } = example.envelope;
   const { result: is } = envelope;
   // A call that was not recorded has no answer, and ends the program.

@@ -39,6 +39,11 @@ export async function replayInSession(
         const failure = buildFailure("ReplayDiverged", divergence);
         return ending({ ...replayed, divergence, envelope: replaceResult(replayed.envelope, failure) });
       }
+      if (replayed.undecided !== undefined)
+        return ending({
+          ...replayed,
+          undecided: `program ${index + 1} of its session: ${replayed.undecided}`,
+        });
       earlier.push(each.run.program);
     }
     const session = { place, earlier };

@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { availableParallelism } from "node:os";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { expect, it } from "vitest";
 import { envelopeOf, fixtureServer, usePtc } from "./ptc-process.ts";
@@ -126,4 +128,23 @@ ZeroDivisionError: division by zero`);
   project.write("sum.py", "print(sum(data['n']))");
   const alone = await project.ptc(["run", "sum.py", "--data", '{"n": [1, 2]}']);
   expect(envelopeOf(alone).result).toMatchObject({ ok: true, data: 3 });
+});
+
+it("is checked before it runs by a command that starts the checker itself, also on a busy machine", async () => {
+  const project = newProject();
+  project.write("ptc.yaml", {
+    languages: ["python"],
+    servers: [fixtureServer("financial-data", "finance.mjs")],
+  });
+  await project.generate();
+  project.write("program.py", "await mcp__financial_data__query_financials(tickr='AMZN')");
+  const busy = Array.from({ length: availableParallelism() }, () =>
+    spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" }),
+  );
+  try {
+    const { result } = envelopeOf(await project.ptc(["run", "program.py"]));
+    expect(result).toMatchObject({ ok: false, error: { type: "TypeCheckError" } });
+  } finally {
+    for (const each of busy) each.kill("SIGKILL");
+  }
 });

@@ -111,11 +111,9 @@ export async function bundleOf(language: RunnerLanguage, code: string): Promise<
   const none = { modules: () => [], load: async () => undefined };
   const prepared =
     language === "python"
-      ? await PYTHON_AS_IT_IS.prepare(
-          { code, data: {}, language, fileName: "program.py" },
-          none as never,
-          undefined as never,
-        )
+      ? await PYTHON_AS_IT_IS.prepare({ code, data: {}, language, fileName: "program.py" }, none as never, {
+          mode: "off",
+        })
       : await bundleProgram({ code, data: {}, language, fileName: "program.js" }, none);
   if (!prepared.ok) throw new Error(JSON.stringify(prepared));
   return prepared.bundle;

@@ -9,7 +9,8 @@ import { terminalOf } from "../../terminal/terminal.ts";
 import { outcomeCode, type ReplayContext, replayRun, requireReplayable } from "./context.ts";
 
 /**
- * Replays many runs, one after the other, and prints a summary.
+ * Replays many runs, one after the other, and prints a summary. A run that was ended by time or the engine is undecided: that
+ * is no divergence, and no proof of sameness either.
  *
  * @param skipped how many runs were left out because no program ran in them.
  */
@@ -19,6 +20,7 @@ export async function replayAll(
 ): Promise<ExitCode> {
   const { stdout, stderr, env } = context.surroundings;
   const { style } = terminalOf(stdout, env);
+  const undecided: { run_id: string; why: string }[] = [];
   const diverged: { run_id: string; input_digest: string; divergence: string }[] = [];
   const unreadable: string[] = [];
   await context.host.warm();
@@ -36,6 +38,12 @@ export async function replayAll(
       await write(stderr, `ptc: ${result.ok ? "" : oneLine(result.error.message)}\n`);
       return EXIT.noSandbox;
     }
+    if (replayed.undecided !== undefined) {
+      undecided.push({ run_id: runId, why: replayed.undecided });
+      if (!context.flags.json)
+        await write(stdout, `${style("yellow", "undecided")} ${runId}  ${oneLine(replayed.undecided)}\n`);
+      continue;
+    }
     if (replayed.divergence === undefined) continue;
     const { input_digest } = replayable.run.envelope;
     diverged.push({ run_id: runId, input_digest, divergence: replayed.divergence });
@@ -44,18 +52,21 @@ export async function replayAll(
   }
   if (stderr.isTTY === true) stderr.write("\r\u001b[K");
   const replayedRuns = runIds.length - unreadable.length;
-  const same = replayedRuns - diverged.length;
+  const same = replayedRuns - diverged.length - undecided.length;
   const summary =
     `${countNoun(replayedRuns, "run")} replayed: ${same} the same, ${diverged.length} diverged` +
+    (undecided.length === 0 ? "" : `, ${undecided.length} undecided`) +
     (unreadable.length === 0 ? "" : `; ${unreadable.length} that cannot be replayed`) +
     (skipped === 0 ? "" : `; ${skipped} skipped, in which no program ran`);
   await write(
     stdout,
     context.flags.json
-      ? `${jsonLine({ replayed: replayedRuns, same, diverged, skipped, ...(unreadable.length > 0 && { unreadable }) })}\n`
+      ? `${jsonLine({ replayed: replayedRuns, same, diverged, skipped, ...(undecided.length > 0 && { undecided }), ...(unreadable.length > 0 && { unreadable }) })}\n`
       : `${summary}\n`,
   );
-  return diverged.length + unreadable.length === 0 && !context.signal.aborted ? EXIT.done : EXIT.failed;
+  return diverged.length + undecided.length + unreadable.length === 0 && !context.signal.aborted
+    ? EXIT.done
+    : EXIT.failed;
 }
 
 /** Loads a run. When that fails, prints why and returns `undefined`, so that the other runs are still replayed. */

@@ -75,7 +75,7 @@ export function replayRun(
     .finally(() => console?.end());
 }
 
-export function outcomeCode({ envelope, divergence }: Replayed): ExitCode {
+export function outcomeCode({ envelope, divergence, undecided }: Replayed): ExitCode {
   if (!envelope.result.ok && envelope.result.error.type === "SandboxUnavailable") return EXIT.noSandbox;
-  return divergence === undefined ? EXIT.done : EXIT.failed;
+  return divergence === undefined && undecided === undefined ? EXIT.done : EXIT.failed;
 }

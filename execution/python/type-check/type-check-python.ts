@@ -34,16 +34,18 @@ type PythonCheckOutcome =
 export interface PythonTypeChecker {
   /**
    * Finds mistakes that would fail when the program runs: wrong arguments of tools, results that are used before they are
-   * awaited, names that are not defined. Syntax is left to Python. Checks run one at a time, and none is waited for longer than
-   * a second: a program that took longer runs unchecked. That of a saved program's text may take a minute. Never rejects.
+   * awaited, names that are not defined. Syntax is left to Python. Checks run one at a time. A program that waited longer than a
+   * second runs unchecked. That of a saved program's text may take a minute. Never rejects.
    *
    * @param earlier the programs of its session, whose names it finds.
+   * @param patienceMs how long to wait instead, in milliseconds.
    */
   check(
     program: Program,
     modules: ModuleSource,
     mode: CheckedMode,
     earlier?: readonly Program[],
+    patienceMs?: number,
   ): Promise<PythonCheckOutcome>;
   /** Starts in advance what the first check would otherwise wait for. Never rejects. */
   warm(): Promise<void>;
@@ -92,6 +94,7 @@ class PyrightChecker implements PythonTypeChecker {
     modules: ModuleSource,
     mode: CheckedMode,
     earlier: readonly Program[] = [],
+    patienceMs?: number,
   ): Promise<PythonCheckOutcome> {
     const before = textBefore(earlier);
     if (before.length + program.code.length > MAX_CHECKED_CHARS)
@@ -100,7 +103,7 @@ class PyrightChecker implements PythonTypeChecker {
         reason: `the program is longer than ${MAX_CHECKED_CHARS} characters`,
       });
     const { limitMs: usualMs = LIMIT_MS } = this.#options;
-    const limitMs = program.savedAs === undefined ? usualMs : SAVED_LIMIT_MS;
+    const limitMs = patienceMs ?? (program.savedAs === undefined ? usualMs : SAVED_LIMIT_MS);
     const reason = `type checking took longer than ${limitMs} ms`;
     return this.#within(
       limitMs,

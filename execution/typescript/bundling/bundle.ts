@@ -90,6 +90,7 @@ export async function bundleProgram(
     return { ok: true, bundle: await build(bundled) };
   } catch (error) {
     if (error instanceof RangeError) return refuseText("the program nests too deeply");
+    if (error instanceof BundlerOverwhelmed && error.isLate) return refuseText(error.message, "out_of_time");
     if (error instanceof BundlerOverwhelmed || error instanceof SyntaxError) return refuseText(error.message);
     const messages = error instanceof Error && "errors" in error ? (error.errors as Message[]) : undefined;
     if (messages === undefined) throw error;
@@ -106,8 +107,8 @@ function subjectOf(messages: readonly Message[]): "text" | "imports" | "exports"
   return messages.every(({ pluginName }) => pluginName === RESOLVER) ? "imports" : "text";
 }
 
-function refuseText(message: string): BundleOutcome {
-  return { ok: false, message, subject: "text", reasons: [{ code: "invalid_text" }] };
+function refuseText(message: string, code: "invalid_text" | "out_of_time" = "invalid_text"): BundleOutcome {
+  return { ok: false, message, subject: "text", reasons: [{ code }] };
 }
 
 /**

@@ -8,6 +8,13 @@ const TIME_LIMIT_MS = 20_000;
 /** Thrown for a program that takes the bundler too long or ends its process. */
 export class BundlerOverwhelmed extends Error {
   override readonly name = "BundlerOverwhelmed";
+  /** Whether it was time that ran out. */
+  readonly isLate: boolean;
+
+  constructor(message: string, { isLate = false, ...options }: ErrorOptions & { isLate?: boolean } = {}) {
+    super(message, options);
+    this.isLate = isLate;
+  }
 }
 
 /** Bundles in memory. @throws BundlerOverwhelmed; or esbuild's error, whose `errors` say what is wrong with the input. */
@@ -91,7 +98,9 @@ async function inService<T>(work: () => Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      reject(new BundlerOverwhelmed(`bundling took longer than ${TIME_LIMIT_MS / 1_000} s`));
+      reject(
+        new BundlerOverwhelmed(`bundling took longer than ${TIME_LIMIT_MS / 1_000} s`, { isLate: true }),
+      );
       retire(own);
     }, TIME_LIMIT_MS);
   });

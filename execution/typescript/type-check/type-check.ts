@@ -21,8 +21,14 @@ export interface TypeChecker {
    * names. Syntax and imports are left to the bundler. Checks run one at a time. Never rejects.
    *
    * @param earlier the programs of its session, whose top level names it finds.
+   * @param patienceMs how long to wait, in milliseconds, instead of five seconds from when the checker works on it.
    */
-  check(program: Program, modules: ModuleSource, earlier?: readonly Program[]): Promise<TypeCheckOutcome>;
+  check(
+    program: Program,
+    modules: ModuleSource,
+    earlier?: readonly Program[],
+    patienceMs?: number,
+  ): Promise<TypeCheckOutcome>;
   /** Starts in advance what the first check would otherwise wait for. Never rejects. */
   warm(): Promise<void>;
   /** Ends the checker's process, even while it works. Never rejects. */
@@ -67,19 +73,27 @@ class ProcessTypeChecker implements TypeChecker {
     program: Program,
     modules: ModuleSource,
     earlier: readonly Program[] = [],
+    patienceMs?: number,
   ): Promise<TypeCheckOutcome> {
     if (program.code.length > MAX_CHECKED_CHARS)
       return Promise.resolve({
         kind: "unchecked",
         reason: `the program is longer than ${MAX_CHECKED_CHARS} characters`,
       });
-    return this.#inTurn(async () => {
-      const process = await this.#start();
+    const checked = this.#inTurn(async () => {
+      const process = await this.#start(patienceMs);
       const checking = process.check(program, modules, earlier);
-      const limitMs = program.savedAs === undefined ? this.#checkLimitMs : SAVED_LIMIT_MS;
+      const limitMs = patienceMs ?? (program.savedAs === undefined ? this.#checkLimitMs : SAVED_LIMIT_MS);
       const { mistakes, hints } = await this.#within(limitMs, process, checking);
       return mistakes === undefined ? { kind: "clean", hints } : { kind: "errors", ...mistakes };
     });
+    if (patienceMs === undefined) return checked;
+    // With the checks before it, and the checker's start.
+    const late = () => new Error(tookLonger(patienceMs));
+    return inTime(checked, patienceMs, late).catch((error: unknown) => ({
+      kind: "unchecked",
+      reason: messageOf(error),
+    }));
   }
 
   async warm(): Promise<void> {
@@ -111,13 +125,13 @@ class ProcessTypeChecker implements TypeChecker {
     return turn;
   }
 
-  async #start(): Promise<TypeCheckProcess> {
+  async #start(patienceMs = 0): Promise<TypeCheckProcess> {
     if (this.#process !== undefined) return this.#process;
     const { TypeCheckProcess } = await import("./type-check-process.ts");
     if (this.#closed) throw new Error("the type checker is closed");
     const process = new TypeCheckProcess(this.#declarations, this.#observer);
     this.#process = process;
-    await this.#within(START_LIMIT_MS, process, process.start());
+    await this.#within(Math.max(START_LIMIT_MS, patienceMs), process, process.start());
     void whenAborted(process.gone).then(() => {
       if (this.#process === process) this.#process = undefined;
     });
@@ -128,6 +142,10 @@ class ProcessTypeChecker implements TypeChecker {
   async #within<T>(limitMs: number, process: TypeCheckProcess, work: Promise<T>): Promise<T> {
     work.catch(() => {});
     const alive = orAborted(work, process.gone, () => new Error("the type checker's process ended"));
-    return inTime(alive, limitMs, () => new Error(`type checking took longer than ${limitMs} ms`));
+    return inTime(alive, limitMs, () => new Error(tookLonger(limitMs)));
   }
+}
+
+function tookLonger(limitMs: number): string {
+  return `type checking took longer than ${limitMs} ms`;
 }

@@ -17,5 +17,5 @@ export async function checkProgram(
   const language = findLanguage(await languages.recorded(program.language), program.language);
   if (language === undefined)
     return { ok: false, type: "BundleError", message: `'${program.language}' is no language`, reasons: [] };
-  return language.prepare(program, tools.modulesFor(viewer, printer), "error");
+  return language.prepare(program, tools.modulesFor(viewer, printer), { mode: "error" });
 }

@@ -34,7 +34,7 @@ const CAPITALS: Language = {
   runner: "python",
   callSaved: ({ name }) => name,
   advise: async () => [],
-  async prepare({ code }, modules, mode): Promise<Preparation> {
+  async prepare({ code }, modules, { mode }): Promise<Preparation> {
     if (/\d/.test(code))
       return { ok: false, type: "BundleError", message: `digits have no capitals: ${code}`, reasons: [] };
     const [first = ""] = code.split(" ");

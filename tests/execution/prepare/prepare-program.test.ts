@@ -20,7 +20,7 @@ const prepare = (code: string, mode: TypecheckMode = "error"): Promise<Prepared>
   prepareProgram(
     { code, data: {}, language: "typescript", fileName: "program.ts" },
     { languages: [typescript], modules, redactor },
-    mode,
+    { mode },
   );
 
 async function failureOf(code: string, mode?: TypecheckMode): Promise<[string, string[]]> {
@@ -72,7 +72,7 @@ describe("why a program cannot be run", () => {
     const prepared = await prepareProgram(
       { code, data: {}, language: "typescript", fileName: "program.ts" },
       { languages: [typescript], modules, redactor: new Redactor(["s3cr3t-word-of-mine"]) },
-      "off",
+      { mode: "off" },
     );
     expect(prepared).toMatchObject({
       ok: false,

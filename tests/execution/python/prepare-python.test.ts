@@ -35,7 +35,7 @@ const python = createPython({
 });
 
 const prepare = (code: string, mode: "error" | "warn" | "off" = "error") =>
-  python.prepare({ code, data: {}, language: "python", fileName: "report.py" }, source, mode);
+  python.prepare({ code, data: {}, language: "python", fileName: "report.py" }, source, { mode });
 async function bundleOf(code: string) {
   const prepared = await prepare(code);
   if (!prepared.ok) throw new Error(prepared.message);
@@ -132,7 +132,7 @@ describe("a program in Python", () => {
     });
     const asks = async (code: string, modules: ModuleSource) => {
       const program = { code, data: {}, language: "python", fileName: "report.py" };
-      const prepared = await python.prepare(program, modules, "off");
+      const prepared = await python.prepare(program, modules, { mode: "off" });
       return prepared.ok && (JSON.parse(prepared.bundle) as { extract?: boolean }).extract === true;
     };
     const allowed = withModel(["mcp__ptc__extract"]);

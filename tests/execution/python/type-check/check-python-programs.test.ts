@@ -75,6 +75,16 @@ describe("the type check of programs in Python", () => {
     expect(await verdictOf(hasty, modules, "from servers.mail import send\nsend()")).toBe(
       "unchecked: type checking took longer than 1 ms",
     );
+    // Whoever waits longer has it checked, also where the checker has yet to start.
+    const cold = createPythonTypeChecker({ stubs: PYTHON_STUBS, limitMs: 1 });
+    onTestFinished(() => cold.close());
+    const program = {
+      code: "from servers.mail import send\nsend()",
+      data: {},
+      language: "python",
+      fileName: "p.py",
+    };
+    expect(await cold.check(program, modules, "sync", [], 120_000)).toMatchObject({ kind: "errors" });
     await hasty.close();
   });
 

@@ -152,6 +152,13 @@ describe("the checker's process", () => {
     expect(await verdict(limited, modules, WRONG)).toContain("'titel' is not a property");
     expect(children()).not.toEqual(before);
     expect(children()).toHaveLength(before.length);
+    // Whoever waits less is not kept waiting, by another's check neither.
+    const program = { code: BOMB, data: {}, language: "typescript", fileName: "program.ts" };
+    const reason = "type checking took longer than 50 ms";
+    const unchecked = { kind: "unchecked", reason };
+    const both = [limited.check(program, modules), limited.check(program, modules, [], 50)];
+    expect(await both[1]).toEqual(unchecked);
+    expect(await both[0]).toMatchObject({ kind: "unchecked" });
   });
 
   it("is started again when it has died, also in the middle of a check", async () => {
