@@ -34,10 +34,15 @@ export class CallBudget {
 }
 
 /** The error of a call whose time ended before it was sent. Its server goes on starting and listing, for later calls. */
-export function notReadyInTime(server: string, limitMs: number, hasStarted: boolean): UpstreamError {
+export function notReadyInTime(
+  server: string,
+  limitMs: number,
+  hasStarted: boolean,
+  whySlow?: string,
+): UpstreamError {
   const missing = hasStarted ? "it has not listed its tools" : "it has not started";
   return new UpstreamError(
     "connect_timeout",
-    `server '${server}' was not sent the call: ${missing} within ${limitMs / 1_000} s, the time limit of a call; it goes on with that, so a later call may find it ready`,
+    `server '${server}' was not sent the call: ${missing} within ${limitMs / 1_000} s, the time limit of a call; it goes on with that${whySlow === undefined ? "" : ` (${whySlow})`}, so a later call may find it ready`,
   );
 }

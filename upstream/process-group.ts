@@ -1,18 +1,55 @@
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, execFile, spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { promisify } from "node:util";
 
-/** Starts programs in process groups of their own, so that their children end with them. */
+/**
+ * Starts programs in process groups of their own, so that their children end with them.
+ *
+ * A program that has not started yet may be installing itself, as `npx -y` and `uvx` do. To kill it then would leave half an
+ * installation, which later starts take for a whole one. So a group that is starting, and that has been at work a moment ago,
+ * is let finish instead: without its stdin, for a bounded time, while ptc lives by ptc, and after that by a shell.
+ */
 
-const live = new Set<number>();
-
-function killAll(): void {
-  for (const pid of live) signalGroup(pid, "SIGKILL");
+interface Group {
+  child: ChildProcessWithoutNullStreams;
+  isStarting: boolean;
+  /** When it was last seen at work, by `performance.now`. */
+  activeAt: number;
 }
 
-/** Starts a program without a shell as the leader of a new process group. */
+const live = new Map<number, Group>();
+
+/** A group counts as at work for so long after its last sign of work. */
+const RECENT_MS = 5_000;
+
+/** How long a group is let finish; and how long it then has to undo what it began, before it is killed. */
+const FINISH_SECONDS = 60;
+const UNDO_SECONDS = 10;
+
+const POLL_MS = 1_000;
+
+/** As little processor time as a program uses that only waits. */
+const IDLE_CPU_MS = 20;
+
+/** Linux counts processor time in hundredths of a second (proc(5), `USER_HZ`). */
+const TICK_MS = 10;
+
+function endAll(): void {
+  for (const [pid, group] of live) {
+    if (isInstalling(pid)) finishWithoutUs(pid, group.child);
+    else signalGroup(pid, "SIGKILL");
+  }
+}
+
+/**
+ * Starts a program without a shell as the leader of a new process group.
+ *
+ * @param options `mayInstall`: whether it may be installing itself until `noteStarted` is called.
+ */
 export function spawnGroup(
   command: string,
   args: readonly string[],
-  options: { cwd: string; env: Record<string, string> },
+  { mayInstall = false, ...options }: { cwd: string; env: Record<string, string>; mayInstall?: boolean },
 ): ChildProcessWithoutNullStreams {
   const child = spawn(command, args, {
     ...options,
@@ -23,13 +60,13 @@ export function spawnGroup(
   });
   const { pid } = child;
   if (pid === undefined) return child;
-  if (live.size === 0) process.on("exit", killAll);
-  live.add(pid);
+  if (live.size === 0) process.on("exit", endAll);
+  live.set(pid, { child, isStarting: mayInstall, activeAt: performance.now() });
   child.once("exit", () => {
     // Kill the processes that the leader has left behind.
     signalGroup(pid, "SIGKILL");
     live.delete(pid);
-    if (live.size === 0) process.off("exit", killAll);
+    if (live.size === 0) process.off("exit", endAll);
   });
   return child;
 }
@@ -41,4 +78,137 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): void {
   } catch {
     // The group does not exist, or none of its processes is ours.
   }
+}
+
+/** The program has started: it installs nothing any more. */
+export function noteStarted(pid: number): void {
+  const group = live.get(pid);
+  if (group !== undefined) group.isStarting = false;
+}
+
+/** The program was seen at work. */
+export function noteActivity(pid: number): void {
+  const group = live.get(pid);
+  if (group !== undefined) group.activeAt = performance.now();
+}
+
+/** Whether a group is starting, and was at work a moment ago. */
+export function isInstalling(pid: number): boolean {
+  const group = live.get(pid);
+  return group?.isStarting === true && performance.now() - group.activeAt < RECENT_MS;
+}
+
+/** Follows the processor time of a group. Each call tells whether it has done more than wait since the call before. */
+export function watchProcessorTime(pid: number): () => Promise<boolean> {
+  let before: number | undefined;
+  return async () => {
+    const now = await processorMsOf(pid);
+    const isAtWork = now !== undefined && before !== undefined && Math.abs(now - before) >= IDLE_CPU_MS;
+    before = now;
+    if (isAtWork) noteActivity(pid);
+    return isAtWork;
+  };
+}
+
+/**
+ * Lets a group finish what it is installing. It is ended when it does nothing more, or after a bounded time; where ptc ends
+ * before that, a shell does it.
+ */
+export function letFinish(pid: number): void {
+  const group = live.get(pid);
+  if (group === undefined) return;
+  const { child } = group;
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.removeAllListeners("data");
+    stream.resume();
+    (stream as { unref?: () => void }).unref?.();
+  }
+  child.unref();
+  const began = performance.now();
+  const isAtWork = watchProcessorTime(pid);
+  const timer = setInterval(async () => {
+    if (!live.has(pid)) return clearInterval(timer);
+    const spentMs = performance.now() - began;
+    await isAtWork();
+    if (spentMs > (FINISH_SECONDS + UNDO_SECONDS) * 1_000) signalGroup(pid, "SIGKILL");
+    else if (spentMs > FINISH_SECONDS * 1_000 || !isInstalling(pid)) {
+      clearInterval(timer);
+      signalGroup(pid, "SIGTERM");
+      setTimeout(() => live.has(pid) && signalGroup(pid, "SIGKILL"), UNDO_SECONDS * 1_000).unref();
+    }
+  }, POLL_MS).unref();
+}
+
+/**
+ * What a shell does for a group: lets it finish, has it undo the rest, and kills it. What the group writes is read meanwhile: its
+ * pipes would break without a reader. They do not block, so each `cat` ends when there is nothing more just then.
+ */
+const FINISH = `
+wait_for() {
+  n=0
+  while kill -s 0 -- "-$1" 2>/dev/null && [ $n -lt $2 ]; do
+    [ "$3" = read ] && { cat <&3 >/dev/null 2>&1 & cat <&4 >/dev/null 2>&1 & }
+    sleep 1; n=$((n+1))
+  done
+}
+wait_for "$1" ${FINISH_SECONDS} "$2"
+kill -s TERM -- "-$1" 2>/dev/null || exit 0
+wait_for "$1" ${UNDO_SECONDS} "$2"
+kill -s KILL -- "-$1" 2>/dev/null`;
+
+/** Has a shell let a group finish, also when ptc has ended. @param child whose output is read then; without it nobody does. */
+export function finishWithoutUs(pid: number, child?: ChildProcessWithoutNullStreams): void {
+  const reads = child !== undefined && !child.stdout.destroyed && !child.stderr.destroyed;
+  const output = reads ? [child.stdout, child.stderr] : [];
+  try {
+    spawn("/bin/sh", ["-c", FINISH, "sh", String(pid), reads ? "read" : "none"], {
+      detached: true,
+      stdio: ["ignore", "ignore", "ignore", ...output],
+    })
+      .on("error", () => signalGroup(pid, "SIGTERM"))
+      .unref();
+  } catch {
+    signalGroup(pid, "SIGTERM");
+  }
+}
+
+/** Processor time of a group so far, in milliseconds, with that of children that have ended; `undefined` where nobody tells. */
+async function processorMsOf(group: number): Promise<number | undefined> {
+  try {
+    return process.platform === "linux" ? procMsOf(group) : await psMsOf(group);
+  } catch {
+    return undefined;
+  }
+}
+
+/** proc(5), `/proc/<pid>/stat`: `pgrp` is field 5; `utime`, `stime`, `cutime` and `cstime` are fields 14 to 17. */
+function procMsOf(group: number): number {
+  let ticks = 0;
+  for (const pid of readdirSync("/proc")) {
+    if (!/^\d+$/.test(pid)) continue;
+    let stat: string;
+    try {
+      stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    } catch {
+      continue;
+    }
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    if (Number(fields[2]) !== group) continue;
+    for (const field of fields.slice(11, 15)) ticks += Number(field);
+  }
+  return ticks * TICK_MS;
+}
+
+/** Systems without `/proc`: POSIX `ps`, whose times are `[[dd-]hh:]mm:ss`, on macOS with hundredths. */
+async function psMsOf(group: number): Promise<number> {
+  const { stdout } = await promisify(execFile)("ps", ["-A", "-o", "pgid=", "-o", "time="], {
+    timeout: 5_000,
+  });
+  let seconds = 0;
+  for (const line of stdout.split("\n")) {
+    const [pgid, time = ""] = line.trim().split(/\s+/);
+    if (Number(pgid) !== group) continue;
+    seconds += time.split(/[-:]/).reduce((sum, part) => sum * 60 + Number(part), 0);
+  }
+  return seconds * 1_000;
 }

@@ -50,9 +50,10 @@ export const doctorCommand: DefineCommand = (program, surroundings, finish) => {
 };
 
 async function doctor(flags: DoctorFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const { env, stdout } = surroundings;
+  const { env, stdout, stderr } = surroundings;
   exitOnSignals(surroundings);
-  const options = { flag: flags.config, env, cwd: surroundings.cwd(), ...LOCAL_USER };
+  const onWarning = (message: string) => void write(stderr, `ptc: ${oneLine(message)}\n`);
+  const options = { flag: flags.config, env, cwd: surroundings.cwd(), ...LOCAL_USER, onWarning };
   const findings: Omit<Finding, "area">[] = [];
   let exitCode: ExitCode = EXIT.done;
   for await (const { area, ...finding } of examine(options)) {

@@ -47,6 +47,7 @@ export function openCaller({ configuration, env, tools, telemetry, onWarning }: 
     env,
     keyring: new UserSecrets(env),
     onLogin: (event) => audit.login(event),
+    onWarning,
   });
   const servers = composeServers(configuration, pool, undefined);
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));

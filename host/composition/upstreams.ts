@@ -7,6 +7,7 @@ import { redactListing } from "../../upstream/listing/redact-listing.ts";
 import { type FollowedListings, type LiveServer, LiveToolServers } from "../../upstream/live-tool-servers.ts";
 import { maskCredentials } from "../../upstream/mask-credentials.ts";
 import { withCredentials } from "../../upstream/mcp/mcp-server-target.ts";
+import { whySlow } from "../../upstream/mcp/stdio/start-time.ts";
 import type { UpstreamSource } from "../../upstream/pool/pooled-upstream.ts";
 import { type PoolOptions, UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
 import type { SecretKeyring, SecretSource } from "../../upstream/secret-sources/secret-source.ts";
@@ -50,6 +51,7 @@ export function composeUpstreams(
     credentials: source,
     onRead,
     onLogin,
+    onWarning,
     ...options
   }: PoolOptions & {
     redactor: Redactor;
@@ -59,6 +61,8 @@ export function composeUpstreams(
     /** Is told of every secret that was read, and from where. */
     onRead?: ((source: SecretSource, secret: string) => void) | undefined;
     onLogin?: OnLogin | undefined;
+    /** Is told of a server that takes long to start. */
+    onWarning?: ((message: string) => void) | undefined;
   },
 ): ReconfigurablePool {
   const ownSources = new SecretSources({
@@ -80,12 +84,14 @@ export function composeUpstreams(
       (server): UpstreamSource => ({
         name: server.name,
         off: server.off,
+        whySlow: server.transport === "stdio" ? whySlow(server.command) : undefined,
         identity: identityOf(server),
         async connect(signal, credentials) {
           const connection = await openConnection(server, signal, credentials, {
             secrets: [...secrets, ...credentials.secrets],
             redactor,
             groups,
+            onSlowStart: onWarning,
           });
           const { authorization } = credentials;
           const values = Object.values(credentials.values);
@@ -123,7 +129,17 @@ async function openConnection(
   server: ServerConfiguration,
   signal: AbortSignal,
   credentials: ServerCredentials,
-  { secrets, redactor, groups }: { secrets: readonly string[]; redactor: Redactor; groups: ProcessGroups },
+  {
+    secrets,
+    redactor,
+    groups,
+    onSlowStart,
+  }: {
+    secrets: readonly string[];
+    redactor: Redactor;
+    groups: ProcessGroups;
+    onSlowStart: ((message: string) => void) | undefined;
+  },
 ): Promise<UpstreamConnection> {
   const observer = {
     onSpawn: (pid: number) => groups.record(pid),
@@ -146,7 +162,10 @@ async function openConnection(
     authorization: credentials.authorization,
     secrets,
     signal,
+    onSlowStart,
     ...observer,
+    onSpawn: (pid) => groups.record(pid, true),
+    onStarted: (pid) => groups.record(pid),
   });
 }
 

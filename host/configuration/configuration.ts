@@ -193,7 +193,10 @@ interface AnyServer {
   readonly description: string | undefined;
   /** The time limit of one call. Starting and listing the server count; waiting for a person does not. */
   readonly callTimeoutMs: number;
-  /** The time limit for starting or reaching the server and initializing the MCP session, and then for each page of its tools. */
+  /**
+   * The time limit for starting or reaching the server and initializing the MCP session, and then for each page of its tools. A
+   * server on stdio has it anew whenever it is seen at work, up to five minutes.
+   */
   readonly connectTimeoutMs: number;
   /** The folders that the server is told of, absolute (MCP, "Roots"). Without any, it is not told that there are roots. */
   readonly roots?: readonly string[] | undefined;

@@ -58,6 +58,8 @@ export interface ExamineOptions extends FindOptions {
   engine?: OpenEngine;
   /** Where `{ keyring: NAME }` is read from; the user's keyring without it. */
   keyring?: SecretKeyring;
+  /** Is told of a server that takes long to start. */
+  onWarning?: (message: string) => void;
 }
 
 /**
@@ -93,7 +95,13 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
     const { env } = options;
     const read = new Map<string, string>();
     const onRead = ({ place }: SecretSource, secret: string) => void read.set(place, secret);
-    const upstreams = { redactor, env, keyring: options.keyring ?? new UserSecrets(env), onRead };
+    const upstreams = {
+      redactor,
+      env,
+      keyring: options.keyring ?? new UserSecrets(env),
+      onRead,
+      onWarning: options.onWarning,
+    };
     const { pool, secrets } = composeUpstreams(configuration, own.state.groups, upstreams);
     yield* examineServers(configuration, options.principal, pool);
     for (const { tool, problem } of await examineLocalTools(configuration.servers, secrets.sources))

@@ -2,6 +2,7 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, rmSync } from
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
+import { finishWithoutUs } from "../../upstream/process-group.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
 import { ProcessGroups } from "./process-groups.ts";
 import { currentProcess, formatIdentity, isDead, type ProcessIdentity } from "./process-identity.ts";
@@ -73,13 +74,14 @@ export function stateFolder(parents: readonly string[], self: ProcessIdentity): 
 }
 
 /**
- * Clears up after dead ptc processes of this user: kills the process groups of their servers and removes their folders.
+ * Clears up after dead ptc processes of this user: kills the process groups of their servers, lets those finish that may be
+ * installing themselves, and removes their folders.
  * Leaves alone what belongs to a live process or to another pid namespace.
  */
 export function sweepProcesses(base: string, self: ProcessIdentity): void {
   for (const name of readdirSync(base).filter((identity) => isDead(identity, self))) {
     const folder = join(base, name);
-    new ProcessGroups(groupsFolder(folder)).kill();
+    new ProcessGroups(groupsFolder(folder)).kill((pid) => finishWithoutUs(pid));
     rmSync(folder, { recursive: true, force: true });
   }
 }

@@ -35,7 +35,8 @@ export const SETTING_TEXTS: Readonly<Record<string, string>> = {
   "servers[].pii.allow":
     "those that are shown in a run that has read of this server, and of no other that does not allow them",
   "servers[].call_timeout_seconds": "instead of `execution.tool_call_timeout_seconds`",
-  "servers[].connect_timeout_seconds": "for starting or reaching it, and for each page of its tools",
+  "servers[].connect_timeout_seconds":
+    "for starting or reaching it, and for each page of its tools; on stdio only while nothing goes on, up to five minutes in all",
   "tools.allow": "patterns of the tools that programs may call, all others are blocked; not with `block`",
   "tools.block": "patterns of the tools that they may not call",
   "tools.local": "commands that programs call as tools of a server named `local`",

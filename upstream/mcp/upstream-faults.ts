@@ -5,6 +5,7 @@ import { LoginRequiredError } from "../authorization/authorization.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../upstream-error.ts";
 import type { McpServerTarget } from "./mcp-server-target.ts";
 import type { AnswerFault } from "./message-gate.ts";
+import { type StartSpent, whySlow } from "./stdio/start-time.ts";
 import type { StdioDiagnosis } from "./stdio/stdio-transport.ts";
 
 /** The facts of a failure between ptc and a server. */
@@ -30,6 +31,9 @@ export interface FaultFacts {
   status?: number;
   networkReason?: string;
 }
+
+/** Work that goes beyond what any program does to start. */
+const NOTABLE_WORK_MS = 5_000;
 
 /** What to do about a server that is only slow. */
 const LONGER = "connect_timeout_seconds of the server gives it longer";
@@ -62,7 +66,7 @@ export class UpstreamFaults {
       const text = `did not start: it ${describeEnd(diagnosis)}; run its command by hand to see why`;
       return this.build("start_failed", text, cause);
     }
-    if (kind === "timeout") return this.ofConnectTimeout(timeoutMs, diagnosis);
+    if (kind === "timeout") return this.ofConnectTimeout({ workedMs: 0, quietMs: timeoutMs }, diagnosis);
     if (kind === "login" || kind === "token") return this.#ofAuthorization(facts, "handshake_failed");
     if (kind === "network") {
       return this.build(
@@ -86,9 +90,23 @@ export class UpstreamFaults {
     return this.build("handshake_failed", text, cause);
   }
 
-  ofConnectTimeout(timeoutMs: number, diagnosis: Diagnosis): UpstreamError {
-    const text = `did not complete the MCP handshake within ${timeoutMs / 1_000} s${describeOutput(diagnosis)}`;
+  /** @param spent how the server spent its time: at work, and then doing nothing. */
+  ofConnectTimeout({ workedMs, quietMs }: StartSpent, diagnosis: Diagnosis): UpstreamError {
+    const seconds = (ms: number) => Math.round(ms / 100) / 10;
+    const spent =
+      workedMs < NOTABLE_WORK_MS
+        ? `within ${seconds(quietMs)} s`
+        : `within ${seconds(workedMs + quietMs)} s, in the last ${seconds(quietMs)} of which it did nothing`;
+    const text = `did not complete the MCP handshake ${spent}${describeOutput(diagnosis)}`;
     return this.build("connect_timeout", `${text}; is it an MCP server? ${LONGER}`);
+  }
+
+  /** One line for a start that takes long and goes on. */
+  describeSlowStart(seconds: number): string {
+    const target = this.#target;
+    const why = target.transport === "stdio" ? whySlow(target.command) : undefined;
+    const text = `is still starting after ${seconds} s${why === undefined ? "" : `: ${why}`}`;
+    return this.build("connect_timeout", text).message;
   }
 
   /** The server is connected and does not answer `tools/list`. */

@@ -20,6 +20,8 @@ export interface UpstreamSource {
   readonly name: string;
   /** Why the server is off, if it is. It is never connected then, and calls fail at once. */
   readonly off?: string | undefined;
+  /** Why its start may take long, if it may. */
+  readonly whySlow?: string | undefined;
   /** Differs when the server is to be started or reached in another way. */
   readonly identity?: string | undefined;
   /** Starts or reaches the server. @throws UpstreamError, also when the signal aborts. */
@@ -83,7 +85,7 @@ export class PooledUpstream implements Upstream {
       this.isConnected
         ? this.#connect(signal)
         : inTime(this.#connect(signal), timeoutMs - spentMs, () =>
-            notReadyInTime(this.name, timeoutMs, false),
+            notReadyInTime(this.name, timeoutMs, false, this.#source.whySlow),
           );
     return this.#use(connect, (connection) =>
       connection.callTool(tool, args, { ...options, spentMs: spentMs + this.#clock.monotonicMs() - began }),

@@ -3,6 +3,7 @@ import { orAborted } from "../../../base/or-aborted.ts";
 import type { UpstreamConnection } from "../../upstream.ts";
 import type { UpstreamError } from "../../upstream-error.ts";
 import type { McpServerTarget } from "../mcp-server-target.ts";
+import { type StartSpent, StartTime } from "../stdio/start-time.ts";
 import { UpstreamFaults } from "../upstream-faults.ts";
 import { factsOf } from "./fault-facts.ts";
 import { McpConnection } from "./mcp-connection.ts";
@@ -13,8 +14,13 @@ import { TASKS_EXTENSION } from "./task.ts";
 export interface ConnectOptions extends LinkOptions {
   /** ptc's own version, which is sent to servers. */
   clientVersion: string;
-  /** The time for starting, negotiating and falling back together; then for each page of a listing. */
+  /**
+   * The time for starting, negotiating and falling back together; then for each page of a listing. For a server on stdio it
+   * counts anew whenever that is seen at work, up to five minutes.
+   */
   connectTimeoutMs?: number;
+  /** Is told in one line that a server on stdio takes long to start. */
+  onSlowStart?: ((message: string) => void) | undefined;
   signal?: AbortSignal;
   /** The folders that the server is told of (MCP, "Roots"); none by default. */
   roots?: readonly string[] | undefined;
@@ -23,6 +29,9 @@ export interface ConnectOptions extends LinkOptions {
 }
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 30_000;
+/** What a timer takes at most. The time of a server on stdio is `StartTime`'s to count. */
+const NO_LIMIT_MS = 2 ** 31 - 1;
+
 /**
  * Starts or reaches an MCP server and negotiates a protocol version of either era (2025-11-25 and before, or 2026-07-28).
  * Streamable HTTP falls back to the older SSE, and SSE to Streamable HTTP, as specified ("Backwards Compatibility").
@@ -40,23 +49,41 @@ export async function connectMcpServer(
     ...(options.authorization?.secrets() ?? []),
   ]);
   const timeLimit = new AbortController();
-  const timer = setTimeout(() => timeLimit.abort(), timeoutMs);
+  let link: Link | undefined;
+  let spent: StartSpent = { workedMs: 0, quietMs: timeoutMs };
+  let time: { end(): void };
+  if (target.transport === "stdio") {
+    time = new StartTime({
+      quietMs: timeoutMs,
+      isAtWork: async () => (await link?.isAtWork?.()) === true,
+      onHalf: () => link?.passQuestion?.(),
+      onSlow: (seconds) => options.onSlowStart?.(faults.describeSlowStart(seconds)),
+      onOver(found) {
+        spent = found;
+        timeLimit.abort();
+      },
+    });
+  } else {
+    const timer = setTimeout(() => timeLimit.abort(), timeoutMs);
+    time = { end: () => clearTimeout(timer) };
+  }
   const signal =
     options.signal === undefined ? timeLimit.signal : AbortSignal.any([timeLimit.signal, options.signal]);
   let firstFault: UpstreamError | undefined;
   try {
     for (let route: Route = target.transport, tried = new Set<Route>(); ; ) {
       tried = tried.add(route);
-      const link = openLink(target, route, options, timeoutMs);
+      const opened = openLink(target, route, options, timeoutMs);
+      link = opened;
       try {
-        const client = await handshake(link, route, options, timeoutMs, signal);
-        return new McpConnection(client, link, faults, timeoutMs, roots);
+        const client = await handshake(opened, route, options, timeoutMs, signal);
+        return new McpConnection(client, opened, faults, timeoutMs, roots);
       } catch (error) {
-        await link.end().catch(() => {});
+        await opened.end().catch(() => {});
         if (options.signal?.aborted) throw faults.build("cancelled", "is not connected: no longer needed");
-        if (timeLimit.signal.aborted) throw firstFault ?? faults.ofConnectTimeout(timeoutMs, link.diagnosis);
+        if (timeLimit.signal.aborted) throw firstFault ?? faults.ofConnectTimeout(spent, opened.diagnosis);
         const facts = factsOf(error);
-        const fault = faults.ofConnect(facts, timeoutMs, link.diagnosis);
+        const fault = faults.ofConnect(facts, timeoutMs, opened.diagnosis);
         const next = nextRoute(route, facts);
         if (next === undefined || tried.has(next)) throw firstFault ?? fault;
         // If the other transport fails too, the failure of the configured one is more useful.
@@ -65,7 +92,7 @@ export async function connectMcpServer(
       }
     }
   } finally {
-    clearTimeout(timer);
+    time.end();
   }
 }
 
@@ -76,15 +103,12 @@ async function handshake(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<Client> {
+  const requestMs = route.startsWith("stdio") ? NO_LIMIT_MS : timeoutMs;
   const client = new Client(
     { name: "ptc", version },
     {
-      // A silent program may be slow to start as well as old, so it has half of the time for either. Silence over HTTP
-      // says nothing about age.
-      versionNegotiation: {
-        mode: "auto",
-        probe: { timeoutMs: route === "stdio" ? timeoutMs / 2 : timeoutMs },
-      },
+      // A silent program may be slow to start as well as old: `StartTime` decides which. Silence over HTTP says nothing about age.
+      versionNegotiation: { mode: "auto", probe: { timeoutMs: requestMs } },
       // What is declared does not depend on whether anybody can be asked: some servers list other tools then.
       capabilities: {
         elicitation: { form: {}, url: {} },
@@ -95,7 +119,7 @@ async function handshake(
     },
   );
   const connected = client.connect(transport as unknown as Transport, {
-    timeout: timeoutMs,
+    timeout: requestMs,
     ...(isLegacy(route) ? { prior: { kind: "legacy" } as const } : {}),
   });
   await orAborted(connected, signal, () => new Error("aborted"));

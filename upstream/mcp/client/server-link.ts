@@ -11,8 +11,8 @@ import { buildAuthorizedFetch } from "../../authorization/authorized-fetch.ts";
 import { buildBoundedFetch } from "../http/bounded-fetch.ts";
 import { splitCredentials } from "../http/url-credentials.ts";
 import type { McpServerTarget } from "../mcp-server-target.ts";
-import { MessageGate } from "../message-gate.ts";
-import type { MessageTransport } from "../message-transport.ts";
+import { MessageGate, type RequestId } from "../message-gate.ts";
+import type { JsonRpcMessage, MessageTransport, SendOptions } from "../message-transport.ts";
 import { RawResultTransport } from "../raw-results.ts";
 import { StdioClientTransport, type StdioDiagnosis } from "../stdio/stdio-transport.ts";
 import type { Route } from "./routes.ts";
@@ -24,6 +24,10 @@ export interface Link {
   transport: RawResultTransport;
   /** What is known about a server on stdio besides its messages. */
   diagnosis?: Readonly<StdioDiagnosis>;
+  /** Whether a server on stdio has done something since this was last asked. */
+  isAtWork?: () => Promise<boolean>;
+  /** Answers the first question of the client in the place of a server that is too old for it, and silent. */
+  passQuestion?: () => void;
   /** Ends the session and the process, if there are any. */
   end(): Promise<void>;
 }
@@ -34,6 +38,8 @@ export interface LinkOptions {
   /** Receive the process group of a server on stdio. */
   onSpawn?: (pid: number) => void;
   onExit?: (pid: number) => void;
+  /** Receives it once the server has said something. */
+  onStarted?: (pid: number) => void;
   /** The login at a remote server. */
   authorization?: Authorization | undefined;
 }
@@ -48,17 +54,24 @@ export function openLink(
   const maxMessageBytes = options.maxMessageBytes ?? MAX_REPLY_FRAME_BYTES;
   const gate = new MessageGate();
   if (target.transport === "stdio") {
-    const { onSpawn, onExit } = options;
+    const { onSpawn, onExit, onStarted } = options;
     const stdio = new StdioClientTransport({
       ...target,
       maxMessageBytes,
       onSpawn,
       onExit,
+      onStarted,
       admit: (text) => gate.admit(text),
       onOversize: (line) => transport.fail(answeredIdOf(line), { kind: "oversize" }),
     });
     const transport = new StdioShaped(stdio, gate);
-    return { transport, diagnosis: stdio.diagnosis, end: () => stdio.close() };
+    return {
+      transport,
+      diagnosis: stdio.diagnosis,
+      isAtWork: () => stdio.isAtWork(),
+      passQuestion: () => transport.passQuestion(),
+      end: () => stdio.close(),
+    };
   }
   const { url, headers } = splitCredentials(target);
   let transport: RawResultTransport | undefined;
@@ -119,6 +132,16 @@ function noteAuthorizationFault(fetch: Fetch): { fetch: Fetch; fault: () => Erro
 class StdioShaped extends RawResultTransport {
   readonly stderr = null;
   readonly pid = null;
+  #question: RequestId | undefined;
+
+  override send(message: JsonRpcMessage, options?: SendOptions): Promise<void> {
+    if (message.method === "server/discover") this.#question = message.id as RequestId;
+    return super.send(message, options);
+  }
+
+  passQuestion(): void {
+    this.fail(this.#question, { kind: "refused", detail: "did not come" });
+  }
 }
 
 /** Ends a transport when its stream breaks. By itself it would reconnect, as a session that was never initialised. */

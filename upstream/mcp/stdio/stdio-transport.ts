@@ -3,7 +3,15 @@ import type { Readable } from "node:stream";
 import { settlesWithin } from "../../../base/in-time.ts";
 import { LineSplitter, type OversizeLine } from "../../../base/line-splitter.ts";
 import { writeTogether } from "../../../base/write-together.ts";
-import { signalGroup, spawnGroup } from "../../process-group.ts";
+import {
+  isInstalling,
+  letFinish,
+  noteActivity,
+  noteStarted,
+  signalGroup,
+  spawnGroup,
+  watchProcessorTime,
+} from "../../process-group.ts";
 import type { Admission } from "../message-gate.ts";
 import type { JsonRpcMessage, MessageTransport } from "../message-transport.ts";
 import { pauseAfter } from "../reading-pace.ts";
@@ -25,6 +33,8 @@ export interface StdioClientTransportOptions {
   /** Receive the server's process group, so that a later ptc can end it if this one is killed. */
   onSpawn?: ((pid: number) => void) | undefined;
   onExit?: ((pid: number) => void) | undefined;
+  /** Receives the process group once the server has said something: until then it may be installing itself. */
+  onStarted?: ((pid: number) => void) | undefined;
 }
 
 /** What is known about a server besides its messages. */
@@ -56,7 +66,8 @@ const STDERR_PAUSE_MS = 5;
 
 /**
  * Speaks to a server over its standard streams, one JSON message a line (MCP 2025-11-25, "stdio"). The server runs without a
- * shell in its own process group, with a minimal environment. `close` ends it together with its children.
+ * shell in its own process group, with a minimal environment. `close` ends it together with its children; one that is still
+ * installing itself is left to finish that, without ptc.
  */
 export class StdioClientTransport implements MessageTransport {
   onmessage?: ((message: JsonRpcMessage) => void) | undefined;
@@ -75,6 +86,9 @@ export class StdioClientTransport implements MessageTransport {
   };
   #child: ChildProcessWithoutNullStreams | undefined;
   #ended: Promise<void> = Promise.resolve();
+  #hasSpoken = false;
+  #wroteErrors = false;
+  #usesProcessor: () => Promise<boolean> = async () => false;
   #closing: Promise<void> | undefined;
 
   constructor(options: StdioClientTransportOptions) {
@@ -90,7 +104,11 @@ export class StdioClientTransport implements MessageTransport {
   async start(): Promise<void> {
     const { command, args, env, cwd, onSpawn } = this.#options;
     try {
-      this.#child = spawnGroup(command, args, { cwd, env: { ...inheritedEnvironment(), ...env } });
+      this.#child = spawnGroup(command, args, {
+        cwd,
+        env: { ...inheritedEnvironment(), ...env },
+        mayInstall: true,
+      });
       this.#listen(this.#child);
       await new Promise<void>((resolve, reject) => {
         this.#child?.once("spawn", resolve);
@@ -100,7 +118,17 @@ export class StdioClientTransport implements MessageTransport {
       this.#diagnosis.spawnError = error as Error;
       throw error;
     }
-    if (this.#child.pid !== undefined) onSpawn?.(this.#child.pid);
+    if (this.#child.pid === undefined) return;
+    this.#usesProcessor = watchProcessorTime(this.#child.pid);
+    await this.#usesProcessor();
+    onSpawn?.(this.#child.pid);
+  }
+
+  /** Whether the server has done something since this was last asked: used processor time, or written to stderr. */
+  async isAtWork(): Promise<boolean> {
+    const wrote = this.#wroteErrors;
+    this.#wroteErrors = false;
+    return (await this.#usesProcessor()) || wrote;
   }
 
   async send(message: JsonRpcMessage): Promise<void> {
@@ -121,7 +149,7 @@ export class StdioClientTransport implements MessageTransport {
     });
   }
 
-  /** Resolves when the process group is gone. */
+  /** Resolves when the process group is gone, or left to finish what it installs. */
   close(): Promise<void> {
     this.#closing ??= this.#end();
     return this.#closing;
@@ -133,7 +161,13 @@ export class StdioClientTransport implements MessageTransport {
     if (child === undefined || pid === undefined) return;
     const graceMs = this.#options.graceMs ?? DEFAULT_GRACE_MS;
     child.stdin.end();
+    if (!this.#hasSpoken) await this.isAtWork();
     if (await settlesWithin(this.#ended, graceMs)) return;
+    if (!this.#hasSpoken) await this.isAtWork();
+    if (isInstalling(pid)) {
+      letFinish(pid);
+      return;
+    }
     signalGroup(pid, "SIGTERM");
     if (await settlesWithin(this.#ended, graceMs)) return;
     signalGroup(pid, "SIGKILL");
@@ -211,11 +245,22 @@ export class StdioClientTransport implements MessageTransport {
     const { messages, unasked, isGarbage } = this.#options.admit(text);
     // A copy, because a slice would keep the whole line in memory.
     if (isGarbage) this.#diagnosis.firstGarbage ??= Buffer.from(text.slice(0, 200)).toString();
+    if (!this.#hasSpoken && (messages.length > 0 || unasked > 0)) this.#noteSpoken();
     for (const message of messages) this.onmessage?.(message);
     return unasked;
   }
 
+  #noteSpoken(): void {
+    this.#hasSpoken = true;
+    const pid = this.#child?.pid;
+    if (pid === undefined) return;
+    noteStarted(pid);
+    this.#options.onStarted?.(pid);
+  }
+
   #keepStderr(chunk: Buffer): void {
+    this.#wroteErrors = true;
+    if (!this.#hasSpoken && this.#child?.pid !== undefined) noteActivity(this.#child.pid);
     const kept = this.#diagnosis.stderrTail + chunk.subarray(-STDERR_TAIL_BYTES).toString("utf8");
     this.#diagnosis.stderrTail = kept.slice(-STDERR_TAIL_BYTES);
     if (chunk.length >= FULL_PIECE_BYTES) rest(this.#child?.stderr, STDERR_PAUSE_MS);
