@@ -38,6 +38,11 @@ const REPLACEMENTS: readonly Replacement[] = [
     importer: /\/codegen\/typescript\//,
     text: 'export { compile } from "json-schema-to-typescript";',
   },
+  {
+    filter: /^undici$/,
+    importer: /\/network\//,
+    text: 'export { Agent, fetch, ProxyAgent } from "undici";',
+  },
 ];
 
 /** Runs for each request to Docker, for a log that is off, and takes longer than all else that is done for the request. */

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { isInherited } from "../../upstream/mcp/stdio/inherited-environment.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { secretSourcesOf, withoutPlaces } from "../configuration/secret-values/secret-places.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
@@ -35,7 +36,10 @@ export function identify(
   const hasCommands = configuration.servers.some((server) =>
     secretSourcesOf(server).some(({ source }) => source.from === "command"),
   );
-  const isDependedOn = (name: string) => (hasCommands ? !OF_A_TERMINAL.test(name) : DEPENDED_ON.test(name));
+  const isDependedOn = (name: string) =>
+    hasCommands
+      ? !OF_A_TERMINAL.test(name)
+      : DEPENDED_ON.test(name) || (isInherited(name) && name !== "TERM");
   const variables = Object.entries(env)
     .filter(([name]) => isDependedOn(name) && !NOT_DEPENDED_ON.test(name))
     .sort(([a], [b]) => (a < b ? -1 : 1));

@@ -3,6 +3,7 @@ import type * as z from "zod";
 import { similarNames } from "../../catalog/search/similar-names.ts";
 import { serverModule } from "../../protocol/tools/tool-name.ts";
 import { defaultCeiling } from "../../sandbox/pool/pool-policy.ts";
+import { inheritedSecrets } from "../../upstream/mcp/stdio/inherited-environment.ts";
 import type { EnvironmentVariables } from "../environment-variables.ts";
 import type { Configuration, ServerConfiguration } from "./configuration.ts";
 import { ConfigurationError, type Problem } from "./configuration-error.ts";
@@ -157,7 +158,10 @@ function buildConfiguration(
   const models = buildSearch(search, { directory, environment, placeOf });
   const direct = directEntries.map((entry) => directPattern(entry, built) ?? entry);
   const distinct = (of: typeof secretsOf) =>
-    distinctSecrets([...expandedSecrets, ...built.flatMap(of), ...models.secrets], environment);
+    distinctSecrets(
+      [...expandedSecrets, ...built.flatMap(of), ...models.secrets, ...inheritedSecrets(environment)],
+      environment,
+    );
   return {
     file,
     directory,

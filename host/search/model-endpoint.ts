@@ -1,5 +1,6 @@
 import { readBoundedBody } from "../../base/http/bounded-body.ts";
 import { ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.ts";
+import { outgoingFetch } from "../../network/outgoing.ts";
 
 /** Room for the vectors of a batch of the largest models. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
@@ -44,7 +45,7 @@ export async function askModel(
 ): Promise<unknown> {
   const secret = await readKey(key, signal);
   try {
-    const response = await fetch(addressOf(url, method), {
+    const response = await outgoingFetch(addressOf(url, method), {
       method: "POST",
       headers: {
         "content-type": "application/json",

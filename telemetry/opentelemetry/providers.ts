@@ -1,3 +1,5 @@
+import { Agent } from "node:http";
+import * as https from "node:https";
 import type { Context } from "@opentelemetry/api";
 import { setGlobalErrorHandler } from "@opentelemetry/core";
 import {
@@ -25,6 +27,7 @@ import {
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
 import { outsideBoundaries } from "../../base/fault-boundary.ts";
+import { requestOptionsFor } from "../../network/outgoing.ts";
 import type { SignalSettings, TelemetrySettings } from "../settings.ts";
 import type { TelemetryOptions } from "../telemetry.ts";
 
@@ -90,7 +93,7 @@ async function openSpanExporter({ protocol }: SignalSettings): Promise<SpanExpor
     protocol === "http/json"
       ? await import("@opentelemetry/exporter-trace-otlp-http")
       : await import("@opentelemetry/exporter-trace-otlp-proto");
-  return new OTLPTraceExporter();
+  return new OTLPTraceExporter({ httpAgentOptions: agentOf("TRACES") });
 }
 
 async function openMetricExporter({ protocol }: SignalSettings): Promise<PushMetricExporter> {
@@ -98,7 +101,20 @@ async function openMetricExporter({ protocol }: SignalSettings): Promise<PushMet
     protocol === "http/json"
       ? await import("@opentelemetry/exporter-metrics-otlp-http")
       : await import("@opentelemetry/exporter-metrics-otlp-proto");
-  return new OTLPMetricExporter();
+  return new OTLPMetricExporter({ httpAgentOptions: agentOf("METRICS") });
+}
+
+/** How the collector of a signal is reached: by its variable, or by that of all signals (OTLP Exporter Configuration). */
+function agentOf(signal: "TRACES" | "METRICS") {
+  const { [`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`]: own, OTEL_EXPORTER_OTLP_ENDPOINT: shared } = process.env;
+  return async (protocol: string): Promise<Agent> => {
+    const endpoint = own || shared || `${protocol}//localhost:4318`;
+    const { agent, ...trusted } = requestOptionsFor(new URL(endpoint));
+    if (agent !== undefined) return agent;
+    return protocol === "https:"
+      ? new https.Agent({ keepAlive: true, ...trusted })
+      : new Agent({ keepAlive: true });
+  };
 }
 
 function buildSampler({ name, ratio }: TelemetrySettings["sampler"]): Sampler {

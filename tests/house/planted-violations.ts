@@ -6,6 +6,7 @@ export const OWNED_PACKAGES = [
   "@cedar-policy/cedar-wasm",
   "@napi-rs/keyring",
   "ipaddr.js",
+  "undici",
   "dockerode",
   "esbuild",
   "json-schema-to-typescript",
@@ -47,6 +48,18 @@ export const PLANTED: readonly Planted[] = [
     "broker/x.ts",
     'import docker from "dockerode";\ndocker;',
     "one-importer-of-dockerode",
+  ],
+  [
+    "the package of ptc's own connections",
+    "host/x.ts",
+    'import { Agent } from "undici";\nAgent;',
+    "one-importer-of-undici",
+  ],
+  [
+    "a folder beside it",
+    "network/x.ts",
+    'import { session } from "../broker/session.ts";\nsession;',
+    "network-imports",
   ],
   [
     "a package that a folder beside it owns",

@@ -6,10 +6,12 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { INSTALL_PYRIGHT } from "../../execution/python/type-check/pyright-process.ts";
 import { envelopeOf, fixtureServer, Project } from "../cli/ptc-process.ts";
+import { ELSEWHERE, openProxiedWorld } from "../network/proxied-world.ts";
+import { serveStreamable } from "../upstream/mcp/upstream-http-servers.ts";
 import { type PackageRegistry, serveInstalledPackages } from "./package-registry.ts";
 
 const REPOSITORY = join(import.meta.dirname, "../..");
-const MAX_UNPACKED_BYTES = 12_000_000;
+const MAX_UNPACKED_BYTES = 13_500_000;
 
 interface Packed {
   filename: string;
@@ -185,6 +187,21 @@ describe("the package, as it is published", () => {
     const throughHost = await old.ptc(["run", "program.ts"], hosted);
     await old.ptc(["host", "stop"], hosted);
     expect(envelopeOf(throughHost).result).toMatchObject({ ok: false, error: { type: "TypeCheckError" } });
+
+    const seen = { headers: [], started: 0, aborted: 0 };
+    const world = await openProxiedWorld(serveStreamable(seen).listener);
+    try {
+      old.write("ptc.yaml", {
+        servers: ["https", "http"].map((scheme) => ({ name: scheme, url: `${scheme}://${ELSEWHERE}/mcp` })),
+      });
+      const proxied = { HTTPS_PROXY: world.proxy, HTTP_PROXY: world.proxy, SSL_CERT_FILE: world.ca };
+      expect(await old.ptc(["generate"], { env: proxied })).toMatchObject({ code: 0 });
+      expect(world.asked.map(({ line }) => line)).toEqual(
+        expect.arrayContaining([`CONNECT ${ELSEWHERE}:443`, `POST http://${ELSEWHERE}/mcp`]),
+      );
+    } finally {
+      world.close();
+    }
 
     expect(await old.ptc(["runs", "verify"])).toMatchObject({ code: 0 });
     expect(await old.ptc(["audit", "verify"])).toMatchObject({ code: 0 });

@@ -1,3 +1,4 @@
+import { outgoingFetch } from "../../network/outgoing.ts";
 import type { Challenge } from "./authorization.ts";
 import { challengeOf } from "./authorized-fetch.ts";
 
@@ -24,7 +25,7 @@ export async function askForChallenge(
   const limit = AbortSignal.timeout(PATIENCE_MS);
   const isStream = transport === "sse";
   try {
-    const response = await fetch(url, {
+    const response = await outgoingFetch(url, {
       method: isStream ? "GET" : "POST",
       headers: {
         ...headers,

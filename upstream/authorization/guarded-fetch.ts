@@ -1,7 +1,8 @@
-import { type LookupAddress, lookup } from "node:dns";
+import { type LookupAddress, lookup, promises } from "node:dns";
 import * as http from "node:http";
 import * as https from "node:https";
 import { isIP, type LookupFunction } from "node:net";
+import { requestOptionsFor } from "../../network/outgoing.ts";
 import { type AddressGuard, AddressRefusedError, zoneOf } from "./address-guard.ts";
 
 /** The most bytes of an answer. Metadata and tokens have a few thousand. */
@@ -24,7 +25,7 @@ class AnswerRefusedError extends Error {
 }
 
 /**
- * A `fetch` for what metadata leads to. The address is checked when it is connected to. Redirects are not followed, bodies and
+ * A `fetch` for what metadata leads to. The address is checked when it is connected to, or before a proxy is asked. Redirects are not followed, bodies and
  * times are bounded, credentials in URLs are refused, and every request has a connection of its own.
  *
  * Rejects with a TypeError, as `fetch` does, whose message says which host failed and why.
@@ -62,6 +63,8 @@ async function request(
   const host = url.hostname.replace(/^\[|\]$/g, "");
   if (isIP(host) !== 0 && !guard.allows(url, host)) throw refused(host);
   const { request: send } = url.protocol === "https:" ? https : http;
+  const { agent = false, ...trusted } = requestOptionsFor(url);
+  if (agent !== false) await checkByProxy(url, host, guard);
   const body = init.body === undefined || init.body === null ? undefined : String(init.body);
   const headers = new Headers(init.headers);
   headers.set("user-agent", "ptc");
@@ -71,12 +74,15 @@ async function request(
     const sent = send(url, {
       method: init.method ?? "GET",
       headers: Object.fromEntries(headers),
-      agent: false,
-      lookup: guardedLookup(url, guard),
+      agent,
+      ...trusted,
+      ...(agent === false ? { lookup: guardedLookup(url, guard) } : {}),
       maxHeaderSize: MAX_HEADER_BYTES,
       signal,
     });
     sent.on("socket", (socket) => {
+      // The other end is the proxy.
+      if (agent !== false) return;
       socket.once("connect", () => {
         const address = socket.remoteAddress ?? "";
         if (guard.allows(url, address)) guard.reached(url, address);
@@ -92,6 +98,20 @@ async function request(
   } finally {
     answer.destroy();
   }
+}
+
+/**
+ * Checks where a request by way of a proxy leads, as far as that can be seen from here: the proxy looks the name up itself. One
+ * that this machine knows as an address that may not be connected to is refused; one that it does not know is the proxy's to
+ * allow.
+ */
+async function checkByProxy(url: URL, host: string, guard: AddressGuard): Promise<void> {
+  const found = isIP(host) === 0 ? await promises.lookup(host, { all: true }).catch(() => []) : [];
+  const [first] = found;
+  if (first === undefined) return;
+  const best = found.find(({ address }) => guard.allows(url, address));
+  if (best === undefined) throw refused(first.address);
+  guard.reached(url, best.address);
 }
 
 /** Looks a name up, and leaves out the addresses that may not be connected to. */

@@ -2,6 +2,7 @@ import { readBoundedBody } from "../../base/http/bounded-body.ts";
 import { isObject } from "../../base/json/is-object.ts";
 import { parseForeignJson } from "../../base/json/parse-json.ts";
 import { oneLine } from "../../base/text/one-line.ts";
+import { outgoingFetch } from "../../network/outgoing.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 import { UpstreamError } from "../upstream-error.ts";
 
@@ -27,7 +28,7 @@ export async function askEndpoint(
 ): Promise<unknown> {
   const host = new URL(url).host;
   try {
-    const response = await fetch(url, {
+    const response = await outgoingFetch(url, {
       method: "POST",
       redirect: "manual",
       headers: { ...headers, "content-type": "application/json", accept: "application/json" },

@@ -1,3 +1,4 @@
+import { outgoingFetch } from "../../../network/outgoing.ts";
 import { isUnwanted, parseAuditLine } from "../reading/audit-fields.ts";
 import type { Carrier } from "./queued-sink.ts";
 
@@ -20,7 +21,7 @@ export function openOtlp({ url, headers, version, wallMs }: OtlpOptions): Carrie
     place: url,
     batch: BATCH,
     async deliver(lines) {
-      const response = await fetch(url, {
+      const response = await outgoingFetch(url, {
         method: "POST",
         headers: { ...headers, "content-type": "application/json" },
         body: JSON.stringify(renderLogs(lines, version, wallMs())),

@@ -18,6 +18,8 @@ it.each([
   ["a variable of the configuration", { HIDDEN: "1" }, { HIDDEN: "2" }],
   ["a variable of the configuration that is not set", { HIDDEN: "1" }, {}],
   ["the path of programs", { HIDDEN: "1", PATH: "/bin" }, { HIDDEN: "1", PATH: "/opt" }],
+  ["a proxy", { HIDDEN: "1" }, { HIDDEN: "1", https_proxy: "http://proxy:1" }],
+  ["where packages come from", { HIDDEN: "1" }, { HIDDEN: "1", UV_INDEX_URL: "http://index" }],
   ["the engine", { HIDDEN: "1" }, { HIDDEN: "1", DOCKER_HOST: "unix:///x" }],
 ])("differs by %s", (_, host, caller) => {
   expect(findDifference(identityOf(SERVER, host), identityOf(SERVER, caller))).toBe("another environment");

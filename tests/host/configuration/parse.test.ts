@@ -1,7 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax under test
 import { describe, expect, it } from "vitest";
 import { defaultParallelPrograms, thisMachine } from "../../../host/configuration/parallel-programs.ts";
+import { parseConfiguration } from "../../../host/configuration/parse.ts";
 import { defaultCeiling } from "../../../sandbox/pool/pool-policy.ts";
+import { Redactor } from "../../../secrets/redaction.ts";
 import { parse } from "./parse-text.ts";
 
 /** The example that the first design of ptc gave, as its readers have it. */
@@ -196,6 +198,23 @@ describe("a configuration that is right", () => {
     expect(() => parse(`servers: [{name: a, command: x, connect_timeout_seconds: ${seconds}}]`)).toThrow(
       "servers[0].connect_timeout_seconds: must be a whole number from 1 to 86400",
     );
+  });
+
+  it("knows the credentials in variables that servers inherit as secrets", () => {
+    const environment = {
+      HTTPS_PROXY: "http://ann:correct-horse-battery@proxy:3128",
+      HTTP_PROXY: "http://proxy:3128",
+      "npm_config_//registry.example/:_authToken": "npm-token-of-many-characters",
+      UV_INDEX_PRIVATE_PASSWORD: "staple-of-many-characters",
+      UV_CACHE_DIR: "/var/cache/uv-of-many-characters",
+    };
+    const options = { file: "ptc.yaml", directory: "/project", environment };
+    const { secrets, credentials } = parseConfiguration("servers: []", options);
+    const redactor = new Redactor(secrets, credentials);
+    const shown = Object.values(environment).map((value) => redactor.redactText(value).value);
+    expect(shown.join(" ")).not.toMatch(/correct-horse|npm-token|staple/);
+    expect(redactor.redactText("by correct-horse-battery").value).not.toContain("correct-horse-battery");
+    expect([shown[1], shown[4]]).toEqual([environment.HTTP_PROXY, environment.UV_CACHE_DIR]);
   });
 
   it("knows the passwords of URLs in args, env and url as secrets", () => {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { answeredIdOf, type OversizeLine } from "../../../base/line-splitter.ts";
+import { outgoingFetch } from "../../../network/outgoing.ts";
 import type { Admission, RequestId } from "../message-gate.ts";
 import { pauseAfter } from "../reading-pace.ts";
 import { EventStream } from "./event-stream.ts";
@@ -24,7 +25,7 @@ export interface FetchBounds {
  */
 export function buildBoundedFetch(bounds: FetchBounds): Fetch {
   return async (url, init) => {
-    const response = await fetch(url, init);
+    const response = await outgoingFetch(url, init);
     if (response.body === null || response.status < 200) return response;
     return new Response(response.body.pipeThrough(buildFilter(response, bounds)), {
       status: response.status,

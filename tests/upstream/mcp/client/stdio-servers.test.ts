@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, it, vi } from "vitest";
+import { isInherited } from "../../../../upstream/mcp/stdio/inherited-environment.ts";
 import { eventually } from "../../../eventually.ts";
 import { callOptions, connect, fixture, isAlive, jsonOf, upstreamErrorOf } from "../../upstream-fixtures.ts";
 
@@ -51,10 +52,46 @@ describe("a server on stdio", () => {
     };
     vi.unstubAllEnvs();
     expect(env).toMatchObject({ OWN: "o", HOME: "/elsewhere", PATH: process.env.PATH });
-    const own = /^(?:PATH|HOME|USER|LOGNAME|LANG|LC_.*|TERM|SHELL|TMPDIR|OWN)$/;
     // macOS adds one of its own to every process.
-    expect(Object.keys(env).filter((name) => !own.test(name) && !name.startsWith("__CF"))).toEqual([]);
+    const others = Object.keys(env).filter((name) => !isInherited(name) && !name.startsWith("__CF"));
+    expect(others).toEqual(["OWN"]);
     expect(`${cwd}/`).toBe(fixture("").cwd);
+  });
+
+  it("gets what says how it leaves this machine and where packages come from, and nothing of publishing or of npm itself", async () => {
+    const given = {
+      ...{
+        HTTPS_PROXY: "http://u:p@proxy:1",
+        http_proxy: "http://proxy:1",
+        no_proxy: "hub",
+        ALL_PROXY: "http://proxy:2",
+      },
+      ...{
+        NODE_EXTRA_CA_CERTS: "/ca.pem",
+        SSL_CERT_FILE: "/ca.pem",
+        SSL_CERT_DIR: "/ca",
+        REQUESTS_CA_BUNDLE: "/ca.pem",
+      },
+      ...{
+        npm_config_registry: "http://registry",
+        UV_INDEX_URL: "http://index",
+        PIP_INDEX_URL: "http://index",
+      },
+    };
+    const kept = {
+      UV_PUBLISH_TOKEN: "t",
+      npm_config_user_agent: "npm/1",
+      npm_config_local_prefix: "/here",
+      AWS_PROFILE: "p",
+    };
+    for (const [name, value] of Object.entries({ ...given, ...kept })) vi.stubEnv(name, value);
+    const connection = await connect(fixture("env-dump.mjs"));
+    const { env } = jsonOf(await connection.callTool("go", {}, callOptions())) as {
+      env: Record<string, string>;
+    };
+    vi.unstubAllEnvs();
+    expect(env).toMatchObject(given);
+    expect(Object.keys(env).filter((name) => name in kept)).toEqual([]);
   });
 
   it("is started without a shell", async () => {

@@ -1,0 +1,237 @@
+import { readdirSync, readFileSync } from "node:fs";
+import * as http from "node:http";
+import * as https from "node:https";
+import { BlockList, isIP, type Socket } from "node:net";
+import { join } from "node:path";
+import * as tls from "node:tls";
+import type { Dispatcher } from "undici";
+
+/**
+ * How ptc's own connections leave this machine: through the proxies, and with the certificate authorities, that the variables
+ * of the environment name which other programs go by.
+ *
+ * - `https_proxy`, `http_proxy` and `all_proxy`, in either case, the small letters first, as curl has it. A proxy speaks HTTP:
+ *   `https:` goes through a tunnel (CONNECT), `http:` as a request with the whole address.
+ * - `no_proxy`: names with all that is below them, addresses, ranges of addresses, each with a port or without, or `*`. This
+ *   machine itself is never reached through a proxy, as Go has it: another machine's proxy cannot reach it, and what is sent to
+ *   a server here is nothing for a proxy.
+ * - `SSL_CERT_FILE` and `SSL_CERT_DIR`: authorities beside those that Node.js has, among them `NODE_EXTRA_CA_CERTS`.
+ *
+ * Where none of these says anything of an address, nothing of this is loaded.
+ */
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The variable of a proxy names something else. The message holds no value, since that may hold a password. */
+export class ProxyError extends Error {
+  override readonly name = "ProxyError";
+}
+
+/**
+ * The proxy through which a URL is reached; `undefined` for none.
+ *
+ * @throws ProxyError
+ */
+export function proxyFor(url: URL, env: Environment = process.env): URL | undefined {
+  if (isHere(hostOf(url)) || isExcepted(url, settingOf("no_proxy", env) ?? "")) return undefined;
+  const own = `${url.protocol.slice(0, -1)}_proxy`;
+  const name = settingOf(own, env) === undefined ? "all_proxy" : own;
+  const value = settingOf(name, env);
+  if (value === undefined) return undefined;
+  const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`;
+  const proxy = URL.canParse(text) ? new URL(text) : undefined;
+  if (proxy === undefined || !/^https?:$/.test(proxy.protocol))
+    throw new ProxyError(
+      `${name.toUpperCase()} in the environment is no URL of an HTTP proxy, such as http://proxy:3128`,
+    );
+  return proxy;
+}
+
+/** The `fetch` of Node.js, by way of the environment's proxies and authorities. */
+export async function outgoingFetch(input: string | URL, init: RequestInit = {}): Promise<Response> {
+  const dispatcher = await dispatcherFor(new URL(input));
+  if (dispatcher === undefined) return fetch(input, init);
+  // Its own `fetch`, because that of Node.js is of another version, and does not take any dispatcher.
+  const { fetch: fetchBy } = await loadUndici();
+  return (await fetchBy(input, { ...init, dispatcher } as never)) as unknown as Response;
+}
+
+/** Loads undici. As it loads, it makes itself what Node.js fetches with, unless that has its own: so that is loaded first. */
+function loadUndici(): Promise<typeof import("undici")> {
+  void globalThis.Response;
+  return import("undici");
+}
+
+/** What a request of `node:http` or `node:https` to a URL needs of the environment; nothing for most. @throws ProxyError */
+export function requestOptionsFor(url: URL): { agent?: http.Agent; secureContext?: tls.SecureContext } {
+  const secureContext = secureContextOf(process.env);
+  const trusted = secureContext === undefined ? {} : { secureContext };
+  const proxy = proxyFor(url);
+  return proxy === undefined ? trusted : { ...trusted, agent: tunnelBy(proxy, url, trusted) };
+}
+
+/** An agent whose connections to a URL are tunnels of a proxy (RFC 9110, section 9.3.6). */
+function tunnelBy(proxy: URL, url: URL, trusted: object): http.Agent {
+  const isSecure = url.protocol === "https:";
+  const host = hostOf(url);
+  const path = `${url.hostname}:${url.port || DEFAULT_PORTS[url.protocol]}`;
+  const user = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
+  const authorization =
+    user === ":" ? {} : { "proxy-authorization": `Basic ${Buffer.from(user).toString("base64")}` };
+  const agent = isSecure ? new https.Agent({ keepAlive: true }) : new http.Agent({ keepAlive: true });
+  agent.createConnection = (options, done) => {
+    const { request } = proxy.protocol === "https:" ? https : http;
+    const asking = request(proxy, {
+      method: "CONNECT",
+      path,
+      headers: { host: path, ...authorization },
+      agent: false,
+      auth: "",
+      ...trusted,
+    });
+    asking.once("connect", ({ statusCode }, socket) => {
+      if (statusCode !== 200) {
+        socket.destroy();
+        done?.(new ProxyError(`the proxy ${proxy.host} answers with HTTP ${statusCode}`), socket);
+      } else {
+        const secure = {
+          ...options,
+          ...trusted,
+          socket: socket as Socket,
+          host,
+          servername: isIP(host) === 0 ? host : "",
+        };
+        done?.(null, isSecure ? tls.connect(secure as tls.ConnectionOptions) : socket);
+      }
+    });
+    asking.once("error", (error) => done?.(error, undefined as never));
+    asking.end();
+    return undefined;
+  };
+  return agent;
+}
+
+/** One for each proxy, and one for none, since they keep connections. */
+const dispatchers = new Map<string, Promise<Dispatcher>>();
+
+async function dispatcherFor(url: URL): Promise<Dispatcher | undefined> {
+  const proxy = proxyFor(url);
+  const secureContext = secureContextOf(process.env);
+  if (proxy === undefined && (secureContext === undefined || url.protocol !== "https:")) return undefined;
+  const key = `${proxy?.href ?? ""} ${authoritiesOf(process.env)}`;
+  const made = dispatchers.get(key) ?? openDispatcher(proxy, secureContext);
+  dispatchers.set(key, made);
+  return made;
+}
+
+async function openDispatcher(
+  proxy: URL | undefined,
+  secureContext: tls.SecureContext | undefined,
+): Promise<Dispatcher> {
+  const { Agent: DirectAgent, ProxyAgent } = await loadUndici();
+  const trusted = secureContext === undefined ? {} : { secureContext };
+  if (proxy === undefined) return new DirectAgent({ connect: trusted });
+  return new ProxyAgent({ uri: proxy.href, proxyTunnel: false, requestTls: trusted, proxyTls: trusted });
+}
+
+function settingOf(name: string, env: Environment): string | undefined {
+  const value = env[name] ?? env[name.toUpperCase()];
+  return value === undefined || value.trim() === "" ? undefined : value.trim();
+}
+
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, "").toLowerCase();
+}
+
+function isHere(host: string): boolean {
+  if (host === "localhost" || host.endsWith(".localhost")) return true;
+  return isIP(host) === 4 ? host.startsWith("127.") : host === "::1" || host.startsWith("::ffff:7f");
+}
+
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { "http:": "80", "https:": "443" };
+
+function isExcepted(url: URL, exceptions: string): boolean {
+  const { protocol, port } = url;
+  const host = hostOf(url);
+  return exceptions
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .some((entry) => {
+      if (entry === "*") return true;
+      const [, bracketed, plain, only] = /^(?:\[([^\]]*)\]|([^:]*|.*:.*:.*?))(?::(\d+))?$/.exec(entry) ?? [];
+      const named = (bracketed ?? plain ?? "").replace(/^\*?\./, "");
+      if (named === "" || (only !== undefined && only !== (port || DEFAULT_PORTS[protocol]))) return false;
+      if (isIP(host) === 0) return host === named || host.endsWith(`.${named}`);
+      return isWithin(host, named);
+    });
+}
+
+/** Whether an address is another, or in a range such as `10.0.0.0/8`. */
+function isWithin(address: string, named: string): boolean {
+  const [network = "", bits] = named.split("/");
+  const family = isIP(network);
+  if (family === 0 || family !== isIP(address)) return false;
+  const type = family === 4 ? "ipv4" : "ipv6";
+  const list = new BlockList();
+  const most = family === 4 ? 32 : 128;
+  const prefix = bits === undefined ? most : Number(bits);
+  if (!Number.isInteger(prefix) || prefix < 0 || prefix > most) return false;
+  list.addSubnet(network, prefix, type);
+  return list.check(address, type);
+}
+
+function authoritiesOf({
+  SSL_CERT_FILE = "",
+  SSL_CERT_DIR = "",
+  NODE_EXTRA_CA_CERTS = "",
+}: Environment): string {
+  return SSL_CERT_FILE === "" && SSL_CERT_DIR === ""
+    ? ""
+    : [SSL_CERT_FILE, SSL_CERT_DIR, NODE_EXTRA_CA_CERTS].join("\n");
+}
+
+/** By what was asked for. Reading all authorities of a system takes some hundredths of a second. */
+const contexts = new Map<string, tls.SecureContext>();
+
+/**
+ * What to trust, where the environment names more than Node.js reads by itself. As OpenSSL does, a file that cannot be read, or
+ * that holds nothing of use, is passed over: a connection that needs it fails, and says so.
+ */
+function secureContextOf(env: Environment): tls.SecureContext | undefined {
+  const key = authoritiesOf(env);
+  if (key === "") return undefined;
+  const made = contexts.get(key) ?? tls.createSecureContext({ ca: certificatesIn(env) });
+  contexts.set(key, made);
+  return made;
+}
+
+const CERTIFICATE = /-----BEGIN (?:TRUSTED )?CERTIFICATE-----[\s\S]*?-----END (?:TRUSTED )?CERTIFICATE-----/g;
+
+/** The names that OpenSSL looks for in a folder of certificates. */
+const HASHED = /^[0-9a-f]{8}\.\d+$/;
+
+function certificatesIn({ SSL_CERT_FILE, SSL_CERT_DIR, NODE_EXTRA_CA_CERTS }: Environment): string[] {
+  const folders = (SSL_CERT_DIR ?? "").split(":").filter((folder) => folder !== "");
+  const files = [
+    ...[NODE_EXTRA_CA_CERTS, SSL_CERT_FILE].filter((file) => file !== undefined && file !== ""),
+    ...folders.flatMap((folder) => namesIn(folder).map((name) => join(folder, name))),
+  ] as string[];
+  const named = files.flatMap((file) => textOf(file).match(CERTIFICATE) ?? []);
+  return [...new Set([...tls.rootCertificates, ...named])];
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => HASHED.test(name));
+  } catch {
+    return [];
+  }
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
+}
