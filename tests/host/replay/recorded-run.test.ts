@@ -42,6 +42,7 @@ function archived(
     record,
     code: "",
     data: {},
+    files: [],
     consoleText: "",
     environment: { ...ENVIRONMENT, ...change.environment },
     modules: new Map(change.modules),
