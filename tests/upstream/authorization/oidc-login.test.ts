@@ -4,6 +4,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { loginStatus, logOut } from "../../../host/logins/login-status.ts";
+import { loginKeyOf, openLoginStore } from "../../../host/logins/open-logins.ts";
+import type { Client, Login } from "../../../upstream/authorization/logins/login-record.ts";
+import { chooseClient } from "../../../upstream/mcp/client/auth/choose-client.ts";
+import { discover } from "../../../upstream/mcp/client/auth/discovery.ts";
 import { useUser } from "./logged-in.ts";
 import { ScriptedBrowser } from "./servers/browser.ts";
 import { type OidcOptions, serveOidc } from "./servers/oidc-server.ts";
@@ -221,6 +225,138 @@ describe("a login at an OpenID provider", () => {
     expect(await oidc.verify(token)).toBeUndefined();
     await expect(user.connect()).rejects.toMatchObject({ code: "login_required" });
     expect(await logOut(user.server, user.principal, user.env)).toMatchObject({ wasLoggedIn: false });
+  });
+});
+
+describe("the client that was registered for a login", () => {
+  const withClient = (change: (client: Client) => Partial<Client>) => (login: Login) => ({
+    ...login,
+    client: { ...login.client, ...change(login.client) },
+  });
+  const otherPath = ({ redirectUri = "" }: Client) => ({
+    redirectUri: redirectUri.replace("/callback", "/other"),
+  });
+
+  test.for<[what: string, change: (login: Login) => object, isUsedAgain: boolean]>([
+    ["is used again where nothing has changed", (login) => login, true],
+    [
+      "is used again while its secret is valid",
+      withClient(() => ({ expiresAt: Number.MAX_SAFE_INTEGER })),
+      true,
+    ],
+    ["is used no more once its secret has expired", withClient(() => ({ expiresAt: 1 })), false],
+    ["is used for no other redirect", withClient(otherPath), false],
+    ["is not what a document of before named", withClient(() => ({ kind: "document" })), false],
+    ["is not what ptc.yaml named before", withClient(() => ({ kind: "configured" })), false],
+    [
+      "is used no more after a login that was ended, whose client may be unknown by now",
+      (login) => ({ ...login, accessToken: undefined }),
+      false,
+    ],
+    [
+      "is used at no other authorization server",
+      (login) => ({ ...login, issuer: "https://other.example" }),
+      false,
+    ],
+  ])("%s", async ([, change, isUsedAgain]) => {
+    const { oidc, server, user } = await serveBoth();
+    await user.logIn();
+    await user.edit(change);
+    await user.logIn();
+    const [before, after] = oidc.authorizations.map((each) => each.get("client_id"));
+    expect(oidc.requests.filter((each) => each === "POST /reg")).toHaveLength(isUsedAgain ? 1 : 2);
+    expect(after === before).toBe(isUsedAgain);
+    const kept = await openLoginStore(user.env).read(loginKeyOf(user.principal, user.server));
+    expect(kept?.client).toMatchObject({ kind: "registered", id: after });
+    expect(kept?.client.redirectUri).toBe(oidc.authorizations[1]?.get("redirect_uri"));
+    expect(await (await user.connect()).listTools()).toHaveLength(3);
+    expect(server.tokens.at(-1)).toBe(kept?.accessToken);
+  });
+
+  const redirectUri = "http://127.0.0.1:7/callback";
+  const registered: Client = { kind: "registered", id: "of before", redirectUri, expiresAt: 5_000 };
+  /** Chooses the client at a time, for a redirect to which one was registered. */
+  const choose = async (issuer: string, wallMs: number, scope?: string) => {
+    const found = await discover({
+      serverUrl: `${issuer}/mcp`,
+      resourceMetadataUrl: undefined,
+      issuer,
+      fetch,
+    });
+    if (found === undefined) throw new Error("nothing is found");
+    const { auth: settings } = useUser("http://127.0.0.1/mcp").server;
+    if (settings?.type !== "oauth") throw new Error("a person does not log in");
+    return chooseClient(found, {
+      settings: { ...settings, clientSecret: undefined },
+      redirectUri,
+      scope,
+      registered,
+      wallMs,
+      fetch,
+    });
+  };
+  /** Answers the requests for a registration in turn, and keeps what they ask for. */
+  const serveRegistrations = async (...answers: [status: number, document: object][]) => {
+    const oidc = await serveOidc();
+    const asked: Record<string, unknown>[] = [];
+    oidc.intercept = (request, response) => {
+      if (request.url !== "/reg") return false;
+      const chunks: Buffer[] = [];
+      request.on("data", (chunk) => chunks.push(chunk));
+      request.on("end", () => {
+        const given = JSON.parse(Buffer.concat(chunks).toString());
+        asked.push(given);
+        const [status, document] = answers[asked.length - 1] ?? [500, {}];
+        const answer = status === 201 ? { ...given, ...document } : document;
+        response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(answer));
+      });
+      return true;
+    };
+    return { issuer: oidc.issuer, asked };
+  };
+  const refused: [number, object] = [400, { error: "invalid_client_metadata" }];
+
+  test("expires in the moment that the provider has named", async () => {
+    const { issuer, requests } = await serveOidc();
+    expect(await choose(issuer, 4_999)).toBe(registered);
+    expect((await choose(issuer, 5_000)).id).not.toBe(registered.id);
+    expect(requests.filter((each) => each === "POST /reg")).toHaveLength(1);
+  });
+
+  test("has its expiry from the provider, in seconds, where zero is never", async () => {
+    const client = { client_id: "made", client_secret: "of it" };
+    const { issuer } = await serveRegistrations(
+      [201, { ...client, client_secret_expires_at: 7 }],
+      [201, { ...client, client_secret_expires_at: 0 }],
+    );
+    const made = { kind: "registered", id: "made", secret: "of it", authMethod: "none", redirectUri };
+    expect(await choose(issuer, 9_000)).toEqual({ ...made, expiresAt: 7_000 });
+    expect(await choose(issuer, 9_000)).toEqual(made);
+  });
+
+  test("is asked for once more without a scope, where a provider refuses one with it", async () => {
+    const { issuer, asked } = await serveRegistrations(refused, [201, { client_id: "made" }]);
+    expect(await choose(issuer, 9_000, "read")).toMatchObject({ id: "made" });
+    expect(asked.map(({ scope }) => scope)).toEqual(["read", undefined]);
+    expect(asked[1]).toEqual({ ...asked[0], scope: undefined });
+    // This provider knows no such scope.
+    const strict = await serveOidc();
+    expect((await choose(strict.issuer, 9_000, "read special")).kind).toBe("registered");
+    expect(strict.requests.filter((each) => each === "POST /reg")).toHaveLength(2);
+  });
+
+  test.for<
+    [what: string, scope: string | undefined, answers: [number, object][], asked: number, why: RegExp]
+  >([
+    ["a refusal without a scope", undefined, [refused], 1, /HTTP 400: .*invalid_client_metadata/],
+    ["two refusals", "read", [refused, [403, { error: "last" }]], 2, /HTTP 403: .*last/],
+    ["an answer that is no client", "read", [[200, { client_id: 7 }]], 1, /form/],
+  ])("is asked for no more after %s", async ([, scope, answers, count, why]) => {
+    const { issuer, asked } = await serveRegistrations(...answers);
+    await expect(choose(issuer, 9_000, scope)).rejects.toThrow(
+      new RegExp(`^has an authorization server that did not register ptc as a client: .*${why.source}`),
+    );
+    expect(asked).toHaveLength(count);
   });
 });
 
