@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { ProgramEnvironment, Trace } from "../../../../protocol/wire/messages.ts";
+import { Environment } from "../../../../runner-image/node/environment/environment.ts";
 
 const PROCESS = join(import.meta.dirname, "processes/environment-process.ts");
 const SEED = "ab".repeat(32);
@@ -12,6 +13,8 @@ const LONG_MS = 3_600_000;
 interface Program {
   code: string;
   environment?: ProgramEnvironment;
+  /** Whether others follow it in its session. */
+  isSession?: boolean;
 }
 
 /** Runs programs in one process, whose realm is theirs. */
@@ -197,6 +200,134 @@ describe("the time zone of a program", () => {
       [0, "UTC"],
     ]);
     expect(run([inZone()], "Asia/Kolkata")[0]?.value).toEqual([-330, "Asia/Calcutta"]);
+  });
+});
+
+describe("the clocks of a program that is replayed", () => {
+  it("all show the time of the recording, and the reading that it has", () => {
+    const started_ms = Date.UTC(2001, 2, 4, 5, 6, 7, 89);
+    const shown = {
+      "Date.now()": started_ms,
+      "new Date().getTime()": started_ms,
+      "new Date(0).getTime()": 0,
+      "new Date().constructor === Date": true,
+      "performance.timeOrigin": started_ms,
+      "performance.now()": 0,
+      "performance.mark('a').startTime": 0,
+      "process.hrtime()": [0, 0],
+      "String(process.hrtime.bigint())": "0",
+      "process.uptime()": 0,
+      "require('node:os').uptime()": 0,
+      "new Intl.DateTimeFormat('en', { dateStyle: 'short' }).format()": "3/4/01",
+      "new Intl.DateTimeFormat('en').formatToParts().at(-1).value": "2001",
+    };
+    // One change of 0, ever again: every reading is that of the start.
+    const clock = Buffer.from([0, 99]).toString("base64");
+    const environment = { seed: SEED, replay: { started_ms, clock, events: "" } } as ProgramEnvironment;
+    const [again] = run([{ code: `return [${Object.keys(shown).join(", ")}]`, environment }]);
+    expect(again?.value).toEqual(Object.values(shown));
+  });
+});
+
+describe("the trace of a program", () => {
+  const begun = () => {
+    const environment = new Environment();
+    environment.begin(undefined, { expect: () => false, release() {} });
+    return environment;
+  };
+  const MANY = Array.from({ length: 120_000 }, (_, index) => index * (1 + (index % 2)));
+
+  it("is complete unless the clock or the events had more than it holds, and the next one begins anew", () => {
+    const environment = begun();
+    expect(environment.trace()).toMatchObject({ clock: "", events: "", complete: true });
+    for (const event of MANY) environment.order.happen(event, () => {});
+    expect(environment.trace()).toMatchObject({ clock: "", complete: false });
+    environment.end();
+    expect(environment.trace()).toMatchObject({ clock: "", events: "", complete: true });
+    const other = begun();
+    for (const reading of MANY) other.clock.log.push(reading);
+    expect(other.trace()).toMatchObject({ events: "", complete: false });
+  });
+});
+
+describe("timers of a program", () => {
+  const wait = "await new Promise((done) => setTimeout(done, 40));";
+
+  it("that are started again fire once, with the number that they had", () => {
+    const code = `
+      const seen = [];
+      const timer = setTimeout(() => seen.push("timer"), 1);
+      const number = +timer;
+      const isSame = timer.refresh() === timer;
+      const cleared = setTimeout(() => seen.push("cleared"), 1).refresh();
+      clearTimeout(+cleared);
+      setTimeout(() => seen.push("idle"), ${LONG_MS}).unref().refresh();
+      ${wait}
+      const first = [...seen];
+      const hadRef = timer.hasRef();
+      timer.refresh();
+      const hasRef = timer.hasRef();
+      ${wait}
+      return { first, seen, isSame, hadRef, hasRef, isNumber: +timer === number };`;
+    const [live] = run([{ code, environment: { seed: SEED } as ProgramEnvironment }]);
+    const expected = {
+      first: ["timer"],
+      seen: ["timer", "timer"],
+      isSame: true,
+      hadRef: false,
+      hasRef: true,
+      isNumber: true,
+    };
+    expect(live?.value).toEqual(expected);
+    const { started_ms, clock, events } = (live as { trace: Trace }).trace;
+    const environment = { seed: SEED, replay: { started_ms, clock, events } } as ProgramEnvironment;
+    const [again] = run([{ code, environment }]);
+    expect(again).toEqual(live);
+  });
+
+  it("of an earlier program of the session are those of the one that starts them again", () => {
+    const [, second, third] = run([
+      {
+        isSession: true,
+        code: `
+          globalThis.seen = [];
+          setTimeout(() => {}, 1); setTimeout(() => {}, 1);
+          globalThis.old = setTimeout(() => seen.push("old"), 1);
+          return +old;`,
+      },
+      {
+        isSession: true,
+        code: `old.refresh().refresh(); const own = setTimeout(() => seen.push("own"), 1); ${wait} return [+old, +own, seen];`,
+      },
+      {
+        isSession: true,
+        code: `const own = setTimeout(() => {}, 1); old.refresh(); clearTimeout(+old); ${wait} return [+own, +old, seen];`,
+      },
+    ]);
+    expect(second?.value).toEqual([1, 2, ["old", "own"]]);
+    expect(third?.value).toEqual([1, 2, ["old", "own"]]);
+  });
+
+  it("that an earlier program of the session would set or start again never fire, and have no number", () => {
+    // What waits for a file is no timer, so it goes on in the next program.
+    const left = `
+      globalThis.seen = [];
+      const old = setTimeout(() => seen.push("old"), 1);
+      require("node:fs").readFile(process.execPath, () => {
+        globalThis.late = setTimeout(() => seen.push("late"), 1);
+        old.refresh();
+        globalThis.isOver = [+late, late.hasRef(), old.hasRef()];
+      });`;
+    const next = `
+      while (globalThis.isOver === undefined) await new Promise((done) => require("node:fs").stat(".", done));
+      const own = setTimeout(() => seen.push("own"), 1);
+      ${wait}
+      return [isOver, +own, seen];`;
+    const [, late] = run([
+      { code: left, isSession: true },
+      { code: next, isSession: true },
+    ]);
+    expect(late?.value).toEqual([[0, false, false], 1, ["own"]]);
   });
 });
 

@@ -4,7 +4,11 @@ import { createRequire } from "node:module";
 import type { ProgramEnvironment } from "../../../../../protocol/wire/messages.ts";
 import { Environment } from "../../../../../runner-image/node/environment/environment.ts";
 
-const programs = JSON.parse(process.argv[2] ?? "[]") as { code: string; environment?: ProgramEnvironment }[];
+const programs = JSON.parse(process.argv[2] ?? "[]") as {
+  code: string;
+  environment?: ProgramEnvironment;
+  isSession?: boolean;
+}[];
 const AsyncFunction = (async () => {}).constructor as new (
   ...args: string[]
 ) => (require: NodeJS.Require) => Promise<unknown>;
@@ -12,11 +16,12 @@ const AsyncFunction = (async () => {}).constructor as new (
 const environment = new Environment();
 environment.install();
 const ran: unknown[] = [];
-for (const { code, environment: given } of programs) {
+for (const { code, environment: given, isSession = false } of programs) {
   // What the last program has left may keep this process alive.
   if (ran.length > 0) environment.end();
   environment.begin(given, { expect: () => false, release() {} });
-  const value = await new AsyncFunction("require", code)(createRequire(import.meta.url));
+  const program = new AsyncFunction("require", code);
+  const value = await environment.scope.enter(isSession, () => program(createRequire(import.meta.url)));
   ran.push({ value, trace: environment.trace() });
 }
 writeSync(1, JSON.stringify(ran));
