@@ -35,9 +35,12 @@ export interface Admission {
   readonly isGarbage: boolean;
 }
 
+/** What a server lists, and announces changes of. */
+export type ChangingList = "tools" | "resources" | "prompts";
+
 /** Receives requests and notifications of the server. */
 export interface GateListener {
-  onToolsChanged(): void;
+  onListChanged(list: ChangingList): void;
   /** @param params reads the parameters, within bounds; `undefined` when there are none or they are refused. */
   onRequest(id: RequestId, method: string, params: () => unknown): void;
   /** The server no longer wants the answer to a request of its own. */
@@ -67,7 +70,7 @@ export class MessageGate {
   /** Answers that were replaced by stand-ins, until the client has passed these on. */
   readonly #kept = new Map<RequestId, { result: unknown } | { fault: AnswerFault }>();
   listener: GateListener = {
-    onToolsChanged() {},
+    onListChanged() {},
     onRequest() {},
     onRequestCancelled() {},
     onProgress() {},
@@ -164,7 +167,13 @@ export class MessageGate {
   #notice(method: string, text: string): Admission {
     switch (method) {
       case "notifications/tools/list_changed":
-        this.listener.onToolsChanged();
+        this.listener.onListChanged("tools");
+        break;
+      case "notifications/resources/list_changed":
+        this.listener.onListChanged("resources");
+        break;
+      case "notifications/prompts/list_changed":
+        this.listener.onListChanged("prompts");
         break;
       case "notifications/progress":
       case "notifications/elicitation/complete":

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { isObject } from "../../base/json/is-object.ts";
-import type { AnswerFault, MessageGate, RequestId } from "./message-gate.ts";
+import type { AnswerFault, ChangingList, MessageGate, RequestId } from "./message-gate.ts";
 import type { JsonRpcMessage, MessageTransport, SendOptions } from "./message-transport.ts";
 import { standInOf } from "./stand-ins.ts";
 
@@ -52,8 +52,8 @@ export class RawResultTransport implements MessageTransport {
   onmessage?: ((message: JsonRpcMessage) => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
   onclose?: (() => void) | undefined;
-  /** Called when the server announces a change of its tools; once for several notices at the same time. */
-  onToolsChanged: () => void = () => {};
+  /** Called when the server announces changes of what it lists; once for several notices at the same time. */
+  onListsChanged: (lists: ReadonlySet<ChangingList>) => void = () => {};
   /** Answers a request of the server; `undefined` when ptc offers no such method. */
   onRequest: (request: ServerRequest) => Promise<RequestOutcome> | undefined = () => undefined;
   onProgress: (token: RequestId, params: unknown) => void = () => {};
@@ -68,14 +68,15 @@ export class RawResultTransport implements MessageTransport {
   readonly #open = new Map<RequestId, AbortController>();
   #protocolVersion: string | undefined;
   #unreadAnswers = 0;
-  #isChangeTold = false;
+  /** The lists whose changes are about to be passed on. */
+  readonly #changed = new Set<ChangingList>();
 
   constructor(inner: MessageTransport, gate: MessageGate) {
     this.#inner = inner;
     this.#gate = gate;
     this.hasPerRequestStream = inner.hasPerRequestStream;
     gate.listener = {
-      onToolsChanged: () => this.#tellChange(),
+      onListChanged: (list) => this.#tellChange(list),
       onRequest: (id, method, params) => this.#answer(id, method, params),
       onRequestCancelled: (id) => this.#open.get(id)?.abort(),
       onProgress: (token, params) => this.#guard(() => this.onProgress(token, params)),
@@ -180,12 +181,14 @@ export class RawResultTransport implements MessageTransport {
     }
   }
 
-  #tellChange(): void {
-    if (this.#isChangeTold) return;
-    this.#isChangeTold = true;
+  #tellChange(list: ChangingList): void {
+    const isFirst = this.#changed.size === 0;
+    this.#changed.add(list);
+    if (!isFirst) return;
     setImmediate(() => {
-      this.#isChangeTold = false;
-      this.#guard(() => this.onToolsChanged());
+      const lists = new Set(this.#changed);
+      this.#changed.clear();
+      this.#guard(() => this.onListsChanged(lists));
     });
   }
 

@@ -8,6 +8,11 @@ import { isObject } from "../../base/json/is-object.ts";
 /** A method of MCP that is called like a tool, under its own name. */
 export type ServerMethod = "resources/read" | "resources/list" | "prompts/get" | "prompts/list";
 
+/** A capability of a server whose methods are listed as tools are. */
+export type MethodCapability = "resources" | "prompts";
+
+export const METHOD_CAPABILITIES: readonly MethodCapability[] = ["resources", "prompts"];
+
 /** What `ptc generate` and calls know a method by. `method` marks it, and no definition of a server's has that member. */
 interface MethodDefinition {
   name: ServerMethod;
@@ -34,7 +39,7 @@ function listOf(items: object): object {
 const RESOURCE = { name: TEXT, title: TEXT, description: TEXT, mimeType: TEXT };
 
 /** By capability of the server (MCP 2025-11-25 and 2026-07-28, "Resources" and "Prompts"). */
-const DEFINITIONS: Readonly<Record<"resources" | "prompts", readonly MethodDefinition[]>> = {
+const DEFINITIONS: Readonly<Record<MethodCapability, readonly MethodDefinition[]>> = {
   resources: [
     {
       name: "resources/list",
@@ -122,18 +127,20 @@ const DEFINITIONS: Readonly<Record<"resources" | "prompts", readonly MethodDefin
 };
 
 /**
- * The tools that a server listed, and after them a definition of each method that its capabilities offer. Where a tool reads
- * like a method, it keeps its name, and the method is left out.
+ * The tools that a server listed, and after them a definition of each method of the capabilities. Where a tool reads like a
+ * method, it keeps its name, and the method is left out.
+ *
+ * @param capabilities those of which the server has something: many servers declare resources and prompts and have none.
  */
 export function withMethods(
   tools: readonly unknown[],
-  capabilities: Readonly<Record<string, unknown>> = {},
+  capabilities: ReadonlySet<MethodCapability>,
 ): unknown[] {
   const read = new Set(
     tools.map((tool) => (isObject(tool) && typeof tool.name === "string" ? lettersOf(tool.name) : "")),
   );
-  const offered = (["resources", "prompts"] as const).flatMap((capability) =>
-    capabilities[capability] === undefined ? [] : DEFINITIONS[capability],
+  const offered = METHOD_CAPABILITIES.flatMap((capability) =>
+    capabilities.has(capability) ? DEFINITIONS[capability] : [],
   );
   return [...tools.map(unmarked), ...offered.filter(({ name }) => !read.has(lettersOf(name)))];
 }

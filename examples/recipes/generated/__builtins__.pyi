@@ -130,5 +130,3 @@ mcp__web__fetch_html = _servers.web.fetch_html
 mcp__web__fetch_json = _servers.web.fetch_json
 mcp__web__fetch_markdown = _servers.web.fetch_markdown
 mcp__web__fetch_txt = _servers.web.fetch_txt
-mcp__web__resources_list = _servers.web.resources_list
-mcp__web__resources_read = _servers.web.resources_read

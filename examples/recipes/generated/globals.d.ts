@@ -82,5 +82,3 @@ declare const mcp__web__fetch_html: typeof import("./servers/web/index.js").fetc
 declare const mcp__web__fetch_json: typeof import("./servers/web/index.js").fetchJson;
 declare const mcp__web__fetch_markdown: typeof import("./servers/web/index.js").fetchMarkdown;
 declare const mcp__web__fetch_txt: typeof import("./servers/web/index.js").fetchTxt;
-declare const mcp__web__resources_list: typeof import("./servers/web/index.js").resourcesList;
-declare const mcp__web__resources_read: typeof import("./servers/web/index.js").resourcesRead;

@@ -5,7 +5,7 @@ import { found, indexOf, tool } from "./catalog-of-tools.ts";
 
 /** The methods of a server that has resources and prompts, as they are listed. */
 const methodsOf = (server: string) =>
-  (withMethods([], { resources: {}, prompts: {} }) as { name: string }[]).map(({ name, ...more }) =>
+  (withMethods([], new Set(["resources", "prompts"])) as { name: string }[]).map(({ name, ...more }) =>
     tool(server, name, more),
   );
 

@@ -13,7 +13,9 @@ export const needed: boolean | undefined = first?.arguments?.[0]?.required;
 `;
 
 test("a module has resources and prompts as objects, typed, beside a tool of the same name", async () => {
-  const { text, server, warnings } = await generateModule(withMethods(TOOLS, { resources: {}, prompts: {} }));
+  const { text, server, warnings } = await generateModule(
+    withMethods(TOOLS, new Set(["resources", "prompts"])),
+  );
   expect(warnings).toEqual([]);
   expect(server.tools.map(({ identifier }) => identifier)).toEqual([
     "promptsGet",
@@ -36,6 +38,6 @@ test("a module has resources and prompts as objects, typed, beside a tool of the
 });
 
 test("a module of a server without either is as it was", async () => {
-  const { text } = await generateModule(withMethods(TOOLS, { tools: {} }));
+  const { text } = await generateModule(withMethods(TOOLS, new Set()));
   expect(text).toBe((await generateModule(TOOLS)).text);
 });

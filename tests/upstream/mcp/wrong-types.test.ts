@@ -96,6 +96,8 @@ function serveListing(tools: readonly unknown[], members: object = {}): Promise<
       },
       "tools/list": { tools },
       "tools/call": { content: [{ type: "text", text: "called" }] },
+      "resources/list": { resources: [{ uri: "mem://a", name: "a" }] },
+      "prompts/list": { prompts: [{ name: "p" }] },
       ...members,
     };
     const result = results[method];

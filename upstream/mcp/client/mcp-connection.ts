@@ -4,7 +4,13 @@ import { problemsOf, type ToolProblem } from "../../listing/listing-page.ts";
 import type { UpstreamCallOptions, UpstreamConnection } from "../../upstream.ts";
 import { UpstreamError } from "../../upstream-error.ts";
 import { buildParameterHeaders } from "../http/parameter-headers.ts";
-import { methodOf, type ServerMethod, withMethods } from "../server-methods.ts";
+import {
+  METHOD_CAPABILITIES,
+  type MethodCapability,
+  methodOf,
+  type ServerMethod,
+  withMethods,
+} from "../server-methods.ts";
 import { listAllPages, ToolListingError } from "../tool-listing.ts";
 import type { UpstreamFaults } from "../upstream-faults.ts";
 import { callMethod } from "./call-method.ts";
@@ -17,9 +23,20 @@ import { needsTask } from "./task.ts";
 
 /** The time for a whole listing. Calls that wait for a listing have time limits of their own. */
 const LIST_TIMEOUT_MS = 300_000;
+/** The time for a server to say whether it has any resources or prompts. */
+const METHODS_TIMEOUT_MS = 10_000;
 /** The most characters of a server's name and version, which are written to files. */
 const MAX_IMPLEMENTATION_CHARS = 256;
 const METHOD_NOT_FOUND = -32601;
+
+/** The lists of which at least one has something, where the methods of a capability are of any use. */
+const LISTS_OF: Readonly<Record<MethodCapability, readonly (readonly [method: string, member: string])[]>> = {
+  resources: [
+    ["resources/list", "resources"],
+    ["resources/templates/list", "resourceTemplates"],
+  ],
+  prompts: [["prompts/list", "prompts"]],
+};
 
 /** A connected server, with which the MCP client has negotiated a protocol version. */
 export class McpConnection implements UpstreamConnection {
@@ -32,6 +49,8 @@ export class McpConnection implements UpstreamConnection {
   #toolsChanged: (() => void)[] = [];
   #lost: ((reason: UpstreamError) => void)[] = [];
   readonly #calls: CallSender;
+  /** The capabilities of which the server has something, as it last listed it. */
+  #offered: ReadonlySet<MethodCapability> = new Set();
   #reason: UpstreamError | undefined;
   #closing: Promise<void> | undefined;
 
@@ -56,7 +75,10 @@ export class McpConnection implements UpstreamConnection {
       version: version.slice(0, MAX_IMPLEMENTATION_CHARS),
     };
     this.protocolVersion = client.getNegotiatedProtocolVersion() ?? "";
-    link.transport.onToolsChanged = () => {
+    link.transport.onListsChanged = (lists) => {
+      // Which resources and prompts there are is part of no listing; whether there are any is.
+      const found = METHOD_CAPABILITIES.some((each) => lists.has(each) && this.#couldOffer(each));
+      if (!lists.has("tools") && !found) return;
       for (const listener of this.#toolsChanged) listener();
     };
     this.#calls = new CallSender(client, link.transport, faults, roots, (error, timeoutMs, signal, spentMs) =>
@@ -73,9 +95,20 @@ export class McpConnection implements UpstreamConnection {
     onProblem: (problem: ToolProblem) => void = () => {},
     onTtl: (ttlMs: number) => void = () => {},
   ): Promise<unknown[]> {
+    const tools = await this.#listTools(signal, onProblem, onTtl);
+    this.#offered = new Set();
+    this.#offered = await this.#findOffered(signal);
+    return withMethods(tools, this.#offered);
+  }
+
+  async #listTools(
+    signal: AbortSignal | undefined,
+    onProblem: (problem: ToolProblem) => void,
+    onTtl: (ttlMs: number) => void,
+  ): Promise<unknown[]> {
     const began = performance.now();
     try {
-      const tools = await listAllPages(async (cursor) => {
+      return await listAllPages(async (cursor) => {
         const leftMs = LIST_TIMEOUT_MS - (performance.now() - began);
         if (leftMs <= 0) throw new ToolListingError(`took ${LIST_TIMEOUT_MS / 1_000} s to list its tools`);
         const page = await this.#client.request(
@@ -91,16 +124,53 @@ export class McpConnection implements UpstreamConnection {
         if (typeof ttlMs === "number" && ttlMs >= 0) onTtl(ttlMs);
         return page;
       });
-      return withMethods(tools, this.#client.getServerCapabilities());
     } catch (error) {
-      const capabilities = this.#client.getServerCapabilities();
-      const noTools = capabilities?.tools === undefined;
-      if (noTools && error instanceof ProtocolError && error.code === METHOD_NOT_FOUND)
-        return withMethods([], capabilities);
+      const noTools = this.#client.getServerCapabilities()?.tools === undefined;
+      if (noTools && isUnknownMethod(error)) return [];
       const facts = factsOf(error);
       if (facts.kind === "timeout" && signal?.aborted !== true)
         throw this.#faults.ofListTimeout(this.#pageTimeoutMs, error);
       throw this.#fault(error, this.#pageTimeoutMs, signal);
+    }
+  }
+
+  /** The capabilities that the server declares, without those of which it has nothing. @throws UpstreamError */
+  async #findOffered(signal: AbortSignal | undefined): Promise<Set<MethodCapability>> {
+    const declared = METHOD_CAPABILITIES.filter((each) => this.#couldOffer(each));
+    const found = await Promise.all(
+      declared.map(async (capability) => {
+        for (const [method, member] of LISTS_OF[capability]) {
+          if (await this.#hasSome(method, member, signal)) return capability;
+        }
+        return undefined;
+      }),
+    );
+    return new Set(found.filter((capability) => capability !== undefined));
+  }
+
+  /** Whether the server declares a capability and is not known to have something of it. */
+  #couldOffer(capability: MethodCapability): boolean {
+    const declared = this.#client.getServerCapabilities()?.[capability];
+    return declared !== undefined && !this.#offered.has(capability);
+  }
+
+  /** Whether a list has something, by its first page. A list that fails counts as one that has. @throws UpstreamError */
+  async #hasSome(method: string, member: string, signal: AbortSignal | undefined): Promise<boolean> {
+    const timeout = Math.min(this.#pageTimeoutMs, METHODS_TIMEOUT_MS);
+    try {
+      const page = await this.#client.request({ method, params: {} }, RawResult, {
+        timeout,
+        ...(signal === undefined ? {} : { signal }),
+      });
+      const listed = isObject(page) ? page[member] : undefined;
+      const isLast = isObject(page) && (page.nextCursor ?? "") === "";
+      return !(Array.isArray(listed) && listed.length === 0 && isLast);
+    } catch (error) {
+      if (isUnknownMethod(error)) return false;
+      const { kind } = factsOf(error);
+      const isOfThisList = kind === "answer" || kind === "timeout" || kind === "http" || kind === "garbage";
+      if (isOfThisList && signal?.aborted !== true) return true;
+      throw this.#fault(error, timeout, signal);
     }
   }
 
@@ -131,9 +201,15 @@ export class McpConnection implements UpstreamConnection {
   onToolsChanged(listener: () => void): void {
     this.#toolsChanged.push(listener);
     if (this.#toolsChanged.length > 1 || this.#client.getProtocolEra() !== "modern") return;
-    if (this.#client.getServerCapabilities()?.tools?.listChanged !== true) return;
+    const { tools, resources, prompts } = this.#client.getServerCapabilities() ?? {};
+    const announced = {
+      ...(tools?.listChanged === true ? { toolsListChanged: true } : {}),
+      ...(resources?.listChanged === true ? { resourcesListChanged: true } : {}),
+      ...(prompts?.listChanged === true ? { promptsListChanged: true } : {}),
+    };
+    if (Object.keys(announced).length === 0) return;
     // If this fails, changes are noticed when the server is next listed.
-    this.#client.listen({ toolsListChanged: true }).catch(() => {});
+    this.#client.listen(announced).catch(() => {});
   }
 
   onLost(listener: (reason: UpstreamError) => void): void {
@@ -161,4 +237,8 @@ export class McpConnection implements UpstreamConnection {
     }
     return fault;
   }
+}
+
+function isUnknownMethod(error: unknown): boolean {
+  return error instanceof ProtocolError && error.code === METHOD_NOT_FOUND;
 }

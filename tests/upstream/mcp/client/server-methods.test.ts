@@ -1,7 +1,8 @@
 import { createRequire } from "node:module";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { callMethod } from "../../../../upstream/mcp/client/call-method.ts";
 import type { UpstreamConnection } from "../../../../upstream/upstream.ts";
+import { eventually } from "../../../eventually.ts";
 import { callOptions, connect, fixture, jsonOf, upstreamErrorOf } from "../../upstream-fixtures.ts";
 
 const EVERYTHING = createRequire(import.meta.url).resolve(
@@ -135,4 +136,57 @@ it("a prompt may ask the person something, as a call may", async () => {
     ({ kind: "answered", result: { action: "accept", content: { tone: "dry" } } }) as const;
   const got = await connection.callTool("prompts/get", { name: "p" }, { ...callOptions(), ask, definition });
   expect(JSON.stringify(got)).toContain("dry");
+});
+
+describe.each(["legacy", "modern"])("a %s server that declares resources and prompts", (era) => {
+  const start = (...lists: readonly (object | string)[]) => {
+    const args = lists.map((each) => (typeof each === "string" ? each : JSON.stringify(each)));
+    const target = fixture("may-list-nothing.mjs");
+    return connect({ ...target, args: [...target.args, era, ...args] });
+  };
+  const methodsOf = async (connection: UpstreamConnection) =>
+    ((await connection.listTools()) as { name: string }[]).slice(1).map(({ name }) => name);
+  const NOTHING = { "resources/list": [], "resources/templates/list": [], "prompts/list": [] };
+  const RESOURCES = ["resources/list", "resources/read"];
+  const PROMPTS = ["prompts/get", "prompts/list"];
+  const RESOURCE = { uri: "mem://a", name: "a" };
+  const TEMPLATE = { uriTemplate: "mem://{id}", name: "t" };
+
+  it.each([
+    ["nothing on any of its lists", NOTHING, []],
+    ["no such lists at all", {}, []],
+    ["a resource", { ...NOTHING, "resources/list": [RESOURCE] }, RESOURCES],
+    ["a template of resources", { ...NOTHING, "resources/templates/list": [TEMPLATE] }, RESOURCES],
+    ["a prompt", { ...NOTHING, "prompts/list": [{ name: "p" }] }, PROMPTS],
+    ["lists that fail", { "resources/list": "fails", "prompts/list": "fails" }, [...RESOURCES, ...PROMPTS]],
+  ])("and has %s offers the methods of what it has", async (_, lists, methods) => {
+    const connection = await start(lists);
+    expect(await methodsOf(connection)).toEqual(methods);
+    expect(await methodsOf(connection)).toEqual(methods);
+  });
+
+  it.each([
+    ["prompts", { ...NOTHING, "prompts/list": [{ name: "p" }] }, PROMPTS],
+    ["resources", { ...NOTHING, "resources/templates/list": [TEMPLATE] }, RESOURCES],
+  ])("and announces its first %s has them listed from then on", async (list, later, methods) => {
+    const connection = await start(NOTHING, later, list);
+    const changed = vi.fn();
+    connection.onToolsChanged(changed);
+    expect(await methodsOf(connection)).toEqual([]);
+    await eventually(async () => {
+      await connection.callTool("go", {}, callOptions());
+      expect(changed).toHaveBeenCalled();
+    });
+    expect(await methodsOf(connection)).toEqual(methods);
+  });
+
+  it("and has some is not listed again for every further one", async () => {
+    const lists = { ...NOTHING, "resources/list": [RESOURCE] };
+    const connection = await start(lists, lists, "resources");
+    const changed = vi.fn();
+    connection.onToolsChanged(changed);
+    await methodsOf(connection);
+    for (let calls = 0; calls < 3; calls++) await connection.callTool("go", {}, callOptions());
+    expect(changed).not.toHaveBeenCalled();
+  });
 });
