@@ -37,8 +37,10 @@ result = {
 }`,
 };
 
+const PROGRAM_NAMES = ["read.ts", "read.py"] as const;
+
 describeSandboxed("files that a program is handed", () => {
-  test.each(["read.ts", "read.py"] as const)(
+  test.each(PROGRAM_NAMES)(
     "are there as they are, under their names alone, and in the record; a replay has the same (%s)",
     async (program) => {
       const project = newProject({ "ptc.yaml": { languages: ["typescript", "python"] }, ...PROGRAMS });
