@@ -1,10 +1,15 @@
 import type { SimilarTerm } from "./similar-terms.ts";
-import { queryWeight } from "./words/common-words.ts";
+import { isActionWord, queryWeight } from "./words/common-words.ts";
 import { exactTerm, type Token, tokenOf } from "./words/token.ts";
 import { tokenize, type Word } from "./words/tokenize.ts";
 
-/** Terms of one clause of a query, each with how much it counts. */
-type WeightedTerms = ReadonlyMap<string, number>;
+/** One clause of a query. */
+interface Clause {
+  /** Its terms, each with how much it counts. */
+  readonly terms: ReadonlyMap<string, number>;
+  /** Whether it says to what something is done. One that does not, such as "search" before "and delete files", is no need by itself. */
+  readonly hasSubject: boolean;
+}
 
 /** A word of a query that says something of what is meant, and the terms that stand for it in the index. */
 export interface QueryWord {
@@ -14,7 +19,7 @@ export interface QueryWord {
 
 export interface ParsedQuery {
   /** Clauses of which the index has a word. */
-  readonly clauses: readonly WeightedTerms[];
+  readonly clauses: readonly Clause[];
   /** Of every clause, the words that say something, each once. */
   readonly words: readonly (readonly QueryWord[])[];
 }
@@ -42,24 +47,25 @@ const CLAUSE_END = /[.!?;,\n]+\s+|[。！？；，、]+|\b(?:and|then|also)\b/;
  * whatever the text is.
  */
 export function parseQuery(text: string, vocabulary: Vocabulary): ParsedQuery {
-  const clauses: Map<string, number>[] = [];
+  const clauses: { terms: Map<string, number>; hasSubject: boolean }[] = [];
   const wordsOfClauses: QueryWord[][] = [];
   let words = 0;
   let unknownWords = 0;
   for (const clauseText of text.slice(0, MAX_QUERY_CHARS).split(CLAUSE_END)) {
-    const clause = clauses.length < MAX_CLAUSES ? new Map<string, number>() : (clauses.at(-1) ?? new Map());
+    const last = clauses.length < MAX_CLAUSES ? undefined : clauses.at(-1);
+    const clause = last ?? { terms: new Map<string, number>(), hasSubject: false };
     const telling = new Map<string, { text: string; terms: string[] }>();
     for (const { token, joins = [] } of queryTokens(tokenize(clauseText), vocabulary)) {
       if (words++ >= MAX_WORDS) break;
       const weight = queryWeight(token.text);
       const terms: string[] = [];
       if (vocabulary.has(token.stem)) {
-        raise(clause, token.stem, weight);
-        raise(clause, token.exact, weight * EXACT_FORM_WEIGHT);
+        raise(clause.terms, token.stem, weight);
+        raise(clause.terms, token.exact, weight * EXACT_FORM_WEIGHT);
         terms.push(token.stem);
       } else if (unknownWords++ < MAX_UNKNOWN_WORDS) {
         for (const { term, likeness } of vocabulary.similarTo(token.text)) {
-          raise(clause, term, weight * likeness);
+          raise(clause.terms, term, weight * likeness);
           terms.push(term);
         }
       }
@@ -67,7 +73,8 @@ export function parseQuery(text: string, vocabulary: Vocabulary): ParsedQuery {
       else if (weight === 1) telling.set(token.text, { text: token.text, terms });
     }
     wordsOfClauses.push([...telling.values()]);
-    if (clause.size > 0 && clause !== clauses.at(-1)) clauses.push(clause);
+    if ([...telling.keys()].some((word) => !isActionWord(word))) clause.hasSubject = true;
+    if (clause.terms.size > 0 && clause !== last) clauses.push(clause);
   }
   return { clauses, words: wordsOfClauses };
 }

@@ -150,15 +150,15 @@ export class ToolSearch {
     scores.clear();
     const counted = new Set<string>();
     const best: number[] = [];
-    for (const clause of clauses) {
-      for (const [term, weight] of clause) {
+    for (const { terms, hasSubject } of clauses) {
+      for (const [term, weight] of terms) {
         const matches = this.#matches(term, inScope);
         if (matches !== undefined)
           scores.add(matches, weight * this.#rarity(matches, inScope), counted.has(term));
         counted.add(term);
       }
       const first = scores.endClause(isMeant);
-      if (first !== undefined) best.push(first);
+      if (first !== undefined && hasSubject) best.push(first);
     }
     return { scores: scores.combined(), hasUnknownWord, words, clauses: best };
   }

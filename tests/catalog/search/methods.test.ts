@@ -62,4 +62,15 @@ describe("a query of two needs", () => {
     expect(names).toContain("mcp__git__git_commit");
     expect(names.length).toBeLessThanOrEqual(limit);
   });
+  it("gives no place to what fits a verb alone, whose object stands further on", () => {
+    const notes = indexOf(
+      ...["note", "notes", "note_by_title", "notes_by_tag"].map((what) =>
+        tool("notes", `read_${what}`, { description: "Reads or writes notes of the notebook" }),
+      ),
+      tool("files", "write", { description: "Write" }),
+    );
+    expect(found(notes, "write, and read notes of the notebook", { limit: 3 })).not.toContain(
+      "mcp__files__write",
+    );
+  });
 });

@@ -52,7 +52,10 @@ describe("the words that may come next", () => {
       ["runs", "s"],
       ["show", "stats"],
     ],
-    [["runs", "list", "--cl"], ["--client-session"]],
+    [
+      ["runs", "list", "--cl"],
+      ["--client-session", "--client"],
+    ],
     [["list", "f"], ["filesystem"]],
     [["search", "x", "--server", "mem"], ["memory"]],
     [["inspect", "mcp__memory__read"], ["mcp__memory__read_graph"]],
