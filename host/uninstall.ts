@@ -135,23 +135,28 @@ function findState(
   ended: readonly string[],
   warn: (warning: string) => void,
 ): InstalledPart[] {
-  const self = currentProcess();
   const parts: InstalledPart[] = [];
   for (const base of runFolders) {
-    const running = namesIn(base)
-      .filter((name) => parseIdentity(name) !== undefined && !isDead(name, self) && !ended.includes(name))
-      .map((name) => parseIdentity(name)?.pid)
-      .filter((pid) => pid !== self.pid);
-    if (running.length > 0) {
-      warn(
-        `ptc still runs (${running.length === 1 ? "process" : "processes"} ${running.join(", ")}), as \`ptc serve\` of a client: end the client, and uninstall again to have ${base} removed`,
-      );
+    const why = whyInUse(base, ended);
+    if (why !== undefined) {
+      warn(why);
       continue;
     }
-    parts.push(folderPart("state", base));
+    parts.push({
+      ...folderPart("state", base),
+      async remove() {
+        // While somebody was asked, another ptc may have started, and a host may not have ended.
+        const whyNow = whyInUse(base);
+        if (whyNow !== undefined) throw new Error(whyNow);
+        rmSync(base, { recursive: true, force: true });
+      },
+    });
   }
   const home = join(env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local/state"), "ptc");
-  if (lstatSync(home, { throwIfNoEntry: false })?.isDirectory()) {
+  const found = lstatSync(home, { throwIfNoEntry: false });
+  if (found?.isDirectory() && process.getuid !== undefined && found.uid !== process.getuid())
+    warn(`${home} belongs to another user, and stays`);
+  else if (found?.isDirectory()) {
     parts.push({
       ...folderPart("state", home),
       async remove() {
@@ -168,6 +173,17 @@ function findState(
     });
   }
   return parts;
+}
+
+/** Why a folder of running processes cannot be removed. @param ended identities of processes that end before. */
+function whyInUse(base: string, ended: readonly string[] = []): string | undefined {
+  const self = currentProcess();
+  const running = namesIn(base)
+    .filter((name) => parseIdentity(name) !== undefined && !isDead(name, self) && !ended.includes(name))
+    .map((name) => parseIdentity(name)?.pid)
+    .filter((pid) => pid !== self.pid);
+  if (running.length === 0) return undefined;
+  return `ptc still runs (${running.length === 1 ? "process" : "processes"} ${running.join(", ")}), as \`ptc serve\` of a client: end the client, and uninstall again to have ${base} removed`;
 }
 
 /** A folder that is removed whole. Links in it are not followed. */

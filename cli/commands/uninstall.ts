@@ -12,6 +12,7 @@ import { editEntry } from "../../host/clients/edit-entry.ts";
 import { findPtcEntries, type PtcEntry } from "../../host/clients/take-over.ts";
 import { findClientFiles } from "../../host/configuration/import/client-files.ts";
 import { findConfiguration } from "../../host/configuration/load.ts";
+import { linkOutOf } from "../../host/link-out-of.ts";
 import { formatBytes } from "../../host/run-report/quantities.ts";
 import {
   findInstalled,
@@ -166,7 +167,8 @@ async function findClientParts(surroundings: Surroundings): Promise<InstalledPar
         change.after !== undefined,
     );
   for (const file of findClientFiles(env, cwd)) {
-    if (file.pluginRoot !== undefined) continue;
+    // A link in the folder that leads out of it is not the user's word to change what it leads to.
+    if (file.pluginRoot !== undefined || linkOutOf(cwd, file.path) !== undefined) continue;
     const path = realpathSync(file.path);
     const text = await readIfThere(path, cwd);
     for (const entry of await findPtcEntries({ ...file, path }, text ?? "")) {

@@ -92,5 +92,6 @@ export function isPtcEntry(entry: unknown): boolean {
   if (typeof entry !== "object" || entry === null) return false;
   const { command, args } = entry as { command?: unknown; args?: unknown };
   const words = [command, ...(Array.isArray(args) ? args : [])].filter((word) => typeof word === "string");
-  return words.includes("serve") && words.some((word) => /(?:^|[/\\])ptc(?:\.js)?$/.test(word));
+  // A folder of that name may be an argument of any other server.
+  return words.some((word, at) => /(?:^|[/\\])ptc(?:\.js)?$/.test(word) && words[at + 1] === "serve");
 }

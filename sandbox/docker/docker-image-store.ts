@@ -9,6 +9,7 @@ import { explainDockerFault } from "./docker-faults.ts";
 export interface DockerImages {
   getImage(reference: string): {
     inspect(): Promise<{ Id: string; Config?: { Labels?: Record<string, string> | null } }>;
+    history(): Promise<{ CreatedBy: string }[]>;
     remove(): Promise<unknown>;
   };
   listImages(
@@ -24,6 +25,17 @@ export interface ListedImage {
   reference: string;
   bytes: number;
 }
+
+/** Which images are listed. A label and a name are not enough, since images that are built on others inherit the one and anybody gives the other. */
+export interface ListedImages {
+  label?: string;
+  reference?: string;
+  /** @param steps what made each of its layers, the newest first. */
+  isOwn(reference: string, steps: readonly string[]): boolean;
+}
+
+/** How older engines call an image without a name. */
+const NAMELESS = "<none>:<none>";
 
 /** Unnamed images that are younger may belong to a build in progress. */
 const BUILD_SECONDS = 60;
@@ -102,19 +114,31 @@ export class DockerImageStore implements ImageStore {
     );
   }
 
-  /** The images with one of these labels or names, by name where they have one. Layers that images share count for each. */
-  async list(filters: readonly { label?: string; reference?: string }[]): Promise<ListedImage[]> {
+  /** The images that are meant, by name where they have one. Layers that images share count for each. */
+  async list(wanted: readonly ListedImages[]): Promise<ListedImage[]> {
     const found = new Map<string, ListedImage>();
-    for (const { label, reference } of filters) {
-      const wanted = { ...(label && { label: [label] }), ...(reference && { reference: [reference] }) };
-      const images = await this.#docker.listImages({ filters: wanted }).catch((cause: unknown) => {
+    for (const { label, reference, isOwn } of wanted) {
+      const filters = { ...(label && { label: [label] }), ...(reference && { reference: [reference] }) };
+      const images = await this.#docker.listImages({ filters }).catch((cause: unknown) => {
         throw explainDockerFault(cause, "engine_unreachable");
       });
-      for (const { Id, Size, RepoTags } of images)
-        for (const name of RepoTags?.length ? RepoTags : [Id])
-          found.set(name, { reference: name, bytes: Size });
+      for (const { Id, Size, RepoTags = [] } of images) {
+        const steps = await this.#stepsOf(Id);
+        const names = RepoTags.filter((name) => name !== NAMELESS);
+        for (const name of names.length > 0 ? names : [Id])
+          if (isOwn(name, steps)) found.set(name, { reference: name, bytes: Size });
+      }
     }
     return [...found.values()];
+  }
+
+  async #stepsOf(id: string): Promise<string[]> {
+    try {
+      return (await this.#docker.getImage(id).history()).map(({ CreatedBy }) => CreatedBy);
+    } catch (cause) {
+      if (isNotFound(cause)) return [];
+      throw explainDockerFault(cause, "engine_unreachable");
+    }
   }
 
   /** Removes an image by its name or digest. @throws SandboxError where a container uses it. */

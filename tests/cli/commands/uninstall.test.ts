@@ -1,4 +1,5 @@
 import {
+  chownSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -177,6 +178,46 @@ describe("ptc uninstall", () => {
     symlinkSync(outside, join(home, ".local/state/ptc/link"));
     expect((await remove({ yes: true })).code).toBe(0);
     expect(readFileSync(join(outside, "mine"), "utf8")).toBe("mine");
+  });
+
+  it("changes no file to which a link leads out of the folder, nor an entry of another server that ptc is an argument of", async () => {
+    const { folder, home, remove } = await newProject();
+    const theirs = join(home, "theirs.json");
+    const entries = JSON.stringify({ mcpServers: { a: { command: "ptc", args: ["serve"] } } });
+    writeFileSync(theirs, entries);
+    mkdirSync(join(folder, ".cursor"));
+    symlinkSync(theirs, join(folder, ".cursor/mcp.json"));
+    const other = JSON.stringify({ mcpServers: { b: { command: "files", args: ["serve", "/src/ptc"] } } });
+    mkdirSync(join(folder, ".vscode"));
+    writeFileSync(join(folder, ".vscode/mcp.json"), other);
+    expect((await remove({ yes: true })).code).toBe(0);
+    expect(readFileSync(theirs, "utf8")).toBe(entries);
+    expect(readFileSync(join(folder, ".vscode/mcp.json"), "utf8")).toBe(other);
+  });
+
+  it("leaves the folder of a process that started while the question was open", async () => {
+    const { home, atTerminal } = await newProject();
+    const terminal = new FakeTerminal(200);
+    const uninstalling = atTerminal(terminal);
+    await terminal.shows(/Remove these\? \[y\/N\]: $/);
+    const parent = {
+      ...currentProcess(),
+      pid: process.ppid,
+      startTime: startTimeOf(process.ppid) ?? "",
+    };
+    mkdirSync(join(home, "run", formatIdentity(parent)));
+    terminal.type("y\r");
+    expect((await uninstalling).code).toBe(1);
+    expect(existsSync(join(home, "run"))).toBe(true);
+    expect(existsSync(join(home, ".local/state/ptc"))).toBe(false);
+  });
+
+  it.skipIf(process.getuid?.() !== 0)("leaves state of another user, and says so", async () => {
+    const { home, remove } = await newProject();
+    const state = join(home, ".local/state/ptc");
+    chownSync(state, 65_534, 65_534);
+    expect((await remove({ yes: true })).stderr).toContain(`${state} belongs to another user, and stays`);
+    expect(existsSync(state)).toBe(true);
   });
 
   it("leaves the folder of processes that run, and what cannot be looked for, and says so", async () => {

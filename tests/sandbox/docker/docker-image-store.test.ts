@@ -11,7 +11,7 @@ const image = { Id: "sha256:1", Config: { Labels: { a: "b" } } };
 function fakeDocker(overrides: Partial<DockerImages>): DockerImages {
   const unexpected = () => Promise.reject(new Error("not expected"));
   return {
-    getImage: () => ({ inspect: async () => image, remove: unexpected }),
+    getImage: () => ({ inspect: async () => image, history: unexpected, remove: unexpected }),
     listImages: unexpected,
     pull: unexpected,
     buildImage: unexpected,
@@ -21,7 +21,8 @@ function fakeDocker(overrides: Partial<DockerImages>): DockerImages {
 }
 
 function failingInspect(error: object): Partial<DockerImages> {
-  return { getImage: () => ({ inspect: () => Promise.reject(error), remove: () => Promise.reject(error) }) };
+  const fail = () => Promise.reject(error);
+  return { getImage: () => ({ inspect: fail, history: fail, remove: fail }) };
 }
 
 const build = { context: Readable.from([]), reference: "x", buildArgs: {}, onProgress: () => {} };
@@ -99,6 +100,7 @@ test("images without a name are removed, but not those that a container uses or 
     },
     getImage: (reference) => ({
       inspect: async () => image,
+      history: async () => [],
       remove: async () => {
         tried.push(reference);
         if (reference === "used") throw Object.assign(new Error("conflict"), { statusCode: 409 });
@@ -110,7 +112,7 @@ test("images without a name are removed, but not those that a container uses or 
   await createDockerImageStore(fakeDocker({})).removeNameless("ours");
 });
 
-test("images are listed by their names with their sizes, each once, and one that has gone is removed already", async () => {
+test("images are listed by their names with their sizes, each once, but not those that others made on them, and one that has gone is removed already", async () => {
   const gone = Object.assign(new Error("no such image"), { statusCode: 404 });
   const used = Object.assign(new Error("conflict"), { statusCode: 409 });
   const docker = fakeDocker({
@@ -119,18 +121,27 @@ test("images are listed by their names with their sizes, each once, and one that
         ? [
             { Id: "sha256:1", Created: 1, Size: 20, RepoTags: ["a:1", "b:1"] },
             { Id: "sha256:2", Created: 1, Size: 5 },
+            { Id: "sha256:3", Created: 1, Size: 6, RepoTags: ["<none>:<none>"] },
+            { Id: "sha256:4", Created: 1, Size: 9, RepoTags: ["built-on-ours:1"] },
           ]
         : [{ Id: "sha256:1", Created: 1, Size: 20, RepoTags: ["a:1"] }],
     getImage: (reference) => ({
       inspect: async () => image,
+      history: async () => [{ CreatedBy: reference === "sha256:4" ? "RUN theirs" : "CMD ours" }],
       remove: () => Promise.reject(reference === "gone" ? gone : used),
     }),
   });
   const store = new DockerImageStore(docker);
-  expect(await store.list([{ label: "ours" }, { reference: "a" }])).toEqual([
+  const isOwn = (_: string, [last]: readonly string[]) => last === "CMD ours";
+  const listed = [
+    { label: "ours", isOwn },
+    { reference: "a", isOwn: (name: string) => name === "a:1" },
+  ];
+  expect(await store.list(listed)).toEqual([
     { reference: "a:1", bytes: 20 },
     { reference: "b:1", bytes: 20 },
     { reference: "sha256:2", bytes: 5 },
+    { reference: "sha256:3", bytes: 6 },
   ]);
   await store.remove("gone");
   await expect(store.remove("used")).rejects.toThrow();
