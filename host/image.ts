@@ -22,7 +22,7 @@ export function buildImage(
   { base, onProgress }: ImageOptions,
 ): Promise<RunnerImage> {
   return buildRunnerImage({
-    store: openImageStore(),
+    store: openImageStore(sandbox.engine),
     runnerPath: join(packageDirectory, "dist/image/runner.mjs"),
     guardPath: join(packageDirectory, "dist/image/guard.pl"),
     pythonPath: join(packageDirectory, "dist/image/python"),

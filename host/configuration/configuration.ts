@@ -134,7 +134,7 @@ export interface ManagedSettings {
   };
 }
 
-/** Which servers are meant: by exactly one of these. */
+/** Which servers are meant: by all that is here, a name, or a command or an address, or one of these with a name. */
 export interface ServerMatch {
   /** A pattern of names in ptc.yaml. Whoever writes that file chooses the names. */
   readonly name?: string | undefined;

@@ -70,6 +70,25 @@ describe.skipIf(!canMount)(`managed settings at their place on Linux${WITHOUT_RO
     }
   });
 
+  test("hold for what ptc does beside programs: a server that is added, an image that is built, runs that are deleted", () => {
+    const { ptc } = managed(
+      "servers: { allow: [{ name: docs }] }\nsandbox: { engine: 'unix:///nowhere/docker.sock' }\narchive: { keep_days: 90 }\n",
+    );
+    const added = ptc(["add", "mine", "--", "touch", "started"]);
+    expect(added.code).toBe(1);
+    expect(added.stderr).toContain("managed settings do not allow it (/etc/ptc/managed.yaml: servers.allow)");
+    expect(ptc(["image", "build"], { DOCKER_HOST: "unix:///else/docker.sock" }).stderr).toContain(
+      "/nowhere/docker.sock",
+    );
+    for (const args of [["--keep-days", "89"], ["0123456789abcdef"]])
+      expect(ptc(["runs", "prune", ...args])).toMatchObject({
+        code: 2,
+        stderr:
+          "ptc: managed settings (/etc/ptc/managed.yaml) keep runs for 90 days; `ptc runs prune` alone deletes older ones\n",
+      });
+    expect(ptc(["runs", "prune", "--keep-days", "90"])).toMatchObject({ code: 0 });
+  });
+
   test("that somebody else could have written keep ptc from running, in one line", () => {
     const { file, ptc } = managed("");
     execFileSync("chown", ["65534", file]);

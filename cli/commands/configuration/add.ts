@@ -11,8 +11,7 @@ import {
   type PlainSecret,
   replaceSecrets,
 } from "../../../host/configuration/edit/plain-secrets.ts";
-import { findConfiguration } from "../../../host/configuration/load.ts";
-import { parseConfiguration } from "../../../host/configuration/parse.ts";
+import { configurationOf, findConfiguration } from "../../../host/configuration/load.ts";
 import { renderConfiguration } from "../../../host/configuration/render-configuration.ts";
 import type { ServerEntry } from "../../../host/configuration/schema.ts";
 import { ModuleGenerator } from "../../../host/generation/generate.ts";
@@ -79,7 +78,7 @@ async function add(
   const path = found?.path ?? join(cwd, file);
   const directory = dirname(path);
   refuseLinkOut(directory, path);
-  const parse = (text: string) => parseConfiguration(text, { file, directory, environment: env });
+  const parse = (text: string) => configurationOf({ file, path, text }, { env, cwd });
   const text = found?.text ?? "";
   const same = parse(text).servers.find((server) => server.name === name);
   if (same !== undefined)

@@ -1,6 +1,7 @@
 import type { ArchiveStore, Pruned } from "../../../archive/archive-store.ts";
 import { jsonLine } from "../../../base/json/json-line.ts";
 import { countNoun } from "../../../base/text/count-noun.ts";
+import type { Configuration } from "../../../host/configuration/configuration.ts";
 import { formatBytes } from "../../../host/run-report/quantities.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
@@ -45,6 +46,7 @@ async function prune(
   const named = references.length > 0;
   if (named && chosenDays !== undefined) throw new UsageError("--keep-days: give runs or days, not both");
   return withArchive(flags, surroundings, async (archive, configuration) => {
+    refuseManaged(named ? 0 : chosenDays, configuration);
     const keepDays = named ? 0 : (chosenDays ?? configuration.archive.keepDays);
     // When no days are kept, everything is deleted, including runs whose dates lie in the future.
     const beforeMs = keepDays === 0 ? Number.POSITIVE_INFINITY : Math.max(0, nowMs - keepDays * DAY_MS);
@@ -57,6 +59,15 @@ async function prune(
     );
     return EXIT.done;
   });
+}
+
+/** @throws UsageError where managed settings keep runs for longer. */
+function refuseManaged(days: number | undefined, { managed }: Configuration): void {
+  const longest = managed.find(({ archive }) => days !== undefined && days < (archive.keep_days ?? 0));
+  if (longest !== undefined)
+    throw new UsageError(
+      `managed settings (${longest.file}) keep runs for ${countNoun(longest.archive.keep_days ?? 0, "day")}; \`ptc runs prune\` alone deletes older ones`,
+    );
 }
 
 function describe({ runs, blobs, bytes }: Pruned, keepDays: number): string {

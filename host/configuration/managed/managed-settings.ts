@@ -59,9 +59,13 @@ const Match = z
     },
     { error: notAMapping },
   )
-  .refine((entry) => Object.values(entry).filter((value) => value !== undefined).length === 1, {
-    error: "must have exactly one of name, command and url",
-  });
+  .refine(
+    ({ name, command, url }) =>
+      (command === undefined) !== (url === undefined) || (name !== undefined && command === undefined),
+    {
+      error: "must have a name, or either a command or a url, which a name may stand beside",
+    },
+  );
 const Matches = z.array(Match, list);
 
 const ManagedFile = section({

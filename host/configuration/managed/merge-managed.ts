@@ -114,26 +114,48 @@ function whyNotAllowed(server: ServerConfiguration, { file, servers }: ManagedSe
   return `managed settings do not allow it (${file}: servers.allow)`;
 }
 
-/** A name proves nothing about what is started or asked: where there are entries for that, one of them has to fit. */
+/** A name alone proves nothing about what is started or asked: where there are entries for that, one of them has to fit. */
 function allows(server: ServerConfiguration, entry: ServerMatch, all: readonly ServerMatch[]): boolean {
   const kind = "url" in server ? "url" : "command";
-  if (entry.name !== undefined && all.some((other) => other[kind] !== undefined)) return false;
-  return matchesServer(server, entry, "every");
+  if (entry[kind] === undefined && all.some((other) => other[kind] !== undefined)) return false;
+  return matchesServer(server, entry, isEveryCommand);
 }
 
-/** @param tools how many commands of `tools.local`, which are one server, have to fit. */
+/** @param isCommand whether a command fits; commands of `tools.local` are one server. */
 function matchesServer(
   server: ServerConfiguration,
   { name, command, url }: ServerMatch,
-  tools: "some" | "every" = "some",
+  isCommand: typeof isEveryCommand = isAnyCommand,
 ): boolean {
-  if (name !== undefined) return matchesPattern(name, server.name);
-  if (command !== undefined) {
-    if (server.transport === "stdio") return matchesCommand(command, [server.command, ...server.args]);
-    if (server.transport !== "local") return false;
-    return server.localTools[tools](({ program }) => matchesPattern(command[0] ?? "", program));
-  }
-  return url !== undefined && "url" in server && matchesUrl(url, server.url);
+  return (
+    (name === undefined || matchesPattern(name, server.name)) &&
+    (command === undefined || isCommand(command, server)) &&
+    (url === undefined || ("url" in server && matchesUrl(url, server.url)))
+  );
+}
+
+/** Whether all that a server starts is this command, whatever the arguments of its calls are. */
+function isEveryCommand(patterns: readonly string[], server: ServerConfiguration): boolean {
+  if (server.transport === "stdio") return matchesCommand(patterns, [server.command, ...server.args]);
+  if (server.transport !== "local") return false;
+  return server.localTools.every(({ program, elements }) => {
+    // A list is as many words as a program gives it.
+    if (elements.some((parts) => parts.some((part) => typeof part === "object" && part.isSpread)))
+      return false;
+    const words = elements.map((parts) =>
+      parts.map((part) => (typeof part === "string" ? part : ANY_VALUE)).join(""),
+    );
+    return matchesCommand(patterns, [program, ...words]);
+  });
+}
+
+/** Stands for an argument of a call: only a `*` matches it, and a `*` matches every value. */
+const ANY_VALUE = "\0";
+
+/** Whether something that a server starts is this command; of local tools, whether one starts this program. */
+function isAnyCommand(patterns: readonly string[], server: ServerConfiguration): boolean {
+  if (server.transport !== "local") return isEveryCommand(patterns, server);
+  return server.localTools.some(({ program }) => matchesPattern(patterns[0] ?? "", program));
 }
 
 function matchesCommand(patterns: readonly string[], words: readonly string[]): boolean {
@@ -147,9 +169,12 @@ export function matchesUrl(pattern: string, address: string): boolean {
   const [, scheme = "", host = "", path = "/*"] = /^([^:]+):\/\/([^/]+)(\/.*)?$/.exec(pattern) ?? [];
   if (!URL.canParse(address)) return false;
   const url = new URL(address);
+  // An address does not show the port that it has by default.
+  const usual = url.protocol === "https:" ? /:(?:443|\*)$/ : /:(?:80|\*)$/;
+  const shown = url.port === "" ? host.replace(usual, "") : host;
   return (
     matchesPattern(`${scheme.toLowerCase()}:`, url.protocol) &&
-    matchesPattern(host.toLowerCase(), url.host.replace(/\.(?=:|$)/, "")) &&
+    matchesPattern(shown.toLowerCase(), url.host.replace(/\.(?=:|$)/, "")) &&
     matchesPattern(path, url.pathname)
   );
 }

@@ -182,6 +182,12 @@ describe("managed settings", () => {
     ['servers: { allow: [{ name: "*" }, { url: "https://mcp.example.com/mcp" }] }', ["other"]],
     ['servers: { allow: [{ name: "*" }, { command: [npx, "-y"] }] }', ["docs", "local"]],
     ['servers: { allow: [{ name: "*" }], block: [{ name: web }] }', ["web"]],
+    // A name beside an address holds for that address.
+    [
+      'servers: { allow: [{ name: web, url: "https://mcp.example.com/*" }, { name: web, url: "https://other.example.com/*" }] }',
+      ["docs", "local", "other"],
+    ],
+    ['servers: { block: [{ name: web, url: "https://other.example.com/*" }] }', []],
   ])("turn servers off that they do not allow: %s", async (managed, off) => {
     const { servers } = await load(SERVERS, managed);
     const found = servers.filter((server) => server.off !== undefined);
@@ -190,6 +196,23 @@ describe("managed settings", () => {
       expect(server.off).toMatch(
         /^managed settings do not allow it \(.*managed\.yaml: servers\.(?:allow|block)\)$/,
       );
+  });
+
+  it.each<[command: string, managed: string, isAllowed: boolean]>([
+    ["[npx, -y, evil]", 'npx, "-y", "@example/*"', false],
+    ['[npx, -y, "@example/count", "{path}"]', 'npx, "-y", "@example/*", "*"', true],
+    ['[npx, -y, "@example/{path}"]', 'npx, "-y", "@example/*"', true],
+    ['[npx, -y, "{path}"]', 'npx, "-y", "@example/*"', false],
+    ['[npx, -y, "{path}"]', 'npx, "-y", "{path}"', false],
+    ['[npx, -y, "{path...}"]', 'npx, "-y", "*"', false],
+    ["[wc]", "wc", true],
+  ])("allow a local tool by its whole command line: %s by [%s]: %s", async (command, managed, isAllowed) => {
+    const properties = "{ path: { type: array, items: { type: string } } }";
+    const { servers } = await load(
+      `tools: { local: [{ name: count, description: counts, command: ${command}, inputSchema: { type: object, properties: ${properties} } }] }`,
+      `servers: { allow: [{ command: [${managed}] }] }`,
+    );
+    expect(servers.map(({ off }) => off === undefined)).toEqual([isAllowed]);
   });
 
   it("add labels and take away what may flow in, for each tool too", async () => {
@@ -413,8 +436,13 @@ const UNBELIEVED: [string, () => void, string][] = [
   ],
   [
     "with an entry for servers of two kinds",
-    () => write("etc/ptc/managed.yaml", "servers: { block: [{ name: a, url: 'https://x' }] }"),
-    "must have exactly one of name, command and url",
+    () => write("etc/ptc/managed.yaml", "servers: { block: [{ command: [a], url: 'https://x' }] }"),
+    "must have a name, or either a command or a url, which a name may stand beside",
+  ],
+  [
+    "with an entry for servers of no kind",
+    () => write("etc/ptc/managed.yaml", "servers: { block: [{}] }"),
+    "must have a name, or either a command or a url, which a name may stand beside",
   ],
   [
     "with rules at a relative path",
@@ -499,6 +527,10 @@ it.each([
   ["https://*.example.com/*", "https://a.example.com@evil.org/", false],
   ["https://*.example.com/*", "https://a.example.com:8443/", false],
   ["https://*.example.com:*/*", "https://a.example.com:8443/", true],
+  ["https://*.example.com:*/*", "https://a.example.com/", true],
+  ["https://mcp.example.com:443/*", "https://mcp.example.com/a", true],
+  ["https://mcp.example.com:80/*", "https://mcp.example.com/a", false],
+  ["*://mcp.example.com:80", "http://mcp.example.com:80/a", true],
   ["https://mcp.example.com/a/*", "https://mcp.example.com/a/../b", false],
   ["https://mcp.example.com/*", "no address", false],
 ])("an address is matched by its parts: %s and %s: %s", (pattern, address, want) => {
