@@ -6,6 +6,7 @@ import { takesNothing } from "./arguments/tool-parameters.ts";
 import { assignIdentifiers } from "./identifiers.ts";
 import type { LearnedType } from "./learned/learned-types.ts";
 import { cutDescription } from "./model/documentation.ts";
+import type { ToolSide } from "./model/equal-definitions.ts";
 import { MAX_DESCRIPTION_CHARS } from "./model/limits.ts";
 import { normalizeSchema } from "./model/normalize-schema.ts";
 import { ANY, NEVER, type TypeModel } from "./model/type-model.ts";
@@ -159,6 +160,14 @@ function asArguments(schema: unknown, warn: (message: string) => void): unknown 
   if (isObject(schema)) return schema.type === undefined ? { ...schema, type: "object" } : schema;
   if (schema !== true) warn("input: a schema that is no object allows any arguments");
   return { type: "object" };
+}
+
+/** What tools take and return, in their order. */
+export function toolSides(tools: readonly ToolModel[]): ToolSide[] {
+  return tools.flatMap(({ input, output }) => [
+    { model: input, isInput: true },
+    ...(output === undefined ? [] : [{ model: output, isInput: false }]),
+  ]);
 }
 
 /** The same tool when nothing can be said of its types. */

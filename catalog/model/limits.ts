@@ -30,6 +30,9 @@ export const MAX_DEFAULT_CHARS = 200;
 /** Length of an identifier before it is cut and made distinct by a hash. */
 export const MAX_IDENTIFIER_CHARS = 64;
 
+/** References that are looked at to tell which definitions of a server are equal. Beyond them, each is printed as it is. */
+export const MAX_COMPARED_REFERENCES = 2_000_000;
+
 /** Nesting of arrays and objects that is kept of a tool's definition. */
 export const MAX_DEFINITION_DEPTH = 256;
 

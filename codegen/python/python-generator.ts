@@ -1,2 +1,2 @@
 /** The version of this generator. It must change whenever the same definitions would give another text. */
-export const PYTHON_GENERATOR = "6";
+export const PYTHON_GENERATOR = "7";

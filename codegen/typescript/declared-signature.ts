@@ -14,8 +14,13 @@ export function declaredSignature(tool: ToolDeclaration, moduleText: string): st
   return whole.length > MAX_SIGNATURE_CHARS ? `${call}: Promise<...>` : whole;
 }
 
-/** What a type is declared as in a module, on one line without comments. */
+/** What a type is declared as in a module, on one line without comments. Of another name for a type, what that is declared as. */
 function declarationOf(name: string, moduleText: string): string | undefined {
+  const declared = declaredAs(name, moduleText);
+  return declared === undefined ? undefined : (declaredAs(declared, moduleText) ?? declared);
+}
+
+function declaredAs(name: string, moduleText: string): string | undefined {
   if (!/^\w+$/.test(name)) return undefined;
   const declared = new RegExp(`^export (?:interface ${name} (?=\\{)|type ${name} = )`, "m").exec(moduleText);
   if (declared === null) return undefined;

@@ -1,2 +1,2 @@
 /** The version of this generator. It must change whenever the same definitions would give another text. */
-export const GENERATOR = "7";
+export const GENERATOR = "8";

@@ -1,11 +1,12 @@
-import type { Documentation, TypeModel, TypeNode } from "../../catalog/model/type-model.ts";
+import { groupEqualDefinitions } from "../../catalog/model/equal-definitions.ts";
+import type { Definition, Documentation, TypeModel, TypeNode } from "../../catalog/model/type-model.ts";
 import type { Warning } from "../../catalog/server-listing.ts";
-import { type ServerModel, type ToolModel, withoutTypes } from "../../catalog/tool-model.ts";
+import { type ServerModel, type ToolModel, toolSides, withoutTypes } from "../../catalog/tool-model.ts";
 import { blockComment, quoteString } from "../escape.ts";
 import { observedNote, UNWRAPPED_NOTE } from "../observed-note.ts";
 import { printMethods } from "./print-methods.ts";
 import { printToolDeclaration } from "./tool-declaration.ts";
-import { type PrintRequest, printTypes } from "./types/print-types.ts";
+import { dependsOnSide, type PrintRequest, printTypes } from "./types/print-types.ts";
 import { DOCUMENTED } from "./types/type-layout.ts";
 import { definitionNames, nameTypes, type TypeNames } from "./types/type-names.ts";
 
@@ -16,17 +17,29 @@ const BATCH = 100;
 interface Declaration extends PrintRequest {
   name: string;
   documentation: Documentation;
+  /** Shared with equal types of the module, where those may be this one by another name. */
+  group?: number | undefined;
+}
+
+/** The types of a module. */
+interface ModuleTypes {
+  names: ReadonlyMap<ToolModel, TypeNames>;
+  groups: ReadonlyMap<Definition, number>;
+  /** What the first of each group of equal types is called that was printed. */
+  printed: Map<number, string>;
 }
 
 /** The text of `servers/<server_module>/index.ts`. A tool whose types cannot be printed takes and returns any. */
 export async function printServerModule(server: ServerModel): Promise<{ text: string; warnings: Warning[] }> {
   const warnings: Warning[] = [];
   const names = nameTypes(server.tools);
+  const groups = groupEqualDefinitions(toolSides(server.tools), dependsOnSide);
+  const types: ModuleTypes = { names, groups, printed: new Map() };
   const blocks: string[] = [printHeader(server)];
   if (server.tools.length > 0) blocks.push('import { tool } from "../../runtime.js";');
   for (let at = 0; at < server.tools.length; at += BATCH) {
     const batch = server.tools.slice(at, at + BATCH);
-    blocks.push(...(await printTools(server, batch, names, warnings)));
+    blocks.push(...(await printTools(server, batch, types, warnings)));
   }
   blocks.push(...printMethods(server, names));
   if (server.tools.length === 0) blocks.push("export {};");
@@ -37,31 +50,33 @@ export async function printServerModule(server: ServerModel): Promise<{ text: st
 async function printTools(
   server: ServerModel,
   tools: readonly ToolModel[],
-  names: ReadonlyMap<ToolModel, TypeNames>,
+  types: ModuleTypes,
   warnings: Warning[],
 ): Promise<string[]> {
-  const namesOf = (tool: ToolModel): TypeNames => names.get(tool) ?? new Map();
+  const { groups, printed } = types;
+  const namesOf = (tool: ToolModel): TypeNames => types.names.get(tool) ?? new Map();
   try {
-    const declarations = tools.map((tool) => declareTypes(tool, namesOf(tool)));
+    const declarations = tools.map((tool) => declareTypes(tool, namesOf(tool), groups));
     const texts = await printTypes(declarations.flat(), DOCUMENTED);
     return tools.flatMap((tool, i) => {
       const own = declarations[i] ?? [];
-      return [...printDeclarations(own, texts.splice(0, own.length)), printFunction(tool, namesOf(tool))];
+      const ownTexts = texts.splice(0, own.length);
+      return [...printDeclarations(own, ownTexts, printed), printFunction(tool, namesOf(tool))];
     });
   } catch {
     const [only, another] = tools;
     if (only === undefined) return [];
     if (another !== undefined) {
       const blocks: string[] = [];
-      for (const tool of tools) blocks.push(...(await printTools(server, [tool], names, warnings)));
+      for (const tool of tools) blocks.push(...(await printTools(server, [tool], types, warnings)));
       return blocks;
     }
     const untyped = withoutTypes(only);
     const message = "its types cannot be printed; they are any";
     warnings.push({ server: server.name, tool: only.definition.name, message });
-    const own = declareTypes(untyped, namesOf(only));
+    const own = declareTypes(untyped, namesOf(only), groups);
     return [
-      ...printDeclarations(own, await printTypes(own, DOCUMENTED)),
+      ...printDeclarations(own, await printTypes(own, DOCUMENTED), printed),
       printFunction(untyped, namesOf(only)),
     ];
   }
@@ -90,7 +105,11 @@ function printFunction(tool: ToolModel, names: TypeNames): string {
   return [...blockComment(tool.description ?? "", facts), declaration].join("\n");
 }
 
-function declareTypes(tool: ToolModel, names: TypeNames): Declaration[] {
+function declareTypes(
+  tool: ToolModel,
+  names: TypeNames,
+  groups: ReadonlyMap<Definition, number>,
+): Declaration[] {
   const declareModel = (model: TypeModel, role: "input" | "output"): Declaration[] => {
     const named = definitionNames(model, role, names);
     const any = role === "input" ? ("unknown" as const) : ("any" as const);
@@ -104,9 +123,11 @@ function declareTypes(tool: ToolModel, names: TypeNames): Declaration[] {
     const root = declare(names.get(role) ?? "never", model.root, model.documentation);
     return [
       ...(model.root.kind === "reference" ? [] : [root]),
-      ...[...model.definitions].map(([name, { type, documentation }]) =>
-        declare(named.get(name) ?? "never", type, documentation),
-      ),
+      ...[...model.definitions].map(([name, definition]) => ({
+        ...declare(named.get(name) ?? "never", definition.type, definition.documentation),
+        // Mistakes in programs are told of the tool whose arguments have the type, so that no two tools share that one.
+        group: named.get(name) === names.get("input") ? undefined : groups.get(definition),
+      })),
     ];
   };
   return [
@@ -115,8 +136,16 @@ function declareTypes(tool: ToolModel, names: TypeNames): Declaration[] {
   ];
 }
 
-function printDeclarations(declarations: readonly Declaration[], texts: readonly string[]): string[] {
-  return declarations.map(({ name, type, documentation }, i) => {
+/** Declares types. Of equal ones the module has one, and the others are other names for it, which programs may import. */
+function printDeclarations(
+  declarations: readonly Declaration[],
+  texts: readonly string[],
+  printed: Map<number, string>,
+): string[] {
+  return declarations.map(({ name, type, documentation, group }, i) => {
+    const equal = group === undefined ? undefined : printed.get(group);
+    if (equal !== undefined) return `export type ${name} = ${equal};`;
+    if (group !== undefined) printed.set(group, name);
     const text = texts[i] ?? "never";
     const declaration = type.kind === "object" ? `interface ${name} ${text}` : `type ${name} = ${text};`;
     return [...DOCUMENTED.describe(documentation), `export ${declaration}`].join("\n");

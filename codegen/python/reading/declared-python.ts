@@ -40,18 +40,25 @@ function spellOut(annotation: string, moduleText: string, levels: number): strin
   });
 }
 
-/** What a type is declared as: `{key: type, other?: type}`, or another annotation. */
+/** What a type is declared as: `{key: type, other?: type}`, or another annotation. Of another name for a type, what that is declared as. */
 function declarationOf(name: string, moduleText: string): string | undefined {
+  const declared = declaredAs(name, moduleText);
+  const isName = declared !== undefined && /^[\p{XIDC}]+$/u.test(declared);
+  return isName ? (declaredAs(declared, moduleText) ?? declared) : declared;
+}
+
+function declaredAs(name: string, moduleText: string): string | undefined {
   for (const [start, end] of [
     [`\nclass ${name}(TypedDict`, /\n(?! |\n)/],
     [`\n${name} = TypedDict(`, /\n\)/],
     [`\ntype ${name} = `, /\n/],
+    [`\n${name} = `, /\n/],
   ] as const) {
     const at = moduleText.indexOf(start);
     if (at < 0) continue;
     const rest = moduleText.slice(at + start.length);
     const block = rest.slice(0, end.exec(rest)?.index);
-    if (start.startsWith("\ntype")) return block;
+    if (start.endsWith("= ")) return block;
     return `{${entriesOf(block).join(", ")}}`;
   }
   return undefined;

@@ -1,5 +1,6 @@
 import type { DeclaredTool, GeneratedModule } from "../../generated-module.ts";
 import { packageName } from "../python-names.ts";
+import { codeLines } from "../python-text.ts";
 
 /** What a function of a module calls. */
 interface CalledTool {
@@ -17,7 +18,8 @@ interface SandboxTable {
   types: Record<string, string[]>;
 }
 
-const TYPE = /^(?:class ([\p{XIDC}]+)\(TypedDict|([\p{XIDC}]+) = TypedDict\(|type ([\p{XIDC}]+) = )/gmu;
+const TYPE =
+  /^(?:class ([\p{XIDC}]+)\(TypedDict|type ([\p{XIDC}]+) = |([\p{XIDC}]+) = (?:TypedDict\(|[\p{XIDC}]+$))/u;
 
 /** Modules as the sandbox needs them: names alone, and none of the text that servers wrote beside them. */
 export function sandboxTable(modules: Iterable<readonly [string, GeneratedModule]>): SandboxTable {
@@ -38,5 +40,8 @@ function functionsOf(tools: readonly DeclaredTool[]): Record<string, CalledTool>
 }
 
 function typesOf(text: string): string[] {
-  return [...text.matchAll(TYPE)].map(([, dict, call, alias]) => dict ?? call ?? alias ?? "");
+  return [...codeLines(text)].flatMap(({ line }) => {
+    const [, dict, alias, name] = TYPE.exec(line) ?? [];
+    return dict ?? alias ?? name ?? [];
+  });
 }

@@ -8,6 +8,18 @@ import { withoutIntersection } from "./resolve-intersections.ts";
 /** Merged objects within one another, beyond which a type is any: each may repeat what is around it. */
 const MAX_MERGED_LEVELS = 6;
 
+/** Whether a part of a type is printed differently for what a program hands to a tool and for what a tool returns. */
+export function dependsOnSide(type: TypeNode): boolean {
+  const isMap = type.kind === "object" && type.properties.length === 0;
+  return isMap || type.kind === "array" || type.kind === "tuple";
+}
+
+/** A declaration of a type. */
+export interface DeclaredType {
+  name: string;
+  text: string;
+}
+
 /** The types of one side of a tool, and what they are called. */
 export interface TypeScope {
   model: TypeModel;
@@ -23,7 +35,7 @@ export class PythonTypes {
   readonly #scope: TypeScope;
   /** What was declared or resolved: the parameters of a function and the dict of all of them are of the same types. */
   readonly #known = new Map<TypeNode, string>();
-  #declarations: string[] = [];
+  #declarations: DeclaredType[] = [];
   #merged = 0;
 
   constructor(scope: TypeScope) {
@@ -31,7 +43,7 @@ export class PythonTypes {
   }
 
   /** The declarations that were made since this was asked last, each before those that it needs. */
-  takeDeclarations(): string[] {
+  takeDeclarations(): DeclaredType[] {
     const taken = this.#declarations;
     this.#declarations = [];
     return taken;
@@ -81,11 +93,8 @@ export class PythonTypes {
     }
     const at = this.#declarations.length;
     const annotation = this.annotate(plain, `${name}Item`);
-    this.#declarations.splice(
-      at,
-      0,
-      [`type ${name} = ${annotation}`, ...docstring(describe(documentation))].join("\n"),
-    );
+    const text = [`type ${name} = ${annotation}`, ...docstring(describe(documentation))].join("\n");
+    this.#declarations.splice(at, 0, { name, text });
   }
 
   /** Declares a dict by its name: as a class where its keys can be attributes, else by a call. */
@@ -132,7 +141,7 @@ export class PythonTypes {
           ...(open === "" ? [] : ["    extra_items=Any,"]),
           ")",
         ];
-    this.#declarations.splice(at, 0, lines.join("\n"));
+    this.#declarations.splice(at, 0, { name, text: lines.join("\n") });
   }
 
   #list(items: TypeNode, name: string): string {

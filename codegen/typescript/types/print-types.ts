@@ -1,5 +1,5 @@
 import type { compile, Options } from "json-schema-to-typescript";
-import type { Documentation, TypeNode } from "../../../catalog/model/type-model.ts";
+import type { Documentation, Property, TypeNode } from "../../../catalog/model/type-model.ts";
 import { propertyName, quoteString } from "../../escape.ts";
 import type { Placeholders, TypeLayout } from "./type-layout.ts";
 
@@ -30,6 +30,15 @@ const OPTIONS: Partial<Options> = {
 
 /** Names that every object inherits. TypeScript compares an optional property of such a name with the inherited one. */
 const INHERITED = new Set(Object.getOwnPropertyNames(Object.prototype));
+
+/** Whether a part of a type is printed differently for what a program passes and for what it receives. */
+export function dependsOnSide(type: TypeNode): boolean {
+  return type.kind === "any" || (type.kind === "object" && type.properties.some(inherits));
+}
+
+function inherits({ required, name }: Property): boolean {
+  return !required && INHERITED.has(name);
+}
 
 /** Prints types, in their order. All are passed to the library together, because each call of it is slow. */
 export async function printTypes(requests: readonly PrintRequest[], layout: TypeLayout): Promise<string[]> {
@@ -122,8 +131,7 @@ class Skeleton implements Placeholders {
       const comment = this.#describe(property.documentation);
       const about = comment.length === 0 ? "" : `d${this.comments.push(comment) - 1}`;
       const key = `ptc$p${this.#index(propertyName(property.name))}${about}`;
-      const inherits = !property.required && INHERITED.has(property.name);
-      properties[key] = this.schemaOf(inherits ? { kind: "any" } : property.type, request);
+      properties[key] = this.schemaOf(inherits(property) ? { kind: "any" } : property.type, request);
       if (property.required) required.push(key);
     }
     const additionalProperties = type.rest === undefined ? false : this.schemaOf(type.rest, request);
