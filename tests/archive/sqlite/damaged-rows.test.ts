@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+import { LAST_INSTANT_MS, LONGEST_MS, MAX_CALLS, MAX_COUNT } from "../../../archive/bounds.ts";
+import { totalOf } from "../../../archive/reading/run-stats.ts";
 import { deleteRunsById, pruneDaily, pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
 import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
 import type { Database, SqlValue } from "../../../archive/sqlite/file/database.ts";
@@ -97,6 +99,45 @@ describe("a row that ptc did not write takes no other run with it", () => {
     expect(pruneRuns(db, { beforeMs: Number.POSITIVE_INFINITY, nowMs: NOW }).runs).toBeGreaterThanOrEqual(2);
     expect(readStats(db)).toMatchObject({ runs: 0, undated: 0 });
     db.close();
+  });
+
+  const bytes = (calls: number) => calls * MAX_COUNT;
+  test.each<[column: string, least: number, most: number, calls?: number]>([
+    ["started_at", 0, LAST_INSTANT_MS],
+    ["duration_ms", 0, LONGEST_MS],
+    ["returned_bytes", 0, Number.MAX_SAFE_INTEGER],
+    ["calls", 0, MAX_CALLS, MAX_CALLS],
+    ["failed_calls", 0, 2, 2],
+    ["result_bytes", 0, bytes(2), 2],
+  ])("counts up to the bounds of what a run can have, and no further: %s", (column, least, most, calls) => {
+    for (const value of [least, most, BigInt(most) + 1n, -1]) {
+      const { db } = withDamage((archive, runId) => {
+        archive.run("UPDATE runs SET failed_calls = 0, result_bytes = 0 WHERE run_id = ?", runId);
+        if (calls !== undefined) archive.run("UPDATE runs SET calls = ? WHERE run_id = ?", calls, runId);
+        archive.run(`UPDATE runs SET ${column} = ? WHERE run_id = ?`, value, runId);
+      });
+      const isSound = value === least || value === most;
+      expect(readStats(db), `${value}`).toMatchObject({ runs: isSound ? 3 : 2, undated: isSound ? 0 : 1 });
+      db.close();
+    }
+  });
+
+  test("and sums stop at the largest number that is exact", () => {
+    const day = {
+      day: "2030-01-01",
+      runs: 1,
+      failed: 1,
+      calls: 2,
+      duration_ms: 3,
+      result_bytes: 4,
+      kept_bytes: 5,
+    };
+    const { day: _, ...once } = day;
+    const twice = { runs: 2, failed: 2, calls: 4, duration_ms: 6, result_bytes: 8, kept_bytes: 10 };
+    expect([totalOf([day]), totalOf([day, day])]).toEqual([once, twice]);
+    expect(totalOf([{ ...day, calls: Number.MAX_SAFE_INTEGER - 1 }, day, day]).calls).toBe(
+      Number.MAX_SAFE_INTEGER,
+    );
   });
 
   test("and is deleted by its name", () => {

@@ -38,6 +38,9 @@ describe("a name", () => {
     "sha256",
     "httpURL",
     "createdAtUTC",
+    // Letters and digits change once more in what is data.
+    "a1b",
+    "x2y",
   ])("is a member's: %s", (name) => {
     expect(isDataName(name)).toBe(false);
   });

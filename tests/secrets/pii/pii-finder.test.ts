@@ -3,9 +3,11 @@ import examples from "libphonenumber-js/mobile/examples" with { type: "json" };
 import { personValidators } from "stdnum";
 import { describe, expect, it, test } from "vitest";
 import { countriesWith } from "../../../secrets/pii/countries.ts";
+import { PiiFinder } from "../../../secrets/pii/pii-finder.ts";
 import { PII_KINDS, type PiiKind } from "../../../secrets/pii/pii-kinds.ts";
 import { PiiMasks } from "../../../secrets/pii/pii-masks.ts";
 import { NumberingPlan } from "../../../secrets/pii/recognisers/numbering-plans.ts";
+import { segmentEnd } from "../../../secrets/pii/segments.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
 import { IMPERSONAL, PERSONAL } from "./samples.ts";
 
@@ -68,6 +70,14 @@ describe("personal data", () => {
     it("is nothing that is none", () => {
       expect(IMPERSONAL.filter((text) => mask.redactText(write(text)).count > 0)).toEqual([]);
     });
+  });
+
+  it("is of the kind that it is as it is written, where it reads as one of another kind that is as long", () => {
+    const text = "tel \uff53\uff53\uff4e 612345678";
+    expect(
+      new PiiFinder({ kinds: PII_KINDS, countries: COUNTRIES }).find({ text, from: 0, name: "" }),
+    ).toEqual([{ start: 8, end: 17, kind: "phone" }]);
+    expect(mask.redactText(text.normalize("NFKC")).value).toBe("tel ssn [REDACTED:national_id]");
   });
 
   it("is found beside what nobody sees where that stands between words", () => {
@@ -191,6 +201,44 @@ test.each(getCountries())("a number of %s is one whole, and no part of a longer 
   expect([digits, dialled].map((each) => plan.has(each))).toEqual([true, true]);
   const others = [`99999999${digits}`, `${digits}99999999`, digits.slice(0, 3), digits.slice(-3), ""];
   expect(others.filter((each) => plan.has(each))).toEqual([]);
+});
+
+describe("a part of a text", () => {
+  const MOST = 8_192;
+  const BACK = 4_096;
+  const at = (index: number, sign: string) => `${"x".repeat(index)}${sign}${"x".repeat(2 * MOST)}`;
+  const endIn = (text: string) => segmentEnd(`##${text}`, 2);
+
+  it.each([...',;{}[]<>|"\t'])("ends behind the last %j that is near its end", (divider) => {
+    expect(endIn(at(6_000, divider))).toBe(2 + 6_001);
+    expect(endIn(`${divider}${at(6_000, divider)}`)).toBe(2 + 6_002);
+    expect(endIn(at(MOST - 1, divider))).toBe(2 + MOST);
+    expect(endIn(at(BACK, divider))).toBe(2 + BACK + 1);
+    // Too far back, or behind the end.
+    for (const index of [BACK - 1, MOST]) expect(endIn(at(index, divider))).toBe(2 + MOST);
+    // A space between words is the next best place, also where it is nearer to the end.
+    expect(endIn(`${"x".repeat(5_000)}${divider}${at(500, " ")}`)).toBe(2 + 5_001);
+  });
+
+  it.each([..."-_.:@+/()1A' \u00e9"])(
+    "is not divided behind %j, which may be in what is recognised",
+    (sign) => {
+      expect(endIn(`${"X".repeat(6_000)}${sign}${"X".repeat(MOST)}`)).toBe(2 + MOST);
+    },
+  );
+
+  it("ends at a space between words, at the end of its line, or where it is too long, and in no character", () => {
+    expect(endIn(at(6_000, " "))).toBe(2 + 6_001);
+    expect(endIn(at(BACK, " "))).toBe(2 + BACK + 1);
+    expect(endIn(at(BACK - 1, " "))).toBe(2 + MOST);
+    expect(endIn(`a, b\n${at(6_000, ",")}`)).toBe(2 + 5);
+    expect(endIn(at(MOST - 1, "\n"))).toBe(2 + MOST);
+    expect(endIn(at(MOST - 1, "\u{1d7d8}"))).toBe(2 + MOST - 1);
+    expect(endIn(at(MOST - 2, "\u{1d7d8}"))).toBe(2 + MOST);
+    expect(endIn("x".repeat(MOST))).toBe(2 + MOST);
+    expect(endIn("x".repeat(MOST - 1))).toBeUndefined();
+    expect(endIn("")).toBeUndefined();
+  });
 });
 
 describe("a text that comes in pieces", () => {
