@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../base/error-message.ts";
-import { listKeyringAccounts, openKeyring } from "../secrets/keyring/keyring.ts";
+import { type KeyringPackage, listKeyringAccounts, openKeyring } from "../secrets/keyring/keyring.ts";
 import { findHost, type HostPlace, UnsafePlaceError } from "./background/host-place.ts";
 import { ClientChanges } from "./clients/client-changes.ts";
 import type { EnvironmentVariables } from "./environment-variables.ts";
@@ -31,6 +31,8 @@ export interface Machine {
     list(): Promise<{ reference: string; bytes: number }[]>;
     remove(reference: string): Promise<void>;
   }>;
+  /** Loads the package that reaches the system's keyring; another one in tests. */
+  loadKeyring?: () => Promise<KeyringPackage>;
   /** Asks a background host to end. */
   stopHost(host: { socket: string; token: string }): Promise<unknown>;
 }
@@ -56,17 +58,24 @@ export async function findInstalled(
     return [];
   });
   const ended = hosts.map(({ identity }) => identity);
-  return [...(await findSecrets(env, warn)), ...hosts, ...images, ...findState(machine, env, ended, warn)];
+  return [
+    ...(await findSecrets(machine, env, warn)),
+    ...hosts,
+    ...images,
+    ...findState(machine, env, ended, warn),
+  ];
 }
 
 /** Secrets and logins in the system's keyring. Those in files are a part of the state. */
 async function findSecrets(
+  { loadKeyring }: Machine,
   env: EnvironmentVariables,
   warn: (warning: string) => void,
 ): Promise<InstalledPart[]> {
-  const keyring = await openKeyring({ env });
+  const options = { env, ...(loadKeyring !== undefined && { load: loadKeyring }) };
+  const keyring = await openKeyring(options);
   if (keyring === undefined) return [];
-  const accounts = await listKeyringAccounts({ env }).catch((error: unknown) => {
+  const accounts = await listKeyringAccounts(options).catch((error: unknown) => {
     warn(`secrets in the keyring are not looked for: ${messageOf(error)}`);
     return [];
   });
@@ -131,7 +140,7 @@ async function findImages(machine: Machine): Promise<InstalledPart[]> {
 function findState(
   { runFolders }: Machine,
   env: EnvironmentVariables,
-  /** Identities of processes that end before. */
+  /** Identities of processes that are asked to end before. */
   ended: readonly string[],
   warn: (warning: string) => void,
 ): InstalledPart[] {
@@ -148,6 +157,9 @@ function findState(
         // While somebody was asked, another ptc may have started, and a host may not have ended.
         const whyNow = whyInUse(base);
         if (whyNow !== undefined) throw new Error(whyNow);
+        // A host that goes on is found by what is in here.
+        if (ended.some((identity) => !isDead(identity, currentProcess())))
+          throw new Error("a background host still runs; uninstall again when it has ended");
         rmSync(base, { recursive: true, force: true });
       },
     });

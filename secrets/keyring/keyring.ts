@@ -30,8 +30,10 @@ export class KeyringError extends Error {
   override readonly name = "KeyringError";
 }
 
-type Package = Pick<typeof import("@napi-rs/keyring"), "AsyncEntry">;
-type ListingPackage = Pick<typeof import("@napi-rs/keyring"), "findCredentialsAsync">;
+/** What is used of the package that reaches the system's keyring. */
+export type KeyringPackage = Pick<typeof import("@napi-rs/keyring"), "AsyncEntry" | "findCredentialsAsync">;
+type Package = Pick<KeyringPackage, "AsyncEntry">;
+type ListingPackage = Pick<KeyringPackage, "findCredentialsAsync">;
 
 export interface KeyringOptions {
   /** `PTC_KEYRING=off` is for machines whose keyring is not to be used. */
@@ -77,7 +79,7 @@ export async function listKeyringAccounts({
   }
 }
 
-async function loadPackage(): Promise<Package & ListingPackage> {
+async function loadPackage(): Promise<KeyringPackage> {
   return await import("@napi-rs/keyring");
 }
 

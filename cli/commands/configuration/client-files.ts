@@ -212,8 +212,14 @@ export async function undoChanges(
     await changeFile(path, shown, surroundings, async (text) => {
       [done, refused] = [[], []];
       let left = text;
-      for (const { id, change } of own) {
-        const undone = await undoChange(change, left);
+      for (const [index, { id, change }] of own.entries()) {
+        let undone = await undoChange(change, left);
+        // ptc was ended after the file was written: the entry is as it was before an earlier change.
+        if (undone.state === "refused") {
+          for (const { change: earlier } of own.slice(index + 1))
+            if (isSameEntry(earlier, change) && (await undoChange(earlier, left)).state === "gone")
+              undone = { state: "gone" };
+        }
         if (undone.state === "refused") {
           refused.push(undone.why);
           continue;

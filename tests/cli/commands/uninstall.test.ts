@@ -1,4 +1,7 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import {
+  chmodSync,
   chownSync,
   existsSync,
   mkdirSync,
@@ -11,12 +14,14 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { stopHostAt } from "../../../cli/background/host-command.ts";
 import { uninstall } from "../../../cli/commands/uninstall.ts";
 import { main } from "../../../cli/main.ts";
 import type { Surroundings } from "../../../cli/surroundings.ts";
 import { currentProcess, formatIdentity, startTimeOf } from "../../../host/processes/process-identity.ts";
 import type { Machine } from "../../../host/uninstall.ts";
+import { memoryPackage } from "../../secrets/keyring/memory-keyring.ts";
 import { FakeTerminal } from "../terminal/terminals.ts";
 import { surroundingsIn } from "./runs-projects.ts";
 
@@ -88,6 +93,7 @@ async function newProject() {
   return {
     folder,
     home,
+    env,
     before,
     images,
     machine,
@@ -218,6 +224,82 @@ describe("ptc uninstall", () => {
     chownSync(state, 65_534, 65_534);
     expect((await remove({ yes: true })).stderr).toContain(`${state} belongs to another user, and stays`);
     expect(existsSync(state)).toBe(true);
+  });
+
+  it("removes what the system's keyring has of ptc, and nothing else in it", async () => {
+    const { env, machine, remove } = await newProject();
+    let error: Error | undefined;
+    const { load, values } = memoryPackage(() => error);
+    Object.assign(env, { PTC_KEYRING: undefined });
+    machine.loadKeyring = load;
+    for (const key of ["ptc/secret/a", "ptc/login/b", "other/secret/a"]) values.set(key, "s3cret");
+    const { stdout } = await remove({});
+    expect(stdout).toMatch(/^keyring +login\/b in the system's keyring \(.+\)$/m);
+    expect(stdout).toMatch(/^keyring +secret\/a in the system's keyring \(.+\)$/m);
+    expect(stdout).not.toContain("s3cret");
+    expect(values.size).toBe(3);
+    Object.assign(env, { PTC_KEYRING: "off" });
+    expect((await remove({})).stdout).not.toContain("keyring");
+    Object.assign(env, { PTC_KEYRING: undefined });
+    expect((await remove({ yes: true })).code).toBe(0);
+    expect([...values.keys()]).toEqual(["other/secret/a"]);
+  });
+
+  it("says which secrets of the system's keyring stay where it is locked meanwhile, and that it cannot be read", async () => {
+    const { env, home, machine, remove } = await newProject();
+    let error: Error | undefined;
+    const { load, values } = memoryPackage(() => error);
+    Object.assign(env, { PTC_KEYRING: undefined });
+    values.set("ptc/secret/a", "s3cret");
+    const lock = () => {
+      error = new Error("locked: s3cret");
+    };
+    machine.loadKeyring = async () => {
+      const { findCredentialsAsync, ...rest } = await load();
+      return { ...rest, findCredentialsAsync: (...args) => findCredentialsAsync(...args).finally(lock) };
+    };
+    const { code, stderr } = await remove({ yes: true });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^ptc: secret\/a in the system's keyring .* stays: .*; unlock it$/m);
+    expect(stderr).not.toContain("s3cret");
+    expect(existsSync(join(home, ".local/state/ptc"))).toBe(false);
+    error = undefined;
+    machine.loadKeyring = async () => ({
+      ...(await load()),
+      findCredentialsAsync: () => Promise.reject(new Error("locked: s3cret")),
+    });
+    expect((await remove({})).stderr).toBe(
+      "ptc: warning: secrets in the keyring are not looked for: the system's keyring cannot be read; unlock it\n",
+    );
+    expect(values.size).toBe(1);
+  });
+
+  it("ends a background host before it removes its folder, and leaves both where the host goes on", async () => {
+    const { home, machine, remove } = await newProject();
+    chmodSync(join(home, "run"), 0o700);
+    const folder = join(home, "run/hosts/a");
+    const host = spawn(process.execPath, [join(import.meta.dirname, "processes/host-process.ts"), folder], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    onTestFinished(() => void host.kill("SIGKILL"));
+    const ended = once(host, "exit");
+    await once(host.stdout, "data");
+    const part = `the background host a (process ${host.pid})`;
+    expect((await remove({})).stdout).toContain(part);
+    expect(host.exitCode).toBe(null);
+
+    machine.stopHost = async () => {
+      throw new Error("it hears nothing");
+    };
+    const kept = await remove({ yes: true });
+    const stays = `ptc: ${join(home, "run")} stays: a background host still runs; uninstall again when it has ended`;
+    expect(kept).toMatchObject({ code: 1, stderr: `ptc: ${part} stays: it hears nothing\n${stays}\n` });
+    expect(host.exitCode).toBe(null);
+
+    machine.stopHost = stopHostAt;
+    expect(await remove({ yes: true })).toMatchObject({ code: 0, stderr: "" });
+    expect(await ended).toEqual([0, null]);
+    expect(existsSync(join(home, "run"))).toBe(false);
   });
 
   it("leaves the folder of processes that run, and what cannot be looked for, and says so", async () => {

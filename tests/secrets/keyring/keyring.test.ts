@@ -1,31 +1,7 @@
 import { AsyncEntry } from "@napi-rs/keyring";
 import { describe, expect, test, vi } from "vitest";
 import { KeyringError, openKeyring } from "../../../secrets/keyring/keyring.ts";
-
-/** A keyring in memory, in the form of the package. */
-function memoryPackage(fault?: () => Error | undefined) {
-  const values = new Map<string, string>();
-  class MemoryEntry {
-    readonly #key: string;
-    constructor(service: string, account: string) {
-      this.#key = `${service}/${account}`;
-    }
-    async getPassword() {
-      const error = fault?.();
-      if (error !== undefined) throw error;
-      return values.get(this.#key) ?? null;
-    }
-    async setPassword(value: string) {
-      const error = fault?.();
-      if (error !== undefined) throw error;
-      values.set(this.#key, value);
-    }
-    async deleteCredential() {
-      return values.delete(this.#key);
-    }
-  }
-  return { values, load: async () => ({ AsyncEntry: MemoryEntry as unknown as typeof AsyncEntry }) };
-}
+import { memoryPackage } from "./memory-keyring.ts";
 
 describe("the system's keyring", () => {
   test("keeps a value until it is deleted, and keeps nothing while it is being looked for", async () => {

@@ -14,8 +14,10 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { changeFile } from "../../../../cli/commands/configuration/client-files.ts";
 import { main } from "../../../../cli/main.ts";
 import type { Surroundings } from "../../../../cli/surroundings.ts";
+import { changeEntry, type EditedFile } from "../../../../host/clients/client-changes.ts";
 import { FakeTerminal } from "../../terminal/terminals.ts";
 import { surroundingsIn } from "../runs-projects.ts";
 
@@ -272,6 +274,63 @@ describe("undoing in a file that was edited since", () => {
     expect(undone.code).toBe(code);
     expect(undone.stderr).toMatch(code === 0 ? /^$/ : /^ptc: [^\n]+\n$/);
     expect(read(".mcp.json")).toBe(text);
+  });
+
+  it("ends what was begun where ptc was ended in the middle of it: between two files, and before it forgot", async () => {
+    const { ptc, read, write, kept, home } = newProject();
+    const folder = join(home, ".local/state/ptc/client-changes");
+    await ptc("init", "--import", "--all", "--take-over");
+    const changes = kept().map((name) => [name, readFileSync(join(folder, name), "utf8")] as const);
+    const taken = read(".codex/config.toml");
+    expect((await ptc("install", "--undo", "--yes")).code).toBe(0);
+    // One file is as it was, and the other is not yet; nothing is forgotten.
+    write(".codex/config.toml", taken);
+    for (const [name, text] of changes) writeFileSync(join(folder, name), text);
+    const again = await ptc("install", "--undo", "--yes");
+    expect(again).toMatchObject({ code: 0, stderr: "" });
+    expect(again.stdout).toContain(".mcp.json: hub: was so already\n");
+    expect(again.stdout).toContain("config.toml: codexy: put back\n");
+    for (const [file, text] of Object.entries(FILES)) expect(read(file)).toBe(text);
+    expect(kept()).toEqual([]);
+  });
+
+  it("forgets all changes of one entry that were undone, however many ptc had forgotten before it was ended", async () => {
+    const { ptc, path, write, read, kept, home, folder: project } = newProject({});
+    const before = '{"mcpServers":{"a":{"command":"one"}}}\n';
+    const changes = join(home, ".local/state/ptc/client-changes");
+    const file = {
+      client: "Claude Code",
+      path: path(".mcp.json"),
+      format: "json",
+      keys: ["mcpServers"],
+      project,
+    };
+    write(".mcp.json", before);
+    for (const command of ["two", "three"])
+      await changeFile(file.path, ".mcp.json", { env: { HOME: home } }, async (text) => {
+        const edit = { name: "a", entry: { command }, mayChange: () => true };
+        const { text: next, change } = await changeEntry(file as EditedFile, text, edit);
+        return { text: next, changes: change === undefined ? [] : [change] };
+      });
+    const all = kept().sort();
+    expect(all).toHaveLength(2);
+    const texts = all.map((name) => readFileSync(join(changes, name), "utf8"));
+    const restore = (count: number) => {
+      for (const [index, name] of all.slice(0, count).entries())
+        writeFileSync(join(changes, name), texts[index] ?? "");
+    };
+    expect((await ptc("install", "--undo", "--yes")).code).toBe(0);
+    for (const count of [2, 1]) {
+      restore(count);
+      expect(await ptc("install", "--undo", "--yes")).toMatchObject({ code: 0, stderr: "" });
+      expect(read(".mcp.json")).toBe(before);
+      expect(kept()).toEqual([]);
+    }
+    // What somebody else has written is left alone all the same.
+    restore(2);
+    write(".mcp.json", before.replace("one", "mine"));
+    expect((await ptc("install", "--undo", "--yes")).code).toBe(1);
+    expect(read(".mcp.json")).toContain("mine");
   });
 
   it("has nothing to undo where an entry was put in and taken out again", async () => {

@@ -1,0 +1,28 @@
+/** A background host in a folder, which runs no commands. It says `ready`, and ends when it is asked to. */
+import { join } from "node:path";
+import { HostListener } from "../../../../cli/background/host-listener.ts";
+import { HostFiles } from "../../../../host/background/host-files.ts";
+
+const folder = process.argv[2] ?? "";
+const files = new HostFiles({
+  folder,
+  link: join(folder, "host.sock"),
+  tokenFile: join(folder, "token"),
+  claim: join(folder, "starting"),
+});
+const { socket, token } = files;
+const listener: HostListener = await HostListener.open({
+  socket,
+  token,
+  identity: { build: "", fileDigest: "", configuration: "", environment: "" },
+  host: undefined as never,
+  runCommand: async () => 0,
+  idleMs: 2 ** 31 - 1,
+  isNeeded: async () => true,
+  onRetire: () => {
+    files.withdraw();
+    void listener.close();
+  },
+});
+files.publish();
+console.log("ready");
