@@ -49,6 +49,9 @@ export function pruningDigest({ at, through, pruned }: PruningEntry): string {
   return digestOf({ pruning: { at, through, pruned } });
 }
 
+/** What the first entry of a chain follows. */
+export const NO_LINK = "none";
+
 /** The link of an entry that follows the link `previous`. */
 export function linkTo(previous: string, entry: string): string {
   return digestOf({ previous, entry });

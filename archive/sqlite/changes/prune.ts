@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import type { Pruned, PruneOptions } from "../../archive-store.ts";
-import { coverPlace, entryDigest, linkTo, pruningDigest } from "../../chain.ts";
+import { coverPlace, entryDigest, linkTo, NO_LINK, pruningDigest } from "../../chain.ts";
 import { appendPruning, readChainEnd, readPrunings, toRanges, writeChainEnd } from "../file/chain-ends.ts";
 import type { Database, ParsedRow, SqlValue } from "../file/database.ts";
 import { dropUnused } from "./sweep.ts";
@@ -147,7 +147,9 @@ function state(db: Database, places: readonly number[], at: number): void {
   const pruned = toRanges(places.toSorted((a, b) => a - b));
   const prunings = readPrunings(db);
   const start = readChainEnd(db, "start");
-  if (start.id > 0 && !prunings.some(({ through }) => through >= start.id)) {
+  const isStated =
+    start.id === 0 ? start.link === NO_LINK : prunings.some(({ through }) => through >= start.id);
+  if (!isStated) {
     appendPruning(db, { at, through: 0, pruned });
     return;
   }

@@ -5,6 +5,7 @@ import {
   coverPlace,
   entryDigest,
   linkTo,
+  NO_LINK,
   type PruningEntry,
   parsePruning,
   pruningDigest,
@@ -52,9 +53,13 @@ function checkAll(db: Database, heads: readonly KeptHead[]): Verification {
   /** Where the kept heads are in the chain. */
   const found = new Map<KeptHead, number>();
   const look = () => {
-    for (const kept of heads) if (kept.link === link) found.set(kept, id);
+    // The place counts too: links alone would also follow each other where the beginning was cut off and all places moved up.
+    for (const kept of heads)
+      if (kept.link === link && (kept.id === undefined || kept.id === id)) found.set(kept, id);
   };
   look();
+  if (start.id === 0 && start.link !== NO_LINK)
+    problems.push("the chain does not begin with its first record: what came before was cut off");
   const tombstones: number[] = [];
   const prunings: (PruningEntry & { id: number })[] = [];
   for (const place of readPlaces(db, problems)) {
@@ -95,6 +100,8 @@ function checkAll(db: Database, heads: readonly KeptHead[]): Verification {
       notes.push(`record ${kept.id} was pruned, and can be compared no more`);
     }
   }
+  if (start.id > 0 && [...found.keys()].some(({ id }) => id === undefined))
+    notes.push("a head without its place cannot tell whether pruned records are all that is gone before it");
   const newest = found.size === 0 ? undefined : Math.max(...found.values());
   problems.push(...unstated({ start: start.id, tombstones, prunings, newest }));
   const blobs = checkBlobs(db, problems);

@@ -10,7 +10,7 @@ import { readContents } from "../../../archive/run-contents.ts";
 import { summarizeRun } from "../../../archive/run-summary.ts";
 import { putBlob, readBlob } from "../../../archive/sqlite/blobs.ts";
 import { appendRun } from "../../../archive/sqlite/changes/append-run.ts";
-import { pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
+import { deleteRunsById, pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
 import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
 import { openForReading } from "../../../archive/sqlite/file/connection.ts";
 import { loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
@@ -313,6 +313,21 @@ describe("the chain shows", () => {
     expect(verify).toMatch(/^records 1 to 2 are gone, and nothing in the chain says that ptc pruned them$/m);
   });
 
+  test("records removed from the beginning where all later ones were moved up, also after ptc has pruned more", () => {
+    const path = join(folder.path, "moved-up.db");
+    copyFileSync(original, path);
+    edit(path, (db) => {
+      removeBeginning(db, 2);
+      moveUp(db, 2);
+    });
+    const db = openQuickly(path);
+    const problems = ["the chain does not begin with its first record: what came before was cut off"];
+    expect(verifyArchive(db).problems).toEqual(problems);
+    pruneRuns(db, { beforeMs: Number.POSITIVE_INFINITY, nowMs: 1 });
+    expect(verifyArchive(db).problems).toEqual(problems);
+    db.close();
+  });
+
   test("a record in whose place its entry was put, as if it had been pruned", () => {
     const { verify } = tamper("entombed", (db) => {
       db.prepare("INSERT INTO tombstones VALUES (2, ?, 0)").run(entryAt(db, 2));
@@ -422,6 +437,28 @@ describe("a head that was kept elsewhere", () => {
     ]);
   });
 
+  test("proves the beginning where ptc has pruned some of it, and all later records were moved up over more", () => {
+    const path = join(folder.path, "kept-moved-up.db");
+    copyFileSync(original, path);
+    let db = openQuickly(path);
+    deleteRunsById(db, runIds.slice(0, 1), 1);
+    const [id, ...link] = verifyArchive(db).head.split(":");
+    const kept = { id: Number(id), link: link.join(":") };
+    expect(verifyArchive(db, [kept])).toMatchObject({ problems: [], notes: [] });
+    db.close();
+    edit(path, (raw) => {
+      removeBeginning(raw, 2);
+      moveUp(raw, 1);
+    });
+    db = openQuickly(path);
+    expect(verifyArchive(db, [kept]).problems).toEqual(["record 4 is missing"]);
+    expect(verifyArchive(db, [{ link: kept.link }])).toMatchObject({
+      problems: [],
+      notes: ["a head without its place cannot tell whether pruned records are all that is gone before it"],
+    });
+    db.close();
+  });
+
   test("of another chain is told as that", () => {
     const heads = [{ ...keep(), link: `sha256:${"0".repeat(64)}` }];
     expect(found("anew", () => {}, heads).compared.problems).toEqual([
@@ -455,6 +492,16 @@ function removeBeginning(db: DatabaseSync, count: number): void {
     DELETE FROM run_tools WHERE run <= ${count};
   `);
   dropLoose(db);
+}
+
+/** Gives all that is left of a chain other places, so that nothing seems to be missing. */
+function moveUp(db: DatabaseSync, by: number): void {
+  db.exec(`
+    PRAGMA foreign_keys = OFF;
+    UPDATE runs SET id = id - ${by}; UPDATE run_blobs SET run = run - ${by}; UPDATE run_tools SET run = run - ${by};
+    UPDATE prunings SET id = id - ${by};
+    UPDATE chain_ends SET id = id - ${by};
+  `);
 }
 
 function dropLoose(db: DatabaseSync): void {
