@@ -46,7 +46,7 @@ describe("ptc run with something it cannot start from", () => {
   test.each([
     ["a missing configuration", ["run", "p.ts", "--config", "none.yaml"], /none\.yaml/],
     ["a missing program", ["run", "none.ts"], /none\.ts: there is no such file/],
-    ["a folder", ["run", "folder.ts"], /folder\.ts: cannot be read/],
+    ["a folder", ["run", "folder.ts"], /folder\.ts: is a folder/],
     ["another language", ["run", "p.rb"], /p\.rb: not a program/],
     ["broken data", ["run", "p.ts", "--data", "{a: 1}"], /--data: is not JSON/],
     ["a missing data file", ["run", "p.ts", "--data", "@none.json"], /none\.json: there is no such file/],

@@ -184,7 +184,8 @@ describeSandboxed("a program's calls", () => {
     await blocked.generate();
     const code = `globalThis.result = [];
       for (const name of ["mcp__x__echo", "mcp__x__grow", "mcp__x__none"]) {
-        globalThis.result.push(await callTool(name, { text: "t" }).then(() => "called", (e) => e.message));
+        const args = name.endsWith("grow") ? {} : { text: "t" };
+        globalThis.result.push(await callTool(name, args).then(() => "called", (e) => e.message));
       }`;
     const refusal = (name: string) => `'${name}' is not available in execute_program`;
     expect((await blocked.run(code)).envelope.result).toMatchObject({
@@ -206,7 +207,7 @@ describeSandboxed("a program's calls", () => {
       approval_state: "DENIED",
       result: { ok: false, error: { type: "ApprovalDenied", retryable: false } },
     });
-    expect(denied.stderr).toContain("--approve");
+    expect(denied.stderr).toContain("--suspend");
     const approved = await folder.run(code, ["--approve", "mcp__x__delete_*"]);
     expect(approved.envelope).toMatchObject({
       approval_state: "APPROVED",

@@ -100,7 +100,7 @@ export const TYPICAL_CONVERSATIONS: readonly TypicalConversation[] = [
   },
   {
     name: "a session",
-    most: 20,
+    most: 40,
     steps: [
       execute("const kept = 41;", { session: "s" }),
       execute("console.log(kept + 1);", { session: "s" }),

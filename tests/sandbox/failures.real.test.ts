@@ -41,7 +41,7 @@ class Own extends Error { override name = "Own"; }
     [
       "the error of a tool",
       "async () => { await fail({}); }",
-      "ToolError: 'mcp__desk__fail' failed inside ptc, and may have been called: out of order\n    at program.js:9:26",
+      "ToolError: the call was made: 'mcp__desk__fail' answered, and ptc could not read the answer: out of order\n    at program.js:9:26",
     ],
     [
       "an error of Node's",

@@ -54,7 +54,7 @@ describeSandboxed("programs in Python", () => {
         [{ sum: 1 }, { sum: 2 }, { sum: 3 }],
         { x: 1, from: { given: [1, null] } },
         false,
-        ["", "mcp__desk__fail", expect.stringContaining("no such desk"), false],
+        ["desk", "fail", expect.stringContaining("no such desk"), false],
         8,
         "emit: there are no bytes",
       ],
