@@ -11,7 +11,7 @@ export interface ModuleToken {
 export function tokenizeModule(source: string): ModuleToken[] {
   const tokens: ModuleToken[] = [];
   const pattern =
-    /\/\*(?<comment>[\s\S]*?)\*\/|(?<string>"(?:[^"\\\r\n\u2028\u2029]|\\[^\r\n\u2028\u2029])*")|(?<word>[A-Za-z_$0-9][\w$.+-]*)|(?<mark>\.\.\.|=>|[{}()[\]<>:;,|&=?*-])|\s+/gy;
+    /\/\*(?<comment>[\s\S]*?)\*\/|(?<string>"(?:[^"\\\r\n\u2028\u2029]|\\[^\r\n\u2028\u2029])*")|(?<word>[A-Za-z_$0-9][\w$.+-]*)|(?<mark>\.\.\.|=>|[{}()[\]<>:;,|&=?*-])|\/\/ (?:unwrapped|not available|observed in \d+ calls?)(?=\n| \/\/)|\s+/gy;
   let at = 0;
   while (at < source.length) {
     pattern.lastIndex = at;
