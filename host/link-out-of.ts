@@ -1,5 +1,7 @@
 import { lstatSync, readlinkSync, realpathSync } from "node:fs";
-import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { isAbsolute, join, parse, relative, sep } from "node:path";
+
+const SEPARATORS = sep === "/" ? "/" : /[\\/]/;
 
 /**
  * The symbolic link by which a path in a folder leads out of it; `undefined` where none does, and for a path elsewhere. A project can come
@@ -28,20 +30,26 @@ function isLink(path: string): boolean {
   }
 }
 
-/** Where a link leads, also to what is not there yet; `undefined` for one that leads nowhere. */
-function targetOf(link: string): string | undefined {
-  try {
-    return realpathSync(link);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") return undefined;
-  }
-  return nearestReal(resolve(realpathSync(dirname(link)), readlinkSync(link)));
-}
+/** More links than this lead nowhere, as on Linux. */
+const MAX_LINKS = 40;
 
-function nearestReal(path: string): string | undefined {
-  try {
-    return realpathSync(path);
-  } catch {
-    return dirname(path) === path ? undefined : nearestReal(dirname(path));
+/** Where a link leads, also to what is not there yet, as the system follows it: step by step. `undefined` for one that leads nowhere. */
+function targetOf(link: string): string | undefined {
+  const stepsOf = (path: string) => path.slice(parse(path).root.length).split(SEPARATORS);
+  let at = parse(link).root;
+  let steps = stepsOf(link);
+  for (let links = 0; ; ) {
+    const [step, ...rest] = steps;
+    if (step === undefined) return at;
+    steps = rest;
+    const next = join(at, step);
+    if (!isLink(next)) {
+      at = next;
+      continue;
+    }
+    if (++links > MAX_LINKS) return undefined;
+    const target = readlinkSync(next);
+    if (isAbsolute(target)) at = parse(target).root;
+    steps = [...stepsOf(target), ...rest];
   }
 }

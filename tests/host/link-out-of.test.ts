@@ -51,6 +51,16 @@ describe("a path in a folder", () => {
     expect(linkOutOf(project, join(project, "one/two/file"))).toBe(join(project, "one/two"));
   });
 
+  it("leads out by a link to a link to what is not there yet, and by one that goes up from behind a link", () => {
+    const { project } = newFolders();
+    symlinkSync("../../elsewhere/missing", join(project, "inside/second"));
+    symlinkSync("inside/second", join(project, "first"));
+    expect(linkOutOf(project, join(project, "first"))).toBe(join(project, "first"));
+    symlinkSync("../elsewhere", join(project, "out"));
+    symlinkSync("out/../missing", join(project, "up"));
+    expect(linkOutOf(project, join(project, "up"))).toBe(join(project, "up"));
+  });
+
   it("may be in a folder that is found by a link, and elsewhere is not looked at", () => {
     const { root, project } = newFolders();
     symlinkSync(project, join(root, "alias"));
