@@ -36,7 +36,6 @@ async function open(
     execution: { typecheck: "off" },
     sandbox: { warm: 0 },
     pii,
-    approvals: { ask: ["mcp__web__grow"] },
     ...more,
   };
   writeFileSync(join(cwd, "ptc.yaml"), JSON.stringify(settings));
@@ -207,19 +206,22 @@ test("nothing is redacted but secrets where nothing is set", async () => {
 test("a person sees what is to be approved, and a run that waited is redacted as one that did not", async () => {
   const program: ProgramFunction = async ({ call }) => {
     const reply = await call("mcp__crm__echo", { text: PERSON });
-    await call("mcp__web__grow", { to: "carol@example.com" });
+    await call("mcp__web__echo", { text: "carol@example.com" });
     return reply.ok ? reply.data : null;
   };
-  const { host, run, asked, archived } = await open(program, ["email", "ip", "card"], {
-    crm: { allow: ["ip"] },
-  });
+  const { host, run, asked, archived } = await open(
+    program,
+    ["email", "ip", "card"],
+    { crm: { allow: ["ip"] } },
+    { approvals: { ask: ["mcp__web__echo"] } },
+  );
   const waited = await run({ approver: { ask: async () => LATER }, suspends: true });
   expect(waited.suspended).toBeDefined();
   const ticket = waited.suspended?.ticket ?? "";
   const approvals = await host.pendingApprovals();
   const [pending] = approvals.find("local", ticket);
   if (pending === undefined) throw new Error("nothing waits");
-  expect(pending.request.arguments).toEqual({ to: "carol@example.com" });
+  expect(pending.request.arguments).toEqual({ text: "carol@example.com" });
   approvals.answer("local", pending, { decision: "once", by: "a person", how: "here" });
   const taken = await host.takeSuspended("local", ticket);
   if (taken.kind !== "taken") throw new Error(taken.kind);
@@ -230,7 +232,7 @@ test("a person sees what is to be approved, and a run that waited is redacted as
   });
   await ended.recorded;
   expect(ended.envelope.result).toMatchObject({ ok: true, data: MASKED });
-  expect((await archived(ended.envelope.run_id)).calls[1]?.[0]).toEqual({ to: "[REDACTED:email]" });
+  expect((await archived(ended.envelope.run_id)).calls[1]?.[0]).toEqual({ text: "[REDACTED:email]" });
   await run();
-  expect(asked).toEqual([{ to: "carol@example.com" }]);
+  expect(asked).toEqual([{ text: "carol@example.com" }]);
 });
