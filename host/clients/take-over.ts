@@ -30,19 +30,24 @@ export async function findDoubles(
   { servers, project }: { servers: readonly ServerEntry[]; project: string },
 ): Promise<DoubleEntry[]> {
   if (pluginRoot !== undefined) return [];
-  let file: unknown;
-  try {
-    file = await readClientFile(path, text);
-  } catch (error) {
-    if (error instanceof ClientFileError) return [];
-    throw error;
-  }
+  const file = await readIfReadable(path, text);
+  if (file === undefined) return [];
   const format = path.endsWith(".toml") ? "toml" : "json";
   return importableEntries(file, project, { isGemini }).flatMap(({ keys, name, server }) =>
     servers.some((own) => isSameServer(own, server))
       ? [{ client, path, format, keys, project, name, target: targetOf(server) } as const]
       : [],
   );
+}
+
+/** What a client's file says; `undefined` for one that cannot be read, which has no entry that ptc could change. */
+async function readIfReadable(path: string, text: string): Promise<unknown> {
+  try {
+    return await readClientFile(path, text);
+  } catch (error) {
+    if (error instanceof ClientFileError) return undefined;
+    throw error;
+  }
 }
 
 /** An entry of a client that starts ptc. */
@@ -53,13 +58,8 @@ export interface PtcEntry extends EntryPlace {
 
 /** The entries of a client's file that start ptc, in Claude Code's file those of every folder. */
 export async function findPtcEntries({ client, path }: ClientFile, text: string): Promise<PtcEntry[]> {
-  let file: unknown;
-  try {
-    file = await readClientFile(path, text);
-  } catch (error) {
-    if (error instanceof ClientFileError) return [];
-    throw error;
-  }
+  const file = await readIfReadable(path, text);
+  if (file === undefined) return [];
   const projects = isObject(file) && isObject(file.projects) ? Object.keys(file.projects) : [];
   const format = path.endsWith(".toml") ? "toml" : "json";
   return serverPlaces(file, projects).flatMap(({ keys, name, entry }) =>

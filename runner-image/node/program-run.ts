@@ -1,10 +1,11 @@
 import { subscribe } from "node:diagnostics_channel";
+import fs from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { buildFailure, type Failure } from "../../protocol/failure.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_VALUES } from "../../protocol/limits.ts";
-import { WORKSPACE } from "../../protocol/paths.ts";
+import { FILES_FOLDER, WORKSPACE } from "../../protocol/paths.ts";
 import { encodeFrame } from "../../protocol/wire/frames.ts";
 import type { ProgramMessage, SandboxMessage } from "../../protocol/wire/messages.ts";
 import type { Channel } from "./channel.ts";
@@ -15,7 +16,6 @@ import type { Environment } from "./environment/environment.ts";
 import { makeExtract } from "./functions/extract.ts";
 import { parallel } from "./functions/parallel.ts";
 import { checkSavedValue } from "./functions/saved-value.ts";
-import { placeFiles } from "./place-files.ts";
 import { type DataJson, serializeConsole, serializeResult } from "./result-value.ts";
 import { describeThrown } from "./script-error.ts";
 import { ToolError } from "./tool-error.ts";
@@ -24,11 +24,11 @@ import { TraceSender } from "./trace-sender.ts";
 import { writeAll } from "./write-all.ts";
 
 const STDOUT = 1;
-/** How often, and how many times, it is looked whether what a program of a session has left has ended. */
+/** How often, and how many times, the runner looks whether what a program of a session left has ended. */
 const LEFTOVER_LOOK_MS = 5;
 const LEFTOVER_LOOKS = 200;
 
-/** Whether something is asked of the file system that has not answered. */
+/** Whether the file system has yet to answer a request. */
 function awaitsFiles(): boolean {
   const active = activeResources();
   for (let index = 0; index < active.length; index++)
@@ -46,6 +46,9 @@ const { defineProperty } = Object;
 const exit = process.exit.bind(process);
 const { wait } = Atomics;
 const { setTimeout } = globalThis;
+// Earlier programs of a session share this realm and may have replaced them.
+const { mkdirSync, rmSync, writeFileSync } = fs;
+const { from: bufferFrom } = Buffer;
 const { terminate } = Worker.prototype;
 const activeResources = process.getActiveResourcesInfo.bind(process);
 const pause = new Int32Array(new SharedArrayBuffer(4));
@@ -334,5 +337,24 @@ export class ProgramRun {
     );
     writeAll(STDOUT, line);
     return line.length;
+  }
+}
+
+/**
+ * Puts the files that the program was handed into its workspace. They are not writable, so that a program does not change one by
+ * mistake; in a session, one of the same name takes the place of that of an earlier program. Rejects with what the program is told.
+ */
+async function placeFiles(files: NonNullable<ProgramMessage["files"]>): Promise<void> {
+  for (const { name, base64 } of files) {
+    const path = `${FILES_FOLDER}/${name}`;
+    try {
+      mkdirSync(FILES_FOLDER, { recursive: true });
+      rmSync(path, { force: true, recursive: true });
+      writeFileSync(path, bufferFrom(base64, "base64"), { mode: 0o444, flag: "wx" });
+    } catch (error) {
+      throw new Error(
+        `the file files/${name} could not be copied into the sandbox: ${(error as Error).message}`,
+      );
+    }
   }
 }
