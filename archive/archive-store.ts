@@ -1,9 +1,9 @@
-import type { ArchivedRun } from "./reading/archived-run.ts";
-import type { FollowingRuns } from "./reading/following-runs.ts";
-import type { PageFilter, RunPage } from "./reading/listed-run.ts";
-import type { FoundRuns } from "./reading/run-reference.ts";
-import type { Stats } from "./reading/run-stats.ts";
+import type { ArchivedRun } from "./archived-run.ts";
+import type { FollowingRuns } from "./following-runs.ts";
+import type { PageFilter, RunPage } from "./listed-run.ts";
 import type { RunIntake, RunOrigin } from "./run-intake.ts";
+import type { FoundRuns } from "./run-reference.ts";
+import type { Stats } from "./run-stats.ts";
 import type { CallToArchive, RunToArchive } from "./run-to-archive.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { tryLockFile } from "../base/try-lock-file.ts";
+import { tryLockFile } from "../system/lock-file.ts";
 import { loadSqlite } from "./sqlite/file/sqlite.ts";
 
 /** Longer than anybody takes to write some lines. */

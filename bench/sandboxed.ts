@@ -1,8 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { SocketFolder } from "../sandbox/docker/channel/socket-folder.ts";
 import { DockerEngine } from "../sandbox/docker/docker-engine.ts";
-import { DockerSandboxEngine } from "../sandbox/docker/docker-sandbox-engine.ts";
+import { DockerSandboxEngine, SocketFolder } from "../sandbox/docker/docker-sandbox-engine.ts";
 import type { Bench } from "./measurement.ts";
 import type { SandboxedBench } from "./parts/brokered-call.ts";
 

@@ -1,4 +1,5 @@
 import { messageOf } from "../base/error-message.ts";
+import { isObject } from "../base/json/is-object.ts";
 import { oneLine } from "../base/text/one-line.ts";
 import { misnamedArgument } from "../catalog/arguments/tool-parameters.ts";
 import type { Tool } from "../catalog/tool.ts";
@@ -10,15 +11,15 @@ import { parseNamespacedName } from "../protocol/tools/tool-name.ts";
 import type { CallError } from "../protocol/wire/messages.ts";
 import { CallBudget } from "../upstream/call-budget.ts";
 import type { AskPerson, ToolServer, ToolServers } from "../upstream/tool-servers.ts";
-import type { OnCallProgress, RequestMeta } from "../upstream/upstream.ts";
+import type { OnCallProgress, QuestionAnswer, RequestMeta, ServerQuestion } from "../upstream/upstream.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../upstream/upstream-error.ts";
 import type { Approval, RunApprovals } from "./approvals/approvals.ts";
 import { announceCall, type RunEvents } from "./decision-events.ts";
-import { answerQuestion } from "./elicitation/answer-question.ts";
+import type { AskedElicitation, InquiryAnswer } from "./elicitation/inquiry.ts";
+import { parseElicitation } from "./elicitation/parse-elicitation.ts";
 import { isStructured, normalizeResult } from "./normalize-result.ts";
 import type { Authorizer, Decision, DecisionGround } from "./policy/authorizer.ts";
 import { type RunHistory, RunState } from "./policy/run-history.ts";
-import { resultBytes } from "./result-bytes.ts";
 import { cutText, describeProblem, type SchemaViolation } from "./schemas/schema-problem.ts";
 import type { SchemaValidator } from "./schemas/schema-validator.ts";
 
@@ -359,4 +360,62 @@ function refuseApproval(name: string, { isUnasked, why }: Approval): CallOutcome
 function callError(name: string, message: string, retryable: boolean): CallError {
   const parsed = parseNamespacedName(name);
   return { type: "ToolError", server: parsed?.module ?? "", tool: parsed?.tool ?? name, message, retryable };
+}
+
+/** Bytes that this result would have put before the model: its text and blocks, or else its structured content. */
+export function resultBytes(result: unknown): number {
+  if (!isObject(result)) return 0;
+  const content = Array.isArray(result.content) ? (result.content as unknown[]) : [];
+  if (content.length === 0) {
+    return result.structuredContent === undefined ? 0 : jsonBytes(result.structuredContent);
+  }
+  let bytes = 0;
+  for (const block of content) {
+    bytes +=
+      isObject(block) && typeof block.text === "string" ? Buffer.byteLength(block.text) : jsonBytes(block);
+  }
+  return bytes;
+}
+
+function jsonBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value) ?? "");
+}
+
+interface AskedBy {
+  /** The configured name of the server. */
+  server: string;
+  /** The namespaced name of what is called. */
+  tool: string;
+}
+
+/**
+ * Puts a question of a server to a person, and gives what the server is sent. A refusal and no answer are passed on as what
+ * they are; nothing is answered in a person's stead.
+ */
+async function answerQuestion(
+  { params, isCertain }: ServerQuestion,
+  { server, tool }: AskedBy,
+  inquire: (asked: AskedElicitation) => Promise<InquiryAnswer>,
+  redact: (text: string) => string,
+): Promise<QuestionAnswer> {
+  const parsed = parseElicitation(params, redact);
+  if (!parsed.ok) return { kind: "invalid", reason: parsed.problem };
+  const { elicitation } = parsed;
+  const answer = await inquire({ ...elicitation, server, tool: isCertain ? tool : undefined });
+  switch (answer.action) {
+    case "accept": {
+      const content = elicitation.mode === "form" ? { content: answer.values } : {};
+      return { kind: "answered", result: { action: "accept", ...content } };
+    }
+    case "decline":
+    case "cancel":
+      return { kind: "answered", result: { action: answer.action } };
+    case "unasked": {
+      const what = elicitation.mode === "form" ? "asks for an input" : `asks to visit ${elicitation.host}`;
+      return {
+        kind: "unasked",
+        reason: `${what} in the middle of the call, which a person has to answer, and ${answer.why ?? "nobody can be asked here"}`,
+      };
+    }
+  }
 }

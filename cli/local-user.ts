@@ -1,5 +1,5 @@
-import { localActor } from "../host/local-actor.ts";
 import { LOCAL_PRINCIPAL, type RunContext } from "../protocol/run-context.ts";
+import { localActor } from "../system/local-actor.ts";
 
 /** On whose behalf every command works: whoever starts ptc on this machine. */
 export const LOCAL_USER = { principal: LOCAL_PRINCIPAL } as const;

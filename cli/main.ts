@@ -3,10 +3,11 @@ import { ArchiveError, type ArchiveErrorCode } from "../archive/archive-error.ts
 import { oneLine } from "../base/text/one-line.ts";
 import { visibleLines } from "../base/text/visible-text.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
-import { PendingError } from "../host/approvals/pending-error.ts";
-import { ConfigurationError } from "../host/configuration/configuration-error.ts";
-import { version } from "../host/package.ts";
+import { ConfigurationError } from "../configuration/configuration-error.ts";
+import { PendingError } from "../execution/pending/pending-error.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
+import { version } from "../system/package.ts";
+import { StateDirectoryError } from "../system/state-directory.ts";
 import type { DefineCommand } from "./command.ts";
 import { EXIT, type ExitCode, UsageError } from "./exit-code.ts";
 import { type Surroundings, write } from "./surroundings.ts";
@@ -100,7 +101,7 @@ export async function main(surroundings: Surroundings): Promise<ExitCode> {
       await write(surroundings.stderr, `ptc: ${oneLine(error.message)}\n`);
       return ASKED_FOR_WRONG.has(error.code) ? EXIT.usage : EXIT.failed;
     }
-    if (error instanceof SandboxError) {
+    if (error instanceof SandboxError || error instanceof StateDirectoryError) {
       await write(surroundings.stderr, `ptc: ${oneLine(error.message)}\n`);
       return EXIT.noSandbox;
     }

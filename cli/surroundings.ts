@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
-import type { Configuration } from "../host/configuration/configuration.ts";
-import type { Host } from "../host/host.ts";
-import type { ReadFile } from "./arguments/text-file.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import type { Host } from "../wiring/host.ts";
+import type { ReadFile } from "./text-file.ts";
 
 /** The parts of the process that a command may use. */
 export interface Surroundings {

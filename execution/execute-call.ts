@@ -6,6 +6,7 @@ import { jsonLine } from "../base/json/json-line.ts";
 import { type Approver, RunApprovals } from "../broker/approvals/approvals.ts";
 import type { CallDispatcher, CallingRun, CallOutcome } from "../broker/dispatcher.ts";
 import { NOT_ASKED } from "../broker/elicitation/inquiry.ts";
+import { inputDigest, type Program } from "../languages/program.ts";
 import type { Envelope, Metrics } from "../protocol/envelope.ts";
 import { buildFailure } from "../protocol/failure.ts";
 import type { Redactor } from "../secrets/redaction.ts";
@@ -14,12 +15,11 @@ import { describeSuspended, type Verdict } from "./judge.ts";
 import { fail } from "./outcome.ts";
 import { readAnswer, type ToolAnswer } from "./output/answer-blocks.ts";
 import { maxKeptBytes } from "./output/runner-output.ts";
-import { inputDigest, type Program } from "./program.ts";
 import type { RunRecorder, RunReport } from "./record/run-recorder.ts";
 import type { InsideLimits } from "./run-inside.ts";
 import { sealVerdict } from "./seal-verdict.ts";
+import type { Suspended } from "./suspended.ts";
 import { CallSuspension, callAsRun } from "./suspension/call-suspension.ts";
-import type { Suspended } from "./suspension/suspended.ts";
 import type { RunKeeper } from "./suspension/suspended-run.ts";
 
 /** One call, by a tool's namespaced name. */

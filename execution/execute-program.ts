@@ -7,30 +7,30 @@ import { jsonLine } from "../base/json/json-line.ts";
 import { untilAborted } from "../base/or-aborted.ts";
 import { type Approver, RunApprovals } from "../broker/approvals/approvals.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
+import type { Language, TypecheckMode } from "../languages/language.ts";
+import type { ModuleSource } from "../languages/module-source.ts";
+import { type Prepared, prepareProgram } from "../languages/prepare-program.ts";
+import { inputDigest, type Program } from "../languages/program.ts";
+import type { ProgramSession } from "../languages/program-session.ts";
+import { UsedModules } from "../languages/used-modules.ts";
 import type { ConsoleEntry } from "../protocol/console-stream.ts";
 import { MAX_CLAIM_FAILURE_BYTES } from "../protocol/limits.ts";
+import { duringPhase, type OnPhase } from "../protocol/run-phase.ts";
 import type { ProgramEnvironment } from "../protocol/wire/messages.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox/sandbox.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import type { Redactor } from "../secrets/redaction.ts";
+import { adviseOn } from "./advise-on.ts";
 import { askPeople } from "./ask-people.ts";
 import type { CallObserver } from "./call-log.ts";
 import { fail, type Outcome } from "./outcome.ts";
 import { redactEmitted } from "./output/emitted-blocks.ts";
 import type { ExecutedProgram } from "./output/executed-program.ts";
 import { maxResultBytes, RunnerOutput } from "./output/runner-output.ts";
-import { adviseOn } from "./prepare/advise-on.ts";
-import type { Language, TypecheckMode } from "./prepare/language.ts";
-import type { ModuleSource } from "./prepare/module-source.ts";
-import { type Prepared, prepareProgram } from "./prepare/prepare-program.ts";
-import { UsedModules } from "./prepare/used-modules.ts";
-import { inputDigest, type Program } from "./program.ts";
 import type { RunRecorder } from "./record/run-recorder.ts";
 import { type InsideLimits, runInside } from "./run-inside.ts";
-import { duringPhase, type OnPhase } from "./run-phase.ts";
 import { RunSandbox, sandboxesFor } from "./run-sandbox.ts";
 import { sealVerdict } from "./seal-verdict.ts";
-import type { ProgramSession } from "./session/program-session.ts";
 import {
   addUp,
   continued,

@@ -3,7 +3,7 @@ import { buildFailure, type FailureType } from "../protocol/failure.ts";
 import type { EmittedBlock } from "../protocol/output/emitted.ts";
 import type { Trace } from "../protocol/wire/messages.ts";
 import type { Verdict } from "./judge.ts";
-import type { Suspended } from "./suspension/suspended.ts";
+import type { Suspended } from "./suspended.ts";
 
 /** What a run came to. */
 export interface Outcome {

@@ -1,8 +1,8 @@
+import { findLanguage, type Language } from "../languages/language.ts";
+import type { Program } from "../languages/program.ts";
+import { duringPhase, type OnPhase } from "../protocol/run-phase.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox/sandbox.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
-import { findLanguage, type Language } from "./prepare/language.ts";
-import type { Program } from "./program.ts";
-import { duringPhase, type OnPhase } from "./run-phase.ts";
 
 /** A sandbox, or the reason why none could be started. */
 export type Acquired = { ok: true; sandbox: Sandbox } | { ok: false; message: string };

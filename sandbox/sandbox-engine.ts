@@ -91,7 +91,7 @@ export interface StartedSandbox {
 
 /**
  * Starts sandboxes. How an engine isolates them, and how the runner inside reaches the host, is left to the engine. Every
- * engine must keep the walls that walls/walls.ts lists.
+ * engine must keep the walls that walls/judge-walls.ts lists.
  */
 export interface SandboxEngine {
   /** @throws SandboxError `engine_unreachable` */

@@ -2,7 +2,6 @@ export type SandboxErrorCode =
   | "engine_unreachable"
   | "runtime_missing"
   | "image_missing"
-  | "state_directory"
   | "start_failed"
   | "wall_broken"
   | "cancelled"

@@ -33,7 +33,7 @@ const built = await Promise.all([
     entryPoints: {
       "cli/start": "cli/start.ts",
       "broker/schemas/schema-worker": "broker/schemas/schema-worker.ts",
-      "host/learning/learn-worker": "host/learning/learn-worker.ts",
+      "generation/learning/learn-worker": "generation/learning/learn-worker.ts",
       "archive/sqlite/writer/writer-worker": "archive/sqlite/writer/writer-worker.ts",
     },
     outdir: dist,

@@ -2,6 +2,7 @@
 import { globSync } from "node:fs";
 import { join } from "node:path";
 import { cruise, type ICruiseResult } from "dependency-cruiser";
+import { folderCycles } from "./folder-cycles.ts";
 import { FOLDERS, forbidden, options } from "./import-rules.ts";
 
 const CHECKED = [...FOLDERS, "tests", "bench", "scripts"];
@@ -17,17 +18,29 @@ const { output } = await cruise([...CHECKED], {
   validate: true,
 });
 const { modules, summary } = output as ICruiseResult;
+const mistakes: string[] = [];
 
 const comments = new Map(forbidden.map((rule) => [rule.name, rule.comment]));
 for (const { from, to, rule } of summary.violations) {
-  console.error(`${from} must not import ${to}: ${comments.get(rule.name) ?? rule.name}`);
+  mistakes.push(`${from} must not import ${to}: ${comments.get(rule.name) ?? rule.name}`);
+}
+
+const ours = modules.filter(({ source }) => FOLDERS.some((folder) => source.startsWith(`${folder}/`)));
+const imports = new Map(
+  ours.map(({ source, dependencies }) => [source, dependencies.map(({ resolved }) => resolved)]),
+);
+for (const { folder, members, imports: circle } of folderCycles(imports)) {
+  mistakes.push(
+    `${members.join(", ")} import each other in a circle within ${folder || "the repository"}: move what both need below them (${circle.join("; ")})`,
+  );
 }
 
 const seen = new Set(modules.map((module) => module.source));
 const unseen = globSync(CHECKED.map((folder) => `${folder}/**/*.{ts,mjs,js}`))
   .filter((file) => !file.startsWith(GOLDEN))
   .filter((file) => !seen.has(file));
-for (const file of unseen) console.error(`${file} was not seen by the import checker`);
+mistakes.push(...unseen.map((file) => `${file} was not seen by the import checker`));
 
-if (summary.violations.length > 0 || unseen.length > 0) process.exit(1);
-console.log(`${seen.size} modules keep the import rules`);
+for (const mistake of mistakes) console.error(mistake);
+if (mistakes.length > 0) process.exit(1);
+console.log(`${seen.size} modules keep the import rules, and no folder imports in a circle`);

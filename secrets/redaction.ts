@@ -8,13 +8,13 @@
  *
  * - execution/output/runner-output.ts: a program's console, as it is printed.
  * - execution/execute-program.ts: the value or the failure of a program, and the arguments that a person is asked about.
- * - execution/prepare/prepare-program.ts: what bundler and type check say of a program, since they quote it.
+ * - languages/prepare-program.ts: what bundler and type check say of a program, since they quote it.
  * - execution/redact-observer.ts: names and arguments of calls, for whoever watches a run.
  * - execution/record/record-runs.ts: everything that is archived; execution/record/redacted-json.ts writes large values.
  * - broker/dispatcher.ts: messages of failed calls, which programs get.
  * - archive/audit/audit-log.ts: every line, through a function that host/ hands in.
- * - upstream/listing/redact-listing.ts: definitions of tools, before anything is made of them.
- * - host/composition/model-server.ts: what a model is asked, through a function.
+ * - upstream/redact-listing.ts: definitions of tools, before anything is made of them.
+ * - wiring/model-server.ts: what a model is asked, through a function.
  * - fault-mask.ts: the faults of servers, by stricter rules and with another mark.
  *
  * - upstream/mask-credentials.ts: what a server answers, of the credentials alone that ptc itself uses it with.
@@ -26,8 +26,8 @@
 import { MAX_NESTING_DEPTH } from "../protocol/limits.ts";
 import { TOO_DEEP } from "./marks.ts";
 import { replaceRanges, SecretMatcher } from "./redaction-matcher.ts";
-import { StreamRedactor } from "./redaction-stream.ts";
 import { chainStreams, type Redacted, type TextMask, type TextStream } from "./text-redaction.ts";
+import { TOKEN_CONTEXT_CHARS } from "./token-shapes.ts";
 
 export class Redactor {
   #matcher: SecretMatcher;
@@ -196,4 +196,58 @@ export function withDistinctNames(members: [string, unknown][]): [string, unknow
     given.set(distinct, 1);
     return [distinct, value];
   });
+}
+
+/**
+ * Redacts a text that comes in pieces, with the same result as for the complete text. It holds back only what could be the
+ * beginning of a secret: at most a few thousand characters, and nearly always nothing at the end of a line.
+ */
+class StreamRedactor implements TextStream {
+  readonly #matcher: SecretMatcher;
+  /** The last released characters, which decide whether a token follows; empty after a secret. */
+  #context = "";
+  #held = "";
+  #count = 0;
+
+  constructor(matcher: SecretMatcher) {
+    this.#matcher = matcher;
+  }
+
+  /** How many secrets have been replaced in the released text. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Takes the next piece and returns the text that can be released. */
+  push(piece: string): string {
+    return piece === "" ? "" : this.#release(this.#context + this.#held + piece, false);
+  }
+
+  /** Ends the text and returns the rest. */
+  end(): string {
+    return this.#held === "" ? "" : this.#release(this.#context + this.#held, true);
+  }
+
+  cutOff(): string {
+    this.#context = "";
+    this.#held = "";
+    return "";
+  }
+
+  #release(text: string, ended: boolean): string {
+    const from = this.#context.length;
+    const ranges = this.#matcher.find(text, from);
+    let to = ended ? text.length : Math.max(from, this.#matcher.unfinishedFrom(text));
+    const cut = ranges.find(({ start, end }) => start < to && to < end);
+    if (cut !== undefined) {
+      // An endless chain of overlapping secrets must not be held back for ever.
+      to = to - cut.start > this.#matcher.longest ? cut.end : Math.max(from, cut.start);
+    }
+    const released = replaceRanges(text, ranges, from, to);
+    this.#count += released.count;
+    const afterSecret = ranges.some(({ end }) => end === to);
+    this.#context = afterSecret ? "" : text.slice(Math.max(0, to - TOKEN_CONTEXT_CHARS), to);
+    this.#held = text.slice(to);
+    return released.text;
+  }
 }

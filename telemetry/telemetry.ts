@@ -1,9 +1,9 @@
 import type { Approver } from "../broker/approvals/approvals.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
-import type { OnPhase } from "../execution/run-phase.ts";
 import type { Envelope } from "../protocol/envelope.ts";
 import type { RunContext } from "../protocol/run-context.ts";
-import type { TraceContext } from "./trace-context.ts";
+import type { OnPhase } from "../protocol/run-phase.ts";
+import type { TraceContext } from "../protocol/trace-context.ts";
 
 /**
  * What ptc tells a collector of its work: spans and metrics, without arguments, results, messages and secrets, and without any

@@ -1,8 +1,9 @@
+import { messageOf } from "../base/error-message.ts";
+import { GrowingPause } from "../base/growing-pause.ts";
 import { orAborted } from "../base/or-aborted.ts";
 import { notReadyInTime } from "./call-budget.ts";
-import { type ListedDefinitions, ListedTools, type ListingObserver } from "./listing/listed-tools.ts";
 import type { ConnectToolsOptions, ToolServer, ToolServers } from "./tool-servers.ts";
-import type { Upstream } from "./upstream.ts";
+import type { Upstream, UpstreamListing } from "./upstream.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
 export interface LiveServer {
@@ -111,4 +112,181 @@ export class LiveToolServers implements ToolServers {
 
 function runHasEnded(): UpstreamError {
   return new UpstreamError("cancelled", "the run has ended");
+}
+
+/** Receives what servers list. */
+export interface ListingObserver {
+  /** Takes in a listing. The server is not listed again before this resolves. Never rejects. */
+  listed(server: string, listing: UpstreamListing): Promise<void>;
+  /** A server announced a change of its tools, and then could not be listed. */
+  failed(server: string, error: UpstreamError): void;
+  /**
+   * Whether another process has listed the server since, so that the typed modules are newer than its last listing here.
+   */
+  isSuperseded(server: string): boolean;
+}
+
+/** Definitions of a server by protocol name, as it listed them. */
+type ListedDefinitions = ReadonlyMap<string, unknown>;
+
+/** A listing holds so long at least, even where its server says that it does not: many say so without a reason. */
+const MIN_TTL_MS = 60_000;
+
+/**
+ * The tools of one server, listed on first use and again after they may have changed, or after as long as the server says
+ * that its list holds. At most one listing is in progress
+ * and one more is due. Pauses between listings grow when they follow each other closely; the last listing is used
+ * meanwhile. So a server that announces changes without end costs little.
+ */
+class ListedTools {
+  readonly #upstream: Upstream;
+  readonly #observer: ListingObserver | undefined;
+  #listing: Promise<ListedDefinitions> | undefined;
+  /** What `#listing` has come to. */
+  #listed: ListedDefinitions | undefined;
+  /** Resolves when the listing in progress has been received and taken in. */
+  #atWork: Promise<void> | undefined;
+  #changed = false;
+  /** When the listing holds no longer, by `performance.now()`. */
+  #staleAt = Number.POSITIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+  readonly #listings = new GrowingPause();
+  readonly #renewals = new GrowingPause();
+
+  constructor(upstream: Upstream, observer: ListingObserver | undefined) {
+    this.#upstream = upstream;
+    this.#observer = observer;
+    upstream.onToolsChanged((change) => (change === "announced" ? this.#announced() : this.#forget()));
+  }
+
+  /** The current definitions, where they need not be waited for. */
+  get known(): ListedDefinitions | undefined {
+    return this.#isStale ? undefined : this.#listed;
+  }
+
+  get #isStale(): boolean {
+    return this.#atWork === undefined && performance.now() >= this.#staleAt;
+  }
+
+  /** The current definitions. Concurrent callers share one listing. A failed listing is repeated. @throws UpstreamError */
+  definitions(): Promise<ListedDefinitions> {
+    return this.#isStale ? this.#list() : (this.#listing ?? this.#list());
+  }
+
+  /**
+   * The current definitions, for a caller that found one to differ from its generated types. Resolves when the observer has
+   * taken in the last listing. If the types come from a newer listing by another process, the server is restarted and
+   * listed.
+   *
+   * @throws UpstreamError
+   */
+  async reconsider(): Promise<ListedDefinitions> {
+    // Several calls of a program may find a drift at the same time. They share the listing of the first.
+    while (this.#atWork !== undefined) await this.#settled();
+    const { name } = this.#upstream;
+    if (this.#observer?.isSuperseded(name) === true && this.#renewals.waitMs() <= 0) {
+      // The pause keeps two processes whose servers differ from rewriting each other's modules with every program.
+      this.#renewals.begin();
+      this.#upstream.renew();
+      const listing = this.#list();
+      await this.#settled();
+      this.#renewals.restart();
+      return listing;
+    }
+    return this.definitions();
+  }
+
+  async #settled(): Promise<void> {
+    while (this.#atWork !== undefined) await this.#atWork;
+  }
+
+  #list(): Promise<ListedDefinitions> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#changed = false;
+    this.#staleAt = Number.POSITIVE_INFINITY;
+    const answer = this.#upstream.list().catch((error: unknown) => {
+      throw toUpstreamError(this.#upstream.name, error);
+    });
+    const listing = answer.then(({ tools }) => byName(tools));
+    const work = this.#takeIn(answer);
+    this.#listing = listing;
+    this.#listed = undefined;
+    this.#atWork = work;
+    listing.then(
+      (definitions) => {
+        if (this.#listing === listing) this.#listed = definitions;
+      },
+      () => {
+        if (this.#listing === listing) this.#listing = undefined;
+      },
+    );
+    void work.then(() => {
+      if (this.#atWork !== work) return;
+      this.#atWork = undefined;
+      this.#listings.restart();
+      if (this.#changed) this.#schedule();
+    });
+    return listing;
+  }
+
+  async #takeIn(answer: Promise<UpstreamListing>): Promise<void> {
+    try {
+      const listing = await answer;
+      if (listing.ttlMs !== undefined)
+        this.#staleAt = performance.now() + Math.max(listing.ttlMs, MIN_TTL_MS);
+      await this.#observer?.listed(this.#upstream.name, listing);
+    } catch {
+      // The caller that asked for the listing gets the error.
+    }
+  }
+
+  #announced(): void {
+    this.#changed = true;
+    if (this.#atWork === undefined && this.#timer === undefined) this.#schedule();
+  }
+
+  #schedule(): void {
+    const waitMs = this.#listings.waitMs();
+    if (waitMs <= 0) this.#listAgain();
+    else this.#timer = setTimeout(() => this.#listAgain(), waitMs).unref();
+  }
+
+  #listAgain(): void {
+    this.#listings.begin();
+    this.#list().catch((error: unknown) => {
+      const fault = toUpstreamError(this.#upstream.name, error);
+      // A listing is cancelled when its server is no longer needed, so that is not reported.
+      if (fault.code !== "cancelled") this.#observer?.failed(this.#upstream.name, fault);
+    });
+  }
+
+  /** Drops the listing, because the next connection may reach another version of the server. */
+  #forget(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#changed = false;
+    this.#listing = undefined;
+    this.#listed = undefined;
+  }
+}
+
+/** Turns any failure of a listing into an UpstreamError, the only error that callers expect. */
+function toUpstreamError(server: string, error: unknown): UpstreamError {
+  if (error instanceof UpstreamError) return error;
+  const reason = messageOf(error);
+  return new UpstreamError("protocol_error", `server '${server}' cannot be listed: ${reason}`, {
+    cause: error,
+  });
+}
+
+/** Tools by protocol name. Of two with the same name the first counts, as in the generated modules. */
+function byName(tools: readonly unknown[]): ListedDefinitions {
+  const definitions = new Map<string, unknown>();
+  for (const tool of tools) {
+    if (typeof tool !== "object" || tool === null || !("name" in tool) || typeof tool.name !== "string")
+      continue;
+    if (!definitions.has(tool.name)) definitions.set(tool.name, tool);
+  }
+  return definitions;
 }

@@ -1,4 +1,4 @@
-import type { ToolProblem } from "./listing/listing-page.ts";
+import type { ToolProblem } from "./listing-page.ts";
 import type { ProgressReport } from "./progress-report.ts";
 import type { UpstreamError } from "./upstream-error.ts";
 

@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { whyFolderIsUnsafe } from "../../base/unsafe-folder.ts";
-import { hideFromGit } from "../private-folder.ts";
+import { hideFromGit } from "../../system/private-folder.ts";
 
 const LINE_FEED = 0x0a;
 const PRIVATE_FILE = 0o600;

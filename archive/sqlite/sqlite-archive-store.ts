@@ -1,3 +1,7 @@
+import { randomUUID } from "node:crypto";
+import * as z from "zod/mini";
+import { textDigest } from "../../base/text-digest.ts";
+import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
 import { ArchiveError } from "../archive-error.ts";
 import type {
   ArchiveStore,
@@ -7,23 +11,32 @@ import type {
   PruneOptions,
   Verification,
 } from "../archive-store.ts";
-import { type ArchivedRun, withValues } from "../reading/archived-run.ts";
-import type { FollowingRuns } from "../reading/following-runs.ts";
-import type { PageFilter, RunPage } from "../reading/listed-run.ts";
-import type { FoundRuns } from "../reading/run-reference.ts";
-import type { Stats } from "../reading/run-stats.ts";
-import type { RunIntake, RunOrigin } from "../run-intake.ts";
-import { readBlob } from "./blobs.ts";
+import { type ArchivedRun, withValues } from "../archived-run.ts";
+import { LAST_INSTANT_MS, LONGEST_MS, MAX_CALLS, MAX_COUNT } from "../bounds.ts";
+import type { FollowingRuns } from "../following-runs.ts";
+import { ListedRun, type PageFilter, type RunFilter, type RunPage } from "../listed-run.ts";
+import { RecordProblem, readContents } from "../run-contents.ts";
+import type { IntakeResult, RunIntake, RunOrigin } from "../run-intake.ts";
+import { digestsIn, type RunRecord } from "../run-record.ts";
+import {
+  type FoundRuns,
+  MAX_CANDIDATES,
+  MAX_OF_INPUT,
+  namesSeveral,
+  parseReference,
+} from "../run-reference.ts";
+import { DayStats, type Stats, ToolStats, totalOf } from "../run-stats.ts";
+import { summarizeRun } from "../run-summary.ts";
+import { putBlob, readBlob } from "./blobs.ts";
+import { appendRun } from "./changes/append-run.ts";
 import { deleteRunsById, pruneRuns } from "./changes/prune.ts";
-import { SqliteIntake } from "./changes/sqlite-intake.ts";
+import { recordDigestOf } from "./changes/store-run.ts";
+import { holdBlob, releaseHeld } from "./changes/sweep.ts";
 import { readChainEnd } from "./file/chain-ends.ts";
 import { openForReading, openForWriting, tryWriting } from "./file/connection.ts";
-import type { Database } from "./file/database.ts";
-import { findRunIds, findRuns } from "./queries/find-runs.ts";
-import { listFollowing } from "./queries/list-following.ts";
-import { listRunPage } from "./queries/list-runs.ts";
+import type { Database, SqlValue } from "./file/database.ts";
+import { damagedRow } from "./queries/damaged-row.ts";
 import { readRun } from "./queries/read-run.ts";
-import { readStats } from "./queries/stats.ts";
 import { verifyArchive } from "./queries/verify.ts";
 import { ArchiveWriter } from "./writer/archive-writer.ts";
 import type { WriterOptions } from "./writer/writer-messages.ts";
@@ -135,4 +148,342 @@ export class SqliteArchiveStore implements ArchiveStore {
 /** Reads one run, whose values are read later through the same connection. @throws ArchiveError */
 export function readArchived(db: Database, runId: string): ArchivedRun {
   return withValues(readRun(db, runId), async (digest) => readBlob(db, digest));
+}
+
+const RunRow = z.object({ id: z.int(), run_id: z.string(), source: z.string() });
+const CalledRow = z.object({ run: z.int(), name: z.string() });
+
+/** The runs after a position, in the order in which they were archived. Rows that ptc did not write are left out. */
+function listFollowing(db: Database, position: number, limit: number): FollowingRuns {
+  const rows = db
+    .allParsed(
+      RunRow,
+      "SELECT id, run_id, source FROM runs WHERE id > ? ORDER BY id LIMIT ?",
+      position,
+      limit,
+    )
+    .flatMap((each) => (each.ok ? [each.row] : []));
+  const called = db.all(
+    CalledRow,
+    "SELECT run, name FROM run_tools JOIN tools ON tools.id = run_tools.tool WHERE run IN (SELECT value FROM json_each(?))",
+    JSON.stringify(rows.map(({ id }) => id)),
+  );
+  const tools = new Map<number, string[]>();
+  for (const { run, name } of called) tools.set(run, [...(tools.get(run) ?? []), name]);
+  return {
+    runs: rows.map(({ id, run_id, source }) => ({
+      position: id,
+      runId: run_id,
+      source,
+      tools: tools.get(id) ?? [],
+    })),
+    newest: readChainEnd(db, "head").id,
+  };
+}
+
+const count = z.int();
+
+const StatusCount = z.object({ status: z.string(), runs: count });
+
+const KEPT = "max(result_bytes - returned_bytes, 0)";
+const Undated = z.object({ runs: count });
+
+/**
+ * Counts over the runs that started at `sinceMs` or later. Runs with numbers that no run can have are left out.
+ *
+ * @throws ArchiveError
+ */
+export function readStats(db: Database, { sinceMs = 0 }: { sinceMs?: number } = {}): Stats {
+  const statuses = db.all(
+    StatusCount,
+    `SELECT status, count(*) AS runs FROM runs WHERE started_at >= ? AND ${IS_SOUND_RUN} AND source <> 'replay'
+     GROUP BY status ORDER BY runs DESC, status`,
+    sinceMs,
+  );
+  const tools = db.all(
+    ToolStats,
+    `SELECT name AS tool, server, runs, calls, failed_calls, duration_ms, result_bytes FROM (
+       SELECT tool AS id, count(*) AS runs, ${saturatingSum("calls")} AS calls,
+         ${saturatingSum("failed_calls")} AS failed_calls, ${saturatingTotal("duration_ms")} AS duration_ms,
+         ${saturatingSum("result_bytes")} AS result_bytes
+       FROM run_tools WHERE started_at >= ? AND ${ARE_SOUND_CALLS} AND NOT replay GROUP BY tool
+     ) JOIN tools USING (id) ORDER BY calls DESC, name`,
+    sinceMs,
+  );
+  const days = db.all(
+    DayStats,
+    `SELECT date(day * 86400, 'unixepoch') AS day, runs, failed, calls, duration_ms, result_bytes, kept_bytes FROM (
+       SELECT started_at / 86400000 AS day, count(*) AS runs, sum(status <> 'ok') AS failed,
+         ${saturatingSum("calls")} AS calls, ${saturatingSum("duration_ms")} AS duration_ms,
+         ${saturatingSum("result_bytes")} AS result_bytes, ${saturatingSum(KEPT)} AS kept_bytes
+       FROM runs WHERE started_at >= ? AND ${IS_SOUND_RUN} AND source <> 'replay' GROUP BY 1
+     ) ORDER BY day`,
+    sinceMs,
+  );
+  const undated =
+    db.get(Undated, `SELECT count(*) AS runs FROM runs WHERE ${IS_SOUND_RUN} IS NOT TRUE`)?.runs ?? 0;
+  const total = totalOf(days);
+  return {
+    runs: total.runs,
+    failures: statuses
+      .filter(({ status }) => status !== "ok")
+      .map(({ status, runs }) => ({ type: status, runs })),
+    tools,
+    days,
+    total,
+    undated,
+  };
+}
+
+/** SQL condition that the start in a row of `runs` or `run_tools` is a valid date. */
+const HAS_DATE = `started_at BETWEEN 0 AND ${LAST_INSTANT_MS}`;
+
+/** What the numbers of a row about some calls can be: no more bytes than the calls can have returned. */
+const HAS_SOUND_CALLS = `calls BETWEEN 0 AND ${MAX_CALLS} AND failed_calls BETWEEN 0 AND calls AND result_bytes BETWEEN 0 AND calls * ${MAX_COUNT}`;
+
+/** SQL condition that the numbers in a row of `runs` are some that a run can have. */
+const IS_SOUND_RUN = `(${HAS_DATE} AND ${HAS_SOUND_CALLS} AND duration_ms BETWEEN 0 AND ${LONGEST_MS} AND returned_bytes BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER})`;
+
+/** SQL condition that the numbers in a row of `run_tools` are some that the calls of one tool can have. */
+const ARE_SOUND_CALLS = `(${HAS_DATE} AND ${HAS_SOUND_CALLS} AND duration_ms BETWEEN 0 AND calls * ${LONGEST_MS})`;
+
+/** SQL for a sum that is clamped to 0 and the largest safe integer. */
+function saturatingTotal(column: string): string {
+  return `coalesce(max(0.0, min(total(${column}), ${Number.MAX_SAFE_INTEGER}.0)), 0.0)`;
+}
+
+/** Like `saturatingTotal`, as a whole number. */
+function saturatingSum(column: string): string {
+  return `cast(${saturatingTotal(column)} AS INTEGER)`;
+}
+
+const Text = z.object({ text: z.string() });
+const Total = z.object({ total: z.int() });
+
+/**
+ * Finds runs by input digest (`sha256:<hex>`), by run id, or by a prefix of either of at least four characters.
+ *
+ * @throws ArchiveError `bad-reference` for anything else, without a query; `tampered` when none of the runs found can be
+ *   listed.
+ */
+export function findRuns(db: Database, reference: string): FoundRuns {
+  const { runIds, digests } = valuesLike(db, reference);
+  if (runIds.length + digests.length === 0) return { kind: "none" };
+  const [runId] = runIds;
+  const [inputDigest] = digests;
+  if (runIds.length === 1 && digests.length === 0 && runId !== undefined) {
+    const {
+      runs: [run],
+      damaged: [damaged],
+    } = listRunPage(db, { runId, limit: 1 });
+    if (damaged !== undefined) throw new ArchiveError("tampered", damaged.message);
+    return run === undefined ? { kind: "none" } : { kind: "one", run };
+  }
+  if (digests.length === 1 && runIds.length === 0 && inputDigest !== undefined)
+    return runsOf(db, inputDigest);
+  return { kind: "ambiguous", candidates: [...digests, ...runIds].slice(0, MAX_CANDIDATES) };
+}
+
+/**
+ * The ids of all runs that a reference means, including damaged runs: for an input digest every run of it. Empty when there
+ * are none.
+ *
+ * @throws ArchiveError `bad-reference`, also for an ambiguous reference.
+ */
+export function findRunIds(db: Database, reference: string): string[] {
+  const { runIds, digests } = valuesLike(db, reference);
+  if (runIds.length + digests.length > 1) throw namesSeveral(reference);
+  const ofInput = "SELECT run_id AS text FROM runs WHERE input_digest = ?";
+  return [...runIds, ...digests.flatMap((digest) => db.all(Text, ofInput, digest).map(({ text }) => text))];
+}
+
+function valuesLike(db: Database, reference: string): { runIds: string[]; digests: string[] } {
+  const { digestPrefix, runIdPrefix } = parseReference(reference);
+  return {
+    runIds: runIdPrefix === undefined ? [] : valuesFrom(db, "run_id", runIdPrefix),
+    digests: digestPrefix === undefined ? [] : valuesFrom(db, "input_digest", digestPrefix),
+  };
+}
+
+function runsOf(db: Database, inputDigest: string): FoundRuns {
+  const { runs, damaged } = listRunPage(db, { inputDigest, limit: MAX_OF_INPUT });
+  const [newest] = runs;
+  if (newest === undefined && damaged[0] !== undefined) {
+    throw new ArchiveError("tampered", damaged[0].message);
+  }
+  if (newest === undefined) return { kind: "none" };
+  if (runs.length === 1) return { kind: "one", run: newest };
+  const count = "SELECT count(*) AS total FROM runs WHERE input_digest = ?";
+  return { kind: "many", inputDigest, runs, total: db.get(Total, count, inputDigest)?.total ?? runs.length };
+}
+
+/** Distinct values of a column with a prefix, at most one more than are shown. Each takes one index lookup. */
+function valuesFrom(db: Database, column: "run_id" | "input_digest", prefix: string): string[] {
+  const exact = `SELECT ${column} AS text FROM runs WHERE ${column} = ? LIMIT 1`;
+  if (db.get(Text, exact, prefix) !== undefined) return [prefix];
+  const next = `SELECT ${column} AS text FROM runs WHERE ${column} > ? AND ${column} < ? ORDER BY ${column} LIMIT 1`;
+  const found: string[] = [];
+  while (found.length <= MAX_CANDIDATES) {
+    // "~" sorts after every character of ids and digests.
+    const value = db.get(Text, next, found.at(-1) ?? prefix, `${prefix}~`)?.text;
+    if (value === undefined) break;
+    found.push(value);
+  }
+  return found;
+}
+
+const COLUMNS = Object.keys(ListedRun.shape)
+  .map((column) => `runs.${column}`)
+  .join(", ");
+
+const ToolRow = z.object({ id: z.int(), name: z.string(), server: z.string() });
+
+/**
+ * A page of the matching runs, newest first, and those among them that cannot be listed.
+ *
+ * @throws ArchiveError
+ */
+export function listRunPage(db: Database, filter: PageFilter): RunPage {
+  const conditions: string[] = [];
+  const values: SqlValue[] = [];
+  const where = (condition: string, ...given: SqlValue[]) => {
+    conditions.push(condition);
+    values.push(...given);
+  };
+  if (filter.status === "failed") where("status <> 'ok'");
+  else if (filter.status !== undefined) where("status = ?", filter.status);
+  if (filter.source !== undefined) where("source = ?", filter.source);
+  if (filter.sinceMs !== undefined) where("started_at >= ?", filter.sinceMs);
+  if (filter.untilMs !== undefined) where("started_at < ?", filter.untilMs);
+  if (filter.inputDigest !== undefined) where("input_digest = ?", filter.inputDigest);
+  if (filter.clientSession !== undefined)
+    where("substr(client_session, 1, length(?)) = ?", filter.clientSession, filter.clientSession);
+  if (filter.user !== undefined) where("user = ?", filter.user);
+  if (filter.host !== undefined) where("host = ?", filter.host);
+  if (filter.client !== undefined) where("client = ?", filter.client);
+  if (filter.runId !== undefined) where("run_id = ?", filter.runId);
+  if (filter.before !== undefined) {
+    where("(started_at, id) < (SELECT started_at, id FROM runs WHERE run_id = ?)", filter.before);
+  }
+  if (filter.tool !== undefined || filter.server !== undefined) {
+    const tools = toolsMatching(db, filter);
+    if (tools.length === 0) return { runs: [], damaged: [], next: undefined };
+    where(
+      `EXISTS (SELECT 1 FROM run_tools WHERE run = runs.id AND tool IN (SELECT value FROM json_each(?)))`,
+      JSON.stringify(tools),
+    );
+  }
+  const matching = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
+  const rows = db.allParsed(
+    ListedRun,
+    `SELECT ${COLUMNS} FROM runs ${matching} ORDER BY started_at DESC, id DESC LIMIT ?`,
+    ...values,
+    filter.limit,
+  );
+  const last = rows.at(-1);
+  const runId = last?.ok ? last.row.run_id : last?.raw.run_id;
+  return {
+    runs: rows.flatMap((each) => (each.ok ? [each.row] : [])),
+    damaged: rows.flatMap((each) => (each.ok ? [] : [damagedRow(each.raw, each.columns)])),
+    next: rows.length < filter.limit || typeof runId !== "string" ? undefined : runId,
+  };
+}
+
+function toolsMatching(db: Database, { tool, server }: RunFilter): number[] {
+  const known = db.all(ToolRow, "SELECT id, name, server FROM tools");
+  return known
+    .filter((each) => server === undefined || each.server === server)
+    .filter((each) => tool === undefined || matchesPattern(tool, each.name))
+    .map(({ id }) => id);
+}
+
+/** Characters of texts stored in one transaction, for which other writers wait. */
+const BATCH_CHARS = 4 * 1024 * 1024;
+
+/**
+ * Imports runs in short transactions, because other writers wait for each. Nothing else may write through `db` meanwhile.
+ */
+export class SqliteIntake implements RunIntake {
+  readonly #db: Database;
+  readonly #origin: RunOrigin;
+  /** Blobs to which no run refers yet are held under this name. */
+  readonly #holder = `import ${randomUUID()}`;
+  readonly #blobIds = new Map<string, number>();
+  /** By digest, why an added text cannot be stored. */
+  readonly #unkept = new Map<string, string>();
+  #waiting: string[] = [];
+  #waitingChars = 0;
+  #begun = false;
+
+  constructor(db: Database, origin: RunOrigin) {
+    this.#db = db;
+    this.#origin = origin;
+  }
+
+  async recordDigestOf(runId: string): Promise<string | undefined> {
+    return recordDigestOf(this.#db, runId);
+  }
+
+  async addText(json: string): Promise<void> {
+    this.#waiting.push(json);
+    this.#waitingChars += json.length;
+    if (this.#waitingChars > BATCH_CHARS) this.#putWaiting();
+  }
+
+  async addRun(record: RunRecord, recordDigest: string): Promise<IntakeResult> {
+    this.#putWaiting();
+    try {
+      return this.#db.transaction((): IntakeResult => {
+        const known = recordDigestOf(this.#db, record.run_id);
+        if (known !== undefined) return { kind: known === recordDigest ? "known" : "conflict" };
+        this.#append(record, recordDigest);
+        return { kind: "added" };
+      });
+    } catch (error) {
+      const isBadRun =
+        error instanceof RecordProblem || (error instanceof ArchiveError && error.code === "unkeepable");
+      if (!isBadRun) throw error;
+      return { kind: "refused", problem: error.message };
+    }
+  }
+
+  async end(): Promise<void> {
+    if (!this.#begun) return;
+    this.#db.exec("PRAGMA synchronous = FULL");
+    releaseHeld(this.#db, this.#holder);
+  }
+
+  #append(record: RunRecord, recordDigest: string): void {
+    const named = [...digestsIn(record)];
+    for (const each of named) {
+      const problem = this.#unkept.get(each);
+      if (problem !== undefined) throw new RecordProblem(problem);
+    }
+    const contents = readContents(record, (each) => readBlob(this.#db, each));
+    const blobIds = new Set(named.map((each) => this.#blobIds.get(each) ?? 0));
+    const stored = appendRun(this.#db, record, summarizeRun(record, contents), blobIds, this.#origin);
+    if (stored !== recordDigest) throw new RecordProblem("the record does not match its digest");
+  }
+
+  #putWaiting(): void {
+    // It is enough to wait for the disk once, at the end.
+    if (!this.#begun) this.#db.exec("PRAGMA synchronous = NORMAL");
+    this.#begun = true;
+    this.#db.transaction(() => {
+      for (const json of this.#waiting) this.#put(json);
+    });
+    this.#waiting = [];
+    this.#waitingChars = 0;
+  }
+
+  #put(json: string): void {
+    try {
+      const { digest, id } = putBlob(this.#db, json);
+      this.#blobIds.set(digest, id);
+      holdBlob(this.#db, this.#holder, id, this.#origin.importedAt);
+    } catch (error) {
+      if (!(error instanceof ArchiveError && error.code === "unkeepable")) throw error;
+      this.#unkept.set(textDigest(json), error.message);
+    }
+  }
 }

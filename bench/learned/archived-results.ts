@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { openArchive } from "../../archive/open-archive.ts";
 import { isObject } from "../../base/json/is-object.ts";
-import { openArchive } from "../../host/open-archive.ts";
 import { makeProject, PTC } from "../peers/ptc.ts";
 import { realServers } from "./real-calls.ts";
 
@@ -43,7 +43,7 @@ export async function archiveResults(folder: string, rounds: number): Promise<Ar
     if (run.status !== 0) throw new Error(`a run failed: ${run.stdout}${run.stderr}`);
   }
   const tools = listedTools(project);
-  const archive = openArchive({ archive: { path: join(project, ".ptc/archive.db"), keepDays: 30 } });
+  const archive = openArchive({ path: join(project, ".ptc/archive.db"), keepDays: 30 });
   try {
     const { runs } = await archive.following(0, rounds);
     for (const { runId } of runs) {

@@ -1,5 +1,5 @@
-import { planGeneration } from "../../host/generation/generate-plan.ts";
-import { PRINTER } from "../../host/languages.ts";
+import { planGeneration } from "../../generation/generate-plan.ts";
+import { PRINTER } from "../../languages/languages.ts";
 import { serverModule } from "../../protocol/tools/tool-name.ts";
 import { compileGenerated } from "../../tests/codegen/compile-generated.ts";
 import { checkPython } from "../../tests/codegen/python/check-python.ts";

@@ -6,13 +6,15 @@ import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import { RunnerOutput } from "../../execution/output/runner-output.ts";
-import { bundleProgram } from "../../execution/typescript/bundling/bundle.ts";
+import { bundleProgram } from "../../languages/typescript/bundling/bundle.ts";
 import { SOCKET_FILE_NAME } from "../../protocol/paths.ts";
-import { OutputSockets } from "../../sandbox/docker/channel/output-sockets.ts";
-import type { SocketFolder } from "../../sandbox/docker/channel/socket-folder.ts";
-import { SocketListener } from "../../sandbox/docker/channel/socket-listener.ts";
 import { buildContainerRequest } from "../../sandbox/docker/container-profile.ts";
 import type { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
+import {
+  OutputSockets,
+  type SocketFolder,
+  SocketListener,
+} from "../../sandbox/docker/docker-sandbox-engine.ts";
 import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
 import type { SandboxEngine, SandboxLimits } from "../../sandbox/sandbox-engine.ts";
 import { toolOf } from "../../tests/catalog/tool-of.ts";

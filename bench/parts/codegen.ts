@@ -1,6 +1,6 @@
 import { compile } from "json-schema-to-typescript";
 import type { ServerListing } from "../../catalog/server-listing.ts";
-import { planGeneration } from "../../host/generation/generate-plan.ts";
+import { planGeneration } from "../../generation/generate-plan.ts";
 import type { Comparison } from "../figure.ts";
 
 const ROUNDS = 5;

@@ -3,7 +3,7 @@ import { buildServerModel } from "../../catalog/tool-model.ts";
 import type { GeneratedModule } from "../../codegen/generated-module.ts";
 import { PYTHON_STUBS } from "../../codegen/python/program-stubs.ts";
 import { PYTHON_PRINTER } from "../../codegen/python/python-printer.ts";
-import { createPythonTypeChecker } from "../../execution/python/type-check/type-check-python.ts";
+import { createPythonTypeChecker } from "../../languages/python/type-check/type-check-python.ts";
 import { type Figure, percentile, show } from "../figure.ts";
 
 const MODULES = 3;

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { searchTools } from "../../catalog/search/search-tools.ts";
-import { EndpointHealth } from "../../host/search/endpoint-health.ts";
-import { MeaningStage } from "../../host/search/meaning-stage.ts";
-import { ToolVectors } from "../../host/search/tool-vectors.ts";
-import { VectorFile } from "../../host/search/vector-file.ts";
 import { buildIndex, ndcg, type SearchSet } from "../../tests/catalog/search/search-sets.ts";
+import { MeaningStage } from "../../tools/search/compose-ranking.ts";
+import { EndpointHealth } from "../../tools/search/endpoint-health.ts";
+import { ToolVectors } from "../../tools/search/tool-vectors.ts";
+import { VectorFile } from "../../tools/search/vector-file.ts";
 import { type Figure, percentile } from "../figure.ts";
 
 /** Longer than any part of a measurement takes. */

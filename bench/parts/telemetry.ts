@@ -5,10 +5,10 @@ import { RunApprovals } from "../../broker/approvals/approvals.ts";
 import { type CallDispatcher, Dispatcher } from "../../broker/dispatcher.ts";
 import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
-import { traceRun } from "../../host/composition/trace-run.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { toolOf } from "../../tests/catalog/tool-of.ts";
+import { traceRun } from "../../wiring/trace-run.ts";
 import type { Comparison } from "../figure.ts";
 
 const ROUNDS = 60;

@@ -2,11 +2,11 @@ import type { ServerListing } from "../../catalog/server-listing.ts";
 import { buildServerModel } from "../../catalog/tool-model.ts";
 import { PROGRAM_DECLARATIONS } from "../../codegen/typescript/editor/program-declarations.ts";
 import { printServerModule } from "../../codegen/typescript/print-typescript.ts";
-import { readModule } from "../../codegen/typescript/read-module.ts";
-import type { ModuleSource } from "../../execution/prepare/module-source.ts";
-import type { Program } from "../../execution/program.ts";
-import { bundleProgram } from "../../execution/typescript/bundling/bundle.ts";
-import { createTypeChecker } from "../../execution/typescript/type-check/type-check.ts";
+import { readModule } from "../../codegen/typescript/typescript-printer.ts";
+import type { ModuleSource } from "../../languages/module-source.ts";
+import type { Program } from "../../languages/program.ts";
+import { bundleProgram } from "../../languages/typescript/bundling/bundle.ts";
+import { createTypeChecker } from "../../languages/typescript/typescript.ts";
 import type { Comparison } from "../figure.ts";
 
 const WARM_UP = 10;

@@ -1,7 +1,7 @@
 import type { ServerListing } from "../../catalog/server-listing.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import { ToolCatalog } from "../../catalog/tool-catalog.ts";
-import { PRINTER } from "../../host/languages.ts";
+import { PRINTER } from "../../languages/languages.ts";
 import { chooseExamples } from "../../server/mcp/tools/choose-example.ts";
 import { answerInspectTool } from "../../server/mcp/tools/inspect-tool.ts";
 import { buildInstructions } from "../../server/mcp/tools/instructions.ts";

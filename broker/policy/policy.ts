@@ -1,6 +1,5 @@
 import type { Tool } from "../../catalog/tool.ts";
 import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
-import { type DefaultApproval, isDestructive } from "./destructive.ts";
 
 /**
  * The lists of `ptc.yaml`: the tools that programs may call, and those that need an approval. Patterns match namespaced
@@ -72,4 +71,24 @@ export function decide(policy: Policy, tool: Pick<Tool, "namespacedName" | "anno
   return unasked === undefined || !mayBeUnasked
     ? { kind: "ask", rule: asked }
     : { kind: "allow", rule: unasked };
+}
+
+/**
+ * Which tools count as destructive. `annotated`: those with the hint. `destructive`: also those without the hint, unless
+ * they are annotated as read-only, which is how MCP reads annotations (2025-11-25, "ToolAnnotations").
+ */
+type DefaultApproval = "annotated" | "destructive";
+
+/** Whether a tool with these annotations counts as destructive. A hint that is no boolean is not trusted. */
+export function isDestructive(
+  annotations: Readonly<Record<string, unknown>> | undefined,
+  byDefault: DefaultApproval,
+): boolean {
+  const hint = (name: string): unknown =>
+    annotations !== undefined && Object.hasOwn(annotations, name) ? annotations[name] : undefined;
+  const destructive = hint("destructiveHint");
+  const readOnly = hint("readOnlyHint");
+  if ([destructive, readOnly].some((value) => value !== undefined && typeof value !== "boolean")) return true;
+  if (destructive === true) return true;
+  return byDefault === "destructive" && destructive !== false && readOnly !== true;
 }

@@ -1,8 +1,8 @@
+import { Worker } from "node:worker_threads";
 import { RecentlyUsed } from "../../base/recently-used.ts";
-import { CheckQueue } from "./check-queue.ts";
 import { CheckingProcess, type CheckOutcome } from "./checking-process.ts";
-import { CheckingThread } from "./checking-thread.ts";
 import { boundedJson } from "./json-parts.ts";
+import type { CheckAnswer, CheckText } from "./schema-worker.ts";
 
 export interface PooledCheck {
   /** The name of the server whose schema it is. */
@@ -159,5 +159,141 @@ export class CheckingPool {
     const index = this.#slots.indexOf(slot);
     if (index >= 0) this.#slots.splice(index, 1);
     slot.checker.end();
+  }
+}
+
+/** The owner and the schema of a check. */
+export interface QueuedCheck {
+  /** The name of the server whose schema it is. */
+  owner: string;
+  /** The schema's digest. */
+  schema: string;
+}
+
+const MAX_WAITING = 4_096;
+/** The most waiting checks of one owner, so that none can fill the queue alone. */
+const MAX_WAITING_OF_OWNER = 512;
+const MAX_REMEMBERED = 4_096;
+
+/**
+ * Checks that wait for their turn. Owners take turns, and so do the schemas of one owner: the least recently served is next.
+ * So however many checks one owner adds, another owner waits for only one of them.
+ */
+export class CheckQueue<Check extends QueuedCheck> {
+  #waiting: Check[] = [];
+  #turn = 0;
+  readonly #turnOfOwner = new RecentlyUsed<string, number>({ maxEntries: MAX_REMEMBERED });
+  readonly #turnOfSchema = new RecentlyUsed<string, number>({ maxEntries: MAX_REMEMBERED });
+
+  /** Adds a check. Returns false when there is no room for it. */
+  add(check: Check): boolean {
+    if (this.#waiting.length >= MAX_WAITING) return false;
+    const ofOwner = this.#waiting.reduce((count, { owner }) => count + (owner === check.owner ? 1 : 0), 0);
+    if (ofOwner >= MAX_WAITING_OF_OWNER) return false;
+    this.#waiting.push(check);
+    return true;
+  }
+
+  /** Takes the next check for which `mayTake` returns true. */
+  take(mayTake: (check: Check) => boolean): Check | undefined {
+    let next: Check | undefined;
+    let nextTurns: readonly [number, number] = [0, 0];
+    for (const check of this.#waiting) {
+      if (!mayTake(check)) continue;
+      const turns = this.#turnsOf(check);
+      if (next !== undefined && !isBefore(turns, nextTurns)) continue;
+      next = check;
+      nextTurns = turns;
+    }
+    if (next === undefined) return undefined;
+    this.#waiting.splice(this.#waiting.indexOf(next), 1);
+    this.#turn++;
+    this.#turnOfOwner.set(next.owner, this.#turn);
+    this.#turnOfSchema.set(next.schema, this.#turn);
+    return next;
+  }
+
+  /** Takes all checks out of the queue. */
+  clear(): Check[] {
+    return this.#waiting.splice(0);
+  }
+
+  #turnsOf({ owner, schema }: Check): [number, number] {
+    return [this.#turnOfOwner.peek(owner) ?? 0, this.#turnOfSchema.peek(schema) ?? 0];
+  }
+}
+
+function isBefore([owner, schema]: readonly [number, number], other: readonly [number, number]): boolean {
+  return owner < other[0] || (owner === other[0] && schema < other[1]);
+}
+
+const START_TIMEOUT_MS = 20_000;
+
+/**
+ * A thread that checks one value at a time, for checks that may take any time but little memory. A thread can be stopped,
+ * but one that runs out of memory ends the whole process, whatever its resource limits.
+ */
+class CheckingThread {
+  readonly #module: URL;
+  #worker: Worker | undefined;
+  #started: Promise<boolean> | undefined;
+  #settle: ((outcome: CheckOutcome | { state: "ready" }) => void) | undefined;
+  #hasEnded = false;
+
+  constructor(module: URL) {
+    this.#module = module;
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** Checks one value. The caller must wait for the outcome before the next check. Never throws. */
+  async check(text: CheckText, timeoutMs: number): Promise<CheckOutcome> {
+    this.#started ??= this.#start();
+    if (!(await this.#started)) return { state: "not_started" };
+    const answered = this.#answer(timeoutMs, { state: "overtime", of: "value" });
+    this.#worker?.postMessage(text);
+    const outcome = await answered;
+    return outcome.state === "ready" ? { state: "died" } : outcome;
+  }
+
+  /** Ends the thread at once. A running check ends as `died`. */
+  end(): void {
+    this.#endAs({ state: "died" });
+  }
+
+  #endAs(outcome: CheckOutcome): void {
+    this.#hasEnded = true;
+    void this.#worker?.terminate().catch(() => {});
+    this.#settle?.(outcome);
+  }
+
+  async #start(): Promise<boolean> {
+    try {
+      const worker = new Worker(this.#module, { env: {}, execArgv: [] });
+      this.#worker = worker;
+      worker.on("message", (answer: CheckAnswer) => this.#settle?.(answer));
+      worker.on("error", () => this.end()).on("exit", () => this.end());
+      // An idle thread must not keep ptc running. During a check its timer does.
+      worker.unref();
+    } catch {
+      this.#hasEnded = true;
+      return false;
+    }
+    return (await this.#answer(START_TIMEOUT_MS, { state: "died" })).state === "ready";
+  }
+
+  /** The next answer of the thread. If it does not answer in time, it is ended and the outcome is `late`. */
+  #answer(timeoutMs: number, late: CheckOutcome): Promise<CheckOutcome | { state: "ready" }> {
+    return new Promise((resolve) => {
+      const clock = setTimeout(() => this.#endAs(late), timeoutMs);
+      this.#settle = (outcome) => {
+        clearTimeout(clock);
+        this.#settle = undefined;
+        resolve(outcome);
+      };
+      if (this.#hasEnded) this.#settle({ state: "died" });
+    });
   }
 }

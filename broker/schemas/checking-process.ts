@@ -3,7 +3,7 @@ import type { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { parseForeignJson } from "../../base/json/parse-json.ts";
 import { LineSplitter } from "../../base/line-splitter.ts";
-import { signalGroup, spawnGroup } from "../../upstream/process-group.ts";
+import { signalGroup, spawnGroup } from "../../system/process-group.ts";
 import { jsonInTurns } from "./json-parts.ts";
 import type { CheckAnswer, CheckBounds } from "./schema-worker.ts";
 

@@ -1,12 +1,108 @@
 import * as z from "zod";
+import { byCodeUnit } from "../../base/by-code-unit.ts";
 import { isObject } from "../../base/json/is-object.ts";
 import { parseForeignJson } from "../../base/json/parse-json.ts";
 import { Digest } from "../../protocol/digest.ts";
+import type { JsonObject } from "../model/schema-references.ts";
 import { collectLearned, type LearnedOf, type LearnedTypes, learnedKey, sorted } from "./learned-types.ts";
-import { mergeShapes } from "./merge-shapes.ts";
-import { boundShape, type Shape } from "./shape.ts";
-import { ShapeJson, shapeFromJson, shapeToJson } from "./shape-json.ts";
-import { schemaOfShape } from "./shape-schema.ts";
+import { hasMemberWord } from "./member-words.ts";
+import { asMap, mergeShapes } from "./merge-shapes.ts";
+import {
+  boundShape,
+  MAX_CHOICES,
+  MAX_MEMBERS,
+  type ObjectShape,
+  type Shape,
+  type StringShape,
+} from "./shape.ts";
+
+const Count = z.int().min(0);
+
+/** A shape as JSON. Members are pairs, because any text can be a name. */
+interface ShapeJson {
+  seen: number;
+  any?: true | undefined;
+  null?: true | undefined;
+  boolean?: true | undefined;
+  number?: "integer" | "number" | undefined;
+  string?: { format: string; choices?: string[] | undefined } | undefined;
+  items?: ShapeJson | undefined;
+  object?:
+    | { seen: number; members: [string, ShapeJson][]; rest?: ShapeJson | undefined; map?: true | undefined }
+    | undefined;
+}
+
+const ShapeJson: z.ZodType<ShapeJson> = z.lazy(() =>
+  z.strictObject({
+    seen: Count,
+    any: z.literal(true).optional(),
+    null: z.literal(true).optional(),
+    boolean: z.literal(true).optional(),
+    number: z.enum(["integer", "number"]).optional(),
+    string: z
+      .strictObject({
+        format: z.string().regex(/^[a-z-]{1,20}$/),
+        choices: z.array(z.string().max(64)).max(MAX_CHOICES).optional(),
+      })
+      .optional(),
+    items: ShapeJson.optional(),
+    object: z
+      .strictObject({
+        seen: Count,
+        members: z.array(z.tuple([z.string().max(64), ShapeJson])).max(MAX_MEMBERS),
+        rest: ShapeJson.optional(),
+        map: z.literal(true).optional(),
+      })
+      .optional(),
+  }),
+);
+
+/** The JSON of a shape, the same whatever order its members were seen in. */
+export function shapeToJson(shape: Shape): ShapeJson {
+  const { seen, isAny, isNull, isBoolean, number, string, items, object } = shape;
+  return {
+    seen,
+    ...(isAny && { any: true }),
+    ...(isNull && { null: true }),
+    ...(isBoolean && { boolean: true }),
+    ...(number && { number }),
+    ...(string && {
+      string: { format: string.format, ...(string.choices && { choices: [...string.choices] }) },
+    }),
+    ...(items && { items: shapeToJson(items) }),
+    ...(object && {
+      object: {
+        seen: object.seen,
+        members: [...object.members]
+          .sort(([a], [b]) => byCodeUnit(a, b))
+          .map(([name, each]): [string, ShapeJson] => [name, shapeToJson(each)]),
+        ...(object.rest && { rest: shapeToJson(object.rest) }),
+        ...(object.isMap && { map: true }),
+      },
+    }),
+  };
+}
+
+export function shapeFromJson(json: ShapeJson): Shape {
+  const { seen, number, string, items, object } = json;
+  return {
+    seen,
+    ...(json.any && { isAny: true }),
+    ...(json.null && { isNull: true }),
+    ...(json.boolean && { isBoolean: true }),
+    ...(number && { number }),
+    ...(string && { string: { format: string.format, ...(string.choices && { choices: string.choices }) } }),
+    ...(items && { items: shapeFromJson(items) }),
+    ...(object && {
+      object: {
+        seen: object.seen,
+        members: new Map(object.members.map(([name, each]) => [name, shapeFromJson(each)])),
+        ...(object.rest && { rest: shapeFromJson(object.rest) }),
+        ...(object.map && { isMap: true }),
+      },
+    }),
+  };
+}
 
 /** What was observed of one tool's results. */
 export interface Observed extends LearnedOf {
@@ -89,4 +185,137 @@ export function renderState({ position, observed }: LearnedState): string {
     JSON.stringify({ server, tool, definition, calls, shape: shapeToJson(shape) }),
   );
   return `{"version":1,"position":${position},"tools":[\n${tools.join(",\n")}\n]}\n`;
+}
+
+/** How often a text must have been seen before its choices are believed: at all, and for each choice. */
+const MIN_SEEN = 20;
+const MIN_SEEN_EACH = 5;
+
+/**
+ * The JSON Schema of a shape, with members in one order, whatever order they were seen in. No member is required. Of what was
+ * seen as null alone, nothing is said.
+ */
+export function schemaOfShape(shape: Shape): JsonObject {
+  if (shape.isAny) return {};
+  const kinds: JsonObject[] = [];
+  if (shape.isBoolean) kinds.push({ type: "boolean" });
+  if (shape.number !== undefined) kinds.push({ type: shape.number });
+  if (shape.string !== undefined) kinds.push(schemaOfText(shape.string, shape.seen));
+  if (shape.items !== undefined) kinds.push(schemaOfArray(shape.items));
+  if (shape.object !== undefined) kinds.push(schemaOfObject(shape.object));
+  const [only, another] = kinds;
+  if (only === undefined) return {};
+  if (another === undefined && !shape.isNull) return only;
+  return { anyOf: shape.isNull ? [...kinds, { type: "null" }] : kinds };
+}
+
+function schemaOfText({ format, choices = [] }: StringShape, seen: number): JsonObject {
+  const isSure = choices.length >= 2 && seen >= Math.max(MIN_SEEN, MIN_SEEN_EACH * choices.length);
+  return {
+    type: "string",
+    ...(isSure ? { enum: [...choices] } : {}),
+    ...(format === "plain" ? {} : { format }),
+  };
+}
+
+function schemaOfArray(items: Shape): JsonObject {
+  const schema = items.seen === 0 ? {} : schemaOfShape(items);
+  return Object.keys(schema).length === 0 ? { type: "array" } : { type: "array", items: schema };
+}
+
+function schemaOfObject(object: ObjectShape): JsonObject {
+  const kind = objectKind(object);
+  if (kind === "open") return { type: "object", additionalProperties: {} };
+  const { members, rest } = kind === "map" ? asMap(object) : object;
+  const sorted = [...members].sort(([a], [b]) => byCodeUnit(a, b));
+  return {
+    type: "object",
+    ...(sorted.length === 0
+      ? {}
+      : { properties: Object.fromEntries(sorted.map(([name, shape]) => [name, schemaOfShape(shape)])) }),
+    ...(rest === undefined ? {} : { additionalProperties: schemaOfShape(rest) }),
+  };
+}
+
+/** Objects after which it is known how regularly names come. */
+const ENOUGH_OBJECTS = 3;
+
+/** Names that so few of the objects have, on average, come and go. */
+const RARE = 1 / 3;
+
+/** What makes members of names that have no word in them that members are known by: so many objects have them, and so regularly. */
+const MANY_OBJECTS = 10;
+const REGULAR = 2 / 3;
+
+/** Names of one kind that an object has which is a map, where names of maps have no form of their own. */
+const MIN_NAMES = 4;
+const MIN_SCALAR_NAMES = 12;
+
+/** Names that come and go, from which on they are data whatever their values are. */
+const MANY_NAMES = 12;
+
+/** Codes that name currencies, countries and languages: `EUR`, `de`, `pt-BR`. */
+const CODE = /^(?:[A-Z]{2,5}|[a-z]{2}(?:-[A-Z]{2})?)$/;
+
+/** Names of two letters that are members everywhere. */
+const SHORT_WORDS: ReadonlySet<string> = new Set(
+  "id to by at is ok no up on in of or as do if it us ip os ts cc".split(" "),
+);
+
+/**
+ * What an object is: one of members; a map, whose names are data; or open, when its names may be data and what they stand for is
+ * of several kinds. Names are data that come and go from object to object, that are many at once or that are codes. As long as few
+ * objects were seen, so are those that have no word in them that members are known by: in doubt no name is kept.
+ */
+function objectKind(object: ObjectShape): "members" | "map" | "open" {
+  const { seen, members, rest, isMap } = object;
+  if (isMap) return "map";
+  if (members.size === 0) return "members";
+  const shapes = [...members.values()];
+  const names = [...members.keys()];
+  const presence = shapes.reduce((sum, shape) => sum + shape.seen, 0) / (shapes.length * Math.max(seen, 1));
+  const known = names.filter((name) => hasMemberWord(name)).length / names.length;
+  const isFew = seen < ENOUGH_OBJECTS;
+  if (!areAlike(rest === undefined ? shapes : [...shapes, rest])) {
+    const comeAndGo = seen >= MANY_OBJECTS && names.length >= MANY_NAMES && presence <= RARE;
+    return known === 0 && (isFew || comeAndGo) ? "open" : "members";
+  }
+  if (areCodes(names)) return "map";
+  if (known <= 0.5 && (seen < MANY_OBJECTS || presence < REGULAR)) return "map";
+  if (isFew) {
+    const many = shapes.some(({ object: each }) => each !== undefined) ? MIN_NAMES : MIN_SCALAR_NAMES;
+    return names.length >= many && known < 0.8 ? "map" : "members";
+  }
+  return names.length >= MIN_NAMES && presence <= RARE ? "map" : "members";
+}
+
+function areCodes(names: readonly string[]): boolean {
+  const telling = names.filter((name) => !SHORT_WORDS.has(name)).length;
+  return telling >= 2 && names.every((name) => CODE.test(name)) && telling * 2 > names.length;
+}
+
+/** Whether all are of one kind, but for what was seen as null alone; objects also have to have most of their names in common. */
+function areAlike(shapes: readonly Shape[]): boolean {
+  const kinds = shapes.map(kindsOf).filter((each) => each !== "");
+  const [first] = kinds;
+  if (first === undefined || kinds.some((each) => each !== first)) return false;
+  const objects = shapes.flatMap(({ object }) =>
+    object === undefined ? [] : [new Set(object.members.keys())],
+  );
+  const all = new Set(objects.flatMap((names) => [...names]));
+  return objects.every((names) => names.size * 2 >= all.size);
+}
+
+function kindsOf(shape: Shape): string {
+  const { isAny, isBoolean, number, string, items, object } = shape;
+  return [
+    isAny && "any",
+    isBoolean && "boolean",
+    number && "number",
+    string && "string",
+    items && "items",
+    object && "object",
+  ]
+    .filter((each) => each)
+    .join();
 }

@@ -1,24 +1,22 @@
 import { isObject } from "../../base/json/is-object.ts";
-import { arrayType } from "./array-type.ts";
 import { intersect, unite } from "./combine-types.ts";
-import { conditionalTypes } from "./conditional-type.ts";
 import { readDocumentation } from "./documentation.ts";
 import {
   MAX_DESCRIPTION_CHARS,
+  MAX_ENUM_VALUES,
+  MAX_OPTIONAL_ELEMENTS,
   MAX_REFERENCE_LEVELS,
   MAX_SCHEMA_NODES,
   MAX_TOOL_DESCRIPTION_CHARS,
   MAX_TYPE_DEPTH,
 } from "./limits.ts";
-import { narrowToValues } from "./literal-type.ts";
-import { objectType } from "./object-type.ts";
 import { type JsonObject, member, SchemaReferences } from "./schema-references.ts";
-import type { SchemaWalk } from "./schema-walk.ts";
 import {
   ANY,
   type Definition,
   type Documentation,
   NEVER,
+  type Property,
   type TypeModel,
   type TypeNode,
 } from "./type-model.ts";
@@ -206,4 +204,179 @@ function isAtom(type: TypeNode): boolean {
     default:
       return false;
   }
+}
+
+/** The type of an array: a tuple with `prefixItems` or draft-07's list of `items`, else a list. */
+function arrayType(schema: JsonObject, walk: SchemaWalk): TypeNode {
+  const items = member(schema, "items");
+  const prefix = member(schema, "prefixItems") ?? (Array.isArray(items) ? items : undefined);
+  if (!Array.isArray(prefix) || prefix.length === 0) {
+    return { kind: "array", items: Array.isArray(items) ? ANY : walk.typeOf(items) };
+  }
+  const elements = prefix.map((each) => walk.typeOf(each));
+  const after = walk.typeOf(Array.isArray(items) ? schema.additionalItems : items);
+  const minItems = Math.min(elements.length, countOf(schema.minItems) ?? 0);
+  const closed =
+    after.kind === "never" || (countOf(schema.maxItems) ?? Number.POSITIVE_INFINITY) <= elements.length;
+  if (elements.length - minItems > MAX_OPTIONAL_ELEMENTS) {
+    return { kind: "array", items: unite(closed ? elements : [...elements, after]) };
+  }
+  const tuple = { kind: "tuple" as const, items: elements, minItems };
+  return closed ? tuple : { ...tuple, rest: after };
+}
+
+function countOf(value: unknown): number | undefined {
+  return typeof value === "number" && value >= 0 ? Math.floor(value) : undefined;
+}
+
+/**
+ * The type of an object: its properties, and what further properties hold where the schema says so. A schema that says
+ * nothing of further properties accepts any; its type has none, so that the compiler finds a misspelt name.
+ */
+function objectType(schema: JsonObject, walk: SchemaWalk): Extract<TypeNode, { kind: "object" }> {
+  const declared = member(schema, "properties");
+  const required = member(schema, "required");
+  const names = new Set(Array.isArray(required) ? required.filter((name) => typeof name === "string") : []);
+  const properties: Property[] = [];
+  for (const [name, value] of isObject(declared) ? Object.entries(declared) : []) {
+    const type = walk.typeOf(value);
+    const documentation = walk.documentationOf(value, type);
+    // In draft 3 `required` is a member of the property, and servers still write that.
+    const isRequired = names.delete(name) || member(value, "required") === true;
+    properties.push({ name, type, required: isRequired, documentation });
+  }
+  for (const name of names) properties.push({ name, type: ANY, required: true, documentation: {} });
+  const rest = restType(schema, walk);
+  if (properties.length === 0) return { kind: "object", properties, rest: rest ?? ANY };
+  if (rest === undefined || rest.kind === "never") return { kind: "object", properties };
+  // An index signature must allow what the properties hold; only `any` is sure to.
+  return { kind: "object", properties, rest: ANY };
+}
+
+function restType(schema: JsonObject, walk: SchemaWalk): TypeNode | undefined {
+  const patterns = member(schema, "patternProperties");
+  const types = isObject(patterns) ? Object.values(patterns).map((each) => walk.typeOf(each)) : [];
+  const additional = ["additionalProperties", "unevaluatedProperties"].find((each) =>
+    Object.hasOwn(schema, each),
+  );
+  if (additional !== undefined) types.push(walk.typeOf(schema[additional]));
+  return types.length === 0 ? undefined : unite(types);
+}
+
+/** The type of the values that `const` and `enum` allow. */
+function narrowToValues(
+  byType: TypeNode,
+  schema: JsonObject,
+  onProblem: (message: string) => void,
+): TypeNode {
+  const values = Object.hasOwn(schema, "const") ? [schema.const] : member(schema, "enum");
+  if (!Array.isArray(values) || values.length === 0) return byType;
+  if (values.length > MAX_ENUM_VALUES) {
+    onProblem(`an enum of more than ${MAX_ENUM_VALUES} values is of their type`);
+    return byType.kind === "any" ? unite(values.map((value) => widen(literalType(value, 0)))) : byType;
+  }
+  const literals = unite(values.map((value) => literalType(value, 0)));
+  const narrowed = intersect([byType, literals], () => {});
+  if (narrowed.kind !== "never") return narrowed;
+  onProblem("an enum whose values contradict its type is of its values");
+  return literals;
+}
+
+/** The type of exactly this JSON value. */
+function literalType(value: unknown, depth: number): TypeNode {
+  if (value === null) return { kind: "null" };
+  if (typeof value === "string" || typeof value === "boolean") return { kind: "literal", value };
+  if (typeof value === "number")
+    return Number.isFinite(value) ? { kind: "literal", value } : { kind: "number" };
+  if (typeof value !== "object" || depth > 4) return ANY;
+  if (Array.isArray(value)) {
+    if (value.length > 64) return { kind: "array", items: ANY };
+    const items = value.map((each) => literalType(each, depth + 1));
+    return { kind: "tuple", items, minItems: items.length };
+  }
+  const entries = Object.entries(value);
+  if (entries.length > 64) return { kind: "object", properties: [], rest: ANY };
+  const properties = entries.map(([name, each]) => ({
+    name,
+    type: literalType(each, depth + 1),
+    required: true,
+    documentation: {},
+  }));
+  return properties.length === 0
+    ? { kind: "object", properties, rest: NEVER }
+    : { kind: "object", properties };
+}
+
+function widen(type: TypeNode): TypeNode {
+  return type.kind === "literal" ? { kind: typeof type.value as "string" | "number" | "boolean" } : type;
+}
+
+type LiteralNode = Extract<TypeNode, { kind: "literal" }>;
+
+/**
+ * The types that `if`/`then`/`else` and schemas that depend on a property give an object with the properties of `base`. No
+ * type says "not". Where the condition is that a property has one of its listed values, the other case lists its other
+ * values. Under any other condition the types say only which properties there may be.
+ */
+function conditionalTypes(schema: JsonObject, base: JsonObject, walk: SchemaWalk): TypeNode[] {
+  const dependents = ["dependentSchemas", "dependencies"].flatMap((keyword) => {
+    const each = member(schema, keyword);
+    return isObject(each) ? Object.values(each) : [];
+  });
+  const condition = member(schema, "if");
+  const branches = condition === undefined ? [] : [condition, member(schema, "then"), member(schema, "else")];
+  const mentioned = [...new Set([...dependents, ...branches].flatMap(propertyNames))];
+  const types: TypeNode[] = [];
+  if (mentioned.length > 0) {
+    const properties = mentioned.map((name) => ({ name, type: ANY, required: false, documentation: {} }));
+    types.push({ kind: "object", properties });
+  }
+  const cases = isObject(condition) ? casesOf(condition, base, walk) : undefined;
+  if (cases === undefined) return types;
+  const holds = intersect([cases.holds, walk.typeOf(member(schema, "then"))], () => {});
+  const fails = intersect([cases.fails, walk.typeOf(member(schema, "else"))], () => {});
+  return [...types, unite([holds, fails])];
+}
+
+/** The objects for which a condition on one property's value holds, and those for which it does not. */
+function casesOf(condition: JsonObject, base: JsonObject, walk: SchemaWalk) {
+  const [name, ...others] = propertyNames(condition);
+  if (name === undefined || others.length > 0) return undefined;
+  if (Object.keys(condition).some((keyword) => !["properties", "required", "type"].includes(keyword)))
+    return undefined;
+  const asked = literalsOf(walk.typeOf(member(member(condition, "properties"), name)));
+  const listed = literalsOf(walk.typeOf(member(member(base, "properties"), name)));
+  if (asked === undefined || listed === undefined) return undefined;
+  const values = new Set(asked.map(({ value }) => value));
+  const isRequired = Array.isArray(condition.required) && condition.required.includes(name);
+  const having = (type: TypeNode, required: boolean): TypeNode => ({
+    kind: "object",
+    properties: [{ name, type, required, documentation: {} }],
+  });
+  return {
+    holds: having(unite(asked), isRequired),
+    // An object without the property meets the condition, unless the condition requires it.
+    fails: having(unite(listed.filter(({ value }) => !values.has(value))), !isRequired),
+  };
+}
+
+function literalsOf(type: TypeNode): LiteralNode[] | undefined {
+  const members = type.kind === "union" ? type.members : [type];
+  const literals = members.filter((each) => each.kind === "literal");
+  return literals.length === members.length ? literals : undefined;
+}
+
+function propertyNames(schema: unknown): string[] {
+  const properties = member(schema, "properties");
+  const required = member(schema, "required");
+  return [
+    ...(isObject(properties) ? Object.keys(properties) : []),
+    ...(Array.isArray(required) ? required.filter((name) => typeof name === "string") : []),
+  ].filter((name, i, all) => all.indexOf(name) === i);
+}
+
+/** Gives the parts of the normaliser the types of the schemas within theirs. */
+interface SchemaWalk {
+  typeOf: (schema: unknown) => TypeNode;
+  documentationOf: (schema: unknown, type: TypeNode) => Documentation;
 }

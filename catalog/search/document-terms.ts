@@ -1,7 +1,7 @@
 import type { Batch, InvertedIndex } from "./inverted-index.ts";
 import { enlarged } from "./posting-lists.ts";
 import type { FieldTexts } from "./searchable-text.ts";
-import { Seams, WordTerms } from "./words/word-terms.ts";
+import { Seams, WordTerms } from "./word-terms.ts";
 
 /**
  * BM25F's fields, in the order of `FieldTexts`. `pivot` is the length, in words, at which a field counts as it is, and

@@ -1,6 +1,6 @@
 import { type Posting, PostingLists } from "./posting-lists.ts";
 import { SimilarTerms } from "./similar-terms.ts";
-import { exactTerm, exactWord } from "./words/token.ts";
+import { exactTerm, exactWord } from "./token.ts";
 
 /** Documents that were added together, and the numbers of all terms that they have. */
 export interface Batch {

@@ -1,6 +1,6 @@
+import { isActionWord } from "./common-words.ts";
 import type { Posting } from "./posting-lists.ts";
 import type { QueryWord } from "./query-terms.ts";
-import { isActionWord } from "./words/common-words.ts";
 
 /** Whoever names a need in so few words means each of them; in a longer text most words are circumstances. */
 const MAX_WORDS_OF_A_NEED = 4;

@@ -1,7 +1,7 @@
+import { isActionWord, queryWeight } from "./common-words.ts";
 import type { SimilarTerm } from "./similar-terms.ts";
-import { isActionWord, queryWeight } from "./words/common-words.ts";
-import { exactTerm, type Token, tokenOf } from "./words/token.ts";
-import { tokenize, type Word } from "./words/tokenize.ts";
+import { exactTerm, type Token, tokenOf } from "./token.ts";
+import { tokenize, type Word } from "./tokenize.ts";
 
 /** One clause of a query. */
 interface Clause {

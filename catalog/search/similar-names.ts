@@ -1,5 +1,5 @@
 import { editDistance, letterSet, mayBeWithin } from "./edit-distance.ts";
-import { tokenize } from "./words/tokenize.ts";
+import { tokenize } from "./tokenize.ts";
 
 /** Of a longer name only the beginning is compared. */
 const MAX_NAME_CHARS = 100;
@@ -18,7 +18,7 @@ const SAME_WORDS_LIKENESS = 0.9;
  * most of its words. Case, separators and endings of words do not matter. Empty when none is like it.
  *
  * This is for people and models who look for a name, and can choose from several. Where code names something that is not
- * there, `execution/prepare/nearest-names.ts` gives only what was most likely meant, and goes by the exact spelling.
+ * there, `languages/nearest-names.ts` gives only what was most likely meant, and goes by the exact spelling.
  */
 export function similarNames(name: string, candidates: readonly string[], limit: number): string[] {
   const wanted = shapeOf(name);

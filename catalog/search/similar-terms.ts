@@ -1,6 +1,6 @@
 import { editDistance, letterSet, mayBeWithin } from "./edit-distance.ts";
-import { splitRunTogether } from "./words/split-run-together.ts";
-import { tokenOf } from "./words/token.ts";
+import { splitRunTogether } from "./split-run-together.ts";
+import { tokenOf } from "./token.ts";
 
 /** A term, and how much of a word's weight it gets. */
 export interface SimilarTerm {

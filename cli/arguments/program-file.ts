@@ -1,7 +1,6 @@
 import { basename } from "node:path";
 import { ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.ts";
 import { visibleLine } from "../../base/text/visible-text.ts";
-import type { HandedIn } from "../../execution/prepare/settle-program.ts";
 import {
   type LanguageName,
   languageNamed,
@@ -9,7 +8,8 @@ import {
   languageOfInterpreter,
   programSuffixes,
   whyNotOn,
-} from "../../host/program-files.ts";
+} from "../../languages/program-files.ts";
+import type { HandedIn } from "../../languages/settle-program.ts";
 import { MAX_CODE_BYTES, MAX_NESTING_DEPTH, MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
 import {
   MAX_PROGRAM_FILES,
@@ -20,7 +20,7 @@ import {
 } from "../../protocol/program-files.ts";
 import { UsageError } from "../exit-code.ts";
 import type { Surroundings } from "../surroundings.ts";
-import { readBytes, readTextFile, readTextStream } from "./text-file.ts";
+import { readBytes, readTextFile, readTextStream } from "../text-file.ts";
 
 /** The largest file that is read. A program that is only somewhat too large gets an envelope that says so. */
 const MAX_PROGRAM_BYTES = 4 * MAX_CODE_BYTES;

@@ -1,11 +1,11 @@
 import { connect, type Socket } from "node:net";
 import type { Readable } from "node:stream";
-import { type MessageToCaller, receiveMessages, sendMessage } from "../../host/background/host-messages.ts";
-import { findHost, findProject, placeOf, UnsafePlaceError } from "../../host/background/host-place.ts";
-import { describeBuild } from "../../host/background/ptc-build.ts";
 import type { CallersProcess } from "./callers-process.ts";
 import { CallersStdin } from "./callers-stdin.ts";
 import { followHost } from "./follow-host.ts";
+import { type MessageToCaller, receiveMessages, sendMessage } from "./host-messages.ts";
+import { findHost, findProject, placeOf, UnsafePlaceError } from "./host-place.ts";
+import { describeBuild } from "./ptc-build.ts";
 
 /** The commands that a background host runs. */
 const SHARED_COMMANDS: ReadonlySet<string | undefined> = new Set(["run", "list", "search", "inspect"]);

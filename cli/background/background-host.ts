@@ -1,25 +1,20 @@
 import { existsSync } from "node:fs";
 import { oneLine } from "../../base/text/one-line.ts";
-import { CatalogOnDisk } from "../../host/background/catalog-on-disk.ts";
-import { HostFiles } from "../../host/background/host-files.ts";
-import {
-  findDifference,
-  type HostIdentity,
-  identify,
-  isReplaceable,
-} from "../../host/background/host-identity.ts";
-import { findHost, findProject, type HostPlace, placeOf } from "../../host/background/host-place.ts";
-import { LostSessions } from "../../host/background/lost-sessions.ts";
-import { describeBuild } from "../../host/background/ptc-build.ts";
-import { loadConfiguration } from "../../host/configuration/load.ts";
-import { openHost } from "../../host/open-host.ts";
-import { version } from "../../host/package.ts";
+import { loadConfiguration } from "../../configuration/load.ts";
+import { version } from "../../system/package.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
+import { openHost } from "../../wiring/open-host.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { LOCAL_USER } from "../local-user.ts";
 import { SIGNALS, type Surroundings } from "../surroundings.ts";
 import { askOnce, connectTo } from "./ask-host.ts";
+import { CatalogOnDisk } from "./catalog-on-disk.ts";
+import { HostFiles } from "./host-files.ts";
+import { findDifference, type HostIdentity, identify, isReplaceable } from "./host-identity.ts";
 import { HostListener } from "./host-listener.ts";
+import { findHost, findProject, type HostPlace, placeOf } from "./host-place.ts";
+import { LostSessions } from "./lost-sessions.ts";
+import { describeBuild } from "./ptc-build.ts";
 
 /** How often a host looks whether it is still wanted. */
 const LOOK_MS = 1_000;

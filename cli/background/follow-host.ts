@@ -1,14 +1,9 @@
 import { open } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { isObject } from "../../base/json/is-object.ts";
-import {
-  ALIVE_MS,
-  type MessageToCaller,
-  receiveMessages,
-  sendMessage,
-} from "../../host/background/host-messages.ts";
 import type { CallersProcess } from "./callers-process.ts";
 import type { CallersStdin } from "./callers-stdin.ts";
+import { ALIVE_MS, type MessageToCaller, receiveMessages, sendMessage } from "./host-messages.ts";
 
 /** How many times in a row a host may be late with a sign of life: while its work can be begun anew, and after that. */
 const MAX_LATE = 5;

@@ -1,13 +1,13 @@
 import { jsonLine } from "../../base/json/json-line.ts";
 import { oneLine } from "../../base/text/one-line.ts";
-import { killHost } from "../../host/background/host-files.ts";
-import type { HostStatus } from "../../host/background/host-messages.ts";
-import { findHost, findProject, placeOf, UnsafePlaceError } from "../../host/background/host-place.ts";
-import { formatDuration } from "../../host/run-report/quantities.ts";
+import { formatDuration } from "../../base/text/quantities.ts";
 import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
 import { type Surroundings, write } from "../surroundings.ts";
 import { askOnce, connectTo } from "./ask-host.ts";
+import { killHost } from "./host-files.ts";
+import type { HostStatus } from "./host-messages.ts";
+import { findHost, findProject, placeOf, UnsafePlaceError } from "./host-place.ts";
 
 const ANSWER_PATIENCE_MS = 5_000;
 

@@ -1,20 +1,10 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { chmodSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
-import {
-  findDifference,
-  type HostIdentity,
-  identify,
-  isReplaceable,
-} from "../../host/background/host-identity.ts";
-import {
-  ALIVE_MS,
-  type CallerHello,
-  type HostStatus,
-  receiveMessages,
-} from "../../host/background/host-messages.ts";
-import { version } from "../../host/package.ts";
+import { version } from "../../system/package.ts";
 import type { SharedHost, Surroundings } from "../surroundings.ts";
+import { findDifference, type HostIdentity, identify, isReplaceable } from "./host-identity.ts";
+import { ALIVE_MS, type CallerHello, type HostStatus, receiveMessages } from "./host-messages.ts";
 import { parseCallerMessage } from "./parse-caller-message.ts";
 import { RemoteCaller } from "./remote-caller.ts";
 

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { inputDigest, type Program } from "../../execution/program.ts";
 import { sealEnvelope } from "../../execution/seal.ts";
-import { version } from "../../host/package.ts";
+import { inputDigest, type Program } from "../../languages/program.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import { buildFailure } from "../../protocol/failure.ts";
+import { version } from "../../system/package.ts";
 
 const MESSAGE =
   "the background host was lost while the program ran; it had begun to call tools, so it was not run again: look at what it has changed before you run it again";

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { Readable, Writable } from "node:stream";
-import { type CallerHello, type MessageToCaller, sendMessage } from "../../host/background/host-messages.ts";
 import type { SIGNALS, Surroundings } from "../surroundings.ts";
+import { type CallerHello, type MessageToCaller, sendMessage } from "./host-messages.ts";
 import type { ParsedCallerMessage } from "./parse-caller-message.ts";
 
 type Signal = (typeof SIGNALS)[number];

@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { findProject } from "../../host/background/host-place.ts";
 import type { Surroundings } from "../surroundings.ts";
+import { findProject } from "./host-place.ts";
 
 /** The first argument of the process of a background host. It is no command for people. */
 export const HOST_PROCESS = "background-host";

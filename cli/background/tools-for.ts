@@ -1,6 +1,6 @@
-import type { Configuration } from "../../host/configuration/configuration.ts";
-import { rankingOfCommands } from "../../host/search/open-ranking.ts";
-import { loadProgramTools, type ProgramTools } from "../../host/tools/program-tools.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
+import { loadProgramTools, type ProgramTools } from "../../tools/program-tools.ts";
+import { rankingOfCommands } from "../../tools/search/open-ranking.ts";
 import type { Surroundings } from "../surroundings.ts";
 
 /** The tools that a command looks at: those that the background host has, or what is on disk. @throws CatalogError */

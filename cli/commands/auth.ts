@@ -1,8 +1,21 @@
+import { createInterface } from "node:readline";
+import { Writable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
+import { jsonLine } from "../../base/json/json-line.ts";
+import { oneLine } from "../../base/text/one-line.ts";
+import { loadConfiguration } from "../../configuration/load.ts";
+import { KEYRING_NAME, KEYRING_NAME_RULE } from "../../configuration/secret-value.ts";
+import { loginServer } from "../../logins/log-in.ts";
+import { type LoginStatus, loginStatus, logOut } from "../../logins/login-status.ts";
+import { UserSecrets } from "../../logins/user-secrets.ts";
+import { UpstreamError } from "../../upstream/upstream-error.ts";
+import { openLoginAudit } from "../../wiring/login-audit.ts";
 import type { DefineCommand } from "../command.ts";
+import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import { LOCAL_USER } from "../local-user.ts";
+import { type Surroundings, write } from "../surroundings.ts";
+import { readTextStream } from "../text-file.ts";
 import { defineLogin } from "./auth/login.ts";
-import { defineLogout } from "./auth/logout.ts";
-import { defineSet } from "./auth/set.ts";
-import { defineStatus } from "./auth/status.ts";
 
 /** `ptc auth ...`: what servers are used with. */
 export const authCommand: DefineCommand = (program, surroundings, finish) => {
@@ -13,3 +26,192 @@ export const authCommand: DefineCommand = (program, surroundings, finish) => {
   for (const define of [defineLogin, defineLogout, defineStatus, defineSet])
     define(auth, surroundings, finish);
 };
+
+/** `ptc auth logout` */
+const defineLogout: DefineCommand = (auth, surroundings, finish) => {
+  auth
+    .command("logout <server>")
+    .description("forget the login at a server, and have its tokens revoked where that is offered")
+    .option("--config <file>", "configuration file")
+    .option("--json", "print the outcome as JSON")
+    .addHelpText("after", "\nExample:\n  ptc auth logout internal-apis\n")
+    .action(async (name: string, flags: { config?: string; json?: boolean }) => {
+      const { env, stdout, stderr } = surroundings;
+      const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+      const audit = openLoginAudit(configuration, env, (message) =>
+        surroundings.stderr.write(`ptc: warning: ${message}\n`),
+      );
+      try {
+        const server = loginServer(configuration, name);
+        const outcome = await logOut(server, LOCAL_USER.principal, env, (event) => audit.login(event));
+        const { wasLoggedIn, isRevoked, problem } = outcome;
+        const how = isRevoked === true ? ", and its tokens are revoked" : "";
+        const text = wasLoggedIn ? `logged out of '${server.name}'${how}` : `'${server.name}' had no login`;
+        await write(stdout, `${flags.json ? jsonLine({ server: server.name, ...outcome }) : text}\n`);
+        if (problem !== undefined) await write(stderr, `ptc: warning: ${oneLine(problem)}\n`);
+        finish(EXIT.done);
+      } catch (error) {
+        if (!(error instanceof UpstreamError)) throw error;
+        await write(stderr, `ptc: ${oneLine(error.message)}\n`);
+        finish(EXIT.usage);
+      } finally {
+        await audit.close();
+      }
+    });
+};
+
+/** `ptc auth status` */
+const defineStatus: DefineCommand = (auth, surroundings, finish) => {
+  auth
+    .command("status [server]")
+    .description("show which servers are logged in to, without asking them")
+    .option("--config <file>", "configuration file")
+    .option("--json", "print them as JSON")
+    .addHelpText("after", "\nExample:\n  ptc auth status\n")
+    .action(async (name: string | undefined, flags: { config?: string; json?: boolean }) => {
+      const { env, stdout, stderr } = surroundings;
+      const { servers } = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+      const asked = servers.filter(
+        (server) => name === undefined || server.name === name || server.module === name,
+      );
+      if (name !== undefined && asked.length === 0)
+        throw new UsageError(`server '${oneLine(name, 64)}' is not in the configuration`);
+      try {
+        const all = await loginStatus({ servers: asked }, LOCAL_USER.principal, env);
+        const width = Math.max(0, ...all.map(({ server }) => server.length));
+        const lines = all.map((status) => `${status.server.padEnd(width)}  ${describe(status)}\n`);
+        await write(stdout, flags.json ? `${jsonLine(all)}\n` : lines.join(""));
+        finish(EXIT.done);
+      } catch (error) {
+        if (!(error instanceof UpstreamError)) throw error;
+        await write(stderr, `ptc: ${oneLine(error.message)}\n`);
+        finish(EXIT.failed);
+      }
+    });
+};
+
+function describe(status: LoginStatus): string {
+  const { server, state, issuer = "", scope, wantedScope, expiresAt, renews, place } = status;
+  const again = `run \`ptc auth login ${server}\``;
+  switch (state) {
+    case "configured":
+      return "has no login: its credentials, if any, are in ptc.yaml";
+    case "machine":
+      return "gets its tokens by client_credentials in ptc.yaml";
+    case "none":
+      return `not logged in; if it asks for a login, ${again}`;
+    case "ended":
+      return `the login at ${issuer} has ended: ${again}`;
+    case "logged_in": {
+      const parts = [
+        `logged in at ${oneLine(issuer, 200)}`,
+        ...(scope === undefined ? [] : [`scopes ${oneLine(scope, 200)}`]),
+        ...(renews === true ? ["renewed by itself"] : expiresAt === undefined ? [] : [`until ${expiresAt}`]),
+        ...(place === undefined ? [] : [`kept in ${place}`]),
+      ];
+      const more =
+        wantedScope === undefined ? "" : `; it wants more scopes (${oneLine(wantedScope, 200)}): ${again}`;
+      return `${parts.join(", ")}${more}`;
+    }
+  }
+}
+
+const MAX_BYTES = 64 * 1024;
+
+/** `ptc auth set NAME` */
+const defineSet: DefineCommand = (auth, surroundings, finish) => {
+  auth
+    .command("set")
+    .description("put a secret into the keyring, for { keyring: NAME } in ptc.yaml, without it being seen")
+    .argument("<name>", "letters, digits, . _ / and -")
+    .option("--remove", "take it out again")
+    .addHelpText(
+      "after",
+      "\nIt is asked for on the terminal, or read from stdin. It is no argument, because others see those.\n\nExample:\n  ptc auth set github-token\n  pass show github | ptc auth set github-token\n",
+    )
+    .action(async (name: string, flags: { remove?: boolean }) => {
+      finish(await set(name, flags, surroundings));
+    });
+};
+
+async function set(
+  name: string,
+  { remove = false }: { remove?: boolean },
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { stdout, stderr, env } = surroundings;
+  if (!KEYRING_NAME.test(name)) throw new UsageError(`a name in the keyring has ${KEYRING_NAME_RULE}`);
+  const secrets = new UserSecrets(env);
+  if (remove) {
+    const removed = await secrets.delete(name);
+    if (!removed.ok) return failed(removed.why);
+    if (!removed.wasThere) throw new UsageError(`there is no '${name}' that \`ptc auth set\` has kept`);
+    await write(stdout, `'${name}' is removed\n`);
+    return EXIT.done;
+  }
+  const value = await readValue(name, surroundings);
+  if (value === undefined) return EXIT.failed;
+  const kept = await secrets.set(name, value);
+  if (!kept.ok) return failed(kept.why);
+  await write(stdout, `'${name}' is kept in ${kept.where}; ptc.yaml takes it as { keyring: ${name} }\n`);
+  return EXIT.done;
+
+  async function failed(why: string): Promise<ExitCode> {
+    await write(stderr, `ptc: '${name}': ${why}\n`);
+    return EXIT.failed;
+  }
+}
+
+/** The value, without the line feed at its end; `undefined` when the person would not give it. */
+async function readValue(name: string, surroundings: Surroundings): Promise<string | undefined> {
+  const { stdin, stderr } = surroundings;
+  if (stdin.isTTY === true && stderr.isTTY !== true)
+    throw new UsageError(`there is no terminal to ask for '${name}' on; pipe it in`);
+  const value =
+    stdin.isTTY === true
+      ? await readHidden(`Value of '${name}' (it is not shown): `, surroundings)
+      : (await readTextStream(stdin, "stdin", MAX_BYTES)).replace(/\r?\n$/, "");
+  if (value === undefined) return undefined;
+  if (value === "") throw new UsageError(`nothing was given for '${name}'; nothing was changed`);
+  if (value.includes("\0"))
+    throw new UsageError(`the value of '${name}' has a NUL character; nothing was changed`);
+  if (Buffer.byteLength(value) > MAX_BYTES)
+    throw new UsageError(`the value of '${name}' is larger than ${MAX_BYTES} bytes; nothing was changed`);
+  return value;
+}
+
+/** How long to wait for more lines of a text that was pasted. */
+const PASTE_MS = 100;
+
+/**
+ * Asks for a line on the terminal and shows nothing of it. Resolves with `undefined` on Ctrl-C or at the end of input.
+ *
+ * @throws UsageError for a text of several lines, of which a shell would otherwise get the rest.
+ */
+async function readHidden(
+  prompt: string,
+  { stdin, stderr }: Pick<Surroundings, "stdin" | "stderr">,
+): Promise<string | undefined> {
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const reader = createInterface({ input: stdin, output: nowhere, terminal: true, historySize: 0 });
+  const lines: string[] = [];
+  stderr.write(prompt);
+  try {
+    const isGiven = await new Promise<boolean>((resolve) => {
+      reader.on("line", (line) => {
+        lines.push(line);
+        resolve(true);
+      });
+      reader.on("SIGINT", () => resolve(false));
+      reader.on("close", () => resolve(false));
+    });
+    if (!isGiven) return undefined;
+    await delay(PASTE_MS);
+    if (lines.length > 1 || reader.line !== "")
+      throw new UsageError("that has more than one line, and nothing was changed; pipe it in");
+    return lines[0];
+  } finally {
+    reader.close();
+    stderr.write("\n");
+  }
+}

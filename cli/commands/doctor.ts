@@ -1,8 +1,8 @@
 import { jsonLine } from "../../base/json/json-line.ts";
 import { oneLine } from "../../base/text/one-line.ts";
-import { examine, type Finding } from "../../host/doctor/examine.ts";
-import { engineSetupScript } from "../../host/package.ts";
+import { engineSetupScript } from "../../system/package.ts";
 import type { DefineCommand } from "../command.ts";
+import { examine, type Finding } from "../doctor/examine.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { LOCAL_USER } from "../local-user.ts";
 import { exitOnSignals, type Surroundings, write } from "../surroundings.ts";
@@ -70,7 +70,7 @@ async function doctor(flags: DoctorFlags, surroundings: Surroundings): Promise<E
 async function doctorQuickly(flags: DoctorFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { env, stdout } = surroundings;
   exitOnSignals(surroundings);
-  const { examineQuickly } = await import("../../host/doctor/examine-quickly.ts");
+  const { examineQuickly } = await import("../doctor/examine-quickly.ts");
   const finding = await examineQuickly({ flag: flags.config, env, cwd: surroundings.cwd() });
   const findings = finding === undefined ? [] : [{ part: finding.part, ok: false, detail: finding.detail }];
   if (flags.json) await write(stdout, `${jsonLine({ ok: finding === undefined, findings })}\n`);

@@ -1,6 +1,6 @@
 import { jsonLine } from "../../base/json/json-line.ts";
-import { loadConfiguration } from "../../host/configuration/load.ts";
-import { buildImage } from "../../host/image.ts";
+import { loadConfiguration } from "../../configuration/load.ts";
+import { buildImage } from "../../wiring/image.ts";
 import type { DefineCommand } from "../command.ts";
 import { EXIT } from "../exit-code.ts";
 import { write } from "../surroundings.ts";

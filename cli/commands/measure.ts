@@ -1,9 +1,9 @@
 import { jsonLine } from "../../base/json/json-line.ts";
-import { loadConfiguration } from "../../host/configuration/load.ts";
-import { chooseDirectTools } from "../../host/direct/direct-tools.ts";
-import { loadPrinters } from "../../host/languages.ts";
-import { loadProgramTools } from "../../host/tools/program-tools.ts";
+import { loadConfiguration } from "../../configuration/load.ts";
+import { loadPrinters } from "../../languages/languages.ts";
 import { countTokensOf, type TokenCounts } from "../../server/mcp/token-counts.ts";
+import { chooseDirectTools } from "../../tools/direct/direct-tools.ts";
+import { loadProgramTools } from "../../tools/program-tools.ts";
 import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { LOCAL_USER } from "../local-user.ts";

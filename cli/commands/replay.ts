@@ -1,32 +1,34 @@
+import { isAboutOneRun } from "../../archive/archive-error.ts";
 import type { ArchiveStore } from "../../archive/archive-store.ts";
-import type { DamagedRun } from "../../archive/reading/damaged-run.ts";
+import type { DamagedRun } from "../../archive/damaged-run.ts";
+import { openArchive } from "../../archive/open-archive.ts";
 import { jsonLine } from "../../base/json/json-line.ts";
 import { countNoun } from "../../base/text/count-noun.ts";
 import { oneLine } from "../../base/text/one-line.ts";
-import type { HandedIn } from "../../execution/prepare/settle-program.ts";
-import { loadConfiguration } from "../../host/configuration/load.ts";
-import { openArchive } from "../../host/open-archive.ts";
-import { openHost } from "../../host/open-host.ts";
-import { isSameLanguage } from "../../host/program-files.ts";
-import { selectReplayable } from "../../host/replay/select-replayable.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
+import { loadConfiguration } from "../../configuration/load.ts";
+import type { ObservedCall } from "../../execution/call-log.ts";
+import { type CallDifference, compareToRecord } from "../../execution/replay/compare-calls.ts";
+import { loadReplayable, type Unreplayable } from "../../execution/replay/load-replayable.ts";
+import type { Replayable } from "../../execution/replay/recorded-run.ts";
+import type { Replayed } from "../../execution/replay/replay-program.ts";
+import { selectReplayable } from "../../execution/replay/select-replayable.ts";
+import type { Program } from "../../languages/program.ts";
+import { isSameLanguage } from "../../languages/program-files.ts";
+import type { HandedIn } from "../../languages/settle-program.ts";
+import type { Host } from "../../wiring/host.ts";
+import { openHost } from "../../wiring/open-host.ts";
 import { readProgram } from "../arguments/program-file.ts";
 import { parseMoment } from "../arguments/since.ts";
 import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import { localContext } from "../local-user.ts";
+import { reportEndedRun } from "../run-report/ended-run.ts";
 import { MadeCalls } from "../run-report/made-calls.ts";
 import { SIGNALS, type Surroundings, write } from "../surroundings.ts";
-import { refusePatterns } from "../terminal/approver.ts";
-import { reportEndedRun } from "../terminal/ended-run.ts";
+import { buildApprover, refusePatterns } from "../terminal/approver.ts";
+import { ProgramConsole } from "../terminal/program-console.ts";
 import { terminalOf } from "../terminal/terminal.ts";
-import { replayAll } from "./replay/all.ts";
-import {
-  outcomeCode,
-  type ReplayContext,
-  type ReplayFlags,
-  replayRun,
-  requireReplayable,
-} from "./replay/context.ts";
-import { runLive } from "./replay/live.ts";
 import { selectRun } from "./runs/select-run.ts";
 import { tellDamaged } from "./runs/tell-damaged.ts";
 
@@ -63,7 +65,7 @@ async function replay(
     flags.code === undefined
       ? undefined
       : await readProgram(flags.code, {}, surroundings, configuration.languages);
-  const archive = openArchive(configuration);
+  const archive = openArchive(configuration.archive);
   try {
     const unlisted: DamagedRun[] = [];
     const runs =
@@ -175,4 +177,205 @@ async function replayOne(
 
 function collect(value: string, previous: string[]): string[] {
   return [...previous, value];
+}
+
+/** Runs a recorded program against the real servers, and prints how its calls and its result differ from the record. */
+async function runLive(runId: string, context: ReplayContext): Promise<ExitCode> {
+  const { host, flags, surroundings, signal } = context;
+  const { stdout, stderr } = surroundings;
+  const { run, limits, typecheck, session } = await requireReplayable(runId, context);
+  if (session !== undefined)
+    throw new UsageError(`run ${runId} is of a session, and cannot be run live without it; replay it`);
+  const console = new ProgramConsole(surroundings, limits.maxStderrBytes);
+  const calls: ObservedCall[] = [];
+  const made = new MadeCalls();
+  const executed = await host.run(run.program, {
+    context: localContext("replay", surroundings.env),
+    approver: buildApprover(flags.approve, {
+      console,
+      surroundings,
+      onInterrupt: context.cancel,
+      require: context.configuration.approvals.require,
+    }),
+    timeoutMs: limits.timeoutMs,
+    typecheck,
+    onConsole: ({ text }) => console.print(text),
+    onCall: (call) => {
+      calls.push(call);
+      made.note(call);
+    },
+    signal,
+  });
+  console.end();
+  const { envelope } = executed;
+  const { differences, sameResult } = await compareToRecord(run, calls, envelope);
+  const same = differences.length === 0 && sameResult;
+  if (flags.json) {
+    await write(stdout, `${jsonLine({ run_id: runId, same, calls: differences, envelope })}\n`);
+  } else {
+    const ended = { ...executed, program: run.program, calls: made, archivedAs: envelope.run_id };
+    await reportEndedRun(ended, { config: flags.config }, surroundings);
+  }
+  await write(stderr, renderDifferences(differences, sameResult, surroundings));
+  const problem = await executed.recorded;
+  if (problem !== undefined) await write(stderr, `ptc: warning: ${oneLine(problem)}\n`);
+  await executed.cleared;
+  return same ? EXIT.done : EXIT.failed;
+}
+
+function renderDifferences(
+  differences: readonly CallDifference[],
+  sameResult: boolean,
+  { stderr, env }: Surroundings,
+): string {
+  const { style } = terminalOf(stderr, env);
+  const lines = differences.map(({ kind, call, detail }) => {
+    const mark = { missing: style("red", "-"), added: style("green", "+"), changed: style("yellow", "~") }[
+      kind
+    ];
+    return `${mark} ${oneLine(call)}${detail === undefined ? "" : `\n    ${oneLine(detail)}`}`;
+  });
+  lines.push(sameResult ? "ptc: the result is the recorded one" : "ptc: the result is not the recorded one");
+  return `${lines.join("\n")}\n`;
+}
+
+/**
+ * Replays many runs, one after the other, and prints a summary. A run that was ended by time or the engine is undecided: that
+ * is no divergence, and no proof of sameness either.
+ *
+ * @param skipped how many runs were left out because no program ran in them.
+ */
+async function replayAll(
+  { runIds, skipped }: { runIds: readonly string[]; skipped: number },
+  context: ReplayContext,
+): Promise<ExitCode> {
+  const { stdout, stderr, env } = context.surroundings;
+  const { style } = terminalOf(stdout, env);
+  const undecided: { run_id: string; why: string }[] = [];
+  const diverged: { run_id: string; input_digest: string; divergence: string }[] = [];
+  const unreadable: string[] = [];
+  await context.host.warm();
+  for (const [index, runId] of runIds.entries()) {
+    if (context.signal.aborted) break;
+    if (stderr.isTTY === true) stderr.write(`\rreplaying ${index + 1} of ${runIds.length}`);
+    const replayable = await loadOrTell(runId, context);
+    if (replayable === undefined) {
+      unreadable.push(runId);
+      continue;
+    }
+    const replayed = await replayRun(replayable, context);
+    if (outcomeCode(replayed) === EXIT.noSandbox) {
+      const { result } = replayed.envelope;
+      await write(stderr, `ptc: ${result.ok ? "" : oneLine(result.error.message)}\n`);
+      return EXIT.noSandbox;
+    }
+    if (replayed.undecided !== undefined) {
+      undecided.push({ run_id: runId, why: replayed.undecided });
+      if (!context.flags.json)
+        await write(stdout, `${style("yellow", "undecided")} ${runId}  ${oneLine(replayed.undecided)}\n`);
+      continue;
+    }
+    if (replayed.divergence === undefined) continue;
+    const { input_digest } = replayable.run.envelope;
+    diverged.push({ run_id: runId, input_digest, divergence: replayed.divergence });
+    if (!context.flags.json)
+      await write(stdout, `${style("red", "diverged")} ${runId}  ${oneLine(replayed.divergence)}\n`);
+  }
+  if (stderr.isTTY === true) stderr.write("\r\u001b[K");
+  const replayedRuns = runIds.length - unreadable.length;
+  const same = replayedRuns - diverged.length - undecided.length;
+  const summary =
+    `${countNoun(replayedRuns, "run")} replayed: ${same} the same, ${diverged.length} diverged` +
+    (undecided.length === 0 ? "" : `, ${undecided.length} undecided`) +
+    (unreadable.length === 0 ? "" : `; ${unreadable.length} that cannot be replayed`) +
+    (skipped === 0 ? "" : `; ${skipped} skipped, in which no program ran`);
+  await write(
+    stdout,
+    context.flags.json
+      ? `${jsonLine({ replayed: replayedRuns, same, diverged, skipped, ...(undecided.length > 0 && { undecided }), ...(unreadable.length > 0 && { unreadable }) })}\n`
+      : `${summary}\n`,
+  );
+  return diverged.length + undecided.length + unreadable.length === 0 && !context.signal.aborted
+    ? EXIT.done
+    : EXIT.failed;
+}
+
+/** Loads a run. When that fails, prints why and returns `undefined`, so that the other runs are still replayed. */
+async function loadOrTell(runId: string, context: ReplayContext): Promise<Replayable | undefined> {
+  try {
+    return await requireReplayable(runId, context);
+  } catch (error) {
+    if (!isAboutOneRun(error) && !(error instanceof UsageError)) throw error;
+    await write(context.surroundings.stderr, `ptc: ${oneLine(error.message)}\n`);
+    return undefined;
+  }
+}
+
+interface ReplayFlags {
+  config?: string;
+  live?: boolean;
+  code?: string;
+  all?: boolean;
+  since?: string;
+  approve: string[];
+  json?: boolean;
+}
+
+/** What all forms of `ptc replay` share. */
+interface ReplayContext {
+  configuration: Configuration;
+  archive: ArchiveStore;
+  host: Host;
+  flags: ReplayFlags;
+  surroundings: Surroundings;
+  signal: AbortSignal;
+  /** Aborts the replay. */
+  cancel: () => void;
+}
+
+/** Loads a run for a replay. @throws ArchiveError; UsageError for a run that cannot be replayed. */
+async function requireReplayable(
+  runId: string,
+  { archive }: Pick<ReplayContext, "archive">,
+): Promise<Replayable> {
+  const loaded = await loadReplayable(archive, runId);
+  if (!loaded.ok) throw new UsageError(describe(runId, loaded.problem));
+  return loaded.replayable;
+}
+
+function describe(runId: string, problem: Unreplayable): string {
+  switch (problem.kind) {
+    case "values-not-kept":
+      return `run ${runId} cannot be replayed: the values of call ${problem.call} are not in the archive (${oneLine(problem.why)})`;
+    case "session-incomplete":
+      return `run ${runId} cannot be replayed: it is of a session, and program ${problem.position} of that cannot be replayed before it: ${problem.why}`;
+    case "other-version":
+      return `run ${runId} was archived by another version of ptc and cannot be replayed`;
+  }
+}
+
+/** Replays a run, or an edited program against its record. The console goes to stderr unless many runs are replayed. */
+function replayRun(
+  { run, modules, limits, typecheck, session }: Replayable,
+  { host, surroundings, flags, signal }: ReplayContext,
+  edited?: Program,
+  onCall?: (call: ObservedCall) => void,
+): Promise<Replayed> {
+  const console = flags.all ? undefined : new ProgramConsole(surroundings, limits.maxStderrBytes);
+  return host
+    .replay(run, edited === undefined ? modules : modules.held(), {
+      limits,
+      typecheck,
+      edited,
+      recorded: session,
+      ...(onCall === undefined ? {} : { onCall }),
+      ...(console === undefined ? {} : { onConsole: ({ text }) => console.print(text) }),
+      signal,
+    })
+    .finally(() => console?.end());
+}
+
+function outcomeCode({ envelope, divergence, undecided }: Replayed): ExitCode {
+  if (!envelope.result.ok && envelope.result.error.type === "SandboxUnavailable") return EXIT.noSandbox;
+  return divergence === undefined && undecided === undefined ? EXIT.done : EXIT.failed;
 }

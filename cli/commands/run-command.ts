@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { visibleLine } from "../../base/text/visible-text.ts";
-import type { TypecheckMode } from "../../execution/prepare/language.ts";
-import type { HandedIn } from "../../execution/prepare/settle-program.ts";
-import { beginSandbox } from "../../host/begin-sandbox.ts";
-import type { Configuration } from "../../host/configuration/configuration.ts";
-import { loadConfiguration } from "../../host/configuration/load.ts";
-import { unnamedProgram } from "../../host/program-files.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
+import { loadConfiguration } from "../../configuration/load.ts";
+import type { TypecheckMode } from "../../languages/language.ts";
+import { unnamedProgram } from "../../languages/program-files.ts";
+import type { HandedIn } from "../../languages/settle-program.ts";
+import { beginSandbox } from "../../wiring/begin-sandbox.ts";
 import { readProgram, readProgramFiles } from "../arguments/program-file.ts";
 import type { Asked } from "../background/ask-host.ts";
 import { NO_HOST } from "../background/no-host.ts";

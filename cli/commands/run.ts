@@ -1,31 +1,38 @@
-import { resolve } from "node:path";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { messageOf } from "../../base/error-message.ts";
 import { oneLine } from "../../base/text/one-line.ts";
+import type { Approver } from "../../broker/approvals/approvals.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
+import { describeOffServers } from "../../configuration/off-servers.ts";
+import { refuseUnmatchedPatterns } from "../../configuration/policy/configured-policy.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
+import { contentOf, describeEmitted } from "../../execution/output/emitted-blocks.ts";
 import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
-import type { TypecheckMode } from "../../execution/prepare/language.ts";
-import type { HandedIn } from "../../execution/prepare/settle-program.ts";
-import type { Configuration } from "../../host/configuration/configuration.ts";
-import { describeOffServers } from "../../host/configuration/servers/off-servers.ts";
-import { refuseUnmatchedPatterns } from "../../host/configured-policy.ts";
-import type { HostOptions } from "../../host/host.ts";
-import { openHost } from "../../host/open-host.ts";
-import { version } from "../../host/package.ts";
-import { unnamedProgram } from "../../host/program-files.ts";
+import { answerElsewhere } from "../../execution/pending/answer-elsewhere.ts";
+import type { PendingApproval, PendingApprovals } from "../../execution/pending/pending-approvals.ts";
+import type { TypecheckMode } from "../../languages/language.ts";
+import { unnamedProgram } from "../../languages/program-files.ts";
+import type { HandedIn } from "../../languages/settle-program.ts";
+import type { EmittedBlock } from "../../protocol/output/emitted.ts";
+import { traceContextOf } from "../../protocol/trace-context.ts";
+import { emittedLine } from "../../server/reports/emitted-line.ts";
+import { version } from "../../system/package.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
-import { traceContextOf } from "../../telemetry/trace-context.ts";
+import type { Host, HostOptions } from "../../wiring/host.ts";
+import { openHost } from "../../wiring/open-host.ts";
 import { sealLostRun } from "../background/lost-run.ts";
 import { startHost } from "../background/start-host.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
-import { localContext } from "../local-user.ts";
+import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import { LOCAL_USER, localContext } from "../local-user.ts";
+import { reportEndedRun } from "../run-report/ended-run.ts";
 import { MadeCalls } from "../run-report/made-calls.ts";
 import { type SharedHost, type Surroundings, write } from "../surroundings.ts";
 import { buildApprover } from "../terminal/approver.ts";
-import { reportEmitted } from "../terminal/emitted-files.ts";
-import { reportEndedRun } from "../terminal/ended-run.ts";
 import { ProgramConsole } from "../terminal/program-console.ts";
 import { writeResult } from "../terminal/result-file.ts";
-import { goOnWith } from "./approvals/go-on.ts";
+import { findPending } from "./approvals/find-pending.ts";
 
 const RECORD_PATIENCE_MS = 2_000;
 /** How long the end of the command waits for a collector. */
@@ -164,4 +171,133 @@ export async function run(
   if (!isUnavailable) return EXIT.failed;
   if (!isReport) await write(surroundings.stderr, `ptc: ${oneLine(envelope.result.error.message)}\n`);
   return EXIT.noSandbox;
+}
+
+type Options = Parameters<Extract<Awaited<ReturnType<Host["takeSuspended"]>>, { kind: "taken" }>["goOn"]>[0];
+
+/**
+ * Goes on with a suspended run. A question that nobody has answered is put to whoever is there.
+ *
+ * @param beginning that of its ticket.
+ * @throws UsageError when it cannot go on.
+ */
+async function goOnWith(
+  beginning: string,
+  host: Pick<Host, "takeSuspended" | "pendingApprovals">,
+  options: Options & { approver: Approver },
+): Promise<ExecutedProgram> {
+  const { principal } = LOCAL_USER;
+  const approvals = await host.pendingApprovals();
+  const pending = findPending(approvals, beginning);
+  if (!pending.isAnswered && !pending.isLive) await askHere(pending, approvals, options);
+  const taken = await host.takeSuspended(principal, pending.ticket);
+  switch (taken.kind) {
+    case "taken":
+      return taken.goOn(options);
+    case "unanswered":
+      throw new UsageError(
+        `--ticket: nobody has answered yet; run \`ptc approvals approve ${pending.ticket}\` first`,
+      );
+    case "elsewhere":
+      throw new UsageError("--ticket: another process goes on with this run");
+    case "live":
+      throw new UsageError(
+        `--ticket: this run goes on by itself when it has its answer; run \`ptc approvals approve ${pending.ticket}\` instead`,
+      );
+    case "unknown":
+      throw new UsageError("--ticket: this run went on already, or its ticket has expired");
+  }
+}
+
+/** Puts the question to whoever is here, until it is answered by another way. The first answer counts. */
+async function askHere(
+  pending: PendingApproval,
+  approvals: PendingApprovals,
+  { approver, signal }: Pick<Options, "approver" | "signal">,
+): Promise<void> {
+  const { principal } = LOCAL_USER;
+  const request = { ...pending.request, ticket: pending.ticket, isAgain: true };
+  const over = new AbortController();
+  const asked = approver.ask(request, AbortSignal.any([signal, over.signal]));
+  const isAnswered = () => approvals.find(principal, pending.ticket)[0]?.isAnswered !== false || undefined;
+  const answer = await Promise.race([
+    asked,
+    answerElsewhere(isAnswered, over.signal).then(() => undefined),
+  ]).finally(() => over.abort());
+  if (answer?.isUnasked === true) return;
+  if (answer === undefined || !approvals.answer(principal, pending, answer))
+    approver.outrun?.(request, undefined);
+}
+
+const MAX_LINE_CHARS = 300;
+const MAX_NAME_CHARS = 80;
+
+/** How files of common types end. */
+const ENDINGS: Readonly<Record<string, string>> = {
+  "image/png": "png",
+  "image/jpeg": "jpg",
+  "image/gif": "gif",
+  "image/webp": "webp",
+  "image/svg+xml": "svg",
+  "audio/wav": "wav",
+  "audio/mpeg": "mp3",
+  "audio/ogg": "ogg",
+  "application/json": "json",
+  "application/pdf": "pdf",
+  "text/csv": "csv",
+  "text/html": "html",
+  "text/markdown": "md",
+  text: "txt",
+};
+
+/**
+ * Says what a program emitted, one line a block, and writes it to a folder, if there is one. A file that is there already is
+ * left as it is. What cannot be written is said.
+ */
+export async function reportEmitted(
+  blocks: readonly EmittedBlock[],
+  folder: string | undefined,
+  tell: (line: string) => void,
+): Promise<void> {
+  for (const [index, block] of blocks.entries()) {
+    const what = oneLine(emittedLine(block), MAX_LINE_CHARS);
+    const content = contentOf(block);
+    if (folder === undefined || content === undefined) {
+      tell(`ptc: emitted: ${what}`);
+      continue;
+    }
+    try {
+      await mkdir(folder, { recursive: true });
+      tell(`ptc: emitted: ${what}, to ${await writeNew(folder, fileName(block, index), content)}`);
+    } catch (error) {
+      tell(
+        `ptc: emitted: ${what}; it cannot be written to ${folder}: ${oneLine(messageOf(error), MAX_LINE_CHARS)}`,
+      );
+    }
+  }
+}
+
+async function writeNew(folder: string, name: string, content: Buffer): Promise<string> {
+  for (let copy = 1; ; copy++) {
+    const path = join(folder, copy === 1 ? name : name.replace(/(?=\.[^.]*$|$)/, `-${copy}`));
+    try {
+      await writeFile(path, content, { flag: "wx" });
+      return path;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST" || copy >= 1_000) throw error;
+    }
+  }
+}
+
+/** A plain name in the folder, whatever the program calls it. */
+function fileName(block: EmittedBlock, index: number): string {
+  const { name, what } = describeEmitted(block);
+  const plain =
+    name
+      ?.replaceAll(/[^A-Za-z0-9._-]+/g, "_")
+      .replace(/^[._-]+/, "")
+      .slice(-MAX_NAME_CHARS) ?? "";
+  if (/[A-Za-z0-9]/.test(plain)) return plain;
+  const ending = ENDINGS[what.split(";", 1)[0] ?? ""];
+  return `emitted-${index + 1}.${ending ?? "bin"}`;
 }

@@ -1,11 +1,34 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Writable } from "node:stream";
+import { allRuns } from "../../archive/all-runs.ts";
+import type { ArchiveStore, KeptHead, Pruned } from "../../archive/archive-store.ts";
+import type { ArchivedRun } from "../../archive/archived-run.ts";
+import type { DamagedRun } from "../../archive/damaged-run.ts";
+import { openArchive } from "../../archive/open-archive.ts";
+import { readRunFile, writeRunFile } from "../../archive/portable/run-files.ts";
+import { jsonLine } from "../../base/json/json-line.ts";
+import { countNoun } from "../../base/text/count-noun.ts";
+import { oneLine } from "../../base/text/one-line.ts";
+import { formatBytes } from "../../base/text/quantities.ts";
+import { visibleLines } from "../../base/text/visible-text.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
+import { archivedOutput } from "../../execution/output/archived-output.ts";
+import { joinOutput } from "../../execution/output/whole-output.ts";
+import { readPageAssets } from "../../server/pages/page-assets.ts";
+import { renderRunPage } from "../../server/pages/run-page.ts";
+import { parseMoment } from "../arguments/since.ts";
 import type { DefineCommand } from "../command.ts";
-import { defineExport } from "./runs/export.ts";
-import { defineImport } from "./runs/import.ts";
+import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import { renderRunText } from "../run-report/run-text.ts";
+import { type Surroundings, write } from "../surroundings.ts";
+import { terminalOf } from "../terminal/terminal.ts";
 import { defineList } from "./runs/list.ts";
-import { definePrune } from "./runs/prune.ts";
-import { defineShow } from "./runs/show.ts";
+import { selectRun, selectRunIds } from "./runs/select-run.ts";
 import { defineStats } from "./runs/stats.ts";
-import { defineHead, defineVerify } from "./runs/verify.ts";
+import { tellDamaged } from "./runs/tell-damaged.ts";
+import { loadArchiveConfiguration, withArchive } from "./runs/with-archive.ts";
+import { writePage } from "./runs/write-page.ts";
 
 /** `ptc runs ...`: what was archived. */
 export const runsCommand: DefineCommand = (program, surroundings, finish) => {
@@ -26,3 +49,365 @@ export const runsCommand: DefineCommand = (program, surroundings, finish) => {
     define(runs, surroundings, finish);
   }
 };
+
+interface ImportFlags {
+  config?: string;
+  json?: boolean;
+}
+
+/** `ptc runs import FILE` */
+const defineImport: DefineCommand = (runs, surroundings, finish) => {
+  runs
+    .command("import")
+    .description(
+      "take in the runs of a file that `ptc runs export` wrote; exit 1 when one of them is refused",
+    )
+    .argument("<file>", "the file")
+    .option("--config <file>", "configuration file")
+    .option("--json", "print the ids of the runs as JSON")
+    .addHelpText("after", "\nExample:\n  ptc runs import failing-run.ptc\n")
+    .action(async (file: string, flags: ImportFlags) => {
+      finish(await importFrom(file, flags, surroundings));
+    });
+};
+
+async function importFrom(file: string, flags: ImportFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { stdout, stderr, cwd } = surroundings;
+  const path = resolve(cwd(), file);
+  if (!existsSync(path)) throw new UsageError(`${file}: there is no such file`);
+  const archive = openArchive((await loadArchiveConfiguration(flags, surroundings)).archive);
+  try {
+    const taken = await readRunFile(archive, path, Date.now());
+    const ids = flags.json ? `${jsonLine(taken)}\n` : taken.imported.map((runId) => `${runId}\n`).join("");
+    await write(stdout, ids);
+    const skipped =
+      taken.skipped.length === 0 ? "" : `; ${countNoun(taken.skipped.length, "run")} here already`;
+    const refused = taken.refused.length === 0 ? "" : `; ${countNoun(taken.refused.length, "run")} refused`;
+    for (const { message } of taken.refused) await write(stderr, `ptc: ${oneLine(message)}\n`);
+    await write(stderr, `ptc: imported ${countNoun(taken.imported.length, "run")}${skipped}${refused}\n`);
+    return taken.refused.length === 0 ? EXIT.done : EXIT.failed;
+  } finally {
+    await archive.close();
+  }
+}
+
+interface ExportFlags {
+  config?: string;
+  since?: string;
+  all?: boolean;
+  out: string;
+  json?: boolean;
+}
+
+/** `ptc runs export` */
+const defineExport: DefineCommand = (runs, surroundings, finish) => {
+  runs
+    .command("export")
+    .description("write runs to one file that another ptc can import and replay")
+    .argument("[refs...]", "input digests (every run of it), run ids, or the beginning of one")
+    .requiredOption("--out <file>", "the file to write; it must not be there yet")
+    .option("--config <file>", "configuration file")
+    .option("--since <when>", "runs that started then or later: 24h, 7d, 2026-11-01 (UTC), 2026-11-01T08:30Z")
+    .option("--all", "every run in the archive")
+    .option("--json", "print the ids of the runs as JSON")
+    .addHelpText("after", "\nExample:\n  ptc runs export 3f9a12c0 --out failing-run.ptc\n")
+    .action(async (refs: string[], flags: ExportFlags) => {
+      finish(await exportTo(refs, flags, surroundings));
+    });
+};
+
+async function exportTo(
+  references: string[],
+  flags: ExportFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { stdout, stderr, cwd } = surroundings;
+  const ways = [references.length > 0, flags.since !== undefined, flags.all === true];
+  if (ways.filter(Boolean).length !== 1)
+    throw new UsageError("say what to export: runs, or --since, or --all");
+  const filter =
+    flags.since === undefined ? {} : { sinceMs: parseMoment("--since", flags.since, Date.now()) };
+  const path = resolve(cwd(), flags.out);
+  if (existsSync(path)) throw new UsageError(`--out: ${flags.out} is there already; give another name`);
+  return withArchive(flags, surroundings, async (archive) => {
+    if (archive === undefined) return EXIT.usage;
+    const unlisted: DamagedRun[] = [];
+    const runIds = await selectIds(archive, references, filter, (run) => void unlisted.push(run));
+    if (runIds.length === 0 && unlisted.length === 0)
+      throw new UsageError("no archived run matches: nothing was written");
+    const { exported, damaged } = await writeRunFile(archive, runIds, path);
+    const leftOut = [...unlisted, ...damaged];
+    if (flags.json)
+      await write(
+        stdout,
+        `${jsonLine({ file: flags.out, exported, ...(leftOut.length > 0 && { damaged: leftOut }) })}\n`,
+      );
+    await write(stderr, `ptc: wrote ${countNoun(exported.length, "run")} to ${flags.out}\n`);
+    await tellDamaged(leftOut, surroundings);
+    return leftOut.length === 0 ? EXIT.done : EXIT.failed;
+  });
+}
+
+async function selectIds(
+  archive: ArchiveStore,
+  references: readonly string[],
+  filter: { sinceMs?: number },
+  onDamaged: (run: DamagedRun) => void,
+): Promise<string[]> {
+  if (references.length > 0) return selectRunIds(archive, references);
+  const runIds: string[] = [];
+  for await (const { run_id: runId } of allRuns(archive, filter, onDamaged)) runIds.push(runId);
+  return runIds;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const MAX_DAYS = 36_500;
+
+interface PruneFlags {
+  config?: string;
+  keepDays?: string;
+  json?: boolean;
+}
+
+/** `ptc runs prune` */
+const definePrune: DefineCommand = (runs, surroundings, finish) => {
+  runs
+    .command("prune")
+    .description("delete old runs, or those that are named, and whatever only they hold")
+    .argument("[refs...]", "input digests (every run of it), run ids, or the beginning of one")
+    .option("--config <file>", "configuration file")
+    .option(
+      "--keep-days <number>",
+      "keep runs of this many days, instead of the configured keep_days; 0 keeps none",
+    )
+    .option("--json", "print what was deleted as JSON")
+    .addHelpText("after", "\nExample:\n  ptc runs prune --keep-days 7\n")
+    .action(async (refs: string[], flags: PruneFlags) => {
+      finish(await prune(refs, flags, surroundings));
+    });
+};
+
+async function prune(
+  references: readonly string[],
+  flags: PruneFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const nowMs = Date.now();
+  const chosenDays = parseDays(flags.keepDays);
+  const named = references.length > 0;
+  if (named && chosenDays !== undefined) throw new UsageError("--keep-days: give runs or days, not both");
+  return withArchive(flags, surroundings, async (archive, configuration) => {
+    refuseManaged(named ? 0 : chosenDays, configuration);
+    const keepDays = named ? 0 : (chosenDays ?? configuration.archive.keepDays);
+    // When no days are kept, everything is deleted, including runs whose dates lie in the future.
+    const beforeMs = keepDays === 0 ? Number.POSITIVE_INFINITY : Math.max(0, nowMs - keepDays * DAY_MS);
+    const prunedFrom = async (there: ArchiveStore): Promise<Pruned> =>
+      named ? there.delete(await selectRunIds(there, references), nowMs) : there.prune({ beforeMs, nowMs });
+    const pruned = archive === undefined ? { runs: 0, blobs: 0, bytes: 0 } : await prunedFrom(archive);
+    await write(
+      surroundings.stdout,
+      flags.json ? `${jsonLine(pruned)}\n` : `${describe(pruned, keepDays)}\n`,
+    );
+    return EXIT.done;
+  });
+}
+
+/** @throws UsageError where managed settings keep runs for longer. */
+function refuseManaged(days: number | undefined, { managed }: Configuration): void {
+  const longest = managed.find(({ archive }) => days !== undefined && days < (archive.keep_days ?? 0));
+  if (longest !== undefined)
+    throw new UsageError(
+      `managed settings (${longest.file}) keep runs for ${countNoun(longest.archive.keep_days ?? 0, "day")}; \`ptc runs prune\` alone deletes older ones`,
+    );
+}
+
+function describe({ runs, blobs, bytes }: Pruned, keepDays: number): string {
+  const older = keepDays === 0 ? "" : ` older than ${countNoun(keepDays, "day")}`;
+  if (runs === 0) return `no run${older} to delete`;
+  return `deleted ${countNoun(runs, "run")}${older} and ${countNoun(blobs, "value")} of theirs, ${formatBytes(bytes)} on disk`;
+}
+
+function parseDays(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const days = Number(text);
+  if (/^\d+$/.test(text) && days <= MAX_DAYS) return days;
+  throw new UsageError(`--keep-days: '${text.slice(0, 40)}' is not a whole number from 0 to ${MAX_DAYS}`);
+}
+
+interface VerifyFlags {
+  config?: string;
+  head?: string[];
+  json?: boolean;
+}
+
+/** `ptc runs verify` */
+const defineVerify: DefineCommand = (runs, surroundings, finish) => {
+  runs
+    .command("verify")
+    .description(
+      "check the whole archive against its digests; exit 1 when something is not as it was archived",
+    )
+    .option("--config <file>", "configuration file")
+    .option(
+      "--head <place:link>",
+      "the newest record at an earlier time, as `ptc runs head` printed it then and another machine kept it (repeatable)",
+      (value: string, heads: string[] = []) => [...heads, value],
+    )
+    .option("--json", "print what was found as JSON")
+    .addHelpText(
+      "after",
+      '\nWith --head, all up to that record is proven to be as it was; without it, newest records that were cut off are not noticed.\n\nExample:\n  ptc runs verify --head "$(ssh keeper tail -n 1 heads)"\n',
+    )
+    .action(async (flags: VerifyFlags) => {
+      finish(await verify(flags, surroundings));
+    });
+};
+
+async function verify(flags: VerifyFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { stdout, stderr } = surroundings;
+  const heads = (flags.head ?? []).map(parseHeadFlag);
+  return withArchive(flags, surroundings, async (archive) => {
+    // A head that was kept elsewhere says that something was archived.
+    if (archive === undefined) return heads.length === 0 ? EXIT.done : EXIT.failed;
+    const verification = await archive.verify(heads);
+    const { runs, blobs, problems, notes, head } = verification;
+    const checked = `${countNoun(runs, "run")} and ${countNoun(blobs, "value")}`;
+    if (flags.json) {
+      await write(stdout, `${jsonLine(verification)}\n`);
+    } else if (problems.length === 0) {
+      await write(stdout, `${checked} are as they were archived; the newest is ${head}\n`);
+    } else {
+      await write(stdout, problems.map((problem) => `${oneLine(problem)}\n`).join(""));
+      await write(
+        stderr,
+        `ptc: of ${checked}, ${countNoun(problems.length, "thing")} not as archived: do not trust them\n`,
+      );
+    }
+    for (const note of notes) await write(stderr, `ptc: note: ${oneLine(note)}\n`);
+    return problems.length === 0 ? EXIT.done : EXIT.failed;
+  });
+}
+
+function parseHeadFlag(text: string): KeptHead {
+  const [, id, link = ""] = /^(?:(\d{1,15}):)?(sha256:[0-9a-f]{64})$/.exec(text.trim()) ?? [];
+  if (link !== "") return { id: id === undefined ? undefined : Number(id), link };
+  throw new UsageError(
+    `--head: '${text.slice(0, 100)}' is not PLACE:sha256:LINK, as \`ptc runs head\` prints it`,
+  );
+}
+
+interface HeadFlags {
+  config?: string;
+}
+
+/** `ptc runs head` */
+const defineHead: DefineCommand = (runs, surroundings, finish) => {
+  runs
+    .command("head")
+    .description(
+      "print the place and the link of the newest record, to be kept where this machine cannot change it",
+    )
+    .option("--config <file>", "configuration file")
+    .addHelpText("after", "\nExample:\n  ptc runs head | ssh keeper 'cat >> heads'\n")
+    .action(async (flags: HeadFlags) => {
+      finish(
+        await withArchive(flags, surroundings, async (archive) => {
+          if (archive === undefined) return EXIT.failed;
+          await write(surroundings.stdout, `${await archive.head()}\n`);
+          return EXIT.done;
+        }),
+      );
+    });
+};
+
+interface ShowFlags {
+  config?: string;
+  html?: string;
+  json?: boolean;
+  output?: boolean;
+}
+
+/** `ptc runs show REF` */
+const defineShow: DefineCommand = (runs, surroundings, finish) => {
+  runs
+    .command("show")
+    .description("show one run: its program, calls, console and envelope")
+    .argument("<ref>", "input digest, run id, or at least four characters that one begins with")
+    .option("--config <file>", "configuration file")
+    .option("--html <file>", "write it as one page that needs no network, instead of printing it")
+    .option("--output", "print all that the program gave out: console, result and stderr, however long")
+    .option("--json", "print everything as JSON")
+    .addHelpText("after", "\nExample:\n  ptc runs show 3f9a12c0 --html run.html\n")
+    .action(async (ref: string, flags: ShowFlags) => {
+      finish(await show(ref, flags, surroundings));
+    });
+};
+
+async function show(reference: string, flags: ShowFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { html, json, output } = flags;
+  if ([html !== undefined, json, output].filter(Boolean).length > 1)
+    throw new UsageError("--html, --json and --output: give one of them");
+  return withArchive(flags, surroundings, async (archive) => {
+    if (archive === undefined) return EXIT.usage;
+    await showRun(archive, reference, flags, surroundings);
+    return EXIT.done;
+  });
+}
+
+/** Prints the run that a reference means, in the requested form. @throws UsageError, ArchiveError */
+export async function showRun(
+  archive: Pick<ArchiveStore, "find" | "read">,
+  reference: string,
+  flags: ShowFlags,
+  surroundings: Surroundings,
+): Promise<void> {
+  const { stdout, stderr, env } = surroundings;
+  const { run: listed, others } = await selectRun(archive, reference);
+  const run = await archive.read(listed.run_id);
+  if (flags.html !== undefined)
+    await writePage(flags.html, await renderRunPage(run, readPageAssets()), surroundings);
+  else if (flags.json) await writeJson(run, stdout);
+  else if (flags.output) await write(stdout, renderOutput(run, stdout.isTTY === true));
+  else await write(stdout, await renderRunText(run, terminalOf(stdout, env), Date.now()));
+  if (others !== undefined) await write(stderr, `ptc: ${others}\n`);
+}
+
+/** The whole output. In a pipe it is as it was printed, on a terminal nothing of it moves the cursor. */
+function renderOutput(run: ArchivedRun, isTerminal: boolean): string {
+  const { text } = joinOutput(archivedOutput(run));
+  if (text === "") return "";
+  return `${isTerminal ? visibleLines(text) : text}\n`;
+}
+
+/** Writes the JSON call by call, because all results together may be longer than a string can be. */
+async function writeJson(run: ArchivedRun, stdout: Writable): Promise<void> {
+  const { record, recordDigest, importedAt, origin, code, data, consoleText, stderrText, envelope } = run;
+  const { calls, ...facts } = record;
+  const head = {
+    record_digest: recordDigest,
+    imported_at: importedAt,
+    origin,
+    record: facts,
+    code,
+    data,
+    console: run.whole.consoleText ?? consoleText,
+    ...(run.whole.resultJson === undefined ? {} : { whole_result: JSON.parse(run.whole.resultJson) }),
+    stderr: stderrText,
+    ...(run.emitted.length === 0 ? {} : { emitted: run.emitted }),
+    envelope,
+    environment: run.environment,
+  };
+  await write(stdout, `${jsonLine(head).slice(0, -1)},"calls":[`);
+  for (const [index, call] of calls.entries()) {
+    const { arguments: argumentsDigest, outcome: outcomeDigest, ...callFacts } = call;
+    const values = {
+      ...callFacts,
+      arguments_digest: argumentsDigest,
+      outcome_digest: outcomeDigest,
+      arguments: await run.argumentsOf(call),
+      outcome: await run.outcomeOf(call),
+    };
+    await write(stdout, `${index === 0 ? "" : ","}${jsonLine(values)}`);
+  }
+  await write(stdout, "]}\n");
+}

@@ -5,22 +5,15 @@ import { messageOf } from "../../base/error-message.ts";
 import { jsonLine } from "../../base/json/json-line.ts";
 import { countNoun } from "../../base/text/count-noun.ts";
 import { oneLine } from "../../base/text/one-line.ts";
+import { formatBytes } from "../../base/text/quantities.ts";
 import { visibleLine } from "../../base/text/visible-text.ts";
-import { findPtcInClaude } from "../../host/clients/claude-code.ts";
-import { ClientChanges } from "../../host/clients/client-changes.ts";
-import { editEntry } from "../../host/clients/edit-entry.ts";
-import { findPtcEntries, type PtcEntry } from "../../host/clients/take-over.ts";
-import { findClientFiles } from "../../host/configuration/import/client-files.ts";
-import { findConfiguration } from "../../host/configuration/load.ts";
-import { linkOutOf } from "../../host/link-out-of.ts";
-import { formatBytes } from "../../host/run-report/quantities.ts";
-import {
-  findInstalled,
-  folderPart,
-  type InstalledPart,
-  type Machine,
-  thisMachine,
-} from "../../host/uninstall.ts";
+import { findPtcInClaude } from "../../configuration/clients/claude-code.ts";
+import { ClientChanges } from "../../configuration/clients/client-changes.ts";
+import { editEntry } from "../../configuration/clients/edit-entry.ts";
+import { findClientFiles } from "../../configuration/clients/import/client-files.ts";
+import { findPtcEntries, type PtcEntry } from "../../configuration/clients/take-over.ts";
+import { findConfiguration } from "../../configuration/load.ts";
+import { linkOutOf } from "../../system/link-out-of.ts";
 import { stopHostAt } from "../background/host-command.ts";
 import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
@@ -28,6 +21,13 @@ import { layOutTable } from "../run-report/text-table.ts";
 import { type Surroundings, write } from "../surroundings.ts";
 import { changeFile, readIfThere, shownPath, undoChanges } from "./configuration/client-files.ts";
 import { ask } from "./configuration/find-servers.ts";
+import {
+  findInstalled,
+  folderPart,
+  type InstalledPart,
+  type Machine,
+  thisMachine,
+} from "./uninstall-host.ts";
 
 interface UninstallFlags {
   yes?: boolean;

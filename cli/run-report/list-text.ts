@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
-import type { ListedRun } from "../../archive/reading/listed-run.ts";
+import type { ListedRun } from "../../archive/listed-run.ts";
 import { oneLine } from "../../base/text/one-line.ts";
-import { formatAge, formatBytes, formatCount, formatDuration } from "../../host/run-report/quantities.ts";
+import { formatAge, formatBytes, formatCount, formatDuration } from "../../base/text/quantities.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { type Cell, layOutTable } from "./text-table.ts";
 

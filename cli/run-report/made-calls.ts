@@ -1,7 +1,7 @@
 import { oneLine } from "../../base/text/one-line.ts";
+import { formatBytes, formatDuration } from "../../base/text/quantities.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
-import { formatBytes, formatDuration } from "../../host/run-report/quantities.ts";
-import { shortToolName } from "../../host/run-report/run-overview.ts";
+import { shortToolName } from "../../server/reports/run-overview.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { layOutTable } from "./text-table.ts";
 

@@ -1,5 +1,5 @@
 import { visibleLines } from "../../base/text/visible-text.ts";
-import type { RunOverview } from "../../host/run-report/run-overview.ts";
+import type { RunOverview } from "../../server/reports/run-overview.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
 const MAX_LINES = 400;

@@ -1,6 +1,5 @@
-import type { Stats } from "../../archive/reading/run-stats.ts";
+import type { Stats } from "../../archive/run-stats.ts";
 import { oneLine } from "../../base/text/one-line.ts";
-import { bucketDays, type DayBucket, nameBucket } from "../../host/run-report/day-buckets.ts";
 import {
   estimateTokens,
   formatBytes,
@@ -9,8 +8,9 @@ import {
   formatNumberOf,
   formatShare,
   formatTokens,
-} from "../../host/run-report/quantities.ts";
-import { shortToolName } from "../../host/run-report/run-overview.ts";
+} from "../../base/text/quantities.ts";
+import { bucketDays, type DayBucket, nameBucket } from "../../server/reports/day-buckets.ts";
+import { shortToolName } from "../../server/reports/run-overview.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { type Cell, layOutTable } from "./text-table.ts";
 

@@ -9,7 +9,7 @@ import {
 } from "../../broker/approvals/approvals.ts";
 import { describeOutrun } from "../../broker/approvals/outrun.ts";
 import { NOT_ASKED } from "../../broker/elicitation/inquiry.ts";
-import type { Configuration } from "../../host/configuration/configuration.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
 import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
 import { UsageError } from "../exit-code.ts";
 import { localUserName } from "../local-user.ts";

@@ -1,15 +1,21 @@
+import { byCodeUnit } from "../../base/by-code-unit.ts";
 import { NameAllocator, pascalCase } from "../../catalog/identifiers.ts";
 import { groupEqualDefinitions } from "../../catalog/model/equal-definitions.ts";
-import type { Definition, TypeModel } from "../../catalog/model/type-model.ts";
+import type {
+  Definition,
+  Documentation,
+  Property,
+  TypeModel,
+  TypeNode,
+} from "../../catalog/model/type-model.ts";
 import type { Warning } from "../../catalog/server-listing.ts";
 import { type ServerModel, type ToolModel, toolSides, withoutTypes } from "../../catalog/tool-model.ts";
-import { printFunction } from "./print-function.ts";
-import { printMethodObjects } from "./print-method-objects.ts";
-import { functionName } from "./python-names.ts";
-import { docstring, pythonString } from "./python-text.ts";
-import { EqualTypes } from "./types/equal-types.ts";
-import { type DeclaredType, dependsOnSide, PythonTypes } from "./types/python-types.ts";
-import { nameToolTypes, type ToolTypeNames, takenNames } from "./types/type-scope.ts";
+import { observedNote, UNWRAPPED_NOTE } from "../observed-note.ts";
+import { ANNOTATION_NAMES, functionName, parameterNames } from "./python-names.ts";
+import { docstring, indent, pythonString } from "./python-text.ts";
+import { printToolMark } from "./tool-mark.ts";
+import { type ArgumentObject, argumentObjects, followReferences } from "./types/argument-objects.ts";
+import { type DeclaredType, dependsOnSide, describe, PythonTypes } from "./types/python-types.ts";
 
 /** The names that stubs import, and from where. */
 const IMPORTS: Readonly<Record<string, readonly string[]>> = {
@@ -124,4 +130,302 @@ function printImports(body: string): string[] {
     return used.length === 0 ? [] : [`from ${module} import ${used.join(", ")}`];
   });
   return lines.length === 0 ? [] : [lines.join("\n")];
+}
+
+const WORD = /[\p{XIDC}]+/gu;
+
+/**
+ * Prints equal definitions of a module once. Each other one is declared as the first, and so are the dicts within it, because
+ * programs may import all of their names.
+ */
+class EqualTypes {
+  /** Names by names of equal types: each by that of the first. */
+  readonly #firstNames = new Map<string, string>();
+  readonly #printed = new Map<number, readonly DeclaredType[]>();
+
+  /** @param definitions the names of a module's definitions, in order. Equal ones have the same group. */
+  constructor(definitions: readonly { name: string; group: number }[]) {
+    const firsts = new Map<number, string>();
+    for (const { name, group } of definitions) {
+      const first = firsts.get(group) ?? name;
+      firsts.set(group, first);
+      this.#firstNames.set(name, first);
+    }
+  }
+
+  /**
+   * The text of a definition and of the dicts within it.
+   *
+   * @param group `undefined` for types that are no definition.
+   */
+  print(declared: readonly DeclaredType[], group: number | undefined): string[] {
+    const texts = declared.map(({ text }) => text);
+    if (group === undefined) return texts;
+    const first = this.#printed.get(group);
+    if (first === undefined) {
+      this.#printed.set(group, declared);
+      return texts;
+    }
+    // A dict that an earlier definition shares is declared there, so that the same definition may have more dicts or fewer here.
+    const names = new Map(declared.map(({ name }, i) => [name, first[i]?.name ?? name]));
+    const isSame =
+      first.length === declared.length &&
+      declared.every(
+        ({ text }, i) => this.#withFirstNames(text, names) === this.#withFirstNames(first[i]?.text),
+      );
+    if (!isSame) return texts;
+    for (const [name, equal] of names)
+      if (!this.#firstNames.has(name)) this.#firstNames.set(name, this.#firstNames.get(equal) ?? equal);
+    return declared.map(({ name, text }) => {
+      const alias = `${name} = ${names.get(name)}`;
+      return text.startsWith("type ") ? `type ${alias}` : alias;
+    });
+  }
+
+  #withFirstNames(text = "", names: ReadonlyMap<string, string> = new Map()): string {
+    return text.replace(WORD, (word) => {
+      const name = this.#firstNames.has(word) ? word : (names.get(word) ?? word);
+      return this.#firstNames.get(name) ?? name;
+    });
+  }
+}
+
+/** How a module offers a method of the protocol, beside the function that has its arguments by name. */
+interface Member {
+  object: "resources" | "prompts";
+  name: string;
+  parameters: string;
+  description: string;
+}
+
+const MEMBERS: Readonly<Record<string, Member>> = {
+  "resources/list": {
+    object: "resources",
+    name: "list",
+    parameters: "self",
+    description: "All resources, and templates of URIs.",
+  },
+  "resources/read": {
+    object: "resources",
+    name: "read",
+    parameters: "self, uri: str",
+    description: "The contents of one resource.",
+  },
+  "prompts/get": {
+    object: "prompts",
+    name: "get",
+    parameters: "self, name: str, arguments: Mapping[str, str] | None = ...",
+    description: "The messages of one prompt.",
+  },
+  "prompts/list": {
+    object: "prompts",
+    name: "list",
+    parameters: "self",
+    description: "All prompts, and their arguments.",
+  },
+};
+
+/** `resources` and `prompts` of a module, where its server has them. A tool that is called so keeps its name, and there is no object. */
+function printMethodObjects(
+  server: ServerModel,
+  functions: ReadonlyMap<ToolModel, string>,
+  types: ReadonlyMap<ToolModel, ToolTypeNames>,
+): string[] {
+  const taken = new Set(functions.values());
+  const allocator = new NameAllocator(taken);
+  return (["resources", "prompts"] as const).flatMap((object) => {
+    const methods = server.tools.flatMap((tool) => {
+      const { method } = tool.definition;
+      const member = method !== undefined && Object.hasOwn(MEMBERS, method) ? MEMBERS[method] : undefined;
+      return member?.object === object ? [{ tool, member }] : [];
+    });
+    if (methods.length === 0 || taken.has(object)) return [];
+    const name = allocator.allocate(`_${object}`, object);
+    const members = methods.flatMap(({ tool, member }) => [
+      `    async def ${member.name}(${member.parameters}) -> ${types.get(tool)?.output ?? "Any"}:`,
+      `        """${member.description}"""`,
+    ]);
+    return [[`class ${name}:`, ...members].join("\n"), `${object}: ${name}`];
+  });
+}
+
+/** What the types of one tool are called. */
+interface ToolTypeNames {
+  /** The dict that has all its arguments. */
+  input: string;
+  output?: string;
+  /** By `<role> <definition>`. */
+  definitions: Map<string, string>;
+}
+
+/** Names that a module has beside its types. */
+function takenNames(functions: readonly string[]): string[] {
+  return [...functions, ...ANNOTATION_NAMES, "None", "True", "False"];
+}
+
+/** Names the types of tools that have names: arguments, results and definitions. Others are named as they are met. */
+function nameToolTypes(tools: readonly ToolModel[], allocator: NameAllocator): Map<ToolModel, ToolTypeNames> {
+  const names = new Map<ToolModel, ToolTypeNames>();
+  const nameOf = (tool: ToolModel, key: string, suffix: string): string =>
+    allocator.allocate(pascalCase(tool.identifier) + suffix, `${tool.definition.name} ${key}`);
+  for (const tool of tools) {
+    const own: ToolTypeNames = { input: nameOf(tool, "input", "Input"), definitions: new Map() };
+    if (tool.output !== undefined) own.output = nameOf(tool, "output", "Output");
+    names.set(tool, own);
+  }
+  for (const [tool, own] of names) {
+    for (const role of ["input", "output"] as const) {
+      const model = tool[role];
+      if (model === undefined) continue;
+      for (const name of [...model.definitions.keys()].sort(byCodeUnit)) {
+        // A result that is a reference, and the definition it refers to, are one type with one name.
+        const isRoot = role === "output" && model.root.kind === "reference" && model.root.name === name;
+        const key = `${role} ${name}`;
+        own.definitions.set(key, isRoot ? (own.output ?? "Any") : nameOf(tool, key, pascalCase(name)));
+      }
+    }
+  }
+  return names;
+}
+
+/** Alternative objects of arguments for which a function has a signature each. */
+const MAX_SIGNATURES = 8;
+
+interface FunctionRequest {
+  tool: ToolModel;
+  name: string;
+  types: PythonTypes;
+  /** What the dict of all arguments is called. */
+  inputName: string;
+  /** The annotation of what it returns. */
+  returns: string;
+}
+
+/**
+ * A tool's function with keyword parameters alone, and again with one dict that has the properties by their exact names.
+ * Arguments that are one of several objects have signatures of their own.
+ */
+function printFunction({ tool, name, types, inputName, returns }: FunctionRequest): string {
+  const root = followReferences(tool.input.root, tool.input);
+  const objects = argumentObjects(tool.input);
+  const description = describeFunction(tool);
+  const head = `async def ${name}`;
+  if (objects === undefined) {
+    const annotation = root.kind === "object" ? types.annotate(root, inputName) : "Mapping[str, Any]";
+    const dict = annotation.startsWith("dict[str, Never]")
+      ? `${head}() -> ${returns}:`
+      : `${head}(arguments: ${annotation} = ..., /, **others: Any) -> ${returns}:`;
+    return [printToolMark({ tool, parameters: new Map(), inputName: "" }), dict, ...bodyOf(description)].join(
+      "\n",
+    );
+  }
+  const all = mergeProperties(objects);
+  const parameters = parameterNames(all.map((property) => property.name));
+  const merged: ArgumentObject = { kind: "object", properties: all };
+  const variants = objects.length > MAX_SIGNATURES ? [merged] : objects;
+  const annotations = new Map<Property, string>();
+  for (const property of variants.flatMap(({ properties }) => properties)) {
+    annotations.set(
+      property,
+      types.annotate(property.type, pascalCase(tool.identifier) + pascalCase(property.name)),
+    );
+  }
+  const documented = describeArguments(description, all, parameters);
+  const signatures = variants.map((variant, i) =>
+    [
+      "@overload",
+      `${head}(`,
+      ...printParameters(variant, parameters, annotations),
+      `) -> ${returns}:${i === 0 && documented.length > 0 ? "" : " ..."}`,
+      ...(i === 0 ? indent(documented) : []),
+    ].join("\n"),
+  );
+  declareInput(types, inputName, objects);
+  const dict = ["@overload", `${head}(arguments: ${inputName}, /) -> ${returns}: ...`].join("\n");
+  return [printToolMark({ tool, parameters, inputName }), ...signatures, dict].join("\n");
+}
+
+/** What a tool says of itself, and where its result was observed and not declared, that. */
+function describeFunction(tool: ToolModel): string {
+  const { description = "" } = tool;
+  const note = tool.isUnwrapped === true ? UNWRAPPED_NOTE : observedNote(tool);
+  if (note === undefined) return description;
+  return `${description}${description === "" ? "" : "\n\n"}The result is ${note}.`;
+}
+
+/** Every property of some objects; those are required that all of them require. */
+function mergeProperties(objects: readonly ArgumentObject[]): Property[] {
+  const merged = new Map<string, Property>();
+  for (const { properties } of objects) {
+    for (const property of properties) {
+      const known = merged.get(property.name);
+      const isRequired =
+        property.required &&
+        objects.every((each) =>
+          each.properties.some(({ name, required }) => name === property.name && required),
+        );
+      const type: TypeNode =
+        known === undefined || JSON.stringify(known.type) === JSON.stringify(property.type)
+          ? property.type
+          : { kind: "union", members: [known.type, property.type] };
+      const { documentation } = known?.documentation.description === undefined ? property : known;
+      merged.set(property.name, { name: property.name, type, required: isRequired, documentation });
+    }
+  }
+  return [...merged.values()];
+}
+
+function printParameters(
+  { properties, rest }: ArgumentObject,
+  parameters: ReadonlyMap<string, string>,
+  annotations: ReadonlyMap<Property, string>,
+): string[] {
+  const others =
+    rest === undefined || rest.kind === "never" ? [] : [`**${freeName("others", parameters)}: Any,`];
+  const ordered = [
+    ...properties.filter(({ required }) => required),
+    ...properties.filter(({ required }) => !required),
+  ];
+  return indent([
+    "*,",
+    ...ordered.map((property) => {
+      const end = property.required ? "," : " = ...,";
+      return `${parameters.get(property.name)}: ${annotations.get(property) ?? "Any"}${end}`;
+    }),
+    ...others,
+  ]);
+}
+
+function freeName(wanted: string, parameters: ReadonlyMap<string, string>): string {
+  return [...parameters.values()].includes(wanted) ? freeName(`${wanted}_`, parameters) : wanted;
+}
+
+function declareInput(types: PythonTypes, name: string, objects: readonly ArgumentObject[]): void {
+  const documentation: Documentation = { description: `The arguments of the tool, by their exact names.` };
+  const [only, another] = objects;
+  if (only !== undefined && another === undefined) types.declareObject(name, only, documentation, false);
+  else types.declare(name, { type: { kind: "union", members: [...objects] }, documentation });
+}
+
+function bodyOf(description: string): string[] {
+  const lines = docstring(description);
+  return lines.length === 0 ? ["    ..."] : indent(lines);
+}
+
+/** A docstring with what is known of each argument. */
+function describeArguments(
+  description: string,
+  properties: readonly Property[],
+  parameters: ReadonlyMap<string, string>,
+): string[] {
+  const described = properties.flatMap(({ name, documentation }) => {
+    const text = describe(documentation);
+    const [first, ...rest] = text.split("\n");
+    return first === undefined || text === ""
+      ? []
+      : [[`    ${parameters.get(name)}: ${first}`, ...rest.map((line) => `        ${line}`)].join("\n")];
+  });
+  const args = described.length === 0 ? [] : ["Args:", ...described];
+  const apart = description !== "" && args.length > 0 ? [""] : [];
+  return docstring([...(description === "" ? [] : [description]), ...apart, ...args].join("\n"));
 }

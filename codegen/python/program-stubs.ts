@@ -1,7 +1,126 @@
-import type { NamedTool } from "../../protocol/tools/tool-alias.ts";
-import { type CallMode, printBuiltins } from "./print-builtins.ts";
-import { printServersPackage } from "./print-servers-package.ts";
+import { byCodeUnit } from "../../base/by-code-unit.ts";
+import { EXTRACT_NAME } from "../../protocol/tools/extract-tool.ts";
+import { isWritableName, type NamedTool, ToolNames } from "../../protocol/tools/tool-alias.ts";
+import { EITHER_WAY } from "./either-way.ts";
 import { packageName } from "./python-names.ts";
+
+/** Whether a program awaits its calls, or each call blocks until it has its result. */
+type CallMode = "async" | "sync";
+
+/** What every program finds around it, by how it calls tools. */
+const AROUND: Readonly<Record<CallMode, string>> = {
+  async: `
+async def call_tool(name: str, arguments: Mapping[str, Any] | None = ..., /, **keywords: Any) -> Any:
+    """Calls a tool by its namespaced name, \`mcp__<server_module>__<tool>\`."""
+
+async def parallel[T](
+    functions: Iterable[Callable[[], Awaitable[T]] | Callable[[], T] | Awaitable[T]], limit: int | None = ...
+) -> list[T]:
+    """Calls functions at once, at most \`limit\` of them at a time. Results come in order."""
+`,
+  sync: `
+def call_tool(name: str, arguments: Mapping[str, Any] | None = ..., /, **keywords: Any) -> Any:
+    """Calls a tool by its namespaced name, \`mcp__<server_module>__<tool>\`."""
+
+def parallel[T](functions: Iterable[Callable[[], T]], limit: int | None = ...) -> list[T]:
+    """Calls functions at once, at most \`limit\` of them at a time. Results come in order."""
+`,
+};
+
+const ALWAYS = `
+data: Any
+"""The data given along with the program."""
+
+result: Any
+"""Set this to the value that the program returns."""
+
+def emit(value: Any, mime_type: str | None = ..., name: str | None = ...) -> None:
+    """Hands an image, a sound, a file or a text to the client beside the output.
+
+    The value is a text, bytes with their type, or content blocks as tools return them. With a \`name\`, texts and bytes
+    are files.
+    """
+
+def bytes_of(block: Any) -> bytes:
+    """The bytes of an image, a sound or a resource that a tool returned."""
+
+class ToolError(Exception):
+    """A tool call that failed."""
+
+    server: str
+    """The server's module name."""
+    tool: str
+    """The tool's protocol name."""
+    message: str
+    retryable: bool
+    """Whether the same call may succeed later."""
+    data: Any
+    """What the tool answered, where the call was made and its answer contradicts what the tool promises."""
+`;
+
+/** What programs ask a model with, where one is configured. */
+const EXTRACT: Readonly<Record<CallMode, string>> = {
+  async: extractStub("async def"),
+  sync: extractStub("def"),
+};
+
+/** Of a class the value is one of it; of other types, what fits them. */
+function extractStub(def: string): string {
+  return `
+@overload
+${def} extract[T](value: Any, type: type[T]) -> T:
+    """Coerces a text, or other data, to a type through a model. What it gives fits the type; whether it is true nobody has checked.
+
+    A type is a Python type, a TypedDict, a dataclass, a word ("string", "number | null", "'open' | 'closed'"), a list with the type
+    of its items ([str]), a dict with the types of its members ({"name": str, "phone?": str}), or a JSON Schema.
+    """
+
+@overload
+${def} extract[T](value: Any, type: list[type[T]]) -> list[T]: ...
+@overload
+${def} extract(value: Any, type: Literal["string", "date", "datetime"]) -> str: ...
+@overload
+${def} extract(value: Any, type: Literal["integer"]) -> int: ...
+@overload
+${def} extract(value: Any, type: Literal["number"]) -> float: ...
+@overload
+${def} extract(value: Any, type: Literal["boolean"]) -> bool: ...
+@overload
+${def} extract(value: Any, type: Any) -> Any: ...
+`;
+}
+
+const HEADER = '"""What a program finds around it. Written by `ptc generate`: edits are lost."""';
+
+/**
+ * The text of `__builtins__.pyi`, which type checkers add to Python's built-in names: what every program finds around it, and
+ * tools by their namespaced names, in the form in which code can hold them.
+ *
+ * @param tools with the names of their functions in Python.
+ */
+function printBuiltins(tools: readonly NamedTool[], mode: CallMode): string {
+  const names = new ToolNames(tools);
+  const aliases = tools
+    .map((tool) => ({ tool, name: names.callable(tool) }))
+    .filter(({ name }) => isWritableName(name) && !name.includes("$"))
+    .sort((a, b) => byCodeUnit(a.name, b.name));
+  const typing = mode === "async" ? "Awaitable, Callable, Iterable, Mapping" : "Callable, Iterable, Mapping";
+  const asks = tools.some(({ namespacedName }) => namespacedName === EXTRACT_NAME);
+  const imports = [
+    // A tool's name may begin with an underscore.
+    "# pyright: reportPrivateUsage=false",
+    `from collections.abc import ${typing}`,
+    `from typing import Any${asks ? ", Literal, overload" : ""}`,
+    "",
+    "import servers as _servers",
+  ];
+  const lines = [
+    "servers = _servers",
+    ...aliases.map(({ tool, name }) => `${name} = _servers.${packageName(tool.module)}.${tool.identifier}`),
+  ];
+  const around = (AROUND[mode] + ALWAYS + (asks ? EXTRACT[mode] : "")).trim();
+  return `${[HEADER, imports.join("\n"), around, lines.join("\n")].join("\n\n")}\n`;
+}
 
 /** The file of all that programs find without an import. Type checkers add its names to those of Python. */
 export const BUILTINS_FILE = "__builtins__.pyi";
@@ -26,3 +145,11 @@ export const PYTHON_STUBS = {
   inMode: (text: string, mode: CallMode): string =>
     mode === "async" ? text : text.replace(/^((?: {4})?)async def /gm, "$1def "),
 };
+
+/** The text of `servers/__init__.pyi`: `servers.<server_module>` for each server that has tools. */
+function printServersPackage(modules: readonly string[]): string {
+  const header = '"""The servers, a module each. Written by `ptc generate`: edits are lost."""';
+  const distinct = [...new Set(modules.map(packageName))].sort(byCodeUnit);
+  const imports = distinct.map((module) => `from . import ${module} as ${module}`);
+  return `${[header, EITHER_WAY, ...(imports.length === 0 ? [] : [imports.join("\n")])].join("\n\n")}\n`;
+}

@@ -1,20 +1,28 @@
 import type { RunArchiver } from "../../archive/archive-store.ts";
+import type { AuditLog } from "../../archive/audit/audit-log.ts";
 import { boundCount, boundDuration, boundInstant } from "../../archive/bounds.ts";
-import type { CallToArchive, RunToArchive } from "../../archive/run-to-archive.ts";
+import {
+  boundWhy,
+  type CallToArchive,
+  NO_ARGUMENTS,
+  type RunToArchive,
+  unkeptOutcome,
+} from "../../archive/run-to-archive.ts";
 import type { Clock } from "../../base/clock.ts";
 import { messageOf } from "../../base/error-message.ts";
 import { textDigest } from "../../base/text-digest.ts";
 import type { ApprovalAnswered, CallGoingOut, PolicyDecided } from "../../broker/decision-events.ts";
+import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
+import { parseNamespacedName } from "../../protocol/tools/tool-name.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import type { Redacted } from "../../secrets/text-redaction.ts";
 import type { ObservedCall } from "../call-log.ts";
 import { maxKeptBytes } from "../output/runner-output.ts";
 import { boundConsole } from "../output/whole-output.ts";
-import { type KeptValues, keptValuesOf } from "./kept-values.ts";
 import { renderRedactedJson } from "./redacted-json.ts";
-import { calledServer, RunAudit, type RunAuditOptions } from "./run-audit.ts";
 import type { BegunRun, RecordedPii, RunRecorder, RunRecording, RunReport } from "./run-recorder.ts";
 
 export interface RecorderOptions extends RunAuditOptions {
@@ -326,4 +334,143 @@ function describeServers(
     const known = servers.get(server);
     return known === undefined ? [] : [{ server, name: text(known.name), version: text(known.version) }];
   });
+}
+
+/** The archived form of a call's values. */
+interface KeptValues {
+  argumentsDigest: string;
+  argumentsJson: string;
+  outcomeJson: string;
+  redactions: number;
+  /** Why the values are not archived. */
+  unkept?: string;
+}
+
+/** Stands for the digest of arguments that cannot be written as JSON. */
+const UNKNOWN_DIGEST = "unknown";
+
+/**
+ * The values of a call as JSON without secrets. When that fails, only these values are missing from the archive.
+ *
+ * @param comparing redacts arguments, `redactor` all else.
+ * @param text bounds and redacts a name.
+ */
+async function keptValuesOf(
+  call: ObservedCall,
+  { redactor, comparing }: { redactor: Redactor; comparing: Redactor },
+  text: (name: string) => string,
+): Promise<KeptValues> {
+  try {
+    const args = await renderRedactedJson(call.arguments ?? null, comparing, "canonical");
+    const outcome = await renderRedactedJson(keptOutcome(call, text), redactor, "as it is");
+    return {
+      argumentsDigest: textDigest(args.json),
+      argumentsJson: args.json,
+      outcomeJson: outcome.json,
+      redactions: args.redactions + outcome.redactions,
+    };
+  } catch (error) {
+    const reason = messageOf(error);
+    return {
+      argumentsDigest: UNKNOWN_DIGEST,
+      argumentsJson: NO_ARGUMENTS,
+      outcomeJson: unkeptOutcome(call.outcome.ok),
+      redactions: 0,
+      unkept: boundWhy(`its values cannot be written: ${reason}`),
+    };
+  }
+}
+
+function keptOutcome({ outcome, raw }: ObservedCall, text: (name: string) => string): object {
+  const kept = raw && outcome.raw !== undefined ? { raw: outcome.raw } : {};
+  if (outcome.ok) return { ok: true, data: outcome.data ?? null, ...kept };
+  const { type, server, tool, message, retryable } = outcome.error;
+  const names = { server: text(server), tool: text(tool) };
+  const data = outcome.data === undefined ? {} : { data: outcome.data };
+  return { ok: false, error: { type, ...names, message, retryable }, ...data, ...kept };
+}
+
+interface RunAuditOptions {
+  audit: Pick<AuditLog, "calling" | "call" | "decision" | "approval" | "run" | "written">;
+  /** Whether each call with an effect waits until it is noted on the disk. */
+  isStrict?: boolean | undefined;
+  tools: Pick<ToolCatalog, "get">;
+  context: RunContext;
+}
+
+/** How long an answer waits for a log that cannot be written just now. */
+const WRITE_PATIENCE_MS = 2_000;
+
+/** Writes what the audit log has of one run. Throws what the log throws. */
+class RunAudit {
+  readonly #run: BegunRun;
+  readonly #options: RunAuditOptions;
+
+  constructor(run: BegunRun, options: RunAuditOptions) {
+    this.#run = run;
+    this.#options = options;
+  }
+
+  /** Resolves when the call is noted on the disk, or with the reason why it is not. */
+  calling({ seq, server, tool, decision, approver }: CallGoingOut, argumentsDigest: string) {
+    return this.#options.audit.calling(this.#named(), {
+      seq,
+      server,
+      tool,
+      argumentsDigest,
+      decision,
+      approver,
+    });
+  }
+
+  call(call: ObservedCall, values: { argumentsDigest: string; redactions: number }): void {
+    const { audit, tools } = this.#options;
+    const { decision, approver, bytes } = call.outcome;
+    audit.call(this.#named(), {
+      seq: call.seq,
+      server: calledServer(call, tools),
+      tool: call.tool,
+      known: tools.get(call.tool) !== undefined,
+      argumentsDigest: values.argumentsDigest,
+      resultBytes: bytes,
+      durationMs: Math.round(call.durationMs),
+      decision,
+      approver,
+      redactions: values.redactions,
+    });
+  }
+
+  decision(decided: PolicyDecided): void {
+    this.#options.audit.decision(this.#named(), decided);
+  }
+
+  approval(answered: ApprovalAnswered): void {
+    this.#options.audit.approval(this.#named(), answered);
+  }
+
+  end({ envelope, session }: RunReport, { calls, redactions }: { calls: number; redactions: number }): void {
+    this.#options.audit.run(this.#named(), {
+      outcome: envelope.result.ok ? "ok" : envelope.result.error.type,
+      calls,
+      durationMs: envelope.duration_ms,
+      redactions,
+      session,
+    });
+  }
+
+  /** Resolves when what was noted is written, or after a bounded time. */
+  written(): Promise<void> {
+    return this.#options.audit.written(WRITE_PATIENCE_MS);
+  }
+
+  #named() {
+    const { runId, traceId, inputDigest } = this.#run;
+    const { principal, clientSession, client } = this.#options.context;
+    return { runId, traceId, principal, clientSession, client, codeDigest: inputDigest };
+  }
+}
+
+/** The server that a call names, whether there is one or not. */
+function calledServer({ tool }: ObservedCall, tools: Pick<ToolCatalog, "get">): string {
+  return tools.get(tool)?.server ?? parseNamespacedName(tool)?.module ?? "";
 }

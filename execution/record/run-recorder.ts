@@ -1,14 +1,13 @@
 import type { RunEvents } from "../../broker/decision-events.ts";
+import type { TypecheckMode } from "../../languages/language.ts";
+import type { Program } from "../../languages/program.ts";
+import type { SessionPlace } from "../../languages/program-session.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import type { EmittedBlock } from "../../protocol/output/emitted.ts";
 import type { ProgramEnvironment, Trace } from "../../protocol/wire/messages.ts";
 import type { PiiKind } from "../../secrets/pii/pii-kinds.ts";
 import type { CallObserver } from "../call-log.ts";
-import type { TypecheckMode } from "../prepare/language.ts";
-
-import type { Program } from "../program.ts";
 import type { InsideLimits } from "../run-inside.ts";
-import type { SessionPlace } from "../session/program-session.ts";
 
 /** What was redacted of personal data in a run: by which settings, and which kinds were shown in the end. */
 export interface RecordedPii {

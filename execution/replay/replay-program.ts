@@ -1,4 +1,6 @@
 import { listUpTo } from "../../base/text/list-up-to.ts";
+import type { ModuleSource } from "../../languages/module-source.ts";
+import type { Program } from "../../languages/program.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import { buildFailure, type Failure, type FailureType } from "../../protocol/failure.ts";
 import type { EmittedBlock } from "../../protocol/output/emitted.ts";
@@ -6,14 +8,11 @@ import type { ProgramEnvironment } from "../../protocol/wire/messages.ts";
 import { type ExecutionParts, executeProgram, type RunOptions } from "../execute-program.ts";
 import { describeEmitted } from "../output/emitted-blocks.ts";
 import type { ExecutedProgram } from "../output/executed-program.ts";
-import type { ModuleSource } from "../prepare/module-source.ts";
-import type { Program } from "../program.ts";
 import type { RecordedPii } from "../record/run-recorder.ts";
 import { redactObserver } from "../redact-observer.ts";
 import { replaceResult } from "../seal.ts";
 import { firstDifference } from "./first-difference.ts";
 import { describeCall, type RecordedCall, RecordedCalls } from "./recorded-calls.ts";
-import { failedBeforeRun, isReworded } from "./same-failure.ts";
 
 /** The parts of a run that a replay needs. */
 export interface RecordedRun {
@@ -279,4 +278,32 @@ function limitOf({ result }: Envelope, timeoutMs: number, cut: Failure | undefin
 /** What the output digest covers. */
 function bare(result: Envelope["result"]): object {
   return result.ok ? { ok: true, data: result.data } : { ok: false, error: result.error };
+}
+
+/** Failures of programs that were refused before they ran. */
+const NOT_RUN: ReadonlySet<FailureType> = new Set(["TypeCheckError", "BundleError"]);
+
+/** Whether a program failed while it was bundled and checked. */
+function failedBeforeRun(error: Failure): boolean {
+  return NOT_RUN.has(error.type);
+}
+
+/**
+ * Whether two failures of programs that were refused before they ran are the same but for their wording, which another
+ * version of ptc chose: mistakes of the same type at the same places. Where a message names no place, nothing but its words
+ * tells one mistake from another, and they differ.
+ */
+export function isReworded(recorded: Failure, replayed: Failure): boolean {
+  const places = placesIn(recorded.message);
+  return (
+    failedBeforeRun(recorded) &&
+    recorded.type === replayed.type &&
+    places !== "" &&
+    places === placesIn(replayed.message)
+  );
+}
+
+/** The places that a message begins its lines with, such as `program.ts:1:15`. */
+function placesIn(message: string): string {
+  return (message.match(/^\S.*?:\d+:\d+(?=: )/gm) ?? []).join("\n");
 }

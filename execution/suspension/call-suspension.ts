@@ -1,6 +1,6 @@
 import { type ApprovalAnswer, type ApprovalRequest, UNASKED } from "../../broker/approvals/approvals.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
-import type { Suspended } from "./suspended.ts";
+import type { Suspended } from "../suspended.ts";
 import type { KeptRun, SuspendedRun } from "./suspended-run.ts";
 
 /** What is known of a call beside the call itself, when it is suspended. */

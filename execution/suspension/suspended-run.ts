@@ -1,9 +1,9 @@
 import type { ApprovalAnswer, ApprovalRequest, ApprovalsSoFar } from "../../broker/approvals/approvals.ts";
 import type { CallLimits } from "../../broker/sandbox-connection.ts";
+import type { TypecheckMode } from "../../languages/language.ts";
+import type { Program } from "../../languages/program.ts";
 import type { ProgramEnvironment, Trace } from "../../protocol/wire/messages.ts";
 import type { OutputLimits } from "../output/runner-output.ts";
-import type { TypecheckMode } from "../prepare/language.ts";
-import type { Program } from "../program.ts";
 import type { KeptCall } from "./kept-calls.ts";
 
 /** All that it takes to go on with a run whose sandbox was given up. Nothing in it is redacted. */

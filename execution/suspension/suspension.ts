@@ -7,8 +7,8 @@ import {
 } from "../../broker/approvals/approvals.ts";
 import type { SandboxConnection } from "../../broker/sandbox-connection.ts";
 import type { Trace } from "../../protocol/wire/messages.ts";
+import type { Suspended } from "../suspended.ts";
 import type { KeptCall, KeptCalls } from "./kept-calls.ts";
-import type { Suspended } from "./suspended.ts";
 import type { KeptRun } from "./suspended-run.ts";
 
 /** How long a program has to tell what it has seen. One that computes all that time is resumed from what it told before. */

@@ -2,23 +2,24 @@ import { subscribe } from "node:diagnostics_channel";
 import fs from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { Worker } from "node:worker_threads";
 import { buildFailure, type Failure } from "../../protocol/failure.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_VALUES } from "../../protocol/limits.ts";
-import { FILES_FOLDER, WORKSPACE } from "../../protocol/paths.ts";
+import { FILES_FOLDER, PROGRAM_SCHEME, WORKSPACE } from "../../protocol/paths.ts";
 import { encodeFrame } from "../../protocol/wire/frames.ts";
 import type { ProgramMessage, SandboxMessage } from "../../protocol/wire/messages.ts";
 import type { Channel } from "./channel.ts";
 import { type ConsoleCapture, captureConsole } from "./console-capture.ts";
 import { bytesOf, makeEmit } from "./emit.ts";
-import { makeConsoleTimers } from "./environment/console-timers.ts";
 import type { Environment } from "./environment/environment.ts";
+import { type ProgramClock, TICKS_PER_MS } from "./environment/program-clock.ts";
 import { makeExtract } from "./functions/extract.ts";
 import { parallel } from "./functions/parallel.ts";
 import { checkSavedValue } from "./functions/saved-value.ts";
 import { type DataJson, serializeConsole, serializeResult } from "./result-value.ts";
-import { describeThrown } from "./script-error.ts";
-import { ToolError } from "./tool-error.ts";
+import { printedFrames } from "./stack-trace.ts";
+import { ToolError, wireTypeOf } from "./tool-error.ts";
 import { bindTools } from "./tools.ts";
 import { TraceSender } from "./trace-sender.ts";
 import { writeAll } from "./write-all.ts";
@@ -357,4 +358,85 @@ async function placeFiles(files: NonNullable<ProgramMessage["files"]>): Promise<
       );
     }
   }
+}
+
+interface ConsoleTimers {
+  time(label?: unknown): void;
+  timeLog(label?: unknown, ...data: unknown[]): void;
+  timeEnd(label?: unknown): void;
+}
+
+/** `console.time` and its companions on the program's clock: what they print is the program's output. */
+function makeConsoleTimers(
+  clock: Pick<ProgramClock, "elapsedTicks">,
+  print: (...data: unknown[]) => void,
+): ConsoleTimers {
+  const started = new Map<string, number>();
+
+  function show(method: string, label: string, data: unknown[]): boolean {
+    const start = started.get(label);
+    if (start === undefined) {
+      process.emitWarning(`No such label '${label}' for console.${method}()`);
+      return false;
+    }
+    print("%s: %s", label, formatDuration((clock.elapsedTicks() - start) / TICKS_PER_MS), ...data);
+    return true;
+  }
+
+  return {
+    time(label = "default") {
+      const name = String(label);
+      if (started.has(name)) process.emitWarning(`Label '${name}' already exists for console.time()`);
+      else started.set(name, clock.elapsedTicks());
+    },
+    timeLog(label = "default", ...data) {
+      show("timeLog", String(label), data);
+    },
+    timeEnd(label = "default") {
+      if (show("timeEnd", String(label), [])) started.delete(String(label));
+    },
+  };
+}
+
+function formatDuration(ms: number): string {
+  return ms < 1_000 ? `${Number(ms.toFixed(3))}ms` : `${(ms / 1_000).toFixed(3)}s`;
+}
+
+const MAX_FRAMES = 8;
+
+/** Describes what a program threw: its name and message, then the frames in the user's own file. Never throws. */
+export function describeThrown(thrown: unknown): Failure {
+  try {
+    if (thrown instanceof ToolError) {
+      return buildFailure(wireTypeOf(thrown), withFrames(thrown.message, thrown), thrown.retryable);
+    }
+    if (thrown instanceof Error) {
+      const headline = thrown.message === "" ? thrown.name : `${thrown.name}: ${thrown.message}`;
+      return buildFailure("ScriptError", withFrames(headline, thrown));
+    }
+    return buildFailure(
+      "ScriptError",
+      `the program threw ${inspect(thrown, { depth: 2 })}, which is not an Error`,
+    );
+  } catch {
+    return buildFailure("ScriptError", "the program threw something that cannot be described");
+  }
+}
+
+function withFrames(headline: string, error: Error): string {
+  const { stack } = error;
+  const frames = printedFrames(error) ?? userFrames(typeof stack === "string" ? stack : "");
+  return [headline, ...frames.slice(0, MAX_FRAMES).map((frame) => `    at ${frame}`)].join("\n");
+}
+
+/** The frames in the user's file of a stack that Node.js has printed, as `name (file:line:column)`. */
+export function userFrames(stack: string): string[] {
+  return stack.split("\n").flatMap((line) => {
+    const [before, after] = line.split(PROGRAM_SCHEME, 2);
+    const place = /^.*:\d+:\d+(?=\)?$)/.exec(after ?? "")?.[0];
+    const call = /^\s+at (?:async )?(.*?)(?: ?\(?[^ (]*)?$/.exec(before ?? "");
+    if (place === undefined || call === null) return [];
+    const name = call[1];
+    return name === "" || name === "<anonymous>" ? place : `${name} (${place})`;
+  });
 }

@@ -1,13 +1,15 @@
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
 import { messageOf } from "../../base/error-message.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { describePythonPackages, downloadPackages, unpackPackages } from "./debian-packages.ts";
 import type { ImageStore, OnProgress, StoredImage } from "./image-store.ts";
-import { fetchNodeBinary, findNodeBinary } from "./node-binary.ts";
 import { packDirectory } from "./pack-directory.ts";
+import { runProcess, streamProcess } from "./run-process.ts";
 
 /** Increase this number when a change below makes a different file system of the same packages. */
 const recipe = 2;
@@ -141,4 +143,147 @@ async function completeRoot(root: string, node: string): Promise<void> {
     await writeFile(join(root, "etc", name), text, { mode: 0o644 });
   await mkdir(join(root, "tmp"), { recursive: true });
   await chmod(join(root, "tmp"), 0o1777);
+}
+
+/** The version for the image when ptc was installed without development dependencies, which include a Node.js. */
+export const fallbackNodeVersion = "24.21.0";
+const major = "24.";
+
+interface NodeBinary {
+  version: string;
+  /** `undefined` when it must be fetched first. */
+  path: string | undefined;
+}
+
+/** The Node.js for an image that is made without a registry: for this machine's architecture, from an npm package. */
+export function findNodeBinary(): NodeBinary {
+  try {
+    const manifest = fileURLToPath(import.meta.resolve("node/package.json"));
+    const { version } = JSON.parse(readFileSync(manifest, "utf8")) as { version?: unknown };
+    if (typeof version === "string" && version.startsWith(major)) {
+      return { version, path: join(dirname(manifest), "bin", "node") };
+    }
+  } catch {
+    // The package is not installed, so it must be fetched.
+  }
+  return { version: fallbackNodeVersion, path: undefined };
+}
+
+/** Downloads `node-linux-<arch>` with npm, which is configured for its registry. Throws `build_failed`. */
+async function fetchNodeBinary(version: string, directory: string): Promise<string> {
+  const packageName = `node-linux-${process.arch}@${version}`;
+  await runProcess("npm", ["pack", "--silent", packageName, `--pack-destination=${directory}`], {
+    cwd: directory,
+  });
+  const archive = (await readdir(directory)).find((name) => name.endsWith(".tgz")) ?? "";
+  await runProcess("tar", ["--extract", `--file=${archive}`, "package/bin/node"], { cwd: directory });
+  return join(directory, "package", "bin", "node");
+}
+
+/** Packages that are needed to install or configure others, but not to run them. */
+const neverRun = /^(dpkg|tar|mawk|readline-common)_/;
+
+/** Paths that programs in a sandbox do not need. */
+const leftOut = [
+  "./usr/share/doc",
+  "./usr/share/man",
+  "./usr/share/info",
+  "./usr/share/locale",
+  "./usr/share/lintian",
+  "./usr/share/bash-completion",
+  "./usr/lib/*/gconv",
+  "./var",
+];
+
+/**
+ * Downloads packages and their dependencies into `directory`, with this machine's apt, sources and keys. Installs nothing
+ * and does not need root. Returns the paths of the `.deb` files, sorted.
+ */
+async function downloadPackages(names: readonly string[], directory: string): Promise<string[]> {
+  const archives = join(directory, "archives");
+  await mkdir(join(archives, "partial"), { recursive: true });
+  const install = ["--download-only", "--no-install-recommends", "--yes", "install", ...names];
+  // With an empty list of installed packages, apt fetches every dependency.
+  const options = settings({
+    "Dir::State::status": "/dev/null",
+    "Dir::Cache": directory,
+    "Debug::NoLocking": "1",
+    "APT::Sandbox::User": "root",
+  });
+  try {
+    await runProcess("apt-get", [...options, "-qq", ...install]);
+  } catch {
+    // The machine's package lists are old or missing: fetch fresh ones into a folder of our own.
+    const lists = join(directory, "lists");
+    await mkdir(join(lists, "partial"), { recursive: true });
+    options.push(...settings({ "Dir::State::lists": lists }));
+    await updateAndInstall(options, install);
+  }
+  const files = (await readdir(archives)).filter((file) => file.endsWith(".deb"));
+  return files.sort().map((file) => join(archives, file));
+}
+
+async function updateAndInstall(options: readonly string[], install: readonly string[]): Promise<void> {
+  try {
+    await runProcess("apt-get", [...options, "-qq", "update"]);
+    await runProcess("apt-get", [...options, "-qq", ...install]);
+  } catch (cause) {
+    const reason = messageOf(cause);
+    const advice = "Where there is no apt, name a base image that a registry has";
+    throw new SandboxError(
+      "base_unavailable",
+      `the distribution's packages cannot be had: ${reason}. ${advice}.`,
+      { cause },
+    );
+  }
+}
+
+/** The versions of some of the downloaded packages, and the modules of Python that these hold. */
+export async function describePythonPackages(
+  files: readonly string[],
+  names: readonly string[],
+): Promise<{ versions: Record<string, string>; modules: string[] }> {
+  const versions: Record<string, string> = {};
+  const modules = new Set<string>();
+  for (const file of files) {
+    const [name = "", version = ""] = basename(file).split("_");
+    if (!names.includes(name)) continue;
+    versions[name] = decodeURIComponent(version);
+    const { output, ended } = streamProcess("dpkg-deb", ["--contents", file]);
+    const [listing] = await Promise.all([text(output), ended]);
+    for (const [, module = ""] of listing.matchAll(
+      /\.\/usr\/lib\/python3\/dist-packages\/([A-Za-z]\w*)(?:\/__init__)?\.py$/gm,
+    ))
+      modules.add(module);
+  }
+  return { versions, modules: [...modules].sort() };
+}
+
+/** Unpacks packages into a root file system in which `/bin`, `/lib` and so on are links to `/usr`, as current releases do. */
+async function unpackPackages(packages: readonly string[], root: string): Promise<void> {
+  for (const name of ["bin", "sbin", "lib", "lib64"]) {
+    await mkdir(join(root, "usr", name), { recursive: true });
+    await symlink(`usr/${name}`, join(root, name));
+  }
+  for (const file of packages) {
+    if (neverRun.test(file.slice(file.lastIndexOf("/") + 1))) continue;
+    const { output, ended } = streamProcess("dpkg-deb", ["--fsys-tarfile", file]);
+    const unpacked = runProcess(
+      "tar",
+      [
+        "--extract",
+        "--no-same-owner",
+        "--preserve-permissions",
+        "--keep-directory-symlink",
+        ...leftOut.map((path) => `--exclude=${path}`),
+        `--directory=${root}`,
+      ],
+      { input: output },
+    );
+    await Promise.all([ended, unpacked]);
+  }
+}
+
+function settings(values: Record<string, string>): string[] {
+  return Object.entries(values).flatMap(([name, value]) => ["-o", `${name}=${value}`]);
 }

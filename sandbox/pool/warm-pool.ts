@@ -1,11 +1,16 @@
 import { setImmediate } from "node:timers/promises";
+import { doublingPause } from "../../base/doubling-pause.ts";
 import { orCancelled, refuseCancelled } from "../or-cancelled.ts";
 import type { Sandbox, SandboxOutput, SandboxSource, SandboxStarter } from "../sandbox.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { CurrentImage } from "./current-image.ts";
-import type { PoolBounds } from "./pool-policy.ts";
-import { RefillPlan } from "./refill-plan.ts";
-import { RetryPause } from "./retry-pause.ts";
+import {
+  type PoolBounds,
+  poolTarget,
+  type RecentDemand,
+  refillDelayMs,
+  refillsAtOnce,
+  untilLullMs,
+} from "./pool-policy.ts";
 import { WaitingSandbox } from "./waiting-sandbox.ts";
 
 /** How many sandboxes are started at the same time to refill the pool, when nothing is said of the machine. */
@@ -291,5 +296,169 @@ export class WarmPool implements SandboxSource {
   #clear(waiting: WaitingSandbox): void {
     const cleared = waiting.sandbox.dispose().finally(() => this.#clearing.delete(cleared));
     this.#clearing.add(cleared);
+  }
+}
+
+/** How long an answer of the engine is reused. */
+const GOOD_MS = 1_000;
+
+/** The image that the runner image's name refers to now. It can be rebuilt at any time. */
+export class CurrentImage {
+  readonly #find: () => Promise<string>;
+  #seen: { digest: string; atMs: number } | undefined;
+  #looking: Promise<string> | undefined;
+
+  constructor(find: () => Promise<string>) {
+    this.#find = find;
+  }
+
+  /** The digest, at most a second old. Rejects as `find` does. */
+  async look(): Promise<string> {
+    const nowMs = performance.now();
+    if (this.#seen !== undefined && nowMs - this.#seen.atMs < GOOD_MS) return this.#seen.digest;
+    this.#looking ??= this.#find().finally(() => {
+      this.#looking = undefined;
+    });
+    this.see(await this.#looking, nowMs);
+    return this.#seen?.digest ?? "";
+  }
+
+  /** Notes the digest that a look-up found which began at `atMs`. */
+  see(digest: string, atMs: number): void {
+    if (this.#seen === undefined || atMs >= this.#seen.atMs) this.#seen = { digest, atMs };
+  }
+
+  /** Whether this was the digest when the image was last looked up. */
+  is(digest: string): boolean {
+    return this.#seen?.digest === digest;
+  }
+}
+
+const BOUNDS = { firstMs: 500, longestMs: 30_000 };
+
+/** The pause before something that keeps failing is tried again: twice as long each time, up to half a minute. */
+export class RetryPause {
+  readonly #onOver: () => void;
+  #failures = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(onOver: () => void) {
+    this.#onOver = onOver;
+  }
+
+  get active(): boolean {
+    return this.#timer !== undefined;
+  }
+
+  /** Begins a pause. A failure during one does not lengthen it. */
+  fail(): void {
+    if (this.#timer !== undefined) return;
+    const pauseMs = doublingPause(BOUNDS, this.#failures);
+    this.#failures++;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#onOver();
+    }, pauseMs).unref();
+  }
+
+  /** Ends the pause after a success, and makes the next one short again. */
+  succeed(): void {
+    this.#failures = 0;
+    this.stop();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+/** How long a sandbox takes to be ready before one was timed, and how much a later one counts. */
+const USUAL_BOOT_MS = 500;
+const LATEST_BOOT_SHARE = 0.1;
+
+/** When and how a pool is to be refilled, by what has been asked of it until now. */
+class RefillPlan {
+  readonly #arrivals = new Arrivals();
+  #bootMs = USUAL_BOOT_MS;
+
+  noteArrival(): void {
+    this.#arrivals.note(performance.now());
+  }
+
+  noteEnd(): void {
+    this.#arrivals.noteEnd(performance.now());
+  }
+
+  noteBoot(tookMs: number): void {
+    this.#bootMs += (tookMs - this.#bootMs) * LATEST_BOOT_SHARE;
+  }
+
+  /** How many sandboxes are to wait now. */
+  target(bounds: PoolBounds): number {
+    return poolTarget(bounds, this.#demand);
+  }
+
+  /** How much longer refills wait for a lull in the programs that come. */
+  untilLullMs(pool: { ready: number; target: number }): number {
+    return untilLullMs(pool, this.#demand, this.#arrivals.sinceLastMs(performance.now()));
+  }
+
+  /** How many sandboxes may be starting when another is started to refill the pool. */
+  atOnce(pool: { ready: number; target: number; most: number }): number {
+    return refillsAtOnce(pool, this.#demand);
+  }
+
+  /** How long the refill for a sandbox that was taken waits at most for the end of its program. */
+  delayMs(ready: number): number {
+    return refillDelayMs(ready, this.#demand);
+  }
+
+  get #demand(): RecentDemand {
+    const arrivalsPerSecond = this.#arrivals.perSecond(performance.now());
+    return { arrivalsPerSecond, bootMs: this.#bootMs, gapsMs: this.#arrivals.gapsMs };
+  }
+}
+
+/** How finely arrivals are told apart. */
+const SLOT_MS = 5_000;
+/** How many slots are remembered: a minute. */
+const SLOTS = 12;
+const REMEMBERED_GAPS = 8;
+
+/** How programs have come and ended lately. Times are of a clock that never goes back, in milliseconds. */
+export class Arrivals {
+  /** Slots by their number, with how many came in them. */
+  readonly #slots = new Map<number, number>();
+  readonly #gapsMs: number[] = [];
+  #activeMs = Number.NEGATIVE_INFINITY;
+
+  note(nowMs: number): void {
+    const slot = Math.floor(nowMs / SLOT_MS);
+    this.#slots.set(slot, (this.#slots.get(slot) ?? 0) + 1);
+    this.#gapsMs.push(this.sinceLastMs(nowMs));
+    if (this.#gapsMs.length > REMEMBERED_GAPS) this.#gapsMs.shift();
+    this.#activeMs = nowMs;
+  }
+
+  /** How many came each second, in the busiest five seconds of the last minute. A minute after the last one this is 0. */
+  perSecond(nowMs: number): number {
+    const oldest = Math.floor(nowMs / SLOT_MS) - SLOTS;
+    for (const slot of this.#slots.keys()) if (slot < oldest) this.#slots.delete(slot);
+    return Math.max(0, ...this.#slots.values()) / (SLOT_MS / 1_000);
+  }
+
+  noteEnd(nowMs: number): void {
+    this.#activeMs = nowMs;
+  }
+
+  /** Since one came or ended. Infinite before the first one. */
+  sinceLastMs(nowMs: number): number {
+    return nowMs - this.#activeMs;
+  }
+
+  /** How long each of the last few came after another had come or ended. */
+  get gapsMs(): readonly number[] {
+    return this.#gapsMs;
   }
 }

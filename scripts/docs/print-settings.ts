@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { ConfigurationFile } from "../../host/configuration/schema.ts";
+import { ConfigurationFile } from "../../configuration/schema.ts";
 import { SETTING_TEXTS } from "./setting-texts.ts";
 
 /** One setting of ptc.yaml. */

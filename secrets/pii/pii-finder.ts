@@ -1,5 +1,4 @@
 import type { Excerpt, PiiKind, PiiRange, PiiSettings, Recogniser } from "./pii-kinds.ts";
-import { readingsOf } from "./readings.ts";
 import { findEmails } from "./recognisers/emails.ts";
 import { findIbans } from "./recognisers/ibans.ts";
 import { findIpAddresses } from "./recognisers/ip-addresses.ts";
@@ -89,4 +88,84 @@ function overlaps(sorted: readonly PiiRange[], count: number, { start, end }: Pi
   }
   const next = sorted[low];
   return low < count && next !== undefined && next.start < end;
+}
+
+/**
+ * Recognisers know ASCII digits and signs. A text can say the same with others: digits of another script, fullwidth letters, spaces and
+ * hyphens of typesetters, characters that nobody sees between those of a number. A reading of a text has the plain ones in their place,
+ * and knows where each stands in the text, so that what is found there is replaced exactly there.
+ */
+interface Reading extends Excerpt {
+  /** The part of the text that a range of the reading stands for. What was left out at its ends is no part of it. */
+  inText(range: PiiRange): PiiRange;
+}
+
+/** What may be written otherwise, or not at all. Most texts have nothing of it. */
+const ODD = /[^\0-\x7f]|\\u/;
+const WRITTEN_OTHERWISE =
+  /[\p{DI}\p{Zs}\u2012\u2212\u3002\ufe50-\ufe6b\uff01-\uff61\u{1d400}-\u{1d7ff}]|[^\P{Nd}0-9]|\\u[0-9a-fA-F]{4}/gu;
+const UNSEEN = /^\p{DI}$/u;
+const DIGIT = /^\p{Nd}$/u;
+
+/** A text as it is, with plain characters, and without what nobody sees, as far as these differ. */
+function readingsOf(excerpt: Excerpt): Reading[] {
+  const asItIs = { ...excerpt, inText: (range: PiiRange) => range };
+  if (!ODD.test(excerpt.text)) return [asItIs];
+  const plain = read(excerpt, false);
+  const seen = read(excerpt, true);
+  const isOther = (reading: Reading, index: number, all: readonly Reading[]) =>
+    all.findIndex(({ text }) => text === reading.text) === index;
+  return [asItIs, plain, seen].filter(isOther);
+}
+
+function read({ text, from, name }: Excerpt, isUnseenLeftOut: boolean): Reading {
+  const pieces: string[] = [];
+  const starts: number[] = [];
+  const ends: number[] = [];
+  let at = 0;
+  const keep = (to: number) => {
+    pieces.push(text.slice(at, to));
+    for (; at < to; at++) {
+      starts.push(at);
+      ends.push(at + 1);
+    }
+  };
+  for (const { 0: written, index } of text.matchAll(WRITTEN_OTHERWISE)) {
+    const character =
+      written.length === 6 ? String.fromCharCode(Number.parseInt(written.slice(2), 16)) : written;
+    const plain = UNSEEN.test(character) ? (isUnseenLeftOut ? "" : written) : plainOf(character);
+    if (plain === written || plain.length > 1 || (plain === character && written.length === 6)) continue;
+    keep(index);
+    at = index + written.length;
+    pieces.push(plain);
+    if (plain === "") continue;
+    starts.push(index);
+    ends.push(at);
+  }
+  keep(text.length);
+  const before = starts.findIndex((start) => start >= from);
+  return {
+    text: pieces.join(""),
+    from: before < 0 ? starts.length : before,
+    name,
+    inText: ({ start, end, kind }) => ({ start: starts[start] ?? 0, end: ends[end - 1] ?? 0, kind }),
+  };
+}
+
+function plainOf(character: string): string {
+  if (DIGIT.test(character)) return String(digitOf(character));
+  // Recognisers tell this one from others themselves.
+  if (character === "\u00a0") return character;
+  if (/^\p{Zs}$/u.test(character)) return " ";
+  if (character === "\u2012" || character === "\u2212") return "-";
+  if (character === "\u3002" || character === "\uff61") return ".";
+  return character.normalize("NFKC");
+}
+
+/** The value of a decimal digit. Unicode has those of a script in a row, from zero to nine. */
+function digitOf(character: string): number {
+  const point = character.codePointAt(0) ?? 0;
+  let first = point;
+  while (DIGIT.test(String.fromCodePoint(first - 1))) first--;
+  return (point - first) % 10;
 }

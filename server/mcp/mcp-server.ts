@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { Readable, Writable } from "node:stream";
 import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
@@ -12,15 +13,26 @@ import {
 } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { oneLine } from "../../base/text/one-line.ts";
-import { boundWarnings } from "./bounded-warnings.ts";
-import { DirectCalls } from "./direct/direct-calls.ts";
-import { type ProgramAnswer, type ProgramRequest, Programs } from "./programs/programs.ts";
+import type { Viewer } from "../../broker/policy/authorizer.ts";
+import type { ProgramRunner } from "../../execution/program-runner.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
+import { parseTraceContext, type TraceContext } from "../../protocol/trace-context.ts";
+import type { ServedRequest, Telemetry } from "../../telemetry/telemetry.ts";
+import type { DirectDefinition, DirectTool } from "../../tools/direct/direct-tools.ts";
+import type { LiveCatalog } from "../../tools/live-catalog.ts";
+import type { Presenting } from "./direct/present-call.ts";
+import {
+  contextOf,
+  type ProgramAnswer,
+  type ProgramRequest,
+  Programs,
+  type ProgramsOptions,
+} from "./programs/programs.ts";
 import type { ProgressSink } from "./programs/run-progress.ts";
-import { startProgram } from "./programs/start-program.ts";
+import { buildApprovalForm } from "./questions/approval-question.ts";
 import { canShowForm, canShowUrl, claimOf } from "./questions/asked-client.ts";
-import { buildQuestion } from "./questions/build-question.ts";
-import { isErrorReply, requestFacts, traceOf } from "./request-trace.ts";
-import type { ServeOptions } from "./serve-options.ts";
+import { buildInquiryForm, buildVisit } from "./questions/inquiry-question.ts";
+import type { Question } from "./questions/questions.ts";
 import { StdioServerTransport } from "./stdio-server-transport.ts";
 import { chooseExamples } from "./tools/choose-example.ts";
 import { whyOff } from "./tools/chosen-language.ts";
@@ -28,11 +40,11 @@ import { defineExposed, presentExposed } from "./tools/exposed-program.ts";
 import { answerInspectTool } from "./tools/inspect-tool.ts";
 import { buildInstructions } from "./tools/instructions.ts";
 import { answerListCallableTools } from "./tools/list-callable-tools.ts";
-import { answerReadOutput } from "./tools/read-output.ts";
+import { answerReadOutput, type OutputSource } from "./tools/read-output.ts";
 import { errorReply, type ProgramReply, type ToolReply } from "./tools/reply.ts";
 import { answerSearchTools, type ToldReasons } from "./tools/search-answer.ts";
 import {
-  type ExecuteProgramArguments,
+  ExecuteProgramArguments,
   InspectToolArguments,
   ListCallableToolsArguments,
   parseArguments,
@@ -317,4 +329,185 @@ function askingThrough(server: Server, { mcpReq }: ServerContext, era: Era): Ask
       return mcpReq.send({ method: "elicitation/create", params }, options);
     },
   };
+}
+
+/** What a client is to show. One that shows no addresses of its own accord shows them in the text of a form. */
+function buildQuestion(question: Question, canVisit: boolean) {
+  if (question.kind === "approval") return buildApprovalForm(question.request);
+  const { inquiry } = question;
+  return inquiry.mode === "url" && canVisit ? buildVisit(inquiry) : buildInquiryForm(inquiry);
+}
+
+const MAX_WARNING_CHARS = 300;
+const TOLD_EACH = 20;
+const THEN_ONE_IN = 1_000;
+
+/** Limits warnings that a client can cause at will: each becomes one short line, and most are dropped when there are many. */
+function boundWarnings(onWarning: (message: string) => void): (message: string) => void {
+  let count = 0;
+  return (message) => {
+    count++;
+    if (count <= TOLD_EACH) onWarning(oneLine(message, MAX_WARNING_CHARS));
+    if (count === TOLD_EACH) onWarning(`from now on only one in ${THEN_ONE_IN} warnings is told`);
+    else if (count % THEN_ONE_IN === 0)
+      onWarning(`${oneLine(message, MAX_WARNING_CHARS)} (warning ${count})`);
+  };
+}
+
+/**
+ * Starts the program of a call of `execute_program`.
+ *
+ * @param whyNot why one with these arguments cannot be run just now.
+ */
+async function startProgram(
+  args: unknown,
+  programs: Programs,
+  whyNot: (parsed: ExecuteProgramArguments) => string | undefined,
+  request: ProgramRequest,
+): Promise<ProgramAnswer> {
+  const parsed = parseArguments(ExecuteProgramArguments, args);
+  if (!parsed.ok) return { kind: "reply", reply: errorReply(parsed.message) };
+  const refused = whyNot(parsed.value);
+  if (refused !== undefined) return { kind: "reply", reply: errorReply(refused) };
+  return programs.start(parsed.value, request);
+}
+
+interface ServeOptions extends Omit<ProgramsOptions, "known"> {
+  /** Is told of the client's requests. */
+  telemetry?: Telemetry | undefined;
+  version: string;
+  catalog: LiveCatalog;
+  /** Has the outputs of runs that were too long to show. */
+  outputs: OutputSource;
+  stdin: Readable;
+  stdout: Writable;
+  /** Why no program can run in a session of this name just now; `undefined` when one can. Without it, there are none. */
+  whyNoSession?: ((name: string) => string | undefined) | undefined;
+  /** Why a value is not what a schema allows, in one line; without it, nothing is known to be allowed. */
+  checkValue?: ((schema: unknown, value: unknown) => Promise<string | undefined>) | undefined;
+  /** A line that every reply is to tell just now; `undefined` when there is none. */
+  notice?: () => string | undefined;
+  /** Is called when the client's first requests are answered; may be called more than once. */
+  onReady?: () => void;
+  /** Receives what goes wrong on the connection. The server goes on. */
+  onWarning: (message: string) => void;
+}
+
+/** A request of the client's, as the MCP server hands it to its handlers. */
+interface ReceivedRequest {
+  mcpReq: { id: string | number; _meta?: Readonly<Record<string, unknown>> | undefined };
+  http?: { req?: { headers: { get(name: string): string | null } } | undefined } | undefined;
+}
+
+const TOOL_NAMES: ReadonlySet<string> = new Set([
+  "execute_program",
+  "search_tools",
+  "inspect_tool",
+  "list_callable_tools",
+  "read_output",
+]);
+
+/** What is told of a call of one of ptc's tools. A name that is not ptc's own could be anything, and is not told. */
+function requestFacts(name: string, request: ReceivedRequest, session: string | undefined): ServedRequest {
+  const tool = TOOL_NAMES.has(name) ? name : name.startsWith("mcp__") ? "direct" : "unknown";
+  return { tool, requestId: request.mcpReq.id, session, parent: traceOf(request) };
+}
+
+/** The trace that a request belongs to: its own `_meta` says it, whatever carries it, else the HTTP request that it came with. */
+function traceOf({ mcpReq, http }: ReceivedRequest): TraceContext | undefined {
+  const { traceparent, tracestate } = mcpReq._meta ?? {};
+  const own = parseTraceContext({ traceparent, tracestate });
+  if (own !== undefined || http?.req === undefined) return own;
+  const { headers } = http.req;
+  return parseTraceContext({
+    traceparent: headers.get("traceparent"),
+    tracestate: headers.get("tracestate"),
+  });
+}
+
+/** Whether a reply tells of a failure. */
+function isErrorReply(reply: object): boolean {
+  return "isError" in reply && reply.isError === true;
+}
+
+interface DirectCallsOptions {
+  catalog: LiveCatalog;
+  runner: ProgramRunner;
+  programs: Programs;
+  context: RunContext & Viewer;
+  /** How many bytes of text are shown. */
+  maxShownBytes: () => number;
+  /** Why a value is not what a schema allows, in one line. */
+  checkValue: (schema: unknown, value: unknown) => Promise<string | undefined>;
+}
+
+/**
+ * The tools of servers that one client has directly. They are chosen once: what a model has in its context stays, so that it need
+ * not be read anew. A call is decided by what is in force when it is made.
+ */
+class DirectCalls {
+  readonly #options: DirectCallsOptions;
+  #chosen: Promise<ReadonlyMap<string, DirectTool>> | undefined;
+
+  constructor(options: DirectCallsOptions) {
+    this.#options = options;
+  }
+
+  /** The definitions of the tools, as `tools/list` has them. */
+  async definitions(): Promise<DirectDefinition[]> {
+    return [...(await this.#tools()).values()].map(({ definition }) => definition);
+  }
+
+  /** The tool that was listed under this name. */
+  async find(name: string): Promise<DirectTool | undefined> {
+    return (await this.#tools()).get(name);
+  }
+
+  /** Makes a call, or goes on with what the client was asked about it. */
+  async call(listed: DirectTool, args: unknown, request: ProgramRequest): Promise<ProgramAnswer> {
+    const { programs, runner, context } = this.#options;
+    const call = { tool: listed.tool.namespacedName, arguments: args ?? {} };
+    const from: RunContext = { ...contextOf(context, request), source: "direct" };
+    return programs.call(async (options) => {
+      if (runner.call === undefined) throw new Error("there are no direct calls here");
+      const executed = await runner.call(call, { ...options, context: from, withAnswer: true });
+      programs.notices.follow(executed);
+      return {
+        reply: async (_, { hints, notes }) => {
+          const { presentCall } = await import("./direct/present-call.ts");
+          const reply = await presentCall(executed, await this.#presenting(listed));
+          const more = [...hints, ...notes].map((text) => ({ type: "text" as const, text }));
+          return { ...reply, content: [...reply.content, ...more] };
+        },
+      };
+    }, request);
+  }
+
+  /** The reply to a call that may have gone on as a program. */
+  async shape(reply: ProgramReply, listed: DirectTool): Promise<ProgramReply> {
+    const { presentResumed } = await import("./direct/present-call.ts");
+    return presentResumed(reply, await this.#presenting(listed));
+  }
+
+  async #presenting(listed: DirectTool): Promise<Presenting> {
+    const { catalog, context, maxShownBytes, checkValue } = this.#options;
+    const now = (await catalog.current(context)).get(listed.tool.namespacedName);
+    return {
+      listed,
+      maxShownBytes: maxShownBytes(),
+      checkOutput: (value) => checkValue(listed.definition.outputSchema, value),
+      isAsListed: now?.definitionDigest === listed.tool.definitionDigest,
+    };
+  }
+
+  #tools(): Promise<ReadonlyMap<string, DirectTool>> {
+    this.#chosen ??= this.#choose();
+    return this.#chosen;
+  }
+
+  async #choose(): Promise<ReadonlyMap<string, DirectTool>> {
+    const { catalog, runner, context } = this.#options;
+    const chosen = runner.call === undefined ? undefined : await catalog.direct?.(context);
+    return new Map((chosen?.tools ?? []).map((tool) => [tool.definition.name, tool]));
+  }
 }

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import { jsonLine } from "../../base/json/json-line.ts";
-import { parseClientMessage, type Refusal } from "./client-message.ts";
-import { type Line, MessageLines } from "./message-lines.ts";
+import { ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.ts";
+import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 
 /** Above this many bytes that the client has not read, nothing more is read from it. */
 const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
@@ -156,5 +156,200 @@ export class StdioServerTransport {
         if (!this.#isClosed) stdin.resume();
       });
     });
+  }
+}
+
+/** JSON-RPC 2.0, section 5.1 */
+const PARSE_ERROR = -32700;
+const INVALID_REQUEST = -32600;
+
+/** The levels of a message around a program's data: the message, its params, and the arguments. */
+const DEPTH_AROUND_DATA = 3;
+const MAX_DEPTH = MAX_NESTING_DEPTH + DEPTH_AROUND_DATA;
+
+type ClientMessage =
+  | { kind: "blank" }
+  | { kind: "message"; message: Record<string, unknown> }
+  | { kind: "refused"; refusal: Refusal };
+
+interface Refusal {
+  /** What is wrong with the line, in one line. */
+  reason: string;
+  code: number;
+  id: string | number | null;
+  /** Whether the message is a response, which must not be answered. */
+  isAnswer: boolean;
+}
+
+/**
+ * Parses one line that a client sent.
+ *
+ * @param isMessage whether a value has the form of a JSON-RPC message of MCP.
+ */
+export function parseClientMessage(
+  line: Line,
+  limits: { maxBytes: number },
+  isMessage: (value: unknown) => boolean,
+): ClientMessage {
+  if (line.kind === "too-large") {
+    const reason = `message larger than ${limits.maxBytes} bytes`;
+    return refuse(INVALID_REQUEST, reason, line.outline.members());
+  }
+  const bytes = withoutMark(line.bytes);
+  if (isBlank(bytes)) return { kind: "blank" };
+  let value: unknown;
+  try {
+    value = parseForeignJson(bytes, { maxBytes: limits.maxBytes, maxDepth: MAX_DEPTH });
+  } catch (error) {
+    if (!(error instanceof ForeignJsonError)) throw error;
+    if (error.code === "not_utf8" || error.code === "not_json")
+      return refuse(PARSE_ERROR, "message is not JSON in UTF-8", {});
+    const outline = new MessageOutline();
+    outline.push(bytes);
+    return refuse(INVALID_REQUEST, `message ${error.message}`, outline.members());
+  }
+  const members = typeof value === "object" && value !== null ? { ...value } : {};
+  if (isMessage(value)) return { kind: "message", message: members };
+  return refuse(INVALID_REQUEST, "message is no JSON-RPC 2.0 request, notification or response", members);
+}
+
+/** Drops the byte order mark with which some clients begin. */
+function withoutMark(bytes: Uint8Array): Uint8Array {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
+}
+
+function isBlank(bytes: Uint8Array): boolean {
+  return bytes.every((byte) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d));
+}
+
+function refuse(code: number, reason: string, members: Record<string, unknown>): ClientMessage {
+  const { id } = members;
+  const known = typeof id === "string" || typeof id === "number" ? id : null;
+  const isAnswer = !("method" in members) && ("result" in members || "error" in members);
+  return { kind: "refused", refusal: { reason, code, id: known, isAnswer } };
+}
+
+const LINE_FEED = 0x0a;
+
+export type Line =
+  | { kind: "line"; bytes: Buffer }
+  /** The line was skipped; only its outline was kept. */
+  | { kind: "too-large"; outline: MessageOutline };
+
+/** Splits the input of a client into lines. Of a line longer than `maxBytes` only the outline is kept. */
+export class MessageLines {
+  readonly #maxBytes: number;
+  #chunks: Buffer[] = [];
+  #length = 0;
+  #outline: MessageOutline | undefined;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Takes the next chunk and yields the lines that it completes. */
+  *push(chunk: Buffer): Generator<Line> {
+    let rest = chunk;
+    for (let at = rest.indexOf(LINE_FEED); at >= 0; at = rest.indexOf(LINE_FEED)) {
+      this.#take(rest.subarray(0, at));
+      yield this.#finish();
+      rest = rest.subarray(at + 1);
+    }
+    this.#take(rest);
+  }
+
+  /** Yields the last line if it has no line feed. */
+  *end(): Generator<Line> {
+    if (this.#length > 0) yield this.#finish();
+  }
+
+  #take(bytes: Buffer): void {
+    if (bytes.length === 0) return;
+    this.#length += bytes.length;
+    if (this.#outline === undefined && this.#length > this.#maxBytes) {
+      this.#outline = new MessageOutline();
+      for (const chunk of this.#chunks) this.#outline.push(chunk);
+      this.#chunks = [];
+    }
+    if (this.#outline === undefined) this.#chunks.push(bytes);
+    else this.#outline.push(bytes);
+  }
+
+  #finish(): Line {
+    const outline = this.#outline;
+    const bytes = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks);
+    this.#chunks = [];
+    this.#length = 0;
+    this.#outline = undefined;
+    return outline === undefined ? { kind: "line", bytes } : { kind: "too-large", outline };
+  }
+}
+
+const MAX_KEPT_BYTES = 64 * 1024;
+/** Levels of a message that are kept. What is deeper becomes `{}`. */
+const MAX_KEPT_DEPTH = 2;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+/** Reads the top level of a message that is too large or too deep to be parsed. Everything below becomes `{}`. */
+export class MessageOutline {
+  readonly #kept = Buffer.alloc(MAX_KEPT_BYTES);
+  #length = 0;
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+
+  push(chunk: Uint8Array): void {
+    // The state is held in local variables for speed, because a message can be large.
+    let depth = this.#depth;
+    let inString = this.#inString;
+    let escaped = this.#escaped;
+    for (let i = 0; i < chunk.length; i++) {
+      const byte = chunk[i] as number;
+      if (inString) {
+        if (escaped) escaped = false;
+        else if (byte === BACKSLASH) escaped = true;
+        else if (byte === QUOTE) inString = false;
+        if (depth <= 1) this.#keep(byte);
+      } else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) {
+        depth++;
+        if (depth === 1) this.#keep(byte);
+        else if (depth === 2) {
+          this.#keep(OPEN_BRACE);
+          this.#keep(CLOSE_BRACE);
+        }
+      } else if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) {
+        if (depth === 1) this.#keep(byte);
+        depth--;
+      } else {
+        if (byte === QUOTE) inString = true;
+        if (depth <= 1) this.#keep(byte);
+      }
+    }
+    this.#depth = depth;
+    this.#inString = inString;
+    this.#escaped = escaped;
+  }
+
+  /** The members of the top level. Empty if it is no object, or is itself too large. */
+  members(): Record<string, unknown> {
+    if (this.#length > MAX_KEPT_BYTES) return {};
+    try {
+      const json = this.#kept.subarray(0, this.#length);
+      const value = parseForeignJson(json, { maxBytes: MAX_KEPT_BYTES, maxDepth: MAX_KEPT_DEPTH });
+      return typeof value === "object" && value !== null ? { ...value } : {};
+    } catch {
+      return {};
+    }
+  }
+
+  #keep(byte: number): void {
+    if (this.#length < MAX_KEPT_BYTES) this.#kept[this.#length] = byte;
+    this.#length++;
   }
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { packageDirectory } from "../../host/package.ts";
+import { packageDirectory } from "../../system/package.ts";
 import type { PageAssets } from "./page.ts";
 
 const STYLES = [

@@ -1,5 +1,5 @@
-import { formatBytes, formatInstantWithZone } from "../../host/run-report/quantities.ts";
-import type { ShownText } from "../../host/run-report/shown-text.ts";
+import { formatBytes, formatInstantWithZone } from "../../base/text/quantities.ts";
+import type { ShownText } from "../reports/shown-text.ts";
 import { html, type Markup, type MarkupValue } from "./markup.ts";
 
 /** Parts that several pages share. */

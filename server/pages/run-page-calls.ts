@@ -1,8 +1,8 @@
-import type { ArchivedRun } from "../../archive/reading/archived-run.ts";
+import type { ArchivedRun } from "../../archive/archived-run.ts";
 import type { ArchivedOutcome, CallRecord } from "../../archive/run-record.ts";
-import { formatBytes, formatCount, formatDuration } from "../../host/run-report/quantities.ts";
-import { decisionOf, shortToolName } from "../../host/run-report/run-overview.ts";
-import { showJson, showText } from "../../host/run-report/shown-text.ts";
+import { formatBytes, formatCount, formatDuration } from "../../base/text/quantities.ts";
+import { decisionOf, shortToolName } from "../reports/run-overview.ts";
+import { showJson, showText } from "../reports/shown-text.ts";
 import { html, type Markup } from "./markup.ts";
 import { renderSection, renderText } from "./page-parts.ts";
 

@@ -1,22 +1,23 @@
-import type { ArchivedRun } from "../../archive/reading/archived-run.ts";
-import { wholeValueOf } from "../../host/run-report/archived-output.ts";
-import { emittedLine } from "../../host/run-report/emitted-line.ts";
+import type { ArchivedRun } from "../../archive/archived-run.ts";
+import type { CallRecord } from "../../archive/run-record.ts";
 import {
   formatBytes,
   formatCount,
   formatDuration,
   formatInstantWithZone,
   formatTokens,
-} from "../../host/run-report/quantities.ts";
-import { overviewOf, type RunOverview } from "../../host/run-report/run-overview.ts";
-import { showJson, showText } from "../../host/run-report/shown-text.ts";
+} from "../../base/text/quantities.ts";
+import { wholeValueOf } from "../../execution/output/archived-output.ts";
+import type { CodeSyntax } from "../../languages/code-syntax.ts";
+import { syntaxOf } from "../../languages/syntax-of.ts";
+import { emittedLine } from "../reports/emitted-line.ts";
+import { decisionOf, overviewOf, type RunOverview, shortToolName } from "../reports/run-overview.ts";
+import { showJson, showText } from "../reports/shown-text.ts";
+import type { Timeline } from "../reports/timeline.ts";
 import { html, type Markup } from "./markup.ts";
 import { type PageAssets, renderPage } from "./page.ts";
 import { renderSection, renderText, renderTile, renderTiles, renderTime } from "./page-parts.ts";
 import { renderCalls } from "./run-page-calls.ts";
-import { renderProgram } from "./run-page-program.ts";
-import { renderRecord } from "./run-page-record.ts";
-import { assignColours, renderBarRules, renderTimeline } from "./run-page-timeline.ts";
 
 const MAX_CALLS = 2_000;
 const MAX_VALUE_CHARS = 200_000;
@@ -144,4 +145,213 @@ const SHORTCUTS = [
 function renderHelp(): Markup {
   const rows = SHORTCUTS.map(([keys, what]) => html`<dt><kbd>${keys}</kbd></dt><dd>${what}</dd>`);
   return html`<div id="help" popover aria-label="Keyboard shortcuts"><h2>Keyboard</h2><dl>${rows}</dl></div>`;
+}
+
+const MAX_ENVELOPE_CHARS = 100_000;
+const MAX_ENTRIES = 200;
+
+/** Renders what is needed to find, check and repeat a run: digests, versions, servers and options. */
+function renderRecord(run: ArchivedRun): Markup {
+  const { record, envelope } = run;
+  const { ptc, node, protocol, runtime } = record.versions;
+  const facts: [string, string | Markup | undefined][] = [
+    ["Input digest", code(record.input_digest)],
+    ["Output digest", code(envelope.output_digest)],
+    ["Record digest", code(run.recordDigest)],
+    ["Bundle digest", record.bundle_digest === null ? "never bundled" : code(record.bundle_digest)],
+    ["Sandbox image", record.sandbox_image === null ? "no sandbox was used" : code(record.sandbox_image)],
+    ["Trace", code(record.trace_id)],
+    ["Versions", `ptc ${ptc}, Node ${node}, protocol ${protocol}`],
+    ["Ran in", runtime],
+    ["Language", record.language],
+    ["Approvals", envelope.approval_state.toLowerCase().replaceAll("_", " ")],
+    ["Secrets replaced", formatCount(record.redactions)],
+    [
+      "Imported",
+      run.importedAt === null
+        ? undefined
+        : html`${renderTime(run.importedAt)} from ${run.origin ?? "a file"}`,
+    ],
+    ["Servers", list(record.servers.map(({ server, name, version }) => html`${server}: ${name} ${version}`))],
+    ["Modules", list(record.modules.map(({ module, digest }) => html`${module} ${code(digest)}`))],
+    ["Files", list((record.files ?? []).map(({ name, digest }) => html`${name} ${code(digest)}`))],
+    ["Tool definitions", list(record.tools.map(({ tool, digest }) => html`${tool} ${code(digest)}`))],
+  ];
+  const rows = facts.flatMap(([name, value]) =>
+    value === undefined ? [] : [html`<dt>${name}</dt><dd>${value}</dd>`],
+  );
+  return renderSection(
+    "record",
+    "Record",
+    html`<dl class="facts-list">${rows}</dl>
+<details class="fold"><summary>Envelope</summary>${renderText("Envelope", showJson(envelope, MAX_ENVELOPE_CHARS))}</details>
+<details class="fold"><summary>Options</summary>${renderText("Options", showJson(record.options, MAX_ENVELOPE_CHARS))}</details>`,
+  );
+}
+
+function code(text: string): Markup {
+  return html`<code>${text}</code>`;
+}
+
+function list(entries: readonly Markup[]): Markup | undefined {
+  if (entries.length === 0) return undefined;
+  const more = entries.length - MAX_ENTRIES;
+  const items = entries.slice(0, MAX_ENTRIES).map((entry) => html`<li>${entry}</li>`);
+  return html`<ul>${items}${more > 0 ? html`<li>and ${formatCount(more)} more</li>` : undefined}</ul>`;
+}
+
+const MAX_LINES = 5_000;
+const MAX_LINE_CHARS = 2_000;
+
+/** Renders the program, with the lines marked that its error names. */
+function renderProgram(
+  { lines, failingPlaces }: RunOverview,
+  { file_name, language }: Pick<ArchivedRun["record"], "file_name" | "language">,
+): Markup {
+  const roles = new Map(failingPlaces.map(({ line, role }) => [line, role]));
+  const code = lines.slice(0, MAX_LINES).map(cutLine).join("\n");
+  const rendered = tokenizeLines(code, syntaxOf(language)).map((tokens, index) =>
+    renderLine(index + 1, tokens, roles.get(index + 1)),
+  );
+  const hidden = lines.length - MAX_LINES;
+  return renderSection(
+    "program",
+    "Program",
+    html`<pre class="code" tabindex="0" aria-label="Program">${rendered}</pre>${hidden > 0 ? html`<p class="cut">${formatCount(hidden)} more lines are in the archive.</p>` : undefined}`,
+    html`<span class="aside">${file_name} · ${formatCount(lines.length)} ${lines.length === 1 ? "line" : "lines"}</span>`,
+  );
+}
+
+function renderLine(
+  number: number,
+  tokens: readonly CodeToken[],
+  role: "failed" | "caller" | undefined,
+): Markup {
+  const content = tokens.map(({ kind, text }) =>
+    kind === "plain" ? html`${text}` : html`<span class="${kind}">${text}</span>`,
+  );
+  // Screen readers do not announce the colour of a line.
+  const said =
+    role === undefined
+      ? undefined
+      : html`<span class="unseen">${role === "failed" ? "failed here: " : "called from here: "}</span>`;
+  return html`<span class="line${role === undefined ? "" : ` ${role}`}" id="L${number}">${said}${content}
+</span>`;
+}
+
+function cutLine(line: string): string {
+  return line.length <= MAX_LINE_CHARS
+    ? line
+    : `${line.slice(0, MAX_LINE_CHARS)} ... (${formatCount(line.length)} characters)`;
+}
+
+interface CodeToken {
+  kind: "plain" | "comment" | "string" | "number" | "keyword";
+  text: string;
+}
+
+/** Splits a program into lines of tokens to colour. Only for display. */
+export function tokenizeLines(code: string, { comment, string, keywords }: CodeSyntax): CodeToken[][] {
+  const token = new RegExp(
+    [
+      `(?<comment>${comment})`,
+      `(?<string>${string})`,
+      String.raw`(?<number>\b\d[\w.]*)`,
+      String.raw`(?<keyword>\b(?:${keywords.replaceAll(" ", "|")})\b)`,
+    ].join("|"),
+    "g",
+  );
+  const lines: CodeToken[][] = [[]];
+  const add = (kind: CodeToken["kind"], text: string) => {
+    text.split("\n").forEach((part, index) => {
+      if (index > 0) lines.push([]);
+      if (part !== "") lines.at(-1)?.push({ kind, text: part });
+    });
+  };
+  let end = 0;
+  for (const match of code.matchAll(token)) {
+    add("plain", code.slice(end, match.index));
+    const [kind = "plain"] = Object.entries(match.groups ?? {}).find(([, text]) => text !== undefined) ?? [];
+    add(kind as CodeToken["kind"], match[0]);
+    end = match.index + match[0].length;
+  }
+  add("plain", code.slice(end));
+  return lines;
+}
+
+/** Tools that have a colour of their own; the rest share one. */
+const COLOURS = 8;
+
+/** Assigns a colour class to each tool; the most called tools get colours of their own. */
+function assignColours(calls: readonly CallRecord[]): Map<string, string> {
+  const counts = new Map<string, number>();
+  for (const { tool } of calls) counts.set(tool, (counts.get(tool) ?? 0) + 1);
+  const tools = [...counts].sort(([, a], [, b]) => b - a).map(([tool]) => tool);
+  return new Map(tools.map((tool, index) => [tool, index < COLOURS ? `t${index}` : "t-other"]));
+}
+
+/**
+ * The places of the bars as CSS rules, because the page's policy allows no style attributes. Rules contain only numbers.
+ */
+function renderBarRules(calls: readonly CallRecord[], { bars, lanes }: Timeline): string {
+  const rules = calls.map((_, index) => {
+    const { start, length, lane } = bars[index] ?? { start: 0, length: 0, lane: 0 };
+    return `.c${index}{--x:${percent(start)};--w:${percent(length)};--lane:${lane}}`;
+  });
+  return [`\n.lanes{--lanes:${Math.max(1, lanes)}}`, ...rules].join("\n");
+}
+
+/** Renders every call as a bar in its lane, linked to the call. The script adds zooming. */
+function renderTimeline(
+  calls: readonly CallRecord[],
+  timeline: Timeline,
+  colours: ReadonlyMap<string, string>,
+): Markup {
+  const bars = calls.map((call, index) => {
+    const failed = call.ok ? "" : " failed";
+    return html`<a class="bar c${index} ${colours.get(call.tool)}${failed}" href="#call-${index + 1}" title="${describeCall(call, index)}"></a>`;
+  });
+  const parallel =
+    timeline.lanes > 1 ? `up to ${formatCount(timeline.lanes)} at the same time` : "one after the other";
+  return renderSection(
+    "timeline",
+    "Timeline",
+    html`
+<div class="legend" aria-label="Tools">${renderLegend(calls, colours)}</div>
+<div class="chart">
+<div class="scroll">
+<div class="lanes" data-end="${timeline.endMs}" role="group" aria-label="Calls over time, ${parallel}. With a bar in focus: arrow keys go to other calls, Enter opens one, plus and minus zoom.">
+<div class="axis" aria-hidden="true"><span class="first">0</span><span class="last">${formatDuration(timeline.endMs)}</span></div>
+<div class="bars">${bars}</div>
+</div>
+</div>
+<div class="tip" hidden></div>
+</div>`,
+    html`<span class="aside">${parallel}</span>
+<span class="zoom scripted"><button type="button" data-zoom="out" aria-label="Zoom out" title="Zoom out (-)">−</button><output aria-label="Zoom">1×</output><button type="button" data-zoom="in" aria-label="Zoom in" title="Zoom in (+)">+</button><button type="button" data-zoom="all" title="All of it (0)">Fit</button></span>`,
+  );
+}
+
+/** The tooltip of a bar, in one line. */
+function describeCall(call: CallRecord, index: number): string {
+  return [
+    `#${index + 1} ${shortToolName(call.tool)}`,
+    call.ok ? "ok" : "failed",
+    `${formatDuration(call.duration_ms)} from ${formatDuration(call.started_ms)}`,
+    formatBytes(call.result_bytes),
+    decisionOf(call),
+  ]
+    .filter((part) => part !== "")
+    .join(" · ");
+}
+
+function renderLegend(calls: readonly CallRecord[], colours: ReadonlyMap<string, string>): Markup[] {
+  return [...colours].map(([tool, colour]) => {
+    const count = calls.filter((call) => call.tool === tool).length;
+    return html`<button type="button" class="chip ${colour}" data-find="${tool}" title="Show calls of ${tool}"><i class="swatch"></i>${shortToolName(tool)} <b>${formatCount(count)}</b></button>`;
+  });
+}
+
+function percent(part: number): string {
+  return String(Number((100 * part).toFixed(4)));
 }

@@ -1,8 +1,43 @@
+import { Agent } from "node:http";
+import * as https from "node:https";
 import { setTimeout as delay } from "node:timers/promises";
-import { context, createNoopMeter, ProxyTracerProvider, SpanKind, trace } from "@opentelemetry/api";
+import {
+  type Context,
+  context,
+  createNoopMeter,
+  ProxyTracerProvider,
+  SpanKind,
+  trace,
+} from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
-import { globalErrorHandler } from "@opentelemetry/core";
-import type { TelemetrySettings } from "../settings.ts";
+import { globalErrorHandler, setGlobalErrorHandler } from "@opentelemetry/core";
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  resourceFromAttributes,
+} from "@opentelemetry/resources";
+import {
+  MeterProvider,
+  PeriodicExportingMetricReader,
+  type PushMetricExporter,
+} from "@opentelemetry/sdk-metrics";
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type ReadableSpan,
+  type Sampler,
+  type Span,
+  type SpanExporter,
+  type SpanProcessor,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from "@opentelemetry/sdk-trace";
+import { outsideBoundaries } from "../../base/fault-boundary.ts";
+import { requestOptionsFor } from "../../system/outgoing.ts";
+import type { SignalSettings, TelemetrySettings } from "../settings.ts";
 import type {
   BegunRunFacts,
   PoolState,
@@ -13,7 +48,6 @@ import type {
 } from "../telemetry.ts";
 import { nameRequest } from "./attributes.ts";
 import { Instruments } from "./instruments.ts";
-import { type Providers, startProviders } from "./providers.ts";
 import { endSpan, OpenRun, type Signals } from "./traced-run.ts";
 import { contextOf } from "./w3c.ts";
 
@@ -102,4 +136,148 @@ export class OpenTelemetry implements Telemetry {
     const sent = Promise.all([tracers?.shutdown(), meters?.shutdown()]);
     await Promise.race([sent, late]).catch(globalErrorHandler);
   }
+}
+
+/** The longest text of an attribute. Names of tools are shorter; what is longer is cut. */
+const MAX_ATTRIBUTE_CHARS = 256;
+/** The time for one export, unless `OTEL_BSP_EXPORT_TIMEOUT` says otherwise. */
+const EXPORT_TIMEOUT_MS = 10_000;
+/** The most series of one instrument. Servers decide how many tools they have. */
+const MAX_SERIES = 1_000;
+
+interface Providers {
+  tracers: TracerProvider | undefined;
+  meters: MeterProvider | undefined;
+}
+
+/** Starts what sends spans and metrics. */
+async function startProviders(
+  { traces, metrics, sampler, batch, reader }: TelemetrySettings,
+  { version, onWarning }: TelemetryOptions,
+): Promise<Providers> {
+  warnOnce(onWarning);
+  const resource = defaultResource()
+    .merge(resourceFromAttributes({ "service.name": "ptc", "service.version": version }))
+    .merge(detectResources({ detectors: [envDetector] }));
+  const [spanExporter, metricExporter] = await Promise.all([
+    traces === undefined ? undefined : openSpanExporter(traces),
+    metrics === undefined ? undefined : openMetricExporter(metrics),
+  ]);
+  return {
+    tracers:
+      spanExporter &&
+      new TracerProvider({
+        resource,
+        sampler: buildSampler(sampler),
+        spanLimits: { attributeValueLengthLimit: MAX_ATTRIBUTE_CHARS },
+        spanProcessors: [
+          new UnboundProcessor(
+            new BatchSpanProcessor({
+              exportTimeoutMillis: EXPORT_TIMEOUT_MS,
+              ...defined(batch),
+              exporter: spanExporter,
+            }),
+          ),
+        ],
+      }),
+    meters:
+      metricExporter &&
+      new MeterProvider({
+        resource,
+        readers: [
+          new PeriodicExportingMetricReader({
+            ...defined(reader),
+            exporter: metricExporter,
+            cardinalityLimits: { default: MAX_SERIES },
+          }),
+        ],
+      }),
+  };
+}
+
+async function openSpanExporter({ protocol }: SignalSettings): Promise<SpanExporter> {
+  const { OTLPTraceExporter } =
+    protocol === "http/json"
+      ? await import("@opentelemetry/exporter-trace-otlp-http")
+      : await import("@opentelemetry/exporter-trace-otlp-proto");
+  return new OTLPTraceExporter({ httpAgentOptions: agentOf("TRACES") });
+}
+
+async function openMetricExporter({ protocol }: SignalSettings): Promise<PushMetricExporter> {
+  const { OTLPMetricExporter } =
+    protocol === "http/json"
+      ? await import("@opentelemetry/exporter-metrics-otlp-http")
+      : await import("@opentelemetry/exporter-metrics-otlp-proto");
+  return new OTLPMetricExporter({ httpAgentOptions: agentOf("METRICS") });
+}
+
+/** How the collector of a signal is reached: by its variable, or by that of all signals (OTLP Exporter Configuration). */
+function agentOf(signal: "TRACES" | "METRICS") {
+  const { [`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`]: own, OTEL_EXPORTER_OTLP_ENDPOINT: shared } = process.env;
+  return async (protocol: string): Promise<Agent> => {
+    const endpoint = own || shared || `${protocol}//localhost:4318`;
+    const { agent, ...trusted } = requestOptionsFor(new URL(endpoint));
+    if (agent !== undefined) return agent;
+    return protocol === "https:"
+      ? new https.Agent({ keepAlive: true, ...trusted })
+      : new Agent({ keepAlive: true });
+  };
+}
+
+function buildSampler({ name, ratio }: TelemetrySettings["sampler"]): Sampler {
+  const roots = {
+    always_on: () => new AlwaysOnSampler(),
+    always_off: () => new AlwaysOffSampler(),
+    traceidratio: () => new TraceIdRatioBasedSampler(ratio),
+  };
+  const [, parent, root] = /^(parentbased_)?(.*)$/.exec(name) ?? [];
+  const sampler = roots[root as keyof typeof roots]();
+  return parent === undefined ? sampler : new ParentBasedSampler({ root: sampler });
+}
+
+/**
+ * Tells once, and only of what kind it is, that a collector does not take what it is sent: what it answers is not shown, and the
+ * error of the exporter may hold headers.
+ */
+function warnOnce(onWarning: TelemetryOptions["onWarning"]): void {
+  let isTold = false;
+  setGlobalErrorHandler((error) => {
+    if (isTold) return;
+    isTold = true;
+    const code = (error as { code?: unknown } | undefined)?.code;
+    const why =
+      typeof code === "number" ? `HTTP ${code}` : typeof code === "string" ? code : "no answer in time";
+    onWarning(`telemetry could not be sent to the collector (${why}); runs are not affected`);
+  });
+}
+
+/** Hands spans on outside of the boundary of the run that they tell of, so that a fault while they are sent does not end it. */
+class UnboundProcessor implements SpanProcessor {
+  readonly #inner: SpanProcessor;
+
+  constructor(inner: SpanProcessor) {
+    this.#inner = inner;
+  }
+
+  onStart(span: Span, parent: Context): void {
+    this.#inner.onStart(span, parent);
+  }
+
+  onEnd(span: ReadableSpan): void {
+    outsideBoundaries(() => this.#inner.onEnd(span));
+  }
+
+  forceFlush(): Promise<void> {
+    return this.#inner.forceFlush();
+  }
+
+  shutdown(): Promise<void> {
+    return this.#inner.shutdown();
+  }
+}
+
+/** Options without those that nobody has set: the SDK has a default only for what is missing. */
+function defined<T extends object>(options: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  const set = Object.entries(options).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(set) as { [K in keyof T]?: NonNullable<T[K]> };
 }

@@ -11,9 +11,9 @@ import {
 import type { Approver } from "../../broker/approvals/approvals.ts";
 import type { CallDispatcher } from "../../broker/dispatcher.ts";
 import { NOT_ASKED } from "../../broker/elicitation/inquiry.ts";
-import type { OnPhase } from "../../execution/run-phase.ts";
+import type { OnPhase } from "../../protocol/run-phase.ts";
+import type { TraceContext } from "../../protocol/trace-context.ts";
 import type { BegunRunFacts, TracedRun } from "../telemetry.ts";
-import type { TraceContext } from "../trace-context.ts";
 import { errorTypeOf, isSent, nameCall } from "./attributes.ts";
 import type { Instruments } from "./instruments.ts";
 import { linksTo, metaOf } from "./w3c.ts";

@@ -7,7 +7,7 @@ import {
   trace,
 } from "@opentelemetry/api";
 import { parseTraceParent } from "@opentelemetry/core";
-import type { TraceContext } from "../trace-context.ts";
+import type { TraceContext } from "../../protocol/trace-context.ts";
 
 /** A context whose spans are children of a place in somebody else's trace. */
 export function contextOf(parent: TraceContext | undefined): Context {

@@ -1,6 +1,6 @@
-import type { ListedRun } from "../../archive/reading/listed-run.ts";
-import { type DayStats, type Stats, type ToolStats, totalOf } from "../../archive/reading/run-stats.ts";
+import type { ListedRun } from "../../archive/listed-run.ts";
 import type { RunRecord } from "../../archive/run-record.ts";
+import { type DayStats, type Stats, type ToolStats, totalOf } from "../../archive/run-stats.ts";
 import { summarizeTools } from "../../archive/run-summary.ts";
 
 /** What `ArchiveStore.stats` says of some runs, counted one by one. */

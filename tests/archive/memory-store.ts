@@ -8,23 +8,23 @@ import type {
   PruneOptions,
   Verification,
 } from "../../archive/archive-store.ts";
+import { type ArchivedRun, namingRun, withValues } from "../../archive/archived-run.ts";
 import { checkReadable, checkSize } from "../../archive/archived-text.ts";
 import { buildRecord, keepValues } from "../../archive/build-record.ts";
 import { entryDigest, linkTo } from "../../archive/chain.ts";
-import { type ArchivedRun, namingRun, withValues } from "../../archive/reading/archived-run.ts";
-import type { FollowingRuns } from "../../archive/reading/following-runs.ts";
-import type { PageFilter, RunPage } from "../../archive/reading/listed-run.ts";
+import type { FollowingRuns } from "../../archive/following-runs.ts";
+import type { PageFilter, RunPage } from "../../archive/listed-run.ts";
+import { RecordProblem, readContents } from "../../archive/run-contents.ts";
+import type { RunIntake, RunOrigin } from "../../archive/run-intake.ts";
+import { digestsIn, type RunRecord } from "../../archive/run-record.ts";
 import {
   type FoundRuns,
   MAX_CANDIDATES,
   MAX_OF_INPUT,
   namesSeveral,
   parseReference,
-} from "../../archive/reading/run-reference.ts";
-import type { Stats } from "../../archive/reading/run-stats.ts";
-import { RecordProblem, readContents } from "../../archive/run-contents.ts";
-import type { RunIntake, RunOrigin } from "../../archive/run-intake.ts";
-import { digestsIn, type RunRecord } from "../../archive/run-record.ts";
+} from "../../archive/run-reference.ts";
+import type { Stats } from "../../archive/run-stats.ts";
 import { summarizeRun } from "../../archive/run-summary.ts";
 import type { CallToArchive } from "../../archive/run-to-archive.ts";
 import { textDigest } from "../../base/text-digest.ts";

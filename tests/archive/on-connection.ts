@@ -1,14 +1,16 @@
+import { allRuns } from "../../archive/all-runs.ts";
 import type { ArchiveStore } from "../../archive/archive-store.ts";
+import type { DamagedRun } from "../../archive/damaged-run.ts";
+import type { ListedRun, PageFilter, RunFilter } from "../../archive/listed-run.ts";
 import { readPortable } from "../../archive/portable/read-portable.ts";
-import { allRuns } from "../../archive/reading/all-runs.ts";
-import type { DamagedRun } from "../../archive/reading/damaged-run.ts";
-import type { ListedRun, PageFilter, RunFilter } from "../../archive/reading/listed-run.ts";
-import { SqliteIntake } from "../../archive/sqlite/changes/sqlite-intake.ts";
+import { readRunFile, runFile, writeRunFile } from "../../archive/portable/run-files.ts";
 import type { Database } from "../../archive/sqlite/file/database.ts";
-import { findRuns } from "../../archive/sqlite/queries/find-runs.ts";
-import { listRunPage } from "../../archive/sqlite/queries/list-runs.ts";
-import { readArchived } from "../../archive/sqlite/sqlite-archive-store.ts";
-import { readRunFile, runFile, writeRunFile } from "../../host/run-files.ts";
+import {
+  findRuns,
+  listRunPage,
+  readArchived,
+  SqliteIntake,
+} from "../../archive/sqlite/sqlite-archive-store.ts";
 
 /** As much of a store as lists, files and reports of runs need, over a connection that a test has open. */
 export function storeOn(db: Database): Pick<ArchiveStore, "find" | "list" | "read" | "takeIn"> {

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { hideFromGit } from "../../archive/private-folder.ts";
+import { hideFromGit } from "../../system/private-folder.ts";
 
 describe("a private folder in a git repository", () => {
   let repository = "";

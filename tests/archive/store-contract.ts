@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { allRuns } from "../../archive/all-runs.ts";
 import type { ArchiveStore } from "../../archive/archive-store.ts";
-import { allRuns } from "../../archive/reading/all-runs.ts";
-import type { RunFilter } from "../../archive/reading/listed-run.ts";
-import { readRunFile, writeRunFile } from "../../host/run-files.ts";
+import type { RunFilter } from "../../archive/listed-run.ts";
+import { readRunFile, writeRunFile } from "../../archive/portable/run-files.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { type SampleOptions, sampleCall, sampleRun } from "./sample-runs.ts";
 

@@ -1,5 +1,5 @@
 import type { ChainEntry } from "../../archive/chain.ts";
-import type { ListedRun, RunFilter } from "../../archive/reading/listed-run.ts";
+import type { ListedRun, RunFilter } from "../../archive/listed-run.ts";
 import type { RunRecord } from "../../archive/run-record.ts";
 import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
 

@@ -7,9 +7,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
-import { tryLockFile } from "../../base/try-lock-file.ts";
+import { tryLockFile } from "../../system/lock-file.ts";
 
-const MODULE = join(import.meta.dirname, "../../base/try-lock-file.ts");
+const MODULE = join(import.meta.dirname, "../../system/lock-file.ts");
 
 function lockPath(): string {
   const folder = mkdtempSync(join(tmpdir(), "ptc-lock-"));

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { encodeReply } from "../../broker/call-reply.ts";
 import { normalizeResult, takeText } from "../../broker/normalize-result.ts";
+import { encodeReply } from "../../broker/sandbox-connection.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
 import { encodeFrame, FrameDecoder } from "../../protocol/wire/frames.ts";
 

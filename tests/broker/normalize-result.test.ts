@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { resultBytes } from "../../broker/dispatcher.ts";
 import { normalizeResult } from "../../broker/normalize-result.ts";
-import { resultBytes } from "../../broker/result-bytes.ts";
 
 const text = (value: string) => ({ type: "text", text: value });
 const image = { type: "image", data: "AAAA", mimeType: "image/png" };

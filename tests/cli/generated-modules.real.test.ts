@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { textDigest } from "../../base/text-digest.ts";
-import { readModule } from "../../codegen/typescript/read-module.ts";
-import { GeneratedModules } from "../../host/generation/generated-modules.ts";
-import { PRINTER } from "../../host/languages.ts";
+import { readModule } from "../../codegen/typescript/typescript-printer.ts";
+import { GeneratedModules } from "../../generation/generated-modules.ts";
+import { PRINTER } from "../../languages/languages.ts";
 import { generateModule } from "../codegen/list-tools.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ptc-modules-"));

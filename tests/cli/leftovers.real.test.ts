@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
-import { startTimeOf } from "../../host/processes/process-identity.ts";
 import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
 import { OWNER_LABEL } from "../../sandbox/docker/docker-sandbox-engine.ts";
+import { startTimeOf } from "../../system/process-identity.ts";
 import { describeSandboxed } from "../sandbox/in-sandbox.ts";
 import { envelopeOf, fixtureServer, type Project, type PtcProcess, usePtc } from "./ptc-process.ts";
 

@@ -2,7 +2,7 @@ import type { ErrorObject, ValidateFunction } from "ajv";
 import { isObject } from "../../base/json/is-object.ts";
 import { compileSchema } from "../../broker/schemas/schema-check.ts";
 import type { ServerListing } from "../../catalog/server-listing.ts";
-import { planGeneration } from "../../host/generation/generate-plan.ts";
+import { planGeneration } from "../../generation/generate-plan.ts";
 import { namespacedName, serverModule } from "../../protocol/tools/tool-name.ts";
 import { compileGenerated } from "./compile-generated.ts";
 import { mutate, seededRandom, ValueSampler } from "./sample-values.ts";

@@ -7,9 +7,8 @@ import { printPythonSignature } from "../../codegen/python/print-python-signatur
 import { PYTHON_PRINTER } from "../../codegen/python/python-printer.ts";
 import { sandboxTable } from "../../codegen/python/reading/sandbox-table.ts";
 import { RUNTIME_DECLARATIONS } from "../../codegen/typescript/print-runtime.ts";
-import { printToolSignature } from "../../codegen/typescript/print-signature.ts";
 import { printServerModule } from "../../codegen/typescript/print-typescript.ts";
-import { TYPESCRIPT_PRINTER } from "../../codegen/typescript/typescript-printer.ts";
+import { printToolSignature, TYPESCRIPT_PRINTER } from "../../codegen/typescript/typescript-printer.ts";
 import { compileGenerated } from "./compile-generated.ts";
 import { listingOf } from "./list-tools.ts";
 import { checkPython } from "./python/check-python.ts";

@@ -1,9 +1,12 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
-import { GENERATOR } from "../../codegen/typescript/generator-version.ts";
 import { RUNTIME_DECLARATIONS } from "../../codegen/typescript/print-runtime.ts";
-import { printCompactSignature, printToolSignature } from "../../codegen/typescript/print-signature.ts";
+import {
+  GENERATOR,
+  printCompactSignature,
+  printToolSignature,
+} from "../../codegen/typescript/typescript-printer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { serverModule } from "../../protocol/tools/tool-name.ts";
 import { compileGenerated } from "./compile-generated.ts";

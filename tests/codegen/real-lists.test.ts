@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type GenerationPlan, planGeneration } from "../../host/generation/generate-plan.ts";
+import { type GenerationPlan, planGeneration } from "../../generation/generate-plan.ts";
 import { namespacedName, serverModule } from "../../protocol/tools/tool-name.ts";
 import { compileGenerated } from "./compile-generated.ts";
 import { parseModule } from "./parse-module.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { definitionDigest, parseTool } from "../../catalog/parse-tool.ts";
-import { printCompactSignature, printToolSignature } from "../../codegen/typescript/print-signature.ts";
-import { planGeneration } from "../../host/generation/generate-plan.ts";
+import { printCompactSignature, printToolSignature } from "../../codegen/typescript/typescript-printer.ts";
+import { planGeneration } from "../../generation/generate-plan.ts";
 import { canonicalJson } from "../../protocol/canonical-json.ts";
 import { MAX_TOOL_NAME_CHARS } from "../../protocol/limits.ts";
 import { tries } from "../tries.ts";

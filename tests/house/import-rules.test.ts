@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { cruise, type ICruiseResult } from "dependency-cruiser";
 import { afterAll, describe, expect, it } from "vitest";
+import { folderCycles } from "../../scripts/folder-cycles.ts";
 import { forbidden, options } from "../../scripts/import-rules.ts";
 import { OWNED_PACKAGES, PLANTED } from "./planted-violations.ts";
 
@@ -32,11 +33,11 @@ async function brokenRules(file: string, text: string): Promise<string[]> {
     "sandbox/on-demand-source.ts": "export const source = 1;",
     "upstream/upstream-error.ts": "export const error = 1;",
     "upstream/mcp/mcp-upstream.ts": "export const upstream = 1;",
-    "execution/typescript/bundling/bundle.ts": "export const bundle = 1;",
-    "execution/python/python.ts": "export const language = 1;",
-    "host/composition/execution.ts": "export const execution = 1;",
+    "languages/typescript/bundling/bundle.ts": "export const bundle = 1;",
+    "languages/python/python.ts": "export const language = 1;",
+    "wiring/execution.ts": "export const execution = 1;",
     "archive/sqlite/sqlite-archive-store.ts": "export const store = 1;",
-    "archive/portable/export-runs.ts": "export const lines = 1;",
+    "archive/portable/portable-format.ts": "export const lines = 1;",
     "tests/fake.ts": "export const fake = 1;",
     "bench/fake.ts": "export const fake = 1;",
     ...Object.fromEntries([...OWNED_PACKAGES, "@opentelemetry/api"].flatMap(packageFiles)),
@@ -46,7 +47,7 @@ async function brokenRules(file: string, text: string): Promise<string[]> {
       dependencies: Object.fromEntries([...OWNED_PACKAGES, "@opentelemetry/api"].map((name) => [name, "*"])),
     }),
     "execution/run.ts": "export const run = 1;",
-    "host/host.ts": "export const host = 1;",
+    "wiring/host.ts": "export const host = 1;",
     "server/mcp.ts": "export const mcp = 1;",
     [file]: text,
   };
@@ -77,24 +78,74 @@ describe("the import rules", () => {
     const text =
       'import docker from "dockerode";\nimport { limit } from "../../protocol/limits.ts";\ndocker, limit;';
     expect(await brokenRules("sandbox/docker/docker-engine.ts", text)).toEqual([]);
-    const redacting = 'import { redact } from "../../secrets/redaction.ts";\nredact;';
-    expect(await brokenRules("upstream/listing/redact-listing.ts", redacting)).toEqual([]);
+    const redacting = 'import { redact } from "../secrets/redaction.ts";\nredact;';
+    expect(await brokenRules("upstream/redact-listing.ts", redacting)).toEqual([]);
     const client = 'import client from "@modelcontextprotocol/client";\nclient;';
     expect(await brokenRules("upstream/mcp/client/x.ts", client)).toEqual([]);
   });
 
-  it("let the host import what knows a language", async () => {
+  it("let the front doors of languages/ import what knows a language", async () => {
     const text =
-      'import "../codegen/typescript/print.ts";\nimport "../execution/typescript/bundling/bundle.ts";';
-    expect(await brokenRules("host/x.ts", text)).toEqual([]);
+      'import "../codegen/typescript/print.ts";\nimport "../languages/typescript/bundling/bundle.ts";';
+    expect(await brokenRules("languages/x.ts", text)).toEqual([]);
   });
 
-  it("let host/composition/ choose an engine, and commands tell its errors", async () => {
-    const chooses = 'export { engine } from "../../sandbox/docker/docker-engine.ts";';
-    expect(await brokenRules("host/composition/x.ts", chooses)).toEqual([]);
-    expect(await brokenRules("host/doctor/x.ts", chooses)).toEqual(["docker-is-one-engine"]);
+  it("let wiring/docker.ts choose an engine, and commands tell its errors", async () => {
+    const chooses = 'export { engine } from "../sandbox/docker/docker-engine.ts";';
+    expect(await brokenRules("wiring/docker.ts", chooses)).toEqual([]);
+    expect(await brokenRules("wiring/x.ts", chooses)).toEqual(["docker-is-one-engine"]);
     const tells =
       'export { error } from "../sandbox/sandbox-error.ts";\nexport { error as other } from "../upstream/upstream-error.ts";';
     expect(await brokenRules("cli/x.ts", tells)).toEqual([]);
+  });
+});
+
+describe("the rule that folders import one way", () => {
+  const imports = (files: Record<string, string[]>) => new Map(Object.entries(files));
+
+  it("finds no circle where every import leads down, also between a folder and a file beside it", () => {
+    const down = imports({
+      "cli/main.ts": ["broker/policy/policy.ts", "base/text.ts"],
+      "broker/dispatcher.ts": ["broker/policy/policy.ts"],
+      "broker/policy/policy.ts": ["base/text.ts"],
+      "base/text.ts": [],
+    });
+    expect(folderCycles(down)).toEqual([]);
+  });
+
+  it.each([
+    {
+      where: "folders at the top that import each other through different files",
+      files: { "broker/a.ts": ["upstream/a.ts"], "upstream/b.ts": ["broker/b.ts"] },
+      want: { folder: "", members: ["broker", "upstream"] },
+    },
+    {
+      where: "three folders deep below others",
+      files: {
+        "broker/x/a/1.ts": ["broker/x/b/1.ts"],
+        "broker/x/b/2.ts": ["broker/x/c/1.ts"],
+        "broker/x/c/2.ts": ["broker/x/a/2.ts"],
+      },
+      want: { folder: "broker/x", members: ["broker/x/a", "broker/x/b", "broker/x/c"] },
+    },
+    {
+      where: "a folder and the file beside it",
+      files: { "archive/store.ts": ["archive/rows/1.ts"], "archive/rows/2.ts": ["archive/store.ts"] },
+      want: { folder: "archive", members: ["archive/rows", "archive/store.ts"] },
+    },
+    {
+      where: "a folder and a package of its own name elsewhere",
+      files: {
+        "a/x.ts": ["node_modules/b/x.js", "b/x.ts"],
+        "b/x.ts": ["c/x.ts"],
+        "c/x.ts": ["a/y.ts"],
+      },
+      want: { folder: "", members: ["a", "b", "c"] },
+    },
+  ])("finds $where", ({ files, want }) => {
+    const [found, ...others] = folderCycles(imports(files as Record<string, string[]>));
+    expect(others).toEqual([]);
+    expect(found).toMatchObject(want);
+    expect(found?.imports).toHaveLength(want.members.length);
   });
 });

@@ -1,3 +1,5 @@
+import { FOLDERS } from "../../scripts/import-rules.ts";
+
 /** What is imported, by which file, with which text, and the rule that this breaks. */
 type Planted = [what: string, file: string, text: string, rule: string];
 
@@ -51,15 +53,15 @@ export const PLANTED: readonly Planted[] = [
   ],
   [
     "the package of ptc's own connections",
-    "host/x.ts",
+    "wiring/x.ts",
     'import { Agent } from "undici";\nAgent;',
     "one-importer-of-undici",
   ],
   [
     "a folder beside it",
-    "network/x.ts",
+    "system/x.ts",
     'import { session } from "../broker/session.ts";\nsession;',
-    "network-imports",
+    "system-imports",
   ],
   [
     "a package that a folder beside it owns",
@@ -69,11 +71,11 @@ export const PLANTED: readonly Planted[] = [
   ],
   [
     "what sends telemetry",
-    "host/x.ts",
+    "wiring/x.ts",
     'import { trace } from "@opentelemetry/api";\ntrace;',
     "one-importer-of-@opentelemetry",
   ],
-  ["a command into telemetry", "telemetry/x.ts", 'import "../host/host.ts";', "telemetry-imports"],
+  ["a command into telemetry", "telemetry/x.ts", 'import "../wiring/host.ts";', "telemetry-imports"],
   [
     "the redactor where nothing leaves",
     "cli/x.ts",
@@ -103,24 +105,24 @@ export const PLANTED: readonly Planted[] = [
   [
     "the bundler into what executes programs in any language",
     "execution/x.ts",
-    'import "./typescript/bundling/bundle.ts";',
-    "execution-typescript-importers",
+    'import "../languages/typescript/bundling/bundle.ts";',
+    "languages-typescript-importers",
   ],
   [
     "what prepares programs in Python into what executes programs in any language",
     "execution/x.ts",
-    'import "./python/python.ts";',
-    "execution-python-importers",
+    'import "../languages/python/python.ts";',
+    "languages-python-importers",
   ],
   [
     "the printer of one language into what bundles programs in it",
-    "execution/typescript/x.ts",
+    "languages/typescript/x.ts",
     'import type { printed } from "../../codegen/typescript/print.ts";\nexport type X = typeof printed;',
     "codegen-typescript-importers",
   ],
   [
     "the printer of stubs into what checks programs with them",
-    "execution/python/x.ts",
+    "languages/python/x.ts",
     'import type { stubs } from "../../codegen/python/print.ts";\nexport type X = typeof stubs;',
     "codegen-python-importers",
   ],
@@ -149,15 +151,15 @@ export const PLANTED: readonly Planted[] = [
     "one-opener-of-archives",
   ],
   [
-    "SQLite into a second place of the host",
-    "host/composition.ts",
+    "SQLite into the wiring",
+    "wiring/x.ts",
     'import { store } from "../archive/sqlite/sqlite-archive-store.ts";\nstore;',
     "one-opener-of-archives",
   ],
   [
     "the form of files of runs into commands",
     "cli/commands/runs/x.ts",
-    'import { lines } from "../../../archive/portable/export-runs.ts";\nlines;',
+    'import { lines } from "../../../archive/portable/portable-format.ts";\nlines;',
     "one-carrier-of-runs",
   ],
   [
@@ -183,31 +185,19 @@ export const PLANTED: readonly Planted[] = [
     "an engine into a command",
     "cli/commands/x.ts",
     'import { engine } from "../../sandbox/docker/docker-engine.ts";\nengine;',
-    "host-wires-engines",
+    "wiring-hides-engines",
   ],
   [
     "what starts sandboxes into a command, as a type",
     "cli/commands/x.ts",
     'import type { source } from "../../sandbox/on-demand-source.ts";\nexport type X = typeof source;',
-    "host-wires-engines",
+    "wiring-hides-engines",
   ],
   [
     "MCP servers into a command",
     "cli/commands/x.ts",
     'export const x = () => import("../../upstream/mcp/mcp-upstream.ts");',
-    "host-wires-engines",
-  ],
-  [
-    "the bundler into the server",
-    "server/mcp/x.ts",
-    'import { bundle } from "../../execution/typescript/bundling/bundle.ts";\nbundle;',
-    "host-wires-engines",
-  ],
-  [
-    "the wiring into a command, past the host",
-    "cli/commands/x.ts",
-    'import { execution } from "../../host/composition/execution.ts";\nexecution;',
-    "host-wires-engines",
+    "wiring-hides-engines",
   ],
   [
     "an engine's error into the server",
@@ -215,7 +205,6 @@ export const PLANTED: readonly Planted[] = [
     'import "../sandbox/sandbox-error.ts";',
     "server-imports",
   ],
-  ["secrets into a command", "cli/x.ts", 'import "../secrets/redaction.ts";', "cli-imports"],
   ["what is not there", "broker/x.ts", 'import "./nowhere.ts";', "resolvable"],
   [
     "what executes programs into the broker",
@@ -231,12 +220,12 @@ export const PLANTED: readonly Planted[] = [
     "archive-imports",
   ],
   [
-    "the host into what executes programs",
+    "the wiring into what executes programs",
     "execution/x.ts",
-    'import "../host/host.ts";',
+    'import "../wiring/host.ts";',
     "execution-imports",
   ],
-  ["the server into the host", "host/x.ts", 'import "../server/mcp.ts";', "host-imports"],
+  ["the server into the wiring", "wiring/x.ts", 'import "../server/mcp.ts";', "wiring-imports"],
   [
     "a package into the wall",
     "protocol/x.ts",
@@ -249,6 +238,14 @@ export const PLANTED: readonly Planted[] = [
     'import docker from "dockerode";\ndocker;',
     "runner-packages",
   ],
+  ...FOLDERS.filter((folder) => folder !== "cli").map(
+    (folder): Planted => [
+      `the commands into ${folder}/`,
+      `${folder}/x.ts`,
+      'import "../cli/main.ts";',
+      `${folder}-imports`,
+    ],
+  ),
   ...OWNED_PACKAGES.map(
     (name): Planted => [
       `${name} a second time`,

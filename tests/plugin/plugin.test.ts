@@ -7,11 +7,11 @@ import { buildServerModel } from "../../catalog/tool-model.ts";
 import type { GeneratedModule } from "../../codegen/generated-module.ts";
 import { PYTHON_STUBS } from "../../codegen/python/program-stubs.ts";
 import { PYTHON_PRINTER } from "../../codegen/python/python-printer.ts";
-import type { ModuleSource } from "../../execution/prepare/module-source.ts";
-import { createPythonTypeChecker } from "../../execution/python/type-check/type-check-python.ts";
+import type { ModuleSource } from "../../languages/module-source.ts";
+import { createPythonTypeChecker } from "../../languages/python/type-check/type-check-python.ts";
 import { renderAgentsSnippet } from "../../scripts/agents-snippet.ts";
 import { listingOf } from "../codegen/list-tools.ts";
-import { verdictOf } from "../execution/python/type-check/sample-stubs.ts";
+import { verdictOf } from "../languages/python/type-check/sample-stubs.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const PLUGIN = join(ROOT, "plugin");

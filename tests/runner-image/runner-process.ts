@@ -6,12 +6,12 @@ import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
-import { bundleProgram } from "../../execution/typescript/bundling/bundle.ts";
+import { bundleProgram } from "../../languages/typescript/bundling/bundle.ts";
 import { type Claim, parseClaim } from "../../protocol/claim.ts";
 import { MAX_CALL_FRAME_BYTES } from "../../protocol/limits.ts";
 import { FrameDecoder } from "../../protocol/wire/frames.ts";
 import type { Call, ProgramEnvironment, Trace } from "../../protocol/wire/messages.ts";
-import { PYTHON_AS_IT_IS } from "../execution/prepare/python-as-it-is.ts";
+import { PYTHON_AS_IT_IS } from "../languages/python-as-it-is.ts";
 
 const RUNNERS = join(import.meta.dirname, "../../runner-image");
 const LIMITS = { maxParallelCalls: 100, maxToolCalls: 1_000 };

@@ -2,13 +2,13 @@ import { UNASKED } from "../../broker/approvals/approvals.ts";
 import type { CallDispatcher } from "../../broker/dispatcher.ts";
 import { executeProgram, type RunOptions } from "../../execution/execute-program.ts";
 import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
-import type { Program } from "../../execution/program.ts";
-import { createTypeScript } from "../../execution/typescript/typescript.ts";
+import type { Program } from "../../languages/program.ts";
+import { createTypeScript } from "../../languages/typescript/typescript.ts";
 import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
 import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
 import { Redactor } from "../../secrets/redaction.ts";
-import { modulesOf } from "../execution/prepare/module-texts.ts";
-import { PYTHON_AS_IT_IS } from "../execution/prepare/python-as-it-is.ts";
+import { modulesOf } from "../languages/module-texts.ts";
+import { PYTHON_AS_IT_IS } from "../languages/python-as-it-is.ts";
 import { ProcessEngine } from "./process-engine.ts";
 import type { RunnerLanguage } from "./runner-process.ts";
 

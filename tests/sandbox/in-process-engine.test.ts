@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test, vi } from "vitest";
+import { KnownWalls } from "../../sandbox/known-walls.ts";
 import { sweepSandboxes } from "../../sandbox/leftovers.ts";
 import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
 import { WarmPool } from "../../sandbox/pool/warm-pool.ts";
-import { KnownWalls } from "../../sandbox/walls/known-walls.ts";
 import { eventually } from "../eventually.ts";
 import { InProcessEngine } from "./in-process-engine.ts";
 

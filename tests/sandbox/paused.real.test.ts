@@ -8,9 +8,9 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ApprovalAnswer } from "../../broker/approvals/approvals.ts";
 import { GUARD_EXITS } from "../../protocol/guard.ts";
 import { SOCKET_FILE_NAME, STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../../protocol/paths.ts";
-import { SocketListener } from "../../sandbox/docker/channel/socket-listener.ts";
 import { buildContainerRequest } from "../../sandbox/docker/container-profile.ts";
 import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
+import { SocketListener } from "../../sandbox/docker/docker-sandbox-engine.ts";
 import { describeSandboxed } from "./in-sandbox.ts";
 import { RealSandboxes, useRealSandboxes } from "./real-sandboxes.ts";
 

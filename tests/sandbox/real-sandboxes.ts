@@ -12,9 +12,8 @@ import {
 } from "../../execution/execute-program.ts";
 import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import type { RunRecorder } from "../../execution/record/run-recorder.ts";
-import type { ProgramSession } from "../../execution/session/program-session.ts";
-import { createTypeScript } from "../../execution/typescript/typescript.ts";
-import { currentProcess, formatIdentity } from "../../host/processes/process-identity.ts";
+import type { ProgramSession } from "../../languages/program-session.ts";
+import { createTypeScript } from "../../languages/typescript/typescript.ts";
 import type { ConsoleEntry } from "../../protocol/console-stream.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import type { ProgramEnvironment } from "../../protocol/wire/messages.ts";
@@ -24,9 +23,10 @@ import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";
 import type { ChannelPreference } from "../../sandbox/sandbox-engine.ts";
 import { Redactor } from "../../secrets/redaction.ts";
+import { currentProcess, formatIdentity } from "../../system/process-identity.ts";
 import { toolOf } from "../catalog/tool-of.ts";
-import { modulesOf } from "../execution/prepare/module-texts.ts";
-import { PYTHON_AS_IT_IS } from "../execution/prepare/python-as-it-is.ts";
+import { modulesOf } from "../languages/module-texts.ts";
+import { PYTHON_AS_IT_IS } from "../languages/python-as-it-is.ts";
 
 /** Answers a call of the in-memory server `desk`. */
 export type DeskTool = (args: Record<string, unknown>) => unknown;

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { INSTALL_PYRIGHT } from "../../execution/python/type-check/pyright-process.ts";
+import { INSTALL_PYRIGHT } from "../../languages/python/type-check/pyright-process.ts";
 import { envelopeOf, fixtureServer, Project } from "../cli/ptc-process.ts";
-import { ELSEWHERE, openProxiedWorld } from "../network/proxied-world.ts";
+import { ELSEWHERE, openProxiedWorld } from "../system/proxied-world.ts";
 import { serveStreamable } from "../upstream/mcp/upstream-http-servers.ts";
 import { type PackageRegistry, serveInstalledPackages } from "./package-registry.ts";
 

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { RunApprovals, UNASKED } from "../../broker/approvals/approvals.ts";
 import type { CallOutcome } from "../../broker/dispatcher.ts";
+import type { TraceContext } from "../../protocol/trace-context.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { TraceContext } from "../../telemetry/trace-context.ts";
 import { toolOf } from "../catalog/tool-of.ts";
 import { type OtlpReceiver, startOtlpReceiver } from "./otlp-receiver.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseTraceContext, traceIdOf } from "../../telemetry/trace-context.ts";
+import { parseTraceContext, traceIdOf } from "../../protocol/trace-context.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT = `00-${TRACE}-00f067aa0ba902b7-01`;

@@ -1,4 +1,4 @@
-import { outgoingFetch } from "../../network/outgoing.ts";
+import { outgoingFetch } from "../../system/outgoing.ts";
 import type { Challenge } from "./authorization.ts";
 import { challengeOf } from "./authorized-fetch.ts";
 

@@ -2,7 +2,7 @@ import { type LookupAddress, lookup, promises } from "node:dns";
 import * as http from "node:http";
 import * as https from "node:https";
 import { isIP, type LookupFunction } from "node:net";
-import { requestOptionsFor } from "../../network/outgoing.ts";
+import { requestOptionsFor } from "../../system/outgoing.ts";
 import { type AddressGuard, AddressRefusedError, zoneOf } from "./address-guard.ts";
 
 /** The most bytes of an answer. Metadata and tokens have a few thousand. */

@@ -1,5 +1,5 @@
-import type { CredentialSource, ServerCredentials } from "../credentials.ts";
 import type { Authorization } from "./authorization.ts";
+import type { CredentialSource, ServerCredentials } from "./credentials.ts";
 
 /** Adds to the credentials of another source the logins of principals. All connections of a principal share its login. */
 export class LoginCredentials implements CredentialSource {

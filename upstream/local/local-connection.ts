@@ -3,14 +3,13 @@ import { isObject } from "../../base/json/is-object.ts";
 import { parseForeignJson } from "../../base/json/parse-json.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
-import type { UnreadValues } from "../credentials.ts";
-import { inheritedEnvironment } from "../mcp/stdio/inherited-environment.ts";
+import { inheritedEnvironment } from "../../secrets/inherited-environment.ts";
+import { signalGroup, spawnGroup } from "../../system/process-group.ts";
+import type { UnreadValues } from "../authorization/credentials.ts";
 import type { UpstreamCallOptions, UpstreamConnection } from "../upstream.ts";
 import { UpstreamError } from "../upstream-error.ts";
-import { buildArguments, UnusableArguments } from "./command-line.ts";
-import { type CommandEnd, type GroupObserver, runLocalCommand } from "./local-process.ts";
 import { describeLocalTool, isOwnVariable, type LocalTool, variablesOf } from "./local-tool.ts";
-import { fillTemplate } from "./template.ts";
+import { fillTemplate, type Template, type TemplatePart, textOf } from "./template.ts";
 
 const MAX_STDERR_CHARS = 1_000;
 const MAX_NAME_CHARS = 80;
@@ -187,4 +186,192 @@ function readOutput({ output, maxOutputBytes }: LocalTool, program: string, stdo
 /** The result of a tool that has failed. */
 function failed(text: string): unknown {
   return { isError: true, content: [{ type: "text", text }] };
+}
+
+/** The most bytes of one element, which is less than the least that systems take. */
+const MAX_ELEMENT_BYTES = 100_000;
+const MAX_ELEMENTS = 4_096;
+const MAX_BYTES = 1_000_000;
+
+/** Arguments with which a command is not run. The message continues a sentence. */
+class UnusableArguments extends Error {
+  override readonly name = "UnusableArguments";
+}
+
+/**
+ * The elements of a command line after its program. There is no shell: each value is a part of one element, whatever it holds.
+ * An element with an argument that is absent is left out. A value that an element begins with may not begin with `-`, because
+ * the program could take it for an option, unless an element `--` stands before it.
+ *
+ * @throws UnusableArguments
+ */
+export function buildArguments(
+  elements: readonly Template[],
+  args: Readonly<Record<string, unknown>>,
+): string[] {
+  const built: string[] = [];
+  let bytes = 0;
+  let mayBeOptions = true;
+  for (const template of elements) {
+    for (const element of fillElement(template, args)) {
+      if (startsWithArgument(template)) {
+        if (mayBeOptions && element.startsWith("-"))
+          throw new UnusableArguments(
+            `${nameFirst(template)} begins with '-', which its program could take for an option`,
+          );
+      } else if (element === "--") mayBeOptions = false;
+      const size = Buffer.byteLength(element);
+      bytes += size;
+      if (size > MAX_ELEMENT_BYTES || bytes > MAX_BYTES || built.length === MAX_ELEMENTS)
+        throw new UnusableArguments(
+          `${nameFirst(template)} is too long for a command line, which takes ${MAX_ELEMENT_BYTES} bytes in one element`,
+        );
+      if (element.includes("\0"))
+        throw new UnusableArguments(
+          `${nameFirst(template)} holds a NUL character, which no command line can`,
+        );
+      built.push(element);
+    }
+  }
+  return built;
+}
+
+function fillElement(template: Template, args: Readonly<Record<string, unknown>>): string[] {
+  const [first] = template;
+  if (isArgument(first) && first.isSpread) return spread(first.argument, args);
+  const isAbsent = template.some((part) => isArgument(part) && textOf(args, part.argument) === undefined);
+  return isAbsent ? [] : [fillTemplate(template, args)];
+}
+
+/** An element for each item of a list. */
+function spread(name: string, args: Readonly<Record<string, unknown>>): string[] {
+  const value = Object.hasOwn(args, name) ? args[name] : undefined;
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) throw new UnusableArguments(`'${name}' is no list`);
+  return value.map((item: unknown) =>
+    typeof item === "string" ? item : isObject(item) ? JSON.stringify(item) : String(JSON.stringify(item)),
+  );
+}
+
+function startsWithArgument([first]: Template): boolean {
+  return isArgument(first);
+}
+
+function nameFirst(template: Template): string {
+  const argument = template.find(isArgument);
+  return argument === undefined ? "a part of its command" : `'${argument.argument}'`;
+}
+
+function isArgument(part: TemplatePart | undefined): part is Exclude<TemplatePart, string> {
+  return typeof part === "object";
+}
+
+/** How long to read on after a command has ended: a process that left its group may hold the pipe open. */
+const REST_MS = 500;
+const MAX_STDERR_BYTES = 4_096;
+
+interface Command {
+  program: string;
+  args: readonly string[];
+  /** All variables that it sees. */
+  env: Readonly<Record<string, string>>;
+  /** Absolute. */
+  cwd: string;
+  /** What it reads. */
+  stdin: string;
+}
+
+interface CommandLimits {
+  timeoutMs: number;
+  /** Of what it prints to stdout. */
+  maxBytes: number;
+  /** Ends it. */
+  signal: AbortSignal;
+}
+
+/** Receive its process group, so that a later ptc can end it if this one is killed. */
+interface GroupObserver {
+  onSpawn?: ((pid: number) => void) | undefined;
+  onExit?: ((pid: number) => void) | undefined;
+}
+
+/** How a command came to its end. */
+type CommandEnd =
+  | { kind: "exited"; code: number | null; signal: NodeJS.Signals | null; stdout: Buffer; stderr: string }
+  | { kind: "late" | "aborted" | "too_much" }
+  /** It was never started. */
+  | { kind: "not_started"; error: NodeJS.ErrnoException };
+
+/**
+ * Runs a command without a shell in a process group of its own, to its end. Whatever ends it ends its whole group: the time
+ * limit, the size limit, the signal, and its own exit. Never rejects.
+ */
+function runLocalCommand(
+  { program, args, env, cwd, stdin }: Command,
+  { timeoutMs, maxBytes, signal }: CommandLimits,
+  { onSpawn, onExit }: GroupObserver = {},
+): Promise<CommandEnd> {
+  if (signal.aborted) return Promise.resolve({ kind: "aborted" });
+  return new Promise((resolve) => {
+    let child: ReturnType<typeof spawnGroup>;
+    try {
+      child = spawnGroup(program, args, { cwd, env: { ...env } });
+    } catch (error) {
+      resolve({ kind: "not_started", error: error as NodeJS.ErrnoException });
+      return;
+    }
+    const { pid } = child;
+    if (pid !== undefined) onSpawn?.(pid);
+    const stdout: Buffer[] = [];
+    let bytes = 0;
+    let stderr = Buffer.alloc(0);
+    let stopped: "late" | "aborted" | "too_much" | undefined;
+    const stop = (why: typeof stopped) => {
+      stopped ??= why;
+      if (pid !== undefined) signalGroup(pid, "SIGKILL");
+    };
+    const timer = setTimeout(() => stop("late"), timeoutMs);
+    const abort = () => stop("aborted");
+    signal.addEventListener("abort", abort, { once: true });
+    let rest: NodeJS.Timeout | undefined;
+    const settle = (end: CommandEnd) => {
+      clearTimeout(timer);
+      clearTimeout(rest);
+      signal.removeEventListener("abort", abort);
+      child.stdout.destroy();
+      child.stderr.destroy();
+      resolve(end);
+    };
+    // A command need not read what it is given.
+    child.stdin.on("error", () => {});
+    child.stdin.end(stdin);
+    child.stdout.on("error", () => {});
+    child.stdout.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= maxBytes) stdout.push(chunk);
+      else stop("too_much");
+    });
+    child.stderr.on("error", () => {});
+    child.stderr.on("data", (chunk: Buffer) => {
+      stderr = Buffer.concat([stderr, chunk.subarray(-MAX_STDERR_BYTES)]).subarray(-MAX_STDERR_BYTES);
+    });
+    child.once("error", (error: NodeJS.ErrnoException) => settle({ kind: "not_started", error }));
+    const finish = (code: number | null, killedBy: NodeJS.Signals | null) =>
+      settle(
+        stopped === undefined
+          ? {
+              kind: "exited",
+              code,
+              signal: killedBy,
+              stdout: Buffer.concat(stdout),
+              stderr: stderr.toString(),
+            }
+          : { kind: stopped },
+      );
+    child.once("close", finish);
+    child.once("exit", (code, killedBy) => {
+      if (pid !== undefined) onExit?.(pid);
+      rest = setTimeout(() => finish(code, killedBy), REST_MS);
+    });
+  });
 }

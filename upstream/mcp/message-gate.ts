@@ -3,7 +3,7 @@ import { itemsIn, type Member, membersIn, parseText, type Span } from "../../bas
 import { ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.ts";
 import { answeredIdOf } from "../../base/line-splitter.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
-import { parseListingPage } from "../listing/listing-page.ts";
+import { parseListingPage } from "../listing-page.ts";
 import type { JsonRpcMessage } from "./message-transport.ts";
 import { standInOf } from "./stand-ins.ts";
 

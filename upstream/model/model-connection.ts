@@ -1,11 +1,15 @@
+import { readBoundedBody } from "../../base/http/bounded-body.ts";
 import { inTime } from "../../base/in-time.ts";
 import { isObject } from "../../base/json/is-object.ts";
+import { parseForeignJson } from "../../base/json/parse-json.ts";
+import { findSchemaProblem } from "../../base/json/schema-form.ts";
+import { oneLine } from "../../base/text/one-line.ts";
+import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 import { EXTRACT_TOOL } from "../../protocol/tools/extract-tool.ts";
+import { outgoingFetch } from "../../system/outgoing.ts";
 import type { UpstreamCallOptions, UpstreamConnection } from "../upstream.ts";
 import { UpstreamError } from "../upstream-error.ts";
-import { askEndpoint } from "./ask-endpoint.ts";
 import { type FailedAnswer, MODEL_APIS, type ModelQuestion } from "./model-api.ts";
-import { ANSWER_MEMBER, readRequestedSchema } from "./requested-schema.ts";
 
 export interface ModelConnectionOptions {
   /** The address that is asked. */
@@ -166,4 +170,193 @@ function failed(text: string, used?: object): unknown {
     content: [{ type: "text", text }],
     ...(used === undefined ? {} : { _meta: { "ptc/extract": used } }),
   };
+}
+
+const MAX_SCHEMA_CHARS = 64 * 1024;
+
+/** What a requested schema may say: all of it can be checked, and providers know most of it. */
+const KEYWORDS = new Set([
+  ...["$schema", "$defs", "$ref", "$comment", "title", "description", "default", "examples"],
+  ...["type", "enum", "const", "anyOf", "oneOf", "allOf"],
+  ...["properties", "required", "additionalProperties"],
+  ...["items", "prefixItems", "minItems", "maxItems", "uniqueItems"],
+  ...["minLength", "maxLength", "pattern", "format"],
+  ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
+]);
+
+/** The name of the value in what a model answers, because providers take no schema but of an object. */
+const ANSWER_MEMBER = "value";
+
+type RequestedSchema =
+  | {
+      ok: true;
+      /** A schema of an object whose one member is the value. */
+      wrapped: Record<string, unknown>;
+      /** Whether every object names all of its members and requires them, so that providers can enforce the schema. */
+      isStrict: boolean;
+    }
+  | { ok: false; problem: string };
+
+/** Reads a schema that a program asks for. */
+function readRequestedSchema(schema: unknown): RequestedSchema {
+  const text = JSON.stringify(schema);
+  if (text === undefined || text.length > MAX_SCHEMA_CHARS)
+    return { ok: false, problem: `the type is larger than ${MAX_SCHEMA_CHARS} characters as a JSON Schema` };
+  if (!isObject(schema)) return { ok: false, problem: "the type is no JSON Schema" };
+  const misformed = findSchemaProblem(schema, []);
+  if (misformed !== undefined)
+    return { ok: false, problem: `the type's ${misformed.path.join(".") || "schema"} ${misformed.message}` };
+  const definitions = isObject(schema.$defs) ? schema.$defs : {};
+  const foreign = findForeign(schema, definitions);
+  if (foreign !== undefined) return { ok: false, problem: foreign };
+  const { $defs, $schema: _, ...own } = schema;
+  return {
+    ok: true,
+    wrapped: {
+      type: "object",
+      properties: { [ANSWER_MEMBER]: own },
+      required: [ANSWER_MEMBER],
+      additionalProperties: false,
+      ...($defs === undefined ? {} : { $defs }),
+    },
+    isStrict: isStrict(schema),
+  };
+}
+
+/** A keyword or a reference that is not taken. */
+function findForeign(schema: unknown, definitions: Record<string, unknown>): string | undefined {
+  if (!isObject(schema)) return undefined;
+  for (const [key, value] of Object.entries(schema)) {
+    if (!KEYWORDS.has(key)) return `the type has '${key.slice(0, 64)}', which extract does not take`;
+    if (key === "$ref" && !isKnownReference(value, definitions))
+      return "the type has a $ref that leads to none of its $defs";
+  }
+  for (const each of schemasIn(schema)) {
+    const foreign = findForeign(each, definitions);
+    if (foreign !== undefined) return foreign;
+  }
+  return undefined;
+}
+
+function isKnownReference(reference: unknown, definitions: Record<string, unknown>): boolean {
+  const name = typeof reference === "string" ? /^#\/\$defs\/([^/~%]+)$/.exec(reference)?.[1] : undefined;
+  return name !== undefined && Object.hasOwn(definitions, name);
+}
+
+function isStrict(schema: unknown): boolean {
+  if (!isObject(schema)) return true;
+  const { properties, required, additionalProperties, type } = schema;
+  if (properties !== undefined || type === "object") {
+    const names = Object.keys(isObject(properties) ? properties : {});
+    const isRequired = (name: string) => Array.isArray(required) && required.includes(name);
+    if (additionalProperties !== false || !names.every(isRequired)) return false;
+  }
+  return schemasIn(schema).every(isStrict);
+}
+
+/** The schemas that a schema holds. */
+function schemasIn(schema: Record<string, unknown>): unknown[] {
+  const { properties, $defs, items, additionalProperties, anyOf, oneOf, allOf, prefixItems } = schema;
+  const named = [properties, $defs].flatMap((each) => (isObject(each) ? Object.values(each) : []));
+  const listed = [anyOf, oneOf, allOf, prefixItems].flatMap((each) => (Array.isArray(each) ? each : []));
+  return [...named, ...(listed as unknown[]), items, additionalProperties].filter(
+    (each) => each !== undefined,
+  );
+}
+
+/** The most bytes of a response, and of one that says why there is none. */
+const MAX_BYTES = 4 * 1024 * 1024;
+const MAX_REASON_BYTES = 16 * 1024;
+const MAX_REASON_CHARS = 300;
+
+/** Too many requests, and faults that pass. */
+const PASSING = new Set([408, 409, 425, 429]);
+
+/**
+ * Sends one question to the endpoint of a model and resolves with the body of its answer. A redirect is not followed: what was
+ * asked goes to the configured address and nowhere else.
+ *
+ * @throws UpstreamError whose message holds nothing of the question.
+ */
+export async function askEndpoint(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body: unknown,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const host = new URL(url).host;
+  try {
+    const response = await outgoingFetch(url, {
+      method: "POST",
+      redirect: "manual",
+      headers: { ...headers, "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify(body),
+      signal,
+    });
+    if (!response.ok) throw await faultOf(response, host);
+    const answer = await readBoundedBody(response, MAX_BYTES);
+    if (answer === undefined)
+      throw new UpstreamError(
+        "protocol_error",
+        `the model at ${host} answered with more than ${MAX_BYTES} bytes`,
+      );
+    return parseAnswer(answer.toString("utf8"), host);
+  } catch (error) {
+    if (error instanceof UpstreamError) throw error;
+    if (signal.aborted) throw signal.reason;
+    throw new UpstreamError("disconnected", `the model at ${host} could not be asked: ${reasonOf(error)}`, {
+      cause: error,
+      retryable: true,
+    });
+  }
+}
+
+async function faultOf(response: Response, host: string): Promise<UpstreamError> {
+  const { status } = response;
+  if (status >= 300 && status < 400) {
+    await response.body?.cancel();
+    return new UpstreamError(
+      "remote_error",
+      `the model at ${host} sent ptc to another address (HTTP ${status}), which is not followed; write that address as extract.url`,
+    );
+  }
+  const text = await readBoundedBody(response, MAX_REASON_BYTES).catch(() => undefined);
+  const reason = oneLine(messageIn(text?.toString("utf8") ?? ""), MAX_REASON_CHARS);
+  return new UpstreamError(
+    "remote_error",
+    `the model at ${host} refused (HTTP ${status})${reason === "" ? "" : `: ${reason}`}${waitOf(response)}`,
+    { retryable: status >= 500 || PASSING.has(status) },
+  );
+}
+
+/** How long the endpoint wants nobody to ask again (RFC 9110, "Retry-After"). A call is not repeated by itself. */
+function waitOf(response: Response): string {
+  const said = response.headers.get("retry-after") ?? "";
+  const seconds = /^\d{1,6}$/.test(said) ? Number(said) : Math.ceil((Date.parse(said) - Date.now()) / 1_000);
+  return seconds > 0 && seconds < 1_000_000 ? `; it can be asked again in ${seconds} s` : "";
+}
+
+/** What the body of a refusal says, in the form that the APIs share. */
+function messageIn(text: string): string {
+  try {
+    const body = parseForeignJson(text, { maxBytes: MAX_REASON_BYTES, maxDepth: MAX_NESTING_DEPTH });
+    const error = isObject(body) ? body.error : undefined;
+    return isObject(error) && typeof error.message === "string" ? error.message : "";
+  } catch {
+    return "";
+  }
+}
+
+function parseAnswer(text: string, host: string): unknown {
+  try {
+    return parseForeignJson(text, { maxBytes: MAX_BYTES, maxDepth: MAX_NESTING_DEPTH });
+  } catch {
+    throw new UpstreamError("protocol_error", `the model at ${host} answered with something that is no JSON`);
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  const code = isObject(cause) && typeof cause.code === "string" ? cause.code : undefined;
+  return code ?? oneLine(String(cause instanceof Error ? cause.message : cause), MAX_REASON_CHARS);
 }

@@ -3,9 +3,9 @@ import { messageOf } from "../../base/error-message.ts";
 import { withinBoundary } from "../../base/fault-boundary.ts";
 import { inTime } from "../../base/in-time.ts";
 import { orAborted } from "../../base/or-aborted.ts";
+import type { ServerCredentials } from "../authorization/credentials.ts";
 import { notReadyInTime } from "../call-budget.ts";
-import type { ServerCredentials } from "../credentials.ts";
-import { listConnection } from "../listing/list-connection.ts";
+import type { ToolProblem } from "../listing-page.ts";
 import type {
   ToolsChange,
   Upstream,
@@ -293,4 +293,26 @@ export class PooledUpstream implements Upstream {
 /** Ends a connection in the background and drops errors. */
 function endQuietly(connection: UpstreamConnection): void {
   connection.close().catch(() => {});
+}
+
+/** What a connected server lists and is. Of the times for which its pages hold, the shortest counts. @throws UpstreamError */
+async function listConnection(
+  connection: UpstreamConnection,
+  signal: AbortSignal | undefined,
+): Promise<UpstreamListing> {
+  const { implementation, protocolVersion } = connection;
+  const problems: ToolProblem[] = [];
+  const ttls: number[] = [];
+  const tools = await connection.listTools(
+    signal,
+    (problem) => problems.push(problem),
+    (ttlMs) => ttls.push(ttlMs),
+  );
+  return {
+    implementation,
+    protocolVersion,
+    tools,
+    ...(ttls.length > 0 ? { ttlMs: Math.min(...ttls) } : {}),
+    ...(problems.length > 0 ? { problems } : {}),
+  };
 }

@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import type { CredentialSource } from "../credentials.ts";
+import type { CredentialSource } from "../authorization/credentials.ts";
 import type { Upstream } from "../upstream.ts";
 import { PooledUpstream, type UpstreamSource } from "./pooled-upstream.ts";
 import { type BackoffOptions, DEFAULT_BACKOFF } from "./restart-backoff.ts";

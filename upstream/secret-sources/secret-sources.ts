@@ -1,8 +1,17 @@
+import { basename } from "node:path";
 import { messageOf } from "../../base/error-message.ts";
 import { orAborted } from "../../base/or-aborted.ts";
-import { runSecretCommand, type SecretCommandOptions } from "./secret-command.ts";
+import { oneLine } from "../../base/text/one-line.ts";
+import { MASKED } from "../../secrets/marks.ts";
+import { signalGroup, spawnGroup } from "../../system/process-group.ts";
 import { readSecretFile } from "./secret-file.ts";
-import { type SecretKeyring, type SecretSource, SecretSourceError } from "./secret-source.ts";
+import {
+  MAX_SECRET_BYTES,
+  parseSecret,
+  type SecretKeyring,
+  type SecretSource,
+  SecretSourceError,
+} from "./secret-source.ts";
 
 export interface SecretSourcesOptions extends Omit<SecretCommandOptions, "signal"> {
   /** All variables that commands see. */
@@ -91,4 +100,131 @@ export class SecretSources {
     secret.then((printed) => this.#printed.set(key, printed), forget);
     return running;
   }
+}
+
+/** Long enough for a person to unlock a vault or to touch a key. */
+const PATIENCE_MS = 60_000;
+/** How long to read on after a command has ended. */
+const REST_MS = 1_000;
+const MAX_STDERR_BYTES = 16 * 1024;
+const MAX_REASON_CHARS = 200;
+/** Shorter lines of a secret are not masked in messages: they are parts of ordinary words. */
+const MIN_MASKED_CHARS = 4;
+
+interface SecretCommand {
+  argv: readonly [string, ...string[]];
+  cwd: string;
+  /** All variables that the command sees. */
+  env: Readonly<Record<string, string>>;
+}
+
+interface SecretCommandOptions {
+  /** Takes what is known as a secret out of a text. */
+  redact: (text: string) => string;
+  onSpawn: (pid: number) => void;
+  onExit: (pid: number) => void;
+  /** Ends the command. */
+  signal: AbortSignal;
+  patienceMs?: number;
+}
+
+/**
+ * Runs a command, without a shell and in a process group of its own, and resolves with what it prints to stdout, without the
+ * line feed at its end. It has no stdin, and is killed when it takes too long or prints too much.
+ *
+ * @throws SecretSourceError with the command's name and its exit code or the first line of its stderr.
+ */
+export function runSecretCommand(
+  { argv: [program, ...args], cwd, env }: SecretCommand,
+  { redact, onSpawn, onExit, signal, patienceMs = PATIENCE_MS }: SecretCommandOptions,
+): Promise<string> {
+  const name = oneLine(basename(program), 80);
+  return new Promise((resolve, reject) => {
+    const child = spawnGroup(program, args, { cwd, env: { ...env } });
+    const { pid } = child;
+    if (pid !== undefined) onSpawn(pid);
+    const stdout: Buffer[] = [];
+    const stderr: Buffer[] = [];
+    let bytes = 0;
+    let errorBytes = 0;
+    let stopped: string | undefined;
+    const stop = (why: string) => {
+      stopped ??= why;
+      if (pid !== undefined) signalGroup(pid, "SIGKILL");
+    };
+    const late = setTimeout(() => stop(`did not answer within ${patienceMs / 1_000} s`), patienceMs);
+    const cancel = () => stop("is not needed any more");
+    signal.addEventListener("abort", cancel, { once: true });
+    if (signal.aborted) cancel();
+    const settle = (result: () => string) => {
+      clearTimeout(late);
+      signal.removeEventListener("abort", cancel);
+      try {
+        resolve(result());
+      } catch (error) {
+        reject(error);
+      }
+    };
+    child.stdin.on("error", () => {});
+    child.stdin.end();
+    child.stdout.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= MAX_SECRET_BYTES + 1) stdout.push(chunk);
+      else stop(`printed more than ${MAX_SECRET_BYTES} bytes, which is too much for a secret`);
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      errorBytes += chunk.length;
+      if (errorBytes <= MAX_STDERR_BYTES) stderr.push(chunk);
+    });
+    child.once("error", (error: NodeJS.ErrnoException) =>
+      settle(() => {
+        const why =
+          error.code === "ENOENT"
+            ? "there is no such command on the PATH"
+            : `it cannot be run (${error.code})`;
+        throw new SecretSourceError(`\`${name}\` was not run: ${why}`);
+      }),
+    );
+    const finish = (code: number | null, killedBy: NodeJS.Signals | null) =>
+      settle(() => {
+        if (stopped !== undefined) throw new SecretSourceError(`\`${name}\` ${stopped}`);
+        const printed = Buffer.concat(stdout);
+        if (code === 0) return parseSecret(printed, `\`${name}\` printed`);
+        const reason = redact(withoutPrinted(firstLine(Buffer.concat(stderr)), printed));
+        const how = code === null ? `was ended by ${killedBy}` : `exited with ${code}`;
+        throw new SecretSourceError(
+          `\`${name}\` ${how}${reason === "" ? "" : `: ${oneLine(reason, MAX_REASON_CHARS)}`}`,
+        );
+      });
+    child.once("close", finish);
+    child.once("exit", (code, killedBy) => {
+      if (pid !== undefined) onExit(pid);
+      // An agent that the command has started may hold its stdout for as long as it lives.
+      setTimeout(() => {
+        child.stdout.destroy();
+        child.stderr.destroy();
+        finish(code, killedBy);
+      }, REST_MS).unref();
+    });
+  });
+}
+
+function firstLine(stderr: Buffer): string {
+  return (
+    stderr
+      .toString("utf8")
+      .split(/\r?\n/)
+      .map((line) => line.trim())
+      .find((line) => line !== "") ?? ""
+  );
+}
+
+/** What a failing command printed may be the secret all the same. */
+function withoutPrinted(text: string, printed: Buffer): string {
+  return printed
+    .toString("utf8")
+    .split(/\s+/)
+    .filter(({ length }) => length >= MIN_MASKED_CHARS)
+    .sort((a, b) => b.length - a.length)
+    .reduce((masked, part) => masked.replaceAll(part, MASKED), text);
 }

@@ -1,4 +1,4 @@
-import type { CredentialSource, ServerCredentials } from "../credentials.ts";
+import type { CredentialSource, ServerCredentials } from "../authorization/credentials.ts";
 import { UpstreamError } from "../upstream-error.ts";
 import { type SecretSource, SecretSourceError } from "./secret-source.ts";
 import type { SecretSources } from "./secret-sources.ts";

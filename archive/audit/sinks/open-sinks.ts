@@ -1,6 +1,7 @@
+import { outgoingFetch } from "../../../system/outgoing.ts";
 import type { AuditSink } from "../audit-log.ts";
-import { openOtlp, otlpHeaders } from "./otlp-carrier.ts";
-import { QueuedSink } from "./queued-sink.ts";
+import { isUnwanted, parseAuditLine } from "../reading/audit-fields.ts";
+import { type Carrier, QueuedSink } from "./queued-sink.ts";
 import { openSyslog } from "./syslog-carrier.ts";
 
 /** Opens the places that the lines of the log go to beside its file. Nothing is connected before the first lines. */
@@ -31,4 +32,103 @@ export function openSinks(
       await Promise.all(sinks.map((sink) => sink.close()));
     },
   };
+}
+
+const BATCH = 500;
+const ANSWER_MS = 10_000;
+/** Severity numbers of the OpenTelemetry log data model. */
+const INFO = 9;
+const WARN = 13;
+
+interface OtlpOptions {
+  url: string;
+  headers: Readonly<Record<string, string>>;
+  version: string;
+  wallMs: () => number;
+}
+
+/** Sends lines as log records, by OTLP 1.x over HTTP with JSON (`ExportLogsServiceRequest`). */
+export function openOtlp({ url, headers, version, wallMs }: OtlpOptions): Carrier {
+  return {
+    place: url,
+    batch: BATCH,
+    async deliver(lines) {
+      const response = await outgoingFetch(url, {
+        method: "POST",
+        headers: { ...headers, "content-type": "application/json" },
+        body: JSON.stringify(renderLogs(lines, version, wallMs())),
+        redirect: "error",
+        signal: AbortSignal.timeout(ANSWER_MS),
+      });
+      await response.body?.cancel();
+      if (!response.ok) throw new Error(`it answers with status ${response.status}`);
+    },
+    end() {},
+  };
+}
+
+/** The headers of `OTEL_EXPORTER_OTLP_LOGS_HEADERS`, or of `OTEL_EXPORTER_OTLP_HEADERS`, as that variable writes them. */
+function otlpHeaders(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const text = env.OTEL_EXPORTER_OTLP_LOGS_HEADERS ?? env.OTEL_EXPORTER_OTLP_HEADERS ?? "";
+  return Object.fromEntries(
+    text.split(",").flatMap((pair) => {
+      const at = pair.indexOf("=");
+      return at < 1 ? [] : [[pair.slice(0, at).trim(), decode(pair.slice(at + 1).trim())]];
+    }),
+  );
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function renderLogs(lines: readonly string[], version: string, nowMs: number): object {
+  return {
+    resourceLogs: [
+      {
+        resource: { attributes: [attribute("service.name", "ptc"), attribute("service.version", version)] },
+        scopeLogs: [
+          {
+            scope: { name: "ptc.audit", version },
+            logRecords: lines.map((line) => renderRecord(line, nowMs)),
+          },
+        ],
+      },
+    ],
+  };
+}
+
+/** A line as a log record: its body is the line, its attributes are the line's members. */
+function renderRecord(line: string, nowMs: number): object {
+  const fields = parseAuditLine(line);
+  const unwanted = fields !== undefined && isUnwanted(fields);
+  const at = fields === undefined ? Number.NaN : Date.parse(String(fields.time));
+  const { trace_id: traceId } = fields ?? {};
+  return {
+    timeUnixNano: nanoseconds(Number.isNaN(at) ? nowMs : at),
+    observedTimeUnixNano: nanoseconds(nowMs),
+    severityNumber: unwanted ? WARN : INFO,
+    severityText: unwanted ? "WARN" : "INFO",
+    eventName: `ptc.audit.${fields?.event ?? "unknown"}`,
+    body: { stringValue: line.trimEnd() },
+    attributes: Object.entries(fields ?? {}).map(([name, value]) => attribute(`ptc.audit.${name}`, value)),
+    ...(typeof traceId === "string" && /^[0-9a-f]{32}$/.test(traceId) ? { traceId } : {}),
+  };
+}
+
+/** A 64-bit number is a text in the JSON form of protocol buffers. */
+function nanoseconds(ms: number): string {
+  return String(BigInt(Math.round(ms)) * 1_000_000n);
+}
+
+function attribute(key: string, value: string | number | boolean): object {
+  if (typeof value === "boolean") return { key, value: { boolValue: value } };
+  if (typeof value === "string") return { key, value: { stringValue: value } };
+  return Number.isSafeInteger(value)
+    ? { key, value: { intValue: String(value) } }
+    : { key, value: { doubleValue: value } };
 }

@@ -11,8 +11,8 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { whyFolderIsUnsafe } from "../../../base/unsafe-folder.ts";
+import { hideFromGit } from "../../../system/private-folder.ts";
 import { ArchiveError } from "../../archive-error.ts";
-import { hideFromGit } from "../../private-folder.ts";
 
 const PRIVATE_FOLDER = 0o700;
 const PRIVATE_FILE = 0o600;

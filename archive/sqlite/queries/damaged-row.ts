@@ -1,5 +1,5 @@
 import { visibleLine } from "../../../base/text/visible-text.ts";
-import type { DamagedRun } from "../../reading/damaged-run.ts";
+import type { DamagedRun } from "../../damaged-run.ts";
 import type { RawRow } from "../file/database.ts";
 
 const MAX_ID_CHARS = 64;

@@ -1,8 +1,8 @@
 import * as z from "zod/mini";
 import { ArchiveError } from "../../archive-error.ts";
+import { namingRun } from "../../archived-run.ts";
 import { Instant } from "../../bounds.ts";
 import { type ChainEntry, entryDigest, linkTo } from "../../chain.ts";
-import { namingRun } from "../../reading/archived-run.ts";
 import {
   parseRecord,
   type ReadText,

@@ -1,15 +1,16 @@
+import type { Tool } from "../../../catalog/tool.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import type { Viewer } from "../authorizer.ts";
 import { type DataFlow, describeRead } from "../data-flow.ts";
 import type { RunHistory } from "../run-history.ts";
-import { loadCedar, type RuleProblem } from "./cedar-engine.ts";
-import { buildRequest, type RuledCall, type RuledTool } from "./rule-request.ts";
+import { type CedarRequest, loadCedar, type RuleProblem } from "./cedar-engine.ts";
 import type { RuleAction } from "./rule-schema.ts";
 import {
   type ApplicableRules,
   type Rule,
   type RuleFile,
   RuleIndex,
+  type RuleNeeds,
   readRules,
   withoutContext,
 } from "./rule-set.ts";
@@ -227,4 +228,185 @@ let opened = 0;
 
 function actionOf({ method }: RuledTool): "call" | "read" {
   return method === undefined ? "call" : "read";
+}
+
+/** A tool as rules see it. */
+type RuledTool = Pick<Tool, "namespacedName" | "server" | "name" | "annotations" | "method" | "title">;
+
+/** A call about which rules decide. */
+export interface RuledCall {
+  readonly context: RunContext;
+  readonly tool: RuledTool;
+  readonly arguments: unknown;
+  readonly run: RunHistory;
+  /** Milliseconds since 1970. */
+  readonly nowMs: number;
+}
+
+interface RequestSurroundings {
+  /** All groups of the principal. */
+  groups: readonly string[];
+  flow: DataFlow;
+}
+
+/** A request as Cedar takes it, with what the rules look at, or why there is none. */
+function buildRequest(
+  needs: RuleNeeds,
+  action: RuleAction,
+  { context, tool, arguments: args, run, nowMs }: RuledCall,
+  { groups, flow }: RequestSurroundings,
+): CedarRequest | string {
+  const principal = { type: "User", id: context.principal };
+  const resource = { type: "Tool", id: tool.namespacedName };
+  const entities: CedarRequest["entities"] = [];
+  if (needs.principal)
+    entities.push({ uid: principal, attrs: {}, parents: groups.map((id) => ({ type: "Group", id })) });
+  if (needs.resource)
+    entities.push({
+      uid: resource,
+      attrs: attributesOf(tool, flow),
+      parents: [{ type: "Server", id: tool.server }],
+    });
+  const told: CedarRequest["context"] = {};
+  const request = { principal, action: { type: "Action", id: action }, resource, context: told, entities };
+  // Nothing is known of a call when a tool is looked for.
+  if (action === "list") return request;
+  if (needs.source) told.source = context.source;
+  if (needs.now) told.now = { __extn: { fn: "datetime", arg: new Date(nowMs).toISOString() } };
+  if (needs.run) {
+    const unknown = run.reads.find((read) => flow.labelsOf(read) === undefined);
+    if (unknown !== undefined)
+      return `this run has read ${describeRead(unknown)}, whose server is not configured any more`;
+    told.run = {
+      calls: run.calls,
+      callsOfTool: run.callsOfTool,
+      servers: [...new Set(run.reads.map(({ server }) => server))],
+      labels: flow.labelsRead(run.reads),
+    };
+  }
+  if (needs.arguments || needs.numbers || needs.lists) {
+    const listed = listArguments(args);
+    if (listed === undefined) return "its arguments are too many or too long for rules to look at";
+    const decimal = (arg: string) => ({ __extn: { fn: "decimal", arg } });
+    const tags = [
+      ["arguments", "Arguments", listed.texts],
+      ["numbers", "Numbers", mapValues(listed.numbers, decimal)],
+      ["lists", "Lists", mapValues(listed.lists, (items) => [...items])],
+    ] as const;
+    for (const [name, type, values] of tags) {
+      if (!needs[name]) continue;
+      const uid = { type, id: "call" };
+      entities.push({ uid, attrs: {}, parents: [], tags: values });
+      told[name] = { __entity: uid };
+    }
+  }
+  return request;
+}
+
+function mapValues<From, To>(
+  values: Readonly<Record<string, From>>,
+  change: (value: From) => To,
+): Record<string, To> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
+}
+
+function attributesOf(tool: RuledTool, flow: DataFlow) {
+  const accepts = flow.acceptsOf(tool);
+  return {
+    name: tool.name,
+    server: tool.server,
+    labels: [...(flow.labelsOf(tool) ?? [])],
+    ...(accepts === undefined ? {} : { accepts: [...accepts] }),
+    claims: claimsOf(tool),
+  };
+}
+
+const HINTS = {
+  readOnly: "readOnlyHint",
+  destructive: "destructiveHint",
+  idempotent: "idempotentHint",
+  openWorld: "openWorldHint",
+} as const;
+
+/** What the server says of its tool, as far as it is of the types that the protocol names (MCP, "ToolAnnotations"). */
+function claimsOf({ annotations = {}, title }: RuledTool): Record<string, boolean | string> {
+  const claims: Record<string, boolean | string> = title === undefined ? {} : { title };
+  for (const [name, hint] of Object.entries(HINTS)) {
+    const value = Object.hasOwn(annotations, hint) ? annotations[hint] : undefined;
+    if (typeof value === "boolean") claims[name] = value;
+  }
+  return claims;
+}
+
+/** The arguments of a call, as rules see them. */
+interface RuleArguments {
+  /** By path: every text, number, truth value and null, as a text. */
+  readonly texts: Readonly<Record<string, string>>;
+  /** By path: every number, as a decimal of Cedar's. */
+  readonly numbers: Readonly<Record<string, string>>;
+  /** By path: every list that holds nothing but such values. */
+  readonly lists: Readonly<Record<string, readonly string[]>>;
+}
+
+const MAX_VALUES = 5_000;
+const MAX_CHARS = 1_048_576;
+
+/** The bounds of Cedar's `decimal`: a 64-bit number of ten-thousandths. */
+const MAX_DECIMAL = 922_337_203_685_477;
+
+/**
+ * Lists the values in arguments by their paths. Different places have different paths, whatever the members are called.
+ *
+ * @returns `undefined` for more values, or longer ones, than rules can be asked about.
+ */
+function listArguments(args: unknown): RuleArguments | undefined {
+  const texts = new Map<string, string>();
+  const numbers = new Map<string, string>();
+  const lists = new Map<string, readonly string[]>();
+  let chars = 0;
+  const open: [path: string, value: unknown][] = [["", args]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [path, value] = next;
+    const text = scalarText(value);
+    chars += path.length + (text?.length ?? 0);
+    if (texts.size + open.length + lists.size > MAX_VALUES || chars > MAX_CHARS) return undefined;
+    if (text !== undefined) {
+      texts.set(path, text);
+      if (typeof value === "number") numbers.set(path, decimalOf(value));
+    } else if (Array.isArray(value)) {
+      if (value.length > MAX_VALUES) return undefined;
+      const items = value.map(scalarText);
+      if (items.every((item) => item !== undefined)) lists.set(path, items);
+      for (const [index, item] of value.entries()) open.push([`${path}[${index}]`, item]);
+    } else if (typeof value === "object" && value !== null) {
+      const members = Object.entries(value);
+      if (members.length > MAX_VALUES) return undefined;
+      for (const [name, member] of members) open.push([memberPath(path, name), member]);
+    }
+  }
+  return {
+    texts: Object.fromEntries(texts),
+    numbers: Object.fromEntries(numbers),
+    lists: Object.fromEntries(lists),
+  };
+}
+
+function memberPath(path: string, name: string): string {
+  if (name === "" || /[.[\]"]/.test(name)) return `${path}[${JSON.stringify(name)}]`;
+  return path === "" ? name : `${path}.${name}`;
+}
+
+function scalarText(value: unknown): string | undefined {
+  if (typeof value === "string") return value;
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  return value === null || value === undefined ? "null" : undefined;
+}
+
+/** A number with four decimal places, rounded away from zero, so that none is taken for less than it is. */
+function decimalOf(value: number): string {
+  if (Math.abs(value) >= MAX_DECIMAL) return `${value < 0 ? "-" : ""}${MAX_DECIMAL}.0`;
+  const near = value.toFixed(4);
+  return Math.abs(Number(near)) >= Math.abs(value)
+    ? near
+    : (Number(near) + Math.sign(value) * 0.0001).toFixed(4);
 }

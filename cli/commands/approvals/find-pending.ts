@@ -1,4 +1,4 @@
-import type { PendingApproval, PendingApprovals } from "../../../host/approvals/pending-approvals.ts";
+import type { PendingApproval, PendingApprovals } from "../../../execution/pending/pending-approvals.ts";
 import { UsageError } from "../../exit-code.ts";
 import { LOCAL_USER } from "../../local-user.ts";
 

@@ -1,20 +1,20 @@
+import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { jsonLine } from "../../../base/json/json-line.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine } from "../../../base/text/visible-text.ts";
 import { countTools } from "../../../catalog/count-tools.ts";
-import { openLoginAudit } from "../../../host/audit/login-audit.ts";
-import type { Configuration } from "../../../host/configuration/configuration.ts";
-import { loadConfiguration } from "../../../host/configuration/load.ts";
-import { isRemote } from "../../../host/configuration/servers/server-values.ts";
-import { beginLogin, loginServer, type WaitingLogin } from "../../../host/logins/log-in.ts";
-import { openHost } from "../../../host/open-host.ts";
+import type { Configuration } from "../../../configuration/configuration.ts";
+import { loadConfiguration } from "../../../configuration/load.ts";
+import { isRemote } from "../../../configuration/server-values.ts";
+import { beginLogin, loginServer, type WaitingLogin } from "../../../logins/log-in.ts";
 import { UpstreamError } from "../../../upstream/upstream-error.ts";
+import { openLoginAudit } from "../../../wiring/login-audit.ts";
+import { openHost } from "../../../wiring/open-host.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
 import { LOCAL_USER } from "../../local-user.ts";
 import { exitOnSignals, type Surroundings, write } from "../../surroundings.ts";
-import { canOpenBrowser, openBrowser } from "../../terminal/open-browser.ts";
 
 interface LoginFlags {
   config?: string;
@@ -164,4 +164,39 @@ function parseTimeout(text = String(DEFAULT_TIMEOUT_SECONDS)): number {
   const seconds = /^\d{1,6}$/.test(text) ? Number(text) : 0;
   if (seconds >= 1 && seconds <= MAX_TIMEOUT_SECONDS) return seconds;
   throw new UsageError(`--timeout must be a whole number from 1 to ${MAX_TIMEOUT_SECONDS}`);
+}
+
+/** How long a launcher that does not end is waited for: by then, it has opened something. */
+const PATIENCE_MS = 1_500;
+
+/** Whether there is a browser that would show on this person's screen. Over SSH, it would show on another. */
+function canOpenBrowser(env: Surroundings["env"], platform = process.platform): boolean {
+  if (env.BROWSER) return true;
+  if (env.SSH_CONNECTION || env.SSH_TTY) return false;
+  return platform !== "linux" || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY || env.WSL_DISTRO_NAME);
+}
+
+/** Opens an address in the person's browser. Whether that seems to have worked; nothing of it is waited for. */
+async function openBrowser(url: string, env: Surroundings["env"]): Promise<boolean> {
+  const [command = "", ...args] = launcher(env);
+  return new Promise((resolve) => {
+    const child = spawn(command, [...args, url], { stdio: "ignore", detached: true, env: { ...env } });
+    const timer = setTimeout(() => resolve(true), PATIENCE_MS);
+    const settle = (worked: boolean) => {
+      clearTimeout(timer);
+      resolve(worked);
+    };
+    child.on("error", () => settle(false));
+    child.on("exit", (code) => settle(code === 0));
+    child.unref();
+  });
+}
+
+/** `BROWSER` names a program, as for other commands; else it is what the system has for opening addresses. */
+function launcher(env: Surroundings["env"]): string[] {
+  if (env.BROWSER) return [env.BROWSER];
+  if (process.platform === "darwin") return ["open"];
+  // No shell: in one, the `&` of an address would end the command.
+  if (process.platform === "win32") return ["rundll32", "url.dll,FileProtocolHandler"];
+  return env.WSL_DISTRO_NAME ? ["rundll32.exe", "url.dll,FileProtocolHandler"] : ["xdg-open"];
 }

@@ -1,7 +1,69 @@
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, UsageError } from "../../exit-code.ts";
 import { write } from "../../surroundings.ts";
-import { COMPLETION_SCRIPTS } from "./shell-scripts.ts";
+
+/**
+ * What shells load to complete the words of `ptc`. They hand the words to `ptc complete-words`, which prints a candidate a line,
+ * with a tab and what it is; or `:files` alone where the shell's own completion of files fits.
+ */
+const BASH = `_ptc() {
+  local IFS=$'\\n' line out
+  COMPREPLY=()
+  out=$(ptc complete-words -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null </dev/null) || return 0
+  if [ "$out" = ":files" ]; then
+    type compopt >/dev/null 2>&1 && compopt -o default 2>/dev/null
+    return 0
+  fi
+  for line in $out; do COMPREPLY+=("\${line%%$'\\t'*}"); done
+  case "\${COMPREPLY[0]}" in
+    *[=.]) type compopt >/dev/null 2>&1 && compopt -o nospace 2>/dev/null ;;
+  esac
+  return 0
+}
+complete -F _ptc ptc
+`;
+
+const ZSH = `#compdef ptc
+_ptc() {
+  local -a lines plain open
+  local line name
+  lines=("\${(@f)$(ptc complete-words -- "\${(@)words[2,CURRENT]}" 2>/dev/null </dev/null)}")
+  if [[ "\${lines[1]}" == ":files" ]]; then
+    _files
+    return
+  fi
+  for line in $lines; do
+    name=\${line%%$'\\t'*}
+    if [[ $name == *[=.] ]]; then
+      open+=("\${name//:/\\\\:}:\${line#*$'\\t'}")
+    else
+      plain+=("\${name//:/\\\\:}:\${line#*$'\\t'}")
+    fi
+  done
+  (( \${#open} )) && _describe -t ptc ptc open -S ''
+  (( \${#plain} )) && _describe -t ptc ptc plain
+  return 0
+}
+if [ "\${funcstack[1]}" = "_ptc" ]; then _ptc "$@"; else compdef _ptc ptc; fi
+`;
+
+const FISH = `function __ptc_complete
+    set -l words (commandline -opc)
+    set -e words[1]
+    set -l current (commandline -ct)
+    set -l lines (ptc complete-words -- $words "$current" 2>/dev/null </dev/null)
+    if test "$lines[1]" = ":files"
+        __fish_complete_path "$current"
+    else if test (count $lines) -gt 0
+        printf '%s\\n' $lines
+    end
+end
+complete -c ptc -e
+complete -c ptc -f -a '(__ptc_complete)'
+`;
+
+/** By the shell's name. */
+export const COMPLETION_SCRIPTS: Readonly<Record<string, string>> = { bash: BASH, zsh: ZSH, fish: FISH };
 
 const SHELLS = Object.keys(COMPLETION_SCRIPTS).join(", ");
 

@@ -3,22 +3,22 @@ import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine } from "../../../base/text/visible-text.ts";
 import { renderOffer } from "../../../catalog/count-tools.ts";
 import { modulePath } from "../../../catalog/store/lockfile.ts";
-import { addServer } from "../../../host/configuration/edit/add-server.ts";
+import { addServer } from "../../../configuration/edit/add-server.ts";
 import {
   findPlainSecrets,
   fromKeyring,
   keyringNameOf,
   type PlainSecret,
   replaceSecrets,
-} from "../../../host/configuration/edit/plain-secrets.ts";
-import { configurationOf, findConfiguration } from "../../../host/configuration/load.ts";
-import { renderConfiguration } from "../../../host/configuration/render-configuration.ts";
-import type { ServerEntry } from "../../../host/configuration/schema.ts";
-import { ModuleGenerator } from "../../../host/generation/generate.ts";
-import { GeneratedFolder } from "../../../host/generation/generated-folder.ts";
-import { generatedDirectory } from "../../../host/generation/generated-modules.ts";
-import { openHost } from "../../../host/open-host.ts";
-import { UserSecrets } from "../../../host/user-secrets.ts";
+} from "../../../configuration/edit/plain-secrets.ts";
+import { configurationOf, findConfiguration } from "../../../configuration/load.ts";
+import { renderConfiguration } from "../../../configuration/render-configuration.ts";
+import type { ServerEntry } from "../../../configuration/schema.ts";
+import { ModuleGenerator } from "../../../generation/generate.ts";
+import { GeneratedFolder } from "../../../generation/generated-folder.ts";
+import { generatedDirectory } from "../../../generation/generated-modules.ts";
+import { UserSecrets } from "../../../logins/user-secrets.ts";
+import { openHost } from "../../../wiring/open-host.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
 import { LOCAL_USER } from "../../local-user.ts";

@@ -11,19 +11,19 @@ import {
   ClientChanges,
   type KeptChange,
   undoChange,
-} from "../../../host/clients/client-changes.ts";
-import { type DoubleEntry, findDoubles, takeOut } from "../../../host/clients/take-over.ts";
-import type { ClientFile } from "../../../host/configuration/import/client-files.ts";
+} from "../../../configuration/clients/client-changes.ts";
+import type { ClientFile } from "../../../configuration/clients/import/client-files.ts";
 import {
   ClientFileError,
   MAX_CLIENT_FILE_BYTES,
-} from "../../../host/configuration/import/read-client-file.ts";
-import type { ServerEntry } from "../../../host/configuration/schema.ts";
-import { linkOutOf } from "../../../host/link-out-of.ts";
-import { readTextFile } from "../../arguments/text-file.ts";
+} from "../../../configuration/clients/import/read-client-file.ts";
+import { type DoubleEntry, findDoubles, takeOut } from "../../../configuration/clients/take-over.ts";
+import type { ServerEntry } from "../../../configuration/schema.ts";
+import { linkOutOf } from "../../../system/link-out-of.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
 import { layOutTable } from "../../run-report/text-table.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
+import { readTextFile } from "../../text-file.ts";
 import { ask } from "./find-servers.ts";
 import { EditedMeanwhileError, replaceFile } from "./replace-file.ts";
 

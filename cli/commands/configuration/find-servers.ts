@@ -2,19 +2,19 @@ import { homedir } from "node:os";
 import { createInterface } from "node:readline";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine } from "../../../base/text/visible-text.ts";
-import { findClientFiles } from "../../../host/configuration/import/client-files.ts";
-import { type ImportedServers, importServers } from "../../../host/configuration/import/import-servers.ts";
+import { findClientFiles } from "../../../configuration/clients/import/client-files.ts";
+import { type ImportedServers, importServers } from "../../../configuration/clients/import/import-servers.ts";
 import {
   ClientFileError,
   MAX_CLIENT_FILE_BYTES,
   readClientFile,
-} from "../../../host/configuration/import/read-client-file.ts";
-import type { ServerEntry } from "../../../host/configuration/schema.ts";
+} from "../../../configuration/clients/import/read-client-file.ts";
+import type { ServerEntry } from "../../../configuration/schema.ts";
 import { serverModule } from "../../../protocol/tools/tool-name.ts";
-import { readTextFile } from "../../arguments/text-file.ts";
 import { UsageError } from "../../exit-code.ts";
 import { layOutTable } from "../../run-report/text-table.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
+import { readTextFile } from "../../text-file.ts";
 
 const MAX_TARGET_CHARS = 48;
 

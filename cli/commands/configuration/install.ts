@@ -2,9 +2,13 @@ import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine } from "../../../base/text/visible-text.ts";
-import { describeTwice, findPtcInClaude } from "../../../host/clients/claude-code.ts";
-import { ClientChanges, changeEntry, type KeptChange } from "../../../host/clients/client-changes.ts";
-import { clientEntry, namedVariables } from "../../../host/clients/client-entry.ts";
+import { describeTwice, findPtcInClaude } from "../../../configuration/clients/claude-code.ts";
+import {
+  ClientChanges,
+  changeEntry,
+  type KeptChange,
+} from "../../../configuration/clients/client-changes.ts";
+import { clientEntry, namedVariables } from "../../../configuration/clients/client-entry.ts";
 import {
   CLIENTS,
   type ClientName,
@@ -12,13 +16,13 @@ import {
   type ClientScope,
   clientPlace,
   SCOPES,
-} from "../../../host/clients/client-place.ts";
-import { editEntry } from "../../../host/clients/edit-entry.ts";
-import { fileChanges } from "../../../host/clients/file-changes.ts";
-import { serversWrittenIn } from "../../../host/clients/take-over.ts";
-import { findClientFiles } from "../../../host/configuration/import/client-files.ts";
-import { ClientFileError } from "../../../host/configuration/import/read-client-file.ts";
-import { findConfiguration } from "../../../host/configuration/load.ts";
+} from "../../../configuration/clients/client-place.ts";
+import { editEntry } from "../../../configuration/clients/edit-entry.ts";
+import { fileChanges } from "../../../configuration/clients/file-changes.ts";
+import { findClientFiles } from "../../../configuration/clients/import/client-files.ts";
+import { ClientFileError } from "../../../configuration/clients/import/read-client-file.ts";
+import { serversWrittenIn } from "../../../configuration/clients/take-over.ts";
+import { findConfiguration } from "../../../configuration/load.ts";
 import { callOfPtc } from "../../claude-command.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";

@@ -3,7 +3,7 @@ import { realpathSync, statSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, relative } from "node:path";
 import { visibleLine } from "../../../base/text/visible-text.ts";
-import { linkOutOf } from "../../../host/link-out-of.ts";
+import { linkOutOf } from "../../../system/link-out-of.ts";
 import { UsageError } from "../../exit-code.ts";
 
 /** Somebody has edited a file between reading and writing it. */

@@ -1,6 +1,6 @@
 import { visibleLine } from "../../../base/text/visible-text.ts";
-import { loadConfiguration } from "../../../host/configuration/load.ts";
-import { type ExaminedWalls, examineWalls } from "../../../host/doctor/examine-walls.ts";
+import { loadConfiguration } from "../../../configuration/load.ts";
+import { type ExaminedWalls, examineWalls } from "../../doctor/examine-walls.ts";
 import { EXIT, type ExitCode } from "../../exit-code.ts";
 import { exitOnSignals, type Surroundings, write } from "../../surroundings.ts";
 

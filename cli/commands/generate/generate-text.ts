@@ -5,9 +5,9 @@ import { countTools, renderOffer } from "../../../catalog/count-tools.ts";
 import type { WrittenFiles } from "../../../catalog/store/file-ownership.ts";
 import { shownName } from "../../../catalog/store/shown-name.ts";
 import { quoteString } from "../../../codegen/escape.ts";
-import type { ServerDrift } from "../../../host/generation/drift.ts";
-import type { EditorConfig } from "../../../host/generation/editor-config.ts";
-import type { Generation } from "../../../host/generation/generate.ts";
+import type { ServerDrift } from "../../../generation/drift.ts";
+import type { EditorConfig } from "../../../generation/editor-config.ts";
+import type { Generation } from "../../../generation/generate.ts";
 import type { UpstreamErrorCode } from "../../../upstream/upstream-error.ts";
 
 const MAX_DAMAGE_SHOWN = 20;

@@ -1,20 +1,20 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { openArchive } from "../../../archive/open-archive.ts";
 import { jsonLine } from "../../../base/json/json-line.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLines } from "../../../base/text/visible-text.ts";
-import type { Configuration } from "../../../host/configuration/configuration.ts";
-import { loadConfiguration } from "../../../host/configuration/load.ts";
-import { openArchive } from "../../../host/open-archive.ts";
-import { openHost } from "../../../host/open-host.ts";
-import { languageOfFile } from "../../../host/program-files.ts";
-import { originOfRun, type ProgramOrigin, saveProgram } from "../../../host/programs/save-program.ts";
+import type { Configuration } from "../../../configuration/configuration.ts";
+import { loadConfiguration } from "../../../configuration/load.ts";
+import { languageOfFile } from "../../../languages/program-files.ts";
+import { openHost } from "../../../wiring/open-host.ts";
 import { readProgram } from "../../arguments/program-file.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
 import { LOCAL_USER } from "../../local-user.ts";
 import { exitOnSignals, type Surroundings, write } from "../../surroundings.ts";
 import { selectRun } from "../runs/select-run.ts";
+import { originOfRun, type ProgramOrigin, saveProgram } from "./save-program.ts";
 
 interface SaveFlags {
   config?: string;
@@ -52,7 +52,7 @@ async function save(from: string, flags: SaveFlags, surroundings: Surroundings):
   const { name } = flags;
   if (name === undefined) throw new UsageError("give the program a name: --name weekly-report");
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  const archive = openArchive(configuration);
+  const archive = openArchive(configuration.archive);
   const host = openHost({
     configuration,
     env,

@@ -2,16 +2,16 @@ import { jsonLine } from "../../../base/json/json-line.ts";
 import { countNoun } from "../../../base/text/count-noun.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine } from "../../../base/text/visible-text.ts";
-import { loadConfiguration } from "../../../host/configuration/load.ts";
-import { openHost } from "../../../host/open-host.ts";
-import { type ProgramTest, testProgram } from "../../../host/programs/test-programs.ts";
-import { loadProgramTools } from "../../../host/tools/program-tools.ts";
+import { loadConfiguration } from "../../../configuration/load.ts";
+import { loadProgramTools } from "../../../tools/program-tools.ts";
+import { openHost } from "../../../wiring/open-host.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
 import { LOCAL_USER } from "../../local-user.ts";
 import { SIGNALS, type Surroundings, write } from "../../surroundings.ts";
 import { terminalOf } from "../../terminal/terminal.ts";
 import { explainMissing } from "./by-name.ts";
+import { type ProgramTest, testProgram } from "./test-programs.ts";
 
 interface TestFlags {
   config?: string;

@@ -1,5 +1,5 @@
 import type { ArchiveStore } from "../../../archive/archive-store.ts";
-import type { ListedRun, PageFilter, RunPage } from "../../../archive/reading/listed-run.ts";
+import type { ListedRun, PageFilter, RunPage } from "../../../archive/listed-run.ts";
 import { jsonLine } from "../../../base/json/json-line.ts";
 import { FailureType } from "../../../protocol/failure.ts";
 import { readClientSession } from "../../arguments/client-session.ts";

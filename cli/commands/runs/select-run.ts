@@ -1,6 +1,6 @@
 import type { ArchiveStore } from "../../../archive/archive-store.ts";
-import type { ListedRun } from "../../../archive/reading/listed-run.ts";
-import type { FoundRuns } from "../../../archive/reading/run-reference.ts";
+import type { ListedRun } from "../../../archive/listed-run.ts";
+import type { FoundRuns } from "../../../archive/run-reference.ts";
 import { UsageError } from "../../exit-code.ts";
 
 const MAX_NAMED = 5;

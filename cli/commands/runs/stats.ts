@@ -1,8 +1,8 @@
 import type { ArchiveStore } from "../../../archive/archive-store.ts";
-import type { Stats } from "../../../archive/reading/run-stats.ts";
+import type { Stats } from "../../../archive/run-stats.ts";
 import { jsonLine } from "../../../base/json/json-line.ts";
 import { countNoun } from "../../../base/text/count-noun.ts";
-import { estimateTokens } from "../../../host/run-report/quantities.ts";
+import { estimateTokens } from "../../../base/text/quantities.ts";
 import type { CountedRuns } from "../../../server/pages/counted-runs.ts";
 import { readPageAssets } from "../../../server/pages/page-assets.ts";
 import { renderStatsPage } from "../../../server/pages/stats-page.ts";

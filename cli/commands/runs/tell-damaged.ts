@@ -1,4 +1,4 @@
-import type { DamagedRun } from "../../../archive/reading/damaged-run.ts";
+import type { DamagedRun } from "../../../archive/damaged-run.ts";
 import { countNoun } from "../../../base/text/count-noun.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { type Surroundings, write } from "../../surroundings.ts";

@@ -1,7 +1,7 @@
 import type { ArchiveStore } from "../../../archive/archive-store.ts";
-import type { Configuration } from "../../../host/configuration/configuration.ts";
-import { loadConfiguration } from "../../../host/configuration/load.ts";
-import { openArchive } from "../../../host/open-archive.ts";
+import { openArchive } from "../../../archive/open-archive.ts";
+import type { Configuration } from "../../../configuration/configuration.ts";
+import { loadConfiguration } from "../../../configuration/load.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
 
 /**
@@ -16,7 +16,7 @@ export async function withArchive<T>(
   work: (archive: ArchiveStore | undefined, configuration: Configuration) => Promise<T>,
 ): Promise<T> {
   const configuration = await loadArchiveConfiguration(flags, surroundings);
-  const archive = openArchive(configuration);
+  const archive = openArchive(configuration.archive);
   try {
     const exists = await archive.exists();
     if (!exists)

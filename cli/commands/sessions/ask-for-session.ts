@@ -1,5 +1,5 @@
-import { loadConfiguration } from "../../../host/configuration/load.ts";
-import { whyNoSession } from "../../../host/sessions/session-name.ts";
+import { loadConfiguration } from "../../../configuration/load.ts";
+import { whyNoSession } from "../../../execution/sessions/session-name.ts";
 import type { Asked } from "../../background/ask-host.ts";
 import { UsageError } from "../../exit-code.ts";
 import type { Surroundings } from "../../surroundings.ts";

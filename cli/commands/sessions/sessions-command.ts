@@ -1,8 +1,8 @@
 import { jsonLine } from "../../../base/json/json-line.ts";
-import { loadConfiguration } from "../../../host/configuration/load.ts";
-import { type FoundSessions, findSessions } from "../../../host/sessions/find-sessions.ts";
-import { projectOf } from "../../../host/sessions/open-sessions.ts";
-import { whyNoSession } from "../../../host/sessions/session-name.ts";
+import { loadConfiguration } from "../../../configuration/load.ts";
+import { type FoundSessions, findSessions } from "../../../execution/sessions/find-sessions.ts";
+import { projectOf } from "../../../execution/sessions/open-sessions.ts";
+import { whyNoSession } from "../../../execution/sessions/session-name.ts";
 import type { DefineCommand } from "../../command.ts";
 import { EXIT, UsageError } from "../../exit-code.ts";
 import { type Surroundings, write } from "../../surroundings.ts";

@@ -1,7 +1,6 @@
 import { personValidators, type Validator } from "stdnum";
 import type { Excerpt, PiiRange, Recogniser } from "../pii-kinds.ts";
 import { isEdgeAfter, isEdgeBefore, wordsBefore } from "./excerpts.ts";
-import { ID_FORMS } from "./national-id-forms.ts";
 import { type NumberRun, numberRuns, writtenNumber } from "./number-runs.ts";
 
 const MAX_GROUPS = 7;
@@ -125,3 +124,99 @@ function isIdOf(validator: Validator, text: string): boolean {
     return false;
   }
 }
+
+/** How ids of persons are written in a country. */
+interface IdForm {
+  /** How many digits those have that are only digits. */
+  readonly lengths: readonly number[];
+  /** With the signs that nothing else of so many digits is written with. */
+  readonly written?: RegExp;
+  /** The lengths at which fewer than one in two hundred numbers pass the check, so that digits alone tell. */
+  readonly telling?: readonly number[];
+  /** Those with letters in them, without their signs. */
+  readonly lettered?: RegExp;
+}
+
+/** By country, as ISO 3166-1 has it. */
+const ID_FORMS: Readonly<Record<string, IdForm>> = {
+  AD: { lengths: [], lettered: /^[A-Z]\d{6}[A-Z]$/ },
+  AI: { lengths: [10] },
+  AL: { lengths: [], lettered: /^[A-Z]\d{8}[A-Z]$/ },
+  AO: { lengths: [], lettered: /^\d{9}[A-Z]{2}\d{3}$/ },
+  AR: { lengths: [7, 8, 11], telling: [11], written: /^\d{2}-\d{8}-\d$/ },
+  AT: { lengths: [10], written: /^\d{4} \d{6}$/ },
+  AU: { lengths: [8, 9], written: /^\d{3} \d{3} \d{3}$/ },
+  AZ: { lengths: [10] },
+  BA: { lengths: [13], telling: [13] },
+  BE: { lengths: [11], telling: [11], written: /^\d{2}\.\d{2}\.\d{2}-\d{3}\.\d{2}$/ },
+  BG: { lengths: [10] },
+  BR: { lengths: [11], written: /^\d{3}\.\d{3}\.\d{3}-\d{2}$/ },
+  BY: { lengths: [9] },
+  BZ: { lengths: [8] },
+  CA: { lengths: [9], written: /^\d{3}[- ]\d{3}[- ]\d{3}$/ },
+  CH: { lengths: [13], telling: [13], written: /^756\.\d{4}\.\d{4}\.\d{2}$/ },
+  CL: { lengths: [8, 9], lettered: /^\d{7,8}K$/ },
+  CN: { lengths: [18], telling: [18], lettered: /^\d{17}X$/ },
+  CO: { lengths: [8, 9, 10] },
+  CR: { lengths: [9, 10, 12] },
+  CU: { lengths: [11] },
+  CZ: { lengths: [9, 10], written: /^\d{6}\/\d{3,4}$/ },
+  DE: { lengths: [11], written: /^\d{2} \d{3} \d{3} \d{3}$/, lettered: /^\d{8}[A-Z]\d{3}$/ },
+  DK: { lengths: [10], written: /^\d{6}-\d{4}$/ },
+  DO: { lengths: [11], written: /^\d{3}-\d{7}-\d$/ },
+  EC: { lengths: [10] },
+  EE: { lengths: [11] },
+  ES: { lengths: [], lettered: /^(?:\d{8}|[XYZ]\d{7})[A-Z]$/ },
+  FI: { lengths: [], lettered: /^\d{6}[A-FYXWVU]?\d{3}[0-9A-Z]$/ },
+  FR: {
+    lengths: [13, 15],
+    written: /^\d \d{2} \d{2} \d{2} \d{3} \d{3} \d{2}$/,
+    lettered: /^[1-478]\d{4}2[AB]\d{8}$/,
+  },
+  GB: { lengths: [10], lettered: /^[A-Z]{2}\d{6}[A-D]?$/ },
+  GH: { lengths: [], lettered: /^[A-Z]\d{10}$/ },
+  GR: { lengths: [11], telling: [11] },
+  GT: { lengths: [13], telling: [13] },
+  HK: { lengths: [], lettered: /^[A-Z]{1,2}\d{6}[\dA]$/ },
+  HR: { lengths: [11] },
+  HU: { lengths: [8] },
+  ID: { lengths: [15] },
+  IE: { lengths: [], lettered: /^\d{7}[A-Z]{1,2}$/ },
+  IL: { lengths: [9] },
+  IN: { lengths: [12], written: /^\d{4} \d{4} \d{4}$/ },
+  IS: { lengths: [10], written: /^\d{6}-\d{4}$/ },
+  IT: { lengths: [], lettered: /^[A-Z]{6}[0-9L-NP-V]{2}[A-Z][0-9L-NP-V]{2}[A-Z][0-9L-NP-V]{3}[A-Z]$/ },
+  KR: { lengths: [13], telling: [13], written: /^\d{6}-\d{7}$/ },
+  LI: { lengths: [12] },
+  LT: { lengths: [11] },
+  LV: { lengths: [11], written: /^\d{6}-\d{5}$/ },
+  ME: { lengths: [13], telling: [13] },
+  MK: { lengths: [13], telling: [13] },
+  MU: { lengths: [], lettered: /^[A-Z]\d{12}[0-9A-Z]$/ },
+  MX: { lengths: [], lettered: /^[A-Z&Ñ]{3,4}\d{6}[A-Z0-9]{3,8}$/ },
+  MY: { lengths: [12], written: /^\d{6}-\d{2}-\d{4}$/ },
+  MZ: { lengths: [9], lettered: /^\d{12}[A-Z]$/ },
+  NL: { lengths: [8, 9] },
+  NO: { lengths: [11], telling: [11], written: /^\d{6} \d{5}$/ },
+  NZ: { lengths: [8, 9], written: /^\d{2,3}-\d{3}-\d{3}$/ },
+  PE: { lengths: [8, 9] },
+  PK: { lengths: [13], written: /^\d{5}-\d{7}-\d$/ },
+  PL: { lengths: [11] },
+  PT: { lengths: [9], written: /^\d{3} \d{3} \d{3}$/ },
+  PY: { lengths: [7, 8, 9] },
+  RO: { lengths: [13], telling: [13] },
+  RS: { lengths: [13], telling: [13] },
+  RU: { lengths: [12] },
+  SE: { lengths: [10, 12], written: /^(?:\d{2})?\d{6}[-+]\d{4}$/ },
+  SI: { lengths: [13], telling: [13] },
+  SK: { lengths: [9, 10], written: /^\d{6}\/\d{3,4}$/ },
+  SV: { lengths: [14], written: /^\d{4}-\d{6}-\d{3}-\d$/ },
+  TH: { lengths: [13], written: /^\d-\d{4}-\d{5}-\d{2}-\d$/ },
+  TR: { lengths: [11] },
+  TW: { lengths: [8] },
+  UA: { lengths: [10] },
+  US: { lengths: [9], written: /^\d{3}-\d{2}-\d{4}$/ },
+  UY: { lengths: [8, 9], written: /^\d\.\d{3}\.\d{3}-\d$/ },
+  VN: { lengths: [10, 13] },
+  ZA: { lengths: [10, 13], telling: [13], written: /^\d{6} \d{4} \d{3}$/ },
+};

@@ -4,10 +4,10 @@ import type { ExecutedCall } from "../../../execution/execute-call.ts";
 import { messageOfCall } from "../../../execution/execute-call.ts";
 import type { ToolAnswer } from "../../../execution/output/answer-blocks.ts";
 import { headAndTail } from "../../../execution/output/head-and-tail.ts";
-import type { DirectTool } from "../../../host/direct/direct-tools.ts";
 import type { Envelope } from "../../../protocol/envelope.ts";
 import type { Failure } from "../../../protocol/failure.ts";
 import type { EmittedBlock } from "../../../protocol/output/emitted.ts";
+import type { DirectTool } from "../../../tools/direct/direct-tools.ts";
 import { describeSuspension, renderWarnings } from "../programs/program-reply.ts";
 import { errorReply, type ProgramReply } from "../tools/reply.ts";
 

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { oneLine } from "../../../base/text/one-line.ts";
 import type { ApprovalAnswer } from "../../../broker/approvals/approvals.ts";
-import type { PendingApproval } from "../../../host/approvals/pending-approvals.ts";
-import { PendingError } from "../../../host/approvals/pending-error.ts";
-import type { SuspendedPrograms, TakenProgram } from "../../../host/program-runner.ts";
+import type { PendingApproval } from "../../../execution/pending/pending-approvals.ts";
+import { PendingError } from "../../../execution/pending/pending-error.ts";
+import type { SuspendedPrograms, TakenProgram } from "../../../execution/program-runner.ts";
 import { parseApprovalAnswer } from "../questions/approval-question.ts";
 import type { ClientClaim } from "../questions/asked-client.ts";
 import type { Question } from "../questions/questions.ts";

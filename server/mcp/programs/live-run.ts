@@ -1,8 +1,8 @@
 import type { Clock } from "../../../base/clock.ts";
 import type { Approver } from "../../../broker/approvals/approvals.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
-import type { ProgramOptions } from "../../../host/program-runner.ts";
-import type { TraceContext } from "../../../telemetry/trace-context.ts";
+import type { ProgramOptions } from "../../../execution/program-runner.ts";
+import type { TraceContext } from "../../../protocol/trace-context.ts";
 import { type Question, Questions } from "../questions/questions.ts";
 import type { ProgramReply } from "../tools/reply.ts";
 import { type CallProgress, type ProgressSink, RunProgress } from "./run-progress.ts";

@@ -1,26 +1,33 @@
 import type { Clock } from "../../../base/clock.ts";
 import { messageOf } from "../../../base/error-message.ts";
 import { RecentlyUsed } from "../../../base/recently-used.ts";
+import { oneLine } from "../../../base/text/one-line.ts";
+import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
 import { LATER } from "../../../broker/approvals/approvals.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
+import { unknownServer, unknownTool } from "../../../catalog/unknown-names.ts";
+import type { ToolPrinter } from "../../../codegen/language-printer.ts";
+import type { ObservedCall } from "../../../execution/call-log.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
-import type { HandedIn } from "../../../execution/prepare/settle-program.ts";
-import { languageNamed, languageOfInterpreter } from "../../../host/program-files.ts";
-import type { ProgramRunner } from "../../../host/program-runner.ts";
+import type { ProgramRunner } from "../../../execution/program-runner.ts";
+import { pickPrinter } from "../../../languages/languages.ts";
+import { languageNamed, languageOfInterpreter } from "../../../languages/program-files.ts";
+import type { HandedIn } from "../../../languages/settle-program.ts";
+import { buildFailure } from "../../../protocol/failure.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
+import { parseNamespacedName } from "../../../protocol/tools/tool-name.ts";
+import type { TraceContext } from "../../../protocol/trace-context.ts";
 import type { Telemetry } from "../../../telemetry/telemetry.ts";
-import type { TraceContext } from "../../../telemetry/trace-context.ts";
+import { parseApprovalAnswer } from "../questions/approval-question.ts";
 import type { ClientClaim } from "../questions/asked-client.ts";
-import { failedToAsk, giveAnswer } from "../questions/give-answer.ts";
+import { parseInquiryAnswer } from "../questions/inquiry-question.ts";
 import type { Question } from "../questions/questions.ts";
 import type { ShownLanguages } from "../tools/chosen-language.ts";
-import { errorReply, type ProgramReply } from "../tools/reply.ts";
+import { errorReply, type ProgramReply, type ToolReply } from "../tools/reply.ts";
 import { type ExecuteProgramArguments, ticketIn } from "../tools/tool-arguments.ts";
 import { OVER, takeAnswered } from "./kept-programs.ts";
 import { type EndedRun, LiveRun, type LiveRunOptions, type RunEnd } from "./live-run.ts";
-import { ClientNotices, endOfProgram } from "./program-end.ts";
-import { type ProgramPlace, ProgramPlaces } from "./program-places.ts";
-import { refusePlace } from "./refuse-place.ts";
+import { buildProgramReply, buildRefusalReply } from "./program-reply.ts";
 import { type ProgressSink, reportPosition } from "./run-progress.ts";
 import { SuspendedRuns } from "./suspended-runs.ts";
 
@@ -326,4 +333,273 @@ export class Programs {
 /** The context of a run that a request begins, or goes on with. */
 export function contextOf(context: RunContext, { client }: Pick<ProgramRequest, "client">): RunContext {
   return client === undefined || client.name === "" ? context : { ...context, client };
+}
+
+/** What a client is told of a program, or a call, that got no place. */
+function refusePlace(
+  reason: NoPlace,
+  patienceMs: number,
+  { maxParallelPrograms: most, maxQueuedPrograms: mostQueued }: PlaceLimits,
+): ToolReply {
+  if (reason === "cancelled") return buildRefusalReply(buildFailure("Cancelled", "the run was cancelled"));
+  const advice = "wait for one to end, or do more in one program";
+  const message =
+    reason === "full"
+      ? `as many programs run (${most}) and wait (${mostQueued}) as may; ${advice}`
+      : `as many programs run (${most}) as may, and its turn did not come in ${patienceMs / 1_000} s; ${advice}`;
+  return buildRefusalReply(buildFailure("Busy", message));
+}
+
+const MAX_PROBLEM_CHARS = 300;
+
+/** Gives a question what a client has answered. */
+function giveAnswer(question: Question, response: unknown, client: ClientClaim | undefined): void {
+  if (question.kind === "approval") question.answer(parseApprovalAnswer(response, question.request, client));
+  else question.answer(parseInquiryAnswer(question.inquiry, response));
+}
+
+/** Why a program ended whose question could not be put to anybody. */
+function failedToAsk(question: Question, error: unknown): string {
+  const reason = oneLine(messageOf(error), MAX_PROBLEM_CHARS);
+  const what =
+    question.kind === "approval"
+      ? `ask for an approval of ${oneLine(question.request.tool)}`
+      : `put a question of server '${oneLine(question.inquiry.server)}' to its user`;
+  return `The program was cancelled because the client could not ${what}: ${reason}`;
+}
+
+/** A running program's place. */
+interface ProgramPlace {
+  /** Lends the place to other programs while this one waits for a person. */
+  pause(): void;
+  /** Takes the place back, at once: then more programs than usual may run for a while. */
+  resume(): void;
+  /** Gives the place up for good. */
+  free(): void;
+}
+
+/** Why a program got no place: the queue is full, its time is up, or nobody waits for it any more. */
+type NoPlace = "full" | "late" | "cancelled";
+
+interface PlaceLimits {
+  /** Programs that may run at the same time. */
+  readonly maxParallelPrograms: number;
+  /** Programs that may wait for a place. */
+  readonly maxQueuedPrograms: number;
+}
+
+interface Waiting {
+  /** How long the program waits at most. */
+  patienceMs: number;
+  signal: AbortSignal;
+  /** Is told how many programs are before this one: when it begins to wait, and whenever that changes. */
+  onPosition: (before: number) => void;
+}
+
+interface Waiter {
+  onPosition: (before: number) => void;
+  admit: () => void;
+}
+
+/**
+ * Places for running programs, and the queue in front of them, in the order of arrival. A program that waits for a person
+ * holds a sandbox but no place. As many as there are places may do so; of more, each keeps its place.
+ */
+class ProgramPlaces {
+  readonly #limits: () => PlaceLimits;
+  readonly #held = new Set<ProgramPlace>();
+  readonly #paused = new Set<ProgramPlace>();
+  /** Longest waiting first. */
+  readonly #queue: Waiter[] = [];
+
+  /** @param limits the limits as they are just now. */
+  constructor(limits: () => PlaceLimits) {
+    this.#limits = limits;
+  }
+
+  get limits(): PlaceLimits {
+    return this.#limits();
+  }
+
+  /** Resolves with a place, or with the reason why there is none. Never rejects. */
+  async take({ patienceMs, signal, onPosition }: Waiting): Promise<ProgramPlace | NoPlace> {
+    if (signal.aborted) return "cancelled";
+    if (this.#queue.length === 0 && this.#hasRoom()) return this.#occupy();
+    if (this.#queue.length >= this.#limits().maxQueuedPrograms) return "full";
+    return new Promise((resolve) => {
+      const settle = (outcome: ProgramPlace | NoPlace) => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", cancel);
+        resolve(outcome);
+      };
+      const waiter: Waiter = { onPosition, admit: () => settle(this.#occupy()) };
+      const leave = (reason: NoPlace) => {
+        this.#queue.splice(this.#queue.indexOf(waiter), 1);
+        settle(reason);
+        this.#tellPositions();
+      };
+      const cancel = () => leave("cancelled");
+      const timer = setTimeout(() => leave("late"), patienceMs);
+      signal.addEventListener("abort", cancel, { once: true });
+      this.#queue.push(waiter);
+      onPosition(this.#queue.length - 1);
+    });
+  }
+
+  #hasRoom(): boolean {
+    const { maxParallelPrograms: maxRunning } = this.#limits();
+    const lent = Math.min(this.#paused.size, maxRunning);
+    return this.#held.size - lent < maxRunning;
+  }
+
+  #occupy(): ProgramPlace {
+    const place: ProgramPlace = {
+      pause: () => {
+        if (!this.#held.has(place)) return;
+        this.#paused.add(place);
+        this.#admit();
+      },
+      resume: () => {
+        this.#paused.delete(place);
+      },
+      free: () => {
+        this.#paused.delete(place);
+        this.#held.delete(place);
+        this.#admit();
+      },
+    };
+    this.#held.add(place);
+    return place;
+  }
+
+  #admit(): void {
+    let admitted = false;
+    while (this.#hasRoom()) {
+      const next = this.#queue.shift();
+      if (next === undefined) break;
+      next.admit();
+      admitted = true;
+    }
+    if (admitted) this.#tellPositions();
+  }
+
+  #tellPositions(): void {
+    for (const [before, waiter] of this.#queue.entries()) waiter.onPosition(before);
+  }
+}
+
+/** What a client is told beside what its programs did: once each. */
+export class ClientNotices {
+  readonly #told = new Set<string>();
+  readonly #unrecorded = new Set<string>();
+
+  /** Notes why a run was not recorded, where that turns out: its own reply has gone out by then. */
+  follow<T extends { recorded: Promise<string | undefined> }>(executed: T): T {
+    void executed.recorded.then((problem) => {
+      if (problem !== undefined) this.#unrecorded.add(problem);
+    });
+    return executed;
+  }
+
+  /** What is to be told with the next reply, whatever that answers. */
+  take(): string[] {
+    const problems = [...this.#unrecorded];
+    this.#unrecorded.clear();
+    return problems.map(
+      (problem) => `A run of this session was not recorded; tell the user: ${visibleLine(problem)}`,
+    );
+  }
+
+  /** Why the types of a program were not checked, the first time that it is for this reason. */
+  unchecked({ unchecked }: ExecutedProgram): string[] {
+    if (unchecked === undefined || this.#told.has(unchecked)) return [];
+    this.#told.add(unchecked);
+    return [`The program's types were not checked: ${visibleLine(unchecked)}`];
+  }
+}
+
+interface Shown {
+  notices: ClientNotices;
+  /** The tools that are known now, for hints. */
+  known: () => Promise<ToolCatalog>;
+  /** Print tools in the languages that programs may be in just now. */
+  printers: () => ShownLanguages;
+  /** How much is shown just now. */
+  limits: () => { readonly maxReplyBytes: number };
+}
+
+/** How a client is told of a program that was executed. */
+export function endOfProgram(executed: ExecutedProgram, shown: Shown): RunEnd {
+  const { known: tools, printers, limits, notices } = shown;
+  notices.follow(executed);
+  return {
+    async reply(calls, { hints, notes }) {
+      // Only what is said of a failure depends on the catalog.
+      const known = executed.envelope.result.ok ? undefined : await tools();
+      const printer = pickPrinter(printers(), executed.program.language);
+      const more = known === undefined ? [] : await hintsFor(executed, calls, known, printer);
+      return buildProgramReply(executed, calls, {
+        isReadOnly: (tool) => known?.find(tool)?.annotations?.readOnlyHint === true,
+        hints: [...hints, ...more],
+        notes: [...notices.unchecked(executed), ...notes],
+        maxReplyBytes: limits().maxReplyBytes,
+      });
+    },
+  };
+}
+
+const MAX_SIGNATURES = 2;
+
+const DRIFTED =
+  "The tool's definition has just been read again: inspect_tool shows it; then run the program again.";
+
+/** What runtimes say of a tool name that the program built at run time, so that it could not be checked before. */
+const UNDEFINED_TOOL = /(mcp__\w+)'? is not defined/;
+
+/** Names of tools in what was found wrong with a program before it ran. */
+const TOOL_NAME = /\bmcp__\w+/g;
+
+/**
+ * Advice for a model that corrects a failed program, beyond the failure's message. If the program could not be bundled, the
+ * reasons say why. If it ran, its failure's message is text of the program's own; it shows which failed call caused it.
+ */
+export async function hintsFor(
+  { envelope: { result }, reasons, advice }: Pick<ExecutedProgram, "envelope" | "reasons" | "advice">,
+  calls: readonly ObservedCall[],
+  catalog: ToolCatalog,
+  printer: ToolPrinter,
+): Promise<string[]> {
+  if (result.ok) return [];
+  const { message } = result.error;
+  const hints = new Set<string>();
+  const wrong = new Set<string>();
+  for (const { tool, outcome } of calls) {
+    if (
+      outcome.decision === "unavailable" &&
+      catalog.find(tool) === undefined &&
+      message.includes(tool) &&
+      (advice.length === 0 || catalog.isBlocked(tool))
+    )
+      hints.add(sentence(unknownTool(tool, catalog)));
+    if (outcome.decision === "invalid" && message.includes(tool)) wrong.add(tool);
+    if (outcome.decision === "drifted") hints.add(DRIFTED);
+  }
+  for (const name of [...wrong].slice(0, MAX_SIGNATURES)) {
+    const tool = catalog.find(name);
+    if (tool !== undefined)
+      hints.add(`Its signature: ${visibleLines(await printer.signature(tool, "compact"))}`);
+  }
+  const unknown = reasons.find(({ code }) => code === "unknown_server");
+  if (unknown?.code === "unknown_server") hints.add(sentence(unknownServer(unknown.module, catalog)));
+  // A program that was refused before it ran has called nothing that could tell why.
+  for (const [named] of message.matchAll(TOOL_NAME))
+    if (calls.length === 0 && catalog.whyBlocked(named) !== undefined)
+      hints.add(sentence(unknownTool(named, catalog)));
+  const name = UNDEFINED_TOOL.exec(message)?.[1] ?? "";
+  if (parseNamespacedName(name) !== undefined) hints.add(sentence(unknownTool(name, catalog)));
+  return [...hints];
+}
+
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -1,6 +1,6 @@
 import type { ToolPrinter } from "../../../codegen/language-printer.ts";
-import { pickPrinter } from "../../../host/languages.ts";
-import { languageNamed, whyNotOn } from "../../../host/program-files.ts";
+import { pickPrinter } from "../../../languages/languages.ts";
+import { languageNamed, whyNotOn } from "../../../languages/program-files.ts";
 
 /** How tools are shown in the languages that are on; in that of programs that name none first. */
 export type ShownLanguages = readonly [ToolPrinter, ...ToolPrinter[]];

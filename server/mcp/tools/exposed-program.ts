@@ -1,7 +1,7 @@
 import { isObject } from "../../../base/json/is-object.ts";
 import { jsonLine } from "../../../base/json/json-line.ts";
-import type { ExposedProgram } from "../../../host/programs/exposed-programs.ts";
 import type { Envelope } from "../../../protocol/envelope.ts";
+import type { ExposedProgram } from "../../../tools/exposed-programs.ts";
 import { errorReply, type ProgramReply } from "./reply.ts";
 
 /** The definition of a saved program as a tool of its own, in the form of `tools/list`. */

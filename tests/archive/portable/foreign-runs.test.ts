@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { readStats } from "../../../archive/sqlite/queries/stats.ts";
 import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
+import { readStats } from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { digestOf } from "../../../protocol/canonical-json.ts";
 import { importRuns, readFileOfRuns } from "../on-connection.ts";
 import { sha256 } from "../sample-runs.ts";

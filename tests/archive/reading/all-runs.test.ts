@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { storeSample, useArchive } from "../../host/run-report/sample-archive.ts";
+import { storeSample, useArchive } from "../../server/reports/sample-archive.ts";
 import { listAllRuns } from "../on-connection.ts";
 
 describe("all runs", () => {

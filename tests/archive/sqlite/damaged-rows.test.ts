@@ -2,15 +2,18 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { LAST_INSTANT_MS, LONGEST_MS, MAX_CALLS, MAX_COUNT } from "../../../archive/bounds.ts";
-import { totalOf } from "../../../archive/reading/run-stats.ts";
+import { totalOf } from "../../../archive/run-stats.ts";
 import { deleteRunsById, pruneDaily, pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
 import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
 import type { Database, SqlValue } from "../../../archive/sqlite/file/database.ts";
-import { findRunIds, findRuns } from "../../../archive/sqlite/queries/find-runs.ts";
-import { listRunPage } from "../../../archive/sqlite/queries/list-runs.ts";
 import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
-import { readStats } from "../../../archive/sqlite/queries/stats.ts";
 import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
+import {
+  findRunIds,
+  findRuns,
+  listRunPage,
+  readStats,
+} from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { exportRuns, listAllRuns } from "../on-connection.ts";
 import { openQuickly, sampleRun, temporaryFolder } from "../sample-runs.ts";
 

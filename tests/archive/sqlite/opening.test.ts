@@ -6,14 +6,18 @@ import * as z from "zod/mini";
 import { ArchiveError } from "../../../archive/archive-error.ts";
 import { entryDigest } from "../../../archive/chain.ts";
 import { dropUnused } from "../../../archive/sqlite/changes/sweep.ts";
-import { openForReading, openForWriting } from "../../../archive/sqlite/file/connection.ts";
+import {
+  MIGRATIONS,
+  migrate,
+  openForReading,
+  openForWriting,
+  versionsBehind,
+} from "../../../archive/sqlite/file/connection.ts";
 import { Database } from "../../../archive/sqlite/file/database.ts";
-import { migrate, versionsBehind } from "../../../archive/sqlite/file/migrate.ts";
-import { MIGRATIONS } from "../../../archive/sqlite/file/schema.ts";
 import { archiveErrorFrom, loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
 import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
-import { readStats } from "../../../archive/sqlite/queries/stats.ts";
 import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
+import { readStats } from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { makeArchive, refusal } from "../made-archives.ts";
 import { listRuns } from "../on-connection.ts";
 import { temporaryFolder } from "../sample-runs.ts";

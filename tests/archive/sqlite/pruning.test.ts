@@ -6,8 +6,8 @@ import { pruneDaily, pruneRuns } from "../../../archive/sqlite/changes/prune.ts"
 import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
 import { openForReading } from "../../../archive/sqlite/file/connection.ts";
 import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
-import { readStats } from "../../../archive/sqlite/queries/stats.ts";
 import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
+import { readStats } from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
 import { listRuns } from "../on-connection.ts";
 import { openQuickly, type SampleOptions, sampleRun, temporaryFolder } from "../sample-runs.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isDestructive } from "../../../broker/policy/destructive.ts";
+import { isDestructive } from "../../../broker/policy/policy.ts";
 
 describe("a tool counts as destructive", () => {
   it.each<[unknown, { annotated: boolean; destructive: boolean }]>([

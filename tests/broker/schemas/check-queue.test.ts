@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { CheckQueue, type QueuedCheck } from "../../../broker/schemas/check-queue.ts";
+import { CheckQueue, type QueuedCheck } from "../../../broker/schemas/checking-pool.ts";
 
 interface Named extends QueuedCheck {
   name: string;

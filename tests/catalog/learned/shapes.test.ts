@@ -1,11 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isDataName } from "../../../catalog/learned/data-names.ts";
+import { schemaOfShape, shapeFromJson, shapeToJson } from "../../../catalog/learned/learned-state.ts";
 import { mergeShapes } from "../../../catalog/learned/merge-shapes.ts";
-import { observeShape } from "../../../catalog/learned/observe-shape.ts";
+import { isDataName, observeShape } from "../../../catalog/learned/observe-shape.ts";
 import { boundShape, countPlaces, MAX_SHAPE_PLACES, type Shape } from "../../../catalog/learned/shape.ts";
-import { shapeFromJson, shapeToJson } from "../../../catalog/learned/shape-json.ts";
-import { schemaOfShape } from "../../../catalog/learned/shape-schema.ts";
 
 const observe = (...values: unknown[]): Shape => values.map((each) => observeShape(each)).reduce(mergeShapes);
 const learned = (...values: unknown[]) => schemaOfShape(observe(...values));

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readCatalog } from "../../../catalog/store/catalog-file.ts";
 import { writeGenerated } from "../../../catalog/store/write-generated.ts";
-import { type GenerationPlan, planGeneration } from "../../../host/generation/generate-plan.ts";
+import { type GenerationPlan, planGeneration } from "../../../generation/generate-plan.ts";
 import { listingOf } from "../../codegen/list-tools.ts";
 
 let dir: string;

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { definitionDigest } from "../../../catalog/parse-tool.ts";
 import { findCatalog, readCatalog } from "../../../catalog/store/catalog-file.ts";
 import { writeGenerated } from "../../../catalog/store/write-generated.ts";
-import { type GenerationPlan, planGeneration } from "../../../host/generation/generate-plan.ts";
+import { type GenerationPlan, planGeneration } from "../../../generation/generate-plan.ts";
 import { listingOf } from "../../codegen/list-tools.ts";
 
 /** The two files as data, to be edited. */

@@ -18,7 +18,7 @@ import { readCatalog } from "../../../catalog/store/catalog-file.ts";
 import { renderLockfile } from "../../../catalog/store/lockfile.ts";
 import { readOwnFile } from "../../../catalog/store/own-file.ts";
 import { writeGenerated } from "../../../catalog/store/write-generated.ts";
-import { type GenerationPlan, planGeneration } from "../../../host/generation/generate-plan.ts";
+import { type GenerationPlan, planGeneration } from "../../../generation/generate-plan.ts";
 import { listingOf } from "../../codegen/list-tools.ts";
 
 const ONE = "servers/one/index.ts";

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readCatalog } from "../../../catalog/store/catalog-file.ts";
 import { writeGenerated } from "../../../catalog/store/write-generated.ts";
-import { planGeneration } from "../../../host/generation/generate-plan.ts";
+import { planGeneration } from "../../../generation/generate-plan.ts";
 import { listingOf } from "../../codegen/list-tools.ts";
 import { seededRandom } from "../../codegen/sample-values.ts";
 import { tries } from "../../tries.ts";

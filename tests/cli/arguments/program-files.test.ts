@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { readProgramFiles } from "../../../cli/arguments/program-file.ts";
-import { inputDigest } from "../../../execution/program.ts";
+import { inputDigest } from "../../../languages/program.ts";
 import { MAX_PROGRAM_FILES, MAX_PROGRAM_FILES_BYTES, programFile } from "../../../protocol/program-files.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ptc-files-"));

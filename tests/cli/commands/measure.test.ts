@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 import { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import { renderTokenCounts } from "../../../cli/commands/measure.ts";
-import { chooseDirectTools } from "../../../host/direct/direct-tools.ts";
-import { loadPrinters } from "../../../host/languages.ts";
+import { loadPrinters } from "../../../languages/languages.ts";
 import { countTokensOf } from "../../../server/mcp/token-counts.ts";
+import { chooseDirectTools } from "../../../tools/direct/direct-tools.ts";
 import { serversOf } from "../../catalog/tool-of.ts";
 
 const names = (count: number) =>

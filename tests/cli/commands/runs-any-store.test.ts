@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { listRuns } from "../../../cli/commands/runs/list.ts";
 import { selectRunIds } from "../../../cli/commands/runs/select-run.ts";
-import { showRun } from "../../../cli/commands/runs/show.ts";
+import { showRun } from "../../../cli/commands/runs.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
 import { storeOn } from "../../archive/on-connection.ts";
-import { archiveIn, type SampleRun, storeSample, useArchive } from "../../host/run-report/sample-archive.ts";
+import { archiveIn, type SampleRun, storeSample, useArchive } from "../../server/reports/sample-archive.ts";
 import { idsOf, surroundingsIn } from "./runs-projects.ts";
 
 const FIRST: SampleRun = {

@@ -6,7 +6,7 @@ import { afterAll } from "vitest";
 import { openForWriting } from "../../../archive/sqlite/file/connection.ts";
 import { main } from "../../../cli/main.ts";
 import type { Surroundings } from "../../../cli/surroundings.ts";
-import { type SampleRun, storeSample } from "../../host/run-report/sample-archive.ts";
+import { type SampleRun, storeSample } from "../../server/reports/sample-archive.ts";
 
 /** Makes folders with an archive of some runs in them, in which `ptc runs` is called in this process. */
 export function useProjects() {

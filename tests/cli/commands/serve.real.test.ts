@@ -3,9 +3,9 @@ import { join } from "node:path";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it } from "vitest";
-import { parseIdentity, startTimeOf } from "../../../host/processes/process-identity.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { OWNER_LABEL } from "../../../sandbox/docker/docker-sandbox-engine.ts";
+import { parseIdentity, startTimeOf } from "../../../system/process-identity.ts";
 import { fixtureServer, type Project, usePtc } from "../ptc-process.ts";
 
 const newProject = usePtc();

@@ -1,7 +1,7 @@
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import type { ArchiveStore } from "../../../archive/archive-store.ts";
-import { loadConfiguration } from "../../../host/configuration/load.ts";
-import { openArchive } from "../../../host/open-archive.ts";
+import { openArchive } from "../../../archive/open-archive.ts";
+import { loadConfiguration } from "../../../configuration/load.ts";
 import { CONVERSATIONS } from "../../../scripts/docs/savings/conversations.ts";
 import type { RecordedExample } from "../../../scripts/docs/savings/recorded.ts";
 import { callDirectly } from "./direct-calls.ts";
@@ -30,7 +30,7 @@ export async function recordExamples(
   { file, env, directEnv, replace, run }: Recording,
 ): Promise<RecordedExample[]> {
   const configuration = await loadConfiguration({ flag: file, env, cwd: process.cwd() });
-  const archive = openArchive(configuration);
+  const archive = openArchive(configuration.archive);
   const direct = await callDirectly(file, directEnv);
   const anywhere = (text: string) =>
     [...replace].reduce((replaced, [from, to]) => replaced.replaceAll(from, to), text);

@@ -1,12 +1,12 @@
 import { stripVTControlCharacters, styleText } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
-import { readStats } from "../../../archive/sqlite/queries/stats.ts";
+import { readStats } from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { renderRunList } from "../../../cli/run-report/list-text.ts";
 import { renderRunText } from "../../../cli/run-report/run-text.ts";
 import { renderStatsText } from "../../../cli/run-report/stats-text.ts";
 import type { Terminal } from "../../../cli/terminal/terminal.ts";
 import { listRuns } from "../../archive/on-connection.ts";
-import { type SampleRun, storeSample, useArchive } from "../../host/run-report/sample-archive.ts";
+import { type SampleRun, storeSample, useArchive } from "../../server/reports/sample-archive.ts";
 
 const PLAIN: Terminal = { columns: 100, style: (_style, text) => text };
 const COLOURED: Terminal = {

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { reportEmitted } from "../../../cli/terminal/emitted-files.ts";
+import { reportEmitted } from "../../../cli/commands/run.ts";
 import type { EmittedBlock } from "../../../protocol/output/emitted.ts";
 
 const BLOCKS: EmittedBlock[] = [

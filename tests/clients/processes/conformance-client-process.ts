@@ -5,15 +5,15 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { composeAuthorizations } from "../../../host/composition/authorizations.ts";
-import type { RemoteServerConfiguration } from "../../../host/configuration/configuration.ts";
-import { parseConfiguration } from "../../../host/configuration/parse.ts";
-import { beginLogin } from "../../../host/logins/log-in.ts";
-import { ownLoginSecrets } from "../../../host/logins/login-secrets.ts";
-import { openLoginStore } from "../../../host/logins/open-logins.ts";
+import type { RemoteServerConfiguration } from "../../../configuration/configuration.ts";
+import { parseConfiguration } from "../../../configuration/parse.ts";
+import { beginLogin } from "../../../logins/log-in.ts";
+import { ownLoginSecrets } from "../../../logins/login-secrets.ts";
+import { openLoginStore } from "../../../logins/open-logins.ts";
 import { connectMcpServer } from "../../../upstream/mcp/client/connect-mcp-server.ts";
 import type { UpstreamConnection } from "../../../upstream/upstream.ts";
 import { UpstreamError } from "../../../upstream/upstream-error.ts";
+import { composeAuthorizations } from "../../../wiring/upstreams.ts";
 import { ScriptedBrowser } from "../../upstream/authorization/servers/browser.ts";
 
 /** How often a person would do as they are told. */

@@ -1,8 +1,8 @@
 import { builtinModules } from "node:module";
 import { expect, it } from "vitest";
 import { NODE_DECLARATIONS } from "../../../codegen/typescript/editor/node-declarations.ts";
-import { EDITOR_CONFIG } from "../../../codegen/typescript/editor/print-editor-config.ts";
-import { CONFIG } from "../../../execution/typescript/type-check/project.ts";
+import { EDITOR_CONFIG } from "../../../codegen/typescript/typescript-printer.ts";
+import { CONFIG } from "../../../languages/typescript/type-check/project.ts";
 
 it("declares every module of Node.js that needs no prefix", () => {
   const bare = builtinModules.filter((name) => !name.startsWith("_") && !name.startsWith("node:"));

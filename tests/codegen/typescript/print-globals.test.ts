@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { printGlobals } from "../../../codegen/typescript/print-globals.ts";
+import { printGlobals } from "../../../codegen/typescript/typescript-printer.ts";
 
 test("every tool is declared by a name that code can hold and that means no other", () => {
   const names: [string, string][] = [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readModule } from "../../../codegen/typescript/read-module.ts";
+import { readModule } from "../../../codegen/typescript/typescript-printer.ts";
 import { namespacedName } from "../../../protocol/tools/tool-name.ts";
 import { generateModule } from "../list-tools.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { printGlobals } from "../../../codegen/typescript/print-globals.ts";
 import { RUNTIME_DECLARATIONS } from "../../../codegen/typescript/print-runtime.ts";
+import { printGlobals } from "../../../codegen/typescript/typescript-printer.ts";
 import { compileGenerated } from "../compile-generated.ts";
 import { generateModule } from "../list-tools.ts";
 

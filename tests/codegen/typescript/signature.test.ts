@@ -1,13 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { ToolModel } from "../../../catalog/tool-model.ts";
-import { buildServerModel } from "../../../catalog/tool-model.ts";
+import { buildServerModel, type ToolModel } from "../../../catalog/tool-model.ts";
 import { commentLines } from "../../../codegen/escape.ts";
 import {
   printCompactSignature,
   printToolSignature,
   SIGNATURE_FORM,
-} from "../../../codegen/typescript/print-signature.ts";
+} from "../../../codegen/typescript/typescript-printer.ts";
 import { tries } from "../../tries.ts";
 import { compileGenerated } from "../compile-generated.ts";
 import { listingOf } from "../list-tools.ts";

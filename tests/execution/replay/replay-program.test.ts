@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { ExecutionParts } from "../../../execution/execute-program.ts";
-import type { Language, Preparation, TypecheckOptions } from "../../../execution/prepare/language.ts";
 import { type RecordedRun, replayProgram } from "../../../execution/replay/replay-program.ts";
+import type { Language, Preparation, TypecheckOptions } from "../../../languages/language.ts";
 import { digestOf } from "../../../protocol/canonical-json.ts";
 import type { Envelope } from "../../../protocol/envelope.ts";
 import { buildFailure, type FailureType } from "../../../protocol/failure.ts";

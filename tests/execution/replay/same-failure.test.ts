@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isReworded } from "../../../execution/replay/same-failure.ts";
+import { isReworded } from "../../../execution/replay/replay-program.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
 
 const MISTAKE = buildFailure(

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
-import { type CallbackListener, listenForCallback } from "../../../host/logins/callback-listener.ts";
+import { type CallbackListener, listenForCallback } from "../../../logins/log-in.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
 import { hostileText } from "../hostile/hostile-text.ts";
 

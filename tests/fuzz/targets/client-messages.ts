@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { ForeignJsonError, parseForeignJson } from "../../../base/json/parse-json.ts";
 import { canonicalJson } from "../../../protocol/canonical-json.ts";
-import { parseClientMessage } from "../../../server/mcp/client-message.ts";
-import { type Line, MessageLines } from "../../../server/mcp/message-lines.ts";
-import { MessageOutline } from "../../../server/mcp/message-outline.ts";
+import {
+  type Line,
+  MessageLines,
+  MessageOutline,
+  parseClientMessage,
+} from "../../../server/mcp/stdio-server-transport.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
 import { deepJson, hostileJson, hostileObject, hostileString } from "../hostile/hostile-json.ts";
 import { hostileText } from "../hostile/hostile-text.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { ConfigurationError } from "../../../host/configuration/configuration-error.ts";
-import { parseConfiguration } from "../../../host/configuration/parse.ts";
+import { ConfigurationError } from "../../../configuration/configuration-error.ts";
+import { parseConfiguration } from "../../../configuration/parse.ts";
 import { canonicalJson } from "../../../protocol/canonical-json.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
 import { hostileYaml } from "../hostile/hostile-yaml.ts";

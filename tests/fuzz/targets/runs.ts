@@ -6,7 +6,7 @@ import { Dispatcher } from "../../../broker/dispatcher.ts";
 import { PolicyAuthorizer } from "../../../broker/policy/authorizer.ts";
 import { executeProgram } from "../../../execution/execute-program.ts";
 import { ArchivingRecorder } from "../../../execution/record/record-runs.ts";
-import { createTypeScript } from "../../../execution/typescript/typescript.ts";
+import { createTypeScript } from "../../../languages/typescript/typescript.ts";
 import type { Sandbox, SandboxOutput } from "../../../sandbox/sandbox.ts";
 import { SandboxError } from "../../../sandbox/sandbox-error.ts";
 import { Redactor } from "../../../secrets/redaction.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { ForeignJsonError, parseForeignJson } from "../../../base/json/parse-json.ts";
+import { resultBytes } from "../../../broker/dispatcher.ts";
 import { normalizeResult } from "../../../broker/normalize-result.ts";
-import { resultBytes } from "../../../broker/result-bytes.ts";
 import { canonicalJson } from "../../../protocol/canonical-json.ts";
 import { MessageGate } from "../../../upstream/mcp/message-gate.ts";
 import type { JsonRpcMessage, MessageTransport } from "../../../upstream/mcp/message-transport.ts";

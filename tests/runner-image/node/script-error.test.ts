@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { describeThrown, userFrames } from "../../../runner-image/node/script-error.ts";
+import { describeThrown, userFrames } from "../../../runner-image/node/program-run.ts";
 import { fillToolError, ToolError } from "../../../runner-image/node/tool-error.ts";
 
 const STACK = `TypeError: boom

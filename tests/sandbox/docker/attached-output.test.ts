@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { AttachedOutput } from "../../../sandbox/docker/attached-output.ts";
+import { AttachedOutput } from "../../../sandbox/docker/docker-engine.ts";
 
 function frame(stream: number, payload: Buffer): Buffer {
   const header = Buffer.from([stream, 0, 0, 0, 0, 0, 0, 0]);

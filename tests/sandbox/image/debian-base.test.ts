@@ -1,8 +1,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { debianBaseReference, parseDistribution } from "../../../sandbox/image/debian-base.ts";
-import { fallbackNodeVersion, findNodeBinary } from "../../../sandbox/image/node-binary.ts";
+import {
+  debianBaseReference,
+  fallbackNodeVersion,
+  findNodeBinary,
+  parseDistribution,
+} from "../../../sandbox/image/debian-base.ts";
 
 const inputs = { distribution: "debian-12", architecture: "x64", nodeVersion: "24.1.0" };
 

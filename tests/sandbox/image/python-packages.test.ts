@@ -3,8 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { debianBaseReference } from "../../../sandbox/image/debian-base.ts";
-import { describePythonPackages } from "../../../sandbox/image/debian-packages.ts";
+import { debianBaseReference, describePythonPackages } from "../../../sandbox/image/debian-base.ts";
 import { buildRunnerImage } from "../../../sandbox/image/runner-image.ts";
 
 const hasDebianTools = (() => {

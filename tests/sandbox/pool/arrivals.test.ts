@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Arrivals } from "../../../sandbox/pool/arrivals.ts";
+import { Arrivals } from "../../../sandbox/pool/warm-pool.ts";
 
 test("the rate is that of the busiest five seconds of the last minute, and 0 after a minute in which nothing came", () => {
   const arrivals = new Arrivals();

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { CurrentImage } from "../../../sandbox/pool/current-image.ts";
+import { CurrentImage } from "../../../sandbox/pool/warm-pool.ts";
 
 describe("the image that a name refers to", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));

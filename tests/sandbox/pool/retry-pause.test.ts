@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { RetryPause } from "../../../sandbox/pool/retry-pause.ts";
+import { RetryPause } from "../../../sandbox/pool/warm-pool.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

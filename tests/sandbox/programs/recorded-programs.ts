@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import { SandboxConnection } from "../../../broker/sandbox-connection.ts";
-import { bundleProgram } from "../../../execution/typescript/bundling/bundle.ts";
-import { currentProcess, formatIdentity } from "../../../host/processes/process-identity.ts";
+import { bundleProgram } from "../../../languages/typescript/bundling/bundle.ts";
 import { type Claim, parseClaim } from "../../../protocol/claim.ts";
 import { ConsoleDecoder } from "../../../protocol/console-stream.ts";
 import type { Call, ProgramEnvironment, Trace } from "../../../protocol/wire/messages.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import { OnDemandSource } from "../../../sandbox/on-demand-source.ts";
+import { currentProcess, formatIdentity } from "../../../system/process-identity.ts";
 
 /** Answers a call; one that throws fails it. */
 type Answer = (call: { tool: string; args: Record<string, unknown> }) => Promise<unknown>;

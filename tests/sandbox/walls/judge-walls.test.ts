@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { judgeWalls, type ProbeFacts, type WallEvidence } from "../../../sandbox/walls/judge-walls.ts";
-import { WALLS, type WallName } from "../../../sandbox/walls/walls.ts";
+import {
+  judgeWalls,
+  type ProbeFacts,
+  WALLS,
+  type WallEvidence,
+  type WallName,
+} from "../../../sandbox/walls/judge-walls.ts";
 
 const FACTS: ProbeFacts = {
   network: { interfaces: [], reached: { "1.1.1.1:80": "ENETUNREACH" } },

@@ -2,8 +2,6 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { currentProcess, formatIdentity } from "../../../host/processes/process-identity.ts";
-import { StateDirectory } from "../../../host/processes/state-directory.ts";
 import {
   SANDBOX_SOCKET_DIRECTORY,
   SOCKET_FILE_NAME,
@@ -14,11 +12,12 @@ import type { ContainerEngine } from "../../../sandbox/docker/container-engine.t
 import type { ContainerRequest } from "../../../sandbox/docker/container-profile.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine, OWNER_LABEL } from "../../../sandbox/docker/docker-sandbox-engine.ts";
+import { KnownWalls } from "../../../sandbox/known-walls.ts";
 import { OnDemandSource } from "../../../sandbox/on-demand-source.ts";
-import { judgeWalls, type WallFinding } from "../../../sandbox/walls/judge-walls.ts";
-import { KnownWalls } from "../../../sandbox/walls/known-walls.ts";
+import { judgeWalls, WALLS, type WallFinding, type WallName } from "../../../sandbox/walls/judge-walls.ts";
 import { tryWalls } from "../../../sandbox/walls/try-walls.ts";
-import { WALLS, type WallName } from "../../../sandbox/walls/walls.ts";
+import { currentProcess, formatIdentity } from "../../../system/process-identity.ts";
+import { StateDirectory } from "../../../system/state-directory.ts";
 import { describeSandboxed } from "../in-sandbox.ts";
 
 const REPOSITORY = join(import.meta.dirname, "../../..");

@@ -5,9 +5,9 @@ import { describe, expect, it, test } from "vitest";
 import { countriesWith } from "../../../secrets/pii/countries.ts";
 import { PiiFinder } from "../../../secrets/pii/pii-finder.ts";
 import { PII_KINDS, type PiiKind } from "../../../secrets/pii/pii-kinds.ts";
+import { segmentEnd } from "../../../secrets/pii/pii-mask.ts";
 import { PiiMasks } from "../../../secrets/pii/pii-masks.ts";
-import { NumberingPlan } from "../../../secrets/pii/recognisers/numbering-plans.ts";
-import { segmentEnd } from "../../../secrets/pii/segments.ts";
+import { NumberingPlan } from "../../../secrets/pii/recognisers/phone-numbers.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
 import { IMPERSONAL, PERSONAL } from "./samples.ts";
 

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
-import type { HandedIn } from "../../../execution/prepare/settle-program.ts";
-import { PRINTER } from "../../../host/languages.ts";
-import type { ProgramOptions } from "../../../host/program-runner.ts";
+import type { ProgramOptions } from "../../../execution/program-runner.ts";
+import { PRINTER } from "../../../languages/languages.ts";
+import type { HandedIn } from "../../../languages/settle-program.ts";
 import { Programs } from "../../../server/mcp/programs/programs.ts";
 import { connectLegacy, RawClient } from "./clients.ts";
 import { CANCELLED, CONTEXT, callStarted, executed, serve, viewOf } from "./served.ts";

@@ -1,6 +1,6 @@
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { describe, expect, it } from "vitest";
-import { loadPrinters, PRINTER } from "../../../host/languages.ts";
+import { loadPrinters, PRINTER } from "../../../languages/languages.ts";
 import { buildInstructions } from "../../../server/mcp/tools/instructions.ts";
 import { buildToolDefinitions } from "../../../server/mcp/tools/tool-definitions.ts";
 

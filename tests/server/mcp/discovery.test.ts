@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ToolPrinter } from "../../../codegen/language-printer.ts";
-import { PRINTER } from "../../../host/languages.ts";
+import { PRINTER } from "../../../languages/languages.ts";
 import { answerInspectTool } from "../../../server/mcp/tools/inspect-tool.ts";
 import { buildInstructions } from "../../../server/mcp/tools/instructions.ts";
 import { answerListCallableTools } from "../../../server/mcp/tools/list-callable-tools.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { unknownServer, unknownTool } from "../../../catalog/unknown-names.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
-import { PRINTER } from "../../../host/languages.ts";
+import { PRINTER } from "../../../languages/languages.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
-import { hintsFor } from "../../../server/mcp/programs/failure-hints.ts";
 import { buildProgramReply } from "../../../server/mcp/programs/program-reply.ts";
+import { hintsFor } from "../../../server/mcp/programs/programs.ts";
 import { RunProgress } from "../../../server/mcp/programs/run-progress.ts";
 import { buildApprovalForm } from "../../../server/mcp/questions/approval-question.ts";
 import { answerInspectTool } from "../../../server/mcp/tools/inspect-tool.ts";

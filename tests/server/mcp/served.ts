@@ -2,16 +2,16 @@ import { PassThrough } from "node:stream";
 import type { ServerTools, Tool } from "../../../catalog/tool.ts";
 import { type FoundTools, ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
-import type { HandedIn } from "../../../execution/prepare/settle-program.ts";
-import { PRINTER } from "../../../host/languages.ts";
-import type { ProgramOptions, ProgramRunner } from "../../../host/program-runner.ts";
-import type { RunEvent } from "../../../host/runs/run-events.ts";
-import type { LiveCatalog } from "../../../host/tools/live-catalog.ts";
+import type { ProgramOptions, ProgramRunner } from "../../../execution/program-runner.ts";
+import type { RunEvent } from "../../../execution/runs/run-events.ts";
+import { PRINTER } from "../../../languages/languages.ts";
+import type { HandedIn } from "../../../languages/settle-program.ts";
 import type { Envelope } from "../../../protocol/envelope.ts";
 import { buildFailure, type Failure } from "../../../protocol/failure.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import { serveMcp } from "../../../server/mcp/mcp-server.ts";
 import type { OutputSource } from "../../../server/mcp/tools/read-output.ts";
+import type { LiveCatalog } from "../../../tools/live-catalog.ts";
 
 /** A catalog whose servers can be exchanged. */
 export class FakeCatalog implements LiveCatalog {

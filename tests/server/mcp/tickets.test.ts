@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ApprovalAnswer } from "../../../broker/approvals/approvals.ts";
-import type { PendingApproval } from "../../../host/approvals/pending-approvals.ts";
-import type { ProgramOptions, ProgramRunner } from "../../../host/program-runner.ts";
+import type { PendingApproval } from "../../../execution/pending/pending-approvals.ts";
+import type { ProgramOptions, ProgramRunner } from "../../../execution/program-runner.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
 import { eventually } from "../../eventually.ts";
 import { CONNECT, connectLegacy, ERAS, RawClient } from "./clients.ts";

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readStats } from "../../../archive/sqlite/queries/stats.ts";
+import { readStats } from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { readPageAssets } from "../../../server/pages/page-assets.ts";
 import { renderRunPage } from "../../../server/pages/run-page.ts";
 import { renderStatsPage } from "../../../server/pages/stats-page.ts";
-import { type SampleRun, storeSample, useArchive } from "../../host/run-report/sample-archive.ts";
+import { type SampleRun, storeSample, useArchive } from "../reports/sample-archive.ts";
 import { Chromium, findChromium, type OpenPage } from "./chromium.ts";
 
 const command = findChromium();

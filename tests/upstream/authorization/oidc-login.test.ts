@@ -3,11 +3,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { loginStatus, logOut } from "../../../host/logins/login-status.ts";
-import { loginKeyOf, openLoginStore } from "../../../host/logins/open-logins.ts";
+import { loginStatus, logOut } from "../../../logins/login-status.ts";
+import { loginKeyOf, openLoginStore } from "../../../logins/open-logins.ts";
 import type { Client, Login } from "../../../upstream/authorization/logins/login-record.ts";
-import { chooseClient } from "../../../upstream/mcp/client/auth/choose-client.ts";
 import { discover } from "../../../upstream/mcp/client/auth/discovery.ts";
+import { chooseClient } from "../../../upstream/mcp/client/auth/person-login.ts";
 import { useUser } from "./logged-in.ts";
 import { ScriptedBrowser } from "./servers/browser.ts";
 import { type OidcOptions, serveOidc } from "./servers/oidc-server.ts";

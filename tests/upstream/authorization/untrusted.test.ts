@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
-import { composeAuthorizations } from "../../../host/composition/authorizations.ts";
-import { ownLoginSecrets } from "../../../host/logins/login-secrets.ts";
-import { openLoginStore } from "../../../host/logins/open-logins.ts";
+import { ownLoginSecrets } from "../../../logins/login-secrets.ts";
+import { openLoginStore } from "../../../logins/open-logins.ts";
 import { AddressGuard } from "../../../upstream/authorization/address-guard.ts";
 import { buildGuardedFetch } from "../../../upstream/authorization/guarded-fetch.ts";
+import { composeAuthorizations } from "../../../wiring/upstreams.ts";
 import { listen } from "../mcp/upstream-http-servers.ts";
 import { useUser } from "./logged-in.ts";
 import { ScriptedBrowser } from "./servers/browser.ts";

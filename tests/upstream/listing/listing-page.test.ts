@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseListingPage, problemsOf } from "../../../upstream/listing/listing-page.ts";
+import { parseListingPage, problemsOf } from "../../../upstream/listing-page.ts";
 
 describe("a page of a listing", () => {
   const page = (tools: number, fields: number) => {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { Redactor } from "../../../secrets/redaction.ts";
-import { redactListing } from "../../../upstream/listing/redact-listing.ts";
+import { redactListing } from "../../../upstream/redact-listing.ts";
 import { FakeConnection } from "../pool/fake-connection.ts";
 import { callOptions } from "../upstream-fixtures.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { buildArguments } from "../../../upstream/local/command-line.ts";
+import { buildArguments } from "../../../upstream/local/local-connection.ts";
 import { fillTemplate, parseTemplate } from "../../../upstream/local/template.ts";
 
 const build = (command: string[], args: Record<string, unknown>) =>

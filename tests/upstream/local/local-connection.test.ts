@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
-import type { ServerCredentials, UnreadValues } from "../../../upstream/credentials.ts";
+import type { ServerCredentials, UnreadValues } from "../../../upstream/authorization/credentials.ts";
 import { LocalConnection } from "../../../upstream/local/local-connection.ts";
 import type { LocalTool } from "../../../upstream/local/local-tool.ts";
 import { parseTemplate } from "../../../upstream/local/template.ts";

@@ -1,6 +1,6 @@
 import { vi } from "vitest";
 import { LOCAL_PRINCIPAL } from "../../../protocol/run-context.ts";
-import { ConfiguredCredentials } from "../../../upstream/credentials.ts";
+import { ConfiguredCredentials } from "../../../upstream/authorization/credentials.ts";
 import type { BackoffOptions } from "../../../upstream/pool/restart-backoff.ts";
 import { UpstreamPool } from "../../../upstream/pool/upstream-pool.ts";
 import type { Upstream, UpstreamConnection } from "../../../upstream/upstream.ts";

@@ -1,15 +1,15 @@
 import { describe, expect, it, vi } from "vitest";
 import { Redactor } from "../../../secrets/redaction.ts";
-import { CallBudget } from "../../../upstream/call-budget.ts";
 import {
   type CredentialSource,
   type ServerCredentials,
   tellingSecrets,
-} from "../../../upstream/credentials.ts";
-import { redactListing } from "../../../upstream/listing/redact-listing.ts";
+} from "../../../upstream/authorization/credentials.ts";
+import { CallBudget } from "../../../upstream/call-budget.ts";
 import { LiveToolServers } from "../../../upstream/live-tool-servers.ts";
 import { withCredentials } from "../../../upstream/mcp/mcp-server-target.ts";
 import { UpstreamPool } from "../../../upstream/pool/upstream-pool.ts";
+import { redactListing } from "../../../upstream/redact-listing.ts";
 import type { Upstream } from "../../../upstream/upstream.ts";
 import { UpstreamError } from "../../../upstream/upstream-error.ts";
 import { callOptions, connect, fixture, jsonOf, upstreamErrorOf } from "../upstream-fixtures.ts";

@@ -2,10 +2,9 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { runSecretCommand } from "../../../upstream/secret-sources/secret-command.ts";
 import { readSecretFile, whyFileIsOpen } from "../../../upstream/secret-sources/secret-file.ts";
 import { MAX_SECRET_BYTES, SecretSourceError } from "../../../upstream/secret-sources/secret-source.ts";
-import { SecretSources } from "../../../upstream/secret-sources/secret-sources.ts";
+import { runSecretCommand, SecretSources } from "../../../upstream/secret-sources/secret-sources.ts";
 import { eventually } from "../../eventually.ts";
 import { isAlive } from "../upstream-fixtures.ts";
 

@@ -2,13 +2,14 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, lstatSync, mkdirSync } from "node:fs";
 import { open, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import * as z from "zod/mini";
 import { parseForeignJson } from "../../../base/json/parse-json.ts";
 import { textDigest } from "../../../base/text-digest.ts";
 import { whyFolderIsUnsafe } from "../../../base/unsafe-folder.ts";
 import { type Keyring, KeyringError } from "../../../secrets/keyring/keyring.ts";
+import { tryLockFile } from "../../../system/lock-file.ts";
 import { AuthorizationError } from "../authorization.ts";
-import { withLock } from "./login-lock.ts";
 import { Login, type LoginKey } from "./login-record.ts";
 
 const LIMITS = { maxBytes: 1024 * 1024, maxDepth: 16 };
@@ -209,4 +210,45 @@ function parseText(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+const POLL_MS = 25;
+/** Longer than a holder takes: its requests to an authorization server are bounded. */
+const PATIENCE_MS = 90_000;
+
+/** Does some work while nobody else holds the lock. @throws AuthorizationError when it cannot be had, and what the work throws. */
+export async function withLock<T>(path: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  const release = await acquire(path, signal);
+  try {
+    return await work();
+  } finally {
+    release();
+  }
+}
+
+async function acquire(path: string, signal: AbortSignal | undefined): Promise<() => void> {
+  const sqlite = loadSqlite();
+  const began = performance.now();
+  for (;;) {
+    const release = tryLockFile(sqlite, path);
+    if (release !== undefined) return release;
+    if (performance.now() - began > PATIENCE_MS)
+      throw new AuthorizationError("waits for another ptc that does not finish with its login; end that one");
+    await delay(POLL_MS * (1 + Math.random()), undefined, { signal });
+  }
+}
+
+/** Node's own SQLite, without the warning of some versions that it is experimental, on which no user can act. */
+function loadSqlite(): typeof import("node:sqlite") {
+  const emitWarning = process.emitWarning;
+  process.emitWarning = () => {};
+  try {
+    const sqlite = process.getBuiltinModule?.("node:sqlite");
+    if (sqlite !== undefined) return sqlite;
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+  throw new AuthorizationError(
+    `needs a login, and this Node.js has no SQLite for its lock: install a current one`,
+  );
 }

@@ -2,6 +2,7 @@ import { SSEClientTransport, SseError, StreamableHTTPClientTransport } from "@mo
 import { inTime } from "../../../base/in-time.ts";
 import { answeredIdOf } from "../../../base/line-splitter.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../../protocol/limits.ts";
+import { decodePercent } from "../../../secrets/redaction-secrets.ts";
 import {
   type Authorization,
   AuthorizationError,
@@ -9,7 +10,6 @@ import {
 } from "../../authorization/authorization.ts";
 import { buildAuthorizedFetch } from "../../authorization/authorized-fetch.ts";
 import { buildBoundedFetch } from "../http/bounded-fetch.ts";
-import { splitCredentials } from "../http/url-credentials.ts";
 import type { McpServerTarget } from "../mcp-server-target.ts";
 import { MessageGate, type RequestId } from "../message-gate.ts";
 import type { JsonRpcMessage, MessageTransport, SendOptions } from "../message-transport.ts";
@@ -151,4 +151,24 @@ function endOnStreamError(sse: SSEClientTransport): void {
     report?.(error);
     if (error instanceof SseError) void sse.close();
   };
+}
+
+/**
+ * A target's URL and headers as `fetch` takes them. `fetch` refuses a URL with a user in it, so that user and password become a
+ * header of Basic authentication (RFC 7617), unless there is an `authorization` header already.
+ */
+function splitCredentials(target: { url: string; headers: Readonly<Record<string, string>> }): {
+  url: URL;
+  headers: Headers;
+} {
+  const url = new URL(target.url);
+  const headers = new Headers(target.headers);
+  if (url.username !== "" || url.password !== "") {
+    const user = `${decodePercent(url.username)}:${decodePercent(url.password)}`;
+    if (!headers.has("authorization"))
+      headers.set("authorization", `Basic ${Buffer.from(user).toString("base64")}`);
+    url.username = "";
+    url.password = "";
+  }
+  return { url, headers };
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { answeredIdOf, type OversizeLine } from "../../../base/line-splitter.ts";
-import { outgoingFetch } from "../../../network/outgoing.ts";
+import { outgoingFetch } from "../../../system/outgoing.ts";
 import type { Admission, RequestId } from "../message-gate.ts";
 import { pauseAfter } from "../reading-pace.ts";
 import { EventStream } from "./event-stream.ts";

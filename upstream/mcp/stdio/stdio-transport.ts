@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import { settlesWithin } from "../../../base/in-time.ts";
 import { LineSplitter, type OversizeLine } from "../../../base/line-splitter.ts";
 import { writeTogether } from "../../../base/write-together.ts";
+import { inheritedEnvironment } from "../../../secrets/inherited-environment.ts";
 import {
   isInstalling,
   letFinish,
@@ -11,11 +12,10 @@ import {
   signalGroup,
   spawnGroup,
   watchProcessorTime,
-} from "../../process-group.ts";
+} from "../../../system/process-group.ts";
 import type { Admission } from "../message-gate.ts";
 import type { JsonRpcMessage, MessageTransport } from "../message-transport.ts";
 import { pauseAfter } from "../reading-pace.ts";
-import { inheritedEnvironment } from "./inherited-environment.ts";
 
 export interface StdioClientTransportOptions {
   command: string;

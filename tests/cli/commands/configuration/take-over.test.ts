@@ -17,7 +17,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { changeFile } from "../../../../cli/commands/configuration/client-files.ts";
 import { main } from "../../../../cli/main.ts";
 import type { Surroundings } from "../../../../cli/surroundings.ts";
-import { changeEntry, type EditedFile } from "../../../../host/clients/client-changes.ts";
+import { changeEntry, type EditedFile } from "../../../../configuration/clients/client-changes.ts";
 import { FakeTerminal } from "../../terminal/terminals.ts";
 import { surroundingsIn } from "../runs-projects.ts";
 

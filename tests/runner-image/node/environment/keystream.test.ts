@@ -1,7 +1,7 @@
 import { createDecipheriv, createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Keystream } from "../../../../runner-image/node/environment/keystream.ts";
+import { Keystream } from "../../../../runner-image/node/environment/program-randomness.ts";
 
 const SEED = Buffer.alloc(32, 7);
 const take = (stream: Keystream, length: number) => {

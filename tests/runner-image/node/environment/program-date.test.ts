@@ -1,6 +1,6 @@
 import { isDate } from "node:util/types";
 import { describe, expect, it } from "vitest";
-import { makeDate } from "../../../../runner-image/node/environment/program-date.ts";
+import { makeDate } from "../../../../runner-image/node/environment/environment.ts";
 
 const NOW = 1_700_000_000_123;
 const ProgramDate = makeDate(Date, () => NOW);

@@ -4,8 +4,7 @@ import type { Agent } from "node:https";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { findDockerEndpoint } from "../../../../sandbox/docker/endpoint/docker-endpoint.ts";
-import { dockerOptions } from "../../../../sandbox/docker/endpoint/docker-options.ts";
+import { dockerOptions, findDockerEndpoint } from "../../../../sandbox/docker/endpoint/docker-client.ts";
 
 const id = (name: string) => createHash("sha256").update(name).digest("hex");
 

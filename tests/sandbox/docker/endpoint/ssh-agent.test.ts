@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Docker from "dockerode";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
-import { dockerOptions } from "../../../../sandbox/docker/endpoint/docker-options.ts";
+import { dockerOptions } from "../../../../sandbox/docker/endpoint/docker-client.ts";
 import { sshArguments } from "../../../../sandbox/docker/endpoint/ssh-agent.ts";
 
 afterEach(() => void vi.unstubAllEnvs());

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect, onTestFinished } from "vitest";
-import { FollowedConfiguration } from "../../../../host/configuration/follow.ts";
-import { checkValue } from "../../../../host/direct/check-value.ts";
-import { clock } from "../../../../host/process-clock.ts";
-import { openServing } from "../../../../host/serving.ts";
+import { FollowedConfiguration } from "../../../../configuration/follow.ts";
 import { serveMcp } from "../../../../server/mcp/mcp-server.ts";
+import { clock } from "../../../../system/process-clock.ts";
+import { checkValue } from "../../../../tools/direct/check-value.ts";
+import { openServing } from "../../../../wiring/serving.ts";
 import { projectInProcess } from "../../../cli/ptc-in-process.ts";
 import { fixtureServer } from "../../../cli/ptc-process.ts";
 import { InProcessEngine, type ProgramFunction } from "../../../sandbox/in-process-engine.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { ObservedCall } from "../../../../execution/call-log.ts";
-import { PRINTER } from "../../../../host/languages.ts";
+import { PRINTER } from "../../../../languages/languages.ts";
 import { buildFailure } from "../../../../protocol/failure.ts";
-import { ClientNotices, endOfProgram } from "../../../../server/mcp/programs/program-end.ts";
 import { buildProgramReply } from "../../../../server/mcp/programs/program-reply.ts";
+import { ClientNotices, endOfProgram } from "../../../../server/mcp/programs/programs.ts";
 import { CONNECT } from "../clients.ts";
 import { executed, serve, viewOf } from "../served.ts";
 

@@ -1,9 +1,9 @@
 /** Asks for the token of a server as one of many processes: on a line from stdin, and prints it. `argv`: URL, state folder. */
 import { once } from "node:events";
-import { composeAuthorizations } from "../../../../host/composition/authorizations.ts";
-import { parseConfiguration } from "../../../../host/configuration/parse.ts";
-import { ownLoginSecrets } from "../../../../host/logins/login-secrets.ts";
-import { openLoginStore } from "../../../../host/logins/open-logins.ts";
+import { parseConfiguration } from "../../../../configuration/parse.ts";
+import { ownLoginSecrets } from "../../../../logins/login-secrets.ts";
+import { openLoginStore } from "../../../../logins/open-logins.ts";
+import { composeAuthorizations } from "../../../../wiring/upstreams.ts";
 
 const [, , url, folder = ""] = process.argv;
 const text = JSON.stringify({ servers: [{ name: "guarded", url }] });

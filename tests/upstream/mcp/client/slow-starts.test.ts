@@ -4,10 +4,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { ProcessGroups } from "../../../../host/processes/process-groups.ts";
+import { finishWithoutUs } from "../../../../system/process-group.ts";
+import { ProcessGroups } from "../../../../system/process-groups.ts";
 import { notReadyInTime } from "../../../../upstream/call-budget.ts";
 import { whySlow } from "../../../../upstream/mcp/stdio/start-time.ts";
-import { finishWithoutUs } from "../../../../upstream/process-group.ts";
 import { eventually } from "../../../eventually.ts";
 import { connect, fixture, isAlive, upstreamErrorOf } from "../../upstream-fixtures.ts";
 

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, it, vi } from "vitest";
-import { isInherited } from "../../../../upstream/mcp/stdio/inherited-environment.ts";
+import { isInherited } from "../../../../secrets/inherited-environment.ts";
 import { eventually } from "../../../eventually.ts";
 import { callOptions, connect, fixture, isAlive, jsonOf, upstreamErrorOf } from "../../upstream-fixtures.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { buildParameterHeaders } from "../../../../upstream/mcp/http/parameter-headers.ts";
+import { buildParameterHeaders } from "../../../../upstream/mcp/client/mcp-connection.ts";
 
 describe("headers for arguments", () => {
   const definition = {

@@ -1,0 +1,87 @@
+import { createHash } from "node:crypto";
+import type { Configuration } from "../../configuration/configuration.ts";
+import { secretSourcesOf, withoutPlaces } from "../../configuration/secret-places.ts";
+import { isInherited } from "../../secrets/inherited-environment.ts";
+import type { EnvironmentVariables } from "../../system/environment-variables.ts";
+
+/** What a background host depends on, by digest. A caller for whom any of it is something else is not served. */
+export interface HostIdentity {
+  /** The ptc and the Node.js. */
+  readonly build: string;
+  /** The configuration's bytes, and those of the files of rules that it names. */
+  readonly fileDigest: string;
+  /** The configuration with its variables expanded. */
+  readonly configuration: string;
+  /** The variables that ptc, its engine and its servers read besides those of the configuration. */
+  readonly environment: string;
+}
+
+/** Variables that reach servers, or that decide where ptc, an engine or a server is found. `TERM` changes none of that. */
+const DEPENDED_ON =
+  /^(?:PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TZ|LANG|LC_[A-Z_]+|XDG_RUNTIME_DIR|XDG_[A-Z]+_HOME|DOCKER_.+|PTC_.+|NODE_.+|OTEL_.+|SSL_CERT_.+|SSH_AUTH_SOCK|DBUS_SESSION_BUS_ADDRESS|(?:HTTPS?|ALL|NO)_PROXY|(?:https?|all|no)_proxy)$/;
+
+/** They say where the configuration is, which is compared itself, or change nothing of what a host does. */
+const NOT_DEPENDED_ON = /^(?:NODE_COMPILE_CACHE|TRACEPARENT|TRACESTATE|PTC_HOST|PTC_CONFIG|PTC_MCP_CONFIG)$/;
+
+/** What differs from terminal to terminal. Commands from which secrets are read see all other variables too. */
+const OF_A_TERMINAL =
+  /^(?:_|CI|SHLVL|PWD|OLDPWD|COLUMNS|LINES|COLORTERM|WINDOWID|STY|SSH_TTY|SSH_CONNECTION|SSH_CLIENT|(?:TERM|TMUX|ITERM|KITTY|VSCODE)(?:_.*)?|CLAUDECODE|CLAUDE_PID|CLAUDE_CODE_.+|(?:NO|FORCE)_COLOR|XDG_SESSION_.+)$/;
+
+export function identify(
+  { build, fileDigest }: Pick<HostIdentity, "build" | "fileDigest">,
+  configuration: Configuration,
+  env: EnvironmentVariables,
+): HostIdentity {
+  const { files } = configuration.policy;
+  const hasCommands = configuration.servers.some((server) =>
+    secretSourcesOf(server).some(({ source }) => source.from === "command"),
+  );
+  const isDependedOn = (name: string) =>
+    hasCommands
+      ? !OF_A_TERMINAL.test(name)
+      : DEPENDED_ON.test(name) || (isInherited(name) && name !== "TERM");
+  const variables = Object.entries(env)
+    .filter(([name]) => isDependedOn(name) && !NOT_DEPENDED_ON.test(name))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    build,
+    fileDigest: files.length === 0 ? fileDigest : digestOfJson([fileDigest, files.map(({ text }) => text)]),
+    configuration: digestOfJson(withoutNames(configuration)),
+    environment: digestOfJson(variables),
+  };
+}
+
+/** What a host was started with that is not the caller's. */
+export type HostDifference =
+  | "another version of ptc or Node.js"
+  | "another configuration"
+  | "another environment";
+
+/** A younger host is replaced only for another configuration, so that callers who differ do not take turns at it. */
+const MIN_AGE_MS = 10_000;
+
+/** Why a caller is not served; `undefined` when nothing differs. */
+export function findDifference(host: HostIdentity, caller: HostIdentity): HostDifference | undefined {
+  if (host.build !== caller.build) return "another version of ptc or Node.js";
+  if (host.fileDigest !== caller.fileDigest) return "another configuration";
+  const isSame = host.configuration === caller.configuration && host.environment === caller.environment;
+  return isSame ? undefined : "another environment";
+}
+
+/** Whether a host of that age is replaced because of the difference. Else the caller runs alone. */
+export function isReplaceable(difference: HostDifference, ageMs: number): boolean {
+  return difference === "another configuration" || ageMs >= MIN_AGE_MS;
+}
+
+/** A configuration without how its file was named, which differs by the folder of the caller. */
+function withoutNames(configuration: Configuration): unknown {
+  const servers = configuration.servers.map((server) => ({
+    ...withoutPlaces(server),
+    off: server.off !== undefined,
+  }));
+  return { ...configuration, file: undefined, servers };
+}
+
+function digestOfJson(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex");
+}

@@ -1,0 +1,99 @@
+/**
+ * What a command and a background host send each other: frames of JSON, as on the socket of a sandbox. The command sends
+ * `hello` and the host answers `welcome` or `refused`. From then on the host runs the command, and uses what is the
+ * caller's, such as its terminal and its files, through the caller.
+ */
+import type { Socket } from "node:net";
+import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../../protocol/wire/frames.ts";
+import type { EnvironmentVariables } from "../../system/environment-variables.ts";
+import type { HostIdentity } from "./host-identity.ts";
+
+/** The most bytes of a message. A file for `--data` is the largest, as Base64. */
+const MAX_MESSAGE_BYTES = 96 * 1024 * 1024;
+const MAX_DEPTH = 8;
+
+/** How often a host says that it is alive while it works for a caller. */
+export const ALIVE_MS = 1_000;
+
+interface CallersStream {
+  isTTY: boolean;
+  columns?: number | undefined;
+}
+
+export interface CallerHello {
+  kind: "hello";
+  /** What the caller knows because it may read the user's private files. */
+  token: string;
+  /** The ptc and the Node.js of the caller. */
+  build: string;
+  /** Of the configuration, as the caller sees the file. */
+  fileDigest: string;
+  /** `command` has the host run `argv`; `status` and `stop` are about the host. */
+  wants: "command" | "status" | "stop";
+  argv: string[];
+  env: EnvironmentVariables;
+  cwd: string;
+  stdin: CallersStream;
+  stdout: CallersStream;
+  stderr: CallersStream;
+}
+
+export type CallerMessage =
+  | CallerHello
+  | { kind: "signal"; signal: "SIGINT" | "SIGTERM" | "SIGHUP" }
+  /** What was read from stdin, as Base64; null at its end. */
+  | { kind: "stdin"; bytes: string | null }
+  /** The answer to `file`: the bytes as Base64, or the code of the error. */
+  | { kind: "file"; id: number; bytes?: string | undefined; code?: string | undefined }
+  | { kind: "resized"; stdout: number; stderr: number };
+
+export interface HostStatus {
+  pid: number;
+  version: string;
+  identity: HostIdentity;
+  /** ISO 8601 */
+  started: string;
+  idleMs: number;
+  /** Commands that it runs now, and has run. */
+  running: number;
+  served: number;
+}
+
+export type MessageToCaller =
+  | { kind: "welcome" }
+  /** The host does not do this call. `isReplaced`: it ends, so that another can be started in its place. */
+  | { kind: "refused"; why: string; isReplaced: boolean }
+  | { kind: "out"; to: "stdout" | "stderr"; bytes: string }
+  /** What the host wants of the caller's stdin. */
+  | { kind: "stdin"; want: "flow" | "pause" | "raw" | "cooked" }
+  | { kind: "file"; id: number; path: string; maxBytes: number }
+  /** The signal is to be sent to the host from now on, and not to end the caller. */
+  | { kind: "listen"; signal: "SIGINT" | "SIGTERM" | "SIGHUP" }
+  /** The program is about to make its first call. It must not be run again from now on. */
+  | { kind: "calling"; runId: string }
+  | { kind: "alive" }
+  | { kind: "exit"; code: number }
+  | { kind: "status"; status: HostStatus }
+  | { kind: "stopping"; running: number };
+
+/** Sends one message. Resolves when the kernel has it, or the connection is broken. @throws FrameError */
+export function sendMessage(socket: Socket, message: CallerMessage | MessageToCaller): Promise<void> {
+  const frame = encodeFrame(message, MAX_MESSAGE_BYTES);
+  return new Promise((resolve) => {
+    if (socket.destroyed) resolve();
+    else socket.write(frame, () => resolve());
+  });
+}
+
+/** Calls `receive` with each message until the connection ends. What is no message ends the connection. */
+export function receiveMessages(socket: Socket, receive: (message: unknown) => void): void {
+  const decoder = new FrameDecoder(MAX_MESSAGE_BYTES);
+  socket.on("data", (chunk: Buffer) => {
+    try {
+      for (const payload of decoder.push(chunk)) receive(parsePayload(payload, MAX_DEPTH));
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      socket.destroy();
+    }
+  });
+}

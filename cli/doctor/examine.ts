@@ -1,0 +1,387 @@
+import { realpathSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { ArchiveError } from "../../archive/archive-error.ts";
+import { openArchive } from "../../archive/open-archive.ts";
+import { messageOf } from "../../base/error-message.ts";
+import { isObject } from "../../base/json/is-object.ts";
+import { listUpTo } from "../../base/text/list-up-to.ts";
+import { oneLine } from "../../base/text/one-line.ts";
+import { SandboxConnection } from "../../broker/sandbox-connection.ts";
+import { CatalogError } from "../../catalog/catalog-error.ts";
+import { renderOffer } from "../../catalog/count-tools.ts";
+import { describeTwice, findPtcInClaude } from "../../configuration/clients/claude-code.ts";
+import { findClientFiles } from "../../configuration/clients/import/client-files.ts";
+import { findDoubles, serversWrittenIn } from "../../configuration/clients/take-over.ts";
+import type {
+  Configuration,
+  LocalServerConfiguration,
+  ManagedSettings,
+  ServerConfiguration,
+} from "../../configuration/configuration.ts";
+import { ConfigurationError } from "../../configuration/configuration-error.ts";
+import type { FindOptions } from "../../configuration/configuration-paths.ts";
+import { findConfiguration, loadConfiguration } from "../../configuration/load.ts";
+import { secretSourcesOf } from "../../configuration/secret-places.ts";
+import { valuesOf } from "../../configuration/server-values.ts";
+import { uncheckedLanguages } from "../../languages/languages.ts";
+import { runnerOf } from "../../languages/program-files.ts";
+import { UserSecrets } from "../../logins/user-secrets.ts";
+import type { RunnerName } from "../../protocol/runners/runner-name.ts";
+import { type OnDemandOptions, OnDemandSource } from "../../sandbox/on-demand-source.ts";
+import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
+import { DROP_DIRECTFS } from "../../sandbox/setup-advice.ts";
+import { inheritedEnvironment } from "../../secrets/inherited-environment.ts";
+import { Redactor } from "../../secrets/redaction.ts";
+import { whyNotRedacted } from "../../secrets/redaction-secrets.ts";
+import { nodeRange, version } from "../../system/package.ts";
+import { openState } from "../../system/state-directory.ts";
+import { loadProgramTools } from "../../tools/program-tools.ts";
+import { whyNoProgram } from "../../upstream/local/find-program.ts";
+import { isOwnVariable, variablesOf } from "../../upstream/local/local-tool.ts";
+import type { UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
+import { whyFileIsOpen } from "../../upstream/secret-sources/secret-file.ts";
+import {
+  type SecretKeyring,
+  type SecretSource,
+  SecretSourceError,
+} from "../../upstream/secret-sources/secret-source.ts";
+import type { SecretSources } from "../../upstream/secret-sources/secret-sources.ts";
+import { sandboxOptions, USUAL_SANDBOX } from "../../wiring/sandboxes.ts";
+import { composeUpstreams } from "../../wiring/upstreams.ts";
+import { type EngineCheck, engineChecks } from "./engine-checks.ts";
+
+/** The longest name or version of a server that is shown. */
+const MAX_NAME_CHARS = 100;
+const MAX_LISTED_CHARS = 200;
+
+/** The result of trying one part that ptc needs. */
+export interface Finding {
+  area: "ptc" | "configuration" | "sandbox" | "servers";
+  part: string;
+  ok: boolean;
+  /** What was found. For a failure it says what to do. */
+  detail: string;
+}
+
+export interface ExamineOptions extends FindOptions {
+  /** On whose behalf servers are tried. */
+  principal: string;
+  /** What starts sandboxes; Docker's without it. */
+  engine?: OpenEngine;
+  /** Where `{ keyring: NAME }` is read from; the user's keyring without it. */
+  keyring?: SecretKeyring;
+  /** Is told of a server that takes long to start. */
+  onWarning?: (message: string) => void;
+}
+
+/**
+ * Tries every part that ptc needs: the configuration, the engine and a real sandbox, and every server. A part is tried only
+ * when the parts that it needs work. Without a configuration file the default sandbox is tried, and no server.
+ *
+ * @throws SandboxError when the folder for this process's files cannot be made. Every other failure is a finding.
+ */
+export async function* examine(options: ExamineOptions): AsyncGenerator<Finding> {
+  yield {
+    area: "ptc",
+    part: "ptc",
+    ok: true,
+    detail: version,
+  };
+  yield {
+    area: "ptc",
+    part: "node",
+    ok: true,
+    detail: `${process.version}, ${process.execPath} (needed: ${nodeRange})`,
+  };
+  const configuration = yield* examineConfiguration(options);
+  const twice = describeTwice(findPtcInClaude(options.env, options.cwd));
+  if (twice !== undefined) yield { area: "ptc", part: "Claude Code", ok: true, detail: twice };
+  if (configuration !== undefined) yield* examineClients(options);
+  if (configuration !== undefined) yield await examineArchive(configuration);
+  const own = openState(options.env);
+  try {
+    const runners = [...new Set((configuration?.languages ?? []).map(runnerOf))];
+    yield* examineSandbox(sandboxOptions(configuration ?? USUAL_SANDBOX, own, options.engine), runners);
+    if (configuration === undefined) return;
+    const redactor = new Redactor(configuration.secrets, configuration.credentials);
+    const { env } = options;
+    const read = new Map<string, string>();
+    const onRead = ({ place }: SecretSource, secret: string) => void read.set(place, secret);
+    const upstreams = {
+      redactor,
+      env,
+      keyring: options.keyring ?? new UserSecrets(env),
+      onRead,
+      onWarning: options.onWarning,
+    };
+    const { pool, secrets } = composeUpstreams(configuration, own.state.groups, upstreams);
+    yield* examineServers(configuration, options.principal, pool);
+    for (const { tool, problem } of await examineLocalTools(configuration.servers, secrets.sources))
+      yield { area: "servers", part: `tools.local ${tool}`, ok: false, detail: problem };
+    await pool.close();
+    yield* examineDirectTools(configuration, options.principal);
+    const plain = unredactedSources(configuration, read);
+    if (plain.length > 0) yield { area: "servers", part: "redaction", ok: true, detail: plain.join("; ") };
+  } finally {
+    own.state.remove();
+  }
+}
+
+/** Tells which clients have servers beside ptc that ptc.yaml has too. */
+async function* examineClients(options: FindOptions): AsyncGenerator<Finding> {
+  const found = await findConfiguration(options).catch(() => undefined);
+  if (found === undefined) return;
+  const servers = serversWrittenIn(found.text);
+  const project = realpathSync(options.cwd);
+  for (const file of findClientFiles(options.env, project)) {
+    if (file.pluginRoot !== undefined) continue;
+    const text = await readFile(file.path, "utf8").catch(() => "");
+    const names = (await findDoubles(file, text, { servers, project })).map(({ name }) => oneLine(name));
+    if (names.length === 0) continue;
+    const detail = `has ${listUpTo([...new Set(names)], MAX_LISTED_CHARS)} beside ptc (${file.path}), so that a model sees each tool twice: \`ptc install --take-over\` takes them out`;
+    yield { area: "ptc", part: file.client, ok: true, detail };
+  }
+}
+
+async function* examineConfiguration(
+  options: FindOptions,
+): AsyncGenerator<Finding, Configuration | undefined> {
+  const area = "configuration";
+  try {
+    const configuration = await loadConfiguration(options);
+    const { file, servers } = configuration;
+    const off = servers.filter((server) => server.off !== undefined).length;
+    const detail =
+      file === undefined
+        ? "none here; `ptc.yaml` names your servers"
+        : `${file}, ${count(servers.length, "server")}${off > 0 ? `, ${off} of them off` : ""}`;
+    yield { area, part: "configuration", ok: true, detail };
+    for (const managed of configuration.managed)
+      yield { area, part: "managed settings", ok: true, detail: describeManaged(managed) };
+    for (const held of configuration.held) yield { area, part: "managed settings", ok: true, detail: held };
+    const plain = unredacted(configuration);
+    if (plain.length > 0) yield { area, part: "redaction", ok: true, detail: plain.join("; ") };
+    const open = await openSecretFiles(configuration);
+    const { languages, execution } = configuration;
+    const unchecked = execution.typecheck === "off" ? [] : await uncheckedLanguages(languages);
+    if (unchecked.length > 0) yield { area, part: "type check", ok: true, detail: unchecked.join("; ") };
+    if (open.length > 0) yield { area, part: "secrets", ok: true, detail: open.join("; ") };
+    return configuration;
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    yield { area, part: "configuration", ok: false, detail: error.message };
+    return undefined;
+  }
+}
+
+/** Which file is in force, and of which sections it says something. */
+function describeManaged({ file, ...sections }: ManagedSettings): string {
+  const says = (value: unknown): boolean =>
+    Array.isArray(value)
+      ? value.length > 0
+      : isObject(value)
+        ? Object.entries(value).some(([key, each]) => says(each) || (key === "allow" && each !== undefined))
+        : value !== undefined;
+  const said = Object.entries(sections).flatMap(([name, section]) => (says(section) ? [name] : []));
+  return `${file} is in force: ${said.join(", ") || "it says nothing"}`;
+}
+
+/** Tries whether runs can be archived: a program runs also where they cannot, and is lost for a replay. */
+export async function examineArchive(configuration: Configuration): Promise<Finding> {
+  const about = { area: "ptc", part: "archive" } as const;
+  const archive = openArchive(configuration.archive);
+  try {
+    await archive.tryWriting();
+    const has = (await archive.exists()) ? "" : ", made by the first run";
+    return { ...about, ok: true, detail: `${configuration.archive.path}${has}` };
+  } catch (error) {
+    if (!(error instanceof ArchiveError)) throw error;
+    return { ...about, ok: false, detail: `runs are not archived: ${error.message}` };
+  } finally {
+    await archive.close();
+  }
+}
+
+/** Files of secrets that others may read too. */
+async function openSecretFiles({ servers }: Configuration): Promise<string[]> {
+  const files = servers.flatMap((server) =>
+    secretSourcesOf(server).flatMap(({ key, source }) =>
+      source.from === "file" ? [{ path: source.path, whose: `${key} of server '${server.name}'` }] : [],
+    ),
+  );
+  const found = await Promise.all(
+    files.map(async ({ path, whose }) => {
+      const why = await whyFileIsOpen(path);
+      return why === undefined ? [] : [`${path}, which holds ${whose}, ${why}`];
+    }),
+  );
+  return found.flat();
+}
+
+/** Credentials that are not redacted: the name and the reason of each, never the value. */
+function unredacted({ servers, credentials }: Configuration): string[] {
+  return servers.flatMap((server) => {
+    return Object.entries(valuesOf(server)).flatMap(([name, value]) => {
+      const why = credentials.includes(value) ? whyNotRedacted(value, true) : undefined;
+      return why === undefined ? [] : [`${name} of server '${server.name}' ${why}`];
+    });
+  });
+}
+
+/** Secrets that were read and are not redacted: the name and the reason of each. @param read by place. */
+function unredactedSources({ servers }: Configuration, read: ReadonlyMap<string, string>): string[] {
+  return servers.flatMap((server) =>
+    secretSourcesOf(server).flatMap(({ key, source }) => {
+      const secret = read.get(source.place);
+      const why = secret === undefined ? undefined : whyNotRedacted(secret, true);
+      return why === undefined ? [] : [`${key} of server '${server.name}' ${why}`];
+    }),
+  );
+}
+
+/** The exit code of a guard that cannot start its runner. */
+const NOT_FOUND = 127;
+
+/**
+ * Tries Docker, gVisor, the image and a real sandbox in this order, up to the first that fails.
+ *
+ * @param runners those that programs need, each in a sandbox of its own; without any, the usual one.
+ */
+async function* examineSandbox(
+  options: OnDemandOptions,
+  runners: readonly RunnerName[],
+): AsyncGenerator<Finding> {
+  const [first, ...others] = runners;
+  const checks: EngineCheck[] = [
+    ...engineChecks(options),
+    ["sandbox", () => trySandbox({ ...options, ...(first && { runner: first }) })],
+    ...others.map((runner): [string, () => Promise<string>] => [
+      `sandbox (${runner})`,
+      () => trySandbox({ ...options, runner }),
+    ]),
+  ];
+  for (const [part, check] of checks) {
+    const finding = await check().then(
+      (detail) => ({ ok: true, detail }),
+      (error: unknown) => ({ ok: false, detail: messageOf(error) }),
+    );
+    // A part that the engine does not have.
+    if (finding.detail === undefined) continue;
+    yield { area: "sandbox", part, ok: finding.ok, detail: finding.detail };
+    if (!finding.ok) return;
+  }
+}
+
+/** @throws Error that says what to do where the image has nothing to run such programs with. */
+async function trySandbox(options: OnDemandOptions): Promise<string> {
+  const sandbox = await new OnDemandSource(options).acquire({ onStdout() {}, onStderr() {} });
+  try {
+    const connection = new SandboxConnection(
+      sandbox.channel,
+      { maxParallelCalls: 1, maxToolCalls: 1 },
+      () => {
+        throw new Error("nothing is called here");
+      },
+    );
+    const { language, runtime } = await connection.ready.catch(async (error: unknown) => {
+      const exit = await sandbox.exited.catch(() => undefined);
+      if (exit?.code !== NOT_FOUND) throw error;
+      throw new Error(
+        `the image's base has nothing that runs ${options.runner}: run \`ptc image build\` without --base`,
+      );
+    });
+    const isNobody = await options.engine.keepsKernelUnprivileged?.(sandbox.id);
+    const kernel =
+      isNobody === undefined
+        ? ""
+        : isNobody
+          ? "; gVisor's kernel is nobody on this machine"
+          : `; gVisor's kernel is root on this machine: ${DROP_DIRECTFS}`;
+    return `starts and answers, ${language} on ${oneLine(runtime)}${kernel}`;
+  } finally {
+    await sandbox.dispose();
+  }
+}
+
+/** Lists every server, all at once, and tells what is found in the order of the servers. */
+async function* examineServers(
+  { servers }: Configuration,
+  principal: string,
+  pool: UpstreamPool,
+): AsyncGenerator<Finding> {
+  const findings = servers.map(async ({ name }): Promise<Finding> => {
+    const about = { area: "servers", part: `server ${name}` } as const;
+    try {
+      const listing = await pool.get(principal, name)?.list();
+      if (listing === undefined) return { ...about, ok: false, detail: "is not configured" };
+      const { implementation, protocolVersion, tools } = listing;
+      const own = oneLine(`${implementation.name} ${implementation.version}`, MAX_NAME_CHARS);
+      const detail = `${own}, ${renderOffer(tools)}, MCP ${protocolVersion}`;
+      return { ...about, ok: true, detail };
+    } catch (error) {
+      return { ...about, ok: false, detail: messageOf(error) };
+    }
+  });
+  for (const finding of findings) yield await finding;
+}
+
+/** Tells which tools of the catalog are listed to clients, and what they cost. */
+async function* examineDirectTools(configuration: Configuration, principal: string): AsyncGenerator<Finding> {
+  const about = { area: "servers", part: "direct tools" } as const;
+  try {
+    const view = (await loadProgramTools(configuration)).callableFor({ principal });
+    if (view.names().length === 0) return;
+    const { chooseDirectTools } = await import("../../tools/direct/direct-tools.ts");
+    const { describeDirect } = await import("../../tools/direct/describe-direct.ts");
+    const chosen = chooseDirectTools(view, configuration);
+    yield { ...about, ok: true, detail: describeDirect(chosen, configuration) };
+  } catch (error) {
+    if (!(error instanceof CatalogError || error instanceof ConfigurationError)) throw error;
+    yield { ...about, ok: false, detail: error.message };
+  }
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** Why a tool of `tools.local` cannot be called. */
+interface LocalToolProblem {
+  tool: string;
+  problem: string;
+}
+
+/** Looks whether the commands of local tools are there and whether their secrets can be read. Runs none of them. */
+async function examineLocalTools(
+  servers: readonly ServerConfiguration[],
+  sources: Pick<SecretSources, "read">,
+): Promise<LocalToolProblem[]> {
+  const locals = servers.flatMap((server) => (server.transport === "local" ? [server] : []));
+  const found = await Promise.all(
+    locals.flatMap((server) => server.localTools.map((tool) => examineTool(server, tool, sources))),
+  );
+  return found.flat();
+}
+
+async function examineTool(
+  { env, secretSources }: LocalServerConfiguration,
+  tool: LocalServerConfiguration["localTools"][number],
+  sources: Pick<SecretSources, "read">,
+): Promise<LocalToolProblem[]> {
+  if (tool.off !== undefined) return [{ tool: tool.name, problem: `is off: ${tool.off}` }];
+  const { PATH } = { ...inheritedEnvironment(), ...variablesOf(tool.name, env) };
+  const own = Object.entries(secretSources).filter(([key]) => isOwnVariable(tool.name, key));
+  const problems = await Promise.all([
+    whyNoProgram(tool, PATH),
+    ...own.map(async ([, source]) => {
+      try {
+        await sources.read(source, new AbortController().signal);
+        return undefined;
+      } catch (error) {
+        if (error instanceof SecretSourceError) return `${source.place}: ${error.message}`;
+        throw error;
+      }
+    }),
+  ]);
+  return problems.flatMap((problem) => (problem === undefined ? [] : [{ tool: tool.name, problem }]));
+}

@@ -1,0 +1,210 @@
+import { createHash, randomBytes } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import * as z from "zod/mini";
+import { isObject } from "../../base/json/is-object.ts";
+import { parseForeignJson } from "../../base/json/parse-json.ts";
+import type { EnvironmentVariables } from "../../system/environment-variables.ts";
+import type { ClientPlace } from "./client-place.ts";
+import { type EntryEdit, editEntry, findEntry } from "./edit-entry.ts";
+import { ClientFileError } from "./import/read-client-file.ts";
+
+/*
+ * What ptc has changed in the files of clients, so that it can be undone.
+ *
+ * Each change of one entry is one file in a private folder of the user's, written before the client's file is. It holds the
+ * entry as it was and as ptc left it, and the piece of text that was replaced. Undoing goes backwards. Where the file is what
+ * ptc left, the piece goes back, and the file is what it was, to the byte. Where somebody has edited the file since, only the
+ * entry is put back, and only if it still is what ptc left; all else in the file stays.
+ */
+
+const MAX_CHANGE_BYTES = 64 * 1024 * 1024;
+const LIMITS = { maxBytes: MAX_CHANGE_BYTES, maxDepth: 136 };
+/** The most changes that are read. */
+const MAX_CHANGES = 10_000;
+
+const Entry = z.object({ value: z.record(z.string(), z.unknown()), written: z.optional(z.string()) });
+
+const ClientChange = z.object({
+  version: z.literal(1),
+  /** When it was made, as an ISO date. */
+  at: z.string(),
+  /** The folder in which ptc was called. */
+  project: z.string(),
+  /** The client, for people. */
+  client: z.string(),
+  /** Of the file. Absolute, without symbolic links where it was there. */
+  path: z.string(),
+  format: z.enum(["json", "toml"]),
+  keys: z.array(z.string()),
+  name: z.string(),
+  before: z.optional(Entry),
+  after: z.optional(z.record(z.string(), z.unknown())),
+  /** The text that ptc left (by its digest; none for no file) has `put` at `start`, where `taken` was. */
+  piece: z.object({
+    digest: z.optional(z.string()),
+    start: z.number(),
+    put: z.string(),
+    taken: z.string(),
+    /** Whether there was a file before. */
+    wasThere: z.boolean(),
+  }),
+});
+export type ClientChange = z.infer<typeof ClientChange>;
+
+/** A change that is kept, and the name of its file. */
+export interface KeptChange {
+  id: string;
+  change: ClientChange;
+}
+
+/** What an edit is of: the client's file, and the folder that ptc is called in. */
+export interface EditedFile extends Pick<ClientPlace, "client" | "path" | "format" | "keys"> {
+  project: string;
+}
+
+/**
+ * Edits one entry, and describes the change. The text of no file is `undefined`.
+ *
+ * @throws ClientFileError
+ */
+export async function changeEntry(
+  file: EditedFile,
+  text: string | undefined,
+  edit: EntryEdit,
+): Promise<{ text: string | undefined; change: ClientChange | undefined }> {
+  const after = await editEntry(file, text, edit);
+  if (after === text) return { text, change: undefined };
+  const was = await findEntry(file, text, edit.name);
+  const is = await findEntry(file, after, edit.name);
+  const { client, path, format, keys, project } = file;
+  return {
+    text: after,
+    change: {
+      version: 1,
+      at: new Date().toISOString(),
+      ...{ project, client, path, format, keys: [...keys], name: edit.name },
+      before:
+        was === undefined ? undefined : { value: was.value as Record<string, unknown>, written: was.written },
+      after: is?.value as Record<string, unknown> | undefined,
+      piece: pieceBetween(text, after),
+    },
+  };
+}
+
+function pieceBetween(before: string | undefined, after: string | undefined): ClientChange["piece"] {
+  const [a, b] = [before ?? "", after ?? ""];
+  let start = 0;
+  while (start < a.length && start < b.length && a[start] === b[start]) start++;
+  let end = 0;
+  while (end < a.length - start && end < b.length - start && a.at(-1 - end) === b.at(-1 - end)) end++;
+  return {
+    ...(after !== undefined && { digest: digestOf(after) }),
+    start,
+    put: b.slice(start, b.length - end),
+    taken: a.slice(start, a.length - end),
+    wasThere: before !== undefined,
+  };
+}
+
+function digestOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+/** What became of undoing a change. `gone`: the entry is as it was before already. */
+export type Undone =
+  | { state: "undone"; text: string | undefined }
+  | { state: "gone" }
+  | { state: "refused"; why: string };
+
+/** Undoes a change in the text of its file, `undefined` for no file. Refuses where others have changed the entry since. */
+export async function undoChange(change: ClientChange, text: string | undefined): Promise<Undone> {
+  const { piece, before, after, name } = change;
+  if (piece.digest === (text === undefined ? undefined : digestOf(text))) {
+    const left = text ?? "";
+    if (!left.startsWith(piece.put, piece.start)) return { state: "refused", why: "its record is damaged" };
+    const was = `${left.slice(0, piece.start)}${piece.taken}${left.slice(piece.start + piece.put.length)}`;
+    return { state: "undone", text: piece.wasThere ? was : undefined };
+  }
+  try {
+    const there = (await findEntry(change, text, name))?.value;
+    if (isDeepStrictEqual(there, before?.value)) return { state: "gone" };
+    if (!isDeepStrictEqual(there, after)) {
+      const what =
+        there === undefined ? "was removed" : after === undefined ? "is there again" : "was edited";
+      return { state: "refused", why: `'${name}' ${what} meanwhile, otherwise than ptc knows it` };
+    }
+    const mayChange = () => true;
+    const without =
+      there === undefined ? text : await editEntry(change, text, { name, entry: undefined, mayChange });
+    if (before === undefined) return { state: "undone", text: without };
+    const { value, written } = before;
+    const put = { name, mayChange, entry: value };
+    // The way it was written may not fit into what the file has become; then only what it says is put back.
+    const next = await editEntry(change, without, { ...put, written }).catch(() =>
+      editEntry(change, without, put),
+    );
+    return { state: "undone", text: next };
+  } catch (error) {
+    if (!(error instanceof ClientFileError)) throw error;
+    return { state: "refused", why: `the file ${error.message}` };
+  }
+}
+
+/** The changes that are kept for a user. */
+export class ClientChanges {
+  readonly folder: string;
+
+  constructor(env: EnvironmentVariables) {
+    const state = env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local/state");
+    this.folder = join(state, "ptc/client-changes");
+  }
+
+  /** Keeps a change; returns its id. Only the user can read it, since entries may hold secrets. */
+  keep(change: ClientChange): string {
+    mkdirSync(this.folder, { recursive: true, mode: 0o700 });
+    const last = this.list().at(-1)?.id.split("-")[0] ?? "";
+    // Names sort in the order in which changes were made, also where the clock was set back.
+    const time = Math.max(Date.now(), Number.parseInt(last, 36) + 1 || 0);
+    const id = `${time.toString(36).padStart(9, "0")}-${randomBytes(4).toString("hex")}`;
+    const draft = join(this.folder, `.${id}`);
+    writeFileSync(draft, `${JSON.stringify(change)}\n`, { mode: 0o600, flag: "wx" });
+    renameSync(draft, join(this.folder, `${id}.json`));
+    return id;
+  }
+
+  forget(id: string): void {
+    rmSync(join(this.folder, `${id}.json`), { force: true });
+  }
+
+  /** All changes, the oldest first. What ptc has not written is left out. */
+  list(): KeptChange[] {
+    let names: string[];
+    try {
+      names = readdirSync(this.folder);
+    } catch {
+      return [];
+    }
+    return names
+      .filter((name) => /^[0-9a-z]+-[0-9a-f]+\.json$/.test(name))
+      .sort()
+      .slice(-MAX_CHANGES)
+      .flatMap((file) => {
+        const id = file.slice(0, -".json".length);
+        const change = this.#read(join(this.folder, file));
+        return change === undefined ? [] : [{ id, change }];
+      });
+  }
+
+  #read(path: string): ClientChange | undefined {
+    try {
+      const value = parseForeignJson(readFileSync(path), LIMITS);
+      const parsed = ClientChange.safeParse(isObject(value) ? value : undefined);
+      return parsed.success ? parsed.data : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+}

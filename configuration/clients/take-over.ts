@@ -1,0 +1,118 @@
+import { isDeepStrictEqual } from "node:util";
+import { parse } from "yaml";
+import { isObject } from "../../base/json/is-object.ts";
+import { withoutArgumentSecrets } from "../edit/plain-secrets.ts";
+import type { ServerEntry } from "../schema.ts";
+import { type ClientChange, changeEntry, type EditedFile } from "./client-changes.ts";
+import { isPtcEntry } from "./client-entry.ts";
+import type { EntryPlace } from "./edit-entry.ts";
+import type { ClientFile } from "./import/client-files.ts";
+import { importableEntries, serverPlaces } from "./import/import-servers.ts";
+import { ClientFileError, readClientFile } from "./import/read-client-file.ts";
+
+/** An entry of a client that starts a server which ptc.yaml has too. */
+export interface DoubleEntry extends EditedFile {
+  name: string;
+  /** For people: the command, or the URL without what may be secret in it. */
+  target: string;
+}
+
+/**
+ * The entries of a client's file that start the same as one of these servers: the same command with the same arguments, or the
+ * same URL. What ptc put in the place of a secret among them counts as the same. Those of plugins are left out, as the files of
+ * a plugin are not the user's.
+ *
+ * @param text the text of the file.
+ */
+export async function findDoubles(
+  { client, path, pluginRoot, isGemini }: ClientFile,
+  text: string,
+  { servers, project }: { servers: readonly ServerEntry[]; project: string },
+): Promise<DoubleEntry[]> {
+  if (pluginRoot !== undefined) return [];
+  const file = await readIfReadable(path, text);
+  if (file === undefined) return [];
+  const format = path.endsWith(".toml") ? "toml" : "json";
+  return importableEntries(file, project, { isGemini }).flatMap(({ keys, name, server }) =>
+    servers.some((own) => isSameServer(own, server))
+      ? [{ client, path, format, keys, project, name, target: targetOf(server) } as const]
+      : [],
+  );
+}
+
+/** What a client's file says; `undefined` for one that cannot be read, which has no entry that ptc could change. */
+async function readIfReadable(path: string, text: string): Promise<unknown> {
+  try {
+    return await readClientFile(path, text);
+  } catch (error) {
+    if (error instanceof ClientFileError) return undefined;
+    throw error;
+  }
+}
+
+/** An entry of a client that starts ptc. */
+export interface PtcEntry extends EntryPlace {
+  client: string;
+  name: string;
+}
+
+/** The entries of a client's file that start ptc, in Claude Code's file those of every folder. */
+export async function findPtcEntries({ client, path }: ClientFile, text: string): Promise<PtcEntry[]> {
+  const file = await readIfReadable(path, text);
+  if (file === undefined) return [];
+  const projects = isObject(file) && isObject(file.projects) ? Object.keys(file.projects) : [];
+  const format = path.endsWith(".toml") ? "toml" : "json";
+  return serverPlaces(file, projects).flatMap(({ keys, name, entry }) =>
+    isPtcEntry(entry) ? [{ client, path, format, keys, name } as const] : [],
+  );
+}
+
+/** The servers of a ptc.yaml as they are written there: with references to variables, and without what ptc does not compare. */
+export function serversWrittenIn(configurationText: string): ServerEntry[] {
+  let servers: unknown;
+  try {
+    const file: unknown = parse(configurationText, { maxAliasCount: 100 });
+    servers = isObject(file) ? file.servers : undefined;
+  } catch {
+    return [];
+  }
+  return (Array.isArray(servers) ? servers : []).filter(isObject).map(({ name, command, args, url }) => ({
+    name: String(name),
+    ...(typeof command === "string" && { command }),
+    ...(Array.isArray(args) && { args: args.map(String) }),
+    ...(typeof url === "string" && { url }),
+  }));
+}
+
+function isSameServer(own: ServerEntry, imported: ServerEntry): boolean {
+  const { entry } = withoutArgumentSecrets(imported);
+  const isNamedAlike = own.name === entry.name;
+  if (own.url !== undefined) return isNamedAlike && own.url === entry.url;
+  return isNamedAlike && own.command === entry.command && isDeepStrictEqual(own.args ?? [], entry.args ?? []);
+}
+
+function targetOf({ command, url }: ServerEntry): string {
+  return url === undefined
+    ? (command ?? "")
+    : url.replace(/^([a-z]+:\/\/)[^/@]*@/i, "$1").replace(/[?#].*$/, "");
+}
+
+/**
+ * The text of a file without these entries, and the changes in their order. An entry that is no longer there is passed over.
+ *
+ * @throws ClientFileError
+ */
+export async function takeOut(
+  doubles: readonly DoubleEntry[],
+  text: string,
+): Promise<{ text: string | undefined; changes: ClientChange[] }> {
+  let left: string | undefined = text;
+  const changes: ClientChange[] = [];
+  for (const double of doubles) {
+    const edit = { name: double.name, entry: undefined, mayChange: () => true };
+    const { text: next, change } = await changeEntry(double, left, edit);
+    left = next;
+    if (change !== undefined) changes.push(change);
+  }
+  return { text: left, changes };
+}

@@ -1,0 +1,120 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { isObject } from "../base/json/is-object.ts";
+import type { Configuration } from "./configuration.ts";
+import { ConfigurationError } from "./configuration-error.ts";
+import { type FindOptions, namedConfiguration, UNNAMED_CONFIGURATIONS } from "./configuration-paths.ts";
+import { readManagedSettings } from "./managed/managed-settings.ts";
+import { mergeManaged } from "./managed/merge-managed.ts";
+import { parseConfiguration } from "./parse.ts";
+import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
+
+export interface FoundConfiguration {
+  /** As the user wrote it, for messages. */
+  file: string;
+  /** Absolute. */
+  path: string;
+  text: string;
+}
+
+/**
+ * Finds and reads the configuration: `--config`, else `PTC_CONFIG`, else `PTC_MCP_CONFIG`, else `ptc.yaml`, else
+ * `config.yaml` in the working directory. `undefined` when nothing is named and neither file is there.
+ *
+ * @throws ConfigurationError when a named file is missing, or one that is there cannot be read.
+ */
+export async function findConfiguration({
+  flag,
+  env,
+  cwd,
+}: FindOptions): Promise<FoundConfiguration | undefined> {
+  const named = namedConfiguration({ flag, env });
+  if (named?.file !== undefined) {
+    const found = await readConfiguration(named.file, cwd);
+    if (found !== undefined) return found;
+    throw new ConfigurationError(
+      "not_found",
+      `${named.file || "(empty)"}:1: the file named by ${named.by} does not exist; check its path`,
+    );
+  }
+  for (const file of UNNAMED_CONFIGURATIONS) {
+    const found = await readConfiguration(file, cwd);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/**
+ * Finds, reads and checks the configuration. Without a file it has no servers, and `directory` is the working directory.
+ *
+ * @throws ConfigurationError
+ */
+export async function loadConfiguration(options: FindOptions): Promise<Configuration> {
+  return configurationOf(await findConfiguration(options), options);
+}
+
+/** What a file says that was found, held to the managed settings of this machine. @throws ConfigurationError */
+export function configurationOf(
+  found: FoundConfiguration | undefined,
+  { env, cwd, managedPlaces }: FindOptions,
+): Configuration {
+  const settings = readManagedSettings(managedPlaces);
+  const text = found?.text ?? "";
+  const own = parseConfiguration(text, {
+    file: found?.file,
+    directory: found === undefined ? cwd : dirname(found.path),
+    environment: env,
+  });
+  if (settings.length === 0) return own;
+  const source = YamlSource.parse(text);
+  const said = source instanceof YamlSource ? source.value : undefined;
+  const isGiven = (key: string) =>
+    key.split(".").reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), said) !==
+    undefined;
+  return settings.reduce((configuration, each) => mergeManaged(configuration, each, isGiven), own);
+}
+
+async function readConfiguration(file: string, cwd: string): Promise<FoundConfiguration | undefined> {
+  const path = resolve(cwd, file);
+  if (file === "") return undefined;
+  let bytes: Buffer;
+  try {
+    const handle = await open(path);
+    try {
+      bytes = await readAtMost(handle, MAX_CONFIGURATION_BYTES + 1);
+    } finally {
+      await handle.close();
+    }
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    const reason =
+      code === "EISDIR"
+        ? "is a folder; name the file in it"
+        : `cannot be read (${code}); check its permissions`;
+    throw new ConfigurationError("unreadable", `${file}:1: ${reason}`, { cause });
+  }
+  if (bytes.length > MAX_CONFIGURATION_BYTES) {
+    throw new ConfigurationError(
+      "invalid",
+      `${file}:1: larger than ${MAX_CONFIGURATION_BYTES} bytes; is this the right file?`,
+    );
+  }
+  try {
+    return { file, path, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
+  } catch (cause) {
+    throw new ConfigurationError("invalid", `${file}:1: is not text in UTF-8; save it as UTF-8`, { cause });
+  }
+}
+
+/** Reads at most `maxBytes` of a file whose size is not known in advance, such as a pipe or a device. */
+async function readAtMost(handle: FileHandle, maxBytes: number): Promise<Buffer> {
+  const buffer = Buffer.alloc(maxBytes);
+  let length = 0;
+  while (length < maxBytes) {
+    const { bytesRead } = await handle.read(buffer, length, maxBytes - length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return buffer.subarray(0, length);
+}

@@ -1,0 +1,168 @@
+import { resolve } from "node:path";
+import { isObject } from "../base/json/is-object.ts";
+import { findSchemaProblem } from "../base/json/schema-form.ts";
+import { serverModule } from "../protocol/tools/tool-name.ts";
+import { LOCAL_SERVER, type LocalTool, ownVariable } from "../upstream/local/local-tool.ts";
+import { argumentsIn, parseTemplate } from "../upstream/local/template.ts";
+import type { SecretSource } from "../upstream/secret-sources/secret-source.ts";
+import type { LocalServerConfiguration } from "./configuration.ts";
+import type { Problem } from "./configuration-error.ts";
+import type { LocalToolEntry } from "./local-tool-entry.ts";
+import type { ServerEntry } from "./schema.ts";
+import type { UnsetVariables } from "./server-entries.ts";
+import { type SecretSurroundings, splitSecretValues } from "./split-secret-values.ts";
+
+const PATH = ["tools", "local"];
+
+/**
+ * Problems of local tools whose keys and types are valid by the schema.
+ *
+ * @param unset by index: a tool with a variable that is not set is not judged by its command.
+ */
+export function findLocalToolProblems(
+  tools: readonly LocalToolEntry[],
+  servers: readonly ServerEntry[],
+  unset: ReadonlyMap<number, UnsetVariables>,
+): Problem[] {
+  if (tools.length === 0) return [];
+  const taken = servers.findIndex(({ name }) => serverModule(name) === LOCAL_SERVER);
+  const names = new Map<string, number>();
+  return [
+    ...(taken < 0
+      ? []
+      : [
+          {
+            path: ["servers", taken, "name"],
+            message: `is the name of the server of tools.local; rename this one`,
+          },
+        ]),
+    ...tools.flatMap((tool, index): Problem[] => {
+      const earlier = names.get(tool.name);
+      names.set(tool.name, earlier ?? index);
+      const path = [...PATH, index];
+      if (earlier !== undefined) {
+        const message = `'${tool.name}' is also the name of tools.local[${earlier}]; rename one`;
+        return [{ path: [...path, "name"], message }];
+      }
+      return [
+        ...findSchemaProblems(tool, path),
+        ...(unset.has(index) ? [] : [...findCommandProblems(tool, path), ...findStdinProblems(tool, path)]),
+      ];
+    }),
+  ];
+}
+
+function findSchemaProblems(
+  { inputSchema, output, outputSchema }: LocalToolEntry,
+  path: PropertyKey[],
+): Problem[] {
+  const of = (key: string, schema: unknown) => findSchemaProblem(schema, [...path, key]) ?? [];
+  const { type = "object" } = inputSchema;
+  if (type !== "object")
+    return [{ path: [...path, "inputSchema", "type"], message: "must be object: arguments have names" }];
+  if (outputSchema !== undefined && output !== "json")
+    return [{ path: [...path, "outputSchema"], message: "goes with output: json only; change the output" }];
+  return [of("inputSchema", inputSchema), of("outputSchema", outputSchema ?? true)].flat();
+}
+
+function findCommandProblems({ command, inputSchema }: LocalToolEntry, path: PropertyKey[]): Problem[] {
+  return command.flatMap((element, index): Problem[] => {
+    const at = [...path, "command", index];
+    if (element.includes("\0")) return [{ path: at, message: "must not contain a NUL character" }];
+    const template = parseTemplate(element);
+    if (index === 0) {
+      if (element.trim() === "") return [{ path: at, message: "must be the name or the path of a program" }];
+      if (argumentsIn(template).length > 0)
+        return [{ path: at, message: "is the program, which no argument can choose; write it out" }];
+      return [];
+    }
+    const isSpread = template.some((part) => typeof part === "object" && part.isSpread);
+    if (isSpread && template.length > 1)
+      return [{ path: at, message: "has a list's items with other text; write `{name...}` alone" }];
+    return findUnknownArgument(argumentsIn(template), inputSchema, at);
+  });
+}
+
+function findStdinProblems({ stdin = "", inputSchema }: LocalToolEntry, path: PropertyKey[]): Problem[] {
+  const at = [...path, "stdin"];
+  const template = parseTemplate(stdin);
+  if (template.some((part) => typeof part === "object" && part.isSpread))
+    return [
+      { path: at, message: "cannot hold a list's items one by one; write `{name}`, which is its JSON" },
+    ];
+  return findUnknownArgument(argumentsIn(template), inputSchema, at);
+}
+
+/** A placeholder that stands for nothing is most often a typing mistake. */
+function findUnknownArgument(
+  names: readonly string[],
+  { properties }: Record<string, unknown>,
+  path: PropertyKey[],
+): Problem[] {
+  const known = isObject(properties) ? properties : {};
+  const unknown = names.find((name) => !Object.hasOwn(known, name));
+  if (unknown === undefined) return [];
+  const message = `\`{${unknown}}\` is none of inputSchema.properties; add it there, or write \`{{${unknown}}}\` for that text`;
+  return [{ path, message }];
+}
+
+interface Surroundings extends Omit<SecretSurroundings, "placeOf"> {
+  callTimeoutSeconds: number;
+  /** File, line and key of a path of the file. */
+  placeOf(path: readonly PropertyKey[]): string;
+  /** Why a tool cannot be called, by index. */
+  offOf(index: number): string | undefined;
+}
+
+/** The server of the local tools; `undefined` where there are none. */
+export function buildLocalServer(
+  entries: readonly LocalToolEntry[],
+  { callTimeoutSeconds, offOf, placeOf, ...surroundings }: Surroundings,
+): LocalServerConfiguration | undefined {
+  if (entries.length === 0) return undefined;
+  const env: [string, string][] = [];
+  const sources: [string, SecretSource][] = [];
+  const tools = entries.map((entry, index): LocalTool => {
+    const off = offOf(index);
+    const { values, secretSources } = splitSecretValues("env", off === undefined ? (entry.env ?? {}) : {}, {
+      ...surroundings,
+      placeOf: (path) => placeOf([...PATH, index, ...path]),
+    });
+    const own = <T>([name, value]: [string, T]): [string, T] => [ownVariable(entry.name, name), value];
+    env.push(...Object.entries(values).map(own));
+    sources.push(...Object.entries(secretSources).map(own));
+    const [program = "", ...elements] = entry.command;
+    return {
+      name: entry.name,
+      title: entry.title,
+      description: entry.description,
+      inputSchema: { type: "object", ...entry.inputSchema },
+      outputSchema: entry.outputSchema,
+      annotations: entry.annotations,
+      program: parseTemplate(program).join(""),
+      elements: elements.map(parseTemplate),
+      stdin: entry.stdin === undefined ? undefined : parseTemplate(entry.stdin),
+      output: entry.output,
+      exitCodes: entry.exit_codes,
+      timeoutMs: (entry.timeout_seconds ?? callTimeoutSeconds) * 1_000,
+      maxOutputBytes: entry.max_output_bytes,
+      cwd: resolve(surroundings.directory, entry.cwd ?? "."),
+      off,
+    };
+  });
+  const flows = entries.map(({ name, labels, accepts }) => [name, { labels, accepts }] as const);
+  return {
+    transport: "local",
+    name: LOCAL_SERVER,
+    module: LOCAL_SERVER,
+    description: undefined,
+    localTools: tools,
+    env: Object.fromEntries(env),
+    secretSources: Object.fromEntries(sources),
+    callTimeoutMs: Math.max(...tools.map(({ timeoutMs }) => timeoutMs)),
+    connectTimeoutMs: callTimeoutSeconds * 1_000,
+    flow: { tools: Object.fromEntries(flows) },
+    piiAllowed: [],
+    off: undefined,
+  };
+}

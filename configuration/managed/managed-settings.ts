@@ -1,0 +1,249 @@
+import { execFileSync } from "node:child_process";
+import { closeSync, fstatSync, lstatSync, openSync, readlinkSync, readSync, type Stats } from "node:fs";
+import { dirname, isAbsolute, resolve } from "node:path";
+import * as z from "zod";
+import { oneLine } from "../../base/text/one-line.ts";
+import { similarNames } from "../../catalog/search/similar-names.ts";
+import type { ManagedSettings, PolicyFile } from "../configuration.ts";
+import { ConfigurationError } from "../configuration-error.ts";
+import { AuditAddresses, OptionalToolPatterns, Policy, ToolPatterns } from "../schema.ts";
+import { flow, list, notAMapping, oneOf, section, text, wholeNumber } from "../schema-parts.ts";
+import { MAX_CONFIGURATION_BYTES, YamlSource } from "../yaml-source.ts";
+
+/**
+ * Managed settings: what whoever administers a machine says of every ptc on it, in a file that its users cannot write. A project can
+ * be stricter and never looser (`merge-managed.ts`). A file that is there and cannot be believed keeps ptc from running: one that was
+ * ignored would be as good as none.
+ */
+
+/** Where managed settings are looked for. */
+export interface ManagedPlace {
+  path: string;
+  /** A property list is what device management (MDM) writes on macOS. */
+  format: "yaml" | "plist";
+  /** Who must own it, and every folder and link on the way to it. */
+  owner: number;
+  /** The outermost folder that is looked at. */
+  top: string;
+}
+
+const ROOT = { owner: 0, top: "/" } as const;
+
+/**
+ * The places of this system. They are constants: a variable that named another place would be its user's to set. So tests give
+ * others as an argument.
+ */
+export const MANAGED_PLACES: readonly ManagedPlace[] =
+  process.platform === "darwin"
+    ? [
+        { path: "/Library/Managed Preferences/ptc.plist", format: "plist", ...ROOT },
+        { path: "/Library/Application Support/ptc/managed.yaml", format: "yaml", ...ROOT },
+      ]
+    : process.platform === "win32"
+      ? [{ path: "C:\\Program Files\\ptc\\managed.yaml", format: "yaml", ...ROOT }]
+      : [{ path: "/etc/ptc/managed.yaml", format: "yaml", ...ROOT }];
+
+const WRITABLE_BY_OTHERS = 0o022;
+const MAX_LINKS = 8;
+
+const Match = z
+  .strictObject(
+    {
+      name: text(512).optional(),
+      command: z.array(text(4_096), list).min(1, { error: "must name a command" }).optional(),
+      url: text(8_192)
+        .regex(/^(?:\*|https?):\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/i, {
+          error: "must be like https://mcp.example.com/*, without a user, a query or a fragment",
+        })
+        .optional(),
+    },
+    { error: notAMapping },
+  )
+  .refine(
+    ({ name, command, url }) =>
+      (command === undefined) !== (url === undefined) || (name !== undefined && command === undefined),
+    {
+      error: "must have a name, or either a command or a url, which a name may stand beside",
+    },
+  );
+const Matches = z.array(Match, list);
+
+const ManagedFile = section({
+  tools: section({ allow: ToolPatterns.optional(), block: OptionalToolPatterns }),
+  approvals: section({
+    default: oneOf(["annotated", "destructive"]).optional(),
+    ask: OptionalToolPatterns,
+    allow: ToolPatterns.optional(),
+    require: oneOf(["any", "terminal"]).optional(),
+  }),
+  policy: Policy,
+  labels: z.preprocess(
+    (value) => value ?? [],
+    z.array(z.strictObject({ server: Match, ...flow }, { error: notAMapping }), list),
+  ),
+  servers: section({ allow: Matches.optional(), block: z.preprocess((value) => value ?? [], Matches) }),
+  sandbox: section({
+    engine: text(4_096)
+      .regex(/^unix:\/\/\/[^/]/, {
+        error: "must be the address of a socket, such as unix:///var/run/docker.sock",
+      })
+      .optional(),
+    runtime: text(128).optional(),
+    image: text(512).optional(),
+    allow_weaker_isolation: z
+      .literal(false, { error: "must be false: what is managed only restricts" })
+      .optional(),
+  }),
+  archive: section({ keep_days: wholeNumber(1, 36_500).optional() }),
+  audit: section({
+    strict: z.literal(true, { error: "must be true: what is managed only restricts" }).optional(),
+    keep_days: wholeNumber(1, 36_500).optional(),
+    ...AuditAddresses,
+  }),
+});
+
+/**
+ * Reads the managed settings of this machine, each file of them; none where there is no file.
+ *
+ * @throws ConfigurationError in one line for a file that is there and cannot be read or believed.
+ */
+export function readManagedSettings(places: readonly ManagedPlace[] = MANAGED_PLACES): ManagedSettings[] {
+  return places.flatMap((place) => {
+    const bytes = readTrusted(place.path, place, MAX_CONFIGURATION_BYTES);
+    return bytes === undefined ? [] : [parseManaged(bytes, place)];
+  });
+}
+
+/** @throws ConfigurationError naming the first line that is wrong. */
+function parseManaged(bytes: Buffer, place: ManagedPlace): ManagedSettings {
+  const { path: file } = place;
+  const source = YamlSource.parse(place.format === "plist" ? jsonOfPlist(bytes, file) : utf8(bytes, file));
+  if (!(source instanceof YamlSource)) throw invalid(`${file}:${source.line}: ${source.message}`);
+  const parsed = ManagedFile.safeParse(source.value ?? {});
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const path = [...(issue?.path ?? [])];
+    const [unknown] = issue?.code === "unrecognized_keys" ? issue.keys : [];
+    if (unknown !== undefined) path.push(unknown);
+    const message = unknown === undefined ? issue?.message : `is not a known key${didYouMean(unknown)}`;
+    throw invalid(`${file}:${source.lineOf(path)}: ${path.map(String).join(".") || "the file"}: ${message}`);
+  }
+  const { policy, labels, ...plain } = parsed.data;
+  return {
+    ...{ file, ...plain },
+    policy: { files: policy.files.map((rules) => readRules(rules, place)), groups: policy.groups ?? {} },
+    labels: labels.map((entry) => ({ ...entry, labels: entry.labels ?? [] })),
+  };
+}
+
+function didYouMean(key: string): string {
+  const [nearest] = similarNames(key, KEYS, 1);
+  return nearest === undefined ? '; see docs/policy.md, "Managed settings"' : `; did you mean '${nearest}'?`;
+}
+
+const KEYS =
+  "tools allow block approvals default ask require policy files groups labels server accepts servers name command url sandbox engine runtime image allow_weaker_isolation archive keep_days audit strict syslog otlp".split(
+    " ",
+  );
+
+function readRules(file: string, place: ManagedPlace): PolicyFile {
+  const named = `${place.path}: policy: '${file}'`;
+  if (!isAbsolute(file)) throw invalid(`${named} must be an absolute path`);
+  const bytes = readTrusted(file, place, 4 * 1024 * 1024);
+  if (bytes === undefined) throw invalid(`${named} does not exist; check its path`);
+  return { file, path: file, text: utf8(bytes, file) };
+}
+
+/**
+ * Reads a file that nobody but its owner can have written or can replace; `undefined` where there is none.
+ *
+ * @throws ConfigurationError for any other.
+ */
+function readTrusted(path: string, { owner, top }: ManagedPlace, maxBytes: number): Buffer | undefined {
+  const advice = "; ptc runs nothing until that is mended by whoever administers this machine";
+  let descriptor: number | undefined;
+  let isThere = false;
+  try {
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
+    isThere = true;
+    const why = whyUntrusted(path, owner, top);
+    if (why !== undefined) throw invalid(`${path}: ${why}${advice}`);
+    descriptor = openSync(path, "r");
+    const status = fstatSync(descriptor);
+    const wrong = status.isFile() ? whyWritable(status, owner) : "is no file";
+    if (wrong !== undefined) throw invalid(`${path}: ${wrong}${advice}`);
+    if (status.size > maxBytes) throw invalid(`${path}: is larger than ${maxBytes} bytes${advice}`);
+    const bytes = Buffer.alloc(maxBytes + 1);
+    let length = 0;
+    for (let read = -1; read !== 0 && length < bytes.length; length += read)
+      read = readSync(descriptor, bytes, length, bytes.length - length, null);
+    return bytes.subarray(0, length);
+  } catch (error) {
+    if (error instanceof ConfigurationError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (isThere && code === "ENOENT") throw invalid(`${path}: leads to nothing${advice}`);
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw invalid(`${path}: cannot be read (${code ?? "unknown"})${advice}`);
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+/** Why somebody but the owner could change what a path leads to: each folder and each link on the way is looked at. */
+function whyUntrusted(path: string, owner: number, top: string, links = 0): string | undefined {
+  if (process.getuid === undefined) return undefined;
+  if (links > MAX_LINKS) return "leads through too many links";
+  const steps: string[] = [];
+  for (let step = resolve(path); ; step = dirname(step)) {
+    steps.unshift(step);
+    if (step === top || step === dirname(step)) break;
+  }
+  for (const step of steps) {
+    const status = lstatSync(step);
+    const wrong = whyWritable(status, owner);
+    if (wrong !== undefined) return step === path ? wrong : `'${step}', on the way to it, ${wrong}`;
+    if (!status.isSymbolicLink()) continue;
+    const target = resolve(dirname(step), readlinkSync(step));
+    return whyUntrusted(target + resolve(path).slice(step.length), owner, top, links + 1);
+  }
+  return undefined;
+}
+
+function whyWritable(status: Stats, owner: number): string | undefined {
+  if (process.getuid === undefined) return undefined;
+  if (status.uid !== owner) return owner === 0 ? "is not owned by root" : `is not owned by user ${owner}`;
+  // A link's own mode says nothing.
+  if (status.isSymbolicLink() || (status.mode & WRITABLE_BY_OTHERS) === 0) return undefined;
+  return "can be written by others than its owner";
+}
+
+/** A property list as JSON, which is YAML too. */
+function jsonOfPlist(bytes: Buffer, file: string): string {
+  try {
+    const options = {
+      input: bytes,
+      encoding: "utf8",
+      timeout: 10_000,
+      maxBuffer: MAX_CONFIGURATION_BYTES,
+    } as const;
+    return execFileSync("/usr/bin/plutil", ["-convert", "json", "-o", "-", "-"], options);
+  } catch (cause) {
+    const error = invalid(
+      `${file}: cannot be read as a property list (plutil); ptc runs nothing until it can`,
+    );
+    error.cause = cause;
+    throw error;
+  }
+}
+
+function utf8(bytes: Buffer, file: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw invalid(`${file}: is not text in UTF-8; save it as UTF-8`);
+  }
+}
+
+function invalid(message: string): ConfigurationError {
+  return new ConfigurationError("invalid", oneLine(message));
+}

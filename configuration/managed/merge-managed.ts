@@ -1,0 +1,196 @@
+import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
+import type {
+  Configuration,
+  ManagedLabels,
+  ManagedSettings,
+  ServerConfiguration,
+  ServerMatch,
+} from "../configuration.ts";
+
+/** Whether the project's file itself says something of a key, such as `sandbox.runtime`. */
+export type IsGiven = (key: string) => boolean;
+
+/**
+ * A project's configuration as managed settings leave it: stricter where they are, and else as it was. Pure. What each key does,
+ * docs/policy.md says under "Managed settings"; lists of tools and rules are kept beside the project's, since neither can be said in
+ * terms of the other, and are asked with each decision.
+ */
+export function mergeManaged(
+  configuration: Configuration,
+  settings: ManagedSettings,
+  isGiven: IsGiven,
+): Configuration {
+  const { approvals, sandbox, archive, audit } = configuration;
+  const held: string[] = [];
+  const hold = (key: string, own: unknown, managed: unknown) => {
+    const says = `managed settings (${settings.file}) hold it to ${JSON.stringify(managed)}`;
+    if (isGiven(key) && own !== managed)
+      held.push(
+        `${configuration.file ?? "configuration"}: ${key}: ${JSON.stringify(own)} does not count: ${says}`,
+      );
+  };
+  const fixed = <T>(key: string, own: T, managed: T | undefined): T => {
+    if (managed === undefined) return own;
+    hold(key, own, managed);
+    return managed;
+  };
+  const atLeast = (key: string, own: number, managed = 0): number =>
+    own >= managed ? own : fixed(key, own, managed);
+  const within = (key: string, own: readonly string[], managed: readonly string[] | undefined) => {
+    const outside =
+      managed === undefined
+        ? []
+        : own.filter((each) => !managed.some((bound) => matchesPattern(bound, each)));
+    if (outside.length > 0)
+      held.push(
+        `${configuration.file ?? "configuration"}: ${key}: ${outside.join(", ")} counts only as far as managed settings (${settings.file}) allow it`,
+      );
+  };
+  // Every other runtime isolates less, as far as ptc knows, unless whoever manages the machine names it.
+  const isStrong = settings.sandbox.allow_weaker_isolation === false;
+  const runtime = settings.sandbox.runtime ?? (isStrong ? "runsc" : undefined);
+  within("tools.allow", configuration.tools.allow ?? [], settings.tools.allow);
+  within("approvals.allow", approvals.allow, settings.approvals.allow);
+  const asked = approvals.allow.filter((own) =>
+    settings.approvals.ask.some((each) => matchesPattern(each, own) || matchesPattern(own, each)),
+  );
+  if (asked.length > 0)
+    held.push(
+      `${configuration.file ?? "configuration"}: approvals.allow: ${asked.join(", ")} does not count where managed settings (${settings.file}) ask`,
+    );
+  return {
+    ...configuration,
+    approvals: {
+      ...approvals,
+      default:
+        settings.approvals.default === "destructive"
+          ? fixed("approvals.default", approvals.default, "destructive")
+          : approvals.default,
+      require:
+        settings.approvals.require === "terminal"
+          ? fixed("approvals.require", approvals.require, "terminal")
+          : approvals.require,
+    },
+    sandbox: {
+      ...sandbox,
+      ...(settings.sandbox.engine === undefined ? {} : { engine: settings.sandbox.engine }),
+      runtime: fixed("sandbox.runtime", sandbox.runtime, runtime),
+      image: fixed("sandbox.image", sandbox.image, settings.sandbox.image),
+      allowWeakerIsolation: fixed(
+        "sandbox.allow_weaker_isolation",
+        sandbox.allowWeakerIsolation,
+        settings.sandbox.allow_weaker_isolation,
+      ),
+    },
+    archive: {
+      ...archive,
+      keepDays: atLeast("archive.keep_days", archive.keepDays, settings.archive.keep_days),
+    },
+    audit: {
+      ...audit,
+      strict: fixed("audit.strict", audit.strict, settings.audit.strict),
+      keepDays: atLeast("audit.keep_days", audit.keepDays, settings.audit.keep_days),
+      syslog: fixed("audit.syslog", audit.syslog, settings.audit.syslog),
+      otlp: fixed("audit.otlp", audit.otlp, settings.audit.otlp),
+    },
+    servers: configuration.servers.map((server) => mergeServer(server, settings)),
+    managed: [...configuration.managed, settings],
+    held: [...configuration.held, ...held],
+  };
+}
+
+function mergeServer(server: ServerConfiguration, settings: ManagedSettings): ServerConfiguration {
+  const off = server.off ?? whyNotAllowed(server, settings);
+  const entries = settings.labels.filter((entry) => matchesServer(server, entry.server));
+  const flow = entries.reduce(restrictFlow, server.flow);
+  return { ...server, off, flow };
+}
+
+function whyNotAllowed(server: ServerConfiguration, { file, servers }: ManagedSettings): string | undefined {
+  const { allow, block } = servers;
+  if (block.some((entry) => matchesServer(server, entry)))
+    return `managed settings do not allow it (${file}: servers.block)`;
+  if (allow === undefined || allow.some((entry) => allows(server, entry, allow))) return undefined;
+  return `managed settings do not allow it (${file}: servers.allow)`;
+}
+
+/** A name alone proves nothing about what is started or asked: where there are entries for that, one of them has to fit. */
+function allows(server: ServerConfiguration, entry: ServerMatch, all: readonly ServerMatch[]): boolean {
+  const kind = "url" in server ? "url" : "command";
+  if (entry[kind] === undefined && all.some((other) => other[kind] !== undefined)) return false;
+  return matchesServer(server, entry, isEveryCommand);
+}
+
+/** @param isCommand whether a command fits; commands of `tools.local` are one server. */
+function matchesServer(
+  server: ServerConfiguration,
+  { name, command, url }: ServerMatch,
+  isCommand: typeof isEveryCommand = isAnyCommand,
+): boolean {
+  return (
+    (name === undefined || matchesPattern(name, server.name)) &&
+    (command === undefined || isCommand(command, server)) &&
+    (url === undefined || ("url" in server && matchesUrl(url, server.url)))
+  );
+}
+
+/** Whether all that a server starts is this command, whatever the arguments of its calls are. */
+function isEveryCommand(patterns: readonly string[], server: ServerConfiguration): boolean {
+  if (server.transport === "stdio") return matchesCommand(patterns, [server.command, ...server.args]);
+  if (server.transport !== "local") return false;
+  return server.localTools.every(({ program, elements }) => {
+    // A list is as many words as a program gives it.
+    if (elements.some((parts) => parts.some((part) => typeof part === "object" && part.isSpread)))
+      return false;
+    const words = elements.map((parts) =>
+      parts.map((part) => (typeof part === "string" ? part : ANY_VALUE)).join(""),
+    );
+    return matchesCommand(patterns, [program, ...words]);
+  });
+}
+
+/** Stands for an argument of a call: only a `*` matches it, and a `*` matches every value. */
+const ANY_VALUE = "\0";
+
+/** Whether something that a server starts is this command; of local tools, whether one starts this program. */
+function isAnyCommand(patterns: readonly string[], server: ServerConfiguration): boolean {
+  if (server.transport !== "local") return isEveryCommand(patterns, server);
+  return server.localTools.some(({ program }) => matchesPattern(patterns[0] ?? "", program));
+}
+
+function matchesCommand(patterns: readonly string[], words: readonly string[]): boolean {
+  return (
+    patterns.length === words.length && patterns.every((each, i) => matchesPattern(each, words[i] ?? ""))
+  );
+}
+
+/** By its parts, so that no `*` of a host matches what comes after the host. */
+export function matchesUrl(pattern: string, address: string): boolean {
+  const [, scheme = "", host = "", path = "/*"] = /^([^:]+):\/\/([^/]+)(\/.*)?$/.exec(pattern) ?? [];
+  if (!URL.canParse(address)) return false;
+  const url = new URL(address);
+  // An address does not show the port that it has by default.
+  const usual = url.protocol === "https:" ? /:(?:443|\*)$/ : /:(?:80|\*)$/;
+  const shown = url.port === "" ? host.replace(usual, "") : host;
+  return (
+    matchesPattern(`${scheme.toLowerCase()}:`, url.protocol) &&
+    matchesPattern(shown.toLowerCase(), url.host.replace(/\.(?=:|$)/, "")) &&
+    matchesPattern(path, url.pathname)
+  );
+}
+
+type Flow = ServerConfiguration["flow"];
+
+/** More labels on what comes from a server, and fewer that flow into it; for its tools too, whatever is said of them. */
+function restrictFlow(flow: Flow, { labels, accepts }: ManagedLabels): Flow {
+  const restrict = (own: Pick<Flow, "labels" | "accepts">) => ({
+    labels: own.labels === undefined ? undefined : [...new Set([...own.labels, ...labels])],
+    accepts:
+      own.accepts === undefined || accepts === undefined
+        ? own.accepts
+        : own.accepts.filter((label) => accepts.includes(label)),
+  });
+  const whole = restrict({ labels: flow.labels ?? [], accepts: flow.accepts ?? accepts });
+  const tools = Object.entries(flow.tools).map(([name, own]) => [name, restrict(own)] as const);
+  return { ...whole, tools: Object.fromEntries(tools) };
+}

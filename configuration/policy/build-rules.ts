@@ -1,0 +1,202 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+import type { Clock } from "../../base/clock.ts";
+import { messageOf } from "../../base/error-message.ts";
+import { loadCedar, NoCedarError } from "../../broker/policy/cedar/cedar-engine.ts";
+import { type LocatedProblem, type Problems, Rules } from "../../broker/policy/cedar/cedar-rules.ts";
+import { RULE_SCHEMA } from "../../broker/policy/cedar/rule-schema.ts";
+import { DataFlow } from "../../broker/policy/data-flow.ts";
+import type { Policy } from "../../broker/policy/policy.ts";
+import { everyRules, RuleAuthorizer } from "../../broker/policy/rule-authorizer.ts";
+import { digestOf } from "../../protocol/canonical-json.ts";
+import { LOCAL_PRINCIPAL } from "../../protocol/run-context.ts";
+import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
+import { version } from "../../system/package.ts";
+import { PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
+import { clock as processClock } from "../../system/process-clock.ts";
+import type { Configuration } from "../configuration.ts";
+import { ConfigurationError } from "../configuration-error.ts";
+
+/** Decides by lists, labels and rules. @throws ConfigurationError for the first rule that is wrong. */
+export async function buildRuleAuthorizer(
+  configuration: Configuration,
+  policy: Policy,
+  clock: Pick<Clock, "wallMs"> = processClock,
+): Promise<RuleAuthorizer> {
+  const flow = flowOf(configuration);
+  const sets: Rules[] = [];
+  if (configuration.policy.files.length > 0) {
+    const checked = new CheckedRules(configuration);
+    const { rules, problems } = await openRules(configuration, checked.isKnown());
+    const [first] = problems.errors;
+    if (first === undefined) checked.note(rules.all.length);
+    else throw new ConfigurationError("invalid", describeRuleProblem(first));
+    sets.push(rules);
+  }
+  for (const { policy: managed } of configuration.managed) {
+    if (managed.files.length === 0) continue;
+    const { rules, problems } = await openRules({ ...configuration, policy: managed });
+    const [first] = problems.errors;
+    if (first !== undefined) throw new ConfigurationError("invalid", describeRuleProblem(first));
+    sets.push(rules);
+  }
+  return new RuleAuthorizer({ policy, flow, rules: everyRules(sets), clock });
+}
+
+/**
+ * The rules of a configuration with all that is wrong with them.
+ *
+ * @param isChecked whether it is known that nothing is wrong with them, which then is not looked for.
+ * @throws ConfigurationError when Cedar is not installed.
+ */
+export async function openRules(
+  configuration: Configuration,
+  isChecked = false,
+): Promise<{ rules: Rules; problems: Problems }> {
+  const { files } = configuration.policy;
+  const groups = resolveGroups(configuration.policy.groups);
+  try {
+    return await Rules.open({ files, groups, flow: flowOf(configuration), isChecked });
+  } catch (error) {
+    if (!(error instanceof NoCedarError)) throw error;
+    throw new ConfigurationError("invalid", `${configuration.file ?? "configuration"}: ${error.message}`, {
+      cause: error,
+    });
+  }
+}
+
+/** One line for a person. */
+export function describeRuleProblem({ file, line, message }: LocatedProblem): string {
+  return `${file}:${line}: ${message}`;
+}
+
+function flowOf({ servers }: Pick<Configuration, "servers">): DataFlow {
+  // Saved programs have no labels of their own: what they read is read by the calls that they make.
+  const programs = [PROGRAMS_MODULE, { tools: {} }] as const;
+  return new DataFlow(new Map([programs, ...servers.map(({ name, flow }) => [name, flow] as const)]));
+}
+
+/** The schema of rules in Cedar's JSON format. @throws ConfigurationError when Cedar is not installed. */
+export async function ruleSchemaJson(): Promise<unknown> {
+  try {
+    return (await loadCedar()).schemaJson();
+  } catch (error) {
+    if (!(error instanceof NoCedarError)) throw error;
+    throw new ConfigurationError("invalid", error.message, { cause: error });
+  }
+}
+
+/** Fewer rules are checked faster than a file is written. */
+const MIN_RULES = 100;
+const MAX_BYTES = 256;
+
+/**
+ * Which rules were found to be without mistakes, by their digest, so that not every process looks at a thousand of them again. Nothing
+ * is decided by it: a rule with a mistake that is used all the same cannot be evaluated, and what cannot be decided is denied.
+ */
+class CheckedRules {
+  readonly #path: string;
+  readonly #digest: string;
+
+  constructor({ directory, policy }: Pick<Configuration, "directory" | "policy">) {
+    this.#path = join(directory, PRIVATE_FOLDER_NAME, "rules-checked");
+    const files = policy.files.map(({ file, text }) => [file, text]);
+    this.#digest = digestOf([version, RULE_SCHEMA, files]);
+  }
+
+  /** Whether these very rules were noted. */
+  isKnown(): boolean {
+    try {
+      const { size } = statSync(this.#path);
+      return size <= MAX_BYTES && readFileSync(this.#path, "utf8").trim() === this.#digest;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Notes that nothing is wrong with them. Where that cannot be, they are looked at again the next time. */
+  note(rules: number): void {
+    if (rules < MIN_RULES || this.isKnown()) return;
+    const draft = `${this.#path}.${process.pid}`;
+    try {
+      mkdirSync(join(this.#path, ".."), { recursive: true, mode: 0o700 });
+      writeFileSync(draft, `${this.#digest}\n`, { mode: 0o600, flag: "wx" });
+      renameSync(draft, this.#path);
+    } catch {
+      rmSync(draft, { force: true });
+    }
+  }
+}
+
+const OS_USER = "os-user:";
+const OS_GROUP = "os-group:";
+const PATIENCE_MS = 5_000;
+
+type Groups = Readonly<Record<string, readonly string[]>>;
+
+/** Who this process runs as, for the system. */
+export interface LocalAccount {
+  user(): string;
+  /** Names of all groups, also those of a directory service. */
+  groups(): readonly string[];
+}
+
+/**
+ * The principals in each group, where `os-user:NAME` and `os-group:NAME` have become the principal of whoever started ptc on this
+ * machine, if that is who it is for the system.
+ *
+ * @throws ConfigurationError when that cannot be known, since a group may be one that rules forbid something to.
+ */
+export function resolveGroups(groups: Groups, account: LocalAccount = systemAccount()): Groups {
+  const isLocal = (member: string): boolean => {
+    if (member.startsWith(OS_USER)) return account.user() === member.slice(OS_USER.length);
+    return account.groups().includes(member.slice(OS_GROUP.length));
+  };
+  const resolve = (member: string): string[] => {
+    if (!member.startsWith(OS_USER) && !member.startsWith(OS_GROUP)) return [member];
+    try {
+      return isLocal(member) ? [LOCAL_PRINCIPAL] : [];
+    } catch (cause) {
+      throw new ConfigurationError(
+        "invalid",
+        `policy.groups: '${member}': the system does not say who runs ptc (${messageOf(cause).split("\n", 1)[0]}); name principals instead, such as '${LOCAL_PRINCIPAL}'`,
+        { cause },
+      );
+    }
+  };
+  return Object.fromEntries(
+    Object.entries(groups).map(([group, members]) => [group, [...new Set(members.flatMap(resolve))]]),
+  );
+}
+
+function systemAccount(): LocalAccount {
+  let groups: readonly string[] | undefined;
+  return {
+    user: () => userInfo().username,
+    groups() {
+      groups ??= readGroups();
+      return groups;
+    },
+  };
+}
+
+/** A name may hold spaces where a directory service has it, so that GNU's separator is tried first. */
+function readGroups(): readonly string[] {
+  const run = (flags: string) =>
+    execFileSync("/usr/bin/id", [flags], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+      timeout: PATIENCE_MS,
+    });
+  try {
+    return run("-Gnz")
+      .split("\0")
+      .filter((name) => name !== "");
+  } catch {
+    return run("-Gn")
+      .split(/\s+/)
+      .filter((name) => name !== "");
+  }
+}

@@ -1,0 +1,32 @@
+import type { ArchivedRun } from "../../archive/archived-run.ts";
+import { jsonLine } from "../../base/json/json-line.ts";
+import { TRUNCATION_MARK } from "../../protocol/text-cap.ts";
+import type { OutputParts } from "./whole-output.ts";
+
+/** Characters by which a bounded text is known as the beginning of another. */
+const COMPARED_CHARS = 200;
+
+/** The whole output of an archived run, also what its console and its envelope leave out. */
+export function archivedOutput({ envelope, consoleText, stderrText, whole }: ArchivedRun): OutputParts {
+  const { result } = envelope;
+  const printed = whole.consoleText ?? consoleText;
+  const json = result.ok ? (whole.resultJson ?? jsonLine(result.data)) : undefined;
+  const isApart = result.ok && !isPrinted(result.data, json ?? "", printed);
+  return { consoleText: printed, stderrText, resultJson: isApart ? json : undefined };
+}
+
+/** The value of a run that succeeded, also where the envelope has only a bounded form of it. */
+export function wholeValueOf({ envelope, whole }: ArchivedRun): unknown {
+  if (whole.resultJson !== undefined) return JSON.parse(whole.resultJson);
+  return envelope.result.ok ? envelope.result.data : undefined;
+}
+
+/** Whether a value is what the program printed, or its last line, so that it is in the console text already. */
+function isPrinted(data: unknown, json: string, consoleText: string): boolean {
+  const printed = consoleText.trim();
+  if (printed.slice(printed.lastIndexOf("\n") + 1) === json) return true;
+  if (typeof data !== "string") return false;
+  const beginning = data.trim().slice(0, COMPARED_CHARS);
+  const isBounded = data.endsWith(TRUNCATION_MARK) && printed.startsWith(beginning);
+  return isBounded || data.trim() === printed;
+}

@@ -1,0 +1,200 @@
+import * as z from "zod";
+import type { ArchivedRun } from "../../archive/archived-run.ts";
+import { toolNameOf } from "../../catalog/program-name.ts";
+import type { GeneratedModule } from "../../codegen/generated-module.ts";
+import type { LanguagePrinter } from "../../codegen/language-printer.ts";
+import {
+  type ModuleSource,
+  outputFile,
+  type SavedProgram,
+  type SavedSources,
+} from "../../languages/module-source.ts";
+import { isLanguage, languageOfFile } from "../../languages/program-files.ts";
+import type { SessionPlace } from "../../languages/program-session.ts";
+import { CALL_DECISIONS } from "../../protocol/call-decision.ts";
+import { MAX_FILE_RESULT_BYTES, MAX_FILE_RESULT_VALUES } from "../../protocol/limits.ts";
+import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
+import { namespacedName } from "../../protocol/tools/tool-name.ts";
+import type { ProgramEnvironment } from "../../protocol/wire/messages.ts";
+import { Trace } from "../../protocol/wire/messages.ts";
+import { countriesWith } from "../../secrets/pii/countries.ts";
+import { PII_KINDS } from "../../secrets/pii/pii-kinds.ts";
+import type { InsideLimits } from "../run-inside.ts";
+import type { RecordedRun } from "./replay-program.ts";
+
+/** Where the names of saved programs begin among those of modules, as `UsedModules` gives them. */
+const PROGRAM_FILES = `${PROGRAMS_MODULE}/`;
+
+const count = (most: number) => z.int().min(1).max(most);
+
+/** Options of a recorded run, bounded as those of a configuration are, because the record may come from anybody. */
+const Options = z.object({
+  timeout_ms: count(86_400_000),
+  max_output_bytes: count(33_554_432),
+  /** Runs of earlier versions kept what they showed. */
+  max_kept_bytes: z.optional(count(33_554_432)),
+  /** Of runs whose result was written to a file. */
+  max_result: z.optional(
+    z.object({ bytes: count(MAX_FILE_RESULT_BYTES), values: count(MAX_FILE_RESULT_VALUES) }),
+  ),
+  max_stderr_bytes: count(33_554_432),
+  max_parallel_calls: count(1_000),
+  max_tool_calls: count(1_000_000),
+  typecheck: z.enum(["error", "warn", "off"]),
+  /** Server modules that existed. Records of older versions do not have them. */
+  modules: z.optional(z.array(z.string().max(512)).max(1_000)),
+  pii: z.optional(
+    z.object({
+      kinds: z.array(z.enum(PII_KINDS)).max(16),
+      countries: z.array(z.enum(countriesWith("phone"))).max(32),
+      shown: z.array(z.enum(PII_KINDS)).max(16),
+    }),
+  ),
+});
+
+/** What a replay gives a program again. */
+export const RecordedEnvironment = z.object({
+  seed: z.string().regex(/^[0-9a-f]{64}$/),
+  time_zone: z.string().max(128).optional(),
+  trace: z.optional(Trace),
+});
+
+const Decision = z.enum(CALL_DECISIONS);
+const ErrorType = z.enum(["ToolError", "ApprovalDenied"]);
+
+export interface Replayable {
+  run: RecordedRun;
+  /** The generated modules as they were at the time of the run. */
+  modules: RecordedModules;
+  limits: InsideLimits;
+  typecheck: "error" | "warn" | "off";
+  /** Present for a run in a session. */
+  session?: RecordedSession;
+}
+
+/** The session of a recorded run. */
+export interface RecordedSession {
+  place: SessionPlace;
+  /** The runs that left what the program found, oldest first. */
+  before: readonly Replayable[];
+}
+
+/**
+ * Reads what a replay needs of an archived run; `undefined` for a form that this version of ptc does not know.
+ *
+ * @param printer of the run's language.
+ */
+export function toReplayable(archived: ArchivedRun, printer: LanguagePrinter): Replayable | undefined {
+  const { record } = archived;
+  const options = Options.safeParse(record.options).data;
+  const environment = RecordedEnvironment.safeParse(archived.environment).data;
+  const decisions = z.array(Decision).safeParse(record.calls.map(({ decision }) => decision)).data;
+  if (!options || !environment || !isLanguage(record.language) || !decisions) return undefined;
+  return {
+    run: {
+      program: {
+        code: archived.code,
+        data: archived.data,
+        language: record.language,
+        fileName: record.file_name,
+        ...(archived.files.length === 0 ? {} : { files: archived.files }),
+      },
+      envelope: archived.envelope,
+      consoleText: archived.consoleText,
+      emitted: archived.emitted,
+      calls: record.calls.map((call, index) => ({
+        seq: call.seq + 1,
+        tool: call.tool,
+        argumentsDigest: call.arguments,
+        decision: decisions[index] ?? "unanswered",
+        bytes: call.result_bytes,
+        arguments: () => archived.argumentsOf(call),
+        outcome: async () => {
+          const outcome = await archived.outcomeOf(call);
+          if (outcome.ok) return call.warning === undefined ? outcome : { ...outcome, warning: call.warning };
+          const type = ErrorType.catch("ToolError").parse(outcome.error.type);
+          return { ...outcome, error: { ...outcome.error, type } };
+        },
+      })),
+      environment: replayedEnvironment(environment, record.started_at),
+      pii: options.pii,
+      knowsModules: options.modules !== undefined,
+    },
+    modules: new RecordedModules(archived.modules, printer, options.modules),
+    limits: {
+      timeoutMs: options.timeout_ms,
+      maxOutputBytes: options.max_output_bytes,
+      maxKeptBytes: options.max_kept_bytes,
+      maxResult: options.max_result,
+      maxStderrBytes: options.max_stderr_bytes,
+      maxParallelCalls: options.max_parallel_calls,
+      maxToolCalls: options.max_tool_calls,
+    },
+    typecheck: options.typecheck,
+    ...(record.session === undefined ? {} : { session: { place: record.session, before: [] } }),
+  };
+}
+
+/** Without a trace, as of a program that was killed, the replay starts at the recorded time and uses the real clock. */
+export function replayedEnvironment(
+  { seed, time_zone, trace }: z.infer<typeof RecordedEnvironment>,
+  startedAt: number,
+): ProgramEnvironment {
+  const { started_ms, clock, events } = trace ?? { started_ms: startedAt, clock: "", events: "" };
+  return {
+    seed,
+    ...(time_zone === undefined ? {} : { time_zone }),
+    replay: { started_ms, clock, events },
+  };
+}
+
+/** The modules of a recorded run. Their texts still say which tools the program was not allowed to call. */
+export class RecordedModules implements ModuleSource {
+  readonly #texts: ReadonlyMap<string, string>;
+  readonly #known: readonly string[];
+  readonly #printer: LanguagePrinter;
+  /** The texts of the saved programs that ran. */
+  readonly saved: SavedSources | undefined;
+
+  /** @param known the names of all modules that existed; those whose texts were archived, without it. */
+  constructor(texts: ReadonlyMap<string, string>, printer: LanguagePrinter, known: readonly string[] = []) {
+    this.#printer = printer;
+    this.#texts = texts;
+    const programs = [...texts].filter(([file]) => file.startsWith(PROGRAM_FILES));
+    const modules = [...texts.keys()].filter((name) => !name.startsWith(PROGRAM_FILES));
+    this.#known = [...new Set([...known, ...modules])].sort();
+    this.saved = programs.length === 0 ? undefined : recordedPrograms(new Map(programs));
+  }
+
+  modules(): readonly string[] {
+    return this.#known;
+  }
+
+  async load(module: string): Promise<GeneratedModule | undefined> {
+    const text = this.#texts.get(module);
+    return text === undefined ? undefined : this.#printer.readModule(module, text);
+  }
+
+  /** Only the modules whose texts the record holds, for a program that the record does not know. */
+  held(): ModuleSource {
+    return {
+      isRecord: true,
+      modules: () => [...this.#texts.keys()].filter((name) => !name.startsWith(PROGRAM_FILES)).sort(),
+      load: (module) => this.load(module),
+      saved: this.saved,
+    };
+  }
+}
+
+/** The saved programs of a record, by their files. */
+function recordedPrograms(texts: ReadonlyMap<string, string>): SavedSources {
+  const programs = new Map<string, SavedProgram>();
+  for (const [fileName, code] of texts) {
+    const name = fileName.slice(PROGRAM_FILES.length).replace(/\.[a-z]+$/, "");
+    const tool = namespacedName(PROGRAMS_MODULE, toolNameOf(name));
+    const language = languageOfFile(fileName);
+    const output = texts.get(outputFile(fileName));
+    if (language !== undefined) programs.set(tool, { tool, fileName, language, code, output });
+  }
+  return { load: async (tool) => programs.get(tool) };
+}

@@ -1,0 +1,70 @@
+import { ArchiveError } from "../../archive/archive-error.ts";
+import type { ArchiveStore } from "../../archive/archive-store.ts";
+import type { ExecutedCall } from "../execute-call.ts";
+import { archivedOutput } from "../output/archived-output.ts";
+import { outputOf } from "../output/executed-output.ts";
+import type { ExecutedProgram } from "../output/executed-program.ts";
+import { joinOutput, type OutputParts } from "../output/whole-output.ts";
+
+/** The most characters that are held of the outputs of recent runs. */
+const MAX_HELD_CHARS = 16 * 1024 * 1024;
+const MAX_HELD_RUNS = 64;
+
+/** Whole outputs of runs: of recent ones from memory, because they may not be in the archive yet, and of others from there. */
+export class RunOutputs {
+  readonly #openArchive: () => Pick<ArchiveStore, "read" | "close">;
+  readonly #recent = new Map<string, { principal: string; text: string }>();
+  #chars = 0;
+
+  /** @param openArchive opens the archive for one reading. */
+  constructor(openArchive: () => Pick<ArchiveStore, "read" | "close">) {
+    this.#openArchive = openArchive;
+  }
+
+  /** Holds the output of a principal's run that has ended, at the cost of older ones. */
+  remember(executed: ExecutedProgram, principal: string): void {
+    this.#remember(executed.envelope.run_id, outputOf(executed), principal);
+  }
+
+  /** The same for a single call. What its envelope has whole is read by nobody again, and is in the archive. */
+  rememberCall({ envelope, wholeResultJson }: ExecutedCall, principal: string): void {
+    if (wholeResultJson === undefined) return;
+    this.#remember(
+      envelope.run_id,
+      { consoleText: "", stderrText: "", resultJson: wholeResultJson },
+      principal,
+    );
+  }
+
+  #remember(runId: string, output: OutputParts, principal: string): void {
+    const { text } = joinOutput(output);
+    this.#recent.set(runId, { principal, text });
+    this.#chars += text.length;
+    for (const [oldestId, { text: oldest }] of this.#recent) {
+      if (this.#chars <= MAX_HELD_CHARS && this.#recent.size <= MAX_HELD_RUNS) return;
+      this.#recent.delete(oldestId);
+      this.#chars -= oldest.length;
+    }
+  }
+
+  /**
+   * The whole output of a run of this principal, as the reply to its program would be without bounds; `undefined` for a run
+   * that is not known.
+   *
+   * @throws ArchiveError for an archive that cannot be read.
+   */
+  async read(runId: string, principal: string): Promise<string | undefined> {
+    const held = this.#recent.get(runId);
+    if (held !== undefined) return held.principal === principal ? held.text : undefined;
+    const archive = this.#openArchive();
+    try {
+      const run = await archive.read(runId);
+      return run.record.principal === principal ? joinOutput(archivedOutput(run)).text : undefined;
+    } catch (error) {
+      if (error instanceof ArchiveError && error.code === "missing") return undefined;
+      throw error;
+    } finally {
+      await archive.close();
+    }
+  }
+}

@@ -1,0 +1,157 @@
+import { randomUUID } from "node:crypto";
+import type { RunRead } from "../../broker/policy/run-history.ts";
+import type { Program } from "../../languages/program.ts";
+import type { ProgramSession } from "../../languages/program-session.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
+import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
+import type { SandboxSource } from "../../sandbox/sandbox.ts";
+import type { ExecutedProgram } from "../output/executed-program.ts";
+
+/** The most programs of one session: each of them is remembered, and replayed before those that follow. */
+const MAX_PROGRAMS = 500;
+/** The most text of these programs, which is kept while the session is. */
+const MAX_CODE_CHARS = 16 * 1024 * 1024;
+/** Failures after which nobody knows what state the sandbox is in. */
+const ENDS: ReadonlySet<string> = new Set(["ContractViolation", "InternalError"]);
+
+/** What is told of a session. */
+export interface SessionStatus {
+  name: string;
+  language: string;
+  /** Through what its first program came. */
+  through: RunContext["source"];
+  /** How many programs have run in it. */
+  programs: number;
+  /** ISO 8601 */
+  started: string;
+  /** When its last program ended; `undefined` while one runs. */
+  idle_since?: string;
+}
+
+/** The sessions of one principal. */
+export interface OpenSessions {
+  list(): Promise<SessionStatus[]>;
+  /** False when there is none of this name. */
+  end(name: string): Promise<boolean>;
+}
+
+/** One session: its sandbox, and what is known on the host of the programs that ran there. One program runs at a time. */
+export class KeptSession {
+  readonly name: string;
+  readonly principal: string;
+  readonly through: RunContext["source"];
+  /** The language of all of its programs. */
+  readonly language: string;
+  readonly sandbox: KeptSandbox;
+  /** Cancels the program that runs when the session is ended. */
+  readonly ending = new AbortController();
+  /** What its programs have read of servers, and so may hold. */
+  reads: readonly RunRead[] = [];
+  readonly #id = randomUUID();
+  readonly #startedAt: number;
+  readonly #earlier: Program[] = [];
+  #codeChars = 0;
+  #after: string | undefined;
+  #idleSince: number;
+  #last: Promise<void> = Promise.resolve();
+  #waiting = 0;
+
+  constructor(
+    name: string,
+    { principal, source }: Pick<RunContext, "principal" | "source">,
+    language: string,
+    sandboxes: SandboxSource,
+    wallMs: number,
+  ) {
+    this.name = name;
+    this.principal = principal;
+    this.through = source;
+    this.language = language;
+    this.sandbox = new KeptSandbox(sandboxes);
+    this.#startedAt = this.#idleSince = wallMs;
+  }
+
+  /** Whether a program runs or waits to run. */
+  get isBusy(): boolean {
+    return this.#waiting > 0;
+  }
+
+  get programs(): number {
+    return this.#earlier.length;
+  }
+
+  /** Why no further program can run in it; `undefined` when one can. */
+  get whyFull(): string | undefined {
+    if (this.programs >= MAX_PROGRAMS) return `has run ${MAX_PROGRAMS} programs, as many as one may`;
+    if (this.#codeChars >= MAX_CODE_CHARS)
+      return `has run programs of ${MAX_CODE_CHARS} characters together, as many as one may`;
+    return undefined;
+  }
+
+  /**
+   * Waits until the programs that came before have ended.
+   *
+   * @param signal ends the wait early, and the turn with it as soon as it comes.
+   * @returns ends the turn; `undefined` where the signal came first.
+   */
+  async takeTurn(signal: AbortSignal): Promise<(() => void) | undefined> {
+    const before = this.#last;
+    let end = () => {};
+    this.#last = new Promise((resolve) => {
+      end = resolve;
+    });
+    this.#waiting++;
+    const leave = () => {
+      this.#waiting--;
+      end();
+    };
+    const isCancelled = await new Promise<boolean>((resolve) => {
+      const cancel = () => resolve(true);
+      signal.addEventListener("abort", cancel, { once: true });
+      if (signal.aborted) cancel();
+      void before.then(() => {
+        signal.removeEventListener("abort", cancel);
+        resolve(false);
+      });
+    });
+    if (!isCancelled) return leave;
+    void before.then(leave);
+    return undefined;
+  }
+
+  /** Where a program stands that runs now. */
+  place(): ProgramSession {
+    const after = this.#after === undefined ? {} : { after: this.#after };
+    return {
+      place: { id: this.#id, position: this.#earlier.length + 1, ...after },
+      earlier: [...this.#earlier],
+    };
+  }
+
+  /**
+   * Notes what has become of a program.
+   *
+   * @param reads all that is known of servers in the session now.
+   */
+  note(
+    { program, envelope }: ExecutedProgram,
+    hasRun: boolean,
+    reads: readonly RunRead[],
+    wallMs: number,
+  ): void {
+    this.#idleSince = wallMs;
+    if (!envelope.result.ok && ENDS.has(envelope.result.error.type)) this.sandbox.forsake();
+    if (!hasRun) return;
+    // What a program was given is not looked at any more, and may be large.
+    this.#earlier.push({ ...program, data: {} });
+    this.#codeChars += program.code.length;
+    this.#after = envelope.run_id;
+    this.reads = reads;
+  }
+
+  status(): SessionStatus {
+    const { name, language, through, programs } = this;
+    const idle = this.isBusy ? {} : { idle_since: new Date(this.#idleSince).toISOString() };
+    return { name, language, through, programs, started: new Date(this.#startedAt).toISOString(), ...idle };
+  }
+}

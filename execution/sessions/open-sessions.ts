@@ -1,0 +1,84 @@
+import { existsSync, realpathSync } from "node:fs";
+import { basename, join } from "node:path";
+import type { Configuration } from "../../configuration/configuration.ts";
+import type { Program } from "../../languages/program.ts";
+import { LOCAL_PRINCIPAL, type RunContext } from "../../protocol/run-context.ts";
+import type { OwnProcess } from "../../system/state-directory.ts";
+import type { Arrival } from "./arrival-order.ts";
+import type { EnteredSession, Sessions, SessionsOptions } from "./sessions.ts";
+
+/** What a program is run with that others may have come before, for the same session. */
+export interface Arriving {
+  arrival?: Arrival | undefined;
+}
+
+interface EnteringProgram extends Arriving {
+  context: RunContext;
+  program: Pick<Program, "language">;
+  /** Ends the wait for its turn. */
+  signal: AbortSignal;
+}
+
+interface LazyOptions {
+  /** Other processes of this user find the sessions in the folder of this one. */
+  own: OwnProcess;
+  /** What the sessions belong to, as `projectOf` says. */
+  project: () => string;
+}
+
+/** The sessions of a process, whose code is loaded when the first one is asked for. */
+export class LazySessions {
+  readonly #options: SessionsOptions & LazyOptions;
+  #opened: Promise<Sessions> | undefined;
+  #socket: { close(): void } | undefined;
+
+  constructor(options: SessionsOptions & LazyOptions) {
+    this.#options = options;
+  }
+
+  /** As `enter` of the sessions, after the programs that came before it for the same one. Without a name, it is in none. */
+  async enter(
+    name: string | undefined,
+    { context, program, signal, arrival }: EnteringProgram,
+  ): Promise<EnteredSession | undefined> {
+    if (name === undefined) return undefined;
+    this.#opened ??= this.#open();
+    const opened = await this.#opened;
+    await arrival?.isNext;
+    const entering = opened.enter(name, context, program, signal);
+    arrival?.pass();
+    return entering;
+  }
+
+  async #open(): Promise<Sessions> {
+    const { own, project } = this.#options;
+    const [{ Sessions }, { SessionsSocket }] = await Promise.all([
+      import("./sessions.ts"),
+      import("./sessions-socket.ts"),
+    ]);
+    const sessions = new Sessions(this.#options);
+    this.#socket = new SessionsSocket(own.state.path, project, {
+      list: async () => sessions.list(LOCAL_PRINCIPAL),
+      end: (name) => sessions.end(LOCAL_PRINCIPAL, name),
+    });
+    return sessions;
+  }
+
+  /** The sessions, if one was ever asked for. */
+  async ifOpened(): Promise<Sessions | undefined> {
+    return this.#opened;
+  }
+
+  /** Ends all of them. Never rejects. */
+  async close(): Promise<void> {
+    const opened = await this.#opened;
+    this.#socket?.close();
+    await opened?.close();
+  }
+}
+
+/** What the sessions of a configuration are found by: its path, whatever folder it was named from. */
+export function projectOf({ file, directory }: Pick<Configuration, "file" | "directory">): string {
+  const real = existsSync(directory) ? realpathSync(directory) : directory;
+  return file === undefined ? real : join(real, basename(file));
+}

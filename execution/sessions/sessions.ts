@@ -1,0 +1,262 @@
+import type { Clock } from "../../base/clock.ts";
+import { RunState } from "../../broker/policy/run-history.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
+import type { Program } from "../../languages/program.ts";
+import { runnerOf } from "../../languages/program-files.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
+import type { RunnerName } from "../../protocol/runners/runner-name.ts";
+import type { SandboxSource } from "../../sandbox/sandbox.ts";
+import { SandboxError } from "../../sandbox/sandbox-error.ts";
+import { executeProgram } from "../execute-program.ts";
+import type { ExecutedProgram } from "../output/executed-program.ts";
+import { KeptSession, type SessionStatus } from "./kept-session.ts";
+
+/** The most names of which it is remembered why their session is over. */
+const MAX_LOST = 200;
+
+/** A program that has its turn in a session, or that cannot have one: then `sandboxes` says so. */
+export interface EnteredSession {
+  /** What decisions about its calls depend on: what its session has read, and nothing else of earlier programs. */
+  state: RunState;
+  /**
+   * Executes it in the sandbox of its session, and ends its turn. What the user is to be told of the session is added to the
+   * advice. A program in a session is not suspended, because its sandbox could not be had again.
+   */
+  execute: typeof executeProgram;
+  /** Ends its turn, also where it was never executed. Safe to call at any time: a program that is executed keeps its turn. */
+  leave(): void;
+}
+
+export interface SessionsOptions {
+  /** Has sandboxes with a runner. */
+  sandboxesWith: (runner: RunnerName) => SandboxSource;
+  settings: () => Configuration["sessions"];
+  clock: Pick<Clock, "wallMs">;
+  /** Says, once, how a session of this name ended that an earlier process had; `undefined` where it had none. */
+  takeLost?: ((principal: string, name: string) => string | undefined) | undefined;
+}
+
+/** The sessions of all principals. A principal finds its own, and no other's. */
+export class Sessions {
+  readonly #options: SessionsOptions;
+  readonly #sessions = new Map<string, KeptSession>();
+  readonly #idle = new Map<KeptSession, NodeJS.Timeout>();
+  /** Why the last session of a name is over, until its next program has been told. */
+  readonly #lost = new Map<string, string>();
+  readonly #closing = new Set<Promise<void>>();
+
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Waits until it is a program's turn in the session of this name, which begins with it if there is none. A program that
+   * cannot have its turn gets no sandbox, with the reason.
+   *
+   * @param signal ends the wait.
+   */
+  async enter(
+    name: string,
+    context: RunContext,
+    { language }: Pick<Program, "language">,
+    signal: AbortSignal,
+  ): Promise<EnteredSession> {
+    const key = keyOf(context.principal, name);
+    for (;;) {
+      const session = this.#sessions.get(key) ?? this.#begin(key, name, context, language);
+      if (typeof session === "string") return refuse(session);
+      if (runnerOf(language) !== runnerOf(session.language)) {
+        const message = `session '${name}' runs ${session.language} programs, and a session is never shared between languages; give another name`;
+        return refuse(message);
+      }
+      this.#stopIdling(session);
+      const end = await session.takeTurn(signal);
+      if (end === undefined) return refuse("the program was cancelled before its turn in its session");
+      // It may have ended with the program before, or between the two.
+      await session.sandbox.settle();
+      if (this.#sessions.get(key) === session && session.sandbox.isLost)
+        void this.#lose(key, session, howLost(session));
+      const { whyFull } = session;
+      if (this.#sessions.get(key) !== session) end();
+      else if (whyFull === undefined) return this.#enter(session, key, end);
+      else {
+        this.#endTurn(key, session, end);
+        return refuse(`session '${name}' ${whyFull}; end it with \`ptc sessions end ${name}\``);
+      }
+    }
+  }
+
+  /** The sessions of one principal, oldest first. */
+  list(principal: string): SessionStatus[] {
+    return [...this.#sessions.values()]
+      .filter((session) => session.principal === principal)
+      .map((session) => session.status());
+  }
+
+  /** Ends a session, also under a program. False when there is none of this name. */
+  async end(principal: string, name: string): Promise<boolean> {
+    const key = keyOf(principal, name);
+    const session = this.#sessions.get(key);
+    if (session === undefined) return false;
+    await this.#lose(key, session, "by `ptc sessions end`");
+    return true;
+  }
+
+  /** Ends all of them. Never rejects. */
+  async close(): Promise<void> {
+    for (const [key, session] of [...this.#sessions]) void this.#end(key, session);
+    await Promise.all(this.#closing);
+  }
+
+  #begin(key: string, name: string, context: RunContext, language: string): KeptSession | string {
+    const max = this.#options.settings()?.max ?? 0;
+    if (this.#sessions.size >= max)
+      return `as many sessions are open (${max}) as may be (sessions.max); end one with \`ptc sessions end\`, or wait until one was idle for long`;
+    const { sandboxesWith, clock } = this.#options;
+    const source = sandboxesWith(runnerOf(language));
+    const session = new KeptSession(name, context, language, source, clock.wallMs());
+    this.#sessions.set(key, session);
+    const before = this.#options.takeLost?.(context.principal, name);
+    if (before !== undefined) this.#remember(key, before);
+    void session.sandbox.lost.then(() => {
+      if (!session.isBusy) void this.#lose(key, session, howLost(session));
+    });
+    return session;
+  }
+
+  #enter(session: KeptSession, key: string, end: () => void): EnteredSession {
+    const { name, sandbox } = session;
+    const state = new RunState(session.reads);
+    const place = session.place();
+    let hasRun = false;
+    const sandboxes: SandboxSource = {
+      get ready() {
+        return sandbox.ready;
+      },
+      async acquire(...args) {
+        const acquired = await sandbox.acquire(...args);
+        hasRun = true;
+        return acquired;
+      },
+    };
+    const lostBefore = place.place.position === 1 ? this.#lost.get(key) : undefined;
+    const leave = (executed: ExecutedProgram | undefined): string[] => {
+      const told: string[] = [];
+      if (lostBefore !== undefined && hasRun) {
+        this.#lost.delete(key);
+        told.push(
+          `session '${name}' is a new one: the one before ended ${lostBefore}, and its names and files are lost`,
+        );
+      }
+      if (executed === undefined) sandbox.forsake();
+      else session.note(executed, hasRun, state.reads, this.#options.clock.wallMs());
+      if (sandbox.isLost) {
+        if (this.#sessions.get(key) === session) this.#forget(key, session);
+        told.push(`session '${name}' ended with this program: its names and files are lost`);
+      } else if (session.programs === 0) {
+        // Nothing is lost with it.
+        void this.#end(key, session);
+      }
+      const cleared = executed?.cleared ?? Promise.resolve();
+      void cleared.then(() => this.#endTurn(key, session, end));
+      return told;
+    };
+    let isLeft = false;
+    return {
+      state,
+      leave: () => {
+        if (isLeft) return;
+        isLeft = true;
+        // Nothing has happened in the session.
+        if (session.programs === 0) void this.#end(key, session);
+        this.#endTurn(key, session, end);
+      },
+      async execute(program, parts, options) {
+        isLeft = true;
+        let executed: ExecutedProgram | undefined;
+        try {
+          executed = await executeProgram(
+            program,
+            { ...parts, sandboxes },
+            {
+              ...options,
+              session: place,
+              keeper: undefined,
+              signal: AbortSignal.any([options.signal, session.ending.signal]),
+            },
+          );
+        } finally {
+          if (executed === undefined) leave(undefined);
+        }
+        return { ...executed, advice: [...executed.advice, ...leave(executed)] };
+      },
+    };
+  }
+
+  #endTurn(key: string, session: KeptSession, end: () => void): void {
+    end();
+    if (session.isBusy || this.#sessions.get(key) !== session) return;
+    // Its sandbox may have ended after its program.
+    if (session.sandbox.isLost) void this.#lose(key, session, howLost(session));
+    else this.#startIdling(key, session);
+  }
+
+  #startIdling(key: string, session: KeptSession): void {
+    const idleMs = this.#options.settings()?.idleMs ?? 0;
+    const minutes = Math.round(idleMs / 60_000);
+    const why = `when it was idle for ${minutes} minute${minutes === 1 ? "" : "s"}`;
+    const end = () => void this.#lose(key, session, why);
+    this.#idle.set(session, setTimeout(end, idleMs).unref());
+  }
+
+  #stopIdling(session: KeptSession): void {
+    clearTimeout(this.#idle.get(session));
+    this.#idle.delete(session);
+  }
+
+  /** Ends a session, and has the next program of its name told how. */
+  async #lose(key: string, session: KeptSession, how: string): Promise<void> {
+    if (this.#sessions.get(key) !== session) return;
+    this.#remember(key, how);
+    await this.#end(key, session);
+  }
+
+  #remember(key: string, how: string): void {
+    this.#lost.set(key, how);
+    const [oldest] = this.#lost.keys();
+    if (this.#lost.size > MAX_LOST && oldest !== undefined) this.#lost.delete(oldest);
+  }
+
+  #forget(key: string, session: KeptSession): void {
+    this.#stopIdling(session);
+    this.#sessions.delete(key);
+  }
+
+  #end(key: string, session: KeptSession): Promise<void> {
+    if (this.#sessions.get(key) === session) this.#forget(key, session);
+    session.ending.abort();
+    const closing = session.sandbox.close().finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
+    return closing;
+  }
+}
+
+function howLost({ sandbox }: KeptSession): string {
+  return sandbox.whyLost ?? "because its sandbox ended";
+}
+
+function refuse(message: string): EnteredSession {
+  const sandboxes: SandboxSource = {
+    ready: true,
+    acquire: () => Promise.reject(new SandboxError("start_failed", message)),
+  };
+  return {
+    state: new RunState(),
+    leave() {},
+    execute: (program, parts, options) => executeProgram(program, { ...parts, sandboxes }, options),
+  };
+}
+
+function keyOf(principal: string, name: string): string {
+  return JSON.stringify([principal, name]);
+}

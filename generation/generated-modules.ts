@@ -1,0 +1,84 @@
+import { join } from "node:path";
+import { RecentlyUsed } from "../base/recently-used.ts";
+import { isGenerated } from "../catalog/store/file-ownership.ts";
+import { fileVersion } from "../catalog/store/file-version.ts";
+import { moduleDigest } from "../catalog/store/lockfile.ts";
+import { readOwnFile } from "../catalog/store/own-file.ts";
+import { readLock } from "../catalog/store/read-lock.ts";
+import { finishCommit } from "../catalog/store/write-generated.ts";
+import type { GeneratedModule } from "../codegen/generated-module.ts";
+import type { LanguagePrinter } from "../codegen/language-printer.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import type { ModuleSource } from "../languages/module-source.ts";
+
+/** The most modules, and bytes of their texts, that are held. */
+const MAX_MODULES = 200;
+const MAX_BYTES = 32 * 1024 * 1024;
+
+/** The folder of generated modules, which is beside the configuration file. */
+export function generatedDirectory(configuration: Configuration): string {
+  return join(configuration.directory, "generated");
+}
+
+/** The generated modules of the servers in use. A module that was edited after generation is not loaded. */
+export class GeneratedModules implements ModuleSource {
+  readonly #directory: string;
+  readonly #modules: ReadonlyMap<string, string | undefined>;
+  readonly #callable: ReadonlySet<string>;
+  readonly #printer: Pick<LanguagePrinter, "modulePath" | "readModule">;
+  /** What was read last, with the version of its file just before. */
+  readonly #loaded = new RecentlyUsed<string, { version: string | undefined; module: GeneratedModule }>({
+    maxEntries: MAX_MODULES,
+    maxWeight: MAX_BYTES,
+  });
+
+  /**
+   * @param modules the digest of each module's text, where the lock has one.
+   * @param callable namespaced names of the tools that programs may call.
+   * @param printer of the language whose modules these are.
+   */
+  constructor(
+    directory: string,
+    modules: ReadonlyMap<string, string | undefined>,
+    callable: ReadonlySet<string>,
+    printer: Pick<LanguagePrinter, "modulePath" | "readModule">,
+  ) {
+    this.#directory = directory;
+    this.#modules = modules;
+    this.#callable = callable;
+    this.#printer = printer;
+  }
+
+  modules(): readonly string[] {
+    return [...this.#modules.keys()].sort();
+  }
+
+  async load(module: string): Promise<GeneratedModule | undefined> {
+    if (!this.#modules.has(module)) return undefined;
+    const version = fileVersion(join(this.#directory, this.#printer.modulePath(module)));
+    const known = this.#loaded.get(module);
+    if (known !== undefined && known.version === version) return known.module;
+    try {
+      const text = (await this.#read(module, this.#modules.get(module))) ?? (await this.#readRenewed(module));
+      if (text === undefined) return undefined;
+      const loaded = this.#printer.readModule(module, text.toString(), this.#callable);
+      this.#loaded.set(module, { version, module: loaded }, text.length);
+      return loaded;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #read(module: string, digest: string | undefined): Promise<Buffer | undefined> {
+    const text = await readOwnFile(this.#directory, this.#printer.modulePath(module));
+    return text !== undefined && isGenerated(text, digest) ? text : undefined;
+  }
+
+  /** Reads the module again with the lock on disk, in case another process has rewritten both. */
+  async #readRenewed(module: string): Promise<Buffer | undefined> {
+    await finishCommit(this.#directory);
+    const lock = await readLock(this.#directory);
+    const locked = [...(lock?.servers.values() ?? [])].find((server) => server.module === module);
+    return lock && locked && this.#read(module, moduleDigest(lock, locked, this.#printer.modulePath(module)));
+  }
+}

@@ -1,0 +1,128 @@
+import { Worker } from "node:worker_threads";
+import { collectLearned, type LearnedTypes } from "../../catalog/learned/learned-types.ts";
+import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
+import type { MissedEvents, RunEvent } from "../../execution/runs/run-events.ts";
+import { moduleUrl } from "../../system/package.ts";
+import type { LearningTask } from "./learn-types.ts";
+import type { LearningAnswer } from "./learn-worker.ts";
+
+/** How long no program must have run. */
+const IDLE_MS = 2_000;
+
+/** How long a thread may learn. The archive is read on from there the next time. */
+const BUDGET_MS = 10_000;
+const LIMIT_MS = 60_000;
+
+/** What a ptc that serves learns with. */
+export interface LearningSurroundings {
+  configuration: () => Configuration;
+  /** What is known of tools, and of their results, just now. */
+  stored: () => Promise<StoredCatalog | undefined>;
+  /** Prints modules with what is known by now. Never rejects. */
+  publish: (types: LearnedTypes) => Promise<void>;
+  onWarning: (message: string) => void;
+  idleMs?: number;
+}
+
+/**
+ * Learns types while no program runs, on a thread of its own. Modules are printed anew when a type has changed, or when it was
+ * observed in twice as many calls as they say: they are files that people keep in version control.
+ */
+export class LearningBetweenRuns {
+  readonly #surroundings: LearningSurroundings;
+  readonly #running = new Set<string>();
+  #hasNews = false;
+  #isLearning = false;
+  #isClosed = false;
+  #timer: NodeJS.Timeout | undefined;
+  #worker: Worker | undefined;
+  #lastProblem: string | undefined;
+
+  constructor(surroundings: LearningSurroundings) {
+    this.#surroundings = surroundings;
+  }
+
+  /** Takes in what happens in runs. */
+  onRun(event: RunEvent | MissedEvents): void {
+    if (event.kind === "started") this.#running.add(event.runId);
+    // Ends may be among what was missed. A run that goes on tells of itself again.
+    if (event.kind === "missed") this.#running.clear();
+    if (event.kind === "ended") {
+      this.#running.delete(event.runId);
+      this.#hasNews ||= event.toolCalls > 0 && event.context.source !== "replay";
+    }
+    this.#schedule();
+  }
+
+  /** Ends the thread, even while it learns. */
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    void this.#worker?.terminate().catch(() => {});
+  }
+
+  #schedule(): void {
+    clearTimeout(this.#timer);
+    if (this.#isClosed || this.#isLearning || !this.#hasNews || this.#running.size > 0) return;
+    if (!this.#surroundings.configuration().learn) return;
+    this.#timer = setTimeout(() => void this.#learn(), this.#surroundings.idleMs ?? IDLE_MS);
+    this.#timer.unref();
+  }
+
+  async #learn(): Promise<void> {
+    const { configuration, stored, publish, onWarning } = this.#surroundings;
+    this.#isLearning = true;
+    this.#hasNews = false;
+    try {
+      const { learningTask } = await import("./learn-types.ts");
+      const before = await stored();
+      const learned = await this.#onThread(learningTask(configuration(), before, BUDGET_MS));
+      const published = [...(before?.learned?.values() ?? [])];
+      if (!this.#isClosed && isNews(learned, before?.learned))
+        await publish(collectLearned([...learned.values(), ...published]));
+      this.#lastProblem = undefined;
+    } catch (error) {
+      const message = `the types of results could not be learned: ${error instanceof Error ? error.message : String(error)}`;
+      if (!this.#isClosed && message !== this.#lastProblem) onWarning(message);
+      this.#lastProblem = message;
+    } finally {
+      this.#isLearning = false;
+      this.#schedule();
+    }
+  }
+
+  async #onThread(task: LearningTask): Promise<LearnedTypes> {
+    const worker = new Worker(moduleUrl("generation/learning/learn-worker"), {
+      workerData: task,
+      env: {},
+      execArgv: [],
+    });
+    this.#worker = worker;
+    worker.unref();
+    const late = setTimeout(() => void worker.terminate(), LIMIT_MS);
+    try {
+      const answer = await new Promise<LearningAnswer>((resolve) => {
+        worker.once("message", resolve);
+        worker.once("error", ({ message }) => resolve({ ok: false, message }));
+        worker.once("exit", () => resolve({ ok: false, message: "its thread has ended" }));
+      });
+      if (!answer.ok) throw new Error(answer.message);
+      return collectLearned(answer.types);
+    } finally {
+      clearTimeout(late);
+      this.#worker = undefined;
+      void worker.terminate().catch(() => {});
+    }
+  }
+}
+
+/** Whether modules that were printed with the types of before would say something else that matters. */
+function isNews(learned: LearnedTypes, before: LearnedTypes | undefined): boolean {
+  return [...learned].some(([key, { calls, schema }]) => {
+    const known = before?.get(key);
+    if (known === undefined) return true;
+    if (calls <= known.calls) return false;
+    return calls >= 2 * known.calls || JSON.stringify(schema) !== JSON.stringify(known.schema);
+  });
+}

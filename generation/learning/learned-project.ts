@@ -1,0 +1,73 @@
+import type { Observed } from "../../catalog/learned/learned-state.ts";
+import { NOTHING_OBSERVED } from "../../catalog/learned/learned-state.ts";
+import {
+  collectLearned,
+  type LearnedOf,
+  type LearnedTypes,
+  learnedKey,
+} from "../../catalog/learned/learned-types.ts";
+import { readCatalog } from "../../catalog/store/catalog-file.ts";
+import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
+import { GeneratedFolder } from "../generated-folder.ts";
+import { generatedDirectory } from "../generated-modules.ts";
+import { forgetObserved, knownTypes, learningTask, learnTypes } from "./learn-types.ts";
+import { changeState, stateFile } from "./state-file.ts";
+
+/** What is learned in a project: what its modules were printed with, and what was observed on this machine since. */
+export class LearnedProject {
+  readonly #configuration: Configuration;
+
+  constructor(configuration: Configuration) {
+    this.#configuration = configuration;
+  }
+
+  /** The types that are known, of tools as they are defined now. @throws CatalogError */
+  async known(): Promise<LearnedTypes> {
+    const stored = await this.#stored();
+    return withPublished(await knownTypes(learningTask(this.#configuration, stored)), stored);
+  }
+
+  /**
+   * Learns from the runs that were archived since the last time, and prints the modules of types that have changed.
+   *
+   * @param again reads the whole archive anew.
+   * @returns the types that are known then, and whether any file was written.
+   * @throws CatalogError, ArchiveError
+   */
+  async update({ again = false } = {}): Promise<{ types: LearnedTypes; isWritten: boolean }> {
+    if (again) await changeState(stateFile(this.#configuration), async () => ({ ...NOTHING_OBSERVED }));
+    const stored = await this.#stored();
+    const types = withPublished(await learnTypes(learningTask(this.#configuration, stored)), stored);
+    return { types, isWritten: stored !== undefined && (await this.#folder().learn(types)) };
+  }
+
+  /** Forgets what is known of some tools, here and in the modules. What was read of the archive is not read again. @throws CatalogError */
+  async forget(isForgotten: (of: LearnedOf) => boolean): Promise<void> {
+    const stored = await this.#stored();
+    await forgetObserved(stateFile(this.#configuration), (observed: Observed) => isForgotten(observed));
+    if (stored?.learned === undefined) return;
+    await this.#folder().learn(
+      collectLearned([...stored.learned.values()].filter((each) => !isForgotten(each))),
+    );
+  }
+
+  #stored(): Promise<StoredCatalog | undefined> {
+    return readCatalog(generatedDirectory(this.#configuration));
+  }
+
+  #folder(): GeneratedFolder {
+    return new GeneratedFolder(this.#configuration);
+  }
+}
+
+/** Learned types beside those that modules were printed with, of tools as they are defined now. */
+function withPublished(types: LearnedTypes, stored: StoredCatalog | undefined): LearnedTypes {
+  const current = new Set(
+    [...(stored?.lock.servers ?? [])].flatMap(([server, { tools }]) =>
+      [...tools].map(([tool, { sha256 }]) => learnedKey({ server, tool, definition: sha256 })),
+    ),
+  );
+  const published = [...(stored?.learned?.values() ?? [])].filter((each) => current.has(learnedKey(each)));
+  return collectLearned([...types.values(), ...published]);
+}

@@ -1,0 +1,48 @@
+import type { GeneratedModule } from "../codegen/generated-module.ts";
+
+/** A program that other programs can call, with its text. */
+export interface SavedProgram {
+  /** The tool that stands for it: `mcp__programs__<name>`. */
+  readonly tool: string;
+  /** What errors call it: `programs/<file>`. */
+  readonly fileName: string;
+  readonly language: string;
+  readonly code: string;
+  /** JSON schema of its value, as JSON text; absent where nothing is said of it. */
+  readonly output?: string | undefined;
+}
+
+/** What the archive calls the schema of the value of a saved program, by the program's file. */
+export function outputFile(fileName: string): string {
+  return fileName.replace(/\.[a-z]+$/, ".output.json");
+}
+
+/** The texts of saved programs. */
+export interface SavedSources {
+  /** A program by the namespaced name of its tool; `undefined` when there is none, or its text cannot be read. */
+  load(tool: string): Promise<SavedProgram | undefined>;
+  /** Those of other languages, which no program of this language can call, by the names that their functions would have. */
+  readonly others?: readonly OtherProgram[];
+}
+
+/** A saved program in another language. */
+export interface OtherProgram {
+  readonly identifier: string;
+  readonly fileName: string;
+  /** What people call its language. */
+  readonly title: string;
+}
+
+/** The generated modules that a program may import, by server module. */
+export interface ModuleSource {
+  /** The names of the server modules that exist, sorted. */
+  modules(): readonly string[];
+  /** A server's module; `undefined` when there is none. */
+  load(module: string): Promise<GeneratedModule | undefined>;
+  /** Loads a module to look something up in it. It does not count as one that the program uses. As `load` where absent. */
+  peek?(module: string): Promise<GeneratedModule | undefined>;
+  /** Whether these are only what the record of a run holds, so that generating would add nothing to them. */
+  readonly isRecord?: boolean;
+  /** The texts of saved programs, whose functions are those of the module `programs`. Absent where there are none. */
+  readonly saved?: SavedSources | undefined;
+}

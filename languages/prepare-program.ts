@@ -1,0 +1,99 @@
+import { buildFailure, type Failure } from "../protocol/failure.ts";
+import type { OnPhase } from "../protocol/run-phase.ts";
+import type { Redactor } from "../secrets/redaction.ts";
+import type { FailureReason } from "./failure-reason.ts";
+import {
+  type EndedProgram,
+  findLanguage,
+  type Language,
+  type LanguageFacts,
+  type TypecheckOptions,
+} from "./language.ts";
+import type { ModuleSource } from "./module-source.ts";
+import type { Program } from "./program.ts";
+import type { ProgramSession } from "./program-session.ts";
+import { withoutFences } from "./without-fences.ts";
+
+export type Prepared =
+  /** `bundle` is for the runner that is named `runner`. */
+  | {
+      ok: true;
+      bundle: string;
+      runner: string;
+      ways: Language["ways"];
+      warning?: string;
+      unchecked?: string;
+      hints: readonly string[];
+    }
+  | { ok: false; error: Failure; reasons: readonly FailureReason[] };
+
+interface PreparationParts {
+  languages: readonly Language[];
+  modules: ModuleSource;
+  redactor: Redactor;
+  /** The session that the program is to run in. */
+  session?: ProgramSession | undefined;
+}
+
+/** What to do about a program that ran, in terms of its language, redacted. Never rejects. */
+export async function adviseProgram(
+  program: Program,
+  ended: EndedProgram,
+  { languages, modules, redactor }: PreparationParts,
+): Promise<string[]> {
+  const read = { ...program, code: withoutFences(program.code) };
+  const advice = (await findLanguage(languages, program.language)?.advise(read, ended, modules)) ?? [];
+  return advice.map((line) => redactor.redactText(line).value);
+}
+
+/** Prepares a program in its language. Messages and reasons are redacted. */
+export async function prepareProgram(
+  program: Program,
+  { languages, modules, redactor, session }: PreparationParts,
+  check: TypecheckOptions,
+  onPhase?: OnPhase,
+): Promise<Prepared> {
+  const language = findLanguage(languages, program.language);
+  if (language === undefined) {
+    const known = languages.flatMap(({ names }) => names).join(", ");
+    const message = `there is no language '${program.language}'; programs are in ${known}`;
+    return { ok: false, error: buildFailure("BundleError", message), reasons: [] };
+  }
+  const read = (each: Program) => ({ ...each, code: withoutFences(each.code) });
+  const earlier = session?.earlier.map(read);
+  const prepared = await language.prepare(read(program), modules, check, onPhase, earlier);
+  // Messages quote the program. They must be redacted before they are cut to the size of a failure's message.
+  const redact = (text: string) => redactor.redactText(text).value;
+  if (!prepared.ok) {
+    const { type, reasons } = prepared;
+    const message = [prepared.message, ...adviseLanguage(reasons, languages)].join("\n");
+    return {
+      ok: false,
+      error: buildFailure(type, redact(message)),
+      reasons: reasons.map((reason) => redactor.redactValue(reason).value as FailureReason),
+    };
+  }
+  const { bundle, warning, unchecked, hints = [] } = prepared;
+  return {
+    ok: true,
+    bundle,
+    runner: language.runner,
+    ways: language.ways,
+    hints: hints.map(redact),
+    ...(warning === undefined ? {} : { warning: redact(warning) }),
+    ...(unchecked === undefined ? {} : { unchecked }),
+  };
+}
+
+/** What to do about a program that looks like one in another language, as one line. */
+function adviseLanguage(reasons: readonly FailureReason[], languages: readonly LanguageFacts[]): string[] {
+  const reason = reasons.find(({ code }) => code === "other_language");
+  if (reason?.code !== "other_language") return [];
+  const known = findLanguage(languages, reason.language);
+  if (known !== undefined)
+    return [
+      `this looks like ${known.title}: say so with the argument \`language\`, the file's suffix or --language`,
+    ];
+  const title = reason.language.charAt(0).toUpperCase() + reason.language.slice(1);
+  return [`this looks like ${title}: programs are ${languages.map(({ offers }) => offers).join(" or ")}`];
+}

@@ -1,0 +1,220 @@
+import type { Failure } from "../../../protocol/failure.ts";
+import { adviseOnUnwrapped, findFunctions, isTool } from "../../find-functions.ts";
+import type { ModuleSource } from "../../module-source.ts";
+import { nameServers } from "../../name-servers.ts";
+import { nearestNames } from "../../nearest-names.ts";
+import type { Program } from "../../program.ts";
+import { mayBePython } from "../python-signs.ts";
+
+const UNDEFINED_NAME = /^NameError: name '(\w{1,100})' is not defined/;
+const NO_ATTRIBUTE = /^AttributeError: module 'servers\.(\w{1,128})' has no attribute '(\w{1,200})'/;
+const NO_FUNCTION = /^ImportError: cannot import name '(\w{1,200})' from 'servers\.(\w{1,128})'/;
+const NO_SERVER = /^ModuleNotFoundError: No module named 'servers\.(\w{1,128})'/;
+const NOT_AWAITED =
+  /^(?:TypeError|AttributeError): '?(?:coroutine|Future|Task|_asyncio\.Future|_asyncio\.Task|_GatheringFuture)\b/;
+const WRONG_SHAPE =
+  /^(?:KeyError: '(?:content|structuredContent|data|result|text)'|AttributeError: '(?:dict|list|str)' object has no attribute)/;
+const UNAVAILABLE = /^(?:ToolError: )?'([^'\n]{1,200})' is not available in execute_program/;
+const TOO_SLOW = /^(?:ToolError: )?'[^'\n]+' failed: server '[^'\n]+' did not answer within /;
+const FUNCTION_RESULT = /^result(?:[.[].*)? is a (?:function|builtin_function_or_method|coroutine|Future)/;
+/** Where data is looked into that was not passed. */
+const EMPTY_DATA = /^(?:KeyError|IndexError|TypeError|AttributeError)\b/;
+
+function isEmpty(data: unknown): boolean {
+  return typeof data !== "object" || data === null || Object.keys(data).length === 0;
+}
+
+/** The line of a failure that names the error, which in a traceback is the first that is not indented after its head. */
+function errorLine(message: string): string {
+  const lines = message.split("\n");
+  const head = lines.findLastIndex((line) => line.startsWith("Traceback (most recent call last)"));
+  const after = lines.slice(head + 1);
+  return after.find((line) => line !== "" && !/^\s/.test(line)) ?? lines[0] ?? "";
+}
+
+/** What to call instead of a name that `call_tool` was given and that is no tool's. A tool that is forbidden has no other in its place. */
+async function adviseOnCalled(called: string, source: ModuleSource): Promise<string | undefined> {
+  if (await isTool(called, source)) return undefined;
+  const [, tool = called] = /(?:^.*__|[./])([\w-]+)$/.exec(called) ?? [];
+  const { functions } = await findFunctions(tool, source);
+  const names = functions.map(({ module, identifier }) => `servers.${module}.${identifier}`);
+  return names.length === 0 ? undefined : `did you mean ${names.join(" or ")}?`;
+}
+
+/** What a server's module has instead of a name that it has not. */
+async function adviseOnFunction(
+  module: string,
+  name: string,
+  source: ModuleSource,
+): Promise<string | undefined> {
+  const tools = (await source.load(module))?.tools ?? [];
+  const near = nearestNames(
+    name,
+    tools.map(({ identifier }) => identifier),
+  );
+  if (near.length > 0) return `did you mean ${near.map((each) => `servers.${module}.${each}`).join(" or ")}?`;
+  const { functions } = await findFunctions(name, source);
+  const elsewhere = functions.map((each) => `servers.${each.module}.${each.identifier}`);
+  return elsewhere.length === 0 ? undefined : `did you mean ${elsewhere.join(" or ")}?`;
+}
+
+/**
+ * Advice on a failure that a program came to by itself, one line each. The failure's message is the program's own text: it
+ * selects the advice and is not repeated in it, but for names.
+ */
+export async function advisePythonFailure(
+  { type, message }: Failure,
+  { code, data }: Program,
+  source: ModuleSource,
+): Promise<string[]> {
+  const line = errorLine(message);
+  const advice: (string | undefined)[] = [];
+  if (type === "ScriptError") {
+    const [, name] = UNDEFINED_NAME.exec(line) ?? [];
+    if (name !== undefined && !name.startsWith("mcp__"))
+      advice.push(await advisePythonName(name, code, source));
+    const [, inModule, attribute] = NO_ATTRIBUTE.exec(line) ?? [];
+    if (inModule !== undefined && attribute !== undefined)
+      advice.push(await adviseOnFunction(inModule, attribute, source));
+    const [, imported, fromModule] = NO_FUNCTION.exec(line) ?? [];
+    if (imported !== undefined && fromModule !== undefined)
+      advice.push(await adviseOnFunction(fromModule, imported, source));
+    const [, server] = NO_SERVER.exec(line) ?? [];
+    if (server !== undefined) {
+      const near = nearestNames(server, source.modules());
+      if (near.length > 0) advice.push(`did you mean ${near.map((each) => `servers.${each}`).join(" or ")}?`);
+    }
+    advice.push(advisePythonLimits(line, code, source), await adviseOnUnwrapped(code, source));
+    if (/^(?:Syntax|Indentation|Tab)Error\b/.test(line) && !mayBePython(code))
+      advice.push(
+        "if this is not Python, say so: give the argument `language`, a file name that ends in .ts, or --language",
+      );
+    if (NOT_AWAITED.test(line))
+      advice.push("a call gives something to await: write `await` before it, or `await asyncio.gather(...)`");
+    if (EMPTY_DATA.test(line) && /\bdata\s*[.[]/.test(code) && isEmpty(data))
+      advice.push(
+        "no data was passed in, so `data` is empty: pass it as the argument `data`, or with --data",
+      );
+    else if (WRONG_SHAPE.test(line) && /\bmcp__|\bservers\b|\bcall_tool\b/.test(code))
+      advice.push("a tool's function returns its data itself; print what it returned to see its shape");
+  }
+  if (type === "ToolError" && TOO_SLOW.test(line))
+    advice.push(
+      "a call gets more time from `call_timeout_seconds` of its server, or `execution.tool_call_timeout_seconds`, in ptc.yaml",
+    );
+  const [, called] = UNAVAILABLE.exec(type === "ToolError" ? line : "") ?? [];
+  if (called !== undefined) advice.push(await adviseOnCalled(called, source));
+  if (type === "ScriptError" || type === "ToolError") advice.push(advisePythonCredentials(code));
+  if (type === "ResultNotSerializable" && FUNCTION_RESULT.test(message))
+    advice.push("call the function, and set result to what it returns");
+  return advice.filter((each) => each !== undefined);
+}
+
+/** How to write in Python what names of other languages stand for. */
+const ELSEWHERE: ReadonlyMap<string, string> = new Map([
+  ["console", "write `print(...)`"],
+  ["null", "write `None`"],
+  ["undefined", "write `None`"],
+  ["true", "write `True`"],
+  ["false", "write `False`"],
+  ["callTool", "write `call_tool(...)`"],
+  ["JSON", "write `import json`, and `json.dumps(...)` or `json.loads(...)`"],
+  ["require", "write `import ...`"],
+  ["globalThis", "write `result = ...`"],
+]);
+/** Modules that programs often use without importing them. */
+const STANDARD: ReadonlySet<string> = new Set(
+  "asyncio base64 collections csv datetime functools hashlib io itertools json math os random re statistics string sys time uuid".split(
+    " ",
+  ),
+);
+/** Names by which other runtimes hand tools to programs. */
+const TOOL_OBJECTS: ReadonlySet<string> = new Set(["tools", "tool", "mcp", "client", "server", "api", "ptc"]);
+
+/**
+ * What to write instead of a name that is not defined: mostly the import that is missing. `undefined` when nothing is known
+ * of the name.
+ */
+async function advisePythonName(
+  name: string,
+  code: string,
+  source: ModuleSource,
+): Promise<string | undefined> {
+  const elsewhere = ELSEWHERE.get(name);
+  if (elsewhere !== undefined) return elsewhere;
+  if (STANDARD.has(name)) return `write \`import ${name}\` first`;
+  const modules = source.modules();
+  if (modules.includes(name)) return `write \`from servers import ${name}\` first`;
+  const [example] = modules;
+  if (TOOL_OBJECTS.has(name) && example !== undefined)
+    return `tools are functions of modules: write \`from servers import ${example}\`, or mcp__<server>__<tool>(...) without an import`;
+  const { isExact, functions } = await findFunctions(name, source);
+  const ways = functions.map(({ module, identifier }) => {
+    const alias = new RegExp(`\\bimport[ \\t]+servers\\.${module}[ \\t]+as[ \\t]+(\\w{1,64})`).exec(
+      code,
+    )?.[1];
+    if (alias !== undefined) return `${alias}.${identifier}(...)`;
+    return `from servers.${module} import ${identifier}`;
+  });
+  if (ways.length === 0) return undefined;
+  if (isExact) return `write ${ways.join(" or ")}`;
+  const names = [...new Set(functions.map(({ identifier }) => `'${identifier}'`))];
+  return `did you mean ${names.join(" or ")}? write ${ways.join(" or ")}`;
+}
+
+/** Errors of Python that come of what a sandbox has not, by how their line begins. */
+const NETWORK =
+  /^(?:[\w.]*\.)?(?:gaierror|URLError|ConnectionRefusedError|ConnectionError|ConnectError)\b|^OSError: \[Errno (?:101|99|97)\]|^(?:[\w.]*\.)?\w*Error: .*(?:Name or service not known|Temporary failure in name resolution|Network is unreachable)/;
+const LOCAL = /^(?:[\w.]*\.)?ConnectionRefusedError\b/;
+const NO_PACKAGE = /^ModuleNotFoundError: No module named '([^'.]{1,100})/;
+const HTTP_PACKAGES: ReadonlySet<string> = new Set([
+  "requests",
+  "httpx",
+  "aiohttp",
+  "urllib3",
+  "websockets",
+  "mcp",
+  "fastmcp",
+  "openai",
+  "anthropic",
+]);
+const PROCESS =
+  /^FileNotFoundError: .*No such file or directory: '(?:\/bin\/)?(?:sh|bash|curl|git|node|npm|pip)'/;
+const READ_ONLY = /^(?:OSError: \[Errno 30\]|PermissionError: \[Errno (?:1|13)\])/;
+const NO_FILE = /^FileNotFoundError: /;
+const WRITES =
+  /\bopen\([^)\n]{0,200},[ \t]*(?:mode[ \t]*=[ \t]*)?["'][wax]|\bwrite_(?:text|bytes)\(|\bmkdir\(|\bmakedirs\(/;
+const CREDENTIAL = /\bos\.(?:environ\.get\(|getenv\(|environ\[)[ \t]{0,9}["']([A-Za-z_]\w{0,100})["']/g;
+const CREDENTIAL_NAME = /KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SESSION|DATABASE|DSN|_URL$|_URI$/i;
+
+/** Advice on an error that comes of what a sandbox has not: a network, the host's files, other programs, packages. */
+function advisePythonLimits(line: string, code: string, source: ModuleSource): string | undefined {
+  if (NETWORK.test(line)) {
+    const local = LOCAL.test(line) ? ", and localhost is the sandbox itself" : "";
+    return `a program has no network${local}: call a tool of a server instead${nameServers(source)}`;
+  }
+  const [, name] = NO_PACKAGE.exec(line) ?? [];
+  if (name !== undefined && name !== "servers") return adviseOnPackage(name, source);
+  if (PROCESS.test(line))
+    return `there are no other programs in the sandbox, and no shell: use Python, or call a tool of a server${nameServers(source)}`;
+  if (READ_ONLY.test(line) || (NO_FILE.test(line) && WRITES.test(code)))
+    return "a program may write in /workspace only, which is gone when it ends: to keep something, set result or call a tool of a server";
+  if (NO_FILE.test(line))
+    return "a program does not see the files of the host: pass what it needs as data (the argument `data`, or --data), or read it with a tool of a server";
+  return undefined;
+}
+
+function adviseOnPackage(name: string, source: ModuleSource): string {
+  if (source.modules().includes(name)) return `write \`from servers import ${name}\``;
+  if (HTTP_PACKAGES.has(name))
+    return `a program has no network: call a tool of a server instead${nameServers(source)}`;
+  return "a program has Python's standard library and the packages that `sandbox.python_packages` in ptc.yaml names";
+}
+
+/** Says that environment variables that look like credentials are not there; `undefined` if the program reads none. */
+function advisePythonCredentials(code: string): string | undefined {
+  const read = [...code.matchAll(CREDENTIAL)].map(([, name = ""]) => name);
+  const name = read.find((each) => CREDENTIAL_NAME.test(each));
+  if (name === undefined) return undefined;
+  return `${name} is not set in the sandbox: a program has no credentials; servers have theirs, and their tools need none from it`;
+}

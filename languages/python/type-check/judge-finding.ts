@@ -1,0 +1,453 @@
+import { visibleLine } from "../../../base/text/visible-text.ts";
+import type { DeclaredTool } from "../../../codegen/generated-module.ts";
+import { ToolNames } from "../../../protocol/tools/tool-alias.ts";
+import { describeUnwrapped } from "../../find-functions.ts";
+import { didYouMean, nearestNames } from "../../nearest-names.ts";
+import {
+  isDictOf,
+  type JudgedProgram,
+  keysOf,
+  parametersOf,
+  propertiesOf,
+  toolNamed,
+} from "./named-tools.ts";
+import type { PyrightDiagnostic } from "./pyright-process.ts";
+
+/** A mistake that makes a program fail when it runs. */
+export interface PythonMistake {
+  /** Where it is, in UTF-16 code units. */
+  start: number;
+  /** What is wrong, in words that follow the place. */
+  text: string;
+  /** The tool that it is about. */
+  tool?: DeclaredTool | undefined;
+}
+
+/** What an `asyncio.Future` has, which calls return, beside what can be awaited. */
+const OF_FUTURES =
+  /^(?:result|done|cancel|cancelled|exception|add_done_callback|remove_done_callback|get_loop)$/;
+const PENDING = /\bCoroutine(?:Type)?\[/;
+const SCALAR = /^(?:Literal\[.*\]|str|int|float|bool|None)$/;
+
+/** What a finding of pyright means for a program that runs; `undefined` where the program may run well. */
+export function judgeFinding(found: PyrightDiagnostic, program: JudgedProgram): PythonMistake | undefined {
+  const start = program.text.offsetOf(found.start);
+  const end = program.text.offsetOf(found.end);
+  const written = program.text.code.slice(start, end);
+  const mistake = (text: string | undefined, tool?: DeclaredTool): PythonMistake | undefined =>
+    text === undefined ? undefined : { start, text, tool };
+  const unwrapped = unwrappedAt(start, end, program);
+  if (unwrapped !== undefined) return mistake(describeUnwrapped(unwrapped.identifier), unwrapped);
+  switch (found.rule) {
+    case "reportUndefinedVariable":
+      return mistake(judgeUndefined(written, program));
+    case "reportMissingImports":
+      return mistake(judgeImport(found.message, program));
+    case "reportCallIssue":
+      return judgeCall(found, start, program);
+    case "reportArgumentType":
+      return judgeArgument(found, start, end, program);
+    case "reportUnusedCoroutine": {
+      const tool = toolNamed(
+        /([\p{XIDC}]+)\s*\($/u.exec(written.slice(0, written.indexOf("(") + 1))?.[1],
+        program,
+      );
+      return (
+        tool &&
+        mistake(`${tool.identifier} is called and not awaited: write await ${tool.identifier}(...)`, tool)
+      );
+    }
+    case "reportAttributeAccessIssue":
+      return judgeAttribute(found, start, written, program);
+    case "reportOperatorIssue":
+      return mistake(judgeSum(found.message));
+    case "reportIndexIssue":
+    case "reportGeneralTypeIssues":
+    case "reportTypedDictNotRequiredAccess":
+      return judgeUse(found, start, program);
+    default:
+      return undefined;
+  }
+}
+
+/** The tool whose value a finding is about, where `result` is taken of it and ptc has taken it out of that already. */
+function unwrappedAt(start: number, end: number, program: JudgedProgram): DeclaredTool | undefined {
+  const { code, plain } = program.text;
+  const found = code.slice(start, end + MAX_KEY_CHARS);
+  const isKey = /^[^\n]*?\[\s*["']result["']\s*\]/.test(found);
+  if (!isKey && code.slice(start, end) !== "result") return undefined;
+  const before = isKey ? found.slice(0, found.indexOf("[")) : code.slice(0, start).replace(/\.$/, "");
+  const name = /([\p{XIDC}]+)$/u.exec(before)?.[1];
+  const assigned =
+    name === undefined
+      ? before.split("\n").at(-1)?.trim()
+      : new RegExp(`^\\s*${name}\\s*(?::[^=\\n]*)?=(?!=)\\s*(.*)$`, "mu").exec(plain)?.[1];
+  const tool = toolNamed(firstCallee(assigned ?? ""), program);
+  return tool?.isUnwrapped === true ? tool : undefined;
+}
+
+/** The name that is called first in an expression. */
+function firstCallee(expression: string): string | undefined {
+  return /^\(?\s*(?:await\s+)?(?:[\p{XIDC}]+\.)*([\p{XIDC}]+)\(/u.exec(expression)?.[1];
+}
+
+const MAX_KEY_CHARS = 16;
+
+function judgeImport(message: string, { source }: JudgedProgram): string | undefined {
+  const module = /^Import "servers\.([^".]+)/.exec(message)?.[1];
+  if (module === undefined || source.modules().includes(module)) return undefined;
+  return `there is no server module '${module}'${didYouMean(nearestNames(module, source.modules()))}`;
+}
+
+function judgeCall(
+  found: PyrightDiagnostic,
+  start: number,
+  program: JudgedProgram,
+): PythonMistake | undefined {
+  const { text } = program;
+  const called = /^([\p{XIDC}.]+)\s*\(/u.exec(text.plain.slice(start))?.[1]?.split(".").at(-1);
+  const around = text.calleeAround(start);
+  const unknown = /^No parameter named "(.+?)"/.exec(found.message)?.[1];
+  if (unknown !== undefined) {
+    const tool = toolNamed(around, program);
+    if (tool === undefined)
+      return around === undefined ? undefined : { start, text: `${around} has no parameter '${unknown}'` };
+    const near = nearestNames(unknown, parametersOf(tool));
+    return { start, tool, text: `'${unknown}' is not a parameter of ${tool.identifier}${didYouMean(near)}` };
+  }
+  const missing = /^Arguments? missing for parameters? (.+)$/.exec(found.message)?.[1];
+  const name =
+    toolNamed(called, program) === undefined && toolNamed(around, program) !== undefined ? around : called;
+  const tool = toolNamed(name, program);
+  if (missing !== undefined) {
+    const names = [...missing.matchAll(/"(.+?)"/g)].map(([, each]) => `'${each}'`);
+    const verb = names.length === 1 ? "is" : "are";
+    return {
+      start,
+      tool,
+      text: `${names.join(", ")} ${verb} missing from ${tool?.identifier ?? name ?? "a call"}'s arguments`,
+    };
+  }
+  if (!/^Expected \d+ (?:more )?positional argument/.test(found.message)) return undefined;
+  const owner = toolNamed(around, program);
+  if (owner === undefined) return { start, text: lowerFirst(found.message) };
+  return { start, tool: owner, text: `${owner.identifier} takes keyword arguments, or one dict of them` };
+}
+
+function judgeArgument(
+  { message }: PyrightDiagnostic,
+  start: number,
+  end: number,
+  program: JudgedProgram,
+): PythonMistake | undefined {
+  const { text } = program;
+  const written = text.code.slice(start, end);
+  const [, source = "", parameter = "", target = "", callee = ""] =
+    /^Argument of type "([\s\S]*?)" cannot be assigned to parameter "(.*?)" of type "([\s\S]*?)" in function "(.*?)"/.exec(
+      message,
+    ) ?? [];
+  const tool = toolNamed(callee, program) ?? toolNamed(text.calleeAround(start), program);
+  if (PENDING.test(source) && !PENDING.test(target) && !/Awaitable|Future/.test(target))
+    return {
+      start,
+      tool: undefined,
+      text: "a tool's result is used before it is awaited: write await before the call",
+    };
+  if (tool === undefined || text.code.slice(Math.max(0, start - 2), start).includes("**")) return undefined;
+  const whose =
+    parameter === "arguments"
+      ? `the arguments of ${tool.identifier}`
+      : `'${parameter}' of ${tool.identifier}`;
+  if (/^(?:dict|list)\[/.test(source) && !/^(?:str|int|float|bool)$/.test(target)) {
+    const unknown = /"(.+?)" is an undefined item in /.exec(message)?.[1];
+    if (unknown !== undefined) {
+      const near = nearestNames(unknown, propertiesOf(tool));
+      return { start, tool, text: `'${unknown}' is not a property of ${whose}${didYouMean(near)}` };
+    }
+    const missing = /"(.+?)" is required in /.exec(message)?.[1];
+    if (missing !== undefined && !/\*\*/.test(written))
+      return { start, tool, text: `'${missing}' is missing from ${whose}` };
+    if (source.startsWith("dict[") && /^(?:Sequence|list)\[/.test(target) && written.startsWith("{"))
+      return { start, tool, text: `${whose} must be a list, not a dict` };
+    if (!/^(?:["'[{\d-]|[fFrR]["']|(?:True|False|None)$)/.test(written)) return undefined;
+    const innermost = [
+      ...message.matchAll(/"([^"\n]*(?:"[^"\n]*"[^"\n]*)?)" is not assignable to (?:type )?"([^\n]*)"$/gm),
+    ];
+    const values = innermost.filter(([, from = "", to = ""]) => isMismatch(from, to));
+    const [, from = "", to = ""] = values.find(([, each = ""]) => each.startsWith("Literal[")) ?? [];
+    return from === ""
+      ? undefined
+      : { start, tool, text: `${whose} must hold ${shown(to)}, not ${shown(from)}` };
+  }
+  if (!isMismatch(source, target)) return undefined;
+  const value = /^Literal\['(.*)'\]$/.exec(source)?.[1];
+  const choices = [...target.matchAll(/'([^']*)'/g)].map(([, each = ""]) => each);
+  const near = value === undefined ? "" : didYouMean(nearestNames(value, choices));
+  return { start, tool, text: `${whose} must be ${shown(target)}, not ${shown(source)}${near}` };
+}
+
+/** Whether a value surely has a type that is another one. What is one of several values may be the right one. */
+function isMismatch(source: string, target: string): boolean {
+  if (source.includes(" | ")) return false;
+  if (!SCALAR.test(source))
+    return /^(?:list|dict|tuple|set)\[/.test(source) && /^(?:str|int|float|bool)$/.test(target);
+  if (/Literal\[/.test(target) && !/^(?:Literal\[|None$)/.test(source)) return false;
+  return !(source === "float" && /\bint\b/.test(target));
+}
+
+function judgeAttribute(
+  { message }: PyrightDiagnostic,
+  start: number,
+  written: string,
+  program: JudgedProgram,
+): PythonMistake | undefined {
+  const { modules, text } = program;
+  const name = /^"(.+?)" is (?:unknown import symbol|not a known attribute of module)/.exec(message)?.[1];
+  if (name !== undefined) {
+    const statement = text.lines[lineOf(text.code, start)] ?? "";
+    const [, from] =
+      /module "(?:servers)?\.+(\w+)"/.exec(message) ??
+      /from\s+servers\.(\w+)/.exec(importAround(text.plain, start)) ??
+      [];
+    if (from === undefined) {
+      const library = judgeLibraryName(message, libraryModule(message, text.plain, start), text.plain);
+      if (library !== undefined) return { start, text: library };
+      if (!/\bservers\b/.test(statement) || program.source.modules().includes(name)) return undefined;
+      const near = nearestNames(name, program.source.modules());
+      return { start, text: `there is no server module '${name}'${didYouMean(near)}` };
+    }
+    const module = [...modules].find(
+      ([each]) => each === from || `_${each}` === from || `${each}_` === from,
+    )?.[1];
+    if (module === undefined || name === "result") return undefined;
+    const hidden = module.tools.find((tool) => tool.identifier === name && !tool.isAvailable);
+    if (hidden !== undefined)
+      return {
+        start,
+        text: `'${visibleLine(hidden.namespacedName)}' is not available in execute_program: the configuration does not allow it`,
+      };
+    const functions = module.tools.filter((tool) => tool.isAvailable).map((tool) => tool.identifier);
+    const near = nearestNames(name, functions);
+    const tool = near.length === 1 ? module.tools.find((each) => each.identifier === near[0]) : undefined;
+    return { start, tool, text: `servers.${from} has no function '${name}'${didYouMean(near)}` };
+  }
+  const [, attribute = "", type = ""] =
+    /^Cannot access attribute "(.+?)" for class "(.+?)"/.exec(message) ?? [];
+  if (PENDING.test(type) || /^Coroutine/.test(type)) {
+    if (OF_FUTURES.test(attribute)) return undefined;
+    return { start, text: "a tool's result is used before it is awaited: write await before the call" };
+  }
+  const library = judgeLibraryAttribute(attribute, type, text.plain);
+  if (library !== undefined) return { start, text: library };
+  const isDict = [...modules.values()].some((module) => isDictOf(type, module.text));
+  if (!isDict || attribute !== written) return undefined;
+  const what = type === program.dataType ? "data" : "a result";
+  return { start, text: `${what} is a dict: write ["${attribute}"] instead of .${attribute}` };
+}
+
+/** A missing `await`, or a key that a result does not have. */
+function judgeUse(
+  { message }: PyrightDiagnostic,
+  start: number,
+  { text, modules, dataType }: JudgedProgram,
+): PythonMistake | undefined {
+  if (
+    /"Coroutine(?:Type)?[["]/.test(message) &&
+    /__getitem__|not iterable|__iter__|not subscriptable/.test(message)
+  )
+    return { start, text: "a tool's result is used before it is awaited: write await before the call" };
+  const [, key = "", type = ""] = /"(.+?)" is not a defined key in "(.+?)"/.exec(message) ?? [];
+  if (key === "" || text.code.includes(`"${key}" in `) || text.code.includes(`'${key}' in `))
+    return undefined;
+  if (/\bexcept\b/.test(text.plain)) return undefined;
+  const owner = [...modules.values()].find((module) => isDictOf(type, module.text));
+  if (owner === undefined) return undefined;
+  const near = nearestNames(key, keysOf(type, owner.text));
+  if (type === dataType) return { start, text: `data has no '${key}'${didYouMean(near)}` };
+  return near.length === 0 ? undefined : { start, text: `a result has no '${key}'${didYouMean(near)}` };
+}
+
+/** The module that a finding about a name of one is about, where it is not one of servers. */
+function libraryModule(message: string, plain: string, start: number): string | undefined {
+  return (
+    /of module "([\w.]+)"/.exec(message)?.[1] ??
+    /^from\s+([\w.]+)\s+import\b/.exec(importAround(plain, start))?.[1]
+  );
+}
+
+function importAround(plain: string, start: number): string {
+  const at = plain.lastIndexOf("from", start);
+  return at < 0 ? "" : plain.slice(at, start);
+}
+
+function lineOf(code: string, offset: number): number {
+  return code.slice(0, offset).split(/\r\n|\r|\n/).length - 1;
+}
+
+function shown(type: string): string {
+  return type.length > 120 ? `${type.slice(0, 120)}...` : type;
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1).split("\n", 1)[0];
+}
+
+/** What every program finds around it. */
+const AROUND_PROGRAMS = [
+  "data",
+  "result",
+  "call_tool",
+  "parallel",
+  "emit",
+  "bytes_of",
+  "ToolError",
+  "servers",
+];
+
+/** Modules of Python that programs often forget to import. */
+const COMMON_MODULES =
+  /^(?:asyncio|json|re|math|datetime|time|random|itertools|functools|collections|statistics|os|sys)$/;
+
+/** Says that a name is not defined, unless it may be when the program runs. */
+function judgeUndefined(name: string, { text, modules, source }: JudgedProgram): string | undefined {
+  if (
+    !/^[\p{XIDC}]+$/u.test(name) ||
+    /\bglobals\s*\(|\bexec\s*\(|\bimport\s*\*|\bNameError\b/.test(text.plain)
+  )
+    return undefined;
+  const tools = [...modules.values()].flatMap((module) => module.tools);
+  if (name.startsWith("mcp__")) {
+    const [meant] = new ToolNames(tools).resolve(name);
+    if (meant !== undefined && !meant.isAvailable)
+      return `'${visibleLine(meant.namespacedName)}' is not available in execute_program: the configuration does not allow it`;
+    const names = new ToolNames(tools);
+    const near = nearestNames(
+      name,
+      tools.filter((tool) => tool.isAvailable).map((tool) => names.callable(tool)),
+    );
+    return `there is no tool '${name}'${didYouMean(near)}`;
+  }
+  const assigned = [...text.plain.matchAll(/\b([\p{XIDS}_][\p{XIDC}]*)\b/gu)].map(([word]) => word);
+  const defined = assigned.filter((word) => word !== name && isDefined(word, text.plain));
+  const functions = tools.filter((tool) => tool.isAvailable && tool.identifier === name);
+  if (functions[0] !== undefined)
+    return `'${name}' is not defined; write \`from servers.${functions[0].module} import ${name}\``;
+  if (COMMON_MODULES.test(name)) return `'${name}' is not defined; write \`import ${name}\``;
+  if (source.modules().includes(name)) return `'${name}' is not defined; write \`import servers.${name}\``;
+  return `'${name}' is not defined${didYouMean(nearestNames(name, [...defined, ...AROUND_PROGRAMS]))}`;
+}
+
+function isDefined(word: string, plain: string): boolean {
+  return new RegExp(
+    `(?:\\b(?:def|class|import|as|for)\\s+|[,(]\\s*)${word}\\b|\\b${word}\\s*(?:=(?!=)|,.*=|:)`,
+  ).test(plain);
+}
+
+/** Modules whose stubs name everything that programs may use of them. */
+const COMPLETE =
+  /^(?:asyncio|base64|bisect|calendar|collections|contextlib|copy|csv|dataclasses|datetime|decimal|difflib|enum|fractions|functools|hashlib|heapq|html|io|itertools|json|math|operator|os|pathlib|random|re|secrets|statistics|string|struct|textwrap|time|typing|unicodedata|uuid|zoneinfo)$/;
+
+/** Modules inside of those: there when anything has imported them, of which the stubs of the outer one say nothing. */
+const INNER =
+  /^(?:abc|base_\w+|constants|coroutines|decoder|encoder|entities|events|exceptions|futures|locks|mixins|parser|path|proactor_events|protocols|queues|runners|scanner|selector_events|sslproto|staggered|streams|subprocess|taskgroups|tasks|threads|timeouts|tool|transports|trsock|unix_events)$/;
+
+/** Says of a program that it looks itself whether a name is there. */
+const LOOKS_ITSELF =
+  /\b(?:hasattr|ImportError|ModuleNotFoundError|AttributeError|version_info)\b|\bexcept\s*(?::|(?:Base)?Exception\b)/;
+
+const OF_TOOL_ERRORS = ["server", "tool", "message", "retryable", "args", "add_note", "with_traceback"];
+
+const OF_TYPES: Readonly<Record<string, string>> = {
+  str: "capitalize casefold center count encode endswith expandtabs find format format_map index isalnum isalpha isascii isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper join ljust lower lstrip maketrans partition removeprefix removesuffix replace rfind rindex rjust rpartition rsplit rstrip split splitlines startswith strip swapcase title translate upper zfill",
+  list: "append clear copy count extend index insert pop remove reverse sort",
+  dict: "clear copy fromkeys get items keys pop popitem setdefault update values",
+  set: "add clear copy difference difference_update discard intersection intersection_update isdisjoint issubset issuperset pop remove symmetric_difference symmetric_difference_update union update",
+  datetime:
+    "astimezone combine ctime date day dst fold fromisocalendar fromisoformat fromordinal fromtimestamp hour isocalendar isoformat isoweekday max microsecond min minute month now replace resolution second strftime strptime time timestamp timetuple timetz today toordinal tzinfo tzname utcfromtimestamp utcnow utcoffset utctimetuple weekday year",
+};
+
+/** What other languages call something, by type: what Python writes for it. */
+const ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  str: {
+    length: "len(...)",
+    toLowerCase: ".lower()",
+    toUpperCase: ".upper()",
+    trim: ".strip()",
+    includes: "`in`",
+    contains: "`in`",
+    startsWith: ".startswith()",
+    endsWith: ".endswith()",
+    indexOf: ".find()",
+    substring: "[a:b]",
+    replaceAll: ".replace()",
+    padStart: ".rjust()",
+  },
+  list: {
+    length: "len(...)",
+    push: ".append()",
+    map: "[... for x in ...]",
+    filter: "[x for x in ... if ...]",
+    forEach: "for x in ...:",
+    includes: "`in`",
+    contains: "`in`",
+    indexOf: ".index()",
+    slice: "[a:b]",
+    concat: "+",
+    add: ".append()",
+  },
+  dict: { has_key: "`in`", hasOwnProperty: "`in`", iteritems: ".items()", length: "len(...)" },
+  set: { push: ".add()", append: ".add()", has: "`in`", length: "len(...)", size: "len(...)" },
+};
+
+/**
+ * A name that a module of Python's library does not have, where that is sure. `plain` is the program without what is in
+ * its strings and comments.
+ */
+function judgeLibraryName(message: string, module: string | undefined, plain: string): string | undefined {
+  const name = /^"(.+?)" is (?:unknown import symbol|not a known attribute of module)/.exec(message)?.[1];
+  if (name === undefined || module === undefined || !COMPLETE.test(module)) return undefined;
+  if (name.startsWith("_") || INNER.test(name) || LOOKS_ITSELF.test(plain)) return undefined;
+  return `Python's module '${module}' has no '${name}'`;
+}
+
+/**
+ * An attribute that a value of Python's own types does not have. A value may be one of several types that the finding does
+ * not name, so only what looks like a slip is told: a name that is nearly one of the type's, or what another language has.
+ */
+function judgeLibraryAttribute(attribute: string, type: string, plain: string): string | undefined {
+  if (LOOKS_ITSELF.test(plain)) return undefined;
+  if (type === "ToolError") {
+    if (OF_TOOL_ERRORS.includes(attribute) || /^__|\bexcept\s*\(/.test(`${attribute} ${plain}`))
+      return undefined;
+    return `a ToolError has no '${attribute}'; it has ${OF_TOOL_ERRORS.slice(0, 4).join(", ")}`;
+  }
+  const base = type.startsWith("Literal['") ? "str" : (/^(?:type\[)?(\w+)/.exec(type)?.[1] ?? "");
+  const known = Object.hasOwn(OF_TYPES, base) ? OF_TYPES[base]?.split(" ") : undefined;
+  if (known === undefined || isDefinedIn(plain, attribute)) return undefined;
+  const meant = ELSEWHERE[base];
+  if (meant !== undefined && Object.hasOwn(meant, attribute))
+    return `a ${base} has no '${attribute}'; write ${meant[attribute]}`;
+  const near = nearestNames(attribute, known);
+  return near.length === 0 ? undefined : `a ${base} has no '${attribute}'${didYouMean(near)}`;
+}
+
+/** A sum of a text and something else, of which Python makes neither. */
+function judgeSum(message: string): string | undefined {
+  const [, left = "", right = ""] =
+    /^Operator "\+=?" not supported for types "([^"|]+)" and "([^"|]+)"/.exec(message) ?? [];
+  const [a, b] = [kindOf(left), kindOf(right)];
+  if (a === undefined || b === undefined || (a === "str") === (b === "str")) return undefined;
+  const other = a === "str" ? b : a;
+  return `str + ${other} is a TypeError: write f"..." or str(...)`;
+}
+
+function kindOf(type: string): string | undefined {
+  if (/^(?:str|Literal\['.*'\])$/.test(type)) return "str";
+  if (/^(?:int|Literal\[-?\d+\])$/.test(type)) return "int";
+  return /^(float|list|dict)(?:\[|$)/.exec(type)?.[1];
+}
+
+/** Whether a program itself makes something of that name: a class of its own may have it. */
+function isDefinedIn(plain: string, name: string): boolean {
+  return new RegExp(`(?<![.\\w])${name}\\b|\\bself\\.${name}\\s*[:=]`).test(plain);
+}

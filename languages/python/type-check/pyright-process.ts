@@ -1,0 +1,332 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { pathToFileURL } from "node:url";
+import { isObject } from "../../../base/json/is-object.ts";
+
+/** The heap of the checker, beyond which it dies and is started again. */
+const MAX_HEAP_MB = 384;
+
+/** Receives the process's start and end, so that a later ptc can end it if this one is killed. */
+export interface CheckerObserver {
+  onSpawn?(pid: number): void;
+  onExit?(pid: number): void;
+  /** Where the checker's files are kept, which a later ptc clears too; the system's folder for such files without it. */
+  folder?: string | undefined;
+}
+
+/** What pyright found at one place. Lines and columns count from 0, columns in UTF-16 code units. */
+export interface PyrightDiagnostic {
+  message: string;
+  rule: string | undefined;
+  isError: boolean;
+  start: { line: number; character: number };
+  end: { line: number; character: number };
+}
+
+/** Makes what pyright assigns to assignable, which Node's permissions have frozen. */
+const PRELOAD = `const Module = require("node:module");
+const path = { ...require("node:path") };
+path.posix = path;
+const load = Module._load;
+Module._load = function (request, ...rest) {
+  return request === "path" || request === "node:path" ? path : load.call(this, request, ...rest);
+};
+`;
+
+/** Where pyright is installed; `undefined` where it is not. */
+export function findPyright(): string | undefined {
+  try {
+    return dirname(createRequire(import.meta.url).resolve("pyright/package.json"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Installs pyright beside a ptc that is installed in the same way, in the version that ptc is tested with. */
+export const INSTALL_PYRIGHT = "npm install --global pyright@1.1.414";
+
+/** Says what to do where pyright is not installed; `undefined` where it is. */
+export function whyPyrightIsMissing(): string | undefined {
+  return findPyright() === undefined
+    ? `pyright is not installed: \`${INSTALL_PYRIGHT}\` has programs in Python checked before they run`
+    : undefined;
+}
+
+/**
+ * pyright in a process of its own, which is ended by killing it. It can read its own files and a folder that holds nothing but
+ * stubs, can write nothing, and starts no other process. Programs are shown to it as texts.
+ */
+export class PyrightProcess {
+  readonly #folder: string;
+  readonly #child: ChildProcess;
+  readonly #connection: LspConnection;
+  readonly #written = new Map<string, string>();
+  /** The roots whose program is open. */
+  readonly #open = new Set<string>();
+  #version = 0;
+  /** Resolves when the process is gone and its folder removed. */
+  readonly ended: Promise<void>;
+
+  /** @param roots the folders of stubs, each for the programs beside them. */
+  constructor(pyright: string, roots: readonly string[], observer: CheckerObserver) {
+    this.#folder = realpathSync(mkdtempSync(join(observer.folder ?? tmpdir(), "ptc-pyright-")));
+    for (const root of roots) {
+      mkdirSync(join(this.#folder, root));
+      writeFileSync(join(this.#folder, root, "pyrightconfig.json"), JSON.stringify(CHECK_SETTINGS));
+    }
+    const preload = join(this.#folder, "preload.cjs");
+    writeFileSync(preload, PRELOAD);
+    const permission = process.allowedNodeEnvironmentFlags.has("--permission")
+      ? "--permission"
+      : "--experimental-permission";
+    const child = spawn(
+      process.execPath,
+      [
+        permission,
+        `--allow-fs-read=${realpathSync(pyright)}/*`,
+        `--allow-fs-read=${this.#folder}/*`,
+        `--max-old-space-size=${MAX_HEAP_MB}`,
+        "--no-warnings",
+        "--require",
+        preload,
+        join(realpathSync(pyright), "langserver.index.js"),
+        "--stdio",
+      ],
+      { cwd: this.#folder, env: {}, stdio: ["pipe", "pipe", "ignore"] },
+    );
+    this.#child = child;
+    const { pid } = child;
+    if (pid !== undefined) observer.onSpawn?.(pid);
+    const killWithUs = () => this.kill();
+    process.once("exit", killWithUs);
+    this.#connection = new LspConnection(
+      child.stdout as NonNullable<typeof child.stdout>,
+      child.stdin as NonNullable<typeof child.stdin>,
+      (method, params) => this.#answer(method, params),
+      () => this.kill(),
+    );
+    this.ended = new Promise((resolve) => {
+      const end = (): void => {
+        process.off("exit", killWithUs);
+        if (pid !== undefined) observer.onExit?.(pid);
+        this.#connection.end();
+        this.#removeFolder();
+        resolve();
+      };
+      child.once("exit", end);
+      child.once("error", end);
+    });
+  }
+
+  /** Greets the server. @throws when it does not work here. */
+  async start(roots: readonly string[]): Promise<void> {
+    const folders = roots.map((root) => ({ name: root, uri: this.#uriOf(root) }));
+    await this.#connection.request("initialize", {
+      processId: null,
+      rootUri: null,
+      workspaceFolders: folders,
+      capabilities: {
+        workspace: {
+          workspaceFolders: true,
+          configuration: true,
+          didChangeWatchedFiles: { dynamicRegistration: true },
+        },
+        textDocument: { diagnostic: { dynamicRegistration: true } },
+      },
+    });
+    this.#connection.notify("initialized", {});
+  }
+
+  /** Has some files in the folder of stubs be what they should be. */
+  write(files: ReadonlyMap<string, string>): void {
+    const changes: { uri: string; type: number }[] = [];
+    for (const [path, text] of files) {
+      const before = this.#written.get(path);
+      if (before === text) continue;
+      mkdirSync(dirname(join(this.#folder, path)), { recursive: true });
+      writeFileSync(join(this.#folder, path), text);
+      this.#written.set(path, text);
+      changes.push({ uri: this.#uriOf(path), type: before === undefined ? 1 : 2 });
+    }
+    if (changes.length > 0) this.#connection.notify("workspace/didChangeWatchedFiles", { changes });
+  }
+
+  /** What pyright finds in a program of a root. */
+  async check(root: string, code: string): Promise<PyrightDiagnostic[]> {
+    const uri = this.#uriOf(`${root}/program.py`);
+    const version = ++this.#version;
+    if (this.#open.has(root)) {
+      const contentChanges = [{ text: code }];
+      this.#connection.notify("textDocument/didChange", { textDocument: { uri, version }, contentChanges });
+    } else {
+      const textDocument = { uri, languageId: "python", version, text: code };
+      this.#connection.notify("textDocument/didOpen", { textDocument });
+      this.#open.add(root);
+    }
+    const report = await this.#connection.request("textDocument/diagnostic", { textDocument: { uri } });
+    const items = isObject(report) && Array.isArray(report.items) ? report.items : [];
+    return items.flatMap(parseDiagnostic);
+  }
+
+  kill(): void {
+    this.#child.kill("SIGKILL");
+    this.#removeFolder();
+  }
+
+  #removeFolder(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #uriOf(path: string): string {
+    return pathToFileURL(join(this.#folder, path)).href;
+  }
+
+  #answer(method: string, params: unknown): unknown {
+    if (method !== "workspace/configuration" || !isObject(params) || !Array.isArray(params.items))
+      return null;
+    return params.items.map(() => ({
+      disableTaggedHints: true,
+      analysis: { diagnosticMode: "openFilesOnly", useLibraryCodeForTypes: false, autoSearchPaths: false },
+    }));
+  }
+}
+
+function parseDiagnostic(item: unknown): PyrightDiagnostic[] {
+  if (!isObject(item) || !isObject(item.range)) return [];
+  const { start, end } = item.range;
+  if (!isPlace(start) || !isPlace(end) || typeof item.message !== "string") return [];
+  const rule = typeof item.code === "string" ? item.code : undefined;
+  return [{ message: item.message, rule, isError: item.severity === 1, start, end }];
+}
+
+function isPlace(value: unknown): value is { line: number; character: number } {
+  return isObject(value) && typeof value.line === "number" && typeof value.character === "number";
+}
+
+/** The findings of pyright that may mean that a program fails when it runs. */
+const ASKED = [
+  "reportArgumentType",
+  "reportAttributeAccessIssue",
+  "reportCallIssue",
+  "reportGeneralTypeIssues",
+  "reportIndexIssue",
+  "reportMissingImports",
+  "reportOperatorIssue",
+  "reportTypedDictNotRequiredAccess",
+  "reportUndefinedVariable",
+  "reportUnusedCoroutine",
+];
+
+/** The settings of pyright for programs: those of the runner's Python, and nothing but what is asked for. */
+const CHECK_SETTINGS: Readonly<Record<string, unknown>> = {
+  typeCheckingMode: "off",
+  pythonVersion: "3.11",
+  pythonPlatform: "Linux",
+  useLibraryCodeForTypes: false,
+  enableTypeIgnoreComments: true,
+  ...Object.fromEntries(ASKED.map((rule) => [rule, "error"])),
+};
+
+/** Longest message that is read. */
+const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
+
+const HEADER_END = Buffer.from("\r\n\r\n");
+
+/** Answers what the server asks of its client; `undefined` is `null`. */
+type AnswerRequest = (method: string, params: unknown) => unknown;
+
+/** A client's side of the Language Server Protocol 3.17 over two streams. Ends with them. */
+class LspConnection {
+  readonly #input: Writable;
+  readonly #answer: AnswerRequest;
+  readonly #pending = new Map<number, { resolve(result: unknown): void; reject(error: Error): void }>();
+  #buffered: Buffer[] = [];
+  #bytes = 0;
+  #next = 1;
+  #ended = false;
+
+  /** @param onBroken is called when the server says something that is not LSP. */
+  constructor(output: Readable, input: Writable, answer: AnswerRequest, onBroken: () => void) {
+    this.#input = input;
+    this.#answer = answer;
+    output.on("data", (chunk: Buffer) => {
+      this.#buffered.push(chunk);
+      this.#bytes += chunk.length;
+      if (!this.#read()) onBroken();
+    });
+    output.on("close", () => this.end());
+    output.on("error", () => this.end());
+    input.on("error", () => this.end());
+  }
+
+  /** Sends a request. @throws when it fails, or the connection ends. */
+  request(method: string, params: unknown): Promise<unknown> {
+    const id = this.#next++;
+    return new Promise((resolve, reject) => {
+      if (this.#ended) return reject(new Error("the type checker's process ended"));
+      this.#pending.set(id, { resolve, reject });
+      this.#send({ id, method, params });
+    });
+  }
+
+  notify(method: string, params: unknown): void {
+    this.#send({ method, params });
+  }
+
+  /** Fails what is under way. */
+  end(): void {
+    this.#ended = true;
+    for (const { reject } of this.#pending.values()) reject(new Error("the type checker's process ended"));
+    this.#pending.clear();
+  }
+
+  #send(message: object): void {
+    if (this.#ended) return;
+    const body = Buffer.from(JSON.stringify({ jsonrpc: "2.0", ...message }));
+    this.#input.write(Buffer.concat([Buffer.from(`Content-Length: ${body.length}\r\n\r\n`), body]));
+  }
+
+  /** Reads the whole messages that have come. `false` for what is none. */
+  #read(): boolean {
+    if (this.#bytes > MAX_MESSAGE_BYTES) return false;
+    let all = Buffer.concat(this.#buffered);
+    for (;;) {
+      const end = all.indexOf(HEADER_END);
+      if (end < 0) break;
+      const length = Number(/^Content-Length: *(\d{1,9})\s*$/im.exec(all.toString("latin1", 0, end))?.[1]);
+      if (!Number.isInteger(length) || length > MAX_MESSAGE_BYTES) return false;
+      const start = end + HEADER_END.length;
+      if (all.length < start + length) break;
+      if (!this.#take(all.toString("utf8", start, start + length))) return false;
+      all = all.subarray(start + length);
+    }
+    this.#buffered = [all];
+    this.#bytes = all.length;
+    return true;
+  }
+
+  #take(text: string): boolean {
+    let message: unknown;
+    try {
+      message = JSON.parse(text);
+    } catch {
+      return false;
+    }
+    if (!isObject(message)) return false;
+    const { id, method, params, result, error } = message;
+    if (typeof method === "string") {
+      if (id !== undefined) this.#send({ id, result: this.#answer(method, params) ?? null });
+      return true;
+    }
+    const pending = typeof id === "number" ? this.#pending.get(id) : undefined;
+    if (typeof id !== "number" || pending === undefined) return true;
+    this.#pending.delete(id);
+    if (error === undefined) pending.resolve(result);
+    else pending.reject(new Error("the type checker refused a request"));
+    return true;
+  }
+}

@@ -1,0 +1,186 @@
+import childProcess, { type ChildProcess, type SpawnOptions } from "node:child_process";
+import { type BuildOptions, type BuildResult, build, stop, type TransformOptions, transform } from "esbuild";
+
+/**
+ * Bounds the bundler's process. A program that nests too deep or grows without end can crash that process, and what it then
+ * prints must not reach a terminal.
+ */
+
+/** The address space of the process. A large program needs a tenth of it. */
+const MAX_MEMORY_KIB = 2 * 1024 * 1024;
+
+/** The most bytes of one answer. A larger one would fit neither into one string nor into a frame for a sandbox. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
+/** A shell command that starts the bundler, `$0`, under the limit, or without it where the limit cannot be set. */
+const CONTAINED = `ulimit -v ${MAX_MEMORY_KIB} 2>/dev/null; exec "$0" "$@" 2>/dev/null`;
+
+/** Counts the bytes of the answer that the process is sending. */
+class AnswerMeter {
+  #bytes = 0;
+
+  /** Kills the process when one answer grows too large. */
+  watch(child: ChildProcess): void {
+    child.stdout?.prependListener("data", (chunk: Buffer) => {
+      this.#bytes += chunk.length;
+      if (this.#bytes > MAX_ANSWER_BYTES) child.kill("SIGKILL");
+    });
+  }
+
+  reset(): void {
+    this.#bytes = 0;
+  }
+}
+
+/**
+ * Calls `start` and contains the processes that it spawns. esbuild starts its process in the first call that needs it, with
+ * the stderr of this process, and has no option to change that.
+ */
+function startContained<T>(start: () => T, meter: AnswerMeter): T {
+  const { spawn } = childProcess;
+  const contained = (command: string, args: readonly string[], options: SpawnOptions) => {
+    const child = spawn("/bin/sh", ["-c", CONTAINED, command, ...args], options);
+    meter.watch(child);
+    return child;
+  };
+  childProcess.spawn = contained as typeof spawn;
+  try {
+    return start();
+  } finally {
+    childProcess.spawn = spawn;
+  }
+}
+
+export type { Message, Plugin, TransformOptions } from "esbuild";
+
+const TIME_LIMIT_MS = 20_000;
+
+/** Thrown for a program that takes the bundler too long or ends its process. */
+export class BundlerOverwhelmed extends Error {
+  override readonly name = "BundlerOverwhelmed";
+  /** Whether it was time that ran out. */
+  readonly isLate: boolean;
+
+  constructor(message: string, { isLate = false, ...options }: ErrorOptions & { isLate?: boolean } = {}) {
+    super(message, options);
+    this.isLate = isLate;
+  }
+}
+
+/** Bundles in memory. @throws BundlerOverwhelmed; or esbuild's error, whose `errors` say what is wrong with the input. */
+export function bundle<Options extends BuildOptions>(options: Options): Promise<BuildResult<Options>> {
+  return sharing(() => build(options as Parameters<typeof build<Options>>[0]));
+}
+
+/** Compiles one file to plain JavaScript. @throws as `bundle` does. */
+export async function reduceToJavaScript(code: string, options: TransformOptions): Promise<string> {
+  return (await sharing(() => transform(code, options))).code;
+}
+
+/** The esbuild process, which works for several programs at the same time. */
+interface Service {
+  isOver: boolean;
+  meter: AnswerMeter;
+}
+
+let service: Service = { isOver: false, meter: new AnswerMeter() };
+
+/** Work that the process is doing. `isShared` is set once other work has run at the same time. */
+interface Entry {
+  isShared: boolean;
+  ended: Promise<unknown>;
+}
+
+const underWay = new Set<Entry>();
+
+/** How much work waits to be repeated alone, because the process ended during it. */
+let suspects = 0;
+let suspectsDone: Promise<unknown> = Promise.resolve();
+
+/**
+ * Does work in the shared process. When the process ends, any work that was running may be the cause. Each piece is then
+ * repeated once, alone, so that no program fails because of another.
+ */
+async function sharing<T>(work: () => Promise<T>): Promise<T> {
+  while (suspects > 0) await suspectsDone;
+  const attempt = inService(work);
+  const entry: Entry = { isShared: underWay.size > 0, ended: attempt.catch(() => {}) };
+  for (const other of underWay) other.isShared = true;
+  underWay.add(entry);
+  try {
+    return await attempt;
+  } catch (error) {
+    if (!(error instanceof ServiceLost)) throw error;
+    if (!entry.isShared) throw overwhelmed(error);
+  } finally {
+    underWay.delete(entry);
+  }
+  return alone(work);
+}
+
+async function alone<T>(work: () => Promise<T>): Promise<T> {
+  suspects++;
+  const turn = suspectsDone.then(async () => {
+    await Promise.all([...underWay].map(({ ended }) => ended));
+    return inService(work);
+  });
+  suspectsDone = turn.then(
+    () => suspects--,
+    () => suspects--,
+  );
+  try {
+    return await turn;
+  } catch (error) {
+    throw error instanceof ServiceLost ? overwhelmed(error) : error;
+  }
+}
+
+class ServiceLost extends Error {}
+
+function overwhelmed(cause: Error): BundlerOverwhelmed {
+  const message = "the bundler gave up on this program: it nests too deeply, or becomes too large";
+  return new BundlerOverwhelmed(message, { cause });
+}
+
+/** @throws BundlerOverwhelmed after the time limit, ServiceLost when the process ends, or what the work throws. */
+async function inService<T>(work: () => Promise<T>): Promise<T> {
+  const own = service;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(
+        new BundlerOverwhelmed(`bundling took longer than ${TIME_LIMIT_MS / 1_000} s`, { isLate: true }),
+      );
+      retire(own);
+    }, TIME_LIMIT_MS);
+  });
+  try {
+    const result = await Promise.race([startContained(work, own.meter), late]);
+    own.meter.reset();
+    return result;
+  } catch (error) {
+    const loss = lossIn(error);
+    if (loss === undefined) throw error;
+    retire(own);
+    // The process had ended before this work began, so the work cannot be the cause.
+    if (loss === "unavailable" && service !== own) return inService(work);
+    throw new ServiceLost("the bundler's process has ended", { cause: error });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Reads from an error how the process was lost; `undefined` for an error about the input, which may quote the input. */
+function lossIn(error: unknown): "stopped" | "unavailable" | undefined {
+  if (!(error instanceof Error) || "errors" in error) return undefined;
+  if (error.message.startsWith("The service is no longer running")) return "unavailable";
+  return error.message.startsWith("The service was stopped") ? "stopped" : undefined;
+}
+
+/** Ends the process. The next call starts another. */
+function retire(lost: Service): void {
+  if (lost.isOver) return;
+  lost.isOver = true;
+  service = { isOver: false, meter: new AnswerMeter() };
+  void stop();
+}

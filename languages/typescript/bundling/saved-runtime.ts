@@ -1,0 +1,245 @@
+import type { ExportNamedDeclaration, Program as ModuleTree } from "acorn";
+import { RecentlyUsed } from "../../../base/recently-used.ts";
+import type { DeclaredTool } from "../../../codegen/generated-module.ts";
+import { MAX_CODE_BYTES } from "../../../protocol/limits.ts";
+import { PROGRAM_SCHEME } from "../../../protocol/paths.ts";
+import { type CalledProgram, MAX_PROGRAM_DEPTH } from "../../called-programs.ts";
+import { reduceToJavaScript, type TransformOptions } from "./bundler.ts";
+import { findComputedImports } from "./computed-imports.ts";
+
+/** A saved program, and the module that its function is imported from. */
+export interface SavedModule extends CalledProgram {
+  readonly module: string;
+}
+
+/**
+ * What saved programs run with. A call first asks the broker, as any call of a tool does; then the program runs where its caller
+ * does. It is given data of its own, and what it gives back is what JSON makes of it. What it prints is its log and goes to stderr;
+ * without a result it is its value, as it is of any program. A name that is computed at run time leads around what `collectPrograms`
+ * refuses, and not around what is refused here.
+ */
+export const SAVED_RUNTIME = `import { AsyncLocalStorage } from "node:async_hooks";
+import { format } from "node:util";
+const real = globalThis;
+const check = real[Symbol.for("ptc.saved")] ?? (() => {});
+const copy = (value) => { const text = JSON.stringify(value); return text === undefined ? null : JSON.parse(text); };
+export const makeScope = (data, get, set) =>
+  Object.create(real, {
+    data: { value: data, writable: true, enumerable: true, configurable: true },
+    result: { get, set, enumerable: true, configurable: true },
+    globalThis: { get() { return this; }, configurable: true },
+  });
+const makeConsole = (lines) => {
+  const print = (...values) => {
+    const text = format(...values);
+    lines.push(text);
+    real.console.error(text);
+  };
+  return Object.assign(Object.create(real.console), { log: print, info: print, debug: print });
+};
+const printed = (lines) => {
+  const text = lines.join("\\n");
+  try {
+    return JSON.parse(lines.at(-1) ?? "");
+  } catch {
+    return text;
+  }
+};
+const running = new AsyncLocalStorage();
+const below = (name) => {
+  const path = running.getStore() ?? [];
+  const way = () => [...path, name].join(" -> ");
+  if (path.includes(name)) throw new Error("a saved program cannot call itself: " + way());
+  if (path.length >= ${MAX_PROGRAM_DEPTH})
+    throw new Error("saved programs call each other deeper than ${MAX_PROGRAM_DEPTH} levels: " + way());
+  return [...path, name];
+};
+export const saved = /* @__NO_SIDE_EFFECTS__ */ (gate, run, name, output) => {
+  const call = async (args) => {
+    const path = below(name);
+    const given = copy(args ?? {});
+    await gate(given);
+    const lines = [];
+    const value = await running.run(path, () => run(copy(given), makeConsole(lines)));
+    const own = value === undefined ? printed(lines) : copy(value);
+    if (output !== undefined) check(name, output, own);
+    return own;
+  };
+  return Object.assign((args) => call(args), {
+    async result(args) {
+      try {
+        return { ok: true, data: await call(args) };
+      } catch (error) {
+        return { ok: false, error };
+      }
+    },
+  });
+};
+export const unnamed = /* @__NO_SIDE_EFFECTS__ */ (name) => () => {
+  throw new ReferenceError(name + ": a saved program has to be named in the text of the program that calls it");
+};
+`;
+
+/** The module `programs`: a function for each saved program that is called. */
+export function renderProgramsModule(
+  tools: readonly DeclaredTool[],
+  saved: ReadonlyMap<string, SavedModule>,
+): string {
+  const lines = [
+    'import { tool } from "../../runtime.js";',
+    'import { saved, unnamed } from "saved";',
+    ...[...saved.values()].map(({ fileName }, i) => `import run${i} from ${JSON.stringify(fileName)};`),
+  ];
+  const order = [...saved.keys()];
+  for (const { identifier, namespacedName } of tools) {
+    const at = order.indexOf(namespacedName);
+    const name = JSON.stringify(namespacedName);
+    const output = saved.get(namespacedName)?.output;
+    const made =
+      at < 0
+        ? `unnamed(${JSON.stringify(identifier)})`
+        : `saved(${[`tool(${name})`, `run${at}`, name, ...(output === undefined ? [] : [`JSON.parse(${JSON.stringify(output)})`])].join(", ")})`;
+    lines.push(`export const ${identifier} = ${made};`);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** Makes the modules of saved programs, or says in one line what is wrong with the first that cannot be one. */
+export async function findSavedModules(
+  programs: readonly CalledProgram[],
+): Promise<{ ok: true; modules: Map<string, SavedModule> } | { ok: false; message: string }> {
+  const modules = new Map<string, SavedModule>();
+  for (const program of programs) {
+    const { fileName, code } = program;
+    if (Buffer.byteLength(code) > MAX_CODE_BYTES)
+      return { ok: false, message: `${fileName}: a program has at most ${MAX_CODE_BYTES} bytes` };
+    try {
+      const [computed] = /\bimport\b/.test(code) ? await findComputedImports({ ...program, data: {} }) : [];
+      if (computed !== undefined)
+        return { ok: false, message: `${fileName}: ${computed.slice(0, 160)}: an import cannot be computed` };
+      modules.set(program.tool, { ...program, module: await savedModule(program) });
+    } catch (error) {
+      return { ok: false, message: describe(error, fileName) };
+    }
+  }
+  return { ok: true, modules };
+}
+
+/** @throws what is no error about the text. */
+function describe(error: unknown, fileName: string): string {
+  if (error instanceof SyntaxError || error instanceof RangeError)
+    return error.message.startsWith(fileName) ? error.message : `${fileName}: ${error.message}`;
+  const [first] =
+    error instanceof Error && "errors" in error
+      ? (error.errors as { text: string; location: { line: number; column: number } | null }[])
+      : [];
+  if (first === undefined) throw error;
+  const { location, text } = first;
+  const place = location === null ? fileName : `${fileName}:${location.line}:${location.column + 1}`;
+  return `${place}: ${text}`;
+}
+
+/**
+ * Makes of a saved program, which is written as any program is, a module whose function runs it. Its imports stay where they are
+ * evaluated once; everything else becomes the body of the function, so that each call has bindings, data and a result of its own.
+ */
+
+const MAX_MODULES = 100;
+const MAX_CHARS = 16 * 1024 * 1024;
+const made = new RecentlyUsed<string, string>({ maxEntries: MAX_MODULES, maxWeight: MAX_CHARS });
+
+const SOURCE_MAP = /\n\/\/# sourceMappingURL=data:application\/json;base64,([A-Za-z0-9+/=]+)\s*$/;
+
+/**
+ * The module of a saved program, in JavaScript, with a source map that leads to the program's own lines.
+ *
+ * @throws SyntaxError for what a saved program cannot hold; the bundler's error for a text that is no module; BundlerOverwhelmed.
+ */
+async function savedModule({ code, fileName, language }: SavedText): Promise<string> {
+  const key = `${language} ${fileName} ${code}`;
+  const known = made.get(key);
+  if (known !== undefined) return known;
+  const options: TransformOptions = {
+    loader: language === "typescript" ? "ts" : "js",
+    target: "node22",
+    charset: "utf8",
+    legalComments: "none",
+    logLevel: "silent",
+    sourcefile: fileName,
+    sourcemap: "inline",
+    sourcesContent: false,
+    tsconfigRaw: { compilerOptions: {} },
+  };
+  const compiled = await reduceToJavaScript(code, options);
+  const [comment = "", encoded = ""] = SOURCE_MAP.exec(compiled) ?? [];
+  const text = compiled.slice(0, compiled.length - comment.length);
+  const { parse } = await import("acorn");
+  const tree = parse(text, { ecmaVersion: "latest", sourceType: "module" });
+  const { imports, body } = splitModule(text, tree, fileName);
+  const header = [
+    'import { makeScope as $ptcScope } from "saved";',
+    ...imports,
+    "export default async (data, $ptcConsole) => { let result;",
+    "const globalThis = $ptcScope(data, () => result, (value) => { result = value; });",
+    "{ const console = $ptcConsole; await (async () => {",
+  ].join("\n");
+  const map = JSON.parse(Buffer.from(encoded, "base64").toString()) as { mappings: string };
+  const moved = {
+    ...map,
+    sources: [PROGRAM_SCHEME + fileName],
+    mappings: ";".repeat(header.split("\n").length) + map.mappings,
+  };
+  const mapped = Buffer.from(JSON.stringify(moved)).toString("base64");
+  const module = `${header}\n${body}\n})(); } return result; };\n//# sourceMappingURL=data:application/json;base64,${mapped}\n`;
+  made.set(key, module, key.length + module.length);
+  return module;
+}
+
+type SavedText = Pick<CalledProgram, "code" | "fileName" | "language">;
+
+/** The imports of a module, and the rest with spaces in their place, so that every other line and column stays. */
+function splitModule(text: string, tree: ModuleTree, fileName: string): { imports: string[]; body: string } {
+  const imports: string[] = [];
+  let body = "";
+  let at = 0;
+  const replace = (start: number, end: number, by = "") => {
+    body += text.slice(at, start) + by + blank(text.slice(start + by.length, end));
+    at = end;
+  };
+  for (const each of tree.body) {
+    switch (each.type) {
+      case "ImportDeclaration":
+        imports.push(text.slice(each.start, each.end));
+        replace(each.start, each.end);
+        break;
+      case "ExportNamedDeclaration":
+        replace(each.start, exportEnd(each, fileName));
+        break;
+      case "ExportDefaultDeclaration":
+        if (/^(?:Function|Class)Declaration$/.test(each.declaration.type)) {
+          const isNamed = "id" in each.declaration && each.declaration.id !== null;
+          replace(each.start, each.declaration.start, isNamed ? "" : "void ");
+        } else replace(each.start, each.declaration.start, "void ");
+        break;
+      case "ExportAllDeclaration":
+        throw cannotExport(fileName);
+      default:
+        break;
+    }
+  }
+  return { imports, body: body + text.slice(at) };
+}
+
+/** Where the part of an export ends that is left out: all of it, or the word before a declaration. */
+function exportEnd({ declaration, source, end }: ExportNamedDeclaration, fileName: string): number {
+  if (source != null) throw cannotExport(fileName);
+  return declaration?.start ?? end;
+}
+
+function cannotExport(fileName: string): SyntaxError {
+  return new SyntaxError(`${fileName}: a saved program cannot export what it imports`);
+}
+
+function blank(text: string): string {
+  return text.replace(/[^\r\n]/g, " ");
+}

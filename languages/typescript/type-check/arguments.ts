@@ -1,0 +1,217 @@
+import type { DeclaredTool } from "../../../codegen/generated-module.ts";
+import { didYouMean, nearestNames } from "../../nearest-names.ts";
+import {
+  type Checker,
+  type Diagnostic,
+  isCallExpression,
+  isIdentifier,
+  isObjectLiteralExpression,
+  isPropertyAccessExpression,
+  isPropertyAssignment,
+  isShorthandPropertyAssignment,
+  isSpreadAssignment,
+  isVariableDeclaration,
+  type Node,
+  TypeFlags,
+} from "../typescript-api.ts";
+import type { GeneratedTypes } from "./generated-types.ts";
+import { isOfData, isSettled } from "./settled.ts";
+
+const TAKES = "one object of named arguments";
+
+export interface ArgumentError {
+  text: string;
+  tool: DeclaredTool | undefined;
+}
+
+/** Says what is wrong with an argument of a tool, unless its value may be valid when the program runs. */
+export async function judgeArgument(
+  diagnostic: Diagnostic,
+  node: Node,
+  made: ReadonlySet<string>,
+  checker: Checker,
+  generated: GeneratedTypes,
+): Promise<ArgumentError | undefined> {
+  const misfit = readMisfit(diagnostic);
+  const value = valueAt(node);
+  const expected = misfit === undefined ? undefined : await generated.expectedOf(value);
+  if (misfit === undefined || expected === undefined) return undefined;
+  if (expected.module === undefined) return judgeParallel(misfit, value);
+  const place = await generated.place(node);
+  const { path } = place;
+  const tool = place.tool ?? generated.takerOf(expected);
+  const whose = tool === undefined ? "a tool's argument" : `${tool.identifier}'s argument`;
+  const at = (name: string): string => [...path.filter((each) => each !== name), name].join(".");
+  if (misfit.kind === "excess") {
+    const suggested =
+      misfit.suggestion === undefined ? await nearestOf(value, misfit.name, checker) : [misfit.suggestion];
+    return { tool, text: `'${at(misfit.name)}' is not a property of ${whose}${didYouMean(suggested)}` };
+  }
+  const declaration = isIdentifier(value)
+    ? await (await checker.getSymbolAtLocation(value))?.valueDeclaration?.resolve()
+    : undefined;
+  if (!isReliable(value, declaration) && !(await isOfData(value, declaration, checker))) return undefined;
+  if (misfit.kind === "missing") {
+    if (misfit.names.some((name) => made.has(name)) || mayHaveMore(value, misfit.source)) return undefined;
+    const names = misfit.names.map((name) => `'${[...path, name].join(".")}'`).join(", ");
+    return { tool, text: `${names} ${misfit.names.length === 1 ? "is" : "are"} missing from ${whose}` };
+  }
+  const where = [...path, ...misfit.path].join(".");
+  if (where !== "" && misfit.target === "never")
+    return { tool, text: `'${where}' is not a property of ${whose}: it takes none` };
+  if (where === "" && tool !== undefined)
+    return { tool, text: `${tool.identifier} takes ${TAKES}, not ${cut(misfit.source)}` };
+  const what = where === "" ? whose : `'${where}' of ${whose}`;
+  const wait = misfit.source.startsWith("Promise<") ? "; await it first" : "";
+  const hint = misfit.suggestion === undefined ? wait : `; did you mean ${misfit.suggestion}?`;
+  return { tool, text: `${what} must be ${cut(misfit.target)}, not ${cut(misfit.source)}${hint}` };
+}
+
+/** Judges a call of `parallel`, the only shared function that does not take any value. */
+function judgeParallel(misfit: Misfit, value: Node): ArgumentError | undefined {
+  if (misfit.kind !== "mismatch" || !misfit.target.startsWith("() =>") || !isCallExpression(value))
+    return undefined;
+  return { tool: undefined, text: `parallel takes functions: () => ${cut(value.getText())}` };
+}
+
+/** Says that a tool is called without its arguments, or with several arguments instead of one object. */
+export async function judgeCount(
+  node: Node,
+  checker: Checker,
+  generated: GeneratedTypes,
+): Promise<ArgumentError | undefined> {
+  let call = node;
+  while (!isCallExpression(call)) {
+    if (call.parent === undefined) return undefined;
+    call = call.parent;
+  }
+  const tool = await generated.toolOf(call);
+  if (tool === undefined) return undefined;
+  const [first] = call.arguments;
+  if (first === undefined) return { tool, text: `${tool.identifier} needs its argument` };
+  // Arguments after the first are ignored when the program runs.
+  const type = await checker.getTypeAtLocation(first);
+  const scalar = TypeFlags.StringLike | TypeFlags.NumberLike | TypeFlags.BooleanLike;
+  if (type === undefined || (type.flags & scalar) === 0) return undefined;
+  return { tool, text: `${tool.identifier} takes ${TAKES}` };
+}
+
+function valueAt(node: Node): Node {
+  const { parent } = node;
+  if (isPropertyAssignment(parent) && parent.name === node) return parent.initializer;
+  if (isVariableDeclaration(parent) && parent.name === node) return parent.initializer ?? node;
+  return node;
+}
+
+async function nearestOf(value: Node, name: string, checker: Checker): Promise<string[]> {
+  let node: Node | undefined = value;
+  while (node !== undefined && !isObjectLiteralExpression(node)) node = node.parent;
+  const type = node === undefined ? undefined : await checker.getContextualType(node);
+  if (type === undefined) return [];
+  return nearestNames(
+    name,
+    (await checker.getPropertiesOfType(type)).map((each) => each.name),
+  );
+}
+
+/** Whether a value surely has the type that TypeScript infers. A property or a variable that may be reassigned may not. */
+function isReliable(value: Node, declaration: Node | undefined): boolean {
+  if (isIdentifier(value)) return isSettled(value, declaration);
+  if (isPropertyAccessExpression(value)) return false;
+  return true;
+}
+
+/** Whether an object may have properties that its inferred type lacks. */
+function mayHaveMore(value: Node, source: string): boolean {
+  if (/^Record<|\[[^\]]*: string\]:/.test(source)) return true;
+  if (isObjectLiteralExpression(value)) return value.properties.some(isSpreadAssignment);
+  if (source === "{}") return true;
+  if (!isIdentifier(value) || isShorthandPropertyAssignment(value.parent)) return false;
+  const text = value.getSourceFile().text;
+  const name = value.text.replace(/\$/g, "\\$");
+  return new RegExp(
+    `\\b${name}\\s*\\[|\\bassign\\(\\s*${name}\\b|\\bdefinePropert\\w+\\(\\s*${name}\\b`,
+  ).test(text);
+}
+
+function cut(type: string): string {
+  return type.length > 120 ? `${type.slice(0, 120)}...` : type;
+}
+
+/** Why a value does not fit the type that is expected of it. */
+type Misfit =
+  | { kind: "excess"; name: string; suggestion: string | undefined }
+  | { kind: "missing"; names: string[]; source: string }
+  | { kind: "mismatch"; path: string[]; source: string; target: string; suggestion: string | undefined };
+
+const EXCESS = /(?:and|but) '(.+)' does not exist in type .*?(?:Did you mean to write '(.+)'\?)?$/s;
+const MISSING_ONE = /^Property '(.+?)' is missing in type '(.*)' but required in type '/s;
+const MISSING_SOME = /^Type '(.*)' is missing the following properties from type '.*': (.+)$/s;
+const NOTHING_IN_COMMON = /^Type '(.*)' has no properties in common with type '(.*)'\.$/s;
+const NOT_ASSIGNABLE =
+  /^(?:Type|Argument of type) '(.*)' is not assignable to (?:parameter of )?type '(.*?)'\.(?: Did you mean '(.+)'\?)?$/s;
+const NOT_A_FUNCTION = /^Type '.*' provides no match for the signature /s;
+const INNER_PATH = /^(?:Types of property|The types of) '(.+)' are incompatible/;
+
+/** Reads a misfit from a diagnostic; `undefined` for one that may well work, such as a read-only array. */
+function readMisfit(diagnostic: Diagnostic): Misfit | undefined {
+  const messages = flatten(diagnostic).map(({ text }) => text);
+  const path = messages.flatMap((text) => INNER_PATH.exec(text)?.[1]?.split(".") ?? []);
+  for (const text of messages) {
+    const excess = EXCESS.exec(text);
+    if (excess !== null) return { kind: "excess", name: unquote(excess[1] ?? ""), suggestion: excess[2] };
+  }
+  const leaf = messages.findLast((text) => !NOT_A_FUNCTION.test(text)) ?? "";
+  const one = MISSING_ONE.exec(leaf);
+  if (one !== null) return { kind: "missing", names: [unquote(one[1] ?? "")], source: one[2] ?? "" };
+  const some = MISSING_SOME.exec(leaf);
+  if (some !== null) {
+    const names = (some[2] ?? "").replace(/, and \d+ more\.?$/, "").split(", ");
+    return { kind: "missing", names: names.map(unquote), source: some[1] ?? "" };
+  }
+  const common = NOTHING_IN_COMMON.exec(leaf);
+  if (common !== null) {
+    return {
+      kind: "mismatch",
+      path,
+      source: common[1] ?? "",
+      target: common[2] ?? "",
+      suggestion: undefined,
+    };
+  }
+  const [, source, target, suggestion] = NOT_ASSIGNABLE.exec(leaf) ?? [];
+  if (source === undefined || target === undefined || mayFit(source, target)) return undefined;
+  const isWide = messages.some((text) => isUnion(NOT_ASSIGNABLE.exec(text)?.[1] ?? ""));
+  return isWide ? undefined : { kind: "mismatch", path, source, target, suggestion };
+}
+
+/**
+ * Whether a value may be valid although its type does not fit: TypeScript widens the types of variables, a date becomes
+ * text in JSON, and the type of some values is not known.
+ */
+function mayFit(source: string, target: string): boolean {
+  if (/^(?:unknown|object|Object|\{\}|Date|[A-Z]|T[A-Z]\w*)$/.test(source)) return true;
+  if (source === "string") return /["`]/.test(target);
+  if (source === "number") return /(?:^|[\s|(])-?\d/.test(target);
+  if (source === "boolean") return /\b(?:true|false)\b/.test(target);
+  return target.startsWith("Promise<");
+}
+
+/** Whether the text of a type has a `|` outside of brackets and strings. */
+function isUnion(type: string): boolean {
+  let depth = 0;
+  for (const [piece] of type.matchAll(/"(?:[^"\\]|\\.)*"|=>|[\s\S]/g)) {
+    if ("([{<".includes(piece)) depth++;
+    else if (")]}>".includes(piece)) depth--;
+    else if (piece === "|" && depth === 0) return true;
+  }
+  return false;
+}
+
+function flatten(diagnostic: Diagnostic): Diagnostic[] {
+  return [diagnostic, ...(diagnostic.messageChain ?? []).flatMap(flatten)];
+}
+
+function unquote(name: string): string {
+  return name.replace(/^(["'])(.*)\1$/s, "$2");
+}

@@ -1,0 +1,220 @@
+import type { DeclaredTool, GeneratedModule } from "../../../codegen/generated-module.ts";
+import { MAX_ERROR_MESSAGE_CHARS } from "../../../protocol/limits.ts";
+import { PROGRAMS_MODULE } from "../../../protocol/tools/programs-module.ts";
+import type { ModuleSource } from "../../module-source.ts";
+import { offersExtract } from "../../offers-extract.ts";
+import type { Program } from "../../program.ts";
+import { loadMentioned, mentionedToolNames, toolNamesOf } from "../mentioned-tools.ts";
+import { type OpenedProgram, type ProcessObserver, TypeScriptProcess } from "../typescript-api.ts";
+import { withoutUnavailable } from "../unavailable-tools.ts";
+import { CheckedFiles, type DataType, type ProgramDeclarations } from "./files.ts";
+import { GeneratedTypes } from "./generated-types.ts";
+import { CONFIG_PATH, PROGRAM_PATH, ROOT } from "./project.ts";
+import { findMistakes, type TypeMistake } from "./rules.ts";
+
+/** What is put behind a program so that it finds the names of earlier ones, and the modules that these are then. */
+async function earlierNames(
+  program: Program,
+  earlier: readonly Program[],
+): Promise<{ behind: string; session: readonly string[] }> {
+  if (earlier.length === 0) return { behind: "", session: [] };
+  return (await import("../bundling/earlier-types.ts")).declareEarlier(program, earlier);
+}
+
+/** What is wrong with a program, as text for a model. */
+interface Found {
+  /** What would fail when it runs; `undefined` when nothing would. */
+  mistakes?: { message: string; count: number };
+  /** What contradicts results as they were observed, one line each. */
+  hints: readonly string[];
+}
+
+/** A program, and the modules and names that it is checked with. */
+interface Checked {
+  program: Program;
+  modules: ModuleSource;
+  seen: ReadonlyMap<string, GeneratedModule>;
+  toolNames: ReadonlyMap<string, DeclaredTool>;
+  /** What is put behind the program, and the modules that this is of. */
+  behind: string;
+  session: readonly string[];
+  dataType: DataType | undefined;
+}
+
+/** The tool that stands for a saved program, and the module that declares it. */
+async function findSaved(tool: string, modules: ModuleSource) {
+  const module = await (modules.peek ?? modules.load).call(modules, PROGRAMS_MODULE);
+  const declared = module?.tools.find(({ namespacedName }) => namespacedName === tool);
+  return module && declared && { module, declared };
+}
+
+/** One process of TypeScript and the files it has been shown. It checks one program at a time. */
+export class TypeCheckProcess {
+  readonly #files = new CheckedFiles();
+  readonly #process: TypeScriptProcess;
+
+  readonly #declarations: ProgramDeclarations;
+
+  constructor(declarations: ProgramDeclarations, observer: ProcessObserver) {
+    this.#declarations = declarations;
+    this.#process = new TypeScriptProcess(ROOT, CONFIG_PATH, this.#files, observer);
+  }
+
+  /**
+   * Starts the process and checks that it works.
+   *
+   * @throws when it does not, such as when TypeScript has no build for this platform.
+   */
+  async start(): Promise<void> {
+    await this.#process.start();
+    this.#files.replace({
+      code: "export const works: number[] = [new Map<string, number>().size];",
+      declarations: { ...this.#declarations, runtime: "export {};" },
+      modules: new Map(),
+      toolNames: new Map(),
+      hasExtract: false,
+    });
+    const { program } = await this.#process.open();
+    const problems = [
+      ...(await program.getProgramDiagnostics()),
+      ...(await program.getSemanticDiagnostics(PROGRAM_PATH)),
+    ];
+    const [first] = problems;
+    if (first !== undefined) throw new Error(`TypeScript does not work here: ${first.text}`);
+  }
+
+  /** Is aborted when the process is gone. */
+  get gone(): AbortSignal {
+    return this.#process.gone;
+  }
+
+  kill(): void {
+    this.#process.kill();
+  }
+
+  /**
+   * Finds the mistakes in a program. What is a mistake by declared types alone is one. What is found only because of types that
+   * were observed is a hint: for that, a program with findings is checked again without those types.
+   */
+  async check(program: Program, modules: ModuleSource, earlier: readonly Program[]): Promise<Found> {
+    const { behind, session } = await earlierNames(program, earlier);
+    const all = [program, ...earlier].map(({ code }) => code).join("\n");
+    const seen = new Map(await loadMentioned(all, modules, { imported: true }));
+    const { tool, data } = program.savedAs ?? { data: "any" };
+    const saved = tool === undefined || data === "any" ? undefined : await findSaved(tool, modules);
+    if (saved !== undefined) seen.set(PROGRAMS_MODULE, saved.module);
+    const names = toolNamesOf(seen);
+    const toolNames = new Map(
+      mentionedToolNames(all).flatMap((name) => {
+        const [tool, another] = names.resolve(name);
+        return tool?.isAvailable && another === undefined ? [[name, tool] as const] : [];
+      }),
+    );
+    const dataType = saved && { name: saved.declared.input, isOpen: data === "open" };
+    const checked = { program, modules, seen, toolNames, behind, session, dataType };
+    const found = await this.#find(checked, false);
+    const isSure = found.length === 0 || [...seen.values()].every(({ tools }) => !tools.some(isObserved));
+    const sure = isSure ? found : await this.#find(checked, true);
+    const known = new Set(sure.map(({ start, text }) => `${start} ${text}`));
+    const unsure = found.filter(({ start, text }) => !known.has(`${start} ${text}`));
+    const { code, fileName } = program;
+    const hints = renderTypeHints(unsure, code, fileName);
+    if (sure.length === 0) return { hints };
+    return { mistakes: { message: renderFindings(sure, code, fileName), count: sure.length }, hints };
+  }
+
+  async #find(
+    { program, modules, seen, toolNames, behind, session, dataType }: Checked,
+    declaredOnly: boolean,
+  ): Promise<TypeMistake[]> {
+    const changes = this.#files.replace({
+      code: `${program.code}${behind}`,
+      session,
+      declarations: this.#declarations,
+      dataType,
+      modules: new Map(
+        [...seen].map(([name, module]) => [name, withoutUnavailable(module, { declaredOnly })]),
+      ),
+      toolNames,
+      hasExtract: await offersExtract(program.code, modules),
+    });
+    const opened = await this.#process.open(changes);
+    const found = await Promise.all([
+      opened.program.getSyntacticDiagnostics(PROGRAM_PATH),
+      opened.program.getSemanticDiagnostics(PROGRAM_PATH),
+    ]);
+    // What is behind the program is none of its own.
+    const [syntax, semantics] = found.map((each) => each.filter(({ pos }) => pos <= program.code.length));
+    if (syntax === undefined || semantics === undefined) return [];
+    if (syntax.length > 0 || semantics.length === 0) return [];
+    return this.#judge(opened, semantics, [...seen.values()], modules);
+  }
+
+  async #judge(
+    { program: checked, checker }: OpenedProgram,
+    diagnostics: Awaited<ReturnType<OpenedProgram["program"]["getSemanticDiagnostics"]>>,
+    seen: readonly GeneratedModule[],
+    modules: ModuleSource,
+  ): Promise<TypeMistake[]> {
+    const file = await checked.getSourceFile(PROGRAM_PATH);
+    if (file === undefined) throw new Error("TypeScript lost the program");
+    const generated = new GeneratedTypes(checker, seen);
+    return findMistakes(diagnostics, { checker, file, generated, modules });
+  }
+}
+
+function isObserved(tool: DeclaredTool): boolean {
+  return tool.isAvailable && tool.isObserved;
+}
+
+const MAX_ERRORS_SHOWN = 5;
+const MAX_LINE_CHARS = 200;
+const MAX_TEXT_CHARS = 300;
+
+/**
+ * Renders mistakes for a model: each with its place (from 1, columns in UTF-16 code units) and line, then the signatures of
+ * the tools concerned. Never longer than an envelope's message may be.
+ */
+function renderFindings(findings: readonly TypeMistake[], code: string, fileName: string): string {
+  const shown = findings.slice(0, MAX_ERRORS_SHOWN);
+  const lines = shown.flatMap(({ start, text }) => {
+    const { line, column, lineText } = placeOf(code, start);
+    return [`${fileName}:${line}:${column}: ${cut(text)}`, `    ${excerpt(lineText, column)}`];
+  });
+  if (findings.length > shown.length) lines.push(`and ${findings.length - shown.length} more`);
+  const tools = new Set(shown.flatMap(({ tool }) => tool ?? []));
+  for (const tool of tools) {
+    const line = `expected: ${tool.signature()}`;
+    if ([...lines, line].join("\n").length <= MAX_ERROR_MESSAGE_CHARS) lines.push(line);
+  }
+  return lines.join("\n").slice(0, MAX_ERROR_MESSAGE_CHARS);
+}
+
+/** The most hints that are told of one program. */
+const MAX_HINTS = 3;
+
+/** What contradicts results as they were observed so far, a line each. It may be right, and stops nothing. */
+function renderTypeHints(findings: readonly TypeMistake[], code: string, fileName: string): string[] {
+  return findings.slice(0, MAX_HINTS).map(({ start, text }) => {
+    const { line, column } = placeOf(code, start);
+    return `by the results observed so far, which may not be all there are, at ${fileName}:${line}:${column}: ${cut(text)}`;
+  });
+}
+
+function placeOf(code: string, start: number): { line: number; column: number; lineText: string } {
+  const before = code.slice(0, start).split(/\r\n|[\n\r\u2028\u2029]/);
+  const lineStart = start - (before.at(-1)?.length ?? 0);
+  const [lineText = ""] = code.slice(lineStart).split(/[\n\r\u2028\u2029]/, 1);
+  return { line: before.length, column: start - lineStart + 1, lineText };
+}
+
+function cut(text: string): string {
+  return text.length <= MAX_TEXT_CHARS ? text : `${text.slice(0, MAX_TEXT_CHARS)}...`;
+}
+
+/** The line, or the part around a column of a long one. */
+function excerpt(line: string, column: number): string {
+  if (line.trim().length <= MAX_LINE_CHARS) return line.trim();
+  const from = Math.max(0, column - MAX_LINE_CHARS / 2);
+  return `${from > 0 ? "..." : ""}${line.slice(from, from + MAX_LINE_CHARS).trim()}...`;
+}

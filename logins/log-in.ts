@@ -1,0 +1,272 @@
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { messageOf } from "../base/error-message.ts";
+import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
+import { isRemote } from "../configuration/server-values.ts";
+import type { EnvironmentVariables } from "../system/environment-variables.ts";
+import { clock } from "../system/process-clock.ts";
+import { askForChallenge } from "../upstream/authorization/ask-server.ts";
+import { AuthorizationError } from "../upstream/authorization/authorization.ts";
+import { tellingSecrets } from "../upstream/authorization/credentials.ts";
+import type { OnLogin } from "../upstream/authorization/login-event.ts";
+import type { BegunLogin } from "../upstream/mcp/client/auth/person-login.ts";
+import { AuthSecrets } from "../upstream/secret-sources/auth-secrets.ts";
+import { UpstreamError } from "../upstream/upstream-error.ts";
+import { type LoginSecrets, ownLoginSecrets } from "./login-secrets.ts";
+import { loginKeyOf, openLoginStore } from "./open-logins.ts";
+import { serverCredentials } from "./server-credentials.ts";
+
+/** A login that waits for a person to open an address. */
+export interface WaitingLogin {
+  /** The address that the person is to open. */
+  readonly url: string;
+  /** The authorization server that it leads to. */
+  readonly issuer: string;
+  /** Where the browser ends up, on this machine. */
+  readonly redirectUri: string;
+  /** Resolves when the login is kept. @throws UpstreamError when it failed, or was cancelled. */
+  readonly done: Promise<void>;
+  /**
+   * Takes the address at which a browser on another machine has ended up. What comes of it is told by `done`. Returns what is
+   * wrong with it where it is not such an address.
+   */
+  paste(address: string): string | undefined;
+  /** Gives up. Nothing is kept. */
+  cancel(reason: string): void;
+}
+
+export interface BeginOptions {
+  env: EnvironmentVariables;
+  /** Its own without it. */
+  secrets?: LoginSecrets;
+  signal?: AbortSignal;
+  /** Is told what becomes of the login. */
+  onLogin?: OnLogin | undefined;
+}
+
+/**
+ * Begins the login of a principal at a server. `undefined` when the server asks for none.
+ *
+ * @throws UpstreamError when no login is possible, or none that can be trusted.
+ */
+export async function beginLogin(
+  server: RemoteServerConfiguration,
+  principal: string,
+  { env, secrets = ownLoginSecrets(env), signal, onLogin }: BeginOptions,
+): Promise<WaitingLogin | undefined> {
+  const { auth: configured } = server;
+  if (configured?.type !== "oauth") return undefined;
+  const store = openLoginStore(env);
+  const key = loginKeyOf(principal, server);
+  let resolve = () => {};
+  let reject: (error: unknown) => void = () => {};
+  const done = new Promise<void>((resolveDone, rejectDone) => {
+    resolve = resolveDone;
+    reject = rejectDone;
+  });
+  done.catch(() => {});
+  let begun: BegunLogin | undefined;
+  /** A code is valid once: of two redirects with one, the first counts. */
+  let isAnswered = false;
+
+  const answer = async (query: URLSearchParams): Promise<Answered> => {
+    if (begun === undefined || isAnswered || !begun.isAnsweredBy(query)) return "foreign";
+    isAnswered = true;
+    try {
+      const login = await begun.complete(query);
+      await store.withLock(key, () => store.write(key, login));
+      resolve();
+      return "good";
+    } catch (error) {
+      reject(isLoginFault(error) ? faultOf(server.name, error) : error);
+      return "bad";
+    }
+  };
+
+  try {
+    const previous = await store.read(key).catch(() => undefined);
+    const { callbackHost, callbackPort: port } = configured;
+    const usual = portOf(previous?.client.redirectUri);
+    const listener = await listenForCallback(port ?? usual, callbackHost, answer).catch((error: unknown) => {
+      if (port !== undefined || usual === undefined) throw error;
+      return listenForCallback(undefined, callbackHost, answer);
+    });
+    const { redirectUri } = listener;
+    try {
+      const ready = signal ?? new AbortController().signal;
+      const [headers, clientSecret] = await Promise.all([
+        readHeaders(server, principal, secrets, ready),
+        new AuthSecrets(secrets.sources, secrets.onSecret).read(configured.clientSecret, ready),
+      ]);
+      const settings = { ...configured, clientSecret };
+      const challenge = await askForChallenge({ ...server, headers }, signal);
+      const { beginPersonLogin } = await import("../upstream/mcp/client/auth/person-login.ts");
+      begun = await beginPersonLogin({ key, settings, challenge, redirectUri, previous, clock, signal });
+    } catch (error) {
+      listener.close();
+      throw error;
+    }
+    if (begun === undefined) {
+      listener.close();
+      return undefined;
+    }
+    const { url, issuer } = begun;
+    const cancel = (reason: string) => {
+      isAnswered = true;
+      reject(new UpstreamError("cancelled", `server '${server.name}' was not logged in to: ${reason}`));
+    };
+    const onAbort = () => cancel("it was cancelled");
+    signal?.addEventListener("abort", onAbort, { once: true });
+    const end = () => {
+      signal?.removeEventListener("abort", onAbort);
+      listener.close();
+    };
+    done.then(end, end);
+    const tell = (event: "logged_in" | "failed", reason?: string) =>
+      onLogin?.({ principal, server: server.name, event, reason });
+    done.then(
+      () => tell("logged_in"),
+      (error: unknown) => tell("failed", messageOf(error)),
+    );
+    const paste = (address: string) => {
+      const query = queryOf(address);
+      if (!query.has("state")) return "that is not the address that the browser ended up at; paste all of it";
+      if (begun?.isAnsweredBy(query) !== true) return "that address belongs to another login";
+      void answer(query);
+      return undefined;
+    };
+    return { url: url.href, issuer, redirectUri, done, paste, cancel };
+  } catch (error) {
+    throw faultOf(server.name, error);
+  }
+}
+
+/** The headers of requests without a token. @throws UpstreamError */
+async function readHeaders(
+  server: RemoteServerConfiguration,
+  principal: string,
+  { sources, onSecret }: LoginSecrets,
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, string>>> {
+  const credentials = tellingSecrets(serverCredentials([server], sources), onSecret);
+  return (await credentials.credentialsFor(principal, server.name, signal)).values;
+}
+
+/** The server of that name, which can be logged in to. @throws UpstreamError that says why it cannot. */
+export function loginServer({ servers }: Configuration, name: string): RemoteServerConfiguration {
+  const server = servers.find((each) => each.name === name || each.module === name);
+  const refuse = (why: string) => new UpstreamError("start_failed", `server '${name}' ${why}`);
+  if (server === undefined) {
+    const known = servers.map((each) => each.name).join(", ");
+    throw refuse(`is not in the configuration${known === "" ? "" : `; there are ${known}`}`);
+  }
+  if (server.off !== undefined) throw refuse(`is off: ${server.off}`);
+  if (!isRemote(server))
+    throw refuse(
+      server.transport === "model"
+        ? "is the model of `extract`: it has no login, but its `key`"
+        : "is a program on this machine: it has no login, but its `env`",
+    );
+  if (server.auth === undefined) throw refuse("has its credentials in ptc.yaml: it has no login");
+  if (server.auth.type === "client_credentials")
+    throw refuse("has client_credentials in ptc.yaml: it gets its tokens without a login");
+  return server;
+}
+
+function isLoginFault(error: unknown): boolean {
+  return error instanceof UpstreamError || error instanceof AuthorizationError;
+}
+
+/** The error of a server for what went wrong with its login. @throws anything else, as it is. */
+export function faultOf(server: string, error: unknown): UpstreamError {
+  if (error instanceof UpstreamError) return error;
+  if (!(error instanceof AuthorizationError)) throw error;
+  return new UpstreamError("handshake_failed", `server '${server}' ${messageOf(error)}`, { cause: error });
+}
+
+function portOf(redirectUri: string | undefined): number | undefined {
+  return redirectUri !== undefined && URL.canParse(redirectUri)
+    ? Number(new URL(redirectUri).port) || undefined
+    : undefined;
+}
+
+function queryOf(address: string): URLSearchParams {
+  const text = address.trim();
+  return URL.canParse(text) ? new URL(text).searchParams : new URLSearchParams(text.replace(/^.*\?/, ""));
+}
+
+/** Only this machine can reach it (RFC 8252, section 7.3). */
+const HOST = "127.0.0.1";
+const PATH = "/callback";
+const MAX_HEADER_BYTES = 32 * 1024;
+
+/** What became of a redirect: whether it belongs to the login that is waited for, and if so, whether that is good. */
+type Answered = "foreign" | "good" | "bad";
+
+export interface CallbackListener {
+  /** Where the browser is sent back to. */
+  readonly redirectUri: string;
+  close(): void;
+}
+
+/**
+ * Waits on this machine for the browser to come back from a login.
+ *
+ * @param port the one with which the client is registered; a free one without it.
+ * @param name how the redirect names this machine. It is listened on as 127.0.0.1, which browsers try for either.
+ * @param answer is given the query of each redirect.
+ * @throws AuthorizationError when the port is taken.
+ */
+export async function listenForCallback(
+  port: number | undefined,
+  name: "127.0.0.1" | "localhost",
+  answer: (query: URLSearchParams) => Promise<Answered>,
+): Promise<CallbackListener> {
+  const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
+    request.resume();
+    // Anything on this machine can send a request here. Its target is split by hand, because a URL parser throws for some.
+    const [path, ...query] = (request.url ?? "").split("?");
+    if (request.method !== "GET" || path !== PATH) return reply(response, 404, "There is nothing here.");
+    answer(new URLSearchParams(query.join("?"))).then(
+      (answered) => reply(response, ...PAGES[answered]),
+      () => reply(response, ...PAGES.bad),
+    );
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      const advice = port === undefined ? "" : "; end what uses it, or change callback_port in ptc.yaml";
+      reject(
+        new AuthorizationError(
+          `cannot be logged in to: port ${port ?? "(any)"} cannot be listened on (${error.code})${advice}`,
+        ),
+      );
+    });
+    server.listen({ host: HOST, port: port ?? 0, exclusive: true }, resolve);
+  });
+  server.on("error", () => {});
+  const { port: own } = server.address() as AddressInfo;
+  return { redirectUri: `http://${name}:${own}${PATH}`, close: () => end(server) };
+}
+
+const PAGES: Readonly<Record<Answered, [status: number, text: string]>> = {
+  good: [200, "ptc is logged in. You can close this page."],
+  bad: [400, "ptc could not log in. It says why where it was started. You can close this page."],
+  foreign: [400, "This does not belong to the login that ptc waits for."],
+};
+
+function reply(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, {
+    "content-type": "text/html; charset=utf-8",
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'",
+    "referrer-policy": "no-referrer",
+    connection: "close",
+  });
+  response.end(`<!doctype html><meta charset="utf-8"><title>ptc</title><p>${text}</p>\n`);
+}
+
+/** Lets answers under way go out. */
+function end(server: Server): void {
+  server.close();
+  server.closeIdleConnections();
+}

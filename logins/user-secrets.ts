@@ -1,0 +1,77 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { type Keyring, KeyringError, openKeyring } from "../secrets/keyring/keyring.ts";
+import { SecretsFile } from "../secrets/keyring/secrets-file.ts";
+import type { EnvironmentVariables } from "../system/environment-variables.ts";
+import type { SecretKeyring } from "../upstream/secret-sources/secret-source.ts";
+
+/** What became of a change. `why` it failed is one line. */
+export type Changed<T> = ({ ok: true } & T) | { ok: false; why: string };
+
+/** Keeps these apart from logins, which are in the same keyring. */
+const ACCOUNT = "secret/";
+
+/**
+ * The secrets that a user has put in with `ptc auth set`: in the system's keyring where there is one, else in a private file
+ * of the user's. What was put into the file is found also when a keyring has come since.
+ */
+export class UserSecrets implements SecretKeyring {
+  readonly #file: SecretsFile;
+  readonly #open: () => Promise<Keyring | undefined>;
+  #keyring: Promise<Keyring | undefined> | undefined;
+
+  /** @param open the system's keyring; another one in tests. */
+  constructor(
+    env: EnvironmentVariables,
+    open: () => Promise<Keyring | undefined> = () => openKeyring({ env }),
+  ) {
+    const folder = env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local/state");
+    this.#file = new SecretsFile(join(folder, "ptc/secrets.json"));
+    this.#open = open;
+  }
+
+  /** @throws KeyringError */
+  async get(name: string): Promise<string | undefined> {
+    const keyring = await this.#system();
+    return (await keyring?.get(ACCOUNT + name)) ?? this.#file.get(ACCOUNT + name);
+  }
+
+  /** Puts one in, in the place of another of this name. `where` it is kept is for people. */
+  async set(name: string, value: string): Promise<Changed<{ where: string }>> {
+    return changed(async () => {
+      const keyring = await this.#system();
+      if (keyring === undefined) {
+        await this.#file.set(ACCOUNT + name, value);
+        return {
+          where: `${this.#file.name}, which only you may read, because this system has no keyring that answers`,
+        };
+      }
+      await keyring.set(ACCOUNT + name, value);
+      // An older value in the file would come back when the keyring is not there.
+      await this.#file.delete(ACCOUNT + name);
+      return { where: `the system's keyring (${keyring.name})` };
+    });
+  }
+
+  async delete(name: string): Promise<Changed<{ wasThere: boolean }>> {
+    return changed(async () => {
+      const keyring = await this.#system();
+      const removed = [await keyring?.delete(ACCOUNT + name), await this.#file.delete(ACCOUNT + name)];
+      return { wasThere: removed.includes(true) };
+    });
+  }
+
+  #system(): Promise<Keyring | undefined> {
+    this.#keyring ??= this.#open();
+    return this.#keyring;
+  }
+}
+
+async function changed<T extends object>(change: () => Promise<T>): Promise<Changed<T>> {
+  try {
+    return { ok: true, ...(await change()) };
+  } catch (error) {
+    if (error instanceof KeyringError) return { ok: false, why: error.message };
+    throw error;
+  }
+}

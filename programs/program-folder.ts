@@ -1,0 +1,132 @@
+import { lstatSync, readFileSync } from "node:fs";
+import { extname, join } from "node:path";
+import { byCodeUnit } from "../base/by-code-unit.ts";
+import { visibleLine } from "../base/text/visible-text.ts";
+import { programFunction, whyNoName } from "../catalog/program-name.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import { ConfigurationError } from "../configuration/configuration-error.ts";
+import { MAX_CONFIGURATION_BYTES } from "../configuration/yaml-source.ts";
+import { languageOfFile } from "../languages/program-files.ts";
+import { MAX_CODE_BYTES } from "../protocol/limits.ts";
+import { PROGRAMS_MODULE } from "../protocol/tools/programs-module.ts";
+import { type Manifest, parseManifest } from "./manifest.ts";
+import { listFiles, programsDirectory } from "./programs-directory.ts";
+
+const SUFFIX = ".yaml";
+const MAX_PROGRAMS = 500;
+
+/** A saved program, as its files say. */
+export interface ProgramFiles {
+  readonly name: string;
+  readonly manifest: Manifest;
+  /** What messages call its text: `programs/<file>`. */
+  readonly fileName: string;
+  readonly language: string;
+  readonly code: string;
+}
+
+/** What the folder of saved programs holds. */
+export interface ProgramFolder {
+  /** By name. */
+  readonly programs: readonly ProgramFiles[];
+  /** What is wrong with others, by their names: one line each. */
+  readonly problems: ReadonlyMap<string, string>;
+}
+
+/** The name of a program's manifest. */
+export function manifestFile(name: string): string {
+  return `${name}${SUFFIX}`;
+}
+
+/** The name of its recorded example. */
+export function exampleFile(name: string): string {
+  return `${name}.example.json`;
+}
+
+/** Reads the saved programs. One that is wrong is a problem of its own, and no other program's. */
+export function readPrograms(configuration: Pick<Configuration, "directory">): ProgramFolder {
+  const directory = programsDirectory(configuration);
+  const names = listFiles(directory)
+    .filter((file) => file.endsWith(SUFFIX))
+    .map((file) => file.slice(0, -SUFFIX.length))
+    .sort(byCodeUnit);
+  const programs: ProgramFiles[] = [];
+  const problems = new Map<string, string>();
+  const functions = new Map<string, string>();
+  for (const name of names.slice(0, MAX_PROGRAMS)) {
+    try {
+      const program = readProgramFiles(directory, name);
+      const called = programFunction(name).toLowerCase();
+      const other = functions.get(called);
+      if (other !== undefined)
+        throw wrong(name, 1, `its function would be called as that of '${other}' is; rename one of the two`);
+      functions.set(called, name);
+      programs.push(program);
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      problems.set(name, error.message);
+    }
+  }
+  for (const name of names.slice(MAX_PROGRAMS))
+    problems.set(name, wrong(name, 1, `there are more than ${MAX_PROGRAMS} saved programs`).message);
+  return { programs, problems };
+}
+
+/** @throws ConfigurationError in one line that names the file and the line. */
+function readProgramFiles(directory: string, name: string): ProgramFiles {
+  const reason = whyNoName(name);
+  if (reason !== undefined) throw wrong(name, 1, `'${visibleLine(name)}' ${reason}`);
+  const text = readText(directory, manifestFile(name), MAX_CONFIGURATION_BYTES);
+  const manifest = parseManifest(text, shownFile(manifestFile(name)));
+  const language = languageOfFile(manifest.program);
+  const stem = manifest.program.slice(0, -extname(manifest.program).length);
+  if (language === undefined || stem !== name)
+    throw wrong(
+      name,
+      lineOf(text, "program:"),
+      `program: '${manifest.program}' is not ${name}.ts, .js or .py, beside the manifest`,
+    );
+  const code = readText(directory, manifest.program, MAX_CODE_BYTES);
+  return { name, manifest, fileName: shownFile(manifest.program), language, code };
+}
+
+/** @throws ConfigurationError for what is no plain file of valid UTF-8 below the limit. */
+export function readText(directory: string, file: string, maxBytes: number): string {
+  const path = join(directory, file);
+  const shown = shownFile(file);
+  try {
+    const status = lstatSync(path);
+    if (!status.isFile()) throw new ConfigurationError("unreadable", `${shown}: is not a file`);
+    if (status.size > maxBytes)
+      throw new ConfigurationError("invalid", `${shown}: is larger than ${maxBytes} bytes`);
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(path));
+  } catch (error) {
+    if (error instanceof ConfigurationError) throw error;
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    const why =
+      code === "ENOENT"
+        ? "there is no such file"
+        : code.startsWith("ERR_")
+          ? "is not UTF-8"
+          : `cannot be read (${code})`;
+    throw new ConfigurationError("unreadable", `${shown}: ${why}`);
+  }
+}
+
+/** How messages name a file of the folder. */
+export function shownFile(file: string): string {
+  return `${PROGRAMS_MODULE}/${file}`;
+}
+
+function wrong(name: string, line: number, message: string): ConfigurationError {
+  return new ConfigurationError("invalid", `${shownFile(manifestFile(name))}:${line}: ${message}`);
+}
+
+function lineOf(text: string, start: string): number {
+  return (
+    Math.max(
+      0,
+      text.split("\n").findIndex((line) => line.startsWith(start)),
+    ) + 1
+  );
+}

@@ -1,0 +1,28 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { byCodeUnit } from "../base/by-code-unit.ts";
+import { fileVersion } from "../catalog/store/file-version.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import { PROGRAMS_MODULE } from "../protocol/tools/programs-module.ts";
+
+/** The folder of saved programs, beside the configuration file. */
+export function programsDirectory({ directory }: Pick<Configuration, "directory">): string {
+  return join(directory, PROGRAMS_MODULE);
+}
+
+/** A text that changes whenever the folder does; `undefined` without one, which costs one look at the disk. */
+export function programsVersion(configuration: Pick<Configuration, "directory">): string | undefined {
+  const directory = programsDirectory(configuration);
+  if (fileVersion(directory) === undefined) return undefined;
+  const files = listFiles(directory).sort(byCodeUnit);
+  return files.map((file) => `${file} ${fileVersion(join(directory, file))}`).join("\n");
+}
+
+/** The files of a folder of saved programs; none where it cannot be read. */
+export function listFiles(directory: string): string[] {
+  try {
+    return readdirSync(directory).filter((file) => !file.startsWith("."));
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,40 @@
+import { urlCredentialsIn } from "./redaction-secrets.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Variables that every program needs. */
+const USUAL = /^(?:PATH|HOME|USER|LOGNAME|LANG|LC_[A-Z_]+|TERM|SHELL|TMPDIR)$/;
+
+/** Variables that say how a program leaves this machine: proxies, and the certificate authorities that it trusts. */
+const OUTGOING =
+  /^(?:(?:HTTPS?|ALL|NO)_PROXY|(?:https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|NODE_USE_ENV_PROXY|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE)$/;
+
+/** Settings of the package managers that install servers, such as their registries. */
+const PACKAGES = /^(?:npm_config_|NPM_CONFIG_|UV_|PIP_).+$/;
+
+/** What npm says of itself to what it runs, and what is for publishing packages. */
+const NOT_FOR_SERVERS =
+  /^(?:npm_config_(?:user_agent|npm_version|node_gyp|local_prefix|global_prefix|init_module)|UV_PUBLISH_.+)$/;
+
+const SECRET_NAME = /auth|key|pass|token|secret/i;
+
+/** Whether servers on stdio get a variable of ptc's own environment. */
+export function isInherited(name: string): boolean {
+  return USUAL.test(name) || OUTGOING.test(name) || (PACKAGES.test(name) && !NOT_FOR_SERVERS.test(name));
+}
+
+/** The few variables of ptc's own environment that servers get. */
+export function inheritedEnvironment(env: Environment = process.env): Record<string, string> {
+  const inherited: Record<string, string> = {};
+  for (const [name, value] of Object.entries(env)) {
+    if (value !== undefined && isInherited(name)) inherited[name] = value;
+  }
+  return inherited;
+}
+
+/** The values of inherited variables that hold credentials: URLs with a password, and those of package registries. */
+export function inheritedSecrets(env: Environment): string[] {
+  return Object.entries(inheritedEnvironment(env)).flatMap(([name, value]) =>
+    urlCredentialsIn(value).length > 0 || (PACKAGES.test(name) && SECRET_NAME.test(name)) ? [value] : [],
+  );
+}

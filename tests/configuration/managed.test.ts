@@ -1,0 +1,538 @@
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import type { Configuration } from "../../configuration/configuration.ts";
+import { FollowedConfiguration } from "../../configuration/follow.ts";
+import { loadConfiguration } from "../../configuration/load.ts";
+import {
+  MANAGED_PLACES,
+  type ManagedPlace,
+  readManagedSettings,
+} from "../../configuration/managed/managed-settings.ts";
+import { matchesUrl } from "../../configuration/managed/merge-managed.ts";
+import { buildAuthorizer, isDecidedByRun } from "../../configuration/policy/configured-policy.ts";
+import { sandboxOptions } from "../../wiring/sandboxes.ts";
+import { toolOf } from "../catalog/tool-of.ts";
+import { eventually } from "../eventually.ts";
+
+const OWNER = process.getuid?.() ?? 0;
+const BY_ADMIN = "; ptc runs nothing until that is mended by whoever administers this machine";
+let folder: string;
+let place: ManagedPlace;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "ptc-managed-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  place = { path: join(folder, "etc/ptc/managed.yaml"), format: "yaml", owner: OWNER, top: folder };
+});
+
+function write(name: string, text: string, mode = 0o644): string {
+  const path = join(folder, name);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+  writeFileSync(path, text, { mode });
+  chmodSync(path, mode);
+  return path;
+}
+
+/** A project under managed settings; either is YAML. */
+async function load(project: string, managed: string): Promise<Configuration> {
+  write("project/ptc.yaml", project);
+  write("etc/ptc/managed.yaml", managed);
+  return loadConfiguration({ env: {}, cwd: join(folder, "project"), managedPlaces: [place] });
+}
+
+const SERVERS = `servers:
+  - { name: docs, command: npx, args: ["-y", "docs-server"] }
+  - { name: web, url: "https://mcp.example.com/mcp" }
+  - { name: other, url: "https://other.example.com/mcp", labels: [own], accepts: [own, more], tools: { get: { labels: [] }, put: { accepts: [own] } } }
+tools:
+  local: [{ name: count, description: counts, command: [wc], stdin: "x", inputSchema: { type: object } }]
+`;
+
+const MERGES: [key: string, project: string, managed: string, want: object, held: RegExp[]][] = [
+  [
+    "sandbox.runtime",
+    "sandbox: { runtime: runc, allow_weaker_isolation: true }",
+    "sandbox: { runtime: runsc }",
+    { sandbox: { runtime: "runsc" } },
+    [
+      /^ptc\.yaml: sandbox\.runtime: "runc" does not count: managed settings \(.*managed\.yaml\) hold it to "runsc"$/,
+    ],
+  ],
+  [
+    "sandbox.runtime, which the project leaves alone",
+    "",
+    "sandbox: { runtime: strict }",
+    { sandbox: { runtime: "strict" } },
+    [],
+  ],
+  [
+    "sandbox.image",
+    "sandbox: { image: mine }",
+    "sandbox: { image: ours }",
+    { sandbox: { image: "ours" } },
+    [/sandbox\.image/],
+  ],
+  [
+    "sandbox.allow_weaker_isolation",
+    "sandbox: { allow_weaker_isolation: true }",
+    "sandbox: { allow_weaker_isolation: false }",
+    { sandbox: { allowWeakerIsolation: false } },
+    [/allow_weaker_isolation: true does not count/],
+  ],
+  [
+    "sandbox.allow_weaker_isolation, with which a project has chosen another runtime",
+    "sandbox: { runtime: runc, allow_weaker_isolation: true }",
+    "sandbox: { allow_weaker_isolation: false }",
+    { sandbox: { runtime: "runsc", allowWeakerIsolation: false } },
+    [/sandbox\.runtime: "runc" does not count/, /allow_weaker_isolation: true does not count/],
+  ],
+  [
+    "approvals.default",
+    "approvals: { default: annotated }",
+    "approvals: { default: destructive }",
+    { approvals: { default: "destructive" } },
+    [/approvals\.default/],
+  ],
+  [
+    "approvals.default, where the project is stricter",
+    "approvals: { default: destructive }",
+    "approvals: { default: annotated }",
+    { approvals: { default: "destructive" } },
+    [],
+  ],
+  [
+    "approvals.require",
+    "approvals: { require: any }",
+    "approvals: { require: terminal }",
+    { approvals: { require: "terminal" } },
+    [/approvals\.require/],
+  ],
+  [
+    "approvals.require, where the project is stricter",
+    "approvals: { require: terminal }",
+    "approvals: { require: any }",
+    { approvals: { require: "terminal" } },
+    [],
+  ],
+  [
+    "approvals.allow",
+    'approvals: { allow: ["mcp__docs__*", "mcp__web__get"] }',
+    'approvals: { allow: ["mcp__web__*"] }',
+    {},
+    [/approvals\.allow: mcp__docs__\* counts only as far/],
+  ],
+  [
+    "approvals.ask",
+    'approvals: { allow: ["mcp__web__*"] }',
+    'approvals: { ask: ["mcp__web__put"] }',
+    {},
+    [/approvals\.allow: mcp__web__\* does not count where .* ask$/],
+  ],
+  [
+    "tools.allow",
+    'tools: { allow: ["*"] }',
+    'tools: { allow: ["mcp__web__*"] }',
+    {},
+    [/tools\.allow: \* counts only/],
+  ],
+  [
+    "archive.keep_days",
+    "archive: { keep_days: 1 }",
+    "archive: { keep_days: 90 }",
+    { archive: { keepDays: 90 } },
+    [/archive\.keep_days: 1 does not count/],
+  ],
+  [
+    "archive.keep_days, where the project keeps longer",
+    "archive: { keep_days: 99 }",
+    "archive: { keep_days: 90 }",
+    { archive: { keepDays: 99 } },
+    [],
+  ],
+  [
+    "audit",
+    "audit: { strict: false, keep_days: 1 }",
+    'audit: { strict: true, keep_days: 400, syslog: "udp://127.0.0.1:514" }',
+    { audit: { strict: true, keepDays: 400, syslog: "udp://127.0.0.1:514" } },
+    [/audit\.strict: false/, /audit\.keep_days: 1/],
+  ],
+  ["nothing", "", "", { sandbox: { runtime: "runsc" }, approvals: { require: "any" } }, []],
+];
+
+describe("managed settings", () => {
+  it.each(MERGES)(
+    "make a project stricter and never looser, and tell of what does not count: %s",
+    async (_, project, managed, want, held) => {
+      const configuration = await load(project, managed);
+      expect(configuration).toMatchObject(want);
+      expect(configuration.held).toHaveLength(held.length);
+      for (const [index, pattern] of held.entries()) expect(configuration.held[index]).toMatch(pattern);
+    },
+  );
+
+  it.each<[managed: string, off: string[]]>([
+    ['servers: { block: [{ url: "https://mcp.example.com/*" }] }', ["web"]],
+    ['servers: { block: [{ name: "o*" }] }', ["other"]],
+    ['servers: { block: [{ command: [npx, "-y", "*"] }, { command: [wc] }] }', ["docs", "local"]],
+    ["servers: { allow: [] }", ["docs", "local", "other", "web"]],
+    ['servers: { allow: [{ url: "https://*.example.com" }] }', ["docs", "local"]],
+    // A name alone does not do where commands or addresses are named.
+    ['servers: { allow: [{ name: "*" }, { url: "https://mcp.example.com/mcp" }] }', ["other"]],
+    ['servers: { allow: [{ name: "*" }, { command: [npx, "-y"] }] }', ["docs", "local"]],
+    ['servers: { allow: [{ name: "*" }], block: [{ name: web }] }', ["web"]],
+    // A name beside an address holds for that address.
+    [
+      'servers: { allow: [{ name: web, url: "https://mcp.example.com/*" }, { name: web, url: "https://other.example.com/*" }] }',
+      ["docs", "local", "other"],
+    ],
+    ['servers: { block: [{ name: web, url: "https://other.example.com/*" }] }', []],
+  ])("turn servers off that they do not allow: %s", async (managed, off) => {
+    const { servers } = await load(SERVERS, managed);
+    const found = servers.filter((server) => server.off !== undefined);
+    expect(found.map(({ name }) => name).sort()).toEqual(off);
+    for (const server of found)
+      expect(server.off).toMatch(
+        /^managed settings do not allow it \(.*managed\.yaml: servers\.(?:allow|block)\)$/,
+      );
+  });
+
+  it.each<[command: string, managed: string, isAllowed: boolean]>([
+    ["[npx, -y, evil]", 'npx, "-y", "@example/*"', false],
+    ['[npx, -y, "@example/count", "{path}"]', 'npx, "-y", "@example/*", "*"', true],
+    ['[npx, -y, "@example/{path}"]', 'npx, "-y", "@example/*"', true],
+    ['[npx, -y, "{path}"]', 'npx, "-y", "@example/*"', false],
+    ['[npx, -y, "{path}"]', 'npx, "-y", "{path}"', false],
+    ['[npx, -y, "{path...}"]', 'npx, "-y", "*"', false],
+    ["[wc]", "wc", true],
+  ])("allow a local tool by its whole command line: %s by [%s]: %s", async (command, managed, isAllowed) => {
+    const properties = "{ path: { type: array, items: { type: string } } }";
+    const { servers } = await load(
+      `tools: { local: [{ name: count, description: counts, command: ${command}, inputSchema: { type: object, properties: ${properties} } }] }`,
+      `servers: { allow: [{ command: [${managed}] }] }`,
+    );
+    expect(servers.map(({ off }) => off === undefined)).toEqual([isAllowed]);
+  });
+
+  it("add labels and take away what may flow in, for each tool too", async () => {
+    const { servers } = await load(
+      SERVERS,
+      'labels: [{ server: { url: "https://other.example.com/*" }, labels: [company], accepts: [own] }, { server: { name: web }, accepts: [] }]',
+    );
+    expect(servers.find(({ name }) => name === "other")?.flow).toEqual({
+      labels: ["own", "company"],
+      accepts: ["own"],
+      tools: {
+        get: { labels: ["company"], accepts: undefined },
+        put: { labels: undefined, accepts: ["own"] },
+      },
+    });
+    expect(servers.find(({ name }) => name === "web")?.flow).toMatchObject({ labels: [], accepts: [] });
+  });
+
+  it("decide about calls before the lists of a project, which lift nothing of theirs", async () => {
+    const configuration = await load(
+      'approvals: { allow: ["*"] }\ntools: { allow: ["mcp__a__*", "mcp__b__*", "mcp__c__*"] }',
+      'tools: { allow: ["mcp__a__*", "mcp__c__*"], block: ["mcp__a__drop"] }\napprovals: { ask: ["mcp__a__send"], allow: ["mcp__a__*"] }',
+    );
+    const authorizer = await buildAuthorizer(configuration);
+    const decide = (server: string, tool: string, annotations = {}) =>
+      authorizer.authorize(
+        { principal: "local", source: "run" },
+        { ...toolOf(server, tool), annotations },
+        {},
+        { calls: 0, callsOfTool: 0, reads: [] },
+      );
+    expect(await decide("b", "get")).toMatchObject({
+      kind: "unavailable",
+      rule: "managed tools.allow: no entry",
+    });
+    expect(await decide("a", "drop")).toMatchObject({
+      kind: "unavailable",
+      rule: "managed tools.block: mcp__a__drop",
+    });
+    expect(await decide("a", "send")).toMatchObject({
+      kind: "ask",
+      rule: "managed approvals.ask: mcp__a__send",
+    });
+    expect(await decide("a", "get", { destructiveHint: true })).toMatchObject({ kind: "allow" });
+    expect(await decide("c", "get", { destructiveHint: true })).toMatchObject({ kind: "ask" });
+    expect(authorizer.isVisible({ principal: "local" }, toolOf("b", "get"))).toBe(false);
+  });
+
+  it.each([
+    [
+      "what they forbid, whatever the project permits",
+      'permit(principal, action, resource);\n@reason("the company says so") forbid(principal, action, resource == Tool::"mcp__a__drop");',
+      "permit(principal, action, resource);",
+    ],
+    [
+      "what they do not permit, whatever the project permits",
+      'permit(principal, action, resource == Tool::"mcp__a__get");',
+      "permit(principal, action, resource);",
+    ],
+    [
+      "what the project forbids, whatever they permit",
+      "permit(principal, action, resource);",
+      'permit(principal, action, resource);\nforbid(principal, action, resource == Tool::"mcp__a__drop");',
+    ],
+    [
+      "what the project does not permit",
+      "permit(principal, action, resource);",
+      'permit(principal, action, resource == Tool::"mcp__a__get");',
+    ],
+    [
+      "what they forbid where the project has no rules",
+      'permit(principal, action, resource == Tool::"mcp__a__get");',
+      undefined,
+    ],
+  ])("have rules beside those of a project: %s", async (_, theirs, own) => {
+    const rules = write("etc/ptc/rules.cedar", theirs);
+    if (own !== undefined) write("project/own.cedar", own);
+    const configuration = await load(own === undefined ? "" : "policy: [own.cedar]", `policy: ["${rules}"]`);
+    const authorizer = await buildAuthorizer(configuration);
+    const decide = (tool: string) =>
+      authorizer.authorize(
+        { principal: "local", source: "run" },
+        toolOf("a", tool),
+        {},
+        { calls: 0, callsOfTool: 0, reads: [] },
+      );
+    expect((await decide("get")).kind).toBe("allow");
+    expect(["deny", "unavailable"]).toContain((await decide("drop")).kind);
+    expect(authorizer.isVisible({ principal: "local" }, toolOf("a", "drop"))).toBe(false);
+    expect(isDecidedByRun(configuration)).toBe(false);
+  });
+
+  it("hold for every way in which a project is named", async () => {
+    write("etc/ptc/managed.yaml", "sandbox: { runtime: strict }");
+    write("project/ptc.yaml", "sandbox: { runtime: runc, allow_weaker_isolation: true }");
+    write("project/else.yaml", "sandbox: { runtime: runc, allow_weaker_isolation: true }");
+    const cwd = join(folder, "project");
+    for (const options of [
+      { flag: "else.yaml", env: {} },
+      { env: { PTC_CONFIG: "else.yaml" } },
+      { env: { PTC_MANAGED: "/dev/null", HOME: "/", XDG_CONFIG_HOME: "/", PTC_MCP_CONFIG: "else.yaml" } },
+      { env: {} },
+    ]) {
+      const { sandbox } = await loadConfiguration({ ...options, cwd, managedPlaces: [place] });
+      expect(sandbox.runtime).toBe("strict");
+    }
+    const { managed } = await loadConfiguration({ env: {}, cwd: folder, managedPlaces: [place] });
+    expect(managed).toMatchObject([{ file: place.path }]);
+  });
+
+  it("hold while a project's file is edited, and are followed themselves; those that are wrong change nothing", async () => {
+    write("etc/ptc/managed.yaml", "sandbox: { runtime: strict }");
+    const file = write("project/ptc.yaml", "");
+    const edits: string[] = [];
+    const followed = await FollowedConfiguration.open({
+      ...{ env: {}, cwd: join(folder, "project"), managedPlaces: [place] },
+      onEdit: (message) => edits.push(message),
+    });
+    writeFileSync(file, "sandbox: { runtime: runc, allow_weaker_isolation: true }");
+    await eventually(async () => {
+      await followed.refresh();
+      expect(followed.current.held).toHaveLength(1);
+    });
+    expect(followed.current.sandbox.runtime).toBe("strict");
+    write("etc/ptc/managed.yaml", "sandbox: { runtime: stricter }");
+    await eventually(async () => {
+      await followed.refresh();
+      expect(followed.current.sandbox.runtime).toBe("stricter");
+    });
+    expect(edits.at(-1)).toBe("the managed settings were edited, and are in force");
+    write("etc/ptc/managed.yaml", "sandbox: { runtime: runc }", 0o666);
+    await eventually(async () => {
+      await followed.refresh();
+      expect(followed.problem).toMatch(/can be written by others than its owner/);
+    });
+    expect(followed.current.sandbox.runtime).toBe("stricter");
+  });
+});
+
+const UNBELIEVED: [string, () => void, string][] = [
+  [
+    "that others may write",
+    () => write("etc/ptc/managed.yaml", "", 0o664),
+    `: can be written by others than its owner${BY_ADMIN}`,
+  ],
+  [
+    "in a folder that others may write",
+    () => chmodSync(dirname(write("etc/ptc/managed.yaml", "")), 0o777),
+    ": '{folder}/etc/ptc', on the way to it, can be written by others",
+  ],
+  [
+    "below a folder that others may write",
+    () => chmodSync(join(dirname(write("etc/ptc/managed.yaml", "")), ".."), 0o775),
+    ": '{folder}/etc', on the way to it, can be written",
+  ],
+  [
+    "of another owner",
+    () => {
+      write("etc/ptc/managed.yaml", "");
+      place = { ...place, owner: OWNER + 1 };
+    },
+    `on the way to it, is not owned by user ${OWNER + 1}`,
+  ],
+  ["that is a folder", () => mkdirSync(place.path, { recursive: true }), `: is no file${BY_ADMIN}`],
+  [
+    "that is a link into a place that others may write",
+    () => {
+      const target = write("open/managed.yaml", "");
+      chmodSync(dirname(target), 0o777);
+      mkdirSync(dirname(place.path), { recursive: true });
+      symlinkSync(target, place.path);
+    },
+    ": '{folder}/open', on the way to it, can be written",
+  ],
+  [
+    "whose folder is a link into such a place",
+    () => {
+      const target = write("open/ptc/managed.yaml", "");
+      chmodSync(join(folder, "open"), 0o777);
+      mkdirSync(join(folder, "etc"), { recursive: true });
+      symlinkSync(dirname(target), join(folder, "etc/ptc"));
+    },
+    ": '{folder}/open', on the way to it, can be written",
+  ],
+  [
+    "that is a link to itself",
+    () => {
+      mkdirSync(dirname(place.path), { recursive: true });
+      symlinkSync(place.path, place.path);
+    },
+    ": leads through too many links",
+  ],
+  [
+    "that is a link to nothing",
+    () => {
+      mkdirSync(dirname(place.path), { recursive: true });
+      symlinkSync("gone", place.path);
+    },
+    ": leads to nothing",
+  ],
+  [
+    "that is larger than any",
+    () => write("etc/ptc/managed.yaml", "#".repeat(300_000)),
+    ": is larger than 262144 bytes",
+  ],
+  [
+    "that is no text",
+    () => writeFileSync(write("etc/ptc/managed.yaml", ""), Buffer.from([0xff])),
+    ": is not text in UTF-8",
+  ],
+  ["that is no YAML", () => write("etc/ptc/managed.yaml", "a: [1"), ":1: not valid YAML"],
+  [
+    "with a key that there is not",
+    () => write("etc/ptc/managed.yaml", "\nsandbox: { runtim: x }"),
+    ":2: sandbox.runtim: is not a known key; did you mean 'runtime'?",
+  ],
+  [
+    "that loosens",
+    () => write("etc/ptc/managed.yaml", "sandbox: { allow_weaker_isolation: true }"),
+    ":1: sandbox.allow_weaker_isolation: must be false",
+  ],
+  [
+    "with an entry for servers of two kinds",
+    () => write("etc/ptc/managed.yaml", "servers: { block: [{ command: [a], url: 'https://x' }] }"),
+    "must have a name, or either a command or a url, which a name may stand beside",
+  ],
+  [
+    "with an entry for servers of no kind",
+    () => write("etc/ptc/managed.yaml", "servers: { block: [{}] }"),
+    "must have a name, or either a command or a url, which a name may stand beside",
+  ],
+  [
+    "with rules at a relative path",
+    () => write("etc/ptc/managed.yaml", "policy: [rules.cedar]"),
+    "policy: 'rules.cedar' must be an absolute path",
+  ],
+  [
+    "with rules that are gone",
+    () => write("etc/ptc/managed.yaml", `policy: ["${folder}/gone"]`),
+    "does not exist",
+  ],
+  [
+    "with rules that others may write",
+    () => write("etc/ptc/managed.yaml", `policy: ["${write("etc/ptc/r.cedar", "", 0o666)}"]`),
+    "r.cedar: can be written by others",
+  ],
+];
+
+it("programs run on the engine that managed settings name, whatever variables say", async () => {
+  const configuration = await load("", 'sandbox: { engine: "unix:///nowhere/managed.sock" }');
+  vi.stubEnv("DOCKER_HOST", "unix:///nowhere/of-the-user.sock");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const own = { state: { path: folder }, self: { pid: 1 } } as never;
+  await expect(sandboxOptions(configuration, own).engine.describe()).rejects.toThrow("/nowhere/managed.sock");
+  const other = await load("", "");
+  await expect(sandboxOptions(other, own).engine.describe()).rejects.toThrow("/nowhere/of-the-user.sock");
+});
+
+describe("a file of managed settings", () => {
+  const problem = () => {
+    try {
+      return readManagedSettings([place]);
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+
+  it("that is not there says nothing, and none is looked for where its user could put one", () => {
+    expect(problem()).toEqual([]);
+    for (const { path, owner, top } of MANAGED_PLACES) {
+      expect({ owner, top }).toEqual({ owner: 0, top: "/" });
+      expect(path).toMatch(/^(?:\/etc\/|\/Library\/|C:\\Program Files\\)/);
+    }
+  });
+
+  it.each(UNBELIEVED)("%s keeps ptc from running, in one line", (_, arrange, message) => {
+    arrange();
+    const found = problem();
+    expect(found).toContain(message.replaceAll("{folder}", folder));
+    expect(found).not.toContain("\n");
+  });
+
+  it("can say all that the example of the documentation says", async () => {
+    const page = readFileSync(join(import.meta.dirname, "../../docs/policy.md"), "utf8");
+    const [, example = ""] = /```yaml\n(# \/etc\/ptc\/managed\.yaml\n[^`]*)```/.exec(page) ?? [];
+    const rules = write("etc/ptc/rules.cedar", "permit(principal, action, resource);");
+    const { managed, servers } = await load(SERVERS, example.replace("/etc/ptc/rules.cedar", rules));
+    expect(managed).toMatchObject([{ audit: { strict: true }, policy: { files: [{ path: rules }] } }]);
+    expect(servers.filter(({ off }) => off === undefined).map(({ name }) => name)).toEqual(["web", "other"]);
+  });
+
+  it("may be a link, and lie behind one, where only its owner could change them", () => {
+    const target = write("store/x/managed.yaml", "sandbox: { runtime: strict }");
+    mkdirSync(join(folder, "etc"), { recursive: true });
+    symlinkSync("../store/x", join(folder, "etc/ptc"));
+    expect(problem()).toMatchObject([{ sandbox: { runtime: "strict" } }]);
+    rmSync(join(folder, "etc/ptc"));
+    mkdirSync(dirname(place.path));
+    symlinkSync(target, place.path);
+    expect(problem()).toMatchObject([{ sandbox: { runtime: "strict" } }]);
+  });
+});
+
+it.each([
+  ["https://mcp.example.com/*", "https://MCP.example.com/a?b#c", true],
+  ["https://mcp.example.com", "https://mcp.example.com/any/path", true],
+  ["https://mcp.example.com/*", "https://mcp.example.com./a", true],
+  ["https://mcp.example.com/*", "http://mcp.example.com/a", false],
+  ["*://mcp.example.com", "http://mcp.example.com/a", true],
+  ["https://*.example.com/*", "https://evil.org/x.example.com/y", false],
+  ["https://*.example.com/*", "https://evil.org?x.example.com/y", false],
+  ["https://*.example.com/*", "https://a.example.com@evil.org/", false],
+  ["https://*.example.com/*", "https://a.example.com:8443/", false],
+  ["https://*.example.com:*/*", "https://a.example.com:8443/", true],
+  ["https://*.example.com:*/*", "https://a.example.com/", true],
+  ["https://mcp.example.com:443/*", "https://mcp.example.com/a", true],
+  ["https://mcp.example.com:80/*", "https://mcp.example.com/a", false],
+  ["*://mcp.example.com:80", "http://mcp.example.com:80/a", true],
+  ["https://mcp.example.com/a/*", "https://mcp.example.com/a/../b", false],
+  ["https://mcp.example.com/*", "no address", false],
+])("an address is matched by its parts: %s and %s: %s", (pattern, address, want) => {
+  expect(matchesUrl(pattern, address)).toBe(want);
+});

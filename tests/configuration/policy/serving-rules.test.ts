@@ -1,0 +1,170 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { ApprovalRequest } from "../../../broker/approvals/approvals.ts";
+import { unknownTool } from "../../../catalog/unknown-names.ts";
+import { FollowedConfiguration } from "../../../configuration/follow.ts";
+import type { RunContext } from "../../../protocol/run-context.ts";
+import { openServing } from "../../../wiring/serving.ts";
+import { MemoryStore } from "../../archive/memory-store.ts";
+import { InProcessEngine } from "../../sandbox/in-process-engine.ts";
+
+const ECHO = join(import.meta.dirname, "../../fixtures/servers/echo-v1.mjs");
+const PROGRAM = { code: "1", data: {}, language: "javascript", fileName: "p.js" } as const;
+const PERMIT = "permit(principal, action, resource);\n";
+
+/** A ptc that serves three servers which echo, and whose one program calls `echo` of servers, as `calls` says. */
+async function serve(settings: object, rules: string) {
+  const cwd = mkdtempSync(join(tmpdir(), "ptc-rules-"));
+  mkdirSync(join(cwd, "run"), { mode: 0o700 });
+  const server = (name: string, more: object = {}) => ({
+    name,
+    command: process.execPath,
+    args: [ECHO],
+    ...more,
+  });
+  const write = (name: string, text: string) => writeFileSync(join(cwd, name), text);
+  const servers = [server("vault", { labels: ["secret"] }), server("web"), server("shut", { accepts: [] })];
+  write("rules.cedar", rules);
+  write("ptc.yaml", JSON.stringify({ servers, execution: { typecheck: "off" }, ...settings }));
+  const env = { XDG_RUNTIME_DIR: join(cwd, "run"), XDG_STATE_HOME: join(cwd, "state") };
+  const edits: string[] = [];
+  const following = await FollowedConfiguration.open({ env, cwd, onEdit: (edit) => void edits.push(edit) });
+  let calls: readonly string[] = [];
+  const replies: unknown[] = [];
+  const engine = new InProcessEngine(async (program) => {
+    replies.length = 0;
+    for (const name of calls) replies.push(await program.call(`mcp__${name}__echo`, { text: name }));
+  });
+  const store = new MemoryStore();
+  const opened = await openServing({
+    configuration: following.current,
+    env,
+    principal: "local",
+    following,
+    engine: () => engine,
+    archive: () => store,
+    onWarning: () => {},
+  });
+  onTestFinished(async () => {
+    await opened.host.close();
+    rmSync(cwd, { recursive: true });
+  });
+  await opened.host.warm();
+  await expect.poll(async () => (await opened.host.currentTools()).all.names().length).toBe(6);
+  const asked: ApprovalRequest[] = [];
+  const run = async (names: readonly string[], more: Partial<RunContext> = {}) => {
+    calls = names;
+    asked.length = 0;
+    const { recorded, envelope } = await opened.runner.run(PROGRAM, {
+      context: { principal: "local", source: "serve", ...more },
+      approver: {
+        ask: async (request) => {
+          asked.push(request);
+          return { decision: "once", by: "a person" };
+        },
+      },
+      signal: new AbortController().signal,
+    });
+    await recorded;
+    const { record } = await store.read(envelope.run_id);
+    return { replies: [...replies], calls: record.calls };
+  };
+  return { ...opened, run, write, edits, asked };
+}
+
+test("a run that has read what is labelled is kept from servers that do not accept it, and its record says by what", async () => {
+  const { run } = await serve({}, "");
+  const { replies, calls } = await run(["shut", "vault", "web", "shut"]);
+  const reason =
+    "it does not accept 'secret' data, which this run carries since it read mcp__vault__echo (call 2); do it in a run that does not read that";
+  expect(replies).toMatchObject([
+    { ok: true },
+    { ok: true },
+    { ok: true },
+    {
+      ok: false,
+      error: { type: "ToolError", message: `'mcp__shut__echo' was not called: ${reason}`, retryable: false },
+    },
+  ]);
+  expect(calls.map(({ decision, rule, reason: why }) => [decision, rule, why])).toEqual([
+    ["allowed", undefined, undefined],
+    ["allowed", undefined, undefined],
+    ["allowed", undefined, undefined],
+    ["forbidden", "accepts: server 'shut'", reason],
+  ]);
+  // Another run has read nothing.
+  expect((await run(["shut"])).replies).toMatchObject([{ ok: true }]);
+});
+
+test("rules decide by what a run has read, and an edit of their file is in force for the next call", async () => {
+  const forbid = `@id("stay") forbid(principal, action == Action::"call", resource in Server::"web")
+  when { context.run.labels.contains("secret") };`;
+  const { run, write, edits, catalog } = await serve({ policy: ["rules.cedar"] }, PERMIT + forbid);
+  const first = await run(["web", "vault", "web"]);
+  expect(first.replies).toMatchObject([{ ok: true }, { ok: true }, { ok: false }]);
+  expect(first.calls.map(({ decision, rule }) => [decision, rule])).toEqual([
+    ["allowed", "rules.cedar:1"],
+    ["allowed", "rules.cedar:1"],
+    ["forbidden", "stay (rules.cedar:2)"],
+  ]);
+  expect(first.calls[2]?.reason).toContain("this run has read mcp__vault__echo (call 2)");
+
+  write("rules.cedar", `${PERMIT}forbid(principal == User::"bob", action, resource in Server::"vault");`);
+  expect((await run(["vault", "web"])).replies).toMatchObject([{ ok: true }, { ok: true }]);
+  expect(edits).toEqual(["the files of rules were edited, and are in force"]);
+  const bob = await run(["vault", "web"], { principal: "bob" });
+  expect(bob.replies).toMatchObject([
+    { ok: false, error: { message: "'mcp__vault__echo' is not available in execute_program" } },
+    { ok: true },
+  ]);
+  expect(bob.calls[0]).toMatchObject({ decision: "unavailable", rule: "rules.cedar:2" });
+  const seen = async (principal: string) => (await catalog.current({ principal })).names().length;
+  expect([await seen("bob"), await seen("local")]).toEqual([4, 6]);
+
+  const said = '@reason("the vault is closed")';
+  write(
+    "rules.cedar",
+    `${PERMIT}${said} forbid(principal == User::"bob", action, resource in Server::"vault");`,
+  );
+  const why = "it is forbidden by rule rules.cedar:2: the vault is closed";
+  expect((await run(["vault"], { principal: "bob" })).replies).toMatchObject([
+    { ok: false, error: { message: `'mcp__vault__echo' is not available in execute_program: ${why}` } },
+  ]);
+  expect(unknownTool("mcp__vault__echo", await catalog.current({ principal: "bob" }))).toBe(
+    `'mcp__vault__echo' is blocked by the configuration of ptc: ${why}`,
+  );
+  // A rule that hides from lists says nothing to whom it hides from.
+  write(
+    "rules.cedar",
+    `${PERMIT}${said} forbid(principal == User::"bob", action == Action::"list", resource);`,
+  );
+  expect((await run(["vault"], { principal: "bob" })).replies).toMatchObject([
+    { ok: false, error: { message: "'mcp__vault__echo' is not available in execute_program" } },
+  ]);
+
+  write("rules.cedar", `${PERMIT}forbid(principal, action, resource) when { context.rum };`);
+  expect((await run(["vault"])).replies).toMatchObject([{ ok: true }]);
+  expect(edits.at(-1)).toMatch(/cannot be used.*: rules\.cedar:2: .*`rum`/);
+  write("rules.cedar", "");
+  expect((await run(["vault"])).replies).toMatchObject([{ ok: false }]);
+});
+
+test("a rule has a person asked, with what it says, where the rules let an approval count", async () => {
+  const ask = `@ask("is it meant?") forbid(principal, action == Action::"call", resource in Server::"web")
+    when { context.run.servers.contains("vault") || principal == User::"bob" };`;
+  const { run, asked } = await serve(
+    { policy: ["rules.cedar"] },
+    `${PERMIT}${ask}forbid(principal == User::"bob", action == Action::"approve", resource);`,
+  );
+  expect((await run(["web"])).calls).toMatchObject([{ decision: "allowed" }]);
+  expect((await run(["vault", "web"])).calls).toMatchObject([
+    { decision: "allowed" },
+    { decision: "approved-once", approver: "a person" },
+  ]);
+  const reason =
+    "it needs an approval by rule rules.cedar:2: is it meant?; this run has read mcp__vault__echo (call 1)";
+  expect(asked).toMatchObject([{ tool: "mcp__web__echo", reason }]);
+  expect((await run(["web"], { principal: "bob" })).calls).toMatchObject([{ decision: "forbidden" }]);
+});

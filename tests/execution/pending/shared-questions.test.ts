@@ -1,0 +1,191 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { PendingStore } from "../../../archive/sqlite/pending/pending-store.ts";
+import {
+  type ApprovalAnswer,
+  type ApprovalRequest,
+  type Approver,
+  LATER,
+} from "../../../broker/approvals/approvals.ts";
+import { PendingApprovals } from "../../../execution/pending/pending-approvals.ts";
+import { PendingError } from "../../../execution/pending/pending-error.ts";
+import { shareQuestions } from "../../../execution/pending/shared-questions.ts";
+import type { RunContext } from "../../../protocol/run-context.ts";
+import { currentProcess, formatIdentity } from "../../../system/process-identity.ts";
+import { eventually } from "../../eventually.ts";
+
+const CONTEXT: RunContext = { principal: "local", source: "serve" };
+const REQUEST: ApprovalRequest = {
+  runId: "r",
+  tool: "mcp__a__drop",
+  definitionDigest: "d",
+  arguments: { table: "users" },
+  argumentsDigest: "e",
+};
+const YES: ApprovalAnswer = { decision: "once", by: "ada", how: "ptc approvals" };
+const OWN: ApprovalAnswer = { decision: "once", by: "terminal" };
+
+function newProject() {
+  const directory = mkdtempSync(join(tmpdir(), "ptc-shared-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  mkdirSync(join(directory, "state"), { mode: 0o700 });
+  /** As one process would open it. */
+  const open = () =>
+    new PendingApprovals({
+      configuration: { directory, approvals: { expireMs: 60_000 } as never },
+      env: { XDG_STATE_HOME: join(directory, "state") },
+      clock: { wallMs: () => Date.now() },
+    });
+  return { open, file: join(directory, ".ptc/approvals.db") };
+}
+
+/** A question that waits for the answer of whoever is asked here, and for any other. */
+function asking(open: () => PendingApprovals, request = REQUEST, signal = new AbortController().signal) {
+  let give: (answer: ApprovalAnswer) => void = () => {};
+  let withdrawn: AbortSignal | undefined;
+  const outrun = vi.fn<NonNullable<Approver["outrun"]>>();
+  const approver: Approver = {
+    ask: (_, signal) => {
+      withdrawn = signal;
+      return new Promise((resolve) => {
+        give = resolve;
+        signal.addEventListener("abort", () =>
+          resolve({ decision: "denied", by: "nobody", isUnasked: true }),
+        );
+      });
+    },
+    outrun,
+  };
+  const shared = shareQuestions({ approver, context: CONTEXT, fileName: "p.ts", open: async () => open() });
+  const answer = shared.ask(request, signal);
+  return { answer, give: (own: ApprovalAnswer) => give(own), outrun, withdrawn: () => withdrawn?.aborted };
+}
+
+async function listed(approvals: PendingApprovals) {
+  return eventually(() => {
+    const [pending] = approvals.list("local");
+    if (pending === undefined) throw new Error("nothing is asked");
+    return pending;
+  });
+}
+
+describe("a question that a run waits for", () => {
+  it("is answered by whoever is first, and whoever was asked is told that it was another", async () => {
+    const { open, file } = newProject();
+    const { answer, outrun, withdrawn } = asking(open);
+    const elsewhere = open();
+    const pending = await listed(elsewhere);
+    expect(pending).toMatchObject({
+      isLive: true,
+      isAnswered: false,
+      request: { arguments: { table: "users" } },
+    });
+    expect(readFileSync(file, "latin1")).not.toContain("users");
+    expect(elsewhere.find("somebody else", pending.ticket)).toEqual([]);
+    expect(elsewhere.take("local", pending.ticket)).toMatchObject({ kind: "live" });
+    expect(elsewhere.answer("local", pending, YES)).toBe(true);
+    expect(elsewhere.answer("local", pending, { decision: "denied", by: "too late" })).toBe(false);
+    expect(await answer).toEqual(YES);
+    expect(withdrawn()).toBe(true);
+    expect(outrun.mock.calls).toMatchObject([[{ ticket: pending.ticket }, YES]]);
+    expect(elsewhere.list("local")).toEqual([]);
+  });
+
+  it("is gone for others when it is answered where it was asked", async () => {
+    const { open } = newProject();
+    const { answer, give, outrun } = asking(open);
+    const elsewhere = open();
+    const pending = await listed(elsewhere);
+    give(OWN);
+    expect(await answer).toEqual(OWN);
+    expect(outrun).not.toHaveBeenCalled();
+    expect(elsewhere.list("local")).toEqual([]);
+    expect(elsewhere.answer("local", pending, YES)).toBe(false);
+  });
+
+  it("has one answer where two come at once: the one that was kept first", async () => {
+    const { open } = newProject();
+    const { answer, give, outrun } = asking(open);
+    const elsewhere = open();
+    const pending = await listed(elsewhere);
+    elsewhere.answer("local", pending, { decision: "denied", by: "ada" });
+    // Nobody has looked for that yet.
+    give(OWN);
+    expect(await answer).toMatchObject({ decision: "denied", by: "ada" });
+    expect(outrun).toHaveBeenCalledOnce();
+  });
+
+  it("keeps its ticket when nobody answers while it waits", async () => {
+    const { open } = newProject();
+    const { answer, give } = asking(open);
+    const { ticket } = await listed(open());
+    give(LATER);
+    expect(await answer).toMatchObject({ decision: "later", ticket });
+    expect(open().list("local")).toEqual([]);
+  });
+
+  it("takes no answer to another question", async () => {
+    const { open } = newProject();
+    const { answer, give } = asking(open);
+    const elsewhere = open();
+    const pending = await listed(elsewhere);
+    elsewhere.answer("local", { ...pending, digest: "another" }, YES);
+    give({ decision: "denied", by: "terminal" });
+    expect(await answer).toMatchObject({ decision: "denied", by: "terminal" });
+  });
+
+  it("is withdrawn with its run", async () => {
+    const { open } = newProject();
+    const over = new AbortController();
+    const { answer } = asking(open, REQUEST, over.signal);
+    await listed(open());
+    over.abort();
+    expect(await answer).toMatchObject({ decision: "denied" });
+    expect(open().list("local")).toEqual([]);
+  });
+
+  it("of a process that has died is not listed", async () => {
+    const { open, file } = newProject();
+    const { answer, give } = asking(open);
+    const { ticket } = await listed(open());
+    const store = PendingStore.open(file, Date.now());
+    const [row] = store.list("local");
+    const owner = formatIdentity({ ...currentProcess(), pid: 2 ** 30 });
+    if (row !== undefined)
+      store.offer({
+        ...row,
+        principal: "local",
+        askedAt: row.asked_at,
+        expiresAt: row.expires_at,
+        ticket: "dead",
+        owner,
+      });
+    expect(store.list("local")).toHaveLength(2);
+    store.close();
+    expect(open().list("local")).toMatchObject([{ ticket }]);
+    give(OWN);
+    await answer;
+  });
+
+  it("is asked all the same where it cannot be offered", async () => {
+    const { open } = newProject();
+    const offer = vi.fn(() => {
+      throw new PendingError("no key");
+    });
+    const { answer, give } = asking(() => Object.assign(open(), { offer }));
+    await eventually(() => expect(offer).toHaveBeenCalled());
+    give(OWN);
+    expect(await answer).toEqual(OWN);
+  });
+
+  it("that is answered at once is not written anywhere", async () => {
+    const { open } = newProject();
+    const opened = vi.fn(open);
+    const { answer, give } = asking(opened);
+    give(OWN);
+    expect(await answer).toEqual(OWN);
+    expect(opened).not.toHaveBeenCalled();
+  });
+});

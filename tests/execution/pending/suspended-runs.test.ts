@@ -1,0 +1,334 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type ApprovalAnswer, LATER } from "../../../broker/approvals/approvals.ts";
+import { loadConfiguration } from "../../../configuration/load.ts";
+import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
+import type { RunContext } from "../../../protocol/run-context.ts";
+import type { BegunRunFacts, Telemetry } from "../../../telemetry/telemetry.ts";
+import type { Host } from "../../../wiring/host.ts";
+import { openServing } from "../../../wiring/serving.ts";
+import { MemoryStore } from "../../archive/memory-store.ts";
+import { InProcessEngine, type ProgramFunction } from "../../sandbox/in-process-engine.ts";
+
+const SERVER = join(import.meta.dirname, "../../fixtures/servers/counts-calls.mjs");
+const PROGRAM = { code: "1", data: {}, language: "javascript", fileName: "p.js" } as const;
+const CONTEXT: RunContext = { principal: "local", source: "serve" };
+const YES = { decision: "once", by: "a person", how: "here" } as const;
+const SECRET = "a-value-that-only-the-program-may-have";
+
+/** A project with a server `r` whose calls are free, and a server `w` whose calls are asked about. Both note their calls. */
+function newProject(approvals: object = {}) {
+  const cwd = mkdtempSync(join(tmpdir(), "ptc-suspended-"));
+  mkdirSync(join(cwd, "run"), { mode: 0o700 });
+  const log = join(cwd, "calls");
+  const server = (name: string) => ({ name, command: process.execPath, args: [SERVER, log] });
+  const settings = {
+    servers: [server("r"), { ...server("w"), env: { TOKEN: SECRET } }],
+    approvals: { ask: ["mcp__w__note"], ...approvals },
+    execution: { typecheck: "off" },
+    sandbox: { warm: 0 },
+  };
+  writeFileSync(join(cwd, "ptc.yaml"), JSON.stringify(settings));
+  onTestFinished(() => rmSync(cwd, { recursive: true }));
+  const env = { XDG_RUNTIME_DIR: join(cwd, "run"), XDG_STATE_HOME: join(cwd, "state") };
+
+  /** Opens ptc as one process would, for programs that are this function. */
+  async function open(program: ProgramFunction, telemetry?: Telemetry) {
+    const configuration = await loadConfiguration({ flag: undefined, env, cwd });
+    const archive = new MemoryStore();
+    const { host } = await openServing({
+      configuration,
+      env,
+      principal: "local",
+      telemetry,
+      engine: () => new InProcessEngine(program),
+      archive: () => archive,
+      onWarning: () => {},
+    });
+    onTestFinished(() => host.close());
+    await host.warm();
+    const count = 2 * configuration.servers.length;
+    await expect.poll(async () => (await host.currentTools()).all.names().length).toBe(count);
+    return Object.assign(host, { archive });
+  }
+
+  return {
+    open,
+    write: (more: (given: typeof settings) => object) =>
+      writeFileSync(join(cwd, "ptc.yaml"), JSON.stringify({ ...settings, ...more(settings) })),
+    calls: () => (existsSync(log) ? readFileSync(log, "utf8").trimEnd().split("\n") : []),
+    file: join(cwd, ".ptc/approvals.db"),
+    key: join(cwd, "state/ptc/approvals.key"),
+    audit: () => readFileSync(join(cwd, ".ptc/audit.jsonl"), "utf8"),
+  };
+}
+
+const options = (answer: ApprovalAnswer = LATER) => ({
+  context: CONTEXT,
+  approver: { ask: async () => answer },
+  suspends: true,
+  signal: new AbortController().signal,
+});
+
+async function suspend(host: Host): Promise<NonNullable<ExecutedProgram["suspended"]>> {
+  const { suspended, envelope, recorded } = await host.run(PROGRAM, options());
+  await recorded;
+  expect(envelope.result).toMatchObject({ ok: false, error: { type: "ApprovalPending" } });
+  if (suspended === undefined) throw new Error("the run was not suspended");
+  return suspended;
+}
+
+async function answer(host: Host, ticket: string, given: ApprovalAnswer = YES): Promise<boolean> {
+  const approvals = await host.pendingApprovals();
+  const [pending] = approvals.find("local", ticket);
+  if (pending === undefined) throw new Error("nothing waits under this ticket");
+  return approvals.answer("local", pending, given);
+}
+
+async function goOn(host: Host, ticket: string): Promise<ExecutedProgram> {
+  const taken = await host.takeSuspended("local", ticket);
+  if (taken.kind !== "taken") throw new Error(`the run is ${taken.kind}`);
+  const executed = await taken.goOn(options());
+  await executed.recorded;
+  return executed;
+}
+
+const note = (server: "r" | "w", id: string) => [`mcp__${server}__note`, { id }] as const;
+
+const sequence: ProgramFunction = async (program) => {
+  const answers = [
+    await program.call(...note("r", "read")),
+    await program.call(...note("w", "first")),
+    await program.call(...note("w", "second")),
+  ];
+  return answers.map((reply) => reply.ok);
+};
+
+const parallel: ProgramFunction = async (program) => {
+  const calls = [note("r", "read a"), note("w", "first"), note("r", "read b"), note("w", "second")] as const;
+  const answers = await Promise.all(calls.map((call) => program.call(...call)));
+  return answers.map((reply) => reply.ok);
+};
+
+describe("a suspended run", () => {
+  it.each([
+    ["of calls one after the other", sequence, ["read"], [true, true, true]],
+    ["of parallel calls", parallel, ["read a", "read b"], [true, true, true, true]],
+  ])("%s goes on in another process, from question to question", async (_, program, before, data) => {
+    const project = newProject();
+    const first = await suspend(await project.open(program));
+    expect(project.calls().sort()).toEqual(before);
+
+    const second = await project.open(program);
+    expect(await answer(second, first.ticket)).toBe(true);
+    const again = await goOn(second, first.ticket);
+    expect(again.suspended?.ticket).not.toBe(first.ticket);
+    expect(project.calls().sort()).toEqual(["first", ...before].sort());
+
+    const third = await project.open(program);
+    await answer(third, again.suspended?.ticket ?? "");
+    const { envelope, suspended } = await goOn(third, again.suspended?.ticket ?? "");
+    expect(suspended).toBeUndefined();
+    expect(envelope).toMatchObject({
+      run_id: again.envelope.run_id,
+      trace_id: again.envelope.trace_id,
+      approval_state: "APPROVED",
+      result: { ok: true, data },
+    });
+    expect(project.calls().sort()).toEqual(["first", "second", ...before].sort());
+    // It is one run, in the archive of whoever ended it.
+    const { record } = await third.archive.read(envelope.run_id);
+    expect(record.calls.map(({ decision }) => decision).sort()).toEqual(
+      [...before.map(() => "allowed"), "approved-once", "approved-once"].sort(),
+    );
+    expect((await second.pendingApprovals()).list("local")).toEqual([]);
+    await Promise.all([second.close(), third.close()]);
+    const lines = project
+      .audit()
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(lines.filter(({ event }) => event === "call")).toHaveLength(data.length);
+    expect(lines.filter(({ event }) => event === "run")).toHaveLength(1);
+    expect(lines.filter(({ event }) => event === "approval")).toMatchObject([
+      { decision: "suspended" },
+      { decision: "approved", approver: "a person", how: "here" },
+      { decision: "suspended" },
+      { decision: "approved" },
+    ]);
+  });
+
+  it("is told that it was denied, and goes on", async () => {
+    const project = newProject();
+    const host = await project.open(async (program) => {
+      const reply = await program.call(...note("w", "first"));
+      return reply.ok ? "called" : reply.error.type;
+    });
+    const { ticket } = await suspend(host);
+    await answer(host, ticket, { decision: "denied", by: "a person" });
+    const { envelope } = await goOn(host, ticket);
+    expect(envelope).toMatchObject({ approval_state: "DENIED", result: { data: "ApprovalDenied" } });
+    expect(project.calls()).toEqual([]);
+  });
+
+  it("takes its grants along, each with what is left of it", async () => {
+    const project = newProject();
+    const program: ProgramFunction = async ({ call }) => {
+      const made = [];
+      for (const id of ["/tmp/1", "/tmp/2", "/etc/3", "/tmp/4"]) made.push((await call(...note("w", id))).ok);
+      return made;
+    };
+    const host = await project.open(program);
+    const first = await suspend(host);
+    await answer(host, first.ticket, { ...YES, decision: "run", except: { id: "/tmp/*" }, atMost: 2 });
+    const { suspended: second } = await goOn(host, first.ticket);
+    expect(project.calls()).toEqual(["/tmp/1", "/tmp/2"]);
+    await answer(host, second?.ticket ?? "");
+    // The grant covers this one, and is used up.
+    const { suspended: third } = await goOn(host, second?.ticket ?? "");
+    expect(project.calls()).toEqual(["/tmp/1", "/tmp/2", "/etc/3"]);
+    expect((await host.pendingApprovals()).find("local", third?.ticket ?? "")).toMatchObject([
+      { request: { arguments: { id: "/tmp/4" } } },
+    ]);
+  });
+
+  it("that comes to another call on the way ends as diverged, having called nothing", async () => {
+    const project = newProject();
+    const { ticket } = await suspend(await project.open(sequence));
+    const other = await project.open(async (program) => program.call(...note("r", "another")));
+    await answer(other, ticket);
+    const { envelope } = await goOn(other, ticket);
+    expect(envelope.result).toMatchObject({ ok: false, error: { type: "ReplayDiverged" } });
+    expect(project.calls()).toEqual(["read"]);
+    expect(await other.takeSuspended("local", ticket)).toEqual({ kind: "unknown" });
+  });
+
+  it("that ends before it has made its calls again has diverged too", async () => {
+    const project = newProject();
+    const { ticket } = await suspend(await project.open(sequence));
+    const other = await project.open(async () => "nothing to do");
+    await answer(other, ticket);
+    const { envelope } = await goOn(other, ticket);
+    expect(envelope.result).toMatchObject({
+      error: { type: "ReplayDiverged", message: expect.stringContaining("did not make call 1 again") },
+    });
+  });
+
+  it("has read what it has read, also of a server that is gone when it goes on", async () => {
+    const project = newProject();
+    const program: ProgramFunction = async ({ call }) => {
+      await call(...note("r", "read"));
+      const reply = await call(...note("w", "first"));
+      return reply.ok ? "called" : reply.error.message;
+    };
+    const { ticket } = await suspend(await project.open(program));
+    project.write(({ servers: [, w] }) => ({ servers: [{ ...w, accepts: [] }] }));
+    const later = await project.open(program);
+    await answer(later, ticket);
+    expect((await goOn(later, ticket)).envelope.result).toMatchObject({
+      data: expect.stringContaining("server 'r' is not configured any more"),
+    });
+    expect(project.calls()).toEqual(["read"]);
+  });
+
+  it("tells a collector of where it was told of before", async () => {
+    const project = newProject();
+    const begun: BegunRunFacts[] = [];
+    const place = { traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01` };
+    const telemetry: Telemetry = {
+      beginRun(facts) {
+        begun.push(facts);
+        return {
+          ...{ traceId: "a".repeat(32), place, onPhase: () => () => {} },
+          ...{ overCalls: (calls) => calls, overQuestions: (approver) => approver, end: () => {} },
+        };
+      },
+      serve: (_, answerTo) => answerTo(),
+      queued: () => () => {},
+      observePool: () => {},
+      close: async () => {},
+    };
+    const host = await project.open(sequence, telemetry);
+    const { ticket } = await suspend(host);
+    await answer(host, ticket);
+    await goOn(host, ticket);
+    expect(begun.map(({ earlier }) => earlier)).toEqual([undefined, place]);
+  });
+
+  it("is answered once: the first answer counts", async () => {
+    const host = await newProject().open(sequence);
+    const { ticket } = await suspend(host);
+    expect(await answer(host, ticket, { decision: "denied", by: "one" })).toBe(true);
+    expect(await answer(host, ticket, { decision: "once", by: "another" })).toBe(false);
+    expect((await goOn(host, ticket)).envelope.approval_state).toBe("DENIED");
+  });
+
+  it("goes on in one process only", async () => {
+    const host = await newProject().open(sequence);
+    const { ticket } = await suspend(host);
+    expect(await host.takeSuspended("local", ticket)).toMatchObject({ kind: "unanswered" });
+    expect(await host.takeSuspended("somebody else", ticket)).toEqual({ kind: "unknown" });
+    await answer(host, ticket);
+    const taken = await host.takeSuspended("local", ticket);
+    expect(await host.takeSuspended("local", ticket)).toEqual({ kind: "elsewhere" });
+    if (taken.kind === "taken") await taken.leave();
+    expect(await host.takeSuspended("local", ticket)).toMatchObject({ kind: "taken" });
+  });
+
+  it("can be tried again when it was cancelled before it called anything", async () => {
+    const project = newProject();
+    const host = await project.open(sequence);
+    const { ticket } = await suspend(host);
+    await answer(host, ticket);
+    const taken = await host.takeSuspended("local", ticket);
+    if (taken.kind !== "taken") throw new Error(taken.kind);
+    const { envelope } = await taken.goOn({ ...options(), signal: AbortSignal.abort() });
+    expect(envelope.result).toMatchObject({ error: { type: "Cancelled" } });
+    await goOn(host, ticket);
+    expect(project.calls()).toEqual(["read", "first"]);
+  });
+
+  it("is unreadable without the key of this machine's user, and gone when it has expired", async () => {
+    const project = newProject();
+    const host = await project.open(async ({ call }) => {
+      await call(...note("r", SECRET));
+      return call(...note("w", SECRET));
+    });
+    const { ticket } = await suspend(host);
+    expect(readFileSync(project.file, "latin1")).not.toContain(SECRET);
+    // Whoever is asked sees no secret, and the program gets its own back.
+    expect(JSON.stringify((await host.pendingApprovals()).list("local"))).not.toContain(SECRET);
+    await answer(host, ticket);
+    const key = readFileSync(project.key);
+    writeFileSync(project.key, Buffer.alloc(32));
+    await expect(host.takeSuspended("local", ticket)).rejects.toThrow("sealed with another key");
+    writeFileSync(project.key, key);
+    await goOn(host, ticket);
+    expect(project.calls()).toEqual([SECRET, SECRET]);
+  });
+
+  it("is denied instead where runs are not to be suspended", async () => {
+    const host = await newProject({ suspend: false }).open(async (program) => {
+      const reply = await program.call(...note("w", "first"));
+      return reply.ok ? "called" : reply.error.message;
+    });
+    const { envelope } = await host.run(PROGRAM, options());
+    expect(envelope.result).toMatchObject({ data: expect.stringContaining("nobody can be asked here") });
+  });
+
+  it("goes on with its sandbox, denied, when it cannot be kept", async () => {
+    const project = newProject();
+    const host = await project.open(async (program) => {
+      const reply = await program.call(...note("w", "first"));
+      return reply.ok ? "called" : reply.error.message;
+    });
+    mkdirSync(join(project.key, ".."), { recursive: true, mode: 0o700 });
+    writeFileSync(project.key, "no key", { mode: 0o600 });
+    const { envelope, suspended } = await host.run(PROGRAM, options());
+    expect(suspended).toBeUndefined();
+    expect(envelope.result).toMatchObject({ data: expect.stringContaining("is not what ptc has written") });
+    expect(project.calls()).toEqual([]);
+  });
+});

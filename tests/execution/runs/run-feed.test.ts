@@ -1,0 +1,88 @@
+import { EventEmitter } from "node:events";
+import { expect, onTestFinished, test } from "vitest";
+import { installLastResort, withinBoundary } from "../../../base/fault-boundary.ts";
+import { reportRun } from "../../../execution/runs/report-run.ts";
+import type { MissedEvents, RunEvent } from "../../../execution/runs/run-events.ts";
+import { RunFeed } from "../../../execution/runs/run-feed.ts";
+import { Redactor } from "../../../secrets/redaction.ts";
+import { eventually } from "../../eventually.ts";
+
+const context = { principal: "local", source: "run" } as const;
+const started = (runId: string): RunEvent => ({ kind: "started", runId, context });
+const call = (seq: number): RunEvent => ({ kind: "call-started", runId: "1", context, seq, tool: "t" });
+const ended = (runId: string): RunEvent => ({
+  kind: "ended",
+  runId,
+  context,
+  outcome: "ok",
+  durationMs: 1,
+  toolCalls: 0,
+});
+
+test("whoever wants one run is told of that run alone, to its end", async () => {
+  const feed = new RunFeed();
+  const told: (RunEvent | MissedEvents)[] = [];
+  feed.subscribe((event) => void told.push(event), "1");
+  for (const event of [started("1"), started("2"), ended("2"), ended("1"), started("1")]) feed.publish(event);
+  expect(told).toEqual([]);
+  await eventually(() => expect(told).toHaveLength(2));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(told).toEqual([started("1"), ended("1")]);
+});
+
+test("a slow listener is told in order, and how many events it has missed", async () => {
+  const feed = new RunFeed();
+  const told: (RunEvent | MissedEvents)[] = [];
+  let goOn = () => {};
+  const held = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  feed.subscribe(async (event) => {
+    told.push(event);
+    await held;
+  });
+  for (let seq = 1; seq <= 5_000; seq++) feed.publish(call(seq));
+  await eventually(() => expect(told).toHaveLength(1));
+  goOn();
+  await eventually(() => expect(told.at(-1)?.kind).toBe("missed"));
+  const kept = told.length - 1;
+  expect(kept).toBeLessThan(2_000);
+  expect(told.slice(0, -1)).toEqual(Array.from({ length: kept }, (_, i) => call(i + 1)));
+  expect(told.at(-1)).toEqual({ kind: "missed", count: 5_000 - kept });
+  feed.publish(ended("1"));
+  await eventually(() => expect(told.at(-1)).toEqual(ended("1")));
+});
+
+test("a fault of a listener's is none of the run's that it is told of", async () => {
+  const feed = new RunFeed();
+  const ofRun: unknown[] = [];
+  const strays: unknown[] = [];
+  const source = new EventEmitter();
+  onTestFinished(installLastResort(source, (fault) => void strays.push(fault)));
+  // What nobody catches is emitted where it happens.
+  feed.subscribe(() => void source.emit("uncaughtException", "planted"));
+  const onFault = (fault: unknown) => ofRun.push(fault) > 0;
+  withinBoundary(onFault, () => feed.publish(started("1")));
+  await eventually(() => expect(strays).toEqual(["planted"]));
+  expect(ofRun).toEqual([]);
+});
+
+test("a question that nobody answers is told to be withdrawn, and names are cut to size", async () => {
+  const events: RunEvent[] = [];
+  const run = { runId: "1", context };
+  const report = reportRun((event) => void events.push(event), run, new Redactor(["t0p-s3cr3t-of-somebody"]));
+  const approver = report.over({ ask: () => Promise.reject(new Error("gone")) });
+  const request = {
+    runId: "1",
+    tool: `t0p-s3cr3t-of-somebody\n${"x".repeat(10_000)}`,
+    definitionDigest: "",
+    arguments: {},
+    argumentsDigest: "",
+  };
+  await expect(approver.ask(request, new AbortController().signal)).rejects.toThrow("gone");
+  expect(events.map(({ kind }) => kind)).toEqual(["started", "question-asked", "question-answered"]);
+  expect(events[2]).toMatchObject({ decision: "withdrawn" });
+  const shown = JSON.stringify(events);
+  expect(shown).not.toContain("t0p-s3cr3t-of-somebody");
+  expect(shown.length).toBeLessThan(2_000);
+});

@@ -1,0 +1,146 @@
+import { duplexPair } from "node:stream";
+import { describe, expect, it } from "vitest";
+import type { GeneratedModule } from "../../codegen/generated-module.ts";
+import { type ExecutionParts, executeProgram } from "../../execution/execute-program.ts";
+import type { RunReport } from "../../execution/record/run-recorder.ts";
+import type { Language, Preparation, TypecheckMode } from "../../languages/language.ts";
+import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
+import { encodeFrame, FrameDecoder } from "../../protocol/wire/frames.ts";
+import type { HostMessage } from "../../protocol/wire/messages.ts";
+import type { SandboxOutput } from "../../sandbox/sandbox.ts";
+import { Redactor } from "../../secrets/redaction.ts";
+
+const LIMITS = {
+  timeoutMs: 60_000,
+  maxOutputBytes: 65_536,
+  maxStderrBytes: 65_536,
+  maxParallelCalls: 1,
+  maxToolCalls: 1,
+};
+
+const MODULE: GeneratedModule = { text: "MODULE A", archived: "MODULE A, SOME OF IT NOT FOR ALL", tools: [] };
+
+/** A language whose programs run in capitals. It takes the module that they name first. */
+const CAPITALS: Language = {
+  title: "Capitals",
+  offers: "capitals",
+  names: ["capitals", "shouting"],
+  interpreters: {},
+  looksLike: () => false,
+  accepts: async () => true,
+  suffixes: { ".up": "capitals" },
+  unnamed: { language: "capitals", fileName: "program.up" },
+  ways: { output: "SAY", value: "VALUE" },
+  runner: "python",
+  callSaved: ({ name }) => name,
+  advise: async () => [],
+  async prepare({ code }, modules, { mode }): Promise<Preparation> {
+    if (/\d/.test(code))
+      return { ok: false, type: "BundleError", message: `digits have no capitals: ${code}`, reasons: [] };
+    const [first = ""] = code.split(" ");
+    const used = modules.modules().includes(first) ? await modules.load(first) : undefined;
+    const bundle = code.toUpperCase() + (used === undefined ? "" : ` WITH ${used.text}`);
+    return mode === "warn" ? { ok: true, bundle, warning: `not checked: ${code}` } : { ok: true, bundle };
+  },
+  warm: async () => {},
+  close: async () => {},
+};
+
+/** A sandbox whose runner answers with the bundle that it was sent. */
+function echoSandbox(runner: string, output: SandboxOutput) {
+  const [channel, inside] = duplexPair();
+  const decoder = new FrameDecoder(1_000_000);
+  const send = (message: object) => inside.write(encodeFrame(message, 1_000_000));
+  inside.on("data", (chunk: Buffer) => {
+    for (const payload of decoder.push(chunk)) {
+      const message = JSON.parse(payload.toString()) as HostMessage;
+      if (message.type !== "program") continue;
+      const claim = Buffer.from(`${JSON.stringify({ ok: true, data: message.bundle, from: "result" })}\n`);
+      output.onStdout(claim);
+      send({ type: "done", bytes: claim.length, console_bytes: 0 });
+    }
+  });
+  let end = (_: { code: number }) => {};
+  const exited = new Promise<{ code: number }>((resolve) => {
+    end = resolve;
+  });
+  send({ type: "hello", protocol: PROTOCOL_VERSION, language: runner, runtime: "1" });
+  const kill = async () => end({ code: 137 });
+  return { id: "1", image: `sha256:${"0".repeat(64)}`, channel, exited, kill, dispose: kill };
+}
+
+async function execute(
+  code: string,
+  { language = "capitals", runner = "python", typecheck = "off" as TypecheckMode } = {},
+) {
+  let report: RunReport | undefined;
+  const parts: ExecutionParts = {
+    sandboxes: { acquire: async (output) => echoSandbox(runner, output) },
+    languages: [CAPITALS],
+    modules: { modules: () => ["a", "b"], load: async () => MODULE },
+    dispatcher: { dispatch: () => Promise.reject(new Error("nobody calls")) },
+    approver: { ask: async () => ({ decision: "denied", by: "nobody" }) },
+    redactor: new Redactor(["correct-horse-battery"]),
+    recorder: {
+      begin: () => ({
+        async end(ended) {
+          report = ended;
+          return undefined;
+        },
+      }),
+    },
+    clock: { monotonicMs: () => performance.now() },
+    toolVersion: "0",
+  };
+  const program = { code, data: {}, language, fileName: "program.up" };
+  const { signal } = new AbortController();
+  const executed = await executeProgram(program, parts, { limits: LIMITS, typecheck, signal });
+  await executed.cleared;
+  return { ...executed, result: executed.envelope.result, report };
+}
+
+describe("a program in any language", () => {
+  it.each(["capitals", "shouting"])("is prepared by the language that it names, %s", async (language) => {
+    const { result, report } = await execute("hello", { language });
+    expect(result).toMatchObject({ ok: true, data: "HELLO" });
+    expect(report).toMatchObject({ bundle: "HELLO", program: { language, code: "hello" } });
+  });
+
+  it("comes without its fences", async () => {
+    expect((await execute("```\nhello\n```")).result).toMatchObject({ ok: true, data: "\nHELLO\n" });
+  });
+
+  it("gets the modules that it asks for; those are archived, with what was not for it", async () => {
+    const { result, report } = await execute("a b");
+    expect(result).toMatchObject({ ok: true, data: "A B WITH MODULE A" });
+    expect(report?.modules).toEqual(new Map([["a", MODULE.archived]]));
+    expect((await execute("c")).report?.modules).toEqual(new Map());
+  });
+
+  it("fails as its language says, and warns as it says, without secrets", async () => {
+    expect((await execute("correct-horse-battery 2")).result).toMatchObject({
+      ok: false,
+      error: { type: "BundleError", message: expect.stringMatching(/^digits have no capitals: (?!correct)/) },
+    });
+    const { result, typeWarning } = await execute("correct-horse-battery", { typecheck: "warn" });
+    expect(result).toMatchObject({ ok: true });
+    expect(typeWarning).toMatch(/^not checked: (?!correct)/);
+  });
+
+  it("does not run when nobody knows its language, nor where another runner waits", async () => {
+    expect((await execute("hello", { language: "whispers" })).result).toMatchObject({
+      ok: false,
+      error: {
+        type: "BundleError",
+        message: "there is no language 'whispers'; programs are in capitals, shouting",
+      },
+    });
+    expect((await execute("hello", { runner: "javascript" })).result).toMatchObject({
+      ok: false,
+      error: {
+        type: "SandboxUnavailable",
+        message: "the sandbox runs 'javascript' and not 'python'",
+      },
+    });
+  });
+});

@@ -1,0 +1,13 @@
+import { readModule } from "../../codegen/typescript/typescript-printer.ts";
+import type { ModuleSource } from "../../languages/module-source.ts";
+
+/** Generated modules by name, of these texts. */
+export function modulesOf(texts: Readonly<Record<string, string>>): ModuleSource {
+  return {
+    modules: () => Object.keys(texts).sort(),
+    load: async (module) => {
+      const text = texts[module];
+      return text === undefined ? undefined : readModule(module, text);
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { createPython } from "../../languages/python/python.ts";
+import { settleProgram } from "../../languages/settle-program.ts";
+import { createTypeScript } from "../../languages/typescript/typescript.ts";
+
+const typescript = createTypeScript({ declarations: { runtime: "", node: "" } });
+const python = createPython({
+  checker: { check: async () => ({ kind: "clean" }), warm: async () => {}, close: async () => {} },
+  table: () => ({ modules: {} }),
+});
+afterAll(() => typescript.close());
+
+const EITHER = {
+  "TypeScript first": [typescript, python],
+  "Python first": [python, typescript],
+} as const;
+
+const PYTHON = [
+  'tickers = ["A"]\nfor t in tickers:\n    data = await mcp__x__y(ticker=t, limit=4)\n    print(f"{t}: {data}")',
+  "import asyncio\nprint(1)",
+  "from servers.github import list_issues\nprint(list_issues(owner='o'))",
+  "def main():\n    return 1\n\nmain()",
+  "x = await mcp__github__list_issues(owner='o')\nprint(len(x))",
+  "```python\nx = 1\n```",
+  "```py\nconst_ = 1\n```",
+];
+const TYPESCRIPT = [
+  "const x: number = 1;\nconsole.log(x);",
+  'import * as github from "./servers/github/index.js";\nconsole.log(await github.listIssues({}));',
+  "const text = `\nimport os\ndef f():\n    pass\n`;\nconsole.log(text);",
+  "for (const a of [1]) {\n  console.log(a);\n}",
+  "globalThis.result = [1].map((x) => x + 1);",
+  "```ts\nx = 1\n```",
+];
+
+describe.each(Object.keys(EITHER) as (keyof typeof EITHER)[])("a program without a language, %s", (order) => {
+  it.each(PYTHON)("is taken for Python: %s", async (code) => {
+    const settled = await settleProgram({ code, data: {} }, EITHER[order]);
+    expect(settled).toEqual({ code, data: {}, language: "python", fileName: "program.py" });
+  });
+
+  it.each(TYPESCRIPT)("is taken for TypeScript: %s", async (code) => {
+    const settled = await settleProgram({ code, data: {} }, EITHER[order]);
+    expect(settled).toMatchObject({ language: "typescript", fileName: "program.ts" });
+  });
+
+  it.each(["x = 1", "1 + 1", "", "const a = ;", "def f(:", "/* ".repeat(10)])(
+    "is in the first where nothing tells: %s",
+    async (code) => {
+      const { language } = await settleProgram({ code, data: {} }, EITHER[order]);
+      expect(language).toBe(EITHER[order][0].unnamed.language);
+    },
+  );
+
+  it("is in what it says, whatever it looks like", async () => {
+    const said = { code: "import os\nprint(1)", data: {}, language: "javascript", fileName: "a.js" };
+    expect(await settleProgram(said, EITHER[order])).toEqual(said);
+  });
+});
+
+it("is never taken for a language that is off", async () => {
+  for (const code of PYTHON)
+    expect((await settleProgram({ code, data: {} }, [typescript])).language).toBe("typescript");
+});

@@ -1,0 +1,113 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import type { ModuleSource } from "../../../../languages/module-source.ts";
+import { adviseOnFailure } from "../../../../languages/typescript/typescript.ts";
+import { buildFailure, type FailureType } from "../../../../protocol/failure.ts";
+import { checkedModules } from "../type-check/sample-modules.ts";
+
+let modules: ModuleSource;
+beforeAll(async () => {
+  modules = await checkedModules();
+});
+
+function advise(type: FailureType, message: string, code = ""): Promise<string[]> {
+  const program = { code, data: {}, language: "typescript", fileName: "a.ts" };
+  return adviseOnFailure(buildFailure(type, message), program, modules);
+}
+
+const IMPORT = 'import { listDirectory } from "./servers/filesystem/index.js"';
+const AT = "\n    at a.ts:1:1";
+
+describe("a program that failed", () => {
+  it.each<[string, string, string]>([
+    [
+      "TypeError: fetch failed",
+      "\nawait fetch(url);",
+      "line 2: a program has no network: call a tool of a server",
+    ],
+    ["Error: getaddrinfo EAI_AGAIN example.com", "", "(servers: filesystem, github, my_notes, odd)"],
+    ["Error: connect ENETUNREACH 1.2.3.4:80 - Local (0.0.0.0:0)", "", "a program has no network"],
+    [`Error: connect ECONNREFUSED 127.0.0.1:80${AT}`, "", "localhost is the sandbox itself"],
+    [`ReferenceError: listDirectory is not defined${AT}`, "", `write ${IMPORT}`],
+    [`ReferenceError: list_directory is not defined${AT}`, "", `write ${IMPORT}`],
+    [`ReferenceError: listDir is not defined${AT}`, "", `did you mean 'listDirectory'? write ${IMPORT}`],
+    [
+      `ReferenceError: listDirectory is not defined${AT}`,
+      'import * as fs from "./servers/filesystem/index.js";',
+      "write fs.listDirectory(...)",
+    ],
+    [
+      `ReferenceError: filesystem is not defined${AT}`,
+      "",
+      'write import * as filesystem from "./servers/filesystem',
+    ],
+    [`ReferenceError: tools is not defined${AT}`, "", "tools are functions of modules: write import * as"],
+    [`ReferenceError: module is not defined${AT}`, "", "write `globalThis.result = ...`"],
+    [`ReferenceError: print is not defined${AT}`, "", "write `console.log(...)`"],
+    [
+      "Error: Cannot find module './servers/filesystem/index.js'\nRequire stack:",
+      "",
+      'write import * as filesystem from "./servers/filesystem/index.js"',
+    ],
+    ["Error: Cannot find module 'lodash'\nRequire stack:", "", "there are no packages in the sandbox"],
+    [
+      `Error: ENOENT: no such file or directory, open '/home/me/a.csv'${AT}`,
+      'readFileSync("/home/me/a.csv")',
+      "a program does not see the files of the host: pass what it needs as data",
+    ],
+    [
+      `Error: EROFS: read-only file system, open '/etc/a'${AT}`,
+      'writeFileSync("/etc/a", "")',
+      "a program may write in /workspace only",
+    ],
+    [`Error: spawnSync /bin/sh ENOENT${AT}`, "", "there are no other programs in the sandbox"],
+    [`Error: unable to open database file${AT}`, "", "a program does not see the files of the host"],
+    [
+      `TypeError: Cannot read properties of undefined (reading 'length')${AT}`,
+      "data.items.length",
+      "no data was passed in, so `data` is empty",
+    ],
+    [
+      `TypeError: Cannot read properties of undefined (reading 'text')${AT}`,
+      "(await mcp__github__whoami({})).content.text",
+      "a tool's function returns its data itself, without `content`",
+    ],
+  ])("with %j is told what to do", async (message, code, advice) => {
+    expect((await advise("ScriptError", message, code)).join("\n")).toContain(advice);
+  });
+
+  it("is told that there are no credentials where it reads one, whatever else went wrong", async () => {
+    const code = "const { a } = process.env; await mcp__github__whoami({ key: process.env.GITHUB_TOKEN });";
+    expect(
+      await advise("ToolError", "'mcp__github__whoami' was not called: arguments.key is missing", code),
+    ).toEqual([
+      expect.stringMatching(
+        /^process\.env\.GITHUB_TOKEN is not set in the sandbox: a program has no credentials/,
+      ),
+    ]);
+    expect(await advise("ToolError", "x", "if (process.env.DEBUG) console.log(1);")).toEqual([]);
+  });
+
+  it("is told which tool it may have meant, and never one that it may not call", async () => {
+    const unavailable = (name: string) =>
+      advise("ToolError", `'${name}' is not available in execute_program${AT}`);
+    expect(await unavailable("github.whoAmI")).toEqual([
+      'did you mean callTool("mcp__github__whoami", args)?',
+    ]);
+    expect(await unavailable("drop_repo")).toEqual([]);
+    expect(await unavailable("mcp__github__whoami")).toEqual([]);
+  });
+
+  it("is told how a call gets more time", async () => {
+    const message =
+      "'mcp__github__whoami' failed: server 'github' did not answer within 30 s; it may still be at work";
+    expect((await advise("ToolError", message)).join()).toContain("`call_timeout_seconds`");
+  });
+
+  it("is not told of its own limits for an error that a server quotes, or that it made up", async () => {
+    expect(
+      await advise("ToolError", "'mcp__github__whoami' failed: connect ECONNREFUSED 127.0.0.1:80"),
+    ).toEqual([]);
+    expect(await advise("ScriptError", `Error: no answer: fetch failed${AT}`)).toEqual([]);
+    expect(await advise("ScriptError", `Error: ${"x".repeat(3_000)}`)).toEqual([]);
+  });
+});

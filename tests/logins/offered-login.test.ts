@@ -1,0 +1,58 @@
+import { expect, it } from "vitest";
+import { type Approver, RunApprovals, UNASKED } from "../../broker/approvals/approvals.ts";
+import type { CallOutcome } from "../../broker/dispatcher.ts";
+import { offerLogins } from "../../broker/offer-logins.ts";
+import { beginLogin } from "../../logins/log-in.ts";
+import { UpstreamError } from "../../upstream/upstream-error.ts";
+import { useUser } from "../upstream/authorization/logged-in.ts";
+import { ScriptedBrowser } from "../upstream/authorization/servers/browser.ts";
+import { serveProtected } from "../upstream/authorization/servers/protected-server.ts";
+import { serveRouter } from "../upstream/authorization/servers/router-server.ts";
+
+it("a person whom their client sends to the login page lets the call go on that needed it", async () => {
+  const router = await serveRouter();
+  const server = await serveProtected({
+    authorizationServers: [router.issuer],
+    verifier: router,
+    scopes: ["read"],
+  });
+  const user = useUser(server.url);
+  const signal = new AbortController().signal;
+  const inner = {
+    async dispatch(): Promise<CallOutcome> {
+      try {
+        const data = await (await user.connect()).callTool(
+          "echo",
+          { text: "hi" },
+          { timeoutMs: 60_000, signal },
+        );
+        return { ok: true, data, raw: data, decision: "allowed", bytes: 0 };
+      } catch (error) {
+        if (!(error instanceof UpstreamError) || error.code !== "login_required") throw error;
+        const { message } = error;
+        const told = {
+          type: "ToolError" as const,
+          server: "guarded",
+          tool: "echo",
+          message,
+          retryable: false,
+        };
+        return { ok: false, loginAt: "guarded", error: told, decision: "unreachable", bytes: 0 };
+      }
+    },
+  };
+  const approver: Approver = {
+    ask: async () => UNASKED,
+    canVisit: () => true,
+    async inquire(inquiry) {
+      if (inquiry.mode === "url") void new ScriptedBrowser().open(inquiry.url);
+      return { action: "accept", values: {} };
+    },
+  };
+  const dispatcher = offerLogins(inner, () =>
+    beginLogin(user.server, user.principal, { env: user.env, signal }),
+  );
+  const run = { approvals: new RunApprovals("run", approver), signal };
+  const outcome = await dispatcher.dispatch({ tool: "mcp__guarded__echo", arguments: { text: "hi" } }, run);
+  expect(outcome).toMatchObject({ ok: true, data: { content: [{ text: "hi" }] } });
+});

@@ -1,0 +1,202 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { openOtlp } from "../../archive/audit/sinks/open-sinks.ts";
+import { outgoingFetch, ProxyError, proxyFor, requestOptionsFor } from "../../system/outgoing.ts";
+import { openTelemetry } from "../../telemetry/open-telemetry.ts";
+import { AddressGuard } from "../../upstream/authorization/address-guard.ts";
+import { buildGuardedFetch } from "../../upstream/authorization/guarded-fetch.ts";
+import { askEndpoint } from "../../upstream/model/model-connection.ts";
+import { serveStreamable } from "../upstream/mcp/upstream-http-servers.ts";
+import { callOptions, connect } from "../upstream/upstream-fixtures.ts";
+import { ELSEWHERE, openProxiedWorld, type ProxiedWorld } from "./proxied-world.ts";
+
+/** Variables of whoever runs the tests. */
+const OWN = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"].flatMap((name) => [
+  name,
+  name.toUpperCase(),
+]);
+
+describe("the proxy of an address", () => {
+  const ENV = { http_proxy: "http://plain:3128", HTTPS_PROXY: "secure:8080" };
+  it.each<[string, string, Record<string, string>, string | undefined]>([
+    ["is that of its scheme", "http://hub.example/", ENV, "http://plain:3128/"],
+    ["may lack its own scheme", "https://hub.example/", ENV, "http://secure:8080/"],
+    ["is none where nothing names one", "https://hub.example/", { HTTP_PROXY: "http://plain" }, undefined],
+    ["is none where its variable is empty", "http://hub.example/", { HTTP_PROXY: "" }, undefined],
+    [
+      "goes by the small letters first",
+      "http://hub.example/",
+      { ...ENV, HTTP_PROXY: "http://other" },
+      "http://plain:3128/",
+    ],
+    ["may be the one of all schemes", "https://hub.example/", { ALL_PROXY: "http://all:1" }, "http://all:1/"],
+    ["is none for this machine", "http://localhost:8080/", ENV, undefined],
+    ["is none for its loopback", "http://127.0.0.2:8080/", ENV, undefined],
+    ["is none for its loopback of IPv6", "http://[::1]:8080/", ENV, undefined],
+    ["is none for a name of its own", "http://hub.localhost/", ENV, undefined],
+    [
+      "is none for a name that no_proxy has",
+      "http://hub.example/",
+      { ...ENV, NO_PROXY: "a.example, hub.example" },
+      undefined,
+    ],
+    ["is none below such a name", "http://hub.example/", { ...ENV, no_proxy: "example" }, undefined],
+    [
+      "is none below a name with a dot before it",
+      "http://hub.example/",
+      { ...ENV, no_proxy: ".example" },
+      undefined,
+    ],
+    [
+      "is none below a name with a star before it",
+      "http://hub.example/",
+      { ...ENV, no_proxy: "*.example" },
+      undefined,
+    ],
+    [
+      "is one for a name that only ends so",
+      "http://hub.example/",
+      { ...ENV, no_proxy: "b.example" },
+      "http://plain:3128/",
+    ],
+    [
+      "is none for a port of no_proxy",
+      "http://hub.example:81/",
+      { ...ENV, no_proxy: "hub.example:81" },
+      undefined,
+    ],
+    [
+      "is one for another port",
+      "http://hub.example/",
+      { ...ENV, no_proxy: "hub.example:81" },
+      "http://plain:3128/",
+    ],
+    ["is none within a range", "http://10.1.2.3/", { ...ENV, no_proxy: "10.0.0.0/8" }, undefined],
+    [
+      "is one outside of a range",
+      "http://11.1.2.3/",
+      { ...ENV, no_proxy: "10.0.0.0/8" },
+      "http://plain:3128/",
+    ],
+    ["is none for an address of IPv6", "http://[fd00::1]/", { ...ENV, no_proxy: "fd00::/8" }, undefined],
+    ["is none anywhere", "http://hub.example/", { ...ENV, no_proxy: "*" }, undefined],
+  ])("%s", (_, url, env, proxy) => {
+    expect(proxyFor(new URL(url), env)?.href).toBe(proxy);
+  });
+
+  it.each(["socks5://user:hunter2@proxy:1080", "http://"])(
+    "is an HTTP proxy, and not %s, which is not shown",
+    (value) => {
+      const find = () => proxyFor(new URL("https://hub.example/"), { HTTPS_PROXY: value });
+      expect(find).toThrow(ProxyError);
+      expect(find).toThrow(
+        "HTTPS_PROXY in the environment is no URL of an HTTP proxy, such as http://proxy:3128",
+      );
+    },
+  );
+});
+
+describe("ptc's own connections, behind a proxy and with a private authority", () => {
+  const seen = { headers: [] as IncomingMessage["headers"][], started: 0, aborted: 0 };
+  const bodies: string[] = [];
+  let world: ProxiedWorld;
+
+  beforeAll(async () => {
+    const mcp = serveStreamable(seen).listener;
+    world = await openProxiedWorld(async (request, response) => {
+      if (request.url === "/mcp") return mcp(request, response);
+      for await (const chunk of request) bodies.push(String(chunk));
+      response.setHeader("content-type", "application/json");
+      response.end('{"answered":true}');
+    });
+  });
+  afterAll(() => world.close());
+  beforeEach(() => {
+    for (const name of OWN) vi.stubEnv(name, undefined);
+    vi.stubEnv("HTTPS_PROXY", world.proxy);
+    vi.stubEnv("http_proxy", world.proxy);
+    vi.stubEnv("SSL_CERT_FILE", world.ca);
+    vi.stubEnv("SSL_CERT_DIR", undefined);
+    world.asked.length = 0;
+  });
+  afterEach(() => vi.unstubAllEnvs());
+
+  const user = () => `ptc:${world.password}`;
+
+  it.each([
+    ["https", () => [`CONNECT ${ELSEWHERE}:443`]],
+    ["http", () => [`POST http://${ELSEWHERE}/mcp`]],
+  ])("reach MCP servers over %s", async (scheme, lines) => {
+    const url = `${scheme}://${ELSEWHERE}/mcp`;
+    const connection = await connect({ name: "x", transport: "http", url, headers: {} });
+    const result = await connection.callTool("echo", { text: "through" }, callOptions());
+    expect(result).toMatchObject({ content: [{ type: "text", text: "through" }] });
+    expect(world.asked).toEqual(expect.arrayContaining(lines().map((line) => ({ line, user: user() }))));
+    await connection.close();
+  });
+
+  it("reach what the metadata of logins names by way of the proxy, and no address that it may not lead to", async () => {
+    const fetch = buildGuardedFetch({ guard: new AddressGuard(`https://${ELSEWHERE}/`) });
+    for (const scheme of ["https", "http"]) {
+      const answer = await fetch(`${scheme}://${ELSEWHERE}/token`, { method: "POST", body: "grant" });
+      expect(await answer.json()).toEqual({ answered: true });
+    }
+    const lines = [443, 80].map((port) => ({ line: `CONNECT ${ELSEWHERE}:${port}`, user: user() }));
+    expect(world.asked).toEqual(lines);
+    await expect(fetch("https://10.0.0.1/token")).rejects.toThrow(/is a private network \(10\.0\.0\.1\)/);
+    await expect(fetch("https://169.254.169.254/token")).rejects.toThrow(/is no public host/);
+    expect(world.asked).toEqual(lines);
+  });
+
+  it("ask models, and send the audit log", async () => {
+    const { signal } = new AbortController();
+    expect(await askEndpoint(`https://${ELSEWHERE}/v1/chat`, {}, { q: 1 }, signal)).toEqual({
+      answered: true,
+    });
+    bodies.length = 0;
+    const otlp = { url: `https://${ELSEWHERE}/v1/logs`, headers: {}, version: "0", wallMs: () => 0 };
+    await openOtlp(otlp).deliver([]);
+    expect(bodies.join("")).toContain("resourceLogs");
+  });
+
+  it("send telemetry", async () => {
+    vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", `https://${ELSEWHERE}`);
+    vi.stubEnv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");
+    const warnings: string[] = [];
+    const onWarning = (line: string) => void warnings.push(line);
+    const telemetry = await openTelemetry(process.env, { version: "0", onWarning });
+    telemetry?.queued()();
+    bodies.length = 0;
+    await telemetry?.close(60_000);
+    expect(warnings).toEqual([]);
+    expect(bodies.join("")).toContain("resourceMetrics");
+    expect(world.asked).toContainEqual({ line: `CONNECT ${ELSEWHERE}:443`, user: user() });
+  });
+
+  it("trust the authorities of a folder too, by the names that OpenSSL gives them, and no others", async () => {
+    vi.stubEnv("SSL_CERT_FILE", undefined);
+    const failing = outgoingFetch(`https://${ELSEWHERE}/`).catch((error: Error) => String(error.cause));
+    expect(await failing).toMatch(/certificate/);
+    const folder = mkdtempSync(join(tmpdir(), "ptc-authorities-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    mkdirSync(join(folder, "certificates"));
+    symlinkSync(world.ca, join(folder, "certificates/0a1b2c3d.0"));
+    vi.stubEnv("SSL_CERT_DIR", `/nowhere:${join(folder, "certificates")}`);
+    expect(await (await outgoingFetch(`https://${ELSEWHERE}/`)).json()).toEqual({ answered: true });
+  });
+
+  it("go straight to this machine, and to what NO_PROXY names", async () => {
+    const server = createServer((_, response) => void response.end("straight"));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    expect(await (await outgoingFetch(`http://127.0.0.1:${port}/`)).text()).toBe("straight");
+    vi.stubEnv("NO_PROXY", ELSEWHERE);
+    const { agent } = requestOptionsFor(new URL(`https://${ELSEWHERE}/`));
+    expect([agent, world.asked]).toEqual([undefined, []]);
+  });
+});

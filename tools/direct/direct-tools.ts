@@ -1,0 +1,276 @@
+import { createHash } from "node:crypto";
+import { isObject } from "../../base/json/is-object.ts";
+import { findSchemaProblem } from "../../base/json/schema-form.ts";
+import { visibleLine, visibleLines } from "../../base/text/visible-text.ts";
+import { isMethod } from "../../catalog/parse-tool.ts";
+import type { Tool } from "../../catalog/tool.ts";
+import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
+import { isDecidedByRun } from "../../configuration/policy/configured-policy.ts";
+import { EXTRACT_SERVER } from "../../protocol/tools/extract-tool.ts";
+import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
+import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
+
+/** What definitions may cost so that all are listed: 2 % of a context of 200,000 tokens. */
+export const AUTO_TOKENS = 4_000;
+
+/** Some clients want a description of every tool, and MCP does not ask one of servers. */
+const UNDESCRIBED = "Its server does not say what it does.";
+
+/** JSON of definitions has about so many characters for each token. A tokenizer would cost each start more than it is worth. */
+const CHARS_PER_TOKEN = 4.4;
+
+/** The definition of a tool as `tools/list` has it. */
+export interface DirectDefinition {
+  name: string;
+  title?: string;
+  description: string;
+  inputSchema: ObjectSchema;
+  outputSchema?: ObjectSchema;
+  annotations: Record<string, string | boolean>;
+  _meta?: Record<string, boolean>;
+}
+
+/** A tool that `ptc serve` has as a tool of its own. */
+export interface DirectTool {
+  readonly tool: Tool;
+  readonly definition: DirectDefinition;
+  /** About what a model reads of it. */
+  readonly tokens: number;
+}
+
+/** The tools that `ptc serve` has as tools of its own. */
+export interface DirectTools {
+  /** By namespaced name. */
+  readonly tools: readonly DirectTool[];
+  /** About what they cost a model together. */
+  readonly tokens: number;
+  /** About what all would cost, where that decides; counted no further than to `AUTO_TOKENS`. */
+  readonly ofAll?: number | undefined;
+  /** Whether all are left to programs, because calls are decided by what their run has read, and a direct call has read nothing. */
+  readonly isApart?: boolean;
+  /** Those that are named in `direct`, or would be listed with all, and cannot be, with the reason. */
+  readonly unlistable: ReadonlyMap<string, string>;
+}
+
+type Choice = Pick<Configuration, "discovery" | "direct" | "servers" | "policy" | "managed">;
+
+const NONE: DirectTools = { tools: [], tokens: 0, unlistable: new Map() };
+
+/**
+ * Chooses the tools that somebody has directly: those that `direct` names, and all where `discovery` is `direct`, or `auto` and
+ * they cost little and each may be called on its own. Only tools that the view shows are among them. Methods, saved programs and the model are for programs.
+ */
+export function chooseDirectTools(view: Pick<ToolCatalog, "servers">, configuration: Choice): DirectTools {
+  const { discovery, direct } = configuration;
+  if (discovery === "search" && direct.length === 0) return NONE;
+  const tools = view.servers
+    .filter(({ module }) => module !== PROGRAMS_MODULE && module !== EXTRACT_SERVER)
+    .flatMap((server) => server.tools.filter((tool) => !isMethod(tool)));
+  const isNamed = ({ namespacedName }: Tool) => direct.some((each) => matchesPattern(each, namespacedName));
+  const ofAll = discovery === "auto" ? costUpTo(tools, AUTO_TOKENS) : undefined;
+  const isApart = discovery === "auto" && isDecidedByRun(configuration);
+  const isAll = discovery === "direct" || (ofAll !== undefined && ofAll < AUTO_TOKENS && !isApart);
+  const chosen = isAll ? tools : tools.filter(isNamed);
+  const names = directNames(chosen.map(({ namespacedName }) => namespacedName));
+  const unlistable = new Map<string, string>();
+  const listed: DirectTool[] = [];
+  for (const tool of chosen) {
+    const input = listableInput(tool.inputSchema);
+    if ("why" in input) unlistable.set(tool.namespacedName, `its ${input.why}`);
+    else {
+      const name = names.get(tool.namespacedName) ?? tool.namespacedName;
+      listed.push({
+        tool,
+        tokens: tokensOf(tool),
+        definition: define(tool, name, input.schema, isNamed(tool)),
+      });
+    }
+  }
+  listed.sort((a, b) => (a.tool.namespacedName < b.tool.namespacedName ? -1 : 1));
+  return {
+    tools: listed,
+    tokens: listed.reduce((sum, { tokens }) => sum + tokens, 0),
+    ofAll,
+    isApart,
+    unlistable,
+  };
+}
+
+/** About what the definition of a tool costs a model: its name, what it does, and its arguments. */
+export function tokensOf({ namespacedName, description, inputSchema }: Tool): number {
+  const json = JSON.stringify({ name: namespacedName, description, input_schema: inputSchema });
+  return Math.ceil(json.length / CHARS_PER_TOKEN);
+}
+
+/** What tools cost, or `most` where that is as much or more. */
+function costUpTo(tools: readonly Tool[], most: number): number {
+  let tokens = 0;
+  for (const tool of tools) {
+    tokens += tokensOf(tool);
+    if (tokens >= most) return most;
+  }
+  return tokens;
+}
+
+/** @param isNamed whether the user asks for this tool: then clients that look for tools first are told to have it at once. */
+function define(tool: Tool, name: string, inputSchema: ObjectSchema, isNamed: boolean): DirectDefinition {
+  const outputSchema = tool.outputSchema === undefined ? undefined : listableOutput(tool.outputSchema);
+  return {
+    name,
+    ...(tool.title === undefined ? {} : { title: visibleLine(tool.title) }),
+    description: visibleLines(tool.description || tool.title || UNDESCRIBED),
+    inputSchema,
+    ...(outputSchema === undefined ? {} : { outputSchema }),
+    annotations: hintsOf(tool.annotations ?? {}),
+    ...(isNamed ? { _meta: { "anthropic/alwaysLoad": true } } : {}),
+  };
+}
+
+/** The annotations as MCP has them. One of another type is none, but for what makes a tool destructive. */
+function hintsOf(annotations: Readonly<Record<string, unknown>>): Record<string, string | boolean> {
+  const hints: Record<string, string | boolean> = {};
+  for (const hint of ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]) {
+    const value = Object.hasOwn(annotations, hint) ? annotations[hint] : undefined;
+    if (typeof value === "boolean") hints[hint] = value;
+    else if (value !== undefined && (hint === "destructiveHint" || hint === "readOnlyHint"))
+      Object.assign(hints, { readOnlyHint: false, destructiveHint: true });
+  }
+  if (typeof annotations.title === "string") hints.title = visibleLine(annotations.title);
+  return hints;
+}
+
+/** The longest name of a tool that every client and model takes. */
+const MAX_NAME_CHARS = 64;
+const DIGEST_CHARS = 8;
+
+/** What models' APIs allow in names of tools; MCP allows more. */
+const NOT_ALLOWED = /[^A-Za-z0-9_-]/g;
+
+/**
+ * The names under which tools are listed, by their namespaced names: the same where clients and models take it, else one with
+ * the beginning of its digest. It depends on the tool alone, and no two are the same.
+ */
+export function directNames(namespacedNames: readonly string[]): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  const taken = new Set<string>();
+  const give = (namespaced: string, name: string) => {
+    names.set(namespaced, name);
+    taken.add(name);
+  };
+  const sorted = [...namespacedNames].sort();
+  for (const name of sorted) if (cleanName(name) === name && name.length <= MAX_NAME_CHARS) give(name, name);
+  for (const name of sorted) {
+    if (names.has(name)) continue;
+    // Somebody may have named a tool so that it has the name of another.
+    for (let text = name; !names.has(name); text += "\n") {
+      const candidate = withDigest(name, text);
+      if (!taken.has(candidate)) give(name, candidate);
+    }
+  }
+  return names;
+}
+
+function cleanName(name: string): string {
+  return name.replace(NOT_ALLOWED, "_");
+}
+
+function withDigest(name: string, text: string): string {
+  const digest = createHash("sha256").update(text).digest("hex").slice(0, DIGEST_CHARS);
+  return `${cleanName(name).slice(0, MAX_NAME_CHARS - DIGEST_CHARS - 1)}_${digest}`;
+}
+
+/** A schema of arguments or results as MCP has it in definitions of tools (2025-11-25, "Tool"). */
+type ObjectSchema = { type: "object"; [key: string]: unknown };
+
+/** What models' APIs allow in names of arguments. */
+const ARGUMENT = /^[A-Za-z0-9_.-]{1,64}$/;
+/** Keywords that models' APIs do not take at the top of a schema of arguments. */
+const NOT_ON_TOP = ["anyOf", "oneOf", "allOf", "not", "enum"];
+/** Keywords that lead to schemas by other ways than a pointer into the same one. */
+const ANCHORS = ["$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"];
+/** Keywords whose values are schemas by names of the server's, and those whose values are data. */
+const BY_NAME = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"]);
+const DATA = new Set(["const", "default", "enum", "examples"]);
+
+/**
+ * A server's schema of arguments as clients and models take it, or why they would not, in words that follow "its". A client that
+ * refuses one definition refuses all of them, and a model's API the whole conversation.
+ */
+function listableInput(schema: unknown): { schema: ObjectSchema } | { why: string } {
+  const usable = listable(schema, "inputSchema");
+  if ("why" in usable) return usable;
+  const odd = NOT_ON_TOP.find((keyword) => Object.hasOwn(usable.schema, keyword));
+  if (odd !== undefined) return { why: `inputSchema has ${odd} at its top` };
+  const { properties = {} } = usable.schema;
+  const named = Object.keys(isObject(properties) ? properties : {}).find((name) => !ARGUMENT.test(name));
+  return named === undefined ? usable : { why: "inputSchema has an argument whose name models do not take" };
+}
+
+/** A server's schema of results as clients check results by it; `undefined` where they could not. */
+function listableOutput(schema: unknown): ObjectSchema | undefined {
+  if (!isObject(schema) || schema.type !== "object") return undefined;
+  const usable = listable(schema, "outputSchema");
+  return "why" in usable ? undefined : usable.schema;
+}
+
+function listable(given: unknown, what: string): { schema: ObjectSchema } | { why: string } {
+  // A name of its own could be that of another tool's schema, and references begin at the top all the same.
+  const { $id: _, ...schema } = isObject(given) ? given : {};
+  if (!isObject(given) || (schema.type ?? "object") !== "object") return { why: `${what} is of no object` };
+  const problem = findSchemaProblem(schema, []);
+  if (problem !== undefined)
+    return { why: `${what} is no JSON Schema: ${problem.path.join(".")} ${problem.message}` };
+  const lost = findLostReference(schema, schema);
+  if (lost !== undefined) return { why: `${what} refers to ${lost}` };
+  return { schema: { ...(showAll(schema) as object), type: "object" } };
+}
+
+/**
+ * The first reference that leads nowhere within the schema.
+ *
+ * @param areNames whether the members of the value are names of the server's, and no keywords.
+ */
+function findLostReference(
+  value: unknown,
+  root: Record<string, unknown>,
+  areNames = false,
+): string | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [key, each] of Object.entries(value)) {
+    if (!areNames && DATA.has(key)) continue;
+    if (!areNames && key === "$ref" && !(typeof each === "string" && leadsTo(each, root)))
+      return "a schema that is not in it";
+    if (!areNames && (key === "$id" || ANCHORS.includes(key))) return `a schema by ${key}`;
+    const lost = findLostReference(each, root, !areNames && BY_NAME.has(key));
+    if (lost !== undefined) return lost;
+  }
+  return undefined;
+}
+
+/** Whether a JSON Pointer as a fragment (RFC 6901, section 6) leads to a schema. */
+function leadsTo(reference: string, root: Record<string, unknown>): boolean {
+  if (reference === "#") return true;
+  if (!reference.startsWith("#/") || reference.includes("%")) return false;
+  let place: unknown = root;
+  for (const step of reference.slice(2).split("/")) {
+    const name = step.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (typeof place !== "object" || place === null || !Object.hasOwn(place, name)) return false;
+    place = (place as Record<string, unknown>)[name];
+  }
+  return typeof place === "boolean" || isObject(place);
+}
+
+/** The schema with texts for models in which nothing is hidden. */
+function showAll(value: unknown, areNames = false): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((each) => showAll(each));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => {
+      if (areNames) return [key, showAll(each)];
+      if (DATA.has(key)) return [key, each];
+      const isText = (key === "description" || key === "title") && typeof each === "string";
+      return [key, isText ? visibleLines(each) : showAll(each, BY_NAME.has(key))];
+    }),
+  );
+}

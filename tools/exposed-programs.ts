@@ -1,0 +1,47 @@
+import type { Viewer } from "../broker/policy/authorizer.ts";
+import type { Program } from "../languages/program.ts";
+import { whyNotOn } from "../languages/program-files.ts";
+import { callByName } from "../programs/call-by-name.ts";
+import { checkValue } from "./direct/check-value.ts";
+import type { ProgramTools } from "./program-tools.ts";
+
+/** A saved program that `ptc serve` has as a tool of its own. */
+export interface ExposedProgram {
+  /** The tool's name. */
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly outputSchema: Readonly<Record<string, unknown>> | undefined;
+  readonly timeoutMs: number | undefined;
+  /** The program that a call of the tool is. Its arguments are checked by the broker, as those of any call. */
+  call(args: unknown): Program;
+  /** Why a value is not what the output schema allows, in one line. */
+  checkValue(value: unknown): Promise<string | undefined>;
+}
+
+/** The saved programs that somebody is shown as tools: those that say so, that the policy shows, and whose language is on. */
+export function exposedPrograms(
+  { programs, callableFor }: ProgramTools,
+  viewer: Viewer,
+  languages: readonly string[],
+): ExposedProgram[] {
+  const exposed = programs?.programs.filter(({ manifest }) => manifest.expose) ?? [];
+  const view = exposed.length === 0 ? undefined : callableFor(viewer);
+  return exposed
+    .filter(
+      ({ tool, language }) => view?.get(tool.namespacedName) && whyNotOn(language, languages) === undefined,
+    )
+    .map((program) => {
+      const { tool, manifest } = program;
+      return {
+        name: tool.name,
+        description: manifest.description,
+        inputSchema: manifest.input,
+        outputSchema: manifest.output,
+        timeoutMs: manifest.timeoutMs,
+        call: (args) => callByName(program, args ?? {}),
+        checkValue: async (value) =>
+          manifest.output === undefined ? undefined : checkValue(manifest.output, value),
+      };
+    });
+}

@@ -1,0 +1,122 @@
+import type { Authorizer, Viewer } from "../broker/policy/authorizer.ts";
+import type { RankingStage } from "../catalog/search/search-tools.ts";
+import type { ToolIndex } from "../catalog/search/tool-index.ts";
+import { readCatalog } from "../catalog/store/catalog-file.ts";
+import { moduleDigest } from "../catalog/store/lockfile.ts";
+import { type StoredCatalog, storedServers } from "../catalog/store/stored-catalog.ts";
+import { ToolCatalog } from "../catalog/tool-catalog.ts";
+import type { LanguagePrinter } from "../codegen/language-printer.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import { offServers } from "../configuration/off-servers.ts";
+import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
+import { GeneratedModules, generatedDirectory } from "../generation/generated-modules.ts";
+import type { ModuleSource } from "../languages/module-source.ts";
+import { openPrograms } from "../programs/open-programs.ts";
+import type { SavedPrograms } from "../programs/saved-programs.ts";
+import { ByViewer } from "./by-viewer.ts";
+
+/** The tools and modules at one moment: those of the servers that are still configured. */
+export interface ProgramTools {
+  /** Every tool, including those that the policy forbids to programs, and those of servers that are off. */
+  readonly all: ToolCatalog;
+  /** The view of it that somebody has, with their models: the tools that the policy shows them, of servers that are not off. */
+  callableFor(viewer: Viewer): ToolCatalog;
+  /** The modules of a language, as programs of somebody's find them: a tool that the policy does not show them is unavailable there. */
+  modulesFor(viewer: Viewer, printer: LanguagePrinter): ModuleSource;
+  /** The saved programs; `undefined` where the configuration has no folder of them. */
+  readonly programs: SavedPrograms | undefined;
+}
+
+/** What is known beside a catalog. */
+export interface ServedState {
+  /** The index of each view, kept from state to state. */
+  indexes?: ByViewer<ToolIndex>;
+  /** Why servers are not listed, those that are off too. */
+  unlisted?: ReadonlyMap<string, string>;
+  /** What ranks tools beside words. */
+  ranking?: RankingStage | undefined;
+  /** The saved programs. */
+  programs?: SavedPrograms | undefined;
+}
+
+/**
+ * @param authorizer decides who is shown what; the lists of the configuration without it.
+ * @param known the saved programs, or those on disk without them, and what ranks tools beside words, for those who search.
+ * @throws CatalogError when what was generated cannot be read, or was edited, ConfigurationError for a rule that is wrong.
+ */
+export async function loadProgramTools(
+  configuration: Configuration,
+  authorizer?: Authorizer,
+  { saved, ranking }: { saved?: SavedPrograms | undefined; ranking?: RankingStage | undefined } = {},
+): Promise<ProgramTools> {
+  const stored = await readCatalog(generatedDirectory(configuration));
+  const programs = saved ?? (await openPrograms(configuration));
+  const decides = authorizer ?? (await buildAuthorizer(configuration));
+  return buildProgramTools(configuration, stored, decides, { programs, ranking });
+}
+
+/**
+ * @param stored verified: everything that calls are judged by is read from it.
+ * @param authorizer decides who is shown what.
+ */
+export function buildProgramTools(
+  configuration: Configuration,
+  stored: StoredCatalog | undefined,
+  authorizer: Authorizer,
+  served: ServedState = {},
+): ProgramTools {
+  const { programs } = served;
+  const configured = new Map(configuration.servers.map((server) => [server.name, server]));
+  const known = configuration.learn ? stored : stored && { ...stored, learned: undefined };
+  const listed = (known === undefined ? [] : storedServers(known))
+    .filter(({ name }) => configured.has(name))
+    .map((server) => ({ ...server, description: configured.get(server.name)?.description || undefined }));
+  const saved = programs === undefined || programs.programs.length === 0 ? [] : [programs.server];
+  const servers = [...listed, ...saved];
+  const off = offServers(configuration);
+  const context = {
+    configured: [...configuration.servers, ...saved].map(({ module }) => module),
+    unlisted: served.unlisted ?? off,
+    ranking: served.ranking,
+  };
+  const all = new ToolCatalog(servers, context);
+  const inUse = new ToolCatalog(
+    servers.filter(({ module }) => !off.has(module)),
+    context,
+  );
+  const views = new ByViewer((viewer) =>
+    inUse.visibleTo(
+      (tool) => authorizer.isVisible(viewer, tool),
+      served.indexes?.of(viewer),
+      (tool) => authorizer.whyHidden?.(viewer, tool),
+    ),
+  );
+  const directory = generatedDirectory(configuration);
+  // Modules have the tools of servers that are off too, so that a call of one fails with the reason.
+  const modulesIn = (printer: LanguagePrinter) => {
+    const digests = new Map(
+      listed.map(({ name, module }) => {
+        const locked = stored?.lock.servers.get(name);
+        const path = printer.modulePath(module);
+        return [module, stored && locked && moduleDigest(stored.lock, locked, path)];
+      }),
+    );
+    return new ByViewer((viewer): ModuleSource => {
+      const names = all.visibleTo((tool) => authorizer.isVisible(viewer, tool)).names();
+      const callable = new Set(names);
+      const generated = new GeneratedModules(directory, digests, callable, printer);
+      return programs === undefined ? generated : programs.beside(generated, printer, callable);
+    });
+  };
+  const modules = new Map<LanguagePrinter, ByViewer<ModuleSource>>();
+  return {
+    all,
+    programs,
+    callableFor: (viewer) => views.of(viewer),
+    modulesFor(viewer, printer) {
+      const known = modules.get(printer) ?? modulesIn(printer);
+      modules.set(printer, known);
+      return known.of(viewer);
+    },
+  };
+}

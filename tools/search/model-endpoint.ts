@@ -1,0 +1,98 @@
+import { readBoundedBody } from "../../base/http/bounded-body.ts";
+import { ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.ts";
+import { outgoingFetch } from "../../system/outgoing.ts";
+
+/** Room for the vectors of a batch of the largest models. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const MAX_ANSWER_DEPTH = 16;
+
+/** A model behind an OpenAI-compatible API. */
+export interface ModelEndpoint {
+  /** The base of the API, such as `http://127.0.0.1:11434/v1`, or the whole address of its method. */
+  readonly url: string;
+  readonly model: string;
+  /** Reads the key that is sent as a bearer token; `undefined` when none is sent. Rejects with a message of one line. */
+  readonly key: ((signal: AbortSignal) => Promise<string>) | undefined;
+}
+
+/** An endpoint did not do its part. The message goes on after its name, and holds nothing of what it has said. */
+export class EndpointError extends Error {
+  override readonly name = "EndpointError";
+  /** Whether the endpoint works, and refuses what it was asked: a text may be too long for its model. */
+  readonly refusesRequest: boolean;
+
+  constructor(message: string, refusesRequest = false) {
+    super(message);
+    this.refusesRequest = refusesRequest;
+  }
+}
+
+/** Statuses of RFC 9110 with which endpoints refuse texts. */
+const REFUSALS = [400, 413, 422];
+
+/**
+ * Posts JSON to a method of an endpoint and returns the JSON that it answers, which nobody has checked. Redirects are not
+ * followed, so that neither key nor text goes anywhere else; the answer is bounded.
+ *
+ * @param method such as `embeddings`.
+ * @throws EndpointError, also when the signal aborts.
+ */
+export async function askModel(
+  { url, model, key }: ModelEndpoint,
+  method: string,
+  body: Readonly<Record<string, unknown>>,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const secret = await readKey(key, signal);
+  try {
+    const response = await outgoingFetch(addressOf(url, method), {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json",
+        "user-agent": "ptc",
+        ...(secret === undefined ? {} : { authorization: `Bearer ${secret}` }),
+      },
+      body: JSON.stringify({ model, ...body }),
+      redirect: "manual",
+      signal,
+    });
+    if (!response.ok) {
+      await response.body?.cancel();
+      throw new EndpointError(`answers with status ${response.status}`, REFUSALS.includes(response.status));
+    }
+    const answer = await readBoundedBody(response, MAX_ANSWER_BYTES);
+    if (answer === undefined) throw new EndpointError(`answers with more than ${MAX_ANSWER_BYTES} bytes`);
+    return parseForeignJson(answer, {
+      maxBytes: MAX_ANSWER_BYTES,
+      maxDepth: MAX_ANSWER_DEPTH,
+    });
+  } catch (error) {
+    throw toEndpointError(error, signal);
+  }
+}
+
+async function readKey(key: ModelEndpoint["key"], signal: AbortSignal): Promise<string | undefined> {
+  try {
+    return await key?.(signal);
+  } catch (error) {
+    throw new EndpointError(
+      `cannot be used: ${error instanceof Error ? error.message : "its key cannot be read"}`,
+    );
+  }
+}
+
+function addressOf(base: string, method: string): URL {
+  const url = new URL(base);
+  const path = url.pathname.replace(/\/+$/, "");
+  if (!path.endsWith(`/${method}`)) url.pathname = `${path}/${method}`;
+  return url;
+}
+
+function toEndpointError(error: unknown, signal: AbortSignal): EndpointError {
+  if (error instanceof EndpointError) return error;
+  if (signal.aborted) return new EndpointError("did not answer in time");
+  if (error instanceof ForeignJsonError) return new EndpointError(`answers what ${error.message}`);
+  const { code } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
+  return new EndpointError(`cannot be reached${code === undefined ? "" : ` (${code})`}`);
+}

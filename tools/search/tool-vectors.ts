@@ -1,0 +1,222 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { messageOf } from "../../base/error-message.ts";
+import { settlesWithin } from "../../base/in-time.ts";
+import { isObject } from "../../base/json/is-object.ts";
+import { RecentlyUsed } from "../../base/recently-used.ts";
+import { describedText } from "../../catalog/search/meaning/described-text.ts";
+import { parseVector, type Vector } from "../../catalog/search/meaning/vector.ts";
+import type { SearchableTool } from "../../catalog/search/searchable-text.ts";
+import type { EndpointHealth } from "./endpoint-health.ts";
+import { askModel, EndpointError, type ModelEndpoint } from "./model-endpoint.ts";
+import type { VectorFile, Vectors } from "./vector-file.ts";
+
+const BATCH = 32;
+/** How long a request may go on for which nobody waits any more. A server may have to load its model first. */
+const REQUEST_MS = 60_000;
+/** Vectors that were computed are on disk so much later at most, while more are computed. */
+const SAVE_MS = 2_000;
+const MAX_QUERIES = 256;
+const MAX_TOOLS = 100_000;
+/** What every model can read of a text. Some refuse longer ones. */
+const SHORT_CHARS = 400;
+
+export interface ToolVectorsOptions {
+  endpoint: ModelEndpoint;
+  file: VectorFile;
+  health: EndpointHealth;
+  /** Is told when vectors cannot be kept on disk. */
+  onWarning: (message: string) => void;
+}
+
+/**
+ * The vectors of tools and of queries. Those of tools are computed in the background and kept on disk, by the digests of the
+ * tools' definitions. Nothing here rejects: what cannot be had is not there.
+ */
+export class ToolVectors {
+  readonly #options: ToolVectorsOptions;
+  readonly #vectors = new Map<string, Vector>();
+  #queries = new RecentlyUsed<string, Vector>({ maxEntries: MAX_QUERIES });
+  /** The texts of the tools that were asked for, by digest. */
+  readonly #texts = new Map<string, string>();
+  readonly #missing = new Set<string>();
+  readonly #failureListeners = new Set<() => void>();
+  #loading: Promise<void> | undefined;
+  #filling: Promise<void> | undefined;
+  #saving: Promise<void> = Promise.resolve();
+  #savedAt = Number.NEGATIVE_INFINITY;
+  #hasUnsaved = false;
+  #hasWarned = false;
+
+  constructor(options: ToolVectorsOptions) {
+    this.#options = options;
+  }
+
+  /** Has the vectors of these tools computed, as far as they are missing. */
+  prepare(tools: readonly SearchableTool[]): void {
+    void this.#load().then(() => {
+      for (const tool of tools) {
+        const digest = tool.definitionDigest;
+        if (this.#texts.size < MAX_TOOLS) this.#texts.set(digest, describedText(tool));
+        if (!this.#vectors.has(digest) && this.#texts.has(digest)) this.#missing.add(digest);
+      }
+      if (this.#missing.size > 0) this.#filling ??= this.#fill();
+    });
+  }
+
+  /** The vectors that are there, by digest. */
+  async known(): Promise<Vectors> {
+    await this.#load();
+    return this.#vectors;
+  }
+
+  /**
+   * Resolves when every vector is there that was asked for, when the endpoint fails, or when the time is over. What was computed
+   * is on disk then.
+   */
+  async prepared(ms: number): Promise<void> {
+    await this.#load();
+    if (this.#filling === undefined) return;
+    const { health } = this.#options;
+    const failed = new Promise<void>((resolve) => {
+      if (health.problem !== undefined) resolve();
+      this.#failureListeners.add(resolve);
+    });
+    await settlesWithin(Promise.race([this.#filling, failed]), ms);
+    await this.#save();
+  }
+
+  /** The vectors of a query's texts; `undefined` when the endpoint does not answer within the time. It is not asked while it is not well. */
+  async ofTexts(texts: readonly string[], ms: number): Promise<Vector[] | undefined> {
+    const unknown = texts.filter((text) => !this.#queries.has(text));
+    const { health } = this.#options;
+    if (unknown.length > 0) {
+      if (health.problem !== undefined) return undefined;
+      const asked = this.#ask(unknown).then((vectors) => {
+        for (const [index, text] of unknown.entries()) {
+          const vector = vectors?.[index];
+          if (vector !== undefined) this.#queries.set(text, vector);
+        }
+      });
+      if (!(await settlesWithin(asked, ms))) health.failed(`did not answer within ${ms / 1_000} s`);
+    }
+    const vectors = texts.flatMap((text) => this.#queries.get(text) ?? []);
+    return vectors.length === texts.length ? vectors : undefined;
+  }
+
+  #load(): Promise<void> {
+    this.#loading ??= this.#options.file.read().then((vectors) => {
+      for (const [digest, vector] of vectors) this.#vectors.set(digest, vector);
+    });
+    return this.#loading;
+  }
+
+  async #fill(): Promise<void> {
+    const { health } = this.#options;
+    while (this.#missing.size > 0) {
+      if (health.pauseMs > 0) await delay(health.pauseMs, undefined, { ref: false });
+      const digests = [...this.#missing].slice(0, BATCH);
+      const vectors = await this.#ask(digests.map((digest) => this.#texts.get(digest) ?? ""));
+      if (vectors === undefined) continue;
+      for (const [index, digest] of digests.entries()) {
+        this.#vectors.set(digest, vectors[index] as Vector);
+        this.#missing.delete(digest);
+      }
+      this.#hasUnsaved = true;
+      if (performance.now() - this.#savedAt > SAVE_MS) await this.#save();
+    }
+    this.#filling = undefined;
+    await this.#save();
+  }
+
+  /** Asks the endpoint, and notes how that went. */
+  async #ask(texts: readonly string[]): Promise<Vector[] | undefined> {
+    const { health } = this.#options;
+    try {
+      const vectors = await this.#embed(texts);
+      this.#refuseOtherDimensions(vectors);
+      health.succeeded();
+      return vectors;
+    } catch (error) {
+      health.failed(messageOf(error));
+      for (const resolve of this.#failureListeners) resolve();
+      this.#failureListeners.clear();
+      return undefined;
+    }
+  }
+
+  async #embed(texts: readonly string[]): Promise<Vector[]> {
+    const { endpoint } = this.#options;
+    const signal = () => AbortSignal.timeout(REQUEST_MS);
+    try {
+      return await embed(endpoint, texts, signal());
+    } catch (error) {
+      const isLong = texts.some(({ length }) => length > SHORT_CHARS);
+      if (!(error instanceof EndpointError) || !error.refusesRequest || !isLong) throw error;
+      const short = texts.map((text) => text.slice(0, SHORT_CHARS));
+      return embed(endpoint, short, signal());
+    }
+  }
+
+  /** Another model may answer under the same name: then all vectors of before are worth nothing. @throws EndpointError */
+  #refuseOtherDimensions([vector]: readonly Vector[]): void {
+    const [known] = this.#vectors.values();
+    if (known === undefined || vector === undefined || known.length === vector.length) return;
+    this.#vectors.clear();
+    this.#queries = new RecentlyUsed({ maxEntries: MAX_QUERIES });
+    for (const digest of this.#texts.keys()) this.#missing.add(digest);
+    this.#filling ??= this.#fill();
+    throw new EndpointError(
+      `answers with embeddings of ${vector.length} dimensions, and before with ${known.length}; all are computed anew`,
+    );
+  }
+
+  /** Writes what is not on disk yet, after what another process has put there. */
+  #save(): Promise<void> {
+    const { file, onWarning } = this.#options;
+    this.#saving = this.#saving.then(async () => {
+      if (!this.#hasUnsaved) return;
+      this.#hasUnsaved = false;
+      this.#savedAt = performance.now();
+      try {
+        const used = [...this.#vectors].filter(([digest]) => this.#texts.has(digest));
+        const theirs = await file.read();
+        for (const digest of this.#texts.keys()) theirs.delete(digest);
+        await file.write(new Map([...used, ...theirs]));
+      } catch (error) {
+        if (!this.#hasWarned) onWarning(`the vectors of tools cannot be kept on disk: ${messageOf(error)}`);
+        this.#hasWarned = true;
+      }
+    });
+    return this.#saving;
+  }
+}
+
+/**
+ * Embeds texts through `POST /embeddings` of an OpenAI-compatible API. Resolves with a vector for each text, in their order
+ * and all of as many dimensions.
+ *
+ * @throws EndpointError
+ */
+async function embed(
+  endpoint: ModelEndpoint,
+  texts: readonly string[],
+  signal: AbortSignal,
+): Promise<Vector[]> {
+  const answer = await askModel(endpoint, "embeddings", { input: texts, encoding_format: "float" }, signal);
+  const data = isObject(answer) && Array.isArray(answer.data) ? (answer.data as unknown[]) : [];
+  if (data.length !== texts.length)
+    throw new EndpointError(`answers with ${data.length} embeddings of ${texts.length} texts`);
+  const vectors: Vector[] = [];
+  for (const [position, entry] of data.entries()) {
+    const { index = position, embedding } = isObject(entry) ? entry : {};
+    const vector = parseVector(embedding);
+    if (vector === undefined) throw new EndpointError("answers with an embedding that is no list of numbers");
+    if (typeof index !== "number" || texts[index] === undefined || vectors[index] !== undefined)
+      throw new EndpointError("answers with embeddings of which it does not say what they are of");
+    vectors[index] = vector;
+  }
+  const [first] = vectors;
+  if (vectors.some(({ length }) => length !== first?.length))
+    throw new EndpointError("answers with embeddings of different lengths");
+  return vectors;
+}

@@ -1,0 +1,79 @@
+import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
+import type { DirectCall, ExecutedCall } from "../execution/execute-call.ts";
+import type { CallOptions } from "../execution/program-runner.ts";
+import { UserSecrets } from "../logins/user-secrets.ts";
+import { Redactor } from "../secrets/redaction.ts";
+import type { EnvironmentVariables } from "../system/environment-variables.ts";
+import { moduleUrl } from "../system/package.ts";
+import { openState } from "../system/state-directory.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import type { ProgramTools } from "../tools/program-tools.ts";
+import { makeCall } from "./make-call.ts";
+import { openAuditLog } from "./open-audit.ts";
+import { composeRecords } from "./records.ts";
+import { composeServers, composeUpstreams } from "./upstreams.ts";
+
+export interface CallerOptions {
+  configuration: Configuration;
+  env: EnvironmentVariables;
+  /** The generated tools of that configuration. */
+  tools: ProgramTools;
+  /** What tells a collector of calls. Whoever opened it closes it. */
+  telemetry?: Telemetry | undefined;
+  /** Receives failures that belong to no call. */
+  onWarning: (message: string) => void;
+}
+
+/** Makes single calls as programs make them, without a sandbox. */
+export interface Caller {
+  /** Failures of the call or a server are in the envelope. */
+  call(call: DirectCall, options: CallOptions): Promise<ExecutedCall>;
+  /** Ends every server, when what was called is recorded. Never throws. */
+  close(): Promise<void>;
+}
+
+/** @throws StateDirectoryError when the folder for this process's files cannot be made. */
+export function openCaller({ configuration, env, tools, telemetry, onWarning }: CallerOptions): Caller {
+  const { state } = openState(env);
+  const redactor = new Redactor(configuration.secrets, configuration.credentials);
+  const audit = openAuditLog(configuration, {
+    redact: (name) => redactor.redactText(name).value,
+    env,
+    onWarning,
+  });
+  const { pool } = composeUpstreams(configuration, state.groups, {
+    redactor,
+    env,
+    keyring: new UserSecrets(env),
+    onLogin: (event) => audit.login(event),
+    onWarning,
+  });
+  const servers = composeServers(configuration, pool, undefined);
+  const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
+  const records = composeRecords(configuration, { audit });
+  return {
+    async call(call, options) {
+      const authorizer = await buildAuthorizer(configuration);
+      const parts = {
+        configuration,
+        env,
+        tools,
+        authorizer,
+        redactor,
+        servers,
+        validator,
+        records,
+        telemetry,
+      };
+      return makeCall(call, parts, options);
+    },
+    async close() {
+      await Promise.all([pool.close(), validator.close(), records.close()]);
+      await audit.close();
+      state.groups.kill();
+      state.remove();
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import type { Configuration } from "../configuration/configuration.ts";
+import { runnerOf } from "../languages/program-files.ts";
+import { buildRunnerImage, type RunnerImage } from "../sandbox/image/runner-image.ts";
+import { packageDirectory } from "../system/package.ts";
+import { openImageStore } from "./docker.ts";
+
+export interface ImageOptions {
+  /** A base image with Node.js, or `debian-packages` to make one on this machine; defaults to what is available. */
+  base?: string | undefined;
+  /** Receives the progress, one short line at a time. */
+  onProgress: (line: string) => void;
+}
+
+/**
+ * Builds the image that programs run in, under its configured name. Does nothing when it is up to date.
+ *
+ * @throws SandboxError `base_unavailable`, `build_failed`, `engine_unreachable`
+ */
+export function buildImage(
+  { sandbox, languages }: Configuration,
+  { base, onProgress }: ImageOptions,
+): Promise<RunnerImage> {
+  return buildRunnerImage({
+    store: openImageStore(sandbox.engine),
+    runnerPath: join(packageDirectory, "dist/image/runner.mjs"),
+    guardPath: join(packageDirectory, "dist/image/guard.pl"),
+    pythonPath: join(packageDirectory, "dist/image/python"),
+    dockerfilePath: join(packageDirectory, "Dockerfile.runner"),
+    ...(base === undefined ? {} : { base }),
+    pythonPackages: sandbox.pythonPackages,
+    runners: languages.map(runnerOf),
+    reference: sandbox.image,
+    onProgress,
+  });
+}

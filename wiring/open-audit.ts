@@ -1,0 +1,54 @@
+import { join } from "node:path";
+import { AuditLog, type AuditSink } from "../archive/audit/audit-log.ts";
+import { LazySink } from "../archive/audit/sinks/lazy-sink.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import type { EnvironmentVariables } from "../system/environment-variables.ts";
+import { localActor } from "../system/local-actor.ts";
+import { version } from "../system/package.ts";
+import { PRIVATE_FOLDER_NAME } from "../system/private-folder.ts";
+import { clock } from "../system/process-clock.ts";
+
+const DAY_MS = 86_400_000;
+
+interface SinkOptions {
+  /** Has the headers for a collector of log records, by their standard names. */
+  env: EnvironmentVariables;
+  onWarning: (message: string) => void;
+}
+
+/** The file of a configuration's audit log. */
+export function auditPath({ directory }: Pick<Configuration, "directory">): string {
+  return join(directory, PRIVATE_FOLDER_NAME, "audit.jsonl");
+}
+
+/**
+ * Opens the audit log of a configuration. It reads and creates nothing before its first line. The caller closes it.
+ *
+ * @param options `redact` takes the secrets out of names. `onWarning` is told when the log cannot be written or sent.
+ */
+export function openAuditLog(
+  configuration: Pick<Configuration, "directory" | "audit">,
+  { redact, ...options }: SinkOptions & { redact: (name: string) => string },
+): AuditLog {
+  const { maxFileBytes, keepDays } = configuration.audit;
+  return new AuditLog({
+    path: auditPath(configuration),
+    clock,
+    redact,
+    actor: localActor(),
+    onFailure: options.onWarning,
+    bounds: { maxBytes: maxFileBytes, keepMs: keepDays * DAY_MS },
+    sink: sinkOf(configuration, options),
+  });
+}
+
+function sinkOf(
+  { audit: { syslog, otlp } }: Pick<Configuration, "audit">,
+  { env, onWarning }: SinkOptions,
+): AuditSink | undefined {
+  if (syslog === undefined && otlp === undefined) return undefined;
+  return new LazySink(async () => {
+    const { openSinks } = await import("../archive/audit/sinks/open-sinks.ts");
+    return openSinks({ syslog, otlp }, { version, env, onFailure: onWarning });
+  }, onWarning);
+}

@@ -1,0 +1,39 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { Configuration } from "../configuration/configuration.ts";
+import { KnownWalls } from "../sandbox/known-walls.ts";
+import type { OpenEngine } from "../sandbox/sandbox-engine.ts";
+import type { EnvironmentVariables } from "../system/environment-variables.ts";
+import { openState } from "../system/state-directory.ts";
+
+/** Opens this user's file of walls that are known to be broken. */
+export function openKnownWalls({ XDG_STATE_HOME, HOME }: EnvironmentVariables): KnownWalls {
+  const folder = XDG_STATE_HOME || join(HOME || homedir(), ".local/state");
+  return new KnownWalls(join(folder, "ptc/walls.json"));
+}
+
+/**
+ * Refuses to start when a required wall is known not to hold. When none is known to be broken, no engine is contacted or
+ * loaded.
+ *
+ * @param open what starts sandboxes; Docker's without it.
+ * @throws SandboxError
+ */
+export async function refuseBrokenWalls(
+  { sandbox }: Configuration,
+  env: EnvironmentVariables,
+  open?: OpenEngine,
+): Promise<void> {
+  const walls = openKnownWalls(env);
+  if (!walls.hasSuspects) return;
+  const openEngine = open ?? (await import("./docker.ts")).openDocker;
+  const { state } = openState(env);
+  try {
+    const engine = openEngine(state.path, sandbox.channel, sandbox.engine);
+    const image = await engine.findImage(sandbox.image);
+    if (image !== undefined)
+      await walls.refuseBroken({ engine, runtime: sandbox.runtime, image: image.digest });
+  } finally {
+    state.remove();
+  }
+}

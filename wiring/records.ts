@@ -1,0 +1,52 @@
+import type { RunArchiver } from "../archive/archive-store.ts";
+import type { AuditLog } from "../archive/audit/audit-log.ts";
+import { openArchive } from "../archive/open-archive.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import { ArchivingRecorder } from "../execution/record/record-runs.ts";
+import type { RunRecorder } from "../execution/record/run-recorder.ts";
+import type { RunContext } from "../protocol/run-context.ts";
+import { version } from "../system/package.ts";
+import { clock } from "../system/process-clock.ts";
+import type { ProgramTools } from "../tools/program-tools.ts";
+import type { RunRedaction } from "./redact-run.ts";
+
+/** Keeps runs in the archive and in the audit log. */
+export interface Records {
+  /** A recorder for one run. */
+  recorder(context: RunContext, tools: ProgramTools, redaction: Omit<RunRedaction, "asking">): RunRecorder;
+  /** Resolves when everything is archived. Never rejects. */
+  close(): Promise<void>;
+}
+
+/**
+ * @param options `archive` opens what keeps runs, instead of the configured archive. `audit` is closed by whoever opened it.
+ */
+export function composeRecords(
+  configuration: Configuration,
+  {
+    archive: open = () => openArchive(configuration.archive),
+    audit,
+  }: {
+    archive?: (() => RunArchiver) | undefined;
+    audit: AuditLog;
+  },
+): Records {
+  const archive = open();
+  return {
+    recorder: (context, { all: tools }, { redactor, comparing, recorded }) =>
+      new ArchivingRecorder({
+        archive,
+        audit,
+        isStrict: configuration.audit.strict,
+        redactor,
+        comparing,
+        pii: recorded,
+        tools,
+        servers: new Map(tools.servers.map(({ name, implementation }) => [name, implementation])),
+        context,
+        versions: { ptc: version, node: process.versions.node },
+        clock,
+      }),
+    close: () => archive.close(),
+  };
+}

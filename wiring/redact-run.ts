@@ -1,0 +1,85 @@
+import type { RunState } from "../broker/policy/run-history.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import type { RecordedPii } from "../execution/record/run-recorder.ts";
+import type { PiiSettings } from "../secrets/pii/pii-kinds.ts";
+import type { PiiMasks } from "../secrets/pii/pii-masks.ts";
+import type { Redactor } from "../secrets/redaction.ts";
+
+/** What redacts one run. */
+export interface RunRedaction {
+  /** For what leaves the run. */
+  redactor: Redactor;
+  /** For what is compared with a record: it does not depend on what the run has read by then. */
+  comparing: Redactor;
+  /** For questions to a person, who has to see what is to be approved. */
+  asking: Redactor;
+  /** What a record says of it; `undefined` where only secrets are redacted. */
+  recorded: () => RecordedPii | undefined;
+}
+
+/**
+ * What redacts a run under a configuration. What recognises personal data is loaded where it is redacted.
+ *
+ * A kind is shown when every server that the run has read of allows it, and it has read of one. The run is the unit, as with
+ * labels: what came from one server is not told from what came from another.
+ */
+export async function redactRun(
+  redactor: Redactor,
+  { pii, servers }: Pick<Configuration, "pii" | "servers">,
+  state: Pick<RunState, "servers">,
+): Promise<RunRedaction> {
+  if (pii === undefined) return onlySecrets(redactor);
+  const masks = await masksOf(pii);
+  const allowed = new Map(servers.map(({ name, piiAllowed }) => [name, piiAllowed]));
+  // What a model answers is made of what the run has read: it decides nothing.
+  const models = new Set(servers.filter(({ transport }) => transport === "model").map(({ name }) => name));
+  const isShown = (kind: (typeof pii.kinds)[number]) => {
+    const read = [...state.servers].filter((name) => !models.has(name));
+    return read.length > 0 && read.every((name) => allowed.get(name)?.includes(kind) === true);
+  };
+  return {
+    redactor: redactor.with(masks.mask(isShown)),
+    comparing: redactor.with(masks.mask()),
+    asking: redactor,
+    recorded: () => ({
+      kinds: [...pii.kinds],
+      countries: [...pii.countries],
+      shown: pii.kinds.filter(isShown),
+    }),
+  };
+}
+
+/** What redacts a replay: as the recorded run was redacted in the end, whatever is configured by now. */
+export async function redactReplay(
+  redactor: Redactor,
+  recorded: RecordedPii | undefined,
+): Promise<RunRedaction> {
+  if (recorded === undefined) return onlySecrets(redactor);
+  const masks = await masksOf(recorded);
+  return {
+    redactor: redactor.with(masks.mask((kind) => recorded.shown.includes(kind))),
+    comparing: redactor.with(masks.mask()),
+    asking: redactor,
+    recorded: () => recorded,
+  };
+}
+
+function onlySecrets(redactor: Redactor): RunRedaction {
+  return { redactor, comparing: redactor, asking: redactor, recorded: () => undefined };
+}
+
+/** The masks that were made, for runs and for what a model is asked. A process sees few configurations. */
+const made = new Map<string, PiiMasks>();
+const MAX_MADE = 8;
+
+/** What recognises personal data under a configuration, shared by its runs. Loaded where it is redacted. */
+export async function masksOf({ kinds, countries }: PiiSettings): Promise<PiiMasks> {
+  const { PiiMasks } = await import("../secrets/pii/pii-masks.ts");
+  const key = JSON.stringify([kinds, countries]);
+  const known = made.get(key);
+  if (known !== undefined) return known;
+  if (made.size >= MAX_MADE) made.clear();
+  const masks = new PiiMasks({ kinds, countries });
+  made.set(key, masks);
+  return masks;
+}

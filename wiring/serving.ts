@@ -1,0 +1,209 @@
+import { openArchive } from "../archive/open-archive.ts";
+import type { Authorizer } from "../broker/policy/authorizer.ts";
+import type { FollowedConfiguration } from "../configuration/follow.ts";
+import { describeOffServers } from "../configuration/off-servers.ts";
+import { buildAuthorizer, refuseUnmatchedPatterns } from "../configuration/policy/configured-policy.ts";
+import type { ExecutedProgram } from "../execution/output/executed-program.ts";
+import type { ProgramOptions, ProgramRunner } from "../execution/program-runner.ts";
+import { RunOutputs } from "../execution/runs/run-outputs.ts";
+import { ArrivalOrder } from "../execution/sessions/arrival-order.ts";
+import { LearningBetweenRuns } from "../generation/learning/learn-between-runs.ts";
+import { loadPrinters, type Printers } from "../languages/languages.ts";
+import type { LiveCatalog } from "../tools/live-catalog.ts";
+import { buildProgramTools } from "../tools/program-tools.ts";
+import { FollowedRanking } from "../tools/search/followed-ranking.ts";
+import { ServedCatalog } from "../tools/served-catalog.ts";
+import { UpstreamError } from "../upstream/upstream-error.ts";
+import { Host, type HostOptions } from "./host.ts";
+import { refuseBrokenWalls } from "./open-known-walls.ts";
+
+/** A server that has not been called for this long is ended. The next call starts it again. */
+const IDLE_MS = 5 * 60_000;
+
+export interface ServingOptions
+  extends Pick<
+    HostOptions,
+    "configuration" | "env" | "authorizer" | "credentials" | "archive" | "engine" | "telemetry" | "onWarning"
+  > {
+  /** What servers list to this principal is what modules are made of. */
+  principal: string;
+  /** Where `configuration` is from, when its edits are to be taken in while ptc serves. */
+  following?: Pick<FollowedConfiguration, "refresh" | "use"> | undefined;
+}
+
+/** A host whose catalog follows what the servers list, and which follows its configuration. */
+export interface Serving {
+  host: Host;
+  catalog: LiveCatalog;
+  runner: ProgramRunner;
+  /** Print tools in the languages that are on just now. */
+  printers: () => Printers;
+  /** The whole outputs of runs. */
+  outputs: RunOutputs;
+}
+
+/**
+ * Opens a host that runs many programs, with sandboxes started in advance. The parts that run programs are loaded with the
+ * first program, or by `warm`. Servers that were never listed are listed then.
+ *
+ * An edit of the configuration that cannot be used changes nothing. After any other, programs that begin have all of it.
+ * Programs that run keep their limits, modules and data; each of their calls is decided by the lists that are in force, and
+ * goes to the servers that are configured by then. Servers that are as they were go on.
+ *
+ * @throws SandboxError `wall_broken`, CatalogError, ConfigurationError
+ */
+export async function openServing({ principal, following, ...seams }: ServingOptions): Promise<Serving> {
+  const { configuration, env, onWarning } = seams;
+  await refuseBrokenWalls(configuration, env, seams.engine);
+  let policy = seams.authorizer ?? (await buildAuthorizer(configuration));
+  const refresh = async () => following?.refresh();
+  const authorizer: Authorizer = {
+    async authorize(...call) {
+      // What was forbidden a moment ago is forbidden to the next call, also of a program that runs.
+      await refresh();
+      return policy.authorize(...call);
+    },
+    isVisible: (viewer, tool) => policy.isVisible(viewer, tool),
+    whyHidden: (viewer, tool) => policy.whyHidden?.(viewer, tool),
+  };
+  let printers = await loadPrinters(configuration.languages);
+  const catalog = new ServedCatalog({
+    configuration,
+    authorizer,
+    ranking: new FollowedRanking(
+      { principal },
+      { env, onSecret: (secret) => host.redact(secret), onWarning },
+    ),
+    onWarning,
+  });
+  refuseUnmatchedPatterns(configuration, (await catalog.currentTools()).all);
+  for (const warning of [...configuration.held, ...describeOffServers(configuration)]) onWarning(warning);
+  const miss = (server: string, { message }: Error) => {
+    catalog.miss(server, message);
+    onWarning(message);
+  };
+  let listUnknown = () => {};
+  const learning = new LearningBetweenRuns({
+    configuration: () => host.configuration,
+    stored: async () => (await catalog.latest()).stored,
+    publish: (types) => catalog.learn(types),
+    onWarning,
+  });
+  const options: HostOptions = {
+    ...seams,
+    onClose: () => learning.close(),
+    authorizer,
+    catalog,
+    idleMs: IDLE_MS,
+    warm: configuration.sandbox.warm,
+    listings: {
+      principal,
+      observer: {
+        listed: (server, listing) => catalog.absorb(server, listing),
+        failed: miss,
+        isSuperseded: (server) => catalog.isSuperseded(server),
+      },
+    },
+    onServers(servers) {
+      listUnknown = () =>
+        void listUnknownServers({ list: (server) => servers.list(server, principal) }, catalog, miss);
+      listUnknown();
+    },
+  };
+  const host = new Host(options, async () => (await import("./composition.ts")).composition);
+  following?.use(async (next) => {
+    await refuseBrokenWalls(next, env, seams.engine);
+    const nextPolicy = seams.authorizer ?? (await buildAuthorizer(next));
+    const { stored } = await catalog.latest();
+    refuseUnmatchedPatterns(next, buildProgramTools(next, stored, nextPolicy).all);
+    policy = nextPolicy;
+    printers = await loadPrinters(next.languages);
+    await catalog.reconfigure(next);
+    await host.reconfigure(next);
+    for (const warning of [...next.held, ...describeOffServers(next)]) onWarning(warning);
+    listUnknown();
+  });
+  // What is kept elsewhere is not read: what is learned of it would be of other people's runs, too.
+  if (seams.archive === undefined) host.runs.subscribe((event) => learning.onRun(event));
+  const outputs = new RunOutputs(() => openArchive(host.configuration.archive));
+  const remember = (executed: ExecutedProgram, { context }: Pick<ProgramOptions, "context">) => {
+    outputs.remember(executed, context.principal);
+    void executed.recorded.then((problem) => problem === undefined || onWarning(problem));
+    return executed;
+  };
+  const arrivals = new ArrivalOrder();
+  const runner: ProgramRunner = {
+    async run(program, options) {
+      const arrival = arrivals.note(options);
+      try {
+        await refresh();
+        return remember(await host.run(program, { ...options, arrival }), options);
+      } finally {
+        arrival?.pass();
+      }
+    },
+    async call(call, options) {
+      await refresh();
+      const executed = await host.call(call, options);
+      outputs.rememberCall(executed, options.context.principal);
+      void executed.recorded.then((problem) => problem === undefined || onWarning(problem));
+      return executed;
+    },
+    suspended: {
+      async take(principal, ticket) {
+        await refresh();
+        const taken = await host.takeSuspended(principal, ticket);
+        return taken.kind === "taken"
+          ? { ...taken, goOn: async (options) => remember(await taken.goOn(options), options) }
+          : taken;
+      },
+      async answer(principal, pending, given) {
+        return (await host.pendingApprovals()).answer(principal, pending, given);
+      },
+      async isAnswered(principal, { ticket }) {
+        const [pending] = (await host.pendingApprovals()).find(principal, ticket);
+        return pending?.isAnswered !== false;
+      },
+    },
+  };
+  const current: LiveCatalog = {
+    async current(viewer) {
+      await refresh();
+      return catalog.current(viewer);
+    },
+    async exposed(viewer) {
+      await refresh();
+      const tools = await catalog.currentTools();
+      if (tools.programs === undefined) return [];
+      const { exposedPrograms } = await import("../tools/exposed-programs.ts");
+      return exposedPrograms(tools, viewer, host.configuration.languages);
+    },
+    async direct(viewer) {
+      await refresh();
+      const { chooseDirectTools } = await import("../tools/direct/direct-tools.ts");
+      return chooseDirectTools(await catalog.current(viewer), host.configuration);
+    },
+    onServersChanged: (listener) => catalog.onServersChanged(listener),
+  };
+  return { host, catalog: current, runner, printers: () => printers, outputs };
+}
+
+/** Lists the servers that were never listed, in the background, so that `ptc serve` works without `ptc generate`. */
+async function listUnknownServers(
+  servers: { list(name: string): Promise<void> },
+  catalog: ServedCatalog,
+  miss: (server: string, why: Error) => void,
+): Promise<void> {
+  const unknown = await catalog.unknownServers();
+  for (const name of unknown) catalog.miss(name, "its tools are being listed; try again in a moment");
+  await Promise.all(
+    unknown.map(async (name) => {
+      try {
+        await servers.list(name);
+      } catch (error) {
+        if (!(error instanceof UpstreamError)) throw error;
+        miss(name, error);
+      }
+    }),
+  );
+}

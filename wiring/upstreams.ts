@@ -1,0 +1,274 @@
+import { definitionDigest } from "../catalog/parse-tool.ts";
+import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
+import { credentialsOf } from "../configuration/entry-secrets.ts";
+import { withoutPlaces } from "../configuration/secret-places.ts";
+import { isRemote } from "../configuration/server-values.ts";
+import type { LoginSecrets } from "../logins/login-secrets.ts";
+import { loginKeyOf, openLoginStore } from "../logins/open-logins.ts";
+import { serverCredentials } from "../logins/server-credentials.ts";
+import type { Redactor } from "../secrets/redaction.ts";
+import type { EnvironmentVariables } from "../system/environment-variables.ts";
+import { version } from "../system/package.ts";
+import { clock } from "../system/process-clock.ts";
+import type { ProcessGroups } from "../system/process-groups.ts";
+import type { Authorization, Challenge } from "../upstream/authorization/authorization.ts";
+import {
+  type CredentialSource,
+  type ServerCredentials,
+  tellingSecrets,
+} from "../upstream/authorization/credentials.ts";
+import { LoginCredentials } from "../upstream/authorization/login-credentials.ts";
+import type { OnLogin } from "../upstream/authorization/login-event.ts";
+import { isSameIssuer } from "../upstream/authorization/logins/login-record.ts";
+import type { LoginStore } from "../upstream/authorization/logins/login-store.ts";
+import { MachineLogin } from "../upstream/authorization/machine-login.ts";
+import { StoredLogin } from "../upstream/authorization/stored-login.ts";
+import { type FollowedListings, type LiveServer, LiveToolServers } from "../upstream/live-tool-servers.ts";
+import { maskCredentials } from "../upstream/mask-credentials.ts";
+import { withCredentials } from "../upstream/mcp/mcp-server-target.ts";
+import { whySlow } from "../upstream/mcp/stdio/start-time.ts";
+import type { UpstreamSource } from "../upstream/pool/pooled-upstream.ts";
+import { type PoolOptions, UpstreamPool } from "../upstream/pool/upstream-pool.ts";
+import { redactListing } from "../upstream/redact-listing.ts";
+import { AuthSecrets } from "../upstream/secret-sources/auth-secrets.ts";
+import type { SecretKeyring, SecretSource } from "../upstream/secret-sources/secret-source.ts";
+import { SecretSources } from "../upstream/secret-sources/secret-sources.ts";
+import type { UpstreamConnection } from "../upstream/upstream.ts";
+
+/** Upstream clients for the servers of the configuration that is in force. */
+export interface ReconfigurablePool {
+  readonly pool: UpstreamPool;
+  /** What logins at its servers read secrets with. */
+  readonly secrets: LoginSecrets;
+  /** Ends the servers that another configuration does not have, or has with other settings. */
+  reconfigure(next: Configuration): void;
+}
+
+/**
+ * Upstream clients for every configured server. The MCP client is loaded when the first of them is used.
+ *
+ * @param groups where the process groups of servers are noted while they live.
+ * @param options `credentials` are those of the configuration without it. `redactor` is told of every one that a server is
+ * given. `env` is what commands see from which secrets are read, and says where the user's logins are.
+ */
+export function composeUpstreams(
+  configuration: Configuration,
+  groups: ProcessGroups,
+  {
+    redactor,
+    env,
+    keyring,
+    credentials: source,
+    onRead,
+    onLogin,
+    onWarning,
+    ...options
+  }: PoolOptions & {
+    redactor: Redactor;
+    env: EnvironmentVariables;
+    keyring: SecretKeyring;
+    credentials?: CredentialSource | undefined;
+    /** Is told of every secret that was read, and from where. */
+    onRead?: ((source: SecretSource, secret: string) => void) | undefined;
+    onLogin?: OnLogin | undefined;
+    /** Is told of a server that takes long to start. */
+    onWarning?: ((message: string) => void) | undefined;
+  },
+): ReconfigurablePool {
+  const ownSources = new SecretSources({
+    env,
+    keyring,
+    redact: (text) => redactor.redactText(text).value,
+    onSpawn: (pid) => groups.record(pid),
+    onExit: (pid) => groups.forget(pid),
+  });
+  const secretSources: LoginSecrets["sources"] = {
+    async read(from, signal) {
+      const secret = await ownSources.read(from, signal);
+      onRead?.(from, secret);
+      return secret;
+    },
+  };
+  const sourcesOf = ({ servers, secrets, credentials: configured }: Configuration) =>
+    servers.map(
+      (server): UpstreamSource => ({
+        name: server.name,
+        off: server.off,
+        whySlow: server.transport === "stdio" ? whySlow(server.command) : undefined,
+        identity: identityOf(server),
+        async connect(signal, credentials) {
+          const connection = await openConnection(server, signal, credentials, {
+            secrets: [...secrets, ...credentials.secrets],
+            redactor,
+            groups,
+            onSlowStart: onWarning,
+          });
+          const { authorization } = credentials;
+          const values = Object.values(credentials.values);
+          const used = configured.filter((secret) => values.some((value) => value.includes(secret)));
+          const known = [...credentialsOf(server), ...used, ...credentials.secrets];
+          return redactListing(
+            maskCredentials(connection, known, authorization && (() => authorization.secrets())),
+            redactor,
+          );
+        },
+      }),
+    );
+  const onSecret = (secret: string) => redactor.add(secret);
+  const secrets: LoginSecrets = { sources: secretSources, onSecret };
+  const logins = openLoginStore(env);
+  const sourceOf = (current: Configuration) =>
+    tellingSecrets(
+      source ??
+        new LoginCredentials(
+          serverCredentials(current.servers, secretSources),
+          composeAuthorizations(current, logins, secrets, onLogin),
+        ),
+      onSecret,
+    );
+  const pool = new UpstreamPool(sourcesOf(configuration), sourceOf(configuration), clock, options);
+  return {
+    pool,
+    secrets,
+    reconfigure: (next) => pool.replace(sourcesOf(next), sourceOf(next)),
+  };
+}
+
+/** Starts or reaches a server. What does so is loaded with the first server of its kind. @throws UpstreamError */
+async function openConnection(
+  server: ServerConfiguration,
+  signal: AbortSignal,
+  credentials: ServerCredentials,
+  {
+    secrets,
+    redactor,
+    groups,
+    onSlowStart,
+  }: {
+    secrets: readonly string[];
+    redactor: Redactor;
+    groups: ProcessGroups;
+    onSlowStart: ((message: string) => void) | undefined;
+  },
+): Promise<UpstreamConnection> {
+  const observer = {
+    onSpawn: (pid: number) => groups.record(pid),
+    onExit: (pid: number) => groups.forget(pid),
+  };
+  if (server.transport === "local") {
+    const { LocalConnection } = await import("../upstream/local/local-connection.ts");
+    const { values: env, unread } = credentials;
+    return new LocalConnection(server.localTools, { env, unread, version, ...observer });
+  }
+  if (server.transport === "model") {
+    const { openModelConnection } = await import("./model-server.ts");
+    return openModelConnection(server, credentials.values, redactor);
+  }
+  const { connectMcpServer } = await import("../upstream/mcp/client/connect-mcp-server.ts");
+  return connectMcpServer(withCredentials(server, credentials.values), {
+    clientVersion: version,
+    connectTimeoutMs: server.connectTimeoutMs,
+    roots: server.roots,
+    authorization: credentials.authorization,
+    secrets,
+    signal,
+    onSlowStart,
+    ...observer,
+    onSpawn: (pid) => groups.record(pid, true),
+    onStarted: (pid) => groups.record(pid),
+  });
+}
+
+/** Differs when a server is to be started or reached in another way. Where in the file that is said does not matter. */
+function identityOf(server: ServerConfiguration): string {
+  return JSON.stringify({
+    ...withoutPlaces(server),
+    description: undefined,
+    callTimeoutMs: undefined,
+  });
+}
+
+/** The servers of a pool as programs call them: each call is checked against what the server lists just now. */
+export function composeServers(
+  configuration: Configuration,
+  pool: UpstreamPool,
+  listings: FollowedListings | undefined,
+): LiveToolServers {
+  return new LiveToolServers(liveServers(configuration, pool), definitionDigest, listings);
+}
+
+/** The servers of a configuration, in the form that `LiveToolServers` takes. */
+export function liveServers({ servers }: Configuration, pool: UpstreamPool): Map<string, LiveServer> {
+  return new Map(
+    servers.map(({ name, callTimeoutMs }) => {
+      const upstreamFor = (principal: string) => pool.get(principal, name);
+      return [name, { upstreamFor, callTimeoutMs }];
+    }),
+  );
+}
+
+/**
+ * The logins at the remote servers of a configuration. What speaks OAuth is loaded when a server first asks for a token.
+ *
+ * @param secrets reads those of the configuration, and is told of every token before it is used.
+ * @param onLogin is told of what happens to logins here.
+ */
+export function composeAuthorizations(
+  { servers }: Configuration,
+  store: LoginStore,
+  secrets: LoginSecrets,
+  onLogin?: OnLogin,
+): (principal: string, server: string) => Authorization | undefined {
+  const onSecret = (secret: string) => secrets.onSecret(secret);
+  const authSecrets = new AuthSecrets(secrets.sources, onSecret);
+  return (principal, name) => {
+    const server = servers.find((each) => each.name === name);
+    if (server === undefined || !isRemote(server) || server.auth === undefined) return undefined;
+    const { auth: settings, url: serverUrl } = server;
+    if (settings.type === "client_credentials") {
+      return new MachineLogin({
+        async fetch(wanted) {
+          const { fetchMachineToken } = await import("../upstream/mcp/client/auth/machine-token.ts");
+          const [clientSecret, privateKey] = await Promise.all([
+            authSecrets.read(settings.clientSecret),
+            authSecrets.read(settings.privateKey),
+          ]);
+          const filled = { ...settings, clientSecret, privateKey };
+          return fetchMachineToken({ serverUrl, settings: filled, ...wanted, clock });
+        },
+        onSecret,
+        clock,
+        onToken: (reason) =>
+          onLogin?.({
+            principal,
+            server: name,
+            event: reason === undefined ? "machine_token" : "failed",
+            reason,
+          }),
+      });
+    }
+    return new StoredLogin({
+      key: loginKeyOf(principal, server),
+      store,
+      async refresh(login, signal) {
+        // What the configuration has now is not for the authorization server of then.
+        if (settings.issuer !== undefined && !isSameIssuer(settings.issuer, login.issuer)) return undefined;
+        const { refreshLogin } = await import("../upstream/mcp/client/auth/refresh.ts");
+        // The secret may be another one since the login. That of a registration is with the login alone.
+        const secret =
+          login.client.kind === "configured"
+            ? await authSecrets.read(settings.clientSecret, signal)
+            : login.client.secret;
+        return refreshLogin({ ...login, client: { ...login.client, secret } }, clock, signal);
+      },
+      async offersLogin(challenge: Challenge, signal) {
+        if (challenge.isOfTokens || !settings.isDefault) return true;
+        const { offersLogin } = await import("../upstream/mcp/client/auth/offers-login.ts");
+        return offersLogin(serverUrl, challenge, signal);
+      },
+      onSecret,
+      clock,
+      onLogin,
+    });
+  };
+}
