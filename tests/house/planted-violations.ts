@@ -165,7 +165,7 @@ export const PLANTED: readonly Planted[] = [
   [
     "the form of files of runs into SQLite",
     "archive/sqlite/x.ts",
-    'import { lines } from "../portable/export-runs.ts";\nlines;',
+    'import { lines } from "../portable/portable-format.ts";\nlines;',
     "one-carrier-of-runs",
   ],
   ["itself in a circle", "broker/x.ts", 'import { x } from "./x.ts";\nexport const y = x;', "no-cycles"],
