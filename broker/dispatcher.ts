@@ -15,7 +15,7 @@ import type { OnCallProgress, QuestionAnswer, RequestMeta, ServerQuestion } from
 import { UpstreamError, type UpstreamErrorCode } from "../upstream/upstream-error.ts";
 import type { Approval, RunApprovals } from "./approvals/approvals.ts";
 import { announceCall, type RunEvents } from "./decision-events.ts";
-import type { AskedElicitation, InquiryAnswer } from "./elicitation/inquiry.ts";
+import type { ElicitationAnswer, ServerElicitation } from "./elicitation/elicitation.ts";
 import { parseElicitation } from "./elicitation/parse-elicitation.ts";
 import { isStructured, normalizeResult } from "./normalize-result.ts";
 import type { Authorizer, Decision, DecisionGround } from "./policy/authorizer.ts";
@@ -275,7 +275,7 @@ export class Dispatcher implements CallDispatcher {
     const { redact = (message: string) => message } = this.#options;
     const by = { server: tool.server, tool: tool.namespacedName };
     return (question, signal) =>
-      answerQuestion(question, by, (asked) => wait.during(approvals.inquire(asked, signal)), redact);
+      answerQuestion(question, by, (asked) => wait.during(approvals.elicit(asked, signal)), redact);
   }
 
   /** Why a tool is not known, if its server is. */
@@ -395,13 +395,13 @@ interface AskedBy {
 async function answerQuestion(
   { params, isCertain }: ServerQuestion,
   { server, tool }: AskedBy,
-  inquire: (asked: AskedElicitation) => Promise<InquiryAnswer>,
+  elicit: (asked: ServerElicitation) => Promise<ElicitationAnswer>,
   redact: (text: string) => string,
 ): Promise<QuestionAnswer> {
   const parsed = parseElicitation(params, redact);
   if (!parsed.ok) return { kind: "invalid", reason: parsed.problem };
   const { elicitation } = parsed;
-  const answer = await inquire({ ...elicitation, server, tool: isCertain ? tool : undefined });
+  const answer = await elicit({ ...elicitation, server, tool: isCertain ? tool : undefined });
   switch (answer.action) {
     case "accept": {
       const content = elicitation.mode === "form" ? { content: answer.values } : {};

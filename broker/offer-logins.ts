@@ -45,7 +45,7 @@ async function logIn(
     if (login === undefined) return false;
     const { url, done } = login;
     const asked = { mode: "url", message: MESSAGE, url, host: new URL(url).host, server, tool } as const;
-    const { action } = await approvals.inquire({ ...asked, visited: done }, signal);
+    const { action } = await approvals.elicit({ ...asked, visited: done }, signal);
     if (action !== "accept") return false;
     await orAborted(done, signal, () => new UpstreamError("cancelled", "the run has ended"));
     return true;

@@ -1,6 +1,6 @@
 import { untilAborted } from "../base/or-aborted.ts";
 import type { Approver } from "../broker/approvals/approvals.ts";
-import { NOT_ASKED } from "../broker/elicitation/inquiry.ts";
+import { NOT_ASKED } from "../broker/elicitation/elicitation.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import type { TimeLimit } from "./time-limit.ts";
 
@@ -29,12 +29,13 @@ export function askPeople(
     },
     canVisit: () => approver.canVisit?.() === true,
     // The broker has taken the secrets out of it.
-    async inquire(inquiry, signal) {
-      if (approver.inquire === undefined) return NOT_ASKED;
+    async elicit(elicitation, signal) {
+      if (approver.elicit === undefined) return NOT_ASKED;
       timeLimit.open();
       try {
-        const answer = await approver.inquire(inquiry, signal);
-        const visited = inquiry.mode === "url" && answer.action === "accept" ? inquiry.visited : undefined;
+        const answer = await approver.elicit(elicitation, signal);
+        const visited =
+          elicitation.mode === "url" && answer.action === "accept" ? elicitation.visited : undefined;
         await untilAborted(Promise.resolve(visited?.catch(() => {})), signal);
         return answer;
       } finally {

@@ -5,7 +5,7 @@ import { withinOwnBoundary } from "../base/fault-boundary.ts";
 import { jsonLine } from "../base/json/json-line.ts";
 import { type Approver, RunApprovals } from "../broker/approvals/approvals.ts";
 import type { CallDispatcher, CallingRun, CallOutcome } from "../broker/dispatcher.ts";
-import { NOT_ASKED } from "../broker/elicitation/inquiry.ts";
+import { NOT_ASKED } from "../broker/elicitation/elicitation.ts";
 import { inputDigest, type Program } from "../languages/program.ts";
 import type { Envelope, Metrics } from "../protocol/envelope.ts";
 import { buildFailure } from "../protocol/failure.ts";
@@ -244,7 +244,7 @@ function withoutSecrets({ approver, redactor, asking = redactor }: DirectCallPar
     ask: (request, signal) =>
       approver.ask({ ...request, arguments: asking.redactValue(request.arguments).value }, signal),
     // The broker has taken the secrets out of it.
-    inquire: async (inquiry, signal) => approver.inquire?.(inquiry, signal) ?? NOT_ASKED,
+    elicit: async (elicitation, signal) => approver.elicit?.(elicitation, signal) ?? NOT_ASKED,
     canVisit: () => approver.canVisit?.() === true,
   };
 }

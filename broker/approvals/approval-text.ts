@@ -1,4 +1,5 @@
 import { unmistakableLine } from "../../base/text/unmistakable-line.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "./approvals.ts";
 
 interface Bounds {
   textChars: number;
@@ -73,4 +74,40 @@ function renderText(text: string, room: number, { textChars }: Bounds): string {
   const rest = text.length - most;
   const shown = unmistakableLine(JSON.stringify(rest <= 0 ? text : text.slice(0, most)));
   return rest <= 0 ? shown : `${shown} ... (${rest} more characters)`;
+}
+
+const MAX_CLAIM_CHARS = 2_000;
+
+/**
+ * What the tool's server says about it, for the person who decides about a call: a heading in ptc's words, and the server's
+ * lines, bounded, which the caller marks as quoted. `undefined` when the server says nothing.
+ */
+export function renderClaims(
+  claims: ApprovalRequest["claims"],
+): { heading: string; said: string[] } | undefined {
+  if (claims === undefined) return undefined;
+  const { server, description, annotations } = claims;
+  const said = [
+    ...(description === undefined || description === "" ? [] : [description]),
+    ...(annotations === undefined ? [] : [JSON.stringify(annotations)]),
+  ].flatMap((text) => bound(text).split(/\r?\n/).map(unmistakableLine));
+  if (said.length === 0) return undefined;
+  return {
+    heading: `Its server '${unmistakableLine(server)}' says of this tool, which nobody has checked:`,
+    said,
+  };
+}
+
+function bound(text: string): string {
+  const rest = text.length - MAX_CLAIM_CHARS;
+  return rest <= 0 ? text : `${text.slice(0, MAX_CLAIM_CHARS)} ... (${rest} more characters)`;
+}
+
+/** Tells a person that somebody else answered first: one line that ends a sentence. */
+export function describeAnswerElsewhere(answer: ApprovalAnswer | undefined): string {
+  if (answer === undefined) return "it was answered by another way, and the first answer counts";
+  const { decision, by, how } = answer;
+  const what = decision === "denied" ? "denied" : "approved";
+  const way = how === undefined ? "" : ` (${how})`;
+  return unmistakableLine(`it was ${what} by ${by}${way}, and the first answer counts`);
 }

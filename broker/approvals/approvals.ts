@@ -3,11 +3,11 @@ import { digestOf } from "../../protocol/canonical-json.ts";
 import type { ApprovalState } from "../../protocol/envelope.ts";
 import type { RunEvents } from "../decision-events.ts";
 import {
-  type AskedElicitation,
-  type Inquiry,
-  type InquiryAnswer,
+  type ElicitationAnswer,
+  type ElicitationRequest,
   NOT_ASKED,
-} from "../elicitation/inquiry.ts";
+  type ServerElicitation,
+} from "../elicitation/elicitation.ts";
 import { type ArgumentPattern, matchesArguments } from "./argument-pattern.ts";
 
 /** A question for a person. The answer holds for this run, this definition of the tool, and these arguments. */
@@ -79,8 +79,10 @@ export function countsTyped(answer: ApprovalAnswer): ApprovalAnswer {
 /** An approver whose approvals count only when they are typed. One that has no terminal is not asked in vain. */
 export function typedOnly(approver: Approver): Approver {
   return {
-    ...(approver.inquire === undefined ? {} : { inquire: approver.inquire.bind(approver) }),
-    ...(approver.outrun === undefined ? {} : { outrun: approver.outrun.bind(approver) }),
+    ...(approver.elicit === undefined ? {} : { elicit: approver.elicit.bind(approver) }),
+    ...(approver.answeredElsewhere === undefined
+      ? {}
+      : { answeredElsewhere: approver.answeredElsewhere.bind(approver) }),
     canVisit: () => approver.canVisit?.() === true,
     asksByTyping: approver.asksByTyping === true,
     ask: async (request, signal) =>
@@ -98,9 +100,9 @@ export interface Approver {
    *
    * @param answer what it is, where that is known.
    */
-  outrun?(request: ApprovalRequest, answer: ApprovalAnswer | undefined): void;
+  answeredElsewhere?(request: ApprovalRequest, answer: ApprovalAnswer | undefined): void;
   /** Puts a question of a server to a person. Without it nobody can be asked. */
-  inquire?(inquiry: Inquiry, signal: AbortSignal): Promise<InquiryAnswer>;
+  elicit?(elicitation: ElicitationRequest, signal: AbortSignal): Promise<ElicitationAnswer>;
   /** Whether the person's client shows addresses and opens them. Without it, it does not. */
   canVisit?(): boolean;
   /** Whether it asks at a terminal, where a person has to type. Without it, it does not. */
@@ -193,7 +195,7 @@ export class RunApprovals {
 
   /** Whether the person can be sent to an address. */
   get canVisit(): boolean {
-    return this.#approver.inquire !== undefined && this.#approver.canVisit?.() === true;
+    return this.#approver.elicit !== undefined && this.#approver.canVisit?.() === true;
   }
 
   /**
@@ -213,15 +215,15 @@ export class RunApprovals {
   }
 
   /** Puts a question of a server to a person. Waits for earlier questions first, but not for a suspension. */
-  async inquire(asked: AskedElicitation, signal: AbortSignal): Promise<InquiryAnswer> {
+  async elicit(asked: ServerElicitation, signal: AbortSignal): Promise<ElicitationAnswer> {
     const suspending = this.#suspending.signal;
     const answer = this.#turn.then(async () => {
-      if (signal.aborted || suspending.aborted || this.#approver.inquire === undefined) return NOT_ASKED;
-      return this.#approver.inquire({ ...asked, runId: this.#runId }, signal);
+      if (signal.aborted || suspending.aborted || this.#approver.elicit === undefined) return NOT_ASKED;
+      return this.#approver.elicit({ ...asked, runId: this.#runId }, signal);
     });
     this.#turn = answer.catch(() => {});
     if (suspending.aborted) return NOT_ASKED;
-    const given = new Promise<InquiryAnswer>((resolve) => {
+    const given = new Promise<ElicitationAnswer>((resolve) => {
       suspending.addEventListener("abort", () => resolve(NOT_ASKED), { once: true });
     });
     return Promise.race([answer, given]);

@@ -1,4 +1,4 @@
-import type { FormField, FormValue } from "./inquiry.ts";
+import type { FormField, FormValue } from "./elicitation.ts";
 
 /** Plain forms of what a format allows, for people who type; a server checks what it is sent. */
 const FORMATS = {

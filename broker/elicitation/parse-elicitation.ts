@@ -1,6 +1,6 @@
 import { isObject } from "../../base/json/is-object.ts";
 import { visibleLine, visibleLines } from "../../base/text/visible-text.ts";
-import type { Elicitation, FormField, FormOption } from "./inquiry.ts";
+import type { Elicitation, FormField, FormOption } from "./elicitation.ts";
 
 const MAX_MESSAGE_CHARS = 2_000;
 const MAX_FIELDS = 32;

@@ -226,7 +226,7 @@ async function askHere(
   ]).finally(() => over.abort());
   if (answer?.isUnasked === true) return;
   if (answer === undefined || !approvals.answer(principal, pending, answer))
-    approver.outrun?.(request, undefined);
+    approver.answeredElsewhere?.(request, undefined);
 }
 
 const MAX_LINE_CHARS = 300;

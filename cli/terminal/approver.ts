@@ -1,5 +1,6 @@
 import { visibleLine } from "../../base/text/visible-text.ts";
 import type { ApprovalScope } from "../../broker/approvals/approval-scope.ts";
+import { describeAnswerElsewhere } from "../../broker/approvals/approval-text.ts";
 import {
   type ApprovalRequest,
   type Approver,
@@ -7,15 +8,14 @@ import {
   NOT_TYPED,
   UNASKED,
 } from "../../broker/approvals/approvals.ts";
-import { describeOutrun } from "../../broker/approvals/outrun.ts";
-import { NOT_ASKED } from "../../broker/elicitation/inquiry.ts";
+import { NOT_ASKED } from "../../broker/elicitation/elicitation.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
 import { UsageError } from "../exit-code.ts";
 import { localUserName } from "../local-user.ts";
 import { confirmByTyping, type OwnTerminal, openOwnTerminal } from "./own-terminal.ts";
 import { ProgramConsole } from "./program-console.ts";
-import { inquireOnTerminal } from "./terminal-inquiry.ts";
+import { elicitOnTerminal } from "./terminal-elicitation.ts";
 import { askOnTerminal, type QuestionParts } from "./terminal-question.ts";
 
 /** How many bytes the console of a question bounds: what is drawn there is bounded by itself. */
@@ -89,12 +89,12 @@ export function buildApprover(
         how: how(),
       };
     },
-    outrun({ tool }, answer) {
-      console.tell(`ptc: ${visibleLine(tool)}: ${describeOutrun(answer)}`);
+    answeredElsewhere({ tool }, answer) {
+      console.tell(`ptc: ${visibleLine(tool)}: ${describeAnswerElsewhere(answer)}`);
     },
-    async inquire(inquiry, signal) {
+    async elicit(elicitation, signal) {
       if (!isAnybodyThere(surroundings)) return NOT_ASKED;
-      const answer = turn.then(() => inquireOnTerminal(inquiry, parts, signal));
+      const answer = turn.then(() => elicitOnTerminal(elicitation, parts, signal));
       turn = answer.catch(() => {});
       return answer;
     },

@@ -1,7 +1,6 @@
 import { unmistakableLine } from "../../base/text/unmistakable-line.ts";
-import { renderClaims } from "../../broker/approvals/approval-claims.ts";
 import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../broker/approvals/approval-scope.ts";
-import { renderAskedArguments } from "../../broker/approvals/approval-text.ts";
+import { renderAskedArguments, renderClaims } from "../../broker/approvals/approval-text.ts";
 import type { ApprovalRequest } from "../../broker/approvals/approvals.ts";
 import type { Surroundings } from "../surroundings.ts";
 import type { ProgramConsole } from "./program-console.ts";

@@ -28,7 +28,7 @@ interface SharedQuestionsOptions {
  */
 export function shareQuestions({ approver, ...options }: SharedQuestionsOptions): Approver {
   return {
-    ...(approver.inquire === undefined ? {} : { inquire: approver.inquire.bind(approver) }),
+    ...(approver.elicit === undefined ? {} : { elicit: approver.elicit.bind(approver) }),
     canVisit: () => approver.canVisit?.() === true,
     async ask(asked, signal) {
       const { ticket = newTicket() } = asked;
@@ -48,7 +48,7 @@ export function shareQuestions({ approver, ...options }: SharedQuestionsOptions)
           return own.decision === "later" ? { ticket, ...own } : own;
         }
         elsewhere.abort();
-        approver.outrun?.(request, given);
+        approver.answeredElsewhere?.(request, given);
         return given;
       } finally {
         over.abort();

@@ -1,6 +1,6 @@
 import { oneLine } from "../../base/text/one-line.ts";
 import type { Approver } from "../../broker/approvals/approvals.ts";
-import { NOT_ASKED } from "../../broker/elicitation/inquiry.ts";
+import { NOT_ASKED } from "../../broker/elicitation/elicitation.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
@@ -46,17 +46,17 @@ export function reportRun(
         }
       },
       canVisit: () => approver.canVisit?.() === true,
-      async inquire(inquiry, signal) {
-        if (approver.inquire === undefined) return NOT_ASKED;
-        const { server } = inquiry;
-        publish({ ...run, kind: "inquiry-asked", server });
+      async elicit(elicitation, signal) {
+        if (approver.elicit === undefined) return NOT_ASKED;
+        const { server } = elicitation;
+        publish({ ...run, kind: "elicitation-asked", server });
         let action: "accept" | "decline" | "cancel" | "unasked" | "withdrawn" = "withdrawn";
         try {
-          const answer = await approver.inquire(inquiry, signal);
+          const answer = await approver.elicit(elicitation, signal);
           action = answer.action;
           return answer;
         } finally {
-          publish({ ...run, kind: "inquiry-answered", server, action });
+          publish({ ...run, kind: "elicitation-answered", server, action });
         }
       },
     }),

@@ -33,9 +33,9 @@ export type RunEvent = OfRun &
         readonly decision: "once" | "run" | "denied" | "later" | "withdrawn";
       }
     /** A server asks the person something in the middle of a call. */
-    | { readonly kind: "inquiry-asked"; readonly server: string }
+    | { readonly kind: "elicitation-asked"; readonly server: string }
     | {
-        readonly kind: "inquiry-answered";
+        readonly kind: "elicitation-answered";
         readonly server: string;
         /** `unasked`: nobody can be asked. `withdrawn`: the question was closed without an answer. */
         readonly action: "accept" | "decline" | "cancel" | "unasked" | "withdrawn";

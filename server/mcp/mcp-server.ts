@@ -31,7 +31,7 @@ import {
 import type { ProgressSink } from "./programs/run-progress.ts";
 import { buildApprovalForm } from "./questions/approval-question.ts";
 import { canShowForm, canShowUrl, claimOf } from "./questions/asked-client.ts";
-import { buildInquiryForm, buildVisit } from "./questions/inquiry-question.ts";
+import { buildElicitationForm, buildVisit } from "./questions/elicitation-question.ts";
 import type { Question } from "./questions/questions.ts";
 import { StdioServerTransport } from "./stdio-server-transport.ts";
 import { chooseExamples } from "./tools/choose-example.ts";
@@ -334,8 +334,8 @@ function askingThrough(server: Server, { mcpReq }: ServerContext, era: Era): Ask
 /** What a client is to show. One that shows no addresses of its own accord shows them in the text of a form. */
 function buildQuestion(question: Question, canVisit: boolean) {
   if (question.kind === "approval") return buildApprovalForm(question.request);
-  const { inquiry } = question;
-  return inquiry.mode === "url" && canVisit ? buildVisit(inquiry) : buildInquiryForm(inquiry);
+  const { elicitation } = question;
+  return elicitation.mode === "url" && canVisit ? buildVisit(elicitation) : buildElicitationForm(elicitation);
 }
 
 const MAX_WARNING_CHARS = 300;

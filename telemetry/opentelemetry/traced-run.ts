@@ -10,7 +10,7 @@ import {
 } from "@opentelemetry/api";
 import type { Approver } from "../../broker/approvals/approvals.ts";
 import type { CallDispatcher } from "../../broker/dispatcher.ts";
-import { NOT_ASKED } from "../../broker/elicitation/inquiry.ts";
+import { NOT_ASKED } from "../../broker/elicitation/elicitation.ts";
 import type { OnPhase } from "../../protocol/run-phase.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import type { BegunRunFacts, TracedRun } from "../telemetry.ts";
@@ -153,11 +153,11 @@ export class OpenRun implements TracedRun {
           ({ decision, isUnasked }) => (isUnasked === true ? "unasked" : decision),
         ),
       canVisit: () => approver.canVisit?.() === true,
-      inquire: async (inquiry, signal) =>
+      elicit: async (elicitation, signal) =>
         asking(
           "elicitation",
-          inquiry.server,
-          async () => approver.inquire?.(inquiry, signal) ?? NOT_ASKED,
+          elicitation.server,
+          async () => approver.elicit?.(elicitation, signal) ?? NOT_ASKED,
           ({ action }) => action,
         ),
     };

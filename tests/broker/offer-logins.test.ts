@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Approver, RunApprovals, UNASKED } from "../../broker/approvals/approvals.ts";
 import type { CallOutcome } from "../../broker/dispatcher.ts";
-import type { Inquiry, InquiryAnswer } from "../../broker/elicitation/inquiry.ts";
+import type { ElicitationAnswer, ElicitationRequest } from "../../broker/elicitation/elicitation.ts";
 import { offerLogins } from "../../broker/offer-logins.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 
@@ -21,8 +21,17 @@ const REFUSED: CallOutcome = {
 const DONE: CallOutcome = { ok: true, data: 1, raw: 1, decision: "allowed", bytes: 1 };
 
 /** Calls of a server that needs a login, and a person who answers as told. */
-function setUp(answer: InquiryAnswer["action"], options: { canVisit?: boolean; fault?: UpstreamError } = {}) {
-  const state = { isLoggedIn: false, calls: 0, begun: 0, cancelled: [] as string[], asked: [] as Inquiry[] };
+function setUp(
+  answer: ElicitationAnswer["action"],
+  options: { canVisit?: boolean; fault?: UpstreamError } = {},
+) {
+  const state = {
+    isLoggedIn: false,
+    calls: 0,
+    begun: 0,
+    cancelled: [] as string[],
+    asked: [] as ElicitationRequest[],
+  };
   const inner = {
     async dispatch() {
       state.calls++;
@@ -31,8 +40,8 @@ function setUp(answer: InquiryAnswer["action"], options: { canVisit?: boolean; f
   };
   const approver: Approver = {
     ask: async () => UNASKED,
-    async inquire(inquiry) {
-      state.asked.push(inquiry);
+    async elicit(elicitation) {
+      state.asked.push(elicitation);
       return answer === "accept" ? { action: answer, values: {} } : { action: answer };
     },
     canVisit: () => options.canVisit ?? true,

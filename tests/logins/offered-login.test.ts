@@ -44,8 +44,8 @@ it("a person whom their client sends to the login page lets the call go on that 
   const approver: Approver = {
     ask: async () => UNASKED,
     canVisit: () => true,
-    async inquire(inquiry) {
-      if (inquiry.mode === "url") void new ScriptedBrowser().open(inquiry.url);
+    async elicit(elicitation) {
+      if (elicitation.mode === "url") void new ScriptedBrowser().open(elicitation.url);
       return { action: "accept", values: {} };
     },
   };

@@ -90,8 +90,8 @@ export class LiveRun {
   }
 
   /** What was answered by another way than the client's, in lines for it. */
-  get outrun(): readonly string[] {
-    return this.#questions.outruns;
+  get answeredElsewhere(): readonly string[] {
+    return this.#questions.answersElsewhere;
   }
 
   /** Whether it waits for an answer whether a call may be made. */

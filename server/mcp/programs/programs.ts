@@ -20,7 +20,7 @@ import type { TraceContext } from "../../../protocol/trace-context.ts";
 import type { Telemetry } from "../../../telemetry/telemetry.ts";
 import { parseApprovalAnswer } from "../questions/approval-question.ts";
 import type { ClientClaim } from "../questions/asked-client.ts";
-import { parseInquiryAnswer } from "../questions/inquiry-question.ts";
+import { parseElicitationAnswer } from "../questions/elicitation-question.ts";
 import type { Question } from "../questions/questions.ts";
 import type { ShownLanguages } from "../tools/chosen-language.ts";
 import { errorReply, type ProgramReply, type ToolReply } from "../tools/reply.ts";
@@ -269,7 +269,7 @@ export class Programs {
   async #nextAnswer(run: LiveRun, request: ProgramRequest): Promise<ProgramAnswer> {
     for (;;) {
       const event = await run.next(request.progress);
-      if (event.kind === "ended") return this.#reply(event, [], run.outrun);
+      if (event.kind === "ended") return this.#reply(event, [], run.answeredElsewhere);
       const { question } = event;
       if (request.ask === undefined) {
         // When the request is cancelled or the client has disconnected, no later request can bring an answer.
@@ -355,7 +355,7 @@ const MAX_PROBLEM_CHARS = 300;
 /** Gives a question what a client has answered. */
 function giveAnswer(question: Question, response: unknown, client: ClientClaim | undefined): void {
   if (question.kind === "approval") question.answer(parseApprovalAnswer(response, question.request, client));
-  else question.answer(parseInquiryAnswer(question.inquiry, response));
+  else question.answer(parseElicitationAnswer(question.elicitation, response));
 }
 
 /** Why a program ended whose question could not be put to anybody. */
@@ -364,7 +364,7 @@ function failedToAsk(question: Question, error: unknown): string {
   const what =
     question.kind === "approval"
       ? `ask for an approval of ${oneLine(question.request.tool)}`
-      : `put a question of server '${oneLine(question.inquiry.server)}' to its user`;
+      : `put a question of server '${oneLine(question.elicitation.server)}' to its user`;
   return `The program was cancelled because the client could not ${what}: ${reason}`;
 }
 

@@ -1,6 +1,5 @@
 import { isObject } from "../../../base/json/is-object.ts";
 import { unmistakableLine } from "../../../base/text/unmistakable-line.ts";
-import { renderClaims } from "../../../broker/approvals/approval-claims.ts";
 import { renderApprovalOverview } from "../../../broker/approvals/approval-overview.ts";
 import {
   type ApprovalScope,
@@ -8,7 +7,7 @@ import {
   MAX_AT_MOST,
   parseScope,
 } from "../../../broker/approvals/approval-scope.ts";
-import { renderAskedArguments } from "../../../broker/approvals/approval-text.ts";
+import { renderAskedArguments, renderClaims } from "../../../broker/approvals/approval-text.ts";
 import { type ApprovalAnswer, type ApprovalRequest, LATER } from "../../../broker/approvals/approvals.ts";
 import { MAX_PATTERN_CHARS } from "../../../broker/approvals/argument-pattern.ts";
 import type { ClientClaim } from "./asked-client.ts";

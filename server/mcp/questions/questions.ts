@@ -1,4 +1,5 @@
 import { unmistakableLine } from "../../../base/text/unmistakable-line.ts";
+import { describeAnswerElsewhere } from "../../../broker/approvals/approval-text.ts";
 import {
   type ApprovalAnswer,
   type ApprovalRequest,
@@ -6,11 +7,14 @@ import {
   LATER,
   UNASKED,
 } from "../../../broker/approvals/approvals.ts";
-import { describeOutrun } from "../../../broker/approvals/outrun.ts";
-import { type Inquiry, type InquiryAnswer, NOT_ASKED } from "../../../broker/elicitation/inquiry.ts";
+import {
+  type ElicitationAnswer,
+  type ElicitationRequest,
+  NOT_ASKED,
+} from "../../../broker/elicitation/elicitation.ts";
 
 /** The most answers by other ways that are told of one run. */
-const MAX_OUTRUNS = 10;
+const MAX_ANSWERED_ELSEWHERE = 10;
 
 interface Asked<Answer> {
   /** Aborted when the answer is no longer needed, because the call or the program has ended. */
@@ -21,7 +25,7 @@ interface Asked<Answer> {
 /** A question that waits for a person's answer: ptc's own about a call, or one of a server. */
 export type Question =
   | ({ kind: "approval"; request: ApprovalRequest } & Asked<ApprovalAnswer>)
-  | ({ kind: "inquiry"; inquiry: Inquiry } & Asked<InquiryAnswer>);
+  | ({ kind: "elicitation"; elicitation: ElicitationRequest } & Asked<ElicitationAnswer>);
 
 /**
  * The questions of one run, one at a time. The run sees an ordinary approver. A request of the client that waits for the run
@@ -31,7 +35,7 @@ export class Questions implements Approver {
   readonly #canAsk: () => boolean;
   readonly #canVisit: () => boolean;
   readonly #closed = new AbortController();
-  readonly #outruns: string[] = [];
+  readonly #answersElsewhere: string[] = [];
   #waiting: Question | undefined;
   #announce: () => void = () => {};
 
@@ -49,21 +53,21 @@ export class Questions implements Approver {
     return this.#put(signal, UNASKED, true, (asked) => ({ kind: "approval", request, ...asked }));
   }
 
-  outrun({ tool }: ApprovalRequest, answer: ApprovalAnswer | undefined): void {
-    if (this.#outruns.length < MAX_OUTRUNS)
-      this.#outruns.push(`${unmistakableLine(tool)}: ${describeOutrun(answer)}`);
+  answeredElsewhere({ tool }: ApprovalRequest, answer: ApprovalAnswer | undefined): void {
+    if (this.#answersElsewhere.length < MAX_ANSWERED_ELSEWHERE)
+      this.#answersElsewhere.push(`${unmistakableLine(tool)}: ${describeAnswerElsewhere(answer)}`);
   }
 
   /** The questions that were answered by another way than here, each in a line. */
-  get outruns(): readonly string[] {
-    return this.#outruns;
+  get answersElsewhere(): readonly string[] {
+    return this.#answersElsewhere;
   }
 
-  inquire(inquiry: Inquiry, signal: AbortSignal): Promise<InquiryAnswer> {
-    const can = this.#canAsk() || (inquiry.mode === "url" && this.#canVisit());
-    return this.#put<InquiryAnswer>(signal, NOT_ASKED, can, (asked) => ({
-      kind: "inquiry",
-      inquiry,
+  elicit(elicitation: ElicitationRequest, signal: AbortSignal): Promise<ElicitationAnswer> {
+    const can = this.#canAsk() || (elicitation.mode === "url" && this.#canVisit());
+    return this.#put<ElicitationAnswer>(signal, NOT_ASKED, can, (asked) => ({
+      kind: "elicitation",
+      elicitation,
       ...asked,
     }));
   }

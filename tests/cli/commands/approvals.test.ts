@@ -95,8 +95,8 @@ it("an approval of further calls has a bound, also when nobody gives one, and no
 
 it("a question that is asked just now is listed, shown and answered too, and its run goes on at once", async () => {
   const { ptc, run } = await setUp();
-  const outrun = vi.fn();
-  const running = run({ ask: () => new Promise(() => {}), outrun });
+  const answeredElsewhere = vi.fn();
+  const running = run({ ask: () => new Promise(() => {}), answeredElsewhere });
   const [listed] = await eventually(async () => {
     const found = JSON.parse((await ptc("list", "--json")).stdout);
     expect(found).toMatchObject([{ live: true, answered: false, tool: "mcp__docs__get_document" }]);
@@ -111,7 +111,7 @@ it("a question that is asked just now is listed, shown and answered too, and its
   const { envelope, recorded } = await running;
   await recorded;
   expect(envelope.approval_state).toBe("DENIED");
-  expect(outrun).toHaveBeenCalledOnce();
+  expect(answeredElsewhere).toHaveBeenCalledOnce();
   expect(await ptc("approve", listed.ticket)).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("it was answered and went on"),

@@ -50,7 +50,11 @@ describe("a question on the terminal", () => {
     await terminal.shows(QUESTION);
     elsewhere.abort();
     expect(await answer).toMatchObject({ decision: "denied" });
-    approver.outrun?.(request("mcp__x__y"), { decision: "once", by: "a\u202eda", how: "ptc approvals" });
+    approver.answeredElsewhere?.(request("mcp__x__y"), {
+      decision: "once",
+      by: "a\u202eda",
+      how: "ptc approvals",
+    });
     await terminal.shows(
       /\nptc: mcp__x__y: it was approved by a\\u\{202e\}da \(ptc approvals\), and the first answer counts\n$/,
     );

@@ -45,7 +45,7 @@ function newProject() {
 function asking(open: () => PendingApprovals, request = REQUEST, signal = new AbortController().signal) {
   let give: (answer: ApprovalAnswer) => void = () => {};
   let withdrawn: AbortSignal | undefined;
-  const outrun = vi.fn<NonNullable<Approver["outrun"]>>();
+  const answeredElsewhere = vi.fn<NonNullable<Approver["answeredElsewhere"]>>();
   const approver: Approver = {
     ask: (_, signal) => {
       withdrawn = signal;
@@ -56,11 +56,16 @@ function asking(open: () => PendingApprovals, request = REQUEST, signal = new Ab
         );
       });
     },
-    outrun,
+    answeredElsewhere,
   };
   const shared = shareQuestions({ approver, context: CONTEXT, fileName: "p.ts", open: async () => open() });
   const answer = shared.ask(request, signal);
-  return { answer, give: (own: ApprovalAnswer) => give(own), outrun, withdrawn: () => withdrawn?.aborted };
+  return {
+    answer,
+    give: (own: ApprovalAnswer) => give(own),
+    answeredElsewhere,
+    withdrawn: () => withdrawn?.aborted,
+  };
 }
 
 async function listed(approvals: PendingApprovals) {
@@ -74,7 +79,7 @@ async function listed(approvals: PendingApprovals) {
 describe("a question that a run waits for", () => {
   it("is answered by whoever is first, and whoever was asked is told that it was another", async () => {
     const { open, file } = newProject();
-    const { answer, outrun, withdrawn } = asking(open);
+    const { answer, answeredElsewhere, withdrawn } = asking(open);
     const elsewhere = open();
     const pending = await listed(elsewhere);
     expect(pending).toMatchObject({
@@ -89,32 +94,32 @@ describe("a question that a run waits for", () => {
     expect(elsewhere.answer("local", pending, { decision: "denied", by: "too late" })).toBe(false);
     expect(await answer).toEqual(YES);
     expect(withdrawn()).toBe(true);
-    expect(outrun.mock.calls).toMatchObject([[{ ticket: pending.ticket }, YES]]);
+    expect(answeredElsewhere.mock.calls).toMatchObject([[{ ticket: pending.ticket }, YES]]);
     expect(elsewhere.list("local")).toEqual([]);
   });
 
   it("is gone for others when it is answered where it was asked", async () => {
     const { open } = newProject();
-    const { answer, give, outrun } = asking(open);
+    const { answer, give, answeredElsewhere } = asking(open);
     const elsewhere = open();
     const pending = await listed(elsewhere);
     give(OWN);
     expect(await answer).toEqual(OWN);
-    expect(outrun).not.toHaveBeenCalled();
+    expect(answeredElsewhere).not.toHaveBeenCalled();
     expect(elsewhere.list("local")).toEqual([]);
     expect(elsewhere.answer("local", pending, YES)).toBe(false);
   });
 
   it("has one answer where two come at once: the one that was kept first", async () => {
     const { open } = newProject();
-    const { answer, give, outrun } = asking(open);
+    const { answer, give, answeredElsewhere } = asking(open);
     const elsewhere = open();
     const pending = await listed(elsewhere);
     elsewhere.answer("local", pending, { decision: "denied", by: "ada" });
     // Nobody has looked for that yet.
     give(OWN);
     expect(await answer).toMatchObject({ decision: "denied", by: "ada" });
-    expect(outrun).toHaveBeenCalledOnce();
+    expect(answeredElsewhere).toHaveBeenCalledOnce();
   });
 
   it("keeps its ticket when nobody answers while it waits", async () => {

@@ -1,23 +1,28 @@
 import { visibleLine } from "../../base/text/visible-text.ts";
+import type {
+  ElicitationAnswer,
+  ElicitationRequest,
+  FormField,
+  FormValue,
+} from "../../broker/elicitation/elicitation.ts";
 import { readFormValues, valueProblem } from "../../broker/elicitation/form-values.ts";
-import type { FormField, FormValue, Inquiry, InquiryAnswer } from "../../broker/elicitation/inquiry.ts";
 import type { QuestionParts } from "./terminal-question.ts";
 import { readLine, throwAwayTyped } from "./typed-line.ts";
 
 /** What stands for an empty line where an empty line means something else. */
 const NOTHING = "-";
 
-const CANCELLED: InquiryAnswer = { action: "cancel" };
+const CANCELLED: ElicitationAnswer = { action: "cancel" };
 
 /**
  * Draws a question of a server below everything else on the terminal. A form is filled in field by field and looked at before
  * it is sent; an address is shown and never opened. The end of the input and Ctrl-C are no answer.
  */
-export async function inquireOnTerminal(
-  inquiry: Inquiry,
+export async function elicitOnTerminal(
+  elicitation: ElicitationRequest,
   { console, surroundings, onInterrupt }: QuestionParts,
   signal: AbortSignal,
-): Promise<InquiryAnswer> {
+): Promise<ElicitationAnswer> {
   if (signal.aborted) return CANCELLED;
   console.hold();
   try {
@@ -28,15 +33,15 @@ export async function inquireOnTerminal(
     if (signal.aborted) return CANCELLED;
     const typed = (prompt: string) => readLine(prompt, surroundings, onInterrupt, signal);
     const draw = (text: string) => console.draw(text);
-    draw(renderHeading(inquiry));
-    if (inquiry.message !== "") draw(console.quote(inquiry.message));
-    if (inquiry.mode === "form")
-      return await fillIn(inquiry.fields, { typed, draw, quote: (text) => console.quote(text) });
+    draw(renderHeading(elicitation));
+    if (elicitation.message !== "") draw(console.quote(elicitation.message));
+    if (elicitation.mode === "form")
+      return await fillIn(elicitation.fields, { typed, draw, quote: (text) => console.quote(text) });
     draw(`Address (ptc does not open it):\n`);
-    draw(console.quote(visibleLine(inquiry.url)));
+    draw(console.quote(visibleLine(elicitation.url)));
     return yesOrNo(
       await typed(
-        `Have you opened it at ${visibleLine(inquiry.host)}, and may the call go on? [y]es, [N]o: `,
+        `Have you opened it at ${visibleLine(elicitation.host)}, and may the call go on? [y]es, [N]o: `,
       ),
       {},
     );
@@ -45,10 +50,10 @@ export async function inquireOnTerminal(
   }
 }
 
-function renderHeading(inquiry: Inquiry): string {
-  const server = visibleLine(inquiry.server);
-  const during = inquiry.tool === undefined ? "a call" : `a call of ${visibleLine(inquiry.tool)}`;
-  const what = inquiry.mode === "form" ? "asks" : `asks you to visit ${visibleLine(inquiry.host)}`;
+function renderHeading(elicitation: ElicitationRequest): string {
+  const server = visibleLine(elicitation.server);
+  const during = elicitation.tool === undefined ? "a call" : `a call of ${visibleLine(elicitation.tool)}`;
+  const what = elicitation.mode === "form" ? "asks" : `asks you to visit ${visibleLine(elicitation.host)}`;
   return `\nServer '${server}' ${what}, during ${during}:\n`;
 }
 
@@ -59,7 +64,7 @@ interface FormParts {
   quote: (text: string) => string;
 }
 
-async function fillIn(fields: readonly FormField[], parts: FormParts): Promise<InquiryAnswer> {
+async function fillIn(fields: readonly FormField[], parts: FormParts): Promise<ElicitationAnswer> {
   const { typed, draw, quote } = parts;
   if (fields.length === 0) return yesOrNo(await typed("Accept? [y]es, [N]o: "), {});
   const first = await typed(
@@ -184,7 +189,7 @@ function expected(field: FormField): string {
   }
 }
 
-function yesOrNo(line: string | undefined, values: Readonly<Record<string, FormValue>>): InquiryAnswer {
+function yesOrNo(line: string | undefined, values: Readonly<Record<string, FormValue>>): ElicitationAnswer {
   if (line === undefined) return CANCELLED;
   return /^\s*(?:y|yes)\s*$/i.test(line) ? { action: "accept", values } : { action: "decline" };
 }

@@ -1,14 +1,19 @@
 import { visibleLine } from "../../../base/text/visible-text.ts";
+import type {
+  ElicitationAnswer,
+  ElicitationRequest,
+  FormField,
+  FormOption,
+} from "../../../broker/elicitation/elicitation.ts";
 import { readFormValues } from "../../../broker/elicitation/form-values.ts";
-import type { FormField, FormOption, Inquiry, InquiryAnswer } from "../../../broker/elicitation/inquiry.ts";
 
 /**
  * What a client shows a person (MCP 2025-11-25, Elicitation): in its first line, who asks, in ptc's own words. The server's
  * words are marked line by line, so that none of them passes for ptc's.
  */
-export function buildInquiryForm(inquiry: Inquiry) {
-  const form = { mode: "form" as const, message: renderInquiry(inquiry) };
-  const fields = inquiry.mode === "form" ? inquiry.fields : [];
+export function buildElicitationForm(elicitation: ElicitationRequest) {
+  const form = { mode: "form" as const, message: renderElicitation(elicitation) };
+  const fields = elicitation.mode === "form" ? elicitation.fields : [];
   const required = fields.filter(({ isRequired }) => isRequired).map(({ name }) => name);
   const properties = Object.fromEntries(fields.map((field) => [field.name, buildProperty(field)]));
   return {
@@ -22,12 +27,15 @@ export function buildInquiryForm(inquiry: Inquiry) {
 }
 
 /** The same for an address, for a client that shows addresses and has a person open them. */
-export function buildVisit(inquiry: Extract<Inquiry, { mode: "url" }>) {
-  return { mode: "url" as const, message: renderInquiry(inquiry), url: inquiry.url };
+export function buildVisit(elicitation: Extract<ElicitationRequest, { mode: "url" }>) {
+  return { mode: "url" as const, message: renderElicitation(elicitation), url: elicitation.url };
 }
 
 /** Reads a client's answer. What is no answer to the form is not passed on as one. */
-export function parseInquiryAnswer(inquiry: Inquiry, response: unknown): InquiryAnswer {
+export function parseElicitationAnswer(
+  elicitation: ElicitationRequest,
+  response: unknown,
+): ElicitationAnswer {
   if (typeof response !== "object" || response === null) return { action: "unasked", why: NO_ANSWER };
   const { action, content } = response as { action?: unknown; content?: unknown };
   switch (action) {
@@ -35,9 +43,9 @@ export function parseInquiryAnswer(inquiry: Inquiry, response: unknown): Inquiry
     case "cancel":
       return { action };
     case "accept": {
-      if (inquiry.mode === "url") return { action, values: {} };
+      if (elicitation.mode === "url") return { action, values: {} };
       const given = typeof content === "object" && content !== null ? { ...content } : {};
-      const read = readFormValues(inquiry.fields, given);
+      const read = readFormValues(elicitation.fields, given);
       if (read.ok) return { action, values: read.values };
       return {
         action: "unasked",
@@ -51,12 +59,12 @@ export function parseInquiryAnswer(inquiry: Inquiry, response: unknown): Inquiry
 
 const NO_ANSWER = "the client's answer is none";
 
-function renderInquiry(inquiry: Inquiry): string {
-  const { server, tool, message } = inquiry;
-  const what = inquiry.mode === "form" ? "asks" : `asks you to visit ${visibleLine(inquiry.host)}`;
+function renderElicitation(elicitation: ElicitationRequest): string {
+  const { server, tool, message } = elicitation;
+  const what = elicitation.mode === "form" ? "asks" : `asks you to visit ${visibleLine(elicitation.host)}`;
   const during = tool === undefined ? "during a call" : `during a call of ${visibleLine(tool)}`;
   const said = message === "" ? [] : message.split("\n").map((line) => `> ${line}`);
-  const address = inquiry.mode === "url" ? [`Address: ${visibleLine(inquiry.url)}`] : [];
+  const address = elicitation.mode === "url" ? [`Address: ${visibleLine(elicitation.url)}`] : [];
   return [`Server '${visibleLine(server)}' ${what}, ${during}:`, ...said, ...address].join("\n");
 }
 

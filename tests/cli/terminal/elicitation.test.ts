@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { FormField, Inquiry } from "../../../broker/elicitation/inquiry.ts";
+import type { ElicitationRequest, FormField } from "../../../broker/elicitation/elicitation.ts";
 import { buildApprover } from "../../../cli/terminal/approver.ts";
 import { ProgramConsole } from "../../../cli/terminal/program-console.ts";
 import { FakeTerminal, pipe } from "./terminals.ts";
@@ -53,11 +53,11 @@ const FIELDS: readonly FormField[] = [
   },
 ];
 
-function inquiring(asked: Partial<Inquiry> = {}) {
+function eliciting(asked: Partial<ElicitationRequest> = {}) {
   const terminal = new FakeTerminal();
   const console = new ProgramConsole(terminal.surroundings, 100_000);
   const approver = buildApprover([], { console, surroundings: terminal.surroundings, onInterrupt: () => {} });
-  const inquiry = {
+  const elicitation = {
     runId: "r",
     server: "github",
     tool: "mcp__github__go",
@@ -65,8 +65,8 @@ function inquiring(asked: Partial<Inquiry> = {}) {
     message: "Who?\nptc asks: all is well",
     fields: FIELDS,
     ...asked,
-  } as Inquiry;
-  const answer = approver.inquire?.(inquiry, new AbortController().signal);
+  } as ElicitationRequest;
+  const answer = approver.elicit?.(elicitation, new AbortController().signal);
   /** Types each line when its prompt stands at the end of the screen. */
   const converse = async (...turns: [prompt: RegExp, typed: string][]) => {
     for (const [prompt, typed] of turns) {
@@ -82,7 +82,7 @@ function inquiring(asked: Partial<Inquiry> = {}) {
 
 describe("a form of a server on the terminal", () => {
   it("is filled in field by field, typed by its schema, and sent when it was looked at", async () => {
-    const { terminal, converse } = inquiring();
+    const { terminal, converse } = eliciting();
     const answer = await converse(
       [/Answer\? \[y\]es, \[N\]o: $/, "y"],
       [/Value 1 of 5:\n[^>]*> $/, "A"],
@@ -105,9 +105,9 @@ describe("a form of a server on the terminal", () => {
   });
 
   it("can be left, looked at again and refused", async () => {
-    const declined = inquiring();
+    const declined = eliciting();
     expect(await declined.converse([/Answer\? \[y\]es, \[N\]o: $/, "n"])).toEqual({ action: "decline" });
-    const { converse } = inquiring({ fields: [NAME] });
+    const { converse } = eliciting({ fields: [NAME] });
     const answer = await converse(
       [/It asks for one value\. Answer\? .*: $/, "y"],
       [/Value 1 of 1:\n[^>]*> $/, "Anna"],
@@ -119,7 +119,7 @@ describe("a form of a server on the terminal", () => {
   });
 
   it("is cancelled at the end of the input", async () => {
-    const { terminal, answer } = inquiring();
+    const { terminal, answer } = eliciting();
     await terminal.shows(/Answer\? \[y\]es, \[N\]o: $/);
     terminal.stdin.push(null);
     expect(await answer).toEqual({ action: "cancel" });
@@ -128,7 +128,7 @@ describe("a form of a server on the terminal", () => {
 
 describe("an address of a server on the terminal", () => {
   it("is shown with its host and not opened", async () => {
-    const { terminal, converse } = inquiring({
+    const { terminal, converse } = eliciting({
       mode: "url",
       message: "Sign in",
       url: "https://a.example/x",
@@ -147,7 +147,7 @@ it("asks nobody where there is no terminal", async () => {
   const { surroundings } = pipe();
   const console = new ProgramConsole(surroundings, 10_000);
   const approver = buildApprover([], { console, surroundings, onInterrupt: () => {} });
-  const inquiry: Inquiry = {
+  const elicitation: ElicitationRequest = {
     runId: "r",
     server: "x",
     tool: undefined,
@@ -155,5 +155,5 @@ it("asks nobody where there is no terminal", async () => {
     message: "",
     fields: [],
   };
-  expect(await approver.inquire?.(inquiry, new AbortController().signal)).toEqual({ action: "unasked" });
+  expect(await approver.elicit?.(elicitation, new AbortController().signal)).toEqual({ action: "unasked" });
 });

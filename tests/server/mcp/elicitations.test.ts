@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { Elicitation, Inquiry, InquiryAnswer } from "../../../broker/elicitation/inquiry.ts";
+import type {
+  Elicitation,
+  ElicitationAnswer,
+  ElicitationRequest,
+} from "../../../broker/elicitation/elicitation.ts";
 import { CONNECT, connectLegacy, ERAS, RawClient } from "./clients.ts";
 import { executed, serve } from "./served.ts";
 
@@ -38,10 +42,15 @@ const VISIT: Elicitation = {
 };
 
 /** Programs that pass on one question of a server, and return what was answered. */
-const inquiring = (asked: Elicitation) =>
+const eliciting = (asked: Elicitation) =>
   serve(async (_, { approver, signal }) => {
-    const inquiry: Inquiry = { ...asked, runId: "r", server: "github", tool: "mcp__github__go" };
-    const answer: InquiryAnswer | undefined = await approver.inquire?.(inquiry, signal);
+    const elicitation: ElicitationRequest = {
+      ...asked,
+      runId: "r",
+      server: "github",
+      tool: "mcp__github__go",
+    };
+    const answer: ElicitationAnswer | undefined = await approver.elicit?.(elicitation, signal);
     return executed({ data: answer });
   });
 
@@ -49,7 +58,7 @@ const text = (data: unknown) => [{ text: `[Script executed successfully]\n${JSON
 
 describe.each(ERAS)("a question of a server, to a client of %s", (era) => {
   it("is shown with the server's name first, and answered", async () => {
-    const served = inquiring(FORM);
+    const served = eliciting(FORM);
     const seen: string[] = [];
     const client = await CONNECT[era](served, (message) => {
       seen.push(message);
@@ -65,7 +74,7 @@ describe.each(ERAS)("a question of a server, to a client of %s", (era) => {
   });
 
   it.each(["decline", "cancel"])("is answered truthfully with %s", async (action) => {
-    const served = inquiring(FORM);
+    const served = eliciting(FORM);
     const client = await CONNECT[era](served, () => ({ action }));
     expect((await client.callTool(EXECUTE)).content).toMatchObject(text({ action }));
     await client.close();
@@ -73,7 +82,7 @@ describe.each(ERAS)("a question of a server, to a client of %s", (era) => {
   });
 
   it("is no answer when that does not fit the form", async () => {
-    const served = inquiring(FORM);
+    const served = eliciting(FORM);
     const client = await CONNECT[era](served, () => ({
       action: "accept",
       content: { name: "A", plan: "z" },
@@ -85,7 +94,7 @@ describe.each(ERAS)("a question of a server, to a client of %s", (era) => {
   });
 
   it("is not asked where the client cannot", async () => {
-    const served = inquiring(FORM);
+    const served = eliciting(FORM);
     const client = await CONNECT[era](served);
     expect((await client.callTool(EXECUTE)).content).toMatchObject(text({ action: "unasked" }));
     await client.close();
@@ -93,7 +102,7 @@ describe.each(ERAS)("a question of a server, to a client of %s", (era) => {
   });
 
   it("about an address is shown in a form's text by a client that shows no addresses", async () => {
-    const served = inquiring(VISIT);
+    const served = eliciting(VISIT);
     const seen: string[] = [];
     const client = await CONNECT[era](served, (message) => {
       seen.push(message);
@@ -110,7 +119,7 @@ describe.each(ERAS)("a question of a server, to a client of %s", (era) => {
 
 describe("a question about an address", () => {
   it("goes to a client of 2025-11-25 as one", async () => {
-    const served = inquiring(VISIT);
+    const served = eliciting(VISIT);
     const client = new RawClient(served);
     await client.initialize({ elicitation: { form: {}, url: {} } });
     client.send({ id: 1, method: "tools/call", params: EXECUTE });
@@ -130,7 +139,7 @@ describe("a question about an address", () => {
   });
 
   it("goes to a client of 2026-07-28 as one", async () => {
-    const served = inquiring(VISIT);
+    const served = eliciting(VISIT);
     const client = new RawClient(served);
     const meta = { "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {}, url: {} } } };
     const { result } = await client.callModern(1, EXECUTE, meta);
@@ -154,7 +163,7 @@ describe("a question about an address", () => {
 
 it("is withdrawn when the program is over", async () => {
   const served = serve(async (_, { approver, signal }) => {
-    void approver.inquire?.({ ...FORM, runId: "r", server: "x", tool: undefined }, signal);
+    void approver.elicit?.({ ...FORM, runId: "r", server: "x", tool: undefined }, signal);
     return executed({ data: "over" });
   });
   const client = await connectLegacy(served, () => new Promise(() => {}));

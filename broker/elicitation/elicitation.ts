@@ -56,7 +56,7 @@ export type Elicitation =
     };
 
 /** What a server asks in the middle of a call. */
-export type AskedElicitation = Elicitation & {
+export type ServerElicitation = Elicitation & {
   /** The configured name of the server. */
   readonly server: string;
   /** The tool in whose call the server asks; `undefined` where it does not say. */
@@ -64,14 +64,14 @@ export type AskedElicitation = Elicitation & {
 };
 
 /** A question of a server to the person for whom a program runs. */
-export type Inquiry = AskedElicitation & { readonly runId: string };
+export type ElicitationRequest = ServerElicitation & { readonly runId: string };
 
 /** What the person said. */
-export type InquiryAnswer =
+export type ElicitationAnswer =
   | { readonly action: "accept"; readonly values: Readonly<Record<string, FormValue>> }
   | { readonly action: "decline" | "cancel" }
   /** Nobody can be asked, or what was answered is no answer; `why` follows "and". */
   | { readonly action: "unasked"; readonly why?: string };
 
 /** The answer when nobody can be asked. */
-export const NOT_ASKED: InquiryAnswer = { action: "unasked" };
+export const NOT_ASKED: ElicitationAnswer = { action: "unasked" };
