@@ -1,3 +1,4 @@
+import { openArchive } from "../archive/open-archive.ts";
 import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
@@ -52,7 +53,7 @@ export function openCaller({ configuration, env, tools, telemetry, onWarning }: 
   });
   const servers = composeServers(configuration, pool, undefined);
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
-  const records = composeRecords(configuration, { audit });
+  const records = composeRecords(configuration, { archive: openArchive(configuration.archive), audit });
   return {
     async call(call, options) {
       const authorizer = await buildAuthorizer(configuration);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { RunArchiver } from "../archive/archive-store.ts";
+import type { ArchiveStore } from "../archive/archive-store.ts";
 import type { AuditLog } from "../archive/audit/audit-log.ts";
 import { typedOnly } from "../broker/approvals/approvals.ts";
 import { Dispatcher } from "../broker/dispatcher.ts";
@@ -62,8 +62,8 @@ export interface CompositionOptions {
   authorizer: Authorizer;
   /** Docker's without it. */
   engine?: OpenEngine | undefined;
-  /** Opens what keeps runs; the configured archive without it. */
-  archive?: (() => RunArchiver) | undefined;
+  /** Keeps runs, and is closed when the execution ends. */
+  archive: Pick<ArchiveStore, "begin" | "close">;
   redactor: Redactor;
   audit: AuditLog;
   /** Receives the events of runs. */

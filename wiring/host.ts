@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { RunArchiver } from "../archive/archive-store.ts";
+import type { ArchiveStore } from "../archive/archive-store.ts";
 import type { AuditLog } from "../archive/audit/audit-log.ts";
+import { openArchive } from "../archive/open-archive.ts";
 import type { Authorizer, Viewer } from "../broker/policy/authorizer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
@@ -54,8 +55,8 @@ export interface HostOptions extends PoolOptions {
   credentials?: CredentialSource | undefined;
   /** Where `{ keyring: NAME }` is read from; the user's keyring without it. */
   keyring?: SecretKeyring | undefined;
-  /** Opens what keeps runs, which the host closes; the configured archive without it. */
-  archive?: (() => RunArchiver) | undefined;
+  /** Opens what keeps runs, once. The host closes it. Defaults to the configured archive. */
+  archive?: (() => ArchiveStore) | undefined;
   /** What starts sandboxes; Docker's without it. */
   engine?: OpenEngine | undefined;
   /** How many sandboxes are kept started; defaults to none. */
@@ -91,6 +92,7 @@ export class Host {
   /** The only redactor of this host, so that a secret added to it is redacted everywhere. */
   readonly #redactor: Redactor;
   #audit: Promise<AuditLog> | undefined;
+  #archive: ArchiveStore | undefined;
   #own: OwnProcess | undefined;
   #pool: Promise<ReconfigurablePool> | undefined;
   #execution: Promise<Execution> | undefined;
@@ -119,6 +121,13 @@ export class Host {
     this.#redactor.learn(next.secrets, next.credentials);
     (await this.#pool?.catch(() => undefined))?.reconfigure(next);
     (await this.#execution?.catch(() => undefined))?.reconfigure(next);
+  }
+
+  /** Keeps this host's runs. The host closes it. */
+  get archive(): ArchiveStore {
+    const { archive = () => openArchive(this.#configuration.archive) } = this.#options;
+    this.#archive ??= archive();
+    return this.#archive;
   }
 
   /** Has a secret that is not in the configuration redacted wherever text leaves this host. */
@@ -224,7 +233,7 @@ export class Host {
     this.#options.onClose?.();
     const execution = await this.#execution?.catch(() => undefined);
     const pool = await this.#pool?.catch(() => undefined);
-    const { kept, ended } = execution?.end() ?? {};
+    const { kept = this.#archive?.close(), ended } = execution?.end() ?? {};
     const late = patienceMs === undefined ? [] : [delay(patienceMs, undefined, { ref: false })];
     const untaken = this.#options.begun?.starter.close();
     await Promise.race([Promise.all([pool?.pool.close(), ended, untaken]), ...late]);
@@ -279,6 +288,7 @@ export class Host {
       pool,
       secrets,
       redactor: this.#redactor,
+      archive: this.archive,
       audit: await this.#auditing(),
       runs: this.runs,
     });

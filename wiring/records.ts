@@ -1,6 +1,5 @@
-import type { RunArchiver } from "../archive/archive-store.ts";
+import type { ArchiveStore } from "../archive/archive-store.ts";
 import type { AuditLog } from "../archive/audit/audit-log.ts";
-import { openArchive } from "../archive/open-archive.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ArchivingRecorder } from "../execution/record/record-runs.ts";
 import type { RunRecorder } from "../execution/record/run-recorder.ts";
@@ -19,19 +18,12 @@ export interface Records {
 }
 
 /**
- * @param options `archive` opens what keeps runs, instead of the configured archive. `audit` is closed by whoever opened it.
+ * @param options `archive` keeps the runs, and is closed with these records. The opener of `audit` closes that.
  */
 export function composeRecords(
   configuration: Configuration,
-  {
-    archive: open = () => openArchive(configuration.archive),
-    audit,
-  }: {
-    archive?: (() => RunArchiver) | undefined;
-    audit: AuditLog;
-  },
+  { archive, audit }: { archive: Pick<ArchiveStore, "begin" | "close">; audit: AuditLog },
 ): Records {
-  const archive = open();
   return {
     recorder: (context, { all: tools }, { redactor, comparing, recorded }) =>
       new ArchivingRecorder({

@@ -1,4 +1,3 @@
-import { openArchive } from "../archive/open-archive.ts";
 import type { Authorizer } from "../broker/policy/authorizer.ts";
 import type { FollowedConfiguration } from "../configuration/follow.ts";
 import { describeOffServers } from "../configuration/off-servers.ts";
@@ -125,7 +124,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
   });
   // What is kept elsewhere is not read: what is learned of it would be of other people's runs, too.
   if (seams.archive === undefined) host.runs.subscribe((event) => learning.onRun(event));
-  const outputs = new RunOutputs(() => openArchive(host.configuration.archive));
+  const outputs = new RunOutputs(() => host.archive);
   const remember = (executed: ExecutedProgram, { context }: Pick<ProgramOptions, "context">) => {
     outputs.remember(executed, context.principal);
     void executed.recorded.then((problem) => problem === undefined || onWarning(problem));

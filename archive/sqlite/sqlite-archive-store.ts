@@ -33,7 +33,7 @@ import { deleteRunsById, pruneRuns } from "./changes/prune.ts";
 import { recordDigestOf } from "./changes/store-run.ts";
 import { holdBlob, releaseHeld } from "./changes/sweep.ts";
 import { readChainEnd } from "./file/chain-ends.ts";
-import { openForReading, openForWriting, tryWriting } from "./file/connection.ts";
+import { fileAt, openForReading, openForWriting, tryWriting } from "./file/connection.ts";
 import type { Database, SqlValue } from "./file/database.ts";
 import { damagedRow } from "./queries/damaged-row.ts";
 import { readRun } from "./queries/read-run.ts";
@@ -48,7 +48,9 @@ import type { WriterOptions } from "./writer/writer-messages.ts";
 export class SqliteArchiveStore implements ArchiveStore {
   readonly #path: string;
   readonly #writer: ArchiveWriter;
-  #reading: Database | undefined;
+  #reading: { db: Database; file: string | undefined } | undefined;
+  /** Connections to files that are no longer at the path. Runs that were read may still read values through them. */
+  readonly #replaced: Database[] = [];
   #changing: Database | undefined;
 
   /** @param workerModule the `writer-worker` module, if it is not beside `archive-writer`. */
@@ -122,15 +124,19 @@ export class SqliteArchiveStore implements ArchiveStore {
 
   async close(): Promise<void> {
     await this.#writer.close();
-    this.#reading?.close();
-    this.#changing?.close();
+    for (const db of [this.#reading?.db, this.#changing, ...this.#replaced.splice(0)]) db?.close();
     this.#reading = undefined;
     this.#changing = undefined;
   }
 
   #toRead(): Database {
-    this.#reading ??= openForReading(this.#path);
-    return this.#reading;
+    const file = fileAt(this.#path);
+    if (this.#reading !== undefined && this.#reading.file !== file) {
+      this.#replaced.push(this.#reading.db);
+      this.#reading = undefined;
+    }
+    this.#reading ??= { db: openForReading(this.#path), file };
+    return this.#reading.db;
   }
 
   /** Opens the archive for deleting, but does not create one for that. */

@@ -12,13 +12,13 @@ const MAX_HELD_RUNS = 64;
 
 /** Whole outputs of runs: of recent ones from memory, because they may not be in the archive yet, and of others from there. */
 export class RunOutputs {
-  readonly #openArchive: () => Pick<ArchiveStore, "read" | "close">;
+  readonly #archive: () => Pick<ArchiveStore, "read">;
   readonly #recent = new Map<string, { principal: string; text: string }>();
   #chars = 0;
 
-  /** @param openArchive opens the archive for one reading. */
-  constructor(openArchive: () => Pick<ArchiveStore, "read" | "close">) {
-    this.#openArchive = openArchive;
+  /** @param archive is called when an output is no longer in memory. */
+  constructor(archive: () => Pick<ArchiveStore, "read">) {
+    this.#archive = archive;
   }
 
   /** Holds the output of a principal's run that has ended, at the cost of older ones. */
@@ -56,15 +56,12 @@ export class RunOutputs {
   async read(runId: string, principal: string): Promise<string | undefined> {
     const held = this.#recent.get(runId);
     if (held !== undefined) return held.principal === principal ? held.text : undefined;
-    const archive = this.#openArchive();
     try {
-      const run = await archive.read(runId);
+      const run = await this.#archive().read(runId);
       return run.record.principal === principal ? joinOutput(archivedOutput(run)).text : undefined;
     } catch (error) {
       if (error instanceof ArchiveError && error.code === "missing") return undefined;
       throw error;
-    } finally {
-      await archive.close();
     }
   }
 }

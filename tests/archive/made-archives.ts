@@ -1,15 +1,14 @@
 import { expect } from "vitest";
 import { ArchiveError } from "../../archive/archive-error.ts";
-import type { ArchiveResult } from "../../archive/archive-store.ts";
+import type { ArchiveResult, RunArchiver } from "../../archive/archive-store.ts";
 import type { CallToArchive, RunToArchive } from "../../archive/run-to-archive.ts";
 import { storeRun } from "../../archive/sqlite/changes/store-run.ts";
 import { openForWriting } from "../../archive/sqlite/file/connection.ts";
-import type { ArchiveWriter } from "../../archive/sqlite/writer/archive-writer.ts";
 import { sampleRun } from "./sample-runs.ts";
 
 /** Hands a whole run to a writer. */
 export async function archiveRun(
-  writer: ArchiveWriter,
+  writer: RunArchiver,
   { run, calls }: { run: RunToArchive; calls: CallToArchive[] },
 ): Promise<ArchiveResult> {
   const recording = writer.begin(run.facts.run_id);

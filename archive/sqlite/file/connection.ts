@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import * as z from "zod/mini";
@@ -125,6 +125,12 @@ function openReadOnly(file: string, target: string | URL): Database {
 
 function countTables(db: Database): number {
   return db.get(TableCount, "SELECT count(*) AS tables FROM sqlite_master")?.tables ?? 0;
+}
+
+/** The identity of the file at a path, to notice when another one stands there; `undefined` when there is none. */
+export function fileAt(path: string): string | undefined {
+  const status = statSync(path, { throwIfNoEntry: false });
+  return status && `${status.dev}:${status.ino}`;
 }
 
 function connect(file: string, open: () => ConstructorParameters<typeof Database>[1]): Database {

@@ -1,11 +1,10 @@
-import { statSync } from "node:fs";
 import { messageOf } from "../../../base/error-message.ts";
 import { ArchiveError } from "../../archive-error.ts";
 import type { ArchiveResult } from "../../archive-store.ts";
 import { pruneDaily } from "../changes/prune.ts";
 import { holdCalls, type PendingCall, storeRun } from "../changes/store-run.ts";
 import { releaseHeld, sweepAbandoned } from "../changes/sweep.ts";
-import { openForWriting } from "../file/connection.ts";
+import { fileAt, openForWriting } from "../file/connection.ts";
 import type { Database } from "../file/database.ts";
 import type { WriterOptions, WriterReply, WriterRequest } from "./writer-messages.ts";
 
@@ -181,11 +180,6 @@ export class RunWriter {
     }
     this.#db = undefined;
   }
-}
-
-function fileAt(path: string): string | undefined {
-  const status = statSync(path, { throwIfNoEntry: false });
-  return status && `${status.dev}:${status.ino}`;
 }
 
 function textChars({ argumentsJson, outcomeJson }: { argumentsJson: string; outcomeJson: string }): number {

@@ -7,6 +7,7 @@ import { openForReading, openForWriting } from "../../../archive/sqlite/file/con
 import { loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
 import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
 import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
+import { SqliteArchiveStore } from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
 import { archiveRun, makeArchive } from "../made-archives.ts";
 import { sampleRun, temporaryFolder } from "../sample-runs.ts";
@@ -125,15 +126,20 @@ describe("a run is not lost", { timeout: TIMEOUT_MS }, () => {
 
   test("into an archive that was moved away or deleted under way", async () => {
     const path = fresh("moved");
-    const writer = new ArchiveWriter({ path, keepDays: 36_500 });
+    const writer = new SqliteArchiveStore({ path, keepDays: 36_500 });
     const before = sampleRun();
     expect(await archiveRun(writer, before)).toMatchObject({ ok: true });
+    const read = await writer.read(before.run.facts.run_id);
     renameSync(dirname(path), `${dirname(path)}-elsewhere`);
     const after = sampleRun();
     expect(await archiveRun(writer, after)).toMatchObject({ ok: true });
     rmSync(dirname(path), { recursive: true });
     const last = sampleRun();
     expect(await archiveRun(writer, last)).toMatchObject({ ok: true });
+    expect((await writer.read(last.run.facts.run_id)).code).toBe(last.run.code);
+    await expect(writer.read(before.run.facts.run_id)).rejects.toMatchObject({ code: "missing" });
+    // What was read before can still be read whole.
+    expect(await read.textOf(read.record.code)).toBe(JSON.stringify(before.run.code));
     await writer.close();
     expect(readCode(path, last.run.facts.run_id)).toBe(last.run.code);
   });

@@ -10,6 +10,7 @@ import { PRINTER } from "../../../languages/languages.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import { openServing, type ServingOptions } from "../../../wiring/serving.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
+import { sampleRun } from "../../archive/sample-runs.ts";
 import { eventually } from "../../eventually.ts";
 import { InProcessEngine, type ProgramFunction } from "../../sandbox/in-process-engine.ts";
 
@@ -202,4 +203,27 @@ test("an authorizer of the host's maker hides tools from one principal, and deci
   await eventually(() => expect([...sessions]).toEqual(["s-1", "s-2"]));
   expect((await store.list({ limit: 10 })).runs).toHaveLength(3);
   expect(existsSync(archive)).toBe(false);
+});
+
+test("the whole outputs of earlier runs are read from the archive that the host was given, which it closes once, at its end", async () => {
+  const store = new MemoryStore();
+  let closed = 0;
+  const archive = Object.assign(store, { close: async () => void closed++ });
+  const { run, calls } = sampleRun({ consoleText: "kept elsewhere\n" });
+  const recording = archive.begin(run.facts.run_id);
+  for (const call of calls) await recording.addCall(call);
+  expect(await recording.finish(run)).toMatchObject({ ok: true });
+
+  let opened = 0;
+  const { host, outputs } = await openHost(async () => {}, {
+    archive: () => {
+      opened++;
+      return archive;
+    },
+  });
+  expect(await outputs.read(run.facts.run_id, "local")).toContain("kept elsewhere");
+  expect(await outputs.read(run.facts.run_id, "ada")).toBeUndefined();
+  expect([opened, closed]).toEqual([1, 0]);
+  await host.close();
+  expect(closed).toBe(1);
 });
