@@ -4,26 +4,45 @@ import { ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.t
 import { answeredIdOf } from "../../base/line-splitter.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 import { parseListingPage } from "../listing-page.ts";
-import type { JsonRpcMessage } from "./message-transport.ts";
-import { standInOf } from "./stand-ins.ts";
 
 /**
- * Decides which messages of a server are read. An answer to one of our requests is parsed, within bounds. Of what is
- * unrequested, questions of the server and reports of progress are read within narrow bounds, and the rest is dropped unparsed. The MCP client gets small stand-ins for results of tools, because its own schemas would
- * reject a whole list for one odd tool.
+ * Decides which messages of a server are read. The answer to a request is parsed, within bounds. Of unrequested messages,
+ * the server's own requests and reports of progress are read within narrow bounds, and the rest is dropped unparsed.
+ *
+ * An answer goes to the sender of the request. Only answers to the MCP client's own requests become messages for it.
  */
+
+/** One unchecked JSON-RPC message. */
+export type JsonRpcMessage = Record<string, unknown>;
 
 export type RequestId = string | number;
 
-/** Why an answer could not be used. */
+/** Why an answer cannot be used. */
 export type AnswerFault =
   | { readonly kind: "oversize" }
   | { readonly kind: "stream_ended" }
   | { readonly kind: "malformed_error" }
-  /** The call needs a person to visit addresses first. `data` is unchecked. */
-  | { readonly kind: "needs_visit"; readonly data: unknown }
   /** Its JSON is rejected. `detail` follows a subject. */
   | { readonly kind: "refused"; readonly detail: string };
+
+/** What came of a request: its result or the JSON-RPC error as the server sent it, or why neither can be used. */
+export type Answer =
+  | { readonly result: unknown }
+  | { readonly error: JsonRpcError }
+  | { readonly fault: AnswerFault };
+
+export interface JsonRpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+/** A request that waits for its answer. */
+interface WaitingRequest {
+  readonly method: string;
+  /** Receives the answer. Without it, the request is the MCP client's, and the answer becomes a message for it. */
+  readonly settle?: (answer: Answer) => void;
+}
 
 /** The result of admitting one text. */
 export interface Admission {
@@ -61,14 +80,22 @@ const MAX_NOTICE_CHARS = 16_384;
 const MAX_REQUEST_CHARS = 256 * 1024;
 const MAX_REQUEST_DEPTH = 32;
 /** The error of a call that needs a person to visit an address first (MCP 2025-11-25, "URL Elicitation Required Error"). */
-const URL_ELICITATION_REQUIRED = -32042;
+export const URL_ELICITATION_REQUIRED = -32042;
 const EXCERPT_CHARS = 512;
 
+/** From this many unrequested messages in one chunk on, a server counts as flooding. */
+const FLOOD_MESSAGES = 100;
+
+/**
+ * How long to stop reading from a server after a chunk with unrequested messages, in milliseconds: as long as the chunk took
+ * to process, so that a flood leaves half of the thread's time to others. 0 when there were few.
+ */
+export function pauseAfter(unasked: number, busyMs: number): number {
+  return unasked < FLOOD_MESSAGES ? 0 : Math.ceil(busyMs);
+}
+
 export class MessageGate {
-  /** Our requests that wait for an answer: methods by id. */
-  readonly #waiting = new Map<RequestId, string>();
-  /** Answers that were replaced by stand-ins, until the client has passed these on. */
-  readonly #kept = new Map<RequestId, { result: unknown } | { fault: AnswerFault }>();
+  readonly #waiting = new Map<RequestId, WaitingRequest>();
   listener: GateListener = {
     onListChanged() {},
     onRequest() {},
@@ -78,30 +105,21 @@ export class MessageGate {
   };
 
   /** Notes that a request is being sent. */
-  expect(id: RequestId, method: string): void {
-    this.#waiting.set(id, method);
+  expect(id: RequestId, request: WaitingRequest): void {
+    this.#waiting.set(id, request);
   }
 
   /** Notes that a request no longer waits for its answer. */
   forget(id: RequestId): void {
     this.#waiting.delete(id);
-    this.#kept.delete(id);
   }
 
   clear(): void {
     this.#waiting.clear();
-    this.#kept.clear();
   }
 
   isWaiting(id: RequestId): boolean {
     return this.#waiting.has(id);
-  }
-
-  /** The result or fault behind a stand-in. It can be taken once. */
-  take(id: unknown): { result: unknown } | { fault: AnswerFault } | undefined {
-    const kept = this.#kept.get(id as RequestId);
-    this.#kept.delete(id as RequestId);
-    return kept;
   }
 
   /** Admits a text that should be a message or a batch of them. Never throws. */
@@ -116,10 +134,12 @@ export class MessageGate {
     };
   }
 
-  /** An error that replaces an unusable answer; `undefined` when no request waits for it. */
+  /** Answers a waiting request with a fault. Returns the message for the transport; `undefined` when no such request waits. */
   refuse(id: RequestId, fault: AnswerFault): JsonRpcMessage | undefined {
-    if (!this.#waiting.delete(id)) return undefined;
-    this.#kept.set(id, { fault });
+    const request = this.#waiting.get(id);
+    if (request === undefined) return undefined;
+    this.#waiting.delete(id);
+    if (request.settle !== undefined) return settleWith(id, request.settle, { fault });
     return { jsonrpc: "2.0", id, error: { code: -32603, message: describeFault(fault) } };
   }
 
@@ -184,7 +204,11 @@ export class MessageGate {
     }
     const isOfSubscription =
       method === "notifications/subscriptions/acknowledged" || method === "notifications/cancelled";
-    if (!isOfSubscription || ![...this.#waiting.values()].includes("subscriptions/listen")) return UNASKED;
+    if (
+      !isOfSubscription ||
+      ![...this.#waiting.values()].some(({ method }) => method === "subscriptions/listen")
+    )
+      return UNASKED;
     try {
       const limits = { maxBytes: MAX_NOTICE_CHARS, maxDepth: MAX_NESTING_DEPTH };
       return { ...UNASKED, messages: [parseForeignJson(text, limits) as JsonRpcMessage] };
@@ -215,8 +239,7 @@ export class MessageGate {
   }
 
   #answer(id: RequestId, text: string, members: readonly Member[]): JsonRpcMessage | undefined {
-    const method = this.#waiting.get(id) ?? "";
-    const standIn = standInOf(method);
+    const { method = "", settle } = this.#waiting.get(id) ?? {};
     const twice = members.find(({ name }, index) => members.findIndex((each) => each.name === name) < index);
     if (twice !== undefined) {
       return this.refuse(id, { kind: "refused", detail: `has the key ${JSON.stringify(twice.name)} twice` });
@@ -225,23 +248,16 @@ export class MessageGate {
     try {
       const error = find("error");
       const result = find("result");
-      const message: JsonRpcMessage = { jsonrpc: "2.0", id };
+      let answer: Exclude<Answer, { fault: unknown }>;
       if (error !== undefined) {
         const value = parsePart(text, error);
         if (!isJsonRpcError(value)) return this.refuse(id, { kind: "malformed_error" });
-        // The data of an error is needed only during version negotiation.
-        if (standIn !== undefined && value.code === URL_ELICITATION_REQUIRED) {
-          this.#kept.set(id, { fault: { kind: "needs_visit", data: value.data } });
-        }
-        message.error = standIn === undefined ? value : { code: value.code, message: value.message };
-      } else if (result !== undefined && standIn !== undefined) {
-        const part = text.slice(result.start, result.end);
-        const value = method === "tools/list" ? parseListingPage(part) : parsePart(text, result);
-        this.#kept.set(id, { result: value });
-        message.result = standIn;
-      } else if (result !== undefined) message.result = parsePart(text, result);
+        answer = { error: value };
+      } else if (result !== undefined && method === "tools/list") {
+        answer = { result: parseListingPage(text.slice(result.start, result.end)) };
+      } else answer = { result: result === undefined ? undefined : parsePart(text, result) };
       this.#waiting.delete(id);
-      return message;
+      return settle === undefined ? { jsonrpc: "2.0", id, ...answer } : settleWith(id, settle, answer);
     } catch (error) {
       // No error of any kind may stop the reading of the stream.
       const detail = error instanceof ForeignJsonError ? error.message : `cannot be read: ${String(error)}`;
@@ -250,10 +266,17 @@ export class MessageGate {
   }
 }
 
+/** Hands an answer over. A transport of the SDK still has to see that there was one, or it would ask for the rest of the stream. */
+function settleWith(id: RequestId, settle: (answer: Answer) => void, answer: Answer): JsonRpcMessage {
+  settle(answer);
+  return { jsonrpc: "2.0", id, result: {} };
+}
+
 const GARBAGE: Admission = { messages: [], unasked: 1, isGarbage: true };
 const UNASKED: Admission = { messages: [], unasked: 1, isGarbage: false };
 
-function describeFault(fault: AnswerFault): string {
+/** Says in words that follow no subject why an answer cannot be used. */
+export function describeFault(fault: AnswerFault): string {
   return fault.kind === "refused" ? `the answer ${fault.detail}` : `the answer is not usable (${fault.kind})`;
 }
 
@@ -280,9 +303,6 @@ function paramsIn(text: string): unknown {
   }
 }
 
-function isJsonRpcError(error: unknown): error is { code: number; message: string; data?: unknown } {
-  if (typeof error !== "object" || error === null || Array.isArray(error)) return false;
-  return (
-    "code" in error && Number.isInteger(error.code) && "message" in error && typeof error.message === "string"
-  );
+function isJsonRpcError(error: unknown): error is JsonRpcError {
+  return isObject(error) && Number.isInteger(error.code) && typeof error.message === "string";
 }

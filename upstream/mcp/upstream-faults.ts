@@ -26,8 +26,8 @@ export interface FaultFacts {
   cause: unknown;
   /** The code of a JSON-RPC error. */
   rpcCode?: number;
-  /** Why the server's answer was replaced by an error of our own. */
-  replaced?: AnswerFault | undefined;
+  /** Why the server's answer cannot be used. */
+  unusable?: AnswerFault;
   status?: number;
   networkReason?: string;
 }
@@ -163,20 +163,19 @@ export class UpstreamFaults {
     return this.build("disconnected", describeEnd(diagnosis), cause);
   }
 
-  #ofAnswer({ replaced, rpcCode, cause }: FaultFacts): UpstreamError {
-    switch (replaced?.kind) {
+  #ofAnswer({ unusable, rpcCode, cause }: FaultFacts): UpstreamError {
+    switch (unusable?.kind) {
       case "oversize":
         return this.build(
           "protocol_error",
           "answered with a message too large to read; ask it for less at a time",
         );
       case "refused":
-        return this.build("protocol_error", `answered with a message that ${replaced.detail}`);
+        return this.build("protocol_error", `answered with a message that ${unusable.detail}`);
       case "malformed_error":
         return this.build("protocol_error", "answered with an error that is no JSON-RPC error");
       case "stream_ended":
         return this.build("disconnected", "ended its response before it had answered");
-      case "needs_visit":
       case undefined:
         return this.build("remote_error", `rejected the request: ${reasonOf(cause)} (${rpcCode})`, cause);
     }

@@ -3,9 +3,8 @@ import { ForeignJsonError, parseForeignJson } from "../../../base/json/parse-jso
 import { resultBytes } from "../../../broker/dispatcher.ts";
 import { normalizeResult } from "../../../broker/normalize-result.ts";
 import { canonicalJson } from "../../../protocol/canonical-json.ts";
-import { MessageGate } from "../../../upstream/mcp/message-gate.ts";
-import type { JsonRpcMessage, MessageTransport } from "../../../upstream/mcp/message-transport.ts";
-import { answerFaultOf, RawResultTransport, rawResultOf } from "../../../upstream/mcp/raw-results.ts";
+import { type JsonRpcMessage, MessageGate } from "../../../upstream/mcp/message-gate.ts";
+import { type MessageTransport, RequestError, ServerSession } from "../../../upstream/mcp/server-session.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
 import { serverMessage, toolResult } from "../hostile/hostile-server-lines.ts";
 
@@ -38,27 +37,31 @@ function checkResult(result: unknown): void {
   assert.ok(resultBytes(result) >= 0);
 }
 
-/** Every request gets at most one answer, in a form that the client takes, and what it holds is the server's. */
+/** Each request gets at most one answer, what it holds is the server's, and the MCP client sees nothing of it. */
 async function passOn(text: string, message: JsonRpcMessage): Promise<void> {
-  const inner: MessageTransport = { start: async () => {}, send: async () => {}, close: async () => {} };
+  const sent: JsonRpcMessage[] = [];
+  const inner: MessageTransport = {
+    start: async () => {},
+    send: async (each) => void sent.push(each),
+    close: async () => inner.onclose?.(),
+  };
   const gate = new MessageGate();
-  const transport = new RawResultTransport(inner, gate);
-  const given: JsonRpcMessage[] = [];
-  transport.onmessage = (each) => void given.push(each);
-  await transport.send({ jsonrpc: "2.0", id: 1, method: "tools/call" });
-  await transport.send({ jsonrpc: "2.0", id: 2, method: "tools/list" });
+  const session = new ServerSession(inner, gate);
+  let seen = 0;
+  session.onmessage = () => void seen++;
+  const answers = Promise.allSettled(
+    ["tools/call", "tools/list"].map((method) => session.request(method, {})),
+  );
+  const renumbered = text.replace(/("id":"?)([12])\b/g, (_, key, nth) => `${key}${sent[nth - 1]?.id}`);
   for (const _ of [1, 2]) {
-    for (const admitted of gate.admit(text).messages) inner.onmessage?.(admitted);
+    for (const admitted of gate.admit(renumbered).messages) inner.onmessage?.(admitted);
   }
-  assert.ok(given.length <= 1, "one message was passed on twice");
-  for (const answer of given) {
-    const raw = rawResultOf(answer.result);
-    const fault = answerFaultOf((answer.error as { data?: unknown } | undefined)?.data);
-    if (fault !== undefined || answer.error !== undefined) continue;
-    if (answer.id === 1) assert.deepEqual(raw, message.result, "the result is another");
-    canonicalJson(raw ?? null);
+  await session.close();
+  for (const answer of await answers) {
+    if (answer.status === "fulfilled") canonicalJson(answer.value ?? null);
+    else assert.ok(answer.reason instanceof RequestError);
   }
-  transport.fail(1, { kind: "oversize" });
-  transport.fail(2, { kind: "oversize" });
-  await transport.close();
+  const [called] = await answers;
+  if (called?.status === "fulfilled") assert.deepEqual(called.value, message.result, "the result is another");
+  assert.equal(seen, 0);
 }

@@ -1,11 +1,9 @@
-import { ProtocolError } from "@modelcontextprotocol/client";
 import { isObject } from "../../../base/json/is-object.ts";
 import type { UpstreamCallOptions } from "../../upstream.ts";
 import { UpstreamError } from "../../upstream-error.ts";
 import type { ServerMethod } from "../server-methods.ts";
+import { isUnknownMethod } from "../server-session.ts";
 import { type Listed, listAllPages, ToolListingError } from "../tool-listing.ts";
-
-const METHOD_NOT_FOUND = -32601;
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -40,7 +38,8 @@ export async function callMethod(
       const templates = { method: "resources/templates/list", member: "resourceTemplates" };
       const resourceTemplates = await list({ ...templates, noun: "templates of resources" }).catch(
         (error: unknown) => {
-          if (isUnknownMethod(error)) return [];
+          // A server may have resources and no templates.
+          if (error instanceof UpstreamError && isUnknownMethod(error.cause)) return [];
           throw error;
         },
       );
@@ -67,10 +66,4 @@ function structured(structuredContent: Params) {
 
 function noAnswerTo(method: string): ToolListingError {
   return new ToolListingError(`answered ${method} with something that is no answer to it`);
-}
-
-/** A server may have resources and no templates. */
-function isUnknownMethod(error: unknown): boolean {
-  const cause = error instanceof UpstreamError ? error.cause : undefined;
-  return cause instanceof ProtocolError && cause.code === METHOD_NOT_FOUND;
 }

@@ -1,26 +1,27 @@
 import { basename } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import type { Client } from "@modelcontextprotocol/client";
 import { isObject } from "../../../base/json/is-object.ts";
 import { orAborted } from "../../../base/or-aborted.ts";
 import { parseProgress } from "../../progress-report.ts";
 import type { QuestionAnswer, RequestMeta, UpstreamCallOptions } from "../../upstream.ts";
 import { UpstreamError } from "../../upstream-error.ts";
-import type { RawResultTransport, RequestOutcome, ServerRequest } from "../raw-results.ts";
+import { URL_ELICITATION_REQUIRED } from "../message-gate.ts";
+import {
+  RequestError,
+  type RequestOutcome,
+  type ServerRequest,
+  type ServerSession,
+} from "../server-session.ts";
 import type { UpstreamFaults } from "../upstream-faults.ts";
 import { CallTime, TOTAL_TIMES } from "./call-time.ts";
-import { factsOf } from "./fault-facts.ts";
 import { MAX_ROUNDS, parseNeededVisits, parseWantedInput, type WantedInput } from "./input-requests.ts";
-import { RawResult } from "./raw-result.ts";
 import { seeTaskThrough, taskIn } from "./task.ts";
 
 /** JSON-RPC 2.0, section 5.1 */
 const INVALID_PARAMS = -32602;
 const INTERNAL_ERROR = -32603;
 
-/** The MCP client's own time limit of a request, which `OpenCall` takes the place of. */
-const NO_LIMIT_MS = 2 ** 31 - 1;
 /** The pause before a call is sent again that a server has put off without a question. */
 const PUT_OFF_MS = 250;
 /** How long a server is waited for that is told that a task is not wanted any more. */
@@ -49,7 +50,7 @@ type BuildFault = (
  * again with the answers (MCP 2026-07-28, "Multi Round-Trip Requests").
  */
 export class CallSender {
-  readonly #client: Client;
+  readonly #session: ServerSession;
   readonly #faults: UpstreamFaults;
   readonly #roots: readonly string[];
   readonly #faultOf: BuildFault;
@@ -57,20 +58,14 @@ export class CallSender {
   readonly #open = new Map<number, OpenCall>();
   #tokens = 0;
 
-  constructor(
-    client: Client,
-    transport: RawResultTransport,
-    faults: UpstreamFaults,
-    roots: readonly string[],
-    faultOf: BuildFault,
-  ) {
-    this.#client = client;
+  constructor(session: ServerSession, faults: UpstreamFaults, roots: readonly string[], faultOf: BuildFault) {
+    this.#session = session;
     this.#faults = faults;
     this.#roots = roots;
     this.#faultOf = faultOf;
-    transport.onRequest = (request) => this.#onRequest(request);
-    transport.onProgress = (token, params) => this.#open.get(Number(token))?.progress(params);
-    transport.onElicitationComplete = (id) => {
+    session.onRequest = (request) => this.#onRequest(request);
+    session.onProgress = (token, params) => this.#open.get(Number(token))?.progress(params);
+    session.onElicitationComplete = (id) => {
       for (const call of this.#open.values()) call.complete(id);
     };
   }
@@ -134,7 +129,7 @@ export class CallSender {
       signal: call.signal,
       send: (method: string, params: Params) =>
         method === "tasks/cancel"
-          ? this.#client.request({ method, params }, RawResult, { timeout: CANCEL_TIMEOUT_MS })
+          ? this.#session.request(method, params, { timeoutMs: CANCEL_TIMEOUT_MS })
           : this.#send(method, params, { call, token, headers: {}, meta }),
       answer: (wanted: WantedInput["requests"]) => this.#answer(wanted, call),
       progress: () => call.time.progress(),
@@ -147,14 +142,15 @@ export class CallSender {
   async #send(method: string, params: Params, { call, token, headers, meta }: Sent): Promise<unknown> {
     for (let visits = 0; ; visits++) {
       try {
-        return await this.#client.request(
-          { method, params: { ...params, _meta: { ...meta, progressToken: token } } },
-          RawResult,
-          { timeout: NO_LIMIT_MS, signal: call.signal, headers },
+        return await this.#session.request(
+          method,
+          { ...params, _meta: { ...meta, progressToken: token } },
+          { signal: call.signal, headers },
         );
       } catch (error) {
-        const { replaced } = factsOf(error);
-        const needed = replaced?.kind === "needs_visit" ? parseNeededVisits(replaced.data) : undefined;
+        const { failure } = error instanceof RequestError ? error : {};
+        const isVisit = failure?.kind === "rejected" && failure.code === URL_ELICITATION_REQUIRED;
+        const needed = isVisit ? parseNeededVisits(failure.data) : undefined;
         if (needed === undefined || visits >= MAX_ROUNDS) throw error;
         // The server has said that it did not begin with the call.
         for (const { elicitationId, params: visit } of needed) await this.#visit(elicitationId, visit, call);

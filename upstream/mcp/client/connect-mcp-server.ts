@@ -97,14 +97,14 @@ export async function connectMcpServer(
 }
 
 async function handshake(
-  { transport }: Link,
+  { session }: Link,
   route: Route,
   { clientVersion: version, roots = [] }: ConnectOptions,
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<Client> {
   const requestMs = route.startsWith("stdio") ? NO_LIMIT_MS : timeoutMs;
-  const client = new Client(
+  const client = new NegotiatingClient(
     { name: "ptc", version },
     {
       // A silent program may be slow to start as well as old: `StartTime` decides which. Silence over HTTP says nothing about age.
@@ -118,10 +118,18 @@ async function handshake(
       inputRequired: { autoFulfill: false },
     },
   );
-  const connected = client.connect(transport as unknown as Transport, {
+  const connected = client.connect(session as unknown as Transport, {
     timeout: requestMs,
     ...(isLegacy(route) ? { prior: { kind: "legacy" } as const } : {}),
   });
   await orAborted(connected, signal, () => new Error("aborted"));
+  session.requestMeta = client.requestMeta;
   return client;
+}
+
+/** The MCP client, which also says what the negotiated protocol version wants in every request. */
+class NegotiatingClient extends Client {
+  get requestMeta(): Readonly<Record<string, unknown>> | undefined {
+    return this._outboundMetaEnvelope();
+  }
 }

@@ -1,6 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, SseError } from "@modelcontextprotocol/client";
 import { AuthorizationError, LoginRequiredError } from "../../authorization/authorization.ts";
-import { answerFaultOf } from "../raw-results.ts";
+import { RequestError, type RequestFailure } from "../server-session.ts";
 import { ToolListingError } from "../tool-listing.ts";
 import type { FaultFacts } from "../upstream-faults.ts";
 
@@ -11,9 +11,8 @@ export function factsOf(error: unknown): FaultFacts {
   if (authorization instanceof LoginRequiredError) return { kind: "login", cause: authorization };
   if (authorization !== undefined) return { kind: "token", cause: authorization };
   if (error instanceof ToolListingError) return { ...facts, kind: "listing" };
-  if (error instanceof ProtocolError) {
-    return { ...facts, kind: "answer", rpcCode: error.code, replaced: answerFaultOf(error.data) };
-  }
+  if (error instanceof RequestError) return { ...facts, ...factsOfRequest(error.failure) };
+  if (error instanceof ProtocolError) return { ...facts, kind: "answer", rpcCode: error.code };
   if (error instanceof SdkHttpError) return { ...facts, kind: "http", status: error.status };
   if (error instanceof SseError && error.code !== undefined)
     return { ...facts, kind: "http", status: error.code };
@@ -33,6 +32,19 @@ export function factsOf(error: unknown): FaultFacts {
       return { ...facts, kind: "negotiation" };
     default:
       return { ...facts, kind: "violation" };
+  }
+}
+
+function factsOfRequest(failure: RequestFailure): Partial<FaultFacts> {
+  switch (failure.kind) {
+    case "rejected":
+      return { kind: "answer", rpcCode: failure.code };
+    case "unusable":
+      return { kind: "answer", unusable: failure.fault };
+    case "called_off":
+      return { kind: "timeout" };
+    case "closed":
+      return { kind: "closed" };
   }
 }
 

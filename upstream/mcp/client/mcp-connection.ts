@@ -1,4 +1,4 @@
-import { type Client, ProtocolError } from "@modelcontextprotocol/client";
+import type { Client } from "@modelcontextprotocol/client";
 import { isObject } from "../../../base/json/is-object.ts";
 import { problemsOf, type ToolProblem } from "../../listing-page.ts";
 import type { UpstreamCallOptions, UpstreamConnection } from "../../upstream.ts";
@@ -10,13 +10,13 @@ import {
   type ServerMethod,
   withMethods,
 } from "../server-methods.ts";
+import { isUnknownMethod } from "../server-session.ts";
 import { listAllPages, ToolListingError } from "../tool-listing.ts";
 import type { UpstreamFaults } from "../upstream-faults.ts";
 import { callMethod } from "./call-method.ts";
 import { CallSender } from "./call-sender.ts";
 import { TOTAL_TIMES } from "./call-time.ts";
 import { factsOf } from "./fault-facts.ts";
-import { RawResult } from "./raw-result.ts";
 import type { Link } from "./server-link.ts";
 import { needsTask } from "./task.ts";
 
@@ -26,7 +26,6 @@ const LIST_TIMEOUT_MS = 300_000;
 const METHODS_TIMEOUT_MS = 10_000;
 /** The most characters of a server's name and version, which are written to files. */
 const MAX_IMPLEMENTATION_CHARS = 256;
-const METHOD_NOT_FOUND = -32601;
 
 /** The lists of which at least one has something, where the methods of a capability are of any use. */
 const LISTS_OF: Readonly<Record<MethodCapability, readonly (readonly [method: string, member: string])[]>> = {
@@ -74,13 +73,13 @@ export class McpConnection implements UpstreamConnection {
       version: version.slice(0, MAX_IMPLEMENTATION_CHARS),
     };
     this.protocolVersion = client.getNegotiatedProtocolVersion() ?? "";
-    link.transport.onListsChanged = (lists) => {
+    link.session.onListsChanged = (lists) => {
       // Which resources and prompts there are is part of no listing; whether there are any is.
       const found = METHOD_CAPABILITIES.some((each) => lists.has(each) && this.#couldOffer(each));
       if (!lists.has("tools") && !found) return;
       for (const listener of this.#toolsChanged) listener();
     };
-    this.#calls = new CallSender(client, link.transport, faults, roots, (error, timeoutMs, signal, spentMs) =>
+    this.#calls = new CallSender(link.session, faults, roots, (error, timeoutMs, signal, spentMs) =>
       this.#fault(error, timeoutMs, signal, spentMs),
     );
     client.onclose = () => this.#lose(faults.ofLoss(link.diagnosis));
@@ -110,13 +109,10 @@ export class McpConnection implements UpstreamConnection {
       return await listAllPages(async (cursor) => {
         const leftMs = LIST_TIMEOUT_MS - (performance.now() - began);
         if (leftMs <= 0) throw new ToolListingError(`took ${LIST_TIMEOUT_MS / 1_000} s to list its tools`);
-        const page = await this.#client.request(
-          { method: "tools/list", ...(cursor === undefined ? {} : { params: { cursor } }) },
-          RawResult,
-          {
-            timeout: Math.ceil(Math.min(this.#pageTimeoutMs, leftMs)),
-            ...(signal === undefined ? {} : { signal }),
-          },
+        const page = await this.#link.session.request(
+          "tools/list",
+          cursor === undefined ? undefined : { cursor },
+          { timeoutMs: Math.ceil(Math.min(this.#pageTimeoutMs, leftMs)), signal },
         );
         for (const problem of problemsOf(page)) onProblem(problem);
         const ttlMs = isObject(page) ? page.ttlMs : undefined;
@@ -155,12 +151,9 @@ export class McpConnection implements UpstreamConnection {
 
   /** Whether a list has something, by its first page. A list that fails counts as one that has. @throws UpstreamError */
   async #hasSome(method: string, member: string, signal: AbortSignal | undefined): Promise<boolean> {
-    const timeout = Math.min(this.#pageTimeoutMs, METHODS_TIMEOUT_MS);
+    const timeoutMs = Math.min(this.#pageTimeoutMs, METHODS_TIMEOUT_MS);
     try {
-      const page = await this.#client.request({ method, params: {} }, RawResult, {
-        timeout,
-        ...(signal === undefined ? {} : { signal }),
-      });
+      const page = await this.#link.session.request(method, {}, { timeoutMs, signal });
       const listed = isObject(page) ? page[member] : undefined;
       const isLast = isObject(page) && (page.nextCursor ?? "") === "";
       return !(Array.isArray(listed) && listed.length === 0 && isLast);
@@ -169,7 +162,7 @@ export class McpConnection implements UpstreamConnection {
       const { kind } = factsOf(error);
       const isOfThisList = kind === "answer" || kind === "timeout" || kind === "http" || kind === "garbage";
       if (isOfThisList && signal?.aborted !== true) return true;
-      throw this.#fault(error, timeout, signal);
+      throw this.#fault(error, timeoutMs, signal);
     }
   }
 
@@ -236,10 +229,6 @@ export class McpConnection implements UpstreamConnection {
     }
     return fault;
   }
-}
-
-function isUnknownMethod(error: unknown): boolean {
-  return error instanceof ProtocolError && error.code === METHOD_NOT_FOUND;
 }
 
 /**

@@ -11,9 +11,8 @@ import {
 import { buildAuthorizedFetch } from "../../authorization/authorized-fetch.ts";
 import { buildBoundedFetch } from "../http/bounded-fetch.ts";
 import type { McpServerTarget } from "../mcp-server-target.ts";
-import { MessageGate, type RequestId } from "../message-gate.ts";
-import type { JsonRpcMessage, MessageTransport, SendOptions } from "../message-transport.ts";
-import { RawResultTransport } from "../raw-results.ts";
+import { type JsonRpcMessage, MessageGate, type RequestId } from "../message-gate.ts";
+import { type MessageTransport, type SendOptions, ServerSession } from "../server-session.ts";
 import { StdioClientTransport, type StdioDiagnosis } from "../stdio/stdio-transport.ts";
 import type { Route } from "./routes.ts";
 
@@ -21,7 +20,7 @@ const END_SESSION_TIMEOUT_MS = 1_000;
 
 /** The connection to a server by one route, for the MCP client. */
 export interface Link {
-  transport: RawResultTransport;
+  session: ServerSession;
   /** What is known about a server on stdio besides its messages. */
   diagnosis?: Readonly<StdioDiagnosis>;
   /** Whether a server on stdio has done something since this was last asked. */
@@ -62,23 +61,23 @@ export function openLink(
       onExit,
       onStarted,
       admit: (text) => gate.admit(text),
-      onOversize: (line) => transport.fail(answeredIdOf(line), { kind: "oversize" }),
+      onOversize: (line) => session.fail(answeredIdOf(line), { kind: "oversize" }),
     });
-    const transport = new StdioShaped(stdio, gate);
+    const session = new StdioSession(stdio, gate);
     return {
-      transport,
+      session,
       diagnosis: stdio.diagnosis,
       isAtWork: () => stdio.isAtWork(),
-      passQuestion: () => transport.passQuestion(),
+      passQuestion: () => session.passQuestion(),
       end: () => stdio.close(),
     };
   }
   const { url, headers } = splitCredentials(target);
-  let transport: RawResultTransport | undefined;
+  let session: ServerSession | undefined;
   const bounded = buildBoundedFetch({
     maxMessageBytes,
     admit: (text) => gate.admit(text),
-    onOversize: (id) => transport?.fail(id ?? transport.sendingId, { kind: "oversize" }),
+    onOversize: (id) => session?.fail(id ?? session.sendingId, { kind: "oversize" }),
   });
   const { authorization } = options;
   const fetch = authorization === undefined ? bounded : buildAuthorizedFetch(bounded, url, authorization);
@@ -91,12 +90,12 @@ export function openLink(
     const started = () => start().catch((error: unknown) => Promise.reject(noting.fault() ?? error));
     // A Streamable HTTP endpoint may open a stream too, but never sends the event that names the endpoint.
     sse.start = () => inTime(started(), timeoutMs / 3, () => new Error("no endpoint event came"));
-    transport = new RawResultTransport(sse as unknown as MessageTransport, gate);
+    session = new ServerSession(sse as unknown as MessageTransport, gate);
     endOnStreamError(sse);
-    return { transport, end: () => sse.close() };
+    return { session, end: () => sse.close() };
   }
   const http = new StreamableHTTPClientTransport(url, { fetch, requestInit });
-  transport = new RawResultTransport(http as unknown as MessageTransport, gate);
+  session = new ServerSession(http as unknown as MessageTransport, gate);
   const end = async () => {
     if (http.sessionId !== undefined) {
       await inTime(
@@ -107,7 +106,7 @@ export function openLink(
     }
     await http.close();
   };
-  return { transport, end };
+  return { session, end };
 }
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -129,7 +128,7 @@ function noteAuthorizationFault(fetch: Fetch): { fetch: Fetch; fault: () => Erro
 }
 
 /** By these two members the MCP client recognises a pipe to a local process, where silence means an old server. */
-class StdioShaped extends RawResultTransport {
+class StdioSession extends ServerSession {
   readonly stderr = null;
   readonly pid = null;
   #question: RequestId | undefined;

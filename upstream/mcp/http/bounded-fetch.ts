@@ -1,8 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { answeredIdOf, type OversizeLine } from "../../../base/line-splitter.ts";
 import { outgoingFetch } from "../../../system/outgoing.ts";
-import type { Admission, RequestId } from "../message-gate.ts";
-import { pauseAfter } from "../reading-pace.ts";
+import { type Admission, pauseAfter, type RequestId } from "../message-gate.ts";
 import { EventStream } from "./event-stream.ts";
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;

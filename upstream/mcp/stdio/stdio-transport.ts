@@ -13,9 +13,8 @@ import {
   spawnGroup,
   watchProcessorTime,
 } from "../../../system/process-group.ts";
-import type { Admission } from "../message-gate.ts";
-import type { JsonRpcMessage, MessageTransport } from "../message-transport.ts";
-import { pauseAfter } from "../reading-pace.ts";
+import { type Admission, type JsonRpcMessage, pauseAfter } from "../message-gate.ts";
+import type { MessageTransport } from "../server-session.ts";
 
 export interface StdioClientTransportOptions {
   command: string;
