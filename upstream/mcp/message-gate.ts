@@ -31,7 +31,7 @@ export type Answer =
   | { readonly error: JsonRpcError }
   | { readonly fault: AnswerFault };
 
-export interface JsonRpcError {
+interface JsonRpcError {
   readonly code: number;
   readonly message: string;
   readonly data?: unknown;
