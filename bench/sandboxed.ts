@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { RUNNER_STARTS } from "../languages/program-files.ts";
 import { DockerEngine } from "../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine, SocketFolder } from "../sandbox/docker/docker-sandbox-engine.ts";
 import type { Bench } from "./measurement.ts";
@@ -11,7 +12,7 @@ export function openSandboxed({ folder, image }: Bench): SandboxedBench {
   const sockets = join(folder, "s");
   mkdirSync(sockets, { recursive: true });
   return {
-    engine: new DockerSandboxEngine(containers, sockets),
+    engine: new DockerSandboxEngine(containers, { folder: sockets, runners: RUNNER_STARTS }),
     containers,
     sockets: new SocketFolder(sockets),
     image,

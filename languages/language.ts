@@ -1,6 +1,6 @@
 import type { Failure } from "../protocol/failure.ts";
 import type { OnPhase } from "../protocol/run-phase.ts";
-import type { RunnerName } from "../protocol/runners/runner-name.ts";
+import type { RunnerName, RunnerStart } from "../protocol/runners/runner-name.ts";
 import type { FailureReason } from "./failure-reason.ts";
 import type { ModuleSource } from "./module-source.ts";
 import type { Program } from "./program.ts";
@@ -33,6 +33,8 @@ export interface LanguageFacts {
   readonly ways: { readonly output: string; readonly value: string };
   /** The name of the runner for its programs, as a sandbox's hello gives it. */
   readonly runner: RunnerName;
+  /** How a sandbox starts that runner. */
+  readonly start: RunnerStart;
   /** The text of a program that runs a saved program of this language on `data`, and gives back what that gives. */
   callSaved(called: SavedCall): string;
 }

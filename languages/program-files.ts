@@ -1,5 +1,5 @@
 import { extname } from "node:path";
-import type { RunnerName } from "../protocol/runners/runner-name.ts";
+import type { RunnerName, RunnerStarts } from "../protocol/runners/runner-name.ts";
 import { findLanguage, type LanguageFacts } from "./language.ts";
 import { PYTHON_FACTS } from "./python/python-facts.ts";
 import { TYPESCRIPT_FACTS } from "./typescript/typescript-facts.ts";
@@ -31,6 +31,11 @@ export function unnamedProgram([first = "typescript"]: readonly LanguageName[]):
 export function runnerOf(language: string): RunnerName {
   return findLanguage(LANGUAGES, language)?.runner ?? TYPESCRIPT_FACTS.runner;
 }
+
+/** How a sandbox starts the runner of each language, on or off. An engine gets this handed in. */
+export const RUNNER_STARTS = Object.fromEntries(
+  LANGUAGES.map(({ runner, start }) => [runner, start]),
+) as RunnerStarts;
 
 /** The suffixes of program files. */
 export function programSuffixes(languages: readonly LanguageName[]): string[] {

@@ -1,5 +1,16 @@
-import type { Duplex } from "node:stream";
-import type { RunnerName } from "../protocol/runners/runner-name.ts";
+/**
+ * The contract of engines. An engine starts sandboxes: it isolates a runner (runner-image/), connects it to this process,
+ * passes on what it writes, holds and kills it, and can say which sandboxes and images there are. How it does that is its
+ * own business, as long as it keeps the walls that walls/judge-walls.ts lists. Above this line nothing knows an engine:
+ *
+ *     EngineRegistration   one line in wiring/engine.ts
+ *       └ SandboxEngine    start, list, remove, describe, find an image
+ *           └ StartedSandbox   channel, exit, pause, clear, kill
+ *       └ ImageStore       build, pull and remove images, where the engine can
+ */
+
+import type { Duplex, Readable } from "node:stream";
+import type { RunnerName, RunnerStarts } from "../protocol/runners/runner-name.ts";
 import type { SandboxExit, SandboxOutput } from "./sandbox.ts";
 
 /** The limits of a sandbox that a user may configure. */
@@ -89,10 +100,7 @@ export interface StartedSandbox {
   release(): void;
 }
 
-/**
- * Starts sandboxes. How an engine isolates them, and how the runner inside reaches the host, is left to the engine. Every
- * engine must keep the walls that walls/judge-walls.ts lists.
- */
+/** Starts sandboxes, and knows those of all ptc processes. */
 export interface SandboxEngine {
   /** @throws SandboxError `engine_unreachable` */
   describe(): Promise<EngineDescription>;
@@ -120,12 +128,61 @@ export interface SandboxEngine {
   remove(id: string): Promise<void>;
 }
 
-/**
- * @param folder an existing folder of this process for the engine's files, with a path short enough for sockets in it.
- * @param socket the address of the only engine to use; without it, the one that is found.
- */
-export type OpenEngine = (
-  folder: string,
-  channel?: ChannelPreference,
-  socket?: string | undefined,
-) => SandboxEngine;
+export interface EngineOptions {
+  /** An existing folder of this process for the engine's files, with a path short enough for sockets in it. */
+  folder: string;
+  /** How each runner is started. */
+  runners: RunnerStarts;
+  /** How programs reach ptc; `auto` by default. */
+  channel?: ChannelPreference | undefined;
+  /** The address of the only engine to use; by default the one that is found. */
+  address?: string | undefined;
+}
+
+/** Opens an engine. Asks it nothing yet. */
+export type OpenEngine = (options: EngineOptions) => SandboxEngine;
+
+/** What ptc knows an engine by. */
+export interface EngineRegistration {
+  open: OpenEngine;
+  /** Opens the images of the engine at this address, by default of the one that is found. Asks it nothing yet. */
+  openImages(address?: string): Promise<ImageStore>;
+}
+
+export interface StoredImage {
+  /** The id of the image, `sha256:...`. */
+  digest: string;
+  labels: Record<string, string>;
+}
+
+export interface ListedImage {
+  /** Its name, or its digest where it has none. */
+  reference: string;
+  bytes: number;
+}
+
+/** Receives the progress, one short line at a time. */
+export type OnProgress = (line: string) => void;
+
+/** The images of an engine. image/runner-image.ts builds the one that programs run in. */
+export interface ImageStore {
+  /** Undefined when there is no such image. */
+  inspect(reference: string): Promise<StoredImage | undefined>;
+  /** Pulls an image. Throws `base_unavailable`, without a long wait, when no registry can be reached. */
+  pull(reference: string, onProgress: OnProgress): Promise<StoredImage>;
+  /** Builds the `Dockerfile` in a tar stream. Throws `build_failed`. */
+  build(request: {
+    context: Readable;
+    reference: string;
+    buildArgs: Record<string, string>;
+    onProgress: OnProgress;
+  }): Promise<StoredImage>;
+  /** Makes an image of a root file system in a tar stream; the reference is `name:tag`. Throws `build_failed`. */
+  importRootfs(request: { tar: Readable; reference: string }): Promise<StoredImage>;
+  /** Removes images that have a label and no name, unless a container uses them. Never rejects. */
+  removeNameless(label: string): Promise<void>;
+  /** The images that ptc has made: those that programs run in, and the bases of these. Layers that images share count for each. */
+  listOwn(): Promise<ListedImage[]>;
+  /** Removes an image by its name or digest. @throws SandboxError where a sandbox uses it. */
+  remove(reference: string): Promise<void>;
+}

@@ -192,9 +192,9 @@ export const forbidden: IForbiddenRuleType[] = [
   ...languageRules,
   {
     name: "docker-is-one-engine",
-    comment: "only wiring/docker.ts chooses an engine: use the contract in sandbox/sandbox-engine.ts",
+    comment: "only wiring/engine.ts chooses an engine: use the contract in sandbox/sandbox-engine.ts",
     severity: "error",
-    from: { path: `^(?:${FOLDERS.join("|")})/`, pathNot: "^(?:wiring/docker\\.ts$|sandbox/docker/)" },
+    from: { path: `^(?:${FOLDERS.join("|")})/`, pathNot: "^(?:wiring/engine\\.ts$|sandbox/docker/)" },
     to: { path: "^sandbox/docker/" },
   },
   {

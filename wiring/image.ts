@@ -2,8 +2,9 @@ import { join } from "node:path";
 import type { Configuration } from "../configuration/configuration.ts";
 import { runnerOf } from "../languages/program-files.ts";
 import { buildRunnerImage, type RunnerImage } from "../sandbox/image/runner-image.ts";
+import type { ImageStore } from "../sandbox/sandbox-engine.ts";
 import { packageDirectory } from "../system/package.ts";
-import { openImageStore } from "./docker.ts";
+import { ENGINE } from "./engine.ts";
 
 export interface ImageOptions {
   /** A base image with Node.js, or `debian-packages` to make one on this machine; defaults to what is available. */
@@ -12,17 +13,22 @@ export interface ImageOptions {
   onProgress: (line: string) => void;
 }
 
+/** The images that ptc has made there: those that programs run in, and the bases of these. */
+export function openOwnImages(): Promise<ImageStore> {
+  return ENGINE.openImages();
+}
+
 /**
  * Builds the image that programs run in, under its configured name. Does nothing when it is up to date.
  *
  * @throws SandboxError `base_unavailable`, `build_failed`, `engine_unreachable`
  */
-export function buildImage(
+export async function buildImage(
   { sandbox, languages }: Configuration,
   { base, onProgress }: ImageOptions,
 ): Promise<RunnerImage> {
   return buildRunnerImage({
-    store: openImageStore(sandbox.engine),
+    store: await ENGINE.openImages(sandbox.engine),
     runnerPath: join(packageDirectory, "dist/image/runner.mjs"),
     guardPath: join(packageDirectory, "dist/image/guard.pl"),
     pythonPath: join(packageDirectory, "dist/image/python"),

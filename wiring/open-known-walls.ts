@@ -1,6 +1,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Configuration } from "../configuration/configuration.ts";
+import { RUNNER_STARTS } from "../languages/program-files.ts";
 import { KnownWalls } from "../sandbox/known-walls.ts";
 import type { OpenEngine } from "../sandbox/sandbox-engine.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
@@ -16,7 +17,7 @@ export function openKnownWalls({ XDG_STATE_HOME, HOME }: EnvironmentVariables): 
  * Refuses to start when a required wall is known not to hold. When none is known to be broken, no engine is contacted or
  * loaded.
  *
- * @param open what starts sandboxes; Docker's without it.
+ * @param open what starts sandboxes; by default the engine of `./engine.ts`.
  * @throws SandboxError
  */
 export async function refuseBrokenWalls(
@@ -26,10 +27,15 @@ export async function refuseBrokenWalls(
 ): Promise<void> {
   const walls = openKnownWalls(env);
   if (!walls.hasSuspects) return;
-  const openEngine = open ?? (await import("./docker.ts")).openDocker;
+  const openEngine = open ?? (await import("./engine.ts")).ENGINE.open;
   const { state } = openState(env);
   try {
-    const engine = openEngine(state.path, sandbox.channel, sandbox.engine);
+    const engine = openEngine({
+      folder: state.path,
+      runners: RUNNER_STARTS,
+      channel: sandbox.channel,
+      address: sandbox.engine,
+    });
     const image = await engine.findImage(sandbox.image);
     if (image !== undefined)
       await walls.refuseBroken({ engine, runtime: sandbox.runtime, image: image.digest });

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { outsideBoundaries } from "../base/fault-boundary.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { thisMachine } from "../configuration/parallel-programs.ts";
-import { runnerOf, unnamedProgram } from "../languages/program-files.ts";
+import { RUNNER_STARTS, runnerOf, unnamedProgram } from "../languages/program-files.ts";
 import type { RunnerName } from "../protocol/runners/runner-name.ts";
 import { sweepSandboxes } from "../sandbox/leftovers.ts";
 import { type OnDemandOptions, OnDemandSource } from "../sandbox/on-demand-source.ts";
@@ -16,7 +16,7 @@ import type { OpenEngine } from "../sandbox/sandbox-engine.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { formatIdentity, isDead } from "../system/process-identity.ts";
 import type { OwnProcess } from "../system/state-directory.ts";
-import { openDocker } from "./docker.ts";
+import { ENGINE } from "./engine.ts";
 import { openKnownWalls } from "./open-known-walls.ts";
 
 /** Properties of sandboxes when there is no configuration file. */
@@ -25,14 +25,19 @@ export const USUAL_SANDBOX = {
   execution: { memoryMb: 512, cpus: 1, pids: 256 },
 } as const;
 
-/** An engine, and what its sandboxes are to be like. Asks the engine nothing yet. @param open Docker's without it. */
+/** An engine, and what its sandboxes are to be like. Asks the engine nothing yet. @param open by default that of `./engine.ts`. */
 export function sandboxOptions(
   { execution, sandbox }: Configuration | typeof USUAL_SANDBOX,
   { state, self }: OwnProcess,
-  open: OpenEngine = openDocker,
+  open: OpenEngine = ENGINE.open,
 ): OnDemandOptions {
   return {
-    engine: open(state.path, sandbox.channel, "engine" in sandbox ? sandbox.engine : undefined),
+    engine: open({
+      folder: state.path,
+      runners: RUNNER_STARTS,
+      channel: sandbox.channel,
+      address: "engine" in sandbox ? sandbox.engine : undefined,
+    }),
     owner: formatIdentity(self),
     image: sandbox.image,
     runtime: sandbox.runtime,

@@ -28,7 +28,7 @@ export interface Machine {
   /** The folders in which running ptc processes of this user have theirs. */
   runFolders: readonly string[];
   images(): Promise<{
-    list(): Promise<{ reference: string; bytes: number }[]>;
+    listOwn(): Promise<{ reference: string; bytes: number }[]>;
     remove(reference: string): Promise<void>;
   }>;
   /** Loads the package that reaches the system's keyring; another one in tests. */
@@ -41,7 +41,7 @@ export interface Machine {
 export function thisMachine(env: EnvironmentVariables, stopHost: Machine["stopHost"]): Machine {
   return {
     runFolders: stateFolders(env, currentProcess()),
-    images: async () => (await import("../../wiring/docker.ts")).openOwnImages(),
+    images: async () => (await import("../../wiring/image.ts")).openOwnImages(),
     stopHost,
   };
 }
@@ -128,7 +128,7 @@ function findHosts(
 /** Images that `ptc image build` has made. */
 async function findImages(machine: Machine): Promise<InstalledPart[]> {
   const images = await machine.images();
-  return (await images.list()).map(({ reference, bytes }) => ({
+  return (await images.listOwn()).map(({ reference, bytes }) => ({
     kind: "image",
     what: `the image ${reference}`,
     bytes,

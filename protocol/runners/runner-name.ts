@@ -1,3 +1,12 @@
 /** The runners that an image has, as their hellos name them. Each runs the programs of one language. */
-export const RUNNER_NAMES = ["javascript", "python"] as const;
-export type RunnerName = (typeof RUNNER_NAMES)[number];
+export type RunnerName = "javascript" | "python";
+
+/** How a runner is started in a sandbox. Its language registers it; an engine adds the guard and the wall around it. */
+export interface RunnerStart {
+  /** The command line, with so much memory for the program's values. */
+  command(heapMb: number): string[];
+  /** The variables of its environment, each `NAME=value`. */
+  variables: readonly string[];
+}
+
+export type RunnerStarts = Readonly<Record<RunnerName, RunnerStart>>;

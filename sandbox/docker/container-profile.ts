@@ -1,19 +1,13 @@
 import { GUARD_ATTACHED, GUARD_SOCKETS } from "../../protocol/guard.ts";
-import {
-  GUARD_PATH,
-  PYTHON_RUNNER_PATH,
-  RUNNER_PATH,
-  SANDBOX_SOCKET_DIRECTORY,
-  WORKSPACE,
-} from "../../protocol/paths.ts";
-import type { RunnerName } from "../../protocol/runners/runner-name.ts";
+import { GUARD_PATH, SANDBOX_SOCKET_DIRECTORY, WORKSPACE } from "../../protocol/paths.ts";
+import type { RunnerStart } from "../../protocol/runners/runner-name.ts";
 import type { SandboxLimits } from "../sandbox-engine.ts";
 
 export interface ContainerProfile {
   /** Digest of the image. */
   image: string;
   runtime: string;
-  runner: RunnerName;
+  start: RunnerStart;
   limits: SandboxLimits;
   /** Host folder that holds the sockets and nothing else. Without it the channel goes over the attached stdin and stdout. */
   socketDirectory?: string | undefined;
@@ -22,8 +16,6 @@ export interface ContainerProfile {
 
 const USER = "65534:65534";
 const PERL = "/usr/bin/perl";
-const NODE = "/usr/local/bin/node";
-const PYTHON = "/usr/bin/python3";
 /** The longest life of a sandbox, even if ptc hangs: the longest time limit of a program, and an hour of waiting for one. */
 const MAX_LIFETIME_S = 25 * 60 * 60;
 /** The sizes of a sandbox's folders that can be written to. */
@@ -42,28 +34,6 @@ const MAX_TASKS = 32;
 const MAX_OPEN_FILES = 1_024;
 /** The share of the memory for a program's values, so that a leak ends with an error of its language and not with a kill. */
 const HEAP_SHARE = 0.75;
-
-/** How each runner is started, with so much memory for the program's values. */
-const COMMANDS: Readonly<Record<RunnerName, (heapMb: number) => string[]>> = {
-  javascript: (heapMb) => [
-    NODE,
-    `--max-old-space-size=${heapMb}`,
-    "--enable-source-maps",
-    "--stack-trace-limit=50",
-    // Turns off what no program needs: native code in the runner's process, and a debugger that a signal opens.
-    "--no-addons",
-    "--disable-sigusr1",
-    RUNNER_PATH,
-  ],
-  // Nothing is imported from the program's folder or the user's, and nothing compiled is written.
-  python: (heapMb) => [PYTHON, "-P", "-s", "-B", PYTHON_RUNNER_PATH, `--memory-mb=${heapMb}`],
-};
-
-const VARIABLES: Readonly<Record<RunnerName, readonly string[]>> = {
-  javascript: ["NODE_ENV=production"],
-  // Sets have the same order in every sandbox. Threads reserve no memory that the program's limit would count.
-  python: ["PYTHONHASHSEED=0", "MALLOC_ARENA_MAX=1"],
-};
 
 /**
  * The container of one program, as a request to the Docker Engine API (`POST /containers/create`). This function alone
@@ -84,8 +54,8 @@ export function buildContainerRequest(profile: ContainerProfile) {
       String(MAX_LIFETIME_S),
       socketDirectory === undefined ? GUARD_ATTACHED : `${GUARD_SOCKETS}${SANDBOX_SOCKET_DIRECTORY}`,
     ],
-    Cmd: COMMANDS[profile.runner](Math.floor(profile.limits.memoryMb * HEAP_SHARE)),
-    Env: ["HOME=/tmp", "TZ=UTC", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", ...VARIABLES[profile.runner]],
+    Cmd: profile.start.command(Math.floor(profile.limits.memoryMb * HEAP_SHARE)),
+    Env: ["HOME=/tmp", "TZ=UTC", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", ...profile.start.variables],
     WorkingDir: WORKSPACE,
     User: USER,
     Hostname: "sandbox",

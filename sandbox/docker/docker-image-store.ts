@@ -1,7 +1,9 @@
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { messageOf } from "../../base/error-message.ts";
-import type { ImageStore, OnProgress, StoredImage } from "../image/image-store.ts";
+import { debianBaseName } from "../image/debian-base.ts";
+import { digestLabel } from "../image/runner-image.ts";
+import type { ImageStore, ListedImage, OnProgress, StoredImage } from "../sandbox-engine.ts";
 import { SandboxError, type SandboxErrorCode } from "../sandbox-error.ts";
 import { explainDockerFault } from "./docker-faults.ts";
 
@@ -20,19 +22,23 @@ export interface DockerImages {
   importImage(tar: NodeJS.ReadableStream, options: object): Promise<NodeJS.ReadableStream>;
 }
 
-export interface ListedImage {
-  /** Its name, or its digest where it has none. */
-  reference: string;
-  bytes: number;
-}
+/** The last step of Dockerfile.runner: an image that is built on ptc's has another. */
+const LAST_STEP = /\bCMD\b.*\/opt\/ptc\/runner\.mjs/;
 
-/** Which images are listed. A label and a name are not enough, since images that are built on others inherit the one and anybody gives the other. */
-export interface ListedImages {
-  label?: string;
-  reference?: string;
-  /** @param steps what made each of its layers, the newest first. */
+/**
+ * How ptc's own images are found. A label and a name are not enough: images that are built on others inherit the one, and
+ * anybody gives the other. `steps` is what made each layer, the newest first; a base is imported as one.
+ */
+const OWN_IMAGES: readonly {
+  filters: Record<string, string[]>;
   isOwn(reference: string, steps: readonly string[]): boolean;
-}
+}[] = [
+  { filters: { label: [digestLabel] }, isOwn: (_, [last = ""]) => LAST_STEP.test(last) },
+  {
+    filters: { reference: ["ptc-base"] },
+    isOwn: (name, steps) => debianBaseName.test(name) && steps.length === 1,
+  },
+];
 
 /** How older engines call an image without a name. */
 const NAMELESS = "<none>:<none>";
@@ -114,11 +120,9 @@ export class DockerImageStore implements ImageStore {
     );
   }
 
-  /** The images that are meant, by name where they have one. Layers that images share count for each. */
-  async list(wanted: readonly ListedImages[]): Promise<ListedImage[]> {
+  async listOwn(): Promise<ListedImage[]> {
     const found = new Map<string, ListedImage>();
-    for (const { label, reference, isOwn } of wanted) {
-      const filters = { ...(label && { label: [label] }), ...(reference && { reference: [reference] }) };
+    for (const { filters, isOwn } of OWN_IMAGES) {
       const images = await this.#docker.listImages({ filters }).catch((cause: unknown) => {
         throw explainDockerFault(cause, "engine_unreachable");
       });
@@ -141,7 +145,6 @@ export class DockerImageStore implements ImageStore {
     }
   }
 
-  /** Removes an image by its name or digest. @throws SandboxError where a container uses it. */
   async remove(reference: string): Promise<void> {
     try {
       await this.#docker.getImage(reference).remove();
@@ -155,10 +158,6 @@ export class DockerImageStore implements ImageStore {
     if (image !== undefined) return image;
     throw new SandboxError(code, `Docker reported success, but has no image ${reference}.`);
   }
-}
-
-export function createDockerImageStore(docker: DockerImages, registryAnswerMs?: number): ImageStore {
-  return new DockerImageStore(docker, registryAnswerMs);
 }
 
 /** Reads the engine's events, one JSON object a line. Errors come as events too, because HTTP has already answered 200. */

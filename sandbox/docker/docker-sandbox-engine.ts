@@ -13,12 +13,13 @@ import {
 } from "../../protocol/guard.ts";
 import { MAX_CONNECTIONS } from "../../protocol/limits.ts";
 import { SOCKET_FILE_NAME, STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../../protocol/paths.ts";
-import { RUNNER_NAMES } from "../../protocol/runners/runner-name.ts";
+import type { RunnerStarts } from "../../protocol/runners/runner-name.ts";
 import type { SandboxOutput } from "../sandbox.ts";
 import type {
   ChannelKind,
   ChannelPreference,
   EngineDescription,
+  EngineOptions,
   SandboxEngine,
   SandboxRequest,
   StartedSandbox,
@@ -41,16 +42,17 @@ export const OWNER_LABEL = "dev.ptc.owner";
  */
 export class DockerSandboxEngine implements SandboxEngine {
   readonly #containers: ContainerEngine;
+  readonly #runners: RunnerStarts;
   readonly #sockets: SocketFolder;
   #preference: ChannelPreference;
   /** By runtime. */
   readonly #channels = new Map<string, Promise<ChannelKind>>();
 
-  /** @param folder an existing folder of this process, with a path short enough for sockets in it. */
-  constructor(containers: ContainerEngine, folder: string, preference: ChannelPreference = "auto") {
+  constructor(containers: ContainerEngine, { folder, runners, channel = "auto" }: EngineOptions) {
     this.#containers = containers;
+    this.#runners = runners;
     this.#sockets = new SocketFolder(folder);
-    this.#preference = preference;
+    this.#preference = channel;
   }
 
   async describe(): Promise<EngineDescription> {
@@ -65,7 +67,7 @@ export class DockerSandboxEngine implements SandboxEngine {
     return {
       version,
       identity,
-      profile: profileDigest([host, preference]),
+      profile: profileDigest(this.#runners, [host, preference]),
       endpoint: `${host} (${source})`,
       processors,
       runtimes: new Map(described),
@@ -123,7 +125,14 @@ export class DockerSandboxEngine implements SandboxEngine {
       const labels = { [OWNER_LABEL]: owner };
       const answers = new GuardAnswers();
       const container = await this.#containers.start(
-        buildContainerRequest({ image, runtime, runner, limits, socketDirectory, labels }),
+        buildContainerRequest({
+          image,
+          runtime,
+          start: this.#runners[runner],
+          limits,
+          socketDirectory,
+          labels,
+        }),
         besideGuard(output, answers),
         onRequested,
       );
@@ -162,7 +171,7 @@ export class DockerSandboxEngine implements SandboxEngine {
     const channel = new AttachedChannel(output);
     const labels = { [OWNER_LABEL]: owner };
     const container = await this.#containers.start(
-      buildContainerRequest({ image, runtime, runner, limits, labels }),
+      buildContainerRequest({ image, runtime, start: this.#runners[runner], limits, labels }),
       channel,
       onRequested,
     );
@@ -227,11 +236,11 @@ function isUnmountable(error: unknown): boolean {
  *
  * @param more what else decides on how a sandbox is isolated.
  */
-function profileDigest(more: readonly string[]): string {
+function profileDigest(runners: RunnerStarts, more: readonly string[]): string {
   const limits = { memoryMb: 512, cpus: 1, pids: 256 };
   const requests = ["", undefined].flatMap((socketDirectory) =>
-    RUNNER_NAMES.map((runner) =>
-      buildContainerRequest({ image: "", runtime: "", runner, limits, socketDirectory, labels: {} }),
+    Object.values(runners).map((start) =>
+      buildContainerRequest({ image: "", runtime: "", start, limits, socketDirectory, labels: {} }),
     ),
   );
   return createHash("sha256")

@@ -6,8 +6,8 @@ import { basename, dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { messageOf } from "../../base/error-message.ts";
+import type { ImageStore, OnProgress, StoredImage } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import type { ImageStore, OnProgress, StoredImage } from "./image-store.ts";
 import { packDirectory } from "./pack-directory.ts";
 import { runProcess, streamProcess } from "./run-process.ts";
 
@@ -45,6 +45,9 @@ export interface DebianBaseInputs {
   /** Packages for Python beside the usual ones, by their names in the distribution. */
   pythonPackages?: readonly string[];
 }
+
+/** The names that {@link debianBaseReference} gives. */
+export const debianBaseName = /^ptc-base:[\w.-]+-node[\w.]+-[0-9a-f]{12}$/;
 
 /** The name of the base image for these inputs. It changes with the recipe, so that an old base is not reused. */
 export function debianBaseReference(inputs: DebianBaseInputs): string {

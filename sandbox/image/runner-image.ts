@@ -3,9 +3,9 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import type { RunnerName } from "../../protocol/runners/runner-name.ts";
+import type { ImageStore, OnProgress, StoredImage } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { describeDebianBase, ensureDebianBase } from "./debian-base.ts";
-import type { ImageStore, OnProgress, StoredImage } from "./image-store.ts";
 import { packDirectory } from "./pack-directory.ts";
 
 export interface RunnerImageRequest {

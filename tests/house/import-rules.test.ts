@@ -90,9 +90,9 @@ describe("the import rules", () => {
     expect(await brokenRules("languages/x.ts", text)).toEqual([]);
   });
 
-  it("let wiring/docker.ts choose an engine, and commands tell its errors", async () => {
+  it("let wiring/engine.ts choose an engine, and commands tell its errors", async () => {
     const chooses = 'export { engine } from "../sandbox/docker/docker-engine.ts";';
-    expect(await brokenRules("wiring/docker.ts", chooses)).toEqual([]);
+    expect(await brokenRules("wiring/engine.ts", chooses)).toEqual([]);
     expect(await brokenRules("wiring/x.ts", chooses)).toEqual(["docker-is-one-engine"]);
     const tells =
       'export { error } from "../sandbox/sandbox-error.ts";\nexport { error as other } from "../upstream/upstream-error.ts";';

@@ -32,6 +32,7 @@ const CAPITALS: Language = {
   unnamed: { language: "capitals", fileName: "program.up" },
   ways: { output: "SAY", value: "VALUE" },
   runner: "python",
+  start: { command: () => [], variables: [] },
   callSaved: ({ name }) => name,
   advise: async () => [],
   async prepare({ code }, modules, { mode }): Promise<Preparation> {

@@ -17,6 +17,7 @@ export const PYTHON_AS_IT_IS: Language = {
   unnamed: { language: "python", fileName: "program.py" },
   ways: PYTHON_FACTS.ways,
   runner: "python",
+  start: PYTHON_FACTS.start,
   callSaved: ({ name }) => name,
   prepare: async ({ code, fileName }) => ({ ok: true, bundle: encodePythonBundle(bundleOf(code, fileName)) }),
   advise: async () => [],

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ApprovalAnswer } from "../../broker/approvals/approvals.ts";
+import { RUNNER_STARTS } from "../../languages/program-files.ts";
 import { GUARD_EXITS } from "../../protocol/guard.ts";
 import { SOCKET_FILE_NAME, STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../../protocol/paths.ts";
 import { buildContainerRequest } from "../../sandbox/docker/container-profile.ts";
@@ -133,7 +134,7 @@ describeSandboxed("while a person is asked", () => {
     const request = buildContainerRequest({
       image: "ptc-runner",
       runtime: "runsc",
-      runner: "javascript",
+      start: RUNNER_STARTS.javascript,
       limits: { memoryMb: 256, cpus: 1, pids: 128 },
       socketDirectory: folder,
       labels: {},

@@ -12,6 +12,7 @@ import {
 } from "../../execution/execute-program.ts";
 import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import type { RunRecorder } from "../../execution/record/run-recorder.ts";
+import { RUNNER_STARTS } from "../../languages/program-files.ts";
 import type { ProgramSession } from "../../languages/program-session.ts";
 import { createTypeScript } from "../../languages/typescript/typescript.ts";
 import type { ConsoleEntry } from "../../protocol/console-stream.ts";
@@ -114,7 +115,7 @@ export class RealSandboxes {
       recorder,
     } = options;
     const source = new OnDemandSource({
-      engine: new DockerSandboxEngine(this.#engine, this.#base, channel),
+      engine: new DockerSandboxEngine(this.#engine, { folder: this.#base, runners: RUNNER_STARTS, channel }),
       owner: this.#owner,
       image,
       runtime: "runsc",

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { RUNNER_STARTS } from "../../../languages/program-files.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import { KnownWalls } from "../../../sandbox/known-walls.ts";
@@ -25,7 +26,7 @@ describeSandboxed("ptc doctor --walls", () => {
   test("keeps ptc serve from starting where a wall is known not to hold", async () => {
     const folder = project({ "ptc.yaml": { servers: [fixtureServer("x", "documents.mjs")] } });
     const state = join(folder.directory, "state");
-    const engine = new DockerSandboxEngine(new DockerEngine(), state);
+    const engine = new DockerSandboxEngine(new DockerEngine(), { folder: state, runners: RUNNER_STARTS });
     const image = (await engine.findImage("ptc-runner"))?.digest ?? "";
     await new KnownWalls(join(state, "ptc/walls.json")).note({ engine, runtime: "runsc", image }, [
       "network",
@@ -38,7 +39,7 @@ describeSandboxed("ptc doctor --walls", () => {
   test("keeps ptc run from running anything where a wall is known not to hold", async () => {
     const folder = project();
     const state = join(folder.directory, "state");
-    const engine = new DockerSandboxEngine(new DockerEngine(), state);
+    const engine = new DockerSandboxEngine(new DockerEngine(), { folder: state, runners: RUNNER_STARTS });
     const image = (await engine.findImage("ptc-runner"))?.digest ?? "";
     const walls = new KnownWalls(join(state, "ptc/walls.json"));
     await walls.note({ engine, runtime: "runsc", image }, ["network"]);

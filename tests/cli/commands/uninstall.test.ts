@@ -44,7 +44,7 @@ async function newProject() {
   const machine: Machine = {
     runFolders: [join(home, "run")],
     images: async () => ({
-      list: async () => [...images].map(([reference, bytes]) => ({ reference, bytes })),
+      listOwn: async () => [...images].map(([reference, bytes]) => ({ reference, bytes })),
       async remove(reference) {
         if (reference === "ptc-base:debian" && images.has("ptc-runner:latest")) throw new Error("it is used");
         images.delete(reference);

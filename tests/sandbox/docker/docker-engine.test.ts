@@ -6,6 +6,7 @@ import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import Docker from "dockerode";
 import { expect, onTestFinished, test } from "vitest";
+import { RUNNER_STARTS } from "../../../languages/program-files.ts";
 import { buildContainerRequest } from "../../../sandbox/docker/container-profile.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 
@@ -13,7 +14,7 @@ const NO_OUTPUT = { onStdout() {}, onStderr() {} };
 const REQUEST = buildContainerRequest({
   image: "sha256:1",
   runtime: "runsc",
-  runner: "javascript",
+  start: RUNNER_STARTS.javascript,
   limits: { memoryMb: 128, cpus: 1, pids: 64 },
   socketDirectory: "/nowhere",
   labels: {},

@@ -1,10 +1,6 @@
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
-import {
-  createDockerImageStore,
-  DockerImageStore,
-  type DockerImages,
-} from "../../../sandbox/docker/docker-image-store.ts";
+import { DockerImageStore, type DockerImages } from "../../../sandbox/docker/docker-image-store.ts";
 
 const image = { Id: "sha256:1", Config: { Labels: { a: "b" } } };
 
@@ -28,16 +24,16 @@ function failingInspect(error: object): Partial<DockerImages> {
 const build = { context: Readable.from([]), reference: "x", buildArgs: {}, onProgress: () => {} };
 
 test("an image is its digest and its labels", async () => {
-  expect(await createDockerImageStore(fakeDocker({})).inspect("x")).toEqual({
+  expect(await new DockerImageStore(fakeDocker({})).inspect("x")).toEqual({
     digest: "sha256:1",
     labels: { a: "b" },
   });
 });
 
 test("an image that is not there is undefined, and an engine that is not there is an error", async () => {
-  const without = createDockerImageStore(fakeDocker(failingInspect({ statusCode: 404 })));
+  const without = new DockerImageStore(fakeDocker(failingInspect({ statusCode: 404 })));
   expect(await without.inspect("x")).toBeUndefined();
-  const dead = createDockerImageStore(fakeDocker(failingInspect(new Error("connect ENOENT"))));
+  const dead = new DockerImageStore(fakeDocker(failingInspect(new Error("connect ENOENT"))));
   await expect(dead.inspect("x")).rejects.toMatchObject({
     code: "engine_unreachable",
     message: /connect ENOENT/,
@@ -46,7 +42,7 @@ test("an image that is not there is undefined, and an engine that is not there i
 
 test("an error that Docker reports in the middle of a build is not taken for success", async () => {
   const events = async () => Readable.from(['{"stream":"Step 1"}\n{"err', 'or":"no space left"}\n']);
-  const store = createDockerImageStore(fakeDocker({ buildImage: events }));
+  const store = new DockerImageStore(fakeDocker({ buildImage: events }));
   await expect(store.build(build)).rejects.toMatchObject({
     code: "build_failed",
     message: /x could not be built: no space left/,
@@ -58,7 +54,7 @@ test("progress is told line by line, however the stream is cut", async () => {
   const bytes = Buffer.from(text);
   const events = async () => Readable.from(Array.from(bytes, (_, index) => bytes.subarray(index, index + 1)));
   const lines: string[] = [];
-  await createDockerImageStore(fakeDocker({ buildImage: events })).build({
+  await new DockerImageStore(fakeDocker({ buildImage: events })).build({
     ...build,
     onProgress: (line) => lines.push(line),
   });
@@ -71,7 +67,7 @@ test("a registry that says nothing is given up", async () => {
       const { abortSignal } = options as { abortSignal: AbortSignal };
       abortSignal.addEventListener("abort", () => reject(new Error("aborted")));
     });
-  const store = createDockerImageStore(fakeDocker({ pull }), 10);
+  const store = new DockerImageStore(fakeDocker({ pull }), 10);
   await expect(store.pull("far/away:1", () => {})).rejects.toMatchObject({
     code: "base_unavailable",
     message: "far/away:1 could not be fetched: no registry answered",
@@ -79,7 +75,7 @@ test("a registry that says nothing is given up", async () => {
 });
 
 test("a registry that refuses is given up with its reason", async () => {
-  const store = createDockerImageStore(fakeDocker({ pull: () => Promise.reject(new Error("no such host")) }));
+  const store = new DockerImageStore(fakeDocker({ pull: () => Promise.reject(new Error("no such host")) }));
   await expect(store.pull("x", () => {})).rejects.toMatchObject({
     code: "base_unavailable",
     message: /no such host/,
@@ -107,41 +103,49 @@ test("images without a name are removed, but not those that a container uses or 
       },
     }),
   });
-  await createDockerImageStore(docker).removeNameless("ours");
+  await new DockerImageStore(docker).removeNameless("ours");
   expect(tried).toEqual(["used", "old"]);
-  await createDockerImageStore(fakeDocker({})).removeNameless("ours");
+  await new DockerImageStore(fakeDocker({})).removeNameless("ours");
 });
 
 test("images are listed by their names with their sizes, each once, but not those that others made on them, and one that has gone is removed already", async () => {
   const gone = Object.assign(new Error("no such image"), { statusCode: 404 });
   const used = Object.assign(new Error("conflict"), { statusCode: 409 });
+  const base = "ptc-base:debian-12-node24.21.0-0123456789ab";
+  const steps: Record<string, string[]> = {
+    "sha256:4": ["RUN theirs", 'CMD ["node", "/opt/ptc/runner.mjs"]'],
+    "sha256:5": ["imported"],
+    "sha256:6": ["RUN theirs", "imported"],
+  };
   const docker = fakeDocker({
     listImages: async (options) =>
-      JSON.stringify(options).includes("label")
+      JSON.stringify(options) === '{"filters":{"label":["dev.ptc.runner"]}}'
         ? [
             { Id: "sha256:1", Created: 1, Size: 20, RepoTags: ["a:1", "b:1"] },
             { Id: "sha256:2", Created: 1, Size: 5 },
             { Id: "sha256:3", Created: 1, Size: 6, RepoTags: ["<none>:<none>"] },
             { Id: "sha256:4", Created: 1, Size: 9, RepoTags: ["built-on-ours:1"] },
           ]
-        : [{ Id: "sha256:1", Created: 1, Size: 20, RepoTags: ["a:1"] }],
+        : [
+            { Id: "sha256:5", Created: 1, Size: 30, RepoTags: [base, "ptc-base:mine"] },
+            { Id: "sha256:6", Created: 1, Size: 40, RepoTags: [base.replace("ab", "cd")] },
+          ],
     getImage: (reference) => ({
       inspect: async () => image,
-      history: async () => [{ CreatedBy: reference === "sha256:4" ? "RUN theirs" : "CMD ours" }],
+      history: async () =>
+        (steps[reference] ?? ['CMD ["node", "/opt/ptc/runner.mjs"]', "RUN x"]).map((CreatedBy) => ({
+          CreatedBy,
+        })),
       remove: () => Promise.reject(reference === "gone" ? gone : used),
     }),
   });
   const store = new DockerImageStore(docker);
-  const isOwn = (_: string, [last]: readonly string[]) => last === "CMD ours";
-  const listed = [
-    { label: "ours", isOwn },
-    { reference: "a", isOwn: (name: string) => name === "a:1" },
-  ];
-  expect(await store.list(listed)).toEqual([
+  expect(await store.listOwn()).toEqual([
     { reference: "a:1", bytes: 20 },
     { reference: "b:1", bytes: 20 },
     { reference: "sha256:2", bytes: 5 },
     { reference: "sha256:3", bytes: 6 },
+    { reference: base, bytes: 30 },
   ]);
   await store.remove("gone");
   await expect(store.remove("used")).rejects.toThrow();

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
-import { createDockerImageStore } from "../../../sandbox/docker/docker-image-store.ts";
+import { DockerImageStore } from "../../../sandbox/docker/docker-image-store.ts";
 import { ensureDebianBase } from "../../../sandbox/image/debian-base.ts";
-import type { ImageStore } from "../../../sandbox/image/image-store.ts";
 import { buildRunnerImage, type RunnerImage } from "../../../sandbox/image/runner-image.ts";
+import type { ImageStore } from "../../../sandbox/sandbox-engine.ts";
 import { describeSandboxed } from "../in-sandbox.ts";
 
 const repository = join(import.meta.dirname, "../../..");
@@ -19,7 +19,7 @@ const hasPackages = existsSync("/usr/bin/apt-get");
 
 describeSandboxed("the runner image", () => {
   const { docker } = new DockerEngine();
-  const store = createDockerImageStore(docker);
+  const store = new DockerImageStore(docker);
   const directory = mkdtempSync(join(tmpdir(), "ptc-image-test-"));
   const runnerPath = join(directory, "runner.mjs");
 

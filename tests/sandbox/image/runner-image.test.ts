@@ -5,8 +5,8 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import type { RunnerName } from "../../../protocol/runners/runner-name.ts";
 import { describeDebianBase } from "../../../sandbox/image/debian-base.ts";
-import type { ImageStore, StoredImage } from "../../../sandbox/image/image-store.ts";
 import { buildRunnerImage, digestContent } from "../../../sandbox/image/runner-image.ts";
+import type { ImageStore, StoredImage } from "../../../sandbox/sandbox-engine.ts";
 import { SandboxError } from "../../../sandbox/sandbox-error.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "ptc-runner-image-"));
@@ -53,6 +53,9 @@ class FakeStore implements ImageStore {
   async removeNameless(label: string): Promise<void> {
     this.swept.push(label);
   }
+
+  listOwn = async () => [];
+  remove = async () => {};
 
   #add(reference: string, labels: Record<string, string>): StoredImage {
     const image = { digest: `sha256:${this.images.size}`, labels };

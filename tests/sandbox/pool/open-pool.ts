@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { onTestFinished } from "vitest";
+import { RUNNER_STARTS } from "../../../languages/program-files.ts";
 import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import { OnDemandSource } from "../../../sandbox/on-demand-source.ts";
 import { WarmPool, type WarmPoolOptions } from "../../../sandbox/pool/warm-pool.ts";
@@ -16,7 +17,7 @@ export function openPool(options: WarmPoolOptions) {
   const engine = new FakeEngine();
   const base = mkdtempSync(join(tmpdir(), "ptc-p-"));
   const source = new OnDemandSource({
-    engine: new DockerSandboxEngine(engine, base, "socket"),
+    engine: new DockerSandboxEngine(engine, { folder: base, runners: RUNNER_STARTS, channel: "socket" }),
     owner: "test",
     image: "ptc-runner",
     runtime: "runsc",

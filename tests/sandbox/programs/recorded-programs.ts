@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import { SandboxConnection } from "../../../broker/sandbox-connection.ts";
+import { RUNNER_STARTS } from "../../../languages/program-files.ts";
 import { bundleProgram } from "../../../languages/typescript/bundling/bundle.ts";
 import { type Claim, parseClaim } from "../../../protocol/claim.ts";
 import { ConsoleDecoder } from "../../../protocol/console-stream.ts";
@@ -41,7 +42,7 @@ export function useRecordedPrograms(image = "ptc-runner"): RecordedPrograms {
   let source: OnDemandSource;
   beforeAll(() => {
     source = new OnDemandSource({
-      engine: new DockerSandboxEngine(new DockerEngine(), base),
+      engine: new DockerSandboxEngine(new DockerEngine(), { folder: base, runners: RUNNER_STARTS }),
       owner,
       image,
       runtime: "runsc",

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { RUNNER_STARTS } from "../../../languages/program-files.ts";
 import {
   SANDBOX_SOCKET_DIRECTORY,
   SOCKET_FILE_NAME,
@@ -48,7 +49,7 @@ function weakened(change: (request: ContainerRequest) => void, killing = true): 
 async function find(engine: ContainerEngine): Promise<Map<WallName, WallFinding>> {
   const state = new StateDirectory(base, self);
   const evidence = await tryWalls({
-    engine: new DockerSandboxEngine(engine, state.path),
+    engine: new DockerSandboxEngine(engine, { folder: state.path, runners: RUNNER_STARTS }),
     owner,
     image: "ptc-runner",
     runtime: "runsc",
@@ -236,7 +237,7 @@ describeSandboxed("every wall that ptc doctor --walls knows", () => {
     const image = (await docker.findImage("ptc-runner"))?.digest ?? "";
     const state = new StateDirectory(base, self);
     const limits = { memoryMb: 512, cpus: 1, pids: 256 };
-    const engine = new DockerSandboxEngine(docker, state.path);
+    const engine = new DockerSandboxEngine(docker, { folder: state.path, runners: RUNNER_STARTS });
     const setup = { engine, runtime: "runsc", image };
     const options = { engine, owner, image: "ptc-runner", runtime: "runsc", limits, walls };
     const start = async () => {

@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { RUNNER_STARTS } from "../../../../languages/program-files.ts";
 import { DockerSandboxEngine } from "../../../../sandbox/docker/docker-sandbox-engine.ts";
 import type { ChannelPreference } from "../../../../sandbox/sandbox-engine.ts";
 import { SandboxError } from "../../../../sandbox/sandbox-error.ts";
@@ -21,7 +22,11 @@ function open(preference: ChannelPreference) {
   const folder = mkdtempSync(join(tmpdir(), "ptc-c-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const containers = new FakeEngine();
-  const sandboxes = new DockerSandboxEngine(containers, folder, preference);
+  const sandboxes = new DockerSandboxEngine(containers, {
+    folder: folder,
+    runners: RUNNER_STARTS,
+    channel: preference,
+  });
   vi.spyOn(sandboxes, "describe").mockResolvedValue({
     version: "",
     identity: "",
