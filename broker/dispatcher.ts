@@ -1,7 +1,7 @@
 import { messageOf } from "../base/error-message.ts";
 import { isObject } from "../base/json/is-object.ts";
 import { oneLine } from "../base/text/one-line.ts";
-import { misnamedArgument } from "../catalog/arguments/tool-parameters.ts";
+import { misnamedArgument } from "../catalog/arguments.ts";
 import type { Tool } from "../catalog/tool.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
 import { unwrapResult } from "../catalog/wrapped-result.ts";

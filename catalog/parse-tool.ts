@@ -1,4 +1,5 @@
 import { isObject } from "../base/json/is-object.ts";
+import { countNoun } from "../base/text/count-noun.ts";
 import { digestOf } from "../protocol/canonical-json.ts";
 import { MAX_DEFINITION_CHARS, MAX_DEFINITION_DEPTH } from "./model/limits.ts";
 import type { JsonObject } from "./model/schema-references.ts";
@@ -133,4 +134,37 @@ function cutBelow(value: unknown, levels: number): unknown {
 /** A copy with every own member, `__proto__` too. */
 function copyObject(value: object, copyMember: (member: unknown) => unknown): JsonObject {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, copyMember(each)]));
+}
+
+/** What one MCP server answered when its tools were listed. */
+export interface ServerListing {
+  /** The name in the configuration. */
+  name: string;
+  /** The description in the configuration. */
+  description?: string;
+  implementation: { name: string; version: string };
+  protocolVersion: string;
+  /** The entries of `tools/list` as they came: each is parsed before it is used (parse-tool.ts). */
+  tools: unknown[];
+}
+
+/** Something in a server's definitions that could not be used as it was. */
+export interface Warning {
+  server: string;
+  tool?: string;
+  message: string;
+}
+
+/** How many of some definitions are tools; methods of the protocol, such as `resources/read`, are none. */
+export function countTools(definitions: readonly unknown[]): number {
+  return definitions.filter((definition) => !isMethod(definition)).length;
+}
+
+/** What a server offers, in words: `9 tools, resources, prompts`. */
+export function renderOffer(definitions: readonly unknown[]): string {
+  const offers = (kind: string) =>
+    definitions.some(
+      (each) => isObject(each) && typeof each.method === "string" && each.method.startsWith(`${kind}/`),
+    );
+  return [countNoun(countTools(definitions), "tool"), ...["resources", "prompts"].filter(offers)].join(", ");
 }

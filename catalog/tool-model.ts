@@ -2,17 +2,14 @@ import { byCodeUnit } from "../base/by-code-unit.ts";
 import { isObject } from "../base/json/is-object.ts";
 import { MAX_TOOL_NAME_CHARS } from "../protocol/limits.ts";
 import { namespacedName } from "../protocol/tools/tool-name.ts";
-import { takesNothing } from "./arguments/tool-parameters.ts";
+import { takesNothing } from "./arguments.ts";
 import { assignIdentifiers } from "./identifiers.ts";
 import type { LearnedType } from "./learned/learned-types.ts";
-import { cutDescription } from "./model/documentation.ts";
 import type { ToolSide } from "./model/equal-definitions.ts";
 import { MAX_DESCRIPTION_CHARS } from "./model/limits.ts";
-import { normalizeSchema } from "./model/normalize-schema.ts";
-import { ANY, NEVER, type TypeModel } from "./model/type-model.ts";
-import { pickReferenced } from "./model/type-references.ts";
-import { parseTool, type ToolDefinition } from "./parse-tool.ts";
-import type { ServerListing, Warning } from "./server-listing.ts";
+import { cutDescription, normalizeSchema } from "./model/normalize-schema.ts";
+import { ANY, NEVER, pickReferenced, type TypeModel } from "./model/type-model.ts";
+import { parseTool, type ServerListing, type ToolDefinition, type Warning } from "./parse-tool.ts";
 import { isWrappedResult } from "./wrapped-result.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { Warning } from "../catalog/server-listing.ts";
+import type { Warning } from "../catalog/parse-tool.ts";
 import type { Tool } from "../catalog/tool.ts";
 import type { ServerModel } from "../catalog/tool-model.ts";
 import type { NamedTool } from "../protocol/tools/tool-alias.ts";

@@ -1,7 +1,7 @@
 import { byCodeUnit } from "../base/by-code-unit.ts";
 import { diffLines } from "../base/text/diff-lines.ts";
 import { definitionDigest, parseTool } from "../catalog/parse-tool.ts";
-import type { Catalog, CatalogServer, CatalogTool } from "../catalog/store/catalog.ts";
+import type { Catalog, CatalogServer, CatalogTool } from "../catalog/store/stored-catalog.ts";
 import type { ToolPrinter } from "../codegen/language-printer.ts";
 
 /** How one server differs between two catalogs. Tools are named by their protocol names. */

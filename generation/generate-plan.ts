@@ -2,33 +2,37 @@ import { byCodeUnit } from "../base/by-code-unit.ts";
 import { countValues } from "../base/json/count-values.ts";
 import { textDigest } from "../base/text-digest.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
-import { learnedOfServer } from "../catalog/learned/learned-of-server.ts";
 import {
   collectLearned,
   LEARNED_FILE,
   type LearnedRecord,
   type LearnedTypes,
   learnedDigest,
+  learnedOfServer,
   renderLearned,
 } from "../catalog/learned/learned-types.ts";
-import { definitionDigest, jsonSize, parseTool, type ToolDefinition } from "../catalog/parse-tool.ts";
-import type { ServerListing, Warning } from "../catalog/server-listing.ts";
+import {
+  definitionDigest,
+  jsonSize,
+  parseTool,
+  type ServerListing,
+  type ToolDefinition,
+  type Warning,
+} from "../catalog/parse-tool.ts";
+import { MAX_OWN_FILE_BYTES } from "../catalog/store/own-file.ts";
 import {
   type Catalog,
   type CatalogServer,
   type CatalogTool,
-  MAX_CATALOG_VALUES,
-  renderCatalog,
-} from "../catalog/store/catalog.ts";
-import {
   type LockedServer,
   type Lockfile,
+  MAX_CATALOG_VALUES,
   moduleDigest,
   modulePath,
+  renderCatalog,
   renderLockfile,
-} from "../catalog/store/lockfile.ts";
-import { MAX_OWN_FILE_BYTES } from "../catalog/store/own-file.ts";
-import type { StoredCatalog } from "../catalog/store/stored-catalog.ts";
+  type StoredCatalog,
+} from "../catalog/store/stored-catalog.ts";
 import { buildServerModel, type ServerModel } from "../catalog/tool-model.ts";
 import type { LanguagePrinter } from "../codegen/language-printer.ts";
 import { PRINTER } from "../languages/languages.ts";

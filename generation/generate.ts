@@ -1,11 +1,10 @@
 import { relative } from "node:path";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import { collectLearned, type LearnedTypes } from "../catalog/learned/learned-types.ts";
-import type { Warning } from "../catalog/server-listing.ts";
-import { type FoundCatalog, salvageCatalog } from "../catalog/store/catalog-file.ts";
-import type { WrittenFiles } from "../catalog/store/file-ownership.ts";
+import type { Warning } from "../catalog/parse-tool.ts";
+import { type FoundCatalog, renderEdit, salvageCatalog } from "../catalog/store/catalog-file.ts";
 import type { StoredCatalog } from "../catalog/store/stored-catalog.ts";
-import { renderEdit } from "../catalog/store/verify-catalog.ts";
+import type { WrittenFiles } from "../catalog/store/write-generated.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
 import { type UnmatchedPattern, unmatchedPatterns } from "../configuration/unmatched-patterns.ts";
 import { loadPrinters, type Printers } from "../languages/languages.ts";

@@ -1,11 +1,10 @@
 import { CatalogError } from "../catalog/catalog-error.ts";
 import type { LearnedTypes } from "../catalog/learned/learned-types.ts";
-import type { ServerListing, Warning } from "../catalog/server-listing.ts";
+import type { ServerListing, Warning } from "../catalog/parse-tool.ts";
 import { findCatalog } from "../catalog/store/catalog-file.ts";
-import type { WrittenFiles } from "../catalog/store/file-ownership.ts";
 import { readOwnFile } from "../catalog/store/own-file.ts";
 import type { StoredCatalog } from "../catalog/store/stored-catalog.ts";
-import { writeGenerated } from "../catalog/store/write-generated.ts";
+import { type WrittenFiles, writeGenerated } from "../catalog/store/write-generated.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { loadPrinters } from "../languages/languages.ts";
 import { openPrograms } from "../programs/open-programs.ts";

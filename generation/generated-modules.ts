@@ -1,11 +1,8 @@
 import { join } from "node:path";
 import { RecentlyUsed } from "../base/recently-used.ts";
-import { isGenerated } from "../catalog/store/file-ownership.ts";
-import { fileVersion } from "../catalog/store/file-version.ts";
-import { moduleDigest } from "../catalog/store/lockfile.ts";
-import { readOwnFile } from "../catalog/store/own-file.ts";
-import { readLock } from "../catalog/store/read-lock.ts";
-import { finishCommit } from "../catalog/store/write-generated.ts";
+import { fileVersion, readOwnFile } from "../catalog/store/own-file.ts";
+import { moduleDigest, readLock } from "../catalog/store/stored-catalog.ts";
+import { finishCommit, isGenerated } from "../catalog/store/write-generated.ts";
 import type { GeneratedModule } from "../codegen/generated-module.ts";
 import type { LanguagePrinter } from "../codegen/language-printer.ts";
 import type { Configuration } from "../configuration/configuration.ts";

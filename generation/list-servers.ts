@@ -1,6 +1,5 @@
 import { ownSignal } from "../base/own-signal.ts";
-import { countTools } from "../catalog/count-tools.ts";
-import type { ServerListing, Warning } from "../catalog/server-listing.ts";
+import { countTools, type ServerListing, type Warning } from "../catalog/parse-tool.ts";
 import type { ServerConfiguration } from "../configuration/configuration.ts";
 import type { Upstream, UpstreamListing } from "../upstream/upstream.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../upstream/upstream-error.ts";

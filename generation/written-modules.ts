@@ -1,8 +1,7 @@
 import { join } from "node:path";
-import { isGenerated } from "../catalog/store/file-ownership.ts";
-import { fileVersion } from "../catalog/store/file-version.ts";
-import { type Lockfile, moduleDigest } from "../catalog/store/lockfile.ts";
-import { readOwnFile } from "../catalog/store/own-file.ts";
+import { fileVersion, readOwnFile } from "../catalog/store/own-file.ts";
+import { type Lockfile, moduleDigest } from "../catalog/store/stored-catalog.ts";
+import { isGenerated } from "../catalog/store/write-generated.ts";
 import type { LanguagePrinter } from "../codegen/language-printer.ts";
 
 /** Finds generated modules on disk that are missing or were edited. A file is read again only after it has changed. */

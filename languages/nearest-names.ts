@@ -66,7 +66,7 @@ function similarity(a: string, b: string): number {
 
 /**
  * Insertions, deletions and replacements that make one text of another. A swap of neighbours counts as two, unlike in
- * `catalog/search/edit-distance.ts`.
+ * `catalog/search/similar-names.ts`.
  */
 function levenshteinDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);

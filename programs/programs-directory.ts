@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { byCodeUnit } from "../base/by-code-unit.ts";
-import { fileVersion } from "../catalog/store/file-version.ts";
+import { fileVersion } from "../catalog/store/own-file.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { PROGRAMS_MODULE } from "../protocol/tools/programs-module.ts";
 

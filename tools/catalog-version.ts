@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { fileVersion } from "../catalog/store/file-version.ts";
-import type { LockedServer } from "../catalog/store/lockfile.ts";
+import { fileVersion } from "../catalog/store/own-file.ts";
+import type { LockedServer } from "../catalog/store/stored-catalog.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { generatedDirectory } from "../generation/generated-modules.ts";
 import { programsVersion } from "../programs/programs-directory.ts";

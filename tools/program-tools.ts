@@ -1,9 +1,7 @@
 import type { Authorizer, Viewer } from "../broker/policy/authorizer.ts";
-import type { RankingStage } from "../catalog/search/search-tools.ts";
-import type { ToolIndex } from "../catalog/search/tool-index.ts";
+import type { RankingStage, ToolIndex } from "../catalog/search/tool-index.ts";
 import { readCatalog } from "../catalog/store/catalog-file.ts";
-import { moduleDigest } from "../catalog/store/lockfile.ts";
-import { type StoredCatalog, storedServers } from "../catalog/store/stored-catalog.ts";
+import { moduleDigest, type StoredCatalog, storedServers } from "../catalog/store/stored-catalog.ts";
 import { ToolCatalog } from "../catalog/tool-catalog.ts";
 import type { LanguagePrinter } from "../codegen/language-printer.ts";
 import type { Configuration } from "../configuration/configuration.ts";

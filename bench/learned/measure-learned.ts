@@ -1,7 +1,5 @@
 import { schemaOfShape } from "../../catalog/learned/learned-state.ts";
-import { mergeShapes } from "../../catalog/learned/merge-shapes.ts";
-import { observeShape } from "../../catalog/learned/observe-shape.ts";
-import { NOTHING } from "../../catalog/learned/shape.ts";
+import { mergeShapes, NOTHING, observeShape } from "../../catalog/learned/shape.ts";
 import { compareWithDeclared } from "../../tests/catalog/learned/declared-members.ts";
 import { KEYED_TOOLS } from "../../tests/catalog/learned/made-up/keyed-tools.ts";
 import { measureMadeUp } from "../../tests/catalog/learned/made-up/measure-made-up.ts";

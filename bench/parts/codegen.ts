@@ -1,5 +1,5 @@
 import { compile } from "json-schema-to-typescript";
-import type { ServerListing } from "../../catalog/server-listing.ts";
+import type { ServerListing } from "../../catalog/parse-tool.ts";
 import { planGeneration } from "../../generation/generate-plan.ts";
 import type { Comparison } from "../figure.ts";
 

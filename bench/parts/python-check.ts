@@ -1,4 +1,4 @@
-import type { ServerListing } from "../../catalog/server-listing.ts";
+import type { ServerListing } from "../../catalog/parse-tool.ts";
 import { buildServerModel } from "../../catalog/tool-model.ts";
 import type { GeneratedModule } from "../../codegen/generated-module.ts";
 import { PYTHON_STUBS } from "../../codegen/python/program-stubs.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { searchTools } from "../../catalog/search/search-tools.ts";
+import { searchTools } from "../../catalog/search/tool-index.ts";
 import { buildIndex, ndcg, type SearchSet } from "../../tests/catalog/search/search-sets.ts";
 import { MeaningStage } from "../../tools/search/compose-ranking.ts";
 import { EndpointHealth } from "../../tools/search/endpoint-health.ts";

@@ -1,5 +1,5 @@
+import type { ServerListing } from "../../catalog/parse-tool.ts";
 import type { SearchableTool } from "../../catalog/search/searchable-text.ts";
-import type { ServerListing } from "../../catalog/server-listing.ts";
 import { buildIndex, meanNdcg, type SearchSet } from "../../tests/catalog/search/search-sets.ts";
 import type { Figure } from "../figure.ts";
 import { percentile } from "../figure.ts";

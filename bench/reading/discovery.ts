@@ -1,4 +1,4 @@
-import type { ServerListing } from "../../catalog/server-listing.ts";
+import type { ServerListing } from "../../catalog/parse-tool.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { PRINTER } from "../../languages/languages.ts";

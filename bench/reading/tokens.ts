@@ -1,4 +1,4 @@
-import type { ServerListing } from "../../catalog/server-listing.ts";
+import type { ServerListing } from "../../catalog/parse-tool.ts";
 import { buildServerModel } from "../../catalog/tool-model.ts";
 import { printCompactSignature, printToolSignature } from "../../codegen/typescript/typescript-printer.ts";
 import type { Figure } from "../figure.ts";

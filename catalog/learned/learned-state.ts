@@ -5,12 +5,13 @@ import { parseForeignJson } from "../../base/json/parse-json.ts";
 import { Digest } from "../../protocol/digest.ts";
 import type { JsonObject } from "../model/schema-references.ts";
 import { collectLearned, type LearnedOf, type LearnedTypes, learnedKey, sorted } from "./learned-types.ts";
-import { hasMemberWord } from "./member-words.ts";
-import { asMap, mergeShapes } from "./merge-shapes.ts";
 import {
+  asMap,
   boundShape,
+  hasMemberWord,
   MAX_CHOICES,
   MAX_MEMBERS,
+  mergeShapes,
   type ObjectShape,
   type Shape,
   type StringShape,

@@ -1,6 +1,9 @@
+import { byCodeUnit } from "../../base/by-code-unit.ts";
+import { isObject } from "../../base/json/is-object.ts";
+
 /**
  * What JSON values at one place looked like: kinds and names, and how often they were seen. No value of the data is in a shape.
- * Shapes are joined (`merge-shapes.ts`) and never narrowed, so that the order in which values are observed makes no difference.
+ * Shapes are joined (`mergeShapes`) and never narrowed, so that the order in which values are observed makes no difference.
  */
 export interface Shape {
   /** How many values were seen at this place. */
@@ -42,7 +45,7 @@ export interface ObjectShape {
 export const NOTHING: Shape = { seen: 0 };
 
 /** Levels of arrays and objects that are learned. What lies deeper is any. */
-export const MAX_SHAPE_DEPTH = 10;
+const MAX_SHAPE_DEPTH = 10;
 
 /** Names of one object. One with more is a map. */
 export const MAX_MEMBERS = 120;
@@ -85,4 +88,303 @@ function cutBelow(shape: Shape, depth: number): Shape {
       },
     }),
   };
+}
+
+/** Elements of one array that are looked at, evenly spread. */
+const MAX_ELEMENTS = 200;
+
+/** Members of one object that are looked at. */
+const MAX_LOOKED_AT = 1_000;
+
+/** Values within one value that are looked at. What comes after them is as if it were not there. */
+const MAX_VALUES = 20_000;
+
+/**
+ * The shape of one JSON value, which nobody has bounded.
+ *
+ * @param words texts that the tool's definition lists as choices. No other text can become part of a shape.
+ */
+export function observeShape(value: unknown, words: ReadonlySet<string> = new Set()): Shape {
+  let left = MAX_VALUES;
+  const look = (each: unknown, depth: number): Shape => {
+    left--;
+    if (each === null || each === undefined) return { seen: 1, isNull: true };
+    switch (typeof each) {
+      case "boolean":
+        return { seen: 1, isBoolean: true };
+      case "number":
+        return { seen: 1, number: Number.isInteger(each) ? "integer" : "number" };
+      case "string": {
+        const format = formatOf(each);
+        return { seen: 1, string: words.has(each) ? { format, choices: [each] } : { format } };
+      }
+    }
+    if (depth >= MAX_SHAPE_DEPTH) return { seen: 1, isAny: true };
+    if (Array.isArray(each)) {
+      const items = spread(each).reduce<Shape>(
+        (before, item) => (left <= 0 ? before : mergeShapes(before, look(item, depth + 1))),
+        NOTHING,
+      );
+      return { seen: 1, items };
+    }
+    return isObject(each) ? { seen: 1, object: lookInto(each, depth) } : { seen: 1, isAny: true };
+  };
+  const lookInto = (object: Record<string, unknown>, depth: number): NonNullable<Shape["object"]> => {
+    const members = new Map<string, Shape>();
+    let rest: Shape | undefined;
+    let looked = 0;
+    for (const name of Object.keys(object)) {
+      if (left <= 0 || looked++ >= MAX_LOOKED_AT) break;
+      const shape = look(object[name], depth + 1);
+      if (isDataName(name)) rest = rest === undefined ? shape : mergeShapes(rest, shape);
+      else members.set(name, shape);
+    }
+    const own = { seen: 1, members, ...(rest && { rest }) };
+    // Merging makes a map of an object with too many names.
+    const merged = mergeShapes(
+      { seen: 1, object: own },
+      { seen: 0, object: { seen: 0, members: new Map() } },
+    );
+    return merged.object ?? own;
+  };
+  return look(value, 0);
+}
+
+function spread(items: readonly unknown[]): readonly unknown[] {
+  if (items.length <= MAX_ELEMENTS) return items;
+  const step = items.length / MAX_ELEMENTS;
+  return Array.from({ length: MAX_ELEMENTS }, (_, i) => items[Math.floor(i * step)]);
+}
+
+/** What a format looks like. Whether a text has a format reveals nothing of it. */
+const FORMATS: readonly (readonly [string, RegExp])[] = [
+  ["date-time", /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?$/],
+  ["date", /^\d{4}-\d\d-\d\d$/],
+  ["uuid", /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i],
+  ["uri", /^https?:\/\/[^\s]{1,2000}$/],
+  ["email", /^[^\s@<>]{1,64}@[^\s@<>]{1,255}\.[a-z]{2,24}$/i],
+];
+
+/** Longer texts have no format. */
+const MAX_CHARS = 2_048;
+
+/** The format of a text as JSON Schema names it; `json` where it is an array or an object as text; else `plain`. */
+function formatOf(text: string): string {
+  if (text.length > MAX_CHARS) return "plain";
+  const format = FORMATS.find(([, pattern]) => pattern.test(text))?.[0];
+  return format ?? (isJson(text) ? "json" : "plain");
+}
+
+function isJson(text: string): boolean {
+  if (!/^\s*(?:\{[\s\S]*\}|\[[\s\S]*\])\s*$/.test(text)) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Longest name that is the name of a member. */
+const MAX_NAME_CHARS = 64;
+
+/** Words of letters and digits, joined by `_`, `-` and at most one `:`, as people name members. `@` and `$` may stand in front. */
+const MEMBER = /^[@$]?[\p{L}_][\p{L}\p{M}\p{N}_-]*(?::[\p{L}_][\p{L}\p{M}\p{N}_-]*)?$/u;
+
+/**
+ * Whether the name of a member looks like data: an id, a date, a number, an address, a path, a sentence, a hash. Such a name is
+ * not kept. In doubt a name is data: a member that is missing from a type costs less than an id in it.
+ */
+export function isDataName(name: string): boolean {
+  if (name.length > MAX_NAME_CHARS || !MEMBER.test(name)) return true;
+  const digits = name.replace(/\P{N}/gu, "").length;
+  if (digits >= 4 || /[-_]\d{2,}$/.test(name)) return true;
+  // A ticket or a key: letters in capitals, a hyphen, a number.
+  if (/^[A-Z]{2,}-\d+$/.test(name)) return true;
+  if (digits > 0 && name.length >= 8 && /^[0-9a-f-]+$/i.test(name)) return true;
+  // A short commit, and a handle. `@type` and the like have no digits.
+  if (/^(?=.*\d)[0-9a-f]{7,}$/.test(name) || /^@.*\d/.test(name)) return true;
+  return isRandomLetters(name) || isRandomCase(name) || name.split(/[^\p{L}\p{N}]+/u).some(isRandomWord);
+}
+
+/** Whether capitals come and go as in a token, in what has no word that names of members have. */
+function isRandomCase(name: string): boolean {
+  return (
+    name.split(/[^\p{L}\p{N}]+/u).some((word) => word.length >= 10 && casesIn(word) > word.length / 5) &&
+    !hasMemberWord(name)
+  );
+}
+
+function casesIn(word: string): number {
+  return word.match(/\p{Ll}(?=\p{Lu})|\p{Lu}(?=\p{Lu}\p{Ll})/gu)?.length ?? 0;
+}
+
+/** Letters, digits, capitals and small letters that follow each other as in a token, and not as in `utf8`, `sha256` or `httpURL`. */
+function isRandomWord(word: string): boolean {
+  const turns = word.match(/\p{L}(?=\p{N})|\p{N}(?=\p{L})/gu)?.length ?? 0;
+  if (/^[A-Z]\d[A-Z\d]{7,}$/.test(word)) return true;
+  return turns >= 3 || (word.length >= 10 && turns > 0 && turns + casesIn(word) > word.length / 4);
+}
+
+/** Whether capitals and small letters change as often as in a token. */
+function isRandomLetters(name: string): boolean {
+  if (name.length < 16) return false;
+  const changes = name.match(/[a-z](?=[A-Z0-9])|[A-Z0-9](?=[A-Z0-9][a-z])/g)?.length ?? 0;
+  const isPlain = /^[\p{Ll}\p{Lo}\p{N}_:@$-]+$/u.test(name) || /^[\p{Lu}\p{N}_:-]+$/u.test(name);
+  return !isPlain && changes > name.length / 4;
+}
+
+/**
+ * The shape of all values that either shape was observed of. Commutative and associative. Merging a shape with itself changes
+ * counts alone.
+ */
+export function mergeShapes(a: Shape, b: Shape): Shape {
+  const seen = a.seen + b.seen;
+  if (a.isAny || b.isAny) return { seen, isAny: true };
+  return {
+    seen,
+    ...((a.isNull ?? b.isNull) && { isNull: true }),
+    ...((a.isBoolean ?? b.isBoolean) && { isBoolean: true }),
+    ...either("number", a.number, b.number, (x, y) => (x === y ? x : "number")),
+    ...either("string", a.string, b.string, mergeStrings),
+    ...either("items", a.items, b.items, mergeShapes),
+    ...either("object", a.object, b.object, mergeObjects),
+  };
+}
+
+function either<Name extends string, Value>(
+  name: Name,
+  a: Value | undefined,
+  b: Value | undefined,
+  both: (a: Value, b: Value) => Value,
+): { [key in Name]?: Value } {
+  if (a === undefined && b === undefined) return {};
+  const value = a === undefined ? b : b === undefined ? a : both(a, b);
+  return { [name]: value } as { [key in Name]?: Value };
+}
+
+function mergeStrings(a: StringShape, b: StringShape): StringShape {
+  const format = a.format === b.format ? a.format : "plain";
+  if (a.choices === undefined || b.choices === undefined) return { format };
+  const choices = [...new Set([...a.choices, ...b.choices])].sort(byCodeUnit);
+  return choices.length > MAX_CHOICES ? { format } : { format, choices };
+}
+
+function mergeObjects(a: ObjectShape, b: ObjectShape): ObjectShape {
+  const members = new Map(a.members);
+  for (const [name, shape] of b.members) {
+    const known = members.get(name);
+    members.set(name, known === undefined ? shape : mergeShapes(known, shape));
+  }
+  const rest = either("rest", a.rest, b.rest, mergeShapes);
+  const merged = { seen: a.seen + b.seen, members, ...rest };
+  return a.isMap || b.isMap || members.size > MAX_MEMBERS ? asMap(merged) : merged;
+}
+
+/** The same object when its names are data. */
+export function asMap({ seen, members, rest }: ObjectShape): ObjectShape {
+  const values = [...members.values()].reduce(mergeShapes, rest ?? NOTHING);
+  return { seen, members: new Map(), rest: values, isMap: true };
+}
+
+/**
+ * Words that names of members are made of in the data of many servers, in lower case and in the singular. They are in many definitions
+ * of tools, and none is the name of a person.
+ */
+const WORDS: ReadonlySet<string> = new Set(
+  `
+abstract accept access account accuracy action active actor actual add added additional additions address
+after age agent alias align all allocated allow alt altitude amount and annotation answer api app approval
+archived area args aria array as asset assigned assignee at atime attachment attempt attribute audience auth
+authentication author auto available avatar average avg axis azure background balance bank base batch battery
+before begin bio bit blob block body book bool boolean bottom bounds box branch brand browser bucket budget
+bug build bundle button by byte cache calendar call candidate capacity caption card cart case catalog category
+cell center certificate change channel char chart check checksum children chunk circle city class clean cli
+client clock close closed closing cloud cluster code coefficient collection color column command comment
+commit company compiler completed complexity component concurrency condition confidence config confirm
+conflict connect connected constructor consumer contact container content context continue contrast
+contributor cookie coordinate copy core correct cost count country coverage cpu crash create created
+credential css csv ctime currency current cursor custom customer cwd daily dashboard data database date day db
+debug decimal decision default definition degree delay delete deleted deletions department dependencies
+dependency deploy deployment depth desc description destination destructive detail developer device diff
+digest dimensions dir direction directory disabled discount discussion disk display distance district division
+doc document domain done download draft driver drop dry due duplicate duration edge edit edited edition editor
+effect element email emoji employee empty enable enabled encoding end endpoint engine enterprise entity
+entries entry env environment epoch equity error eta etag event exchange exclude executable execution exit exp
+expire expired expiry export expression extension external extra face failed failure fallback family favorite
+feature fee feed fetch field file filename filter fingerprint finish finished first fix fk flag flow folder
+follower following font footer for force foreign fork format formatted forward found framework free frequency
+friend from full func function gender generated geo geometry gid git given global grade graph grid group guest
+guid has hash head header heading health height help hidden high hint history hit home host hour house href
+html http huge human icon id identifier identity idle ignore image img impact import in include increment
+index industry info init initial inner inode input inserted install instance instruction int integer intent
+interest interface internal interval inventory invoice io ip is isdir isfile iso issue item iteration job join
+joined js json jwt keep kernel key keyword kind label lang language large last lat latency latest latitude
+lead leaf left len length level license like liked limit line link linked list live lng load loaded local
+locale location lock locked log login logo logout lon long longitude lookup low lower machine mail maintainer
+major manager map mapping margin markdown market matched material max maximum mean measure median medium
+member memory mention menu merge mergeable merged message meta metadata method metric middle milestone mime
+min minimum minor minutes missing mobile mode model modified module money month mount move movie ms mtime
+multi music name namespace native network never new next nick nickname nlink no node none normal note
+notification nullable num number numeric oauth object observation occurrence of offset old on online only open
+opened operand operating operation operator opinion optimal option order organization origin original os out
+outcome outer output overall override overwrite owned owner package page pagination pair paper parallel
+parameter parent parse part partial participant partition passed password patch path pattern payload payment
+pdf peak pending people per percent percentage percentile period permission persist person phase phone photo
+picture pid ping pinned pipeline pixel pk place placeholder plan platform player plural point policy poll pool
+popularity population port position post postal postcode power precision prediction preferred prefix present
+preview previous price primary print priority private probability problem process processed producer product
+profile profit progress project prompt proof properties property proto protocol prototype provider proxy
+public published publisher purchase push pwd quality quantity query question queue quick quota quote radius
+range rate rating ratio raw read reader ready reason received recent recipient recommend recommendation record
+redirect ref reference refresh region registry rejected rel related relation relationship relative release
+remaining remark remote remove render replace replica reply repo report repository request require required
+reserved reset resolution resolve resolved resource response responsible restart result retries retry return
+returned review reviewed reviewer revision reward right risk role room root rotation route router rule run
+runtime salary sale sample save scale scanned schedule schema scheme scope score script sdk search sec seconds
+secret section security seed segment selected selector sender sent sentence sentiment sequence serial series
+service session set setting severity sex sha share shared shipping shop short show sign signal signature
+signed signin signup similarity since single site size skip skipped sku slug small snapshot socket software
+sold solution sort source space speaker speed spend sprint sql squash src stack stage star starred start
+started stat state station statistic status std stderr stdout step stock stop stopped storage store story
+strategy stream street strength strict string struct style sub subject submit subscriber subscription success
+suffix suggest suggestion sum summary supplier support supported surface surname swap symbol sync synced
+syntax system table tag tail target task tax team temperature template temporary tenant term terminal test
+text theme thread threshold thumbnail ticket tie tier time timeout timestamp timezone tip title to token tool
+top topic total touched trace track tracking trade traffic transaction transfer transform translation
+transport tree trend trigger truncated trusted ttl turn type ui uid unique unit unread until update updated
+upload uploaded upper upsert uptime uri url usage usd use used user username utc utf uuid ux valid validate
+value variables variant vector vendor verbose verify version vertex via video view viewer virtual visibility
+vote voter wait wallet warn warning watch watcher weather webhook website week weight width wiki wind window
+winner with word worker workspace world write written wrong xml yaml year yearly yield zip zone zoom
+`
+    .trim()
+    .split(/\s+/),
+);
+
+/** Coordinates, times, values, counts and queries. */
+const SINGLE_LETTERS = /[xyztvnkq]/;
+
+/**
+ * Whether the name of a member has a word in it that names of members have, or a letter that they are. Of names with a hyphen all words
+ * have to be such, because titles and branches have hyphens too. Of other names nothing follows.
+ */
+export function hasMemberWord(name: string): boolean {
+  const words = name.split(/[^\p{L}]+/u).filter((word) => word !== "");
+  return words.length > 0 && (name.includes("-") ? words.every(isMemberWord) : words.some(isMemberWord));
+}
+
+/** @param joined words that are joined by capitals alone. */
+function isMemberWord(joined: string): boolean {
+  if (joined.length === 1) return SINGLE_LETTERS.test(joined);
+  const words = joined
+    .replace(/([a-z])([A-Z])/g, "$1 $2")
+    .replace(/([A-Z]+)([A-Z][a-z])/g, "$1 $2")
+    .toLowerCase()
+    .split(" ");
+  return words.some((word) => WORDS.has(word) || WORDS.has(singular(word)));
+}
+
+function singular(word: string): string {
+  return word.endsWith("ies") ? `${word.slice(0, -3)}y` : word.replace(/s$/, "");
 }

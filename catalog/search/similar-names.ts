@@ -1,5 +1,5 @@
-import { editDistance, letterSet, mayBeWithin } from "./edit-distance.ts";
-import { tokenize } from "./tokenize.ts";
+import type { SearchableTool } from "./searchable-text.ts";
+import { splitRunTogether, tokenize, tokenOf } from "./words.ts";
 
 /** Of a longer name only the beginning is compared. */
 const MAX_NAME_CHARS = 100;
@@ -69,4 +69,218 @@ function likenessOfSpelling(wanted: Shape, candidate: Shape): number {
   if (longest === 0 || !mayBeWithin(limit, wanted.letters, candidate.letters)) return 0;
   const distance = editDistance(wanted.compact, candidate.compact, limit);
   return distance > limit ? 0 : 1 - distance / longest;
+}
+
+/** Longer queries are not names. */
+const MAX_QUERY_NAME_CHARS = 200;
+
+interface Entry {
+  slots: number[];
+  letters: number;
+}
+
+/**
+ * Which slots' tools go by a name: the protocol name, with the server before it, and the namespaced name. Case and
+ * separators do not matter: `create_issue`, `createIssue` and `Create issue` are one name.
+ */
+export class NameLookup {
+  readonly #entries = new Map<string, Entry>();
+
+  add(slot: number, tool: SearchableTool): void {
+    for (const name of namesOf(tool)) {
+      const entry = this.#entries.get(name);
+      if (entry === undefined) this.#entries.set(name, { slots: [slot], letters: letterSet(name) });
+      else entry.slots.push(slot);
+    }
+  }
+
+  remove(slot: number, tool: SearchableTool): void {
+    for (const name of namesOf(tool)) {
+      const entry = this.#entries.get(name);
+      if (entry === undefined) continue;
+      entry.slots = entry.slots.filter((each) => each !== slot);
+      if (entry.slots.length === 0) this.#entries.delete(name);
+    }
+  }
+
+  find(query: string): readonly number[] {
+    return this.#entries.get(compactName(query))?.slots ?? [];
+  }
+
+  /** The slots that `find` returns; if there are none, those of the names that are one or two typing errors away. */
+  findNearest(query: string): readonly number[] {
+    const wanted = compactName(query);
+    const exact = this.#entries.get(wanted);
+    if (exact !== undefined) return exact.slots;
+    let limit = wanted.length >= 8 ? 2 : wanted.length >= 5 ? 1 : 0;
+    let nearest: number[] = [];
+    if (limit === 0) return nearest;
+    const letters = letterSet(wanted);
+    for (const [name, entry] of this.#entries) {
+      if (Math.abs(name.length - wanted.length) > limit || !mayBeWithin(limit, letters, entry.letters))
+        continue;
+      const distance = editDistance(wanted, name, limit);
+      if (distance > limit) continue;
+      nearest = distance < limit ? [...entry.slots] : [...nearest, ...entry.slots];
+      limit = distance;
+    }
+    return [...new Set(nearest)];
+  }
+}
+
+function compactName(name: string): string {
+  if (name.length > MAX_QUERY_NAME_CHARS) return "";
+  const isAscii = !/[^\p{ASCII}]/u.test(name);
+  return name.toLowerCase().replace(isAscii ? /[^a-z0-9]+/g : /[^\p{L}\p{N}]+/gu, "");
+}
+
+function namesOf({ server, name, namespacedName }: SearchableTool): Set<string> {
+  const names = new Set([name, `${server} ${name}`, namespacedName].map(compactName));
+  names.delete("");
+  return names;
+}
+
+/** A term, and how much of a word's weight it gets. */
+export interface SimilarTerm {
+  term: string;
+  likeness: number;
+}
+
+const MAX_SIMILAR = 4;
+const MIN_PREFIX_CHARS = 4;
+const PREFIX_LIKENESS = 0.5;
+const MISSPELT_LIKENESS = 0.6;
+
+/**
+ * Terms of a vocabulary that a word which is not in it may mean: parts that it is made of, a misspelt word, a longer word
+ * that it begins. A misspelling is looked for among words with the same first letter.
+ */
+export class SimilarTerms {
+  /** Words as they are written, each with its letters, by first character and then by length. */
+  readonly #words = new Map<string, Map<string, number>[]>();
+  readonly #has: (word: string) => boolean;
+
+  constructor(has: (word: string) => boolean) {
+    this.#has = has;
+  }
+
+  add(word: string): void {
+    const first = word.slice(0, 1);
+    const byLength = this.#words.get(first) ?? [];
+    if (byLength.length === 0) this.#words.set(first, byLength);
+    // An array with holes would be slow to read.
+    while (byLength.length <= word.length) byLength.push(new Map());
+    byLength[word.length]?.set(word, letterSet(word));
+  }
+
+  delete(word: string): void {
+    this.#words.get(word.slice(0, 1))?.[word.length]?.delete(word);
+  }
+
+  /** At most a few terms. */
+  to(word: string): SimilarTerm[] {
+    const parts = splitRunTogether(word, { has: this.#has });
+    if (parts.length > 0) return parts.map((part) => ({ term: tokenOf(part).stem, likeness: 1 }));
+    const misspelt = this.#nearest(word);
+    if (misspelt.length > 0) return terms(misspelt, MISSPELT_LIKENESS);
+    return terms(this.#longer(word), PREFIX_LIKENESS);
+  }
+
+  #nearest(word: string): string[] {
+    let limit = word.length >= 8 ? 2 : word.length >= 5 ? 1 : 0;
+    if (limit === 0 || word.length > 40) return [];
+    let found: string[] = [];
+    const letters = letterSet(word);
+    for (let length = word.length - limit; length <= word.length + limit; length++) {
+      for (const [candidate, itsLetters] of this.#words.get(word.slice(0, 1))?.[length] ?? []) {
+        if (!mayBeWithin(limit, letters, itsLetters)) continue;
+        const distance = editDistance(word, candidate, limit);
+        if (distance > limit) continue;
+        if (distance < limit) found = [];
+        limit = distance;
+        found.push(candidate);
+      }
+    }
+    return found;
+  }
+
+  #longer(word: string): string[] {
+    if (word.length < MIN_PREFIX_CHARS && /^[ -~]*$/.test(word)) return [];
+    const byLength = this.#words.get(word.slice(0, 1)) ?? [];
+    return byLength
+      .slice(word.length + 1)
+      .flatMap((candidates) => [...candidates.keys()].filter((each) => each.startsWith(word)));
+  }
+}
+
+function terms(words: readonly string[], likeness: number): SimilarTerm[] {
+  const distinct = new Set(
+    [...words].sort((a, b) => a.length - b.length || (a < b ? -1 : 1)).map((word) => tokenOf(word).stem),
+  );
+  return [...distinct].slice(0, MAX_SIMILAR).map((term) => ({ term, likeness }));
+}
+
+/**
+ * Insertions, deletions, replacements and swaps of neighbours that make one text of another (optimal string alignment),
+ * or `limit + 1` when there are more than `limit`.
+ */
+export function editDistance(a: string, b: string, limit: number): number {
+  const tooFar = limit + 1;
+  if (Math.abs(a.length - b.length) > limit) return tooFar;
+  [a, b] = withoutCommonEnds(a, b);
+  const width = b.length + 1;
+  let beforeLast = new Float64Array(width);
+  let last = Float64Array.from({ length: width }, (_, index) => index);
+  let row = new Float64Array(width);
+  for (let i = 1; i <= a.length; i++) {
+    // Cells further from the diagonal than `limit` are too far in any case.
+    const from = Math.max(1, i - limit);
+    const to = Math.min(b.length, i + limit);
+    row.fill(tooFar);
+    if (i <= limit) row[0] = i;
+    let least = at(row, 0);
+    for (let j = from; j <= to; j++) {
+      const same = a.charCodeAt(i - 1) === b.charCodeAt(j - 1);
+      let distance = Math.min(at(last, j - 1) + (same ? 0 : 1), at(last, j) + 1, at(row, j - 1) + 1);
+      if (!same && i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        distance = Math.min(distance, at(beforeLast, j - 2) + 1);
+      }
+      row[j] = distance;
+      least = Math.min(least, distance);
+    }
+    if (least > limit) return tooFar;
+    [beforeLast, last, row] = [last, row, beforeLast];
+  }
+  return Math.min(at(last, b.length), tooFar);
+}
+
+function withoutCommonEnds(a: string, b: string): [string, string] {
+  const shorter = Math.min(a.length, b.length);
+  let start = 0;
+  while (start < shorter && a[start] === b[start]) start++;
+  let end = 0;
+  while (end < shorter - start && a.at(-1 - end) === b.at(-1 - end)) end++;
+  return [a.slice(start, a.length - end), b.slice(start, b.length - end)];
+}
+
+function at(row: Float64Array, index: number): number {
+  return row[index] as number;
+}
+
+/** Which letters a text has, a bit each. */
+export function letterSet(text: string): number {
+  let letters = 0;
+  for (let index = 0; index < text.length; index++) letters |= 1 << (text.charCodeAt(index) & 31);
+  return letters;
+}
+
+/** Whether texts with these letters can be within `limit` edits: far cheaper than to compare the texts. */
+export function mayBeWithin(limit: number, a: number, b: number): boolean {
+  return bits(a & ~b) <= limit && bits(b & ~a) <= limit;
+}
+
+function bits(set: number): number {
+  let count = 0;
+  for (let rest = set; rest !== 0; rest &= rest - 1) count++;
+  return count;
 }

@@ -1,6 +1,6 @@
 import type { ServerTools } from "../tool.ts";
-import { type RankedHits, type RankingStage, searchTools } from "./search-tools.ts";
-import { type SearchOptions, ToolSearch } from "./tool-search.ts";
+import { canBeMeant, type SearchableTool } from "./searchable-text.ts";
+import { type SearchHit, type SearchHits, type SearchOptions, ToolSearch } from "./tool-search.ts";
 
 /**
  * The search index of a catalog and of the states that follow it. It is built when it is first searched, and then brought up
@@ -37,4 +37,78 @@ export class ToolIndex {
       this.#indexed.set(module, { tools, contents });
     }
   }
+}
+
+/** What a stage makes of a search by words. */
+export interface Ranking {
+  /** Best first, with scores of the stage's own. Without it, the answer of the search by words stands. */
+  readonly hits?: readonly SearchHit[];
+  /** Whether even the best has next to nothing of what the query says; without it, what the search by words has found of that. */
+  readonly fitsPoorly?: boolean;
+  /** Why the stage could not do its part, in words for a person. */
+  readonly problem?: string;
+}
+
+/**
+ * A stage after the search by words, such as a comparison of embeddings or a model that chooses. It may reorder the
+ * candidates, drop some, and name other tools of `tools`. It has a time limit of its own, and never rejects.
+ */
+export interface RankingStage {
+  rank(query: string, found: SearchHits, tools: readonly SearchableTool[]): Promise<Ranking>;
+  /** Does in advance, in the background, what searches among these tools would else wait for. */
+  prepare?(tools: readonly SearchableTool[]): void;
+}
+
+/** How many candidates a stage gets at least. */
+const CANDIDATES = 50;
+
+/** What a search has found, and why a stage could not do its part in it. */
+interface RankedHits extends SearchHits {
+  problem?: string;
+}
+
+/**
+ * The tools that fit a query best, ranked by `stage` if there is one. What a stage returns counts once for each tool that
+ * is in the index and in scope. A query that is a tool's name needs no ranking.
+ */
+export async function searchTools(
+  search: ToolSearch,
+  query: string,
+  options: SearchOptions,
+  stage?: RankingStage,
+): Promise<RankedHits> {
+  if (stage === undefined) return search.search(query, options);
+  const { server, limit } = options;
+  const found = search.search(query, {
+    server,
+    limit: Math.max(limit, CANDIDATES),
+    measuresCoverage: true,
+  });
+  const { total, fitsPoorly: lacksWords } = found;
+  const byWords = (): RankedHits => ({
+    results: found.results.slice(0, limit),
+    total,
+    ...(lacksWords ? { fitsPoorly: true } : {}),
+  });
+  if (found.isName) return byWords();
+  const meant = [...search.list(server)].filter((tool) => canBeMeant(tool, query));
+  const tools = new Map(meant.map((tool) => [tool.namespacedName, tool]));
+  const {
+    hits: ranked,
+    fitsPoorly = lacksWords,
+    problem,
+  } = await stage.rank(query, found, [...tools.values()]);
+  const told = problem === undefined ? {} : { problem };
+  if (ranked === undefined) return { ...byWords(), ...told };
+  const hits = new Map<string, SearchHit>();
+  for (const { tool, score } of ranked) {
+    const listed = tools.get(tool.namespacedName);
+    if (listed !== undefined && !hits.has(tool.namespacedName)) {
+      hits.set(tool.namespacedName, { tool: listed, score });
+    }
+  }
+  // Candidates that were not handed to the stage match all the same.
+  const unranked = found.total - found.results.length;
+  const results = [...hits.values()].slice(0, limit);
+  return { results, total: hits.size + unranked, ...(fitsPoorly ? { fitsPoorly } : {}), ...told };
 }

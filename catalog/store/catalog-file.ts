@@ -1,13 +1,24 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { textDigest } from "../../base/text-digest.ts";
+import { serverModule } from "../../protocol/tools/tool-name.ts";
 import { CatalogError } from "../catalog-error.ts";
+import { isIdentifierOf } from "../identifiers.ts";
 import { LEARNED_FILE, parseLearned } from "../learned/learned-types.ts";
-import { Catalog } from "./catalog.ts";
+import { definitionDigest } from "../parse-tool.ts";
 import { readOwnFile } from "./own-file.ts";
-import { LOCK, parseFile, readLock } from "./read-lock.ts";
-import type { StoredCatalog } from "./stored-catalog.ts";
-import { type CatalogEdit, renderEdits, verifyCatalog } from "./verify-catalog.ts";
+import {
+  Catalog,
+  type CatalogServer,
+  type CatalogTool,
+  LOCK,
+  type LockedServer,
+  type Lockfile,
+  parseFile,
+  readLock,
+  type StoredCatalog,
+  shownName,
+} from "./stored-catalog.ts";
 import { finishCommit } from "./write-generated.ts";
 
 /** What is in a folder, when any of it may have been edited. */
@@ -98,3 +109,143 @@ function isMendable(error: unknown): error is CatalogError {
 }
 
 const CATALOG = "catalog.json";
+
+/** An entry of `catalog.json` or `ptc.lock.json` that `ptc generate` did not write so. */
+interface CatalogEdit {
+  /** Which of the two was edited; both names where that cannot be told. */
+  file: string;
+  /** By the name in the configuration. */
+  server: string;
+  /** Protocol name; none where it is about the server as a whole. */
+  tool?: string;
+  /** What is wrong, in words that follow the server or the tool. */
+  problem: string;
+}
+
+/** A catalog, and the lock beside it. */
+interface Found {
+  catalog: Catalog;
+  lock: Lockfile;
+  /** Whether `catalog.json` is the very text that the lock was written with; `undefined` when the lock does not say. */
+  isAsWritten: boolean | undefined;
+}
+
+/**
+ * Checks every entry of a catalog against the lock: the digest of each definition is computed anew, and names, modules and
+ * identifiers are those that `ptc generate` would have given. Returns the catalog without the entries that do not hold, and
+ * what was found wrong. Where both files were edited so that they agree, only what the server lists tells.
+ */
+function verifyCatalog({ catalog, lock, isAsWritten }: Found): {
+  catalog: Catalog;
+  edits: CatalogEdit[];
+} {
+  const edits: CatalogEdit[] = [];
+  const file =
+    isAsWritten === undefined
+      ? "catalog.json or ptc.lock.json"
+      : isAsWritten
+        ? "ptc.lock.json"
+        : "catalog.json";
+  const seen = new Set<string>();
+  const servers = catalog.servers.flatMap((server) => {
+    const note = (problem: string, tool?: string) =>
+      void edits.push({ file, server: server.name, ...(tool === undefined ? {} : { tool }), problem });
+    const locked = lock.servers.get(server.name);
+    const problem = seen.has(server.name) ? "is listed twice" : serverProblem(server, locked);
+    seen.add(server.name);
+    if (locked === undefined || problem !== undefined) {
+      note(problem ?? "is not in both files");
+      return [];
+    }
+    return [{ ...server, tools: soundTools(server, locked, note) }];
+  });
+  for (const [name] of lock.servers) {
+    if (!seen.has(name)) edits.push({ file, server: name, problem: "is not in both files" });
+  }
+  return { catalog: { ...catalog, servers }, edits };
+}
+
+/** One line for a person: which file, which tool, what to do. */
+export function renderEdits(dir: string, edits: readonly CatalogEdit[]): string {
+  const [first] = edits;
+  if (first === undefined) return "";
+  const more = edits.length === 1 ? "" : `, and ${edits.length - 1} more like it`;
+  return `${dir}: ${renderEdit(first)}${more}: run \`ptc generate\``;
+}
+
+/** `catalog.json was edited: tool 'x' of server 'y' is not what its server listed` */
+export function renderEdit({ file, server, tool, problem }: CatalogEdit): string {
+  const where = `server '${shownName(server)}'`;
+  return `${file} was edited: ${tool === undefined ? where : `tool '${shownName(tool)}' of ${where}`} ${problem}`;
+}
+
+function serverProblem({ name, module }: CatalogServer, locked: LockedServer | undefined) {
+  if (locked === undefined) return "is not in both files";
+  // Patterns of `tools` and `approvals` are of names that begin with the module.
+  if (module !== locked.module || module !== serverModule(name))
+    return "has another module than its name says";
+  return undefined;
+}
+
+function soundTools(
+  { tools }: CatalogServer,
+  locked: LockedServer,
+  note: (problem: string, tool?: string) => void,
+): CatalogTool[] {
+  const sound = new Map<string, CatalogTool>();
+  const seen = new Set<string>();
+  for (const tool of tools) {
+    const problem = seen.has(tool.name) ? "is listed twice" : toolProblem(tool, locked);
+    if (problem === undefined) sound.set(tool.name, tool);
+    else {
+      sound.delete(tool.name);
+      note(problem, tool.name);
+    }
+    seen.add(tool.name);
+  }
+  for (const name of locked.tools.keys()) if (!seen.has(name)) note("is not in both files", name);
+  return [...sound.values()];
+}
+
+function toolProblem(tool: CatalogTool, { tools }: LockedServer): string | undefined {
+  const locked = tools.get(tool.name);
+  if (locked === undefined) return "is not in both files";
+  if (locked.sha256 !== definitionDigest(tool)) return "is not what its server listed";
+  if (locked.identifier !== tool.identifier || !isIdentifierOf(tool.identifier, tool.name))
+    return "goes by another identifier than it was given";
+  return undefined;
+}
+
+/**
+ * Replaces the entries of some servers in a catalog by those of one that is trusted. A server that the trusted one does not
+ * have is left out, as if it had not been listed yet.
+ *
+ * @param names the servers whose entries are replaced, by configured name.
+ * @returns the mended catalog, and the names of the servers that were left out.
+ */
+export function mendCatalog(
+  found: StoredCatalog,
+  trusted: StoredCatalog | undefined,
+  names: ReadonlySet<string>,
+): { stored: StoredCatalog; unknown: string[] } {
+  const servers: CatalogServer[] = [];
+  const locked = new Map<string, LockedServer>();
+  const unknown: string[] = [];
+  for (const name of new Set([...found.catalog.servers.map((server) => server.name), ...names])) {
+    const source = names.has(name) ? trusted : found;
+    const server = source?.catalog.servers.find((each) => each.name === name);
+    const lock = source?.lock.servers.get(name);
+    if (server === undefined || lock === undefined) {
+      unknown.push(name);
+      continue;
+    }
+    servers.push(server);
+    locked.set(name, lock);
+  }
+  const stored = {
+    catalog: { ...found.catalog, servers },
+    lock: { ...found.lock, servers: locked },
+    learned: found.learned,
+  };
+  return { stored, unknown };
+}

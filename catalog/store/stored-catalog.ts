@@ -1,9 +1,16 @@
+import { join } from "node:path";
+import * as z from "zod";
+import { isObject } from "../../base/json/is-object.ts";
+import { ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.ts";
+import { visibleLine } from "../../base/text/visible-text.ts";
+import { Digest } from "../../protocol/digest.ts";
 import { namespacedName } from "../../protocol/tools/tool-name.ts";
-import { canBeLearned } from "../learned/learned-of-server.ts";
-import { type LearnedRecord, type LearnedTypes, learnedKey } from "../learned/learned-types.ts";
+import { CatalogError } from "../catalog-error.ts";
+import { canBeLearned, type LearnedRecord, type LearnedTypes, learnedKey } from "../learned/learned-types.ts";
+import type { JsonObject } from "../model/schema-references.ts";
+import { jsonSize } from "../parse-tool.ts";
 import type { ServerTools, Tool } from "../tool.ts";
-import type { Catalog, CatalogTool } from "./catalog.ts";
-import type { Lockfile } from "./lockfile.ts";
+import { MAX_OWN_FILE_BYTES, readOwnFile } from "./own-file.ts";
 
 /** What an earlier generation left: `catalog.json` and `ptc.lock.json`. */
 export interface StoredCatalog {
@@ -43,4 +50,174 @@ export function storedServers({ catalog, lock, learned }: StoredCatalog): Server
 function learnedOf(tool: CatalogTool, record: LearnedRecord | undefined): Pick<Tool, "learned"> {
   if (record === undefined || !canBeLearned(tool)) return {};
   return { learned: { calls: record.calls, schema: record.schema } };
+}
+
+/** One tool as its server listed it, with the identifier that generated code knows it by. */
+export const CatalogTool = z.strictObject({
+  /** Protocol name. */
+  name: z.string(),
+  identifier: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/),
+  title: z.string().optional(),
+  description: z.string().optional(),
+  inputSchema: z.unknown(),
+  outputSchema: z.unknown().optional(),
+  /** Whether programs are given what is in the wrapper that `outputSchema` is. Catalogs of earlier versions do not have it. */
+  unwraps: z.literal(true).optional(),
+  /** Not a schema of ours: every member is kept as the server wrote it. */
+  annotations: z.custom<JsonObject>(isObject).optional(),
+  /** Where it is no tool: the method of the protocol that it stands for. */
+  method: z.string().optional(),
+});
+export type CatalogTool = z.infer<typeof CatalogTool>;
+
+export const CatalogServer = z.strictObject({
+  /** The name in the configuration. */
+  name: z.string(),
+  module: z.string().regex(/^[a-z0-9_]+$/),
+  description: z.string().optional(),
+  tools: z.array(CatalogTool),
+});
+export type CatalogServer = z.infer<typeof CatalogServer>;
+
+/** `catalog.json`: every tool of every server, by name. */
+export const Catalog = z.strictObject({ version: z.literal(1), servers: z.array(CatalogServer) });
+export type Catalog = z.infer<typeof Catalog>;
+
+/** Values of any kind in `catalog.json` or `ptc.lock.json`: so many are read in a few seconds. */
+export const MAX_CATALOG_VALUES = 16_000_000;
+
+/** A larger catalog is written without line breaks: with them it can be a hundred times as long. */
+const MAX_INDENTED_CHARS = 8 * 1024 * 1024;
+
+/** The text of `catalog.json`. It can be read again when `toolsBeyondLimits` finds none of its tools. */
+export function renderCatalog(catalog: Catalog): string {
+  const ordered = { version: catalog.version, servers: catalog.servers.map(inOrder) };
+  const isLarge = jsonSize(catalog) > MAX_INDENTED_CHARS;
+  return `${isLarge ? JSON.stringify(ordered) : JSON.stringify(ordered, null, 2)}\n`;
+}
+
+/** Members in one order, whatever order they were listed or read in: the same definitions are the same bytes. */
+function inOrder({ name, module, description, tools }: CatalogServer) {
+  return { name, module, description, tools: tools.map(toolInOrder) };
+}
+
+function toolInOrder(tool: CatalogTool) {
+  const { name, identifier, title, description, inputSchema, outputSchema, unwraps, annotations, method } =
+    tool;
+  return { name, identifier, title, description, inputSchema, outputSchema, unwraps, annotations, method };
+}
+
+const LockedTool = z.strictObject({
+  identifier: z.string(),
+  /** Digest of the definition. */
+  sha256: Digest,
+});
+
+/** An object whose member names come from servers: a map, because `__proto__` is a name like any other. */
+function mapOf<T>(value: z.core.$ZodType<T>) {
+  return z.custom<Record<string, unknown>>(isObject).transform((input, context): Map<string, T> => {
+    const map = new Map<string, T>();
+    for (const [name, each] of Object.entries(input)) {
+      const parsed = z.safeParse(value, each);
+      if (parsed.success) map.set(name, parsed.data);
+      else
+        for (const issue of parsed.error.issues) context.addIssue({ ...issue, path: [name, ...issue.path] });
+    }
+    return map;
+  });
+}
+
+const LockedServer = z.strictObject({
+  module: z.string().regex(/^[a-z0-9_]+$/),
+  implementation: z.strictObject({ name: z.string(), version: z.string() }),
+  protocolVersion: z.string(),
+  /** Digest of the text at `modulePath`: a module that somebody edited is written anew. Left out where there is none. */
+  moduleSha256: z.optional(Digest),
+  /** Digest of what was learned of its results when its modules were printed. Left out where that is nothing. */
+  learnedSha256: z.optional(Digest),
+  /** By protocol name. */
+  tools: mapOf(LockedTool),
+});
+export type LockedServer = z.infer<typeof LockedServer>;
+
+/**
+ * `ptc.lock.json`: what every tool was when its module was written, to notice when it is something else; and the digests
+ * of the files beside it, which tell those that ptc wrote from those of somebody else.
+ */
+export const Lockfile = z.strictObject({
+  version: z.literal(1),
+  /** Which generator wrote the modules: another one writes them anew. */
+  generator: z.string().optional(),
+  /** Digests of the other files, by path, also of modules that are not at `modulePath`. Earlier versions left them out. */
+  files: mapOf(Digest).optional(),
+  /** By the name in the configuration. */
+  servers: mapOf(LockedServer),
+});
+export type Lockfile = z.infer<typeof Lockfile>;
+
+/** The text of `ptc.lock.json`. */
+export function renderLockfile(lock: Lockfile): string {
+  // Members in one order, whether they were made or read: the same lock is the same bytes.
+  const servers = [...lock.servers].map(([name, server]) => {
+    const { module, implementation, protocolVersion, moduleSha256, learnedSha256, tools } = server;
+    const listed = { module, implementation, protocolVersion, moduleSha256, learnedSha256 };
+    return [name, { ...listed, tools: Object.fromEntries(tools) }];
+  });
+  const { version, generator } = lock;
+  const files = lock.files === undefined ? undefined : Object.fromEntries(lock.files);
+  return `${JSON.stringify({ version, generator, files, servers: Object.fromEntries(servers) }, null, 2)}\n`;
+}
+
+/** Where a server's module is, in the folder of the lock. */
+export function modulePath(module: string): string {
+  return `servers/${module}/index.ts`;
+}
+
+/** The digest of the text that ptc wrote for a server at a path; `undefined` when the lock has none. */
+export function moduleDigest(
+  { files }: Pick<Lockfile, "files">,
+  { module, moduleSha256 }: LockedServer,
+  path: string,
+): string | undefined {
+  return path === modulePath(module) ? moduleSha256 : files?.get(path);
+}
+
+export const LOCK = "ptc.lock.json";
+
+/** Definitions nest 256 levels at most, and stand a few levels deep themselves. */
+const MAX_DEPTH = 300;
+
+/** The lock of a folder; `undefined` when there is none. @throws CatalogError */
+export async function readLock(dir: string): Promise<Lockfile | undefined> {
+  const text = await readOwnFile(dir, LOCK);
+  return text && parseFile(join(dir, LOCK), text, Lockfile);
+}
+
+/** Parses one of the two files. @throws CatalogError */
+export function parseFile<T>(path: string, text: Uint8Array, schema: z.ZodType<T>): T {
+  const broken = (why: string, cause: unknown): CatalogError =>
+    new CatalogError("broken", `${path} ${why}`, { remedy: "run `ptc generate`", cause });
+  let value: unknown;
+  try {
+    value = parseForeignJson(text, {
+      maxBytes: MAX_OWN_FILE_BYTES,
+      maxDepth: MAX_DEPTH,
+      maxValues: MAX_CATALOG_VALUES,
+    });
+  } catch (cause) {
+    if (!(cause instanceof ForeignJsonError)) throw cause;
+    // A parser's message quotes the text, so it is not shown.
+    throw broken(cause.code === "not_json" ? "is not JSON" : shownName(cause.message), cause);
+  }
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const where = parsed.error.issues[0]?.path.join(".") ?? "";
+  throw broken(`is not what ptc writes${where === "" ? "" : ` (at '${shownName(where)}')`}`, parsed.error);
+}
+
+const MAX_CHARS = 80;
+
+/** A name that a server gave, as it stands in a message: on one line, cut where it is long, with nothing unseen. */
+export function shownName(name: string): string {
+  return visibleLine(name.length <= MAX_CHARS ? name : `${name.slice(0, MAX_CHARS)}...`);
 }

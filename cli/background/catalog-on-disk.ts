@@ -1,4 +1,4 @@
-import type { RankingStage } from "../../catalog/search/search-tools.ts";
+import type { RankingStage } from "../../catalog/search/tool-index.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { catalogVersion } from "../../tools/catalog-version.ts";

@@ -3,7 +3,7 @@ import type { Writable } from "node:stream";
 import { jsonLine } from "../../base/json/json-line.ts";
 import { countNoun } from "../../base/text/count-noun.ts";
 import { visibleLine } from "../../base/text/visible-text.ts";
-import { countTools } from "../../catalog/count-tools.ts";
+import { countTools } from "../../catalog/parse-tool.ts";
 import type { Configuration, ServerConfiguration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { type Generation, ModuleGenerator } from "../../generation/generate.ts";

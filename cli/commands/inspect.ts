@@ -1,6 +1,6 @@
 import { jsonLine } from "../../base/json/json-line.ts";
 import { visibleLine, visibleLines } from "../../base/text/visible-text.ts";
-import { unknownTool } from "../../catalog/unknown-names.ts";
+import { unknownTool } from "../../catalog/tool-catalog.ts";
 import { describeForPrograms } from "../../codegen/describe-tool.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { loadPrinters, pickPrinter } from "../../languages/languages.ts";

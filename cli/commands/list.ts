@@ -1,10 +1,9 @@
 import { jsonLine } from "../../base/json/json-line.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import { formatCount } from "../../base/text/quantities.ts";
-import { countTools, renderOffer } from "../../catalog/count-tools.ts";
+import { countTools, renderOffer } from "../../catalog/parse-tool.ts";
 import type { ServerTools } from "../../catalog/tool.ts";
-import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
-import { unknownServer } from "../../catalog/unknown-names.ts";
+import { type ToolCatalog, unknownServer } from "../../catalog/tool-catalog.ts";
 import type { ToolPrinter } from "../../codegen/language-printer.ts";
 import type { ServerConfiguration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";

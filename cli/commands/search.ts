@@ -1,7 +1,7 @@
 import { jsonLine } from "../../base/json/json-line.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import type { Tool } from "../../catalog/tool.ts";
-import { unknownServer } from "../../catalog/unknown-names.ts";
+import { unknownServer } from "../../catalog/tool-catalog.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { describeOffServers } from "../../configuration/off-servers.ts";
 import { NO_HOST } from "../background/no-host.ts";

@@ -8,7 +8,7 @@ import { listUpTo } from "../../base/text/list-up-to.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
 import { CatalogError } from "../../catalog/catalog-error.ts";
-import { renderOffer } from "../../catalog/count-tools.ts";
+import { renderOffer } from "../../catalog/parse-tool.ts";
 import { describeTwice, findPtcInClaude } from "../../configuration/clients/claude-code.ts";
 import { findClientFiles } from "../../configuration/clients/import/client-files.ts";
 import { findDoubles, serversWrittenIn } from "../../configuration/clients/take-over.ts";

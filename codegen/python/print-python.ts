@@ -8,7 +8,7 @@ import type {
   TypeModel,
   TypeNode,
 } from "../../catalog/model/type-model.ts";
-import type { Warning } from "../../catalog/server-listing.ts";
+import type { Warning } from "../../catalog/parse-tool.ts";
 import { type ServerModel, type ToolModel, toolSides, withoutTypes } from "../../catalog/tool-model.ts";
 import { observedNote, UNWRAPPED_NOTE } from "../observed-note.ts";
 import { ANNOTATION_NAMES, functionName, parameterNames } from "./python-names.ts";

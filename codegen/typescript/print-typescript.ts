@@ -1,7 +1,7 @@
 import { NameAllocator } from "../../catalog/identifiers.ts";
 import { groupEqualDefinitions } from "../../catalog/model/equal-definitions.ts";
 import type { Definition, Documentation, TypeModel, TypeNode } from "../../catalog/model/type-model.ts";
-import type { Warning } from "../../catalog/server-listing.ts";
+import type { Warning } from "../../catalog/parse-tool.ts";
 import { type ServerModel, type ToolModel, toolSides, withoutTypes } from "../../catalog/tool-model.ts";
 import { blockComment, quoteString } from "../escape.ts";
 import { observedNote, UNWRAPPED_NOTE } from "../observed-note.ts";

@@ -2,7 +2,7 @@ import { byCodeUnit } from "../../base/by-code-unit.ts";
 import { assignIdentifiers } from "../../catalog/identifiers.ts";
 import type { Documentation, TypeNode } from "../../catalog/model/type-model.ts";
 import { parseTool } from "../../catalog/parse-tool.ts";
-import { modulePath } from "../../catalog/store/lockfile.ts";
+import { modulePath } from "../../catalog/store/stored-catalog.ts";
 import { buildToolModel, type ToolModel, withoutTypes } from "../../catalog/tool-model.ts";
 import { EXTRACT_NAME } from "../../protocol/tools/extract-tool.ts";
 import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";

@@ -4,15 +4,19 @@ import type { ArchiveStore } from "../../archive/archive-store.ts";
 import type { ArchivedRun } from "../../archive/archived-run.ts";
 import { openArchive } from "../../archive/open-archive.ts";
 import { definedWords } from "../../catalog/learned/defined-words.ts";
-import { canBeLearned } from "../../catalog/learned/learned-of-server.ts";
 import {
   addObserved,
   type LearnedState,
   type Observed,
   typesOf,
 } from "../../catalog/learned/learned-state.ts";
-import { type LearnedOf, type LearnedTypes, learnedKey } from "../../catalog/learned/learned-types.ts";
-import { observeShape } from "../../catalog/learned/observe-shape.ts";
+import {
+  canBeLearned,
+  type LearnedOf,
+  type LearnedTypes,
+  learnedKey,
+} from "../../catalog/learned/learned-types.ts";
+import { observeShape } from "../../catalog/learned/shape.ts";
 import { type StoredCatalog, storedServers } from "../../catalog/store/stored-catalog.ts";
 import type { ServerTools } from "../../catalog/tool.ts";
 import type { Configuration } from "../../configuration/configuration.ts";

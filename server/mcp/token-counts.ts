@@ -1,5 +1,4 @@
-import { countTools } from "../../catalog/count-tools.ts";
-import { isMethod } from "../../catalog/parse-tool.ts";
+import { countTools, isMethod } from "../../catalog/parse-tool.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { EXTRACT_SERVER } from "../../protocol/tools/extract-tool.ts";

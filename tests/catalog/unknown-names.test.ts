@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ToolCatalog } from "../../catalog/tool-catalog.ts";
-import { unknownServer, unknownTool } from "../../catalog/unknown-names.ts";
+import { ToolCatalog, unknownServer, unknownTool } from "../../catalog/tool-catalog.ts";
 import { serversOf } from "./tool-of.ts";
 
 const known = new ToolCatalog(serversOf({ github: [{ name: "list_issues" }, { name: "delete_repo" }] }), {

@@ -1,7 +1,7 @@
 import type { ErrorObject, ValidateFunction } from "ajv";
 import { isObject } from "../../base/json/is-object.ts";
 import { compileSchema } from "../../broker/schemas/schema-check.ts";
-import type { ServerListing } from "../../catalog/server-listing.ts";
+import type { ServerListing } from "../../catalog/parse-tool.ts";
 import { planGeneration } from "../../generation/generate-plan.ts";
 import { namespacedName, serverModule } from "../../protocol/tools/tool-name.ts";
 import { compileGenerated } from "./compile-generated.ts";

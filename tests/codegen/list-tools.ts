@@ -1,4 +1,4 @@
-import type { ServerListing } from "../../catalog/server-listing.ts";
+import type { ServerListing } from "../../catalog/parse-tool.ts";
 import { buildServerModel } from "../../catalog/tool-model.ts";
 import { printServerModule } from "../../codegen/typescript/print-typescript.ts";
 

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { ServerListing } from "../../catalog/server-listing.ts";
+import type { ServerListing } from "../../catalog/parse-tool.ts";
 
 /** What real servers answer to `tools/list`, one file each: `{server, serverInfo, protocolVersion, tools}`. */
 export const toolListsFolder =

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Catalog } from "../../catalog/store/catalog.ts";
+import type { Catalog } from "../../catalog/store/stored-catalog.ts";
 import { renderDrift } from "../../cli/commands/generate/generate-text.ts";
 import { compareCatalogs } from "../../generation/drift.ts";
 import { planGeneration } from "../../generation/generate-plan.ts";

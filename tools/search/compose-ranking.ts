@@ -1,12 +1,18 @@
 import { join } from "node:path";
 import { messageOf } from "../../base/error-message.ts";
 import { isObject } from "../../base/json/is-object.ts";
-import { askForChoice, CHOSEN_FROM, parseChosen, putFirst } from "../../catalog/search/meaning/choice.ts";
-import { type Alike, fuse } from "../../catalog/search/meaning/fuse.ts";
-import { queryTexts } from "../../catalog/search/meaning/query-texts.ts";
-import { likeness } from "../../catalog/search/meaning/vector.ts";
-import type { Ranking, RankingStage } from "../../catalog/search/search-tools.ts";
+import {
+  type Alike,
+  askForChoice,
+  CHOSEN_FROM,
+  fuse,
+  likeness,
+  parseChosen,
+  putFirst,
+  queryTexts,
+} from "../../catalog/search/meaning.ts";
 import type { SearchableTool } from "../../catalog/search/searchable-text.ts";
+import type { Ranking, RankingStage } from "../../catalog/search/tool-index.ts";
 import type { SearchHits } from "../../catalog/search/tool-search.ts";
 import type { Configuration, ModelSettings } from "../../configuration/configuration.ts";
 import { ownLoginSecrets } from "../../logins/login-secrets.ts";

@@ -1,5 +1,5 @@
 import type { Viewer } from "../../broker/policy/authorizer.ts";
-import type { RankingStage } from "../../catalog/search/search-tools.ts";
+import type { RankingStage } from "../../catalog/search/tool-index.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { ProgramTools } from "../program-tools.ts";
 import type { RankingOptions } from "./compose-ranking.ts";

@@ -1,5 +1,5 @@
-import type { RankingStage } from "../../catalog/search/search-tools.ts";
 import type { SearchableTool } from "../../catalog/search/searchable-text.ts";
+import type { RankingStage } from "../../catalog/search/tool-index.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import type { RankingOptions } from "./compose-ranking.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { isObject } from "../../base/json/is-object.ts";
 import { parseForeignJson } from "../../base/json/parse-json.ts";
 import { textDigest } from "../../base/text-digest.ts";
-import type { Vector } from "../../catalog/search/meaning/vector.ts";
+import type { Vector } from "../../catalog/search/meaning.ts";
 import { readOwnFile } from "../../catalog/store/own-file.ts";
 
 /** Changes when what is embedded of a tool does. */

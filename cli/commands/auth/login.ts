@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import { jsonLine } from "../../../base/json/json-line.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine } from "../../../base/text/visible-text.ts";
-import { countTools } from "../../../catalog/count-tools.ts";
+import { countTools } from "../../../catalog/parse-tool.ts";
 import type { Configuration } from "../../../configuration/configuration.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { isRemote } from "../../../configuration/server-values.ts";

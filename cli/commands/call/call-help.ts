@@ -1,7 +1,6 @@
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
-import { describeTypes } from "../../../catalog/arguments/read-argument.ts";
-import { type Parameter, toolParameters } from "../../../catalog/arguments/tool-parameters.ts";
+import { describeTypes, type Parameter, toolParameters } from "../../../catalog/arguments.ts";
 import type { Tool } from "../../../catalog/tool.ts";
 import { placeholderOf } from "../../arguments/call-arguments.ts";
 import { layOutTable } from "../../run-report/text-table.ts";

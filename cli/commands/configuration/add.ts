@@ -1,8 +1,8 @@
 import { dirname, join, relative } from "node:path";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine } from "../../../base/text/visible-text.ts";
-import { renderOffer } from "../../../catalog/count-tools.ts";
-import { modulePath } from "../../../catalog/store/lockfile.ts";
+import { renderOffer } from "../../../catalog/parse-tool.ts";
+import { modulePath } from "../../../catalog/store/stored-catalog.ts";
 import { addServer } from "../../../configuration/edit/add-server.ts";
 import {
   findPlainSecrets,

@@ -1,9 +1,9 @@
 import { basename, join } from "node:path";
 import { countNoun } from "../../../base/text/count-noun.ts";
 import { visibleLine } from "../../../base/text/visible-text.ts";
-import { countTools, renderOffer } from "../../../catalog/count-tools.ts";
-import type { WrittenFiles } from "../../../catalog/store/file-ownership.ts";
-import { shownName } from "../../../catalog/store/shown-name.ts";
+import { countTools, renderOffer } from "../../../catalog/parse-tool.ts";
+import { shownName } from "../../../catalog/store/stored-catalog.ts";
+import type { WrittenFiles } from "../../../catalog/store/write-generated.ts";
 import { quoteString } from "../../../codegen/escape.ts";
 import type { ServerDrift } from "../../../generation/drift.ts";
 import type { EditorConfig } from "../../../generation/editor-config.ts";

@@ -3,7 +3,7 @@ import { countNoun } from "../../../base/text/count-noun.ts";
 import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
 import { type LearnedRecord, type LearnedTypes, learnedKey } from "../../../catalog/learned/learned-types.ts";
 import type { Tool } from "../../../catalog/tool.ts";
-import { unknownTool } from "../../../catalog/unknown-names.ts";
+import { unknownTool } from "../../../catalog/tool-catalog.ts";
 import type { Configuration } from "../../../configuration/configuration.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { LearnedProject } from "../../../generation/learning/learned-project.ts";

@@ -1,5 +1,4 @@
-import { intersect, unite } from "../../../catalog/model/combine-types.ts";
-import { ANY, type TypeModel, type TypeNode } from "../../../catalog/model/type-model.ts";
+import { ANY, intersect, type TypeModel, type TypeNode, unite } from "../../../catalog/model/type-model.ts";
 
 /** Alternatives that one intersection may have. Beyond them it is wider. */
 const MAX_ALTERNATIVES = 64;

@@ -1,7 +1,6 @@
 import { jsonLine } from "../../../base/json/json-line.ts";
 import { visibleLines } from "../../../base/text/visible-text.ts";
-import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
-import { unknownTool } from "../../../catalog/unknown-names.ts";
+import { type ToolCatalog, unknownTool } from "../../../catalog/tool-catalog.ts";
 import { describeTool } from "../../../codegen/describe-tool.ts";
 import { chosenPrinter, type ShownLanguages, whyOff } from "./chosen-language.ts";
 import { errorReply, type ToolReply, textReply } from "./reply.ts";

@@ -1,7 +1,6 @@
 import { jsonLine } from "../../../base/json/json-line.ts";
 import { listUpTo } from "../../../base/text/list-up-to.ts";
-import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
-import { unknownServer } from "../../../catalog/unknown-names.ts";
+import { type ToolCatalog, unknownServer } from "../../../catalog/tool-catalog.ts";
 import { errorReply, type ToolReply, textReply } from "./reply.ts";
 import type { ListCallableToolsArguments } from "./tool-arguments.ts";
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { describeTypes, readArgument } from "../../../catalog/arguments/read-argument.ts";
-import { toolParameters } from "../../../catalog/arguments/tool-parameters.ts";
+import { describeTypes, readArgument, toolParameters } from "../../../catalog/arguments.ts";
 import { sampleSchema, seededRandom } from "../../fuzz/targets/schema.ts";
 
 const object = (properties: object, rest: object = {}) => ({ type: "object", properties, ...rest });

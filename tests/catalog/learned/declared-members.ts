@@ -1,7 +1,5 @@
 import { schemaOfShape } from "../../../catalog/learned/learned-state.ts";
-import { mergeShapes } from "../../../catalog/learned/merge-shapes.ts";
-import { observeShape } from "../../../catalog/learned/observe-shape.ts";
-import { NOTHING } from "../../../catalog/learned/shape.ts";
+import { mergeShapes, NOTHING, observeShape } from "../../../catalog/learned/shape.ts";
 import { normalizeSchema } from "../../../catalog/model/normalize-schema.ts";
 import type { TypeModel, TypeNode } from "../../../catalog/model/type-model.ts";
 

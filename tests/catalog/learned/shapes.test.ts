@@ -1,9 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { schemaOfShape, shapeFromJson, shapeToJson } from "../../../catalog/learned/learned-state.ts";
-import { mergeShapes } from "../../../catalog/learned/merge-shapes.ts";
-import { isDataName, observeShape } from "../../../catalog/learned/observe-shape.ts";
-import { boundShape, countPlaces, MAX_SHAPE_PLACES, type Shape } from "../../../catalog/learned/shape.ts";
+import {
+  boundShape,
+  countPlaces,
+  isDataName,
+  MAX_SHAPE_PLACES,
+  mergeShapes,
+  observeShape,
+  type Shape,
+} from "../../../catalog/learned/shape.ts";
 
 const observe = (...values: unknown[]): Shape => values.map((each) => observeShape(each)).reduce(mergeShapes);
 const learned = (...values: unknown[]) => schemaOfShape(observe(...values));

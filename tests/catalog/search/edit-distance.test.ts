@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { editDistance, letterSet, mayBeWithin } from "../../../catalog/search/edit-distance.ts";
+import { editDistance, letterSet, mayBeWithin } from "../../../catalog/search/similar-names.ts";
 
 describe("the distance of two texts", () => {
   const distances: [a: string, b: string, distance: number][] = [

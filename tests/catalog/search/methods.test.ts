@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { searchTools } from "../../../catalog/search/search-tools.ts";
+import { searchTools } from "../../../catalog/search/tool-index.ts";
 import { withMethods } from "../../../upstream/mcp/server-methods.ts";
 import { found, indexOf, tool } from "./catalog-of-tools.ts";
 

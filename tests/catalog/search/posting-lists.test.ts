@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { PostingLists } from "../../../catalog/search/posting-lists.ts";
+import { PostingLists } from "../../../catalog/search/inverted-index.ts";
 
 const LISTS = 3_000;
 const SLOTS = 40;

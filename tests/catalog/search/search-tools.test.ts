@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type RankingStage, searchTools } from "../../../catalog/search/search-tools.ts";
+import { type RankingStage, searchTools } from "../../../catalog/search/tool-index.ts";
 import { indexOf, tool } from "./catalog-of-tools.ts";
 
 const search = indexOf(

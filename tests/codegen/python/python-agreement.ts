@@ -1,6 +1,6 @@
 import type { ErrorObject } from "ajv";
 import { isObject } from "../../../base/json/is-object.ts";
-import type { ServerListing } from "../../../catalog/server-listing.ts";
+import type { ServerListing } from "../../../catalog/parse-tool.ts";
 import { moduleFile } from "../../../codegen/python/program-stubs.ts";
 import { isPythonName } from "../../../codegen/python/python-names.ts";
 import { namespacedName, serverModule } from "../../../protocol/tools/tool-name.ts";

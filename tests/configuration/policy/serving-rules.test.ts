@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { ApprovalRequest } from "../../../broker/approvals/approvals.ts";
-import { unknownTool } from "../../../catalog/unknown-names.ts";
+import { unknownTool } from "../../../catalog/tool-catalog.ts";
 import { FollowedConfiguration } from "../../../configuration/follow.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import { openServing } from "../../../wiring/serving.ts";

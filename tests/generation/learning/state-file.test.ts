@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, statSync, symlinkSync, truncateSync, writeFile
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { addObserved, NOTHING_OBSERVED } from "../../../catalog/learned/learned-state.ts";
-import { observeShape } from "../../../catalog/learned/observe-shape.ts";
+import { observeShape } from "../../../catalog/learned/shape.ts";
 import { changeState, readState } from "../../../generation/learning/state-file.ts";
 import { sha256, temporaryFolder } from "../../archive/sample-runs.ts";
 

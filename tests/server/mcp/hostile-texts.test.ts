@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { unknownServer, unknownTool } from "../../../catalog/unknown-names.ts";
+import { unknownServer, unknownTool } from "../../../catalog/tool-catalog.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
 import { PRINTER } from "../../../languages/languages.ts";
 import { buildFailure } from "../../../protocol/failure.ts";

@@ -1,6 +1,6 @@
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { afterAll, describe, expect, it } from "vitest";
-import type { ServerListing } from "../../../catalog/server-listing.ts";
+import type { ServerListing } from "../../../catalog/parse-tool.ts";
 import type { ServerTools, Tool } from "../../../catalog/tool.ts";
 import { buildServerModel } from "../../../catalog/tool-model.ts";
 import type { LanguagePrinter } from "../../../codegen/language-printer.ts";

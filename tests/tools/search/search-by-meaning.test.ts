@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { searchTools } from "../../../catalog/search/search-tools.ts";
+import { searchTools } from "../../../catalog/search/tool-index.ts";
 import { composeRanking } from "../../../tools/search/compose-ranking.ts";
 import { indexOf, tool } from "../../catalog/search/catalog-of-tools.ts";
 import { eventually } from "../../eventually.ts";

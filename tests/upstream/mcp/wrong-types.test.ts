@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { IsolatingValidator } from "../../../broker/schemas/schema-validator.ts";
-import { toolParameters } from "../../../catalog/arguments/tool-parameters.ts";
-import { renderOffer } from "../../../catalog/count-tools.ts";
+import { toolParameters } from "../../../catalog/arguments.ts";
+import { renderOffer } from "../../../catalog/parse-tool.ts";
 import { planGeneration } from "../../../generation/generate-plan.ts";
 import { listingOf } from "../../codegen/list-tools.ts";
 import { callOptions, connect } from "../upstream-fixtures.ts";

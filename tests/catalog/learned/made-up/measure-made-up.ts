@@ -1,7 +1,11 @@
 import { schemaOfShape } from "../../../../catalog/learned/learned-state.ts";
-import { mergeShapes } from "../../../../catalog/learned/merge-shapes.ts";
-import { observeShape } from "../../../../catalog/learned/observe-shape.ts";
-import { boundShape, NOTHING, type Shape } from "../../../../catalog/learned/shape.ts";
+import {
+  boundShape,
+  mergeShapes,
+  NOTHING,
+  observeShape,
+  type Shape,
+} from "../../../../catalog/learned/shape.ts";
 import { normalizeSchema } from "../../../../catalog/model/normalize-schema.ts";
 import { membersOf } from "../declared-members.ts";
 import { Dice } from "./dice.ts";

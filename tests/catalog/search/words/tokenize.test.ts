@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { tokenize } from "../../../../catalog/search/tokenize.ts";
+import { tokenize } from "../../../../catalog/search/words.ts";
 
 function parts(text: string): string[] {
   return tokenize(text).flatMap((word) => word.parts.map((token) => token.text));

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { rawWords } from "../../../../catalog/search/tokenize.ts";
-import { WordTable } from "../../../../catalog/search/word-table.ts";
+import { WordTable } from "../../../../catalog/search/inverted-index.ts";
+import { rawWords } from "../../../../catalog/search/words.ts";
 
 /** A table that numbers words as they come, and the words by number. */
 function numbering() {
