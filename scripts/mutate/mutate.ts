@@ -1,0 +1,123 @@
+/**
+ * Changes the sources in small ways and says how many of the changes the fast tests notice. `npm run mutate` draws a sample
+ * over the core; `npm run mutate -- FILE...` tries every change in some files. Exits with 1 when fewer are noticed than
+ * `--floor` asks for.
+ */
+import { globSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import type { MutantResult } from "@stryker-mutator/api/core";
+import { Stryker } from "@stryker-mutator/core";
+import { sampledPlaces } from "./only-sampled.ts";
+import { drawSample } from "./sample.ts";
+
+/** The folders that the sample is drawn from. */
+const CORE = [
+  "archive",
+  "broker",
+  "catalog",
+  "codegen",
+  "execution",
+  "languages",
+  "runner-image",
+  "sandbox",
+  "secrets",
+  "upstream",
+];
+
+const HELP = `npm run mutate [-- FLAGS] [-- FILE...]
+
+FILE...        files or globs to mutate whole; without any, a sample over ${CORE.join(", ")}
+--sample N     at least this many mutants are drawn (400), from the files where any are named
+--seed N       draws another sample (1)
+--floor N      exit 1 when fewer per cent of the mutants are killed (85)
+--jobs N       test runners at a time (2)
+--fresh        forgets what was found before about sources and tests that have not changed
+`;
+
+const root = join(import.meta.dirname, "../..");
+process.chdir(root);
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    sample: { type: "string" },
+    seed: { type: "string", default: "1" },
+    floor: { type: "string", default: "85" },
+    jobs: { type: "string", default: "2" },
+    fresh: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  },
+});
+if (values.help) {
+  process.stdout.write(HELP);
+  process.exit(0);
+}
+
+const files = globSync(
+  positionals.length > 0 ? positionals : CORE.map((folder) => `${folder}/**/*.ts`),
+).sort();
+if (files.length === 0) fail(`no file matches ${positionals.join(" ")}`);
+const wanted = values.sample ?? (positionals.length > 0 ? undefined : "400");
+const mutate = wanted === undefined ? files : await sampledOf(wanted);
+// Stryker's runners read this: a test that starts ptc has it run alone.
+Object.assign(process.env, { PTC_HOST: "off", PTC_KEYRING: "off" });
+const results = await new Stryker({
+  mutate,
+  plugins: ["@stryker-mutator/vitest-runner", "./scripts/mutate/only-sampled.ts"],
+  ignorers: wanted === undefined ? [] : ["only-sampled"],
+  testRunner: "vitest",
+  vitest: { configFile: "scripts/mutate/vitest.config.ts", related: true, pool: "forks" } as {
+    configFile: string;
+  },
+  // TypeScript 7 has no API with which Stryker could rewrite the configuration of tests that it does not run.
+  tsconfigFile: "none.json",
+  coverageAnalysis: "perTest",
+  concurrency: numberOf("jobs", 1),
+  dryRunTimeoutMinutes: 40,
+  timeoutMS: 20_000,
+  incremental: true,
+  incrementalFile: ".stryker/incremental.json",
+  force: values.fresh,
+  tempDirName: ".stryker/tmp",
+  cleanTempDir: "always",
+  ignorePatterns: ["dist", "bench/node_modules"],
+  reporters: ["progress"],
+  allowEmpty: true,
+}).runMutationTest();
+report(results);
+
+async function sampledOf(text: string): Promise<string[]> {
+  const sample = await drawSample(files, numberOf("sample", 1, text), numberOf("seed", 0));
+  for (const place of sample.places) sampledPlaces.add(join(root, place));
+  console.log(
+    `${sample.mutants} of ${sample.outOf} mutants, in ${files.length} files, with seed ${values.seed}`,
+  );
+  return sample.places;
+}
+
+function report(all: readonly MutantResult[]): void {
+  const tried = all.filter(({ status }) => ["Killed", "Timeout", "Survived", "NoCoverage"].includes(status));
+  const survivors = tried.filter(({ status }) => status === "Survived" || status === "NoCoverage");
+  for (const { fileName, location, status, mutatorName, replacement } of survivors) {
+    const { line, column } = location.start;
+    const to = (replacement ?? "").replaceAll(/\s+/g, " ").slice(0, 100);
+    const why = status === "NoCoverage" ? "no test runs it" : "no test notices";
+    console.log(`${fileName}:${line}:${column + 1} ${mutatorName} -> ${to || "(removed)"}: ${why}`);
+  }
+  const killed = tried.length - survivors.length;
+  const percent = tried.length === 0 ? 100 : (killed / tried.length) * 100;
+  console.log(`${killed} of ${tried.length} mutants killed (${percent.toFixed(1)} %)`);
+  if (percent < numberOf("floor", 0)) process.exitCode = 1;
+}
+
+function numberOf(flag: "sample" | "seed" | "floor" | "jobs", least: number, text = values[flag]): number {
+  const value = Number(text);
+  if (text === undefined || !Number.isFinite(value) || value < least)
+    fail(`--${flag} takes a number from ${least}`);
+  return value;
+}
+
+function fail(message: string): never {
+  console.error(`mutate: ${message}`);
+  process.exit(2);
+}

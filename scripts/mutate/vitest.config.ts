@@ -1,0 +1,21 @@
+/** The tests that may kill a mutant: fast ones that look at what ptc does. */
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: ["tests/**/*.test.ts"],
+    exclude: [
+      "**/node_modules/**",
+      "tests/**/*.real.test.ts",
+      // These read the sources as text, and a mutated source is another text.
+      "tests/house/**",
+      // These measure or disturb the process that they run in.
+      "tests/upstream/mcp/floods.test.ts",
+      "tests/fuzz/fuzz.test.ts",
+    ],
+    env: { PTC_HOST: "off", PTC_KEYRING: "off" },
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    isolate: false,
+  },
+});
