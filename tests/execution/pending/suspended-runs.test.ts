@@ -51,7 +51,7 @@ function newProject(approvals: object = {}) {
     await host.warm();
     const count = 2 * configuration.servers.length;
     await expect.poll(async () => (await host.currentTools()).all.names().length).toBe(count);
-    return Object.assign(host, { archive });
+    return Object.assign(host, { store: archive });
   }
 
   return {
@@ -139,7 +139,7 @@ describe("a suspended run", () => {
     });
     expect(project.calls().sort()).toEqual(["first", "second", ...before].sort());
     // It is one run, in the archive of whoever ended it.
-    const { record } = await third.archive.read(envelope.run_id);
+    const { record } = await third.store.read(envelope.run_id);
     expect(record.calls.map(({ decision }) => decision).sort()).toEqual(
       [...before.map(() => "allowed"), "approved-once", "approved-once"].sort(),
     );
