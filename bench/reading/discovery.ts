@@ -2,12 +2,10 @@ import type { ServerListing } from "../../catalog/parse-tool.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { PRINTER } from "../../languages/languages.ts";
-import { chooseExamples } from "../../server/mcp/tools/choose-example.ts";
-import { answerInspectTool } from "../../server/mcp/tools/inspect-tool.ts";
-import { buildInstructions } from "../../server/mcp/tools/instructions.ts";
+import { answerInspectTool, answerSearchTools } from "../../server/mcp/tools/discovery.ts";
+import { buildInstructions, chooseExamples } from "../../server/mcp/tools/instructions.ts";
+import { buildToolDefinitions } from "../../server/mcp/tools/own-tools.ts";
 import type { ToolReply } from "../../server/mcp/tools/reply.ts";
-import { answerSearchTools } from "../../server/mcp/tools/search-answer.ts";
-import { buildToolDefinitions } from "../../server/mcp/tools/tool-definitions.ts";
 import { serversOf } from "../../tests/catalog/tool-of.ts";
 import type { Figure } from "../figure.ts";
 

@@ -74,7 +74,8 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
   following.watch();
   for (const signal of SIGNALS) surroundings.on(signal, () => stdin.destroy());
   const { serveMcp } = await import("../../server/mcp/mcp-server.ts");
-  await serveMcp({
+  const { McpService } = await import("../../server/mcp/service.ts");
+  const service = new McpService({
     version,
     catalog,
     printers,
@@ -82,8 +83,6 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     outputs,
     telemetry,
     clock,
-    // Whoever has the standard streams is the one who started ptc, and has one conversation over them.
-    context: { ...localContext("serve", env), session: randomUUID() },
     // The client has its first answers before any of what runs programs is loaded.
     onReady: () => void host.warm(),
     limits: () => host.configuration.execution,
@@ -91,10 +90,10 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     whyNoSession: (name) => whyNoSession(name, host.configuration),
     checkValue,
     notice: () => following.problem ?? whyNoServers(host.configuration),
-    stdin,
-    stdout,
-    onWarning,
   });
+  // One process started ptc and has its standard streams: one conversation.
+  const context = { ...localContext("serve", env), session: randomUUID() };
+  await serveMcp(service, { context, stdin, stdout, onWarning });
   following.stop();
   await Promise.all([host.close(PATIENCE_MS), telemetry?.close(PATIENCE_MS)]);
   return EXIT.done;

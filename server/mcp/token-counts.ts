@@ -4,13 +4,10 @@ import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { EXTRACT_SERVER } from "../../protocol/tools/extract-tool.ts";
 import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
 import type { DirectTool } from "../../tools/direct/direct-tools.ts";
-import { chooseExamples } from "./tools/choose-example.ts";
-import type { ShownLanguages } from "./tools/chosen-language.ts";
-import { answerInspectTool } from "./tools/inspect-tool.ts";
-import { buildInstructions } from "./tools/instructions.ts";
+import { answerInspectTool, answerSearchTools, type ShownLanguages } from "./tools/discovery.ts";
+import { buildInstructions, chooseExamples } from "./tools/instructions.ts";
+import { buildToolDefinitions } from "./tools/own-tools.ts";
 import type { ToolReply } from "./tools/reply.ts";
-import { answerSearchTools } from "./tools/search-answer.ts";
-import { buildToolDefinitions } from "./tools/tool-definitions.ts";
 
 /** Tools that a typical session reads about before it writes its program. */
 const INSPECTED_TOOLS = 3;

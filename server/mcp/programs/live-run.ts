@@ -1,11 +1,26 @@
 import type { Clock } from "../../../base/clock.ts";
-import type { Approver } from "../../../broker/approvals/approvals.ts";
+import { countNoun } from "../../../base/text/count-noun.ts";
+import { oneLine } from "../../../base/text/one-line.ts";
+import { unmistakableLine } from "../../../base/text/unmistakable-line.ts";
+import { describeAnswerElsewhere } from "../../../broker/approvals/approval-text.ts";
+import {
+  type ApprovalAnswer,
+  type ApprovalRequest,
+  type Approver,
+  LATER,
+  UNASKED,
+} from "../../../broker/approvals/approvals.ts";
+import {
+  type ElicitationAnswer,
+  type ElicitationRequest,
+  NOT_ASKED,
+} from "../../../broker/elicitation/elicitation.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
 import type { ProgramOptions } from "../../../execution/program-runner.ts";
-import type { TraceContext } from "../../../protocol/trace-context.ts";
-import { type Question, Questions } from "../questions/questions.ts";
+import type { Asked, Question } from "../elicitation.ts";
 import type { ProgramReply } from "../tools/reply.ts";
-import { type CallProgress, type ProgressSink, RunProgress } from "./run-progress.ts";
+import type { ProgramPlace } from "./program-places.ts";
+import type { ClientConnection, ProgramRequest, ProgressSink } from "./program-request.ts";
 
 /** What came of a run: how it is told to the client. */
 export interface RunEnd {
@@ -36,6 +51,8 @@ export interface LiveRunOptions
 
 /** A running program, or a single call. It outlives the request that started it when a question is handed to the client. */
 export class LiveRun {
+  readonly connection: ClientConnection;
+  readonly place: ProgramPlace;
   readonly #questions: Questions;
   readonly #progress: RunProgress;
   readonly #abort = new AbortController();
@@ -46,22 +63,21 @@ export class LiveRun {
    * Starts the program.
    *
    * @param start runs it with these options.
-   * @param canAsk whether the client can ask a person; it is called for each question.
-   * @param canVisit whether it shows addresses of its own accord.
-   * @param trace the trace that the client's request belongs to.
+   * @param request the one that starts it: its client is asked, and its connection owns the run.
+   * @param place held until the run has ended.
    */
   constructor(
     start: (options: LiveRunOptions) => Promise<RunEnd>,
+    { connection, canAsk, canVisit, trace }: ProgramRequest,
+    place: ProgramPlace,
     clock: Pick<Clock, "monotonicMs">,
-    canAsk: () => boolean,
-    canVisit: () => boolean,
-    trace?: TraceContext,
   ) {
+    this.connection = connection;
+    this.place = place;
     this.#questions = new Questions(canAsk, canVisit);
     this.#progress = new RunProgress(clock);
-    const approver: Approver = this.#questions;
     this.#end = start({
-      approver,
+      approver: this.#questions,
       signal: this.#abort.signal,
       suspends: true,
       trace,
@@ -76,6 +92,7 @@ export class LiveRun {
     }).finally(() => {
       this.#progress.stop();
       this.#questions.close();
+      place.free();
     });
     this.#end.catch(() => {});
   }
@@ -123,4 +140,185 @@ export class LiveRun {
 function withoutData(call: ObservedCall): ObservedCall {
   const { outcome } = call;
   return { ...call, outcome: outcome.ok ? { ...outcome, data: undefined, raw: undefined } : outcome };
+}
+
+/** The most answers by other ways that one reply lists. */
+const MAX_ANSWERED_ELSEWHERE = 10;
+
+/**
+ * The questions of one run, one at a time. The run sees an ordinary approver. A request of the client that waits for the run
+ * takes the question from here and puts it to a person.
+ */
+class Questions implements Approver {
+  readonly #canAsk: boolean;
+  readonly #canVisit: boolean;
+  readonly #closed = new AbortController();
+  readonly #answersElsewhere: string[] = [];
+  #waiting: Question | undefined;
+  #announce: () => void = () => {};
+
+  /**
+   * @param canAsk whether the client can ask a person. If not, questions are answered with `LATER` and `NOT_ASKED`.
+   * @param canVisit whether it shows addresses of its own accord.
+   */
+  constructor(canAsk: boolean, canVisit = false) {
+    this.#canAsk = canAsk;
+    this.#canVisit = canVisit;
+  }
+
+  ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
+    if (!this.#canAsk && !signal.aborted) return Promise.resolve(LATER);
+    return this.#put(signal, UNASKED, true, (asked) => ({ kind: "approval", request, ...asked }));
+  }
+
+  answeredElsewhere({ tool }: ApprovalRequest, answer: ApprovalAnswer | undefined): void {
+    if (this.#answersElsewhere.length < MAX_ANSWERED_ELSEWHERE)
+      this.#answersElsewhere.push(`${unmistakableLine(tool)}: ${describeAnswerElsewhere(answer)}`);
+  }
+
+  /** The questions that were answered by another way than here, each in a line. */
+  get answersElsewhere(): readonly string[] {
+    return this.#answersElsewhere;
+  }
+
+  elicit(elicitation: ElicitationRequest, signal: AbortSignal): Promise<ElicitationAnswer> {
+    const can = this.#canAsk || (elicitation.mode === "url" && this.#canVisit);
+    return this.#put<ElicitationAnswer>(signal, NOT_ASKED, can, (asked) => ({
+      kind: "elicitation",
+      elicitation,
+      ...asked,
+    }));
+  }
+
+  canVisit(): boolean {
+    return this.#canVisit;
+  }
+
+  /** Resolves with the open question, as soon as there is one. */
+  next(): Promise<Question> {
+    return new Promise((resolve) => {
+      const take = () => {
+        if (this.#waiting !== undefined) resolve(this.#waiting);
+      };
+      this.#announce = take;
+      take();
+    });
+  }
+
+  /** Whether a question of ptc's about a call is open. */
+  get isAsking(): boolean {
+    return this.#waiting?.kind === "approval";
+  }
+
+  /** Withdraws the open question. Later questions are not asked. */
+  close(): void {
+    this.#closed.abort();
+  }
+
+  #put<Answer>(
+    signal: AbortSignal,
+    unasked: Answer,
+    can: boolean,
+    build: (asked: Asked<Answer>) => Question,
+  ): Promise<Answer> {
+    const withdrawn = AbortSignal.any([signal, this.#closed.signal]);
+    if (!can || withdrawn.aborted) return Promise.resolve(unasked);
+    return new Promise((resolve) => {
+      const answer = (given: Answer) => {
+        if (this.#waiting === question) this.#waiting = undefined;
+        resolve(given);
+      };
+      const question = build({ withdrawn, answer });
+      withdrawn.addEventListener("abort", () => answer(unasked), { once: true });
+      this.#waiting = question;
+      this.#announce();
+    });
+  }
+}
+
+/** How far the server of a single call says that it has come (MCP 2025-11-25, "Progress"). */
+interface CallProgress {
+  progress: number;
+  total?: number | undefined;
+  message?: string | undefined;
+}
+
+const MIN_INTERVAL_MS = 100;
+const MAX_TOOL_CHARS = 300;
+const MAX_MESSAGE_CHARS = 1_000;
+
+/**
+ * Reports the progress of a run, at most ten times a second; calls in between are skipped. The sink is replaced when
+ * another request of the client waits for the run.
+ */
+export class RunProgress {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  #sink: ProgressSink | undefined;
+  #newest: CallProgress | undefined;
+  #sent = 0;
+  #sentAt = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(clock: Pick<Clock, "monotonicMs">) {
+    this.#clock = clock;
+  }
+
+  /** Reports to this sink from now on, first the newest call if it was not reported. `undefined` reports to nobody. */
+  attach(sink: ProgressSink | undefined): void {
+    this.#sink = sink;
+    if (this.#timer === undefined) this.#send();
+  }
+
+  /** @param count how many calls the program has begun, this one included */
+  onCallStarted(count: number, tool: string): void {
+    this.#note({ progress: count, message: `call ${count}: ${oneLine(tool, MAX_TOOL_CHARS)}` });
+  }
+
+  /** Passes on what the server of a single call says. Its progress takes the place of a count of calls. */
+  onReport({ message, ...numbers }: CallProgress): void {
+    this.#note({
+      ...numbers,
+      message: message === undefined ? undefined : oneLine(message, MAX_MESSAGE_CHARS),
+    });
+  }
+
+  #note(newest: CallProgress): void {
+    this.#newest = newest;
+    if (this.#timer !== undefined) return;
+    const waitMs = this.#sentAt + MIN_INTERVAL_MS - this.#clock.monotonicMs();
+    if (waitMs <= 0) this.#send();
+    else this.#timer = setTimeout(() => this.#send(), waitMs);
+  }
+
+  /** Ends all reports. */
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#sink = undefined;
+  }
+
+  #send(): void {
+    this.#timer = undefined;
+    if (this.#sink === undefined || this.#newest === undefined) return;
+    const { progress, message, total } = this.#newest;
+    if (progress <= this.#sent) return;
+    this.#sent = progress;
+    this.#sentAt = this.#clock.monotonicMs();
+    this.#sink.report(progress, message, total);
+  }
+}
+
+/**
+ * Tells the client how many programs are before its own. Progress must grow with every message and must stay below that of
+ * the first call, which is 1.
+ */
+export function reportPosition(progress: ProgressSink | undefined): (before: number) => void {
+  let messages = 0;
+  return (before) => {
+    progress?.report(
+      messages / (messages + 1),
+      `waits for its turn, ${countNoun(before, "program")} before it`,
+    );
+    messages++;
+  };
 }

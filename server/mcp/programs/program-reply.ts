@@ -2,6 +2,9 @@ import { jsonLine } from "../../../base/json/json-line.ts";
 import { countNoun } from "../../../base/text/count-noun.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
+import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
+import { unknownServer, unknownTool } from "../../../catalog/tool-catalog.ts";
+import type { ToolPrinter } from "../../../codegen/language-printer.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
 import { outputOf } from "../../../execution/output/executed-output.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
@@ -13,10 +16,15 @@ import {
   withoutLastLineFeed,
 } from "../../../execution/output/whole-output.ts";
 import type { Suspended } from "../../../execution/suspended.ts";
+import { pickPrinter } from "../../../languages/languages.ts";
 import type { CallDecision } from "../../../protocol/call-decision.ts";
 import type { Failure } from "../../../protocol/failure.ts";
+import { parseNamespacedName } from "../../../protocol/tools/tool-name.ts";
+import type { ShownLanguages } from "../tools/discovery.ts";
+import { renderTicket } from "../tools/own-tools.ts";
 import { errorReply, type ProgramReply, type ToolReply } from "../tools/reply.ts";
-import { renderTicket } from "../tools/tool-arguments.ts";
+import type { RunEnd } from "./live-run.ts";
+import type { ClientConnection } from "./program-request.ts";
 
 const SUCCEEDED = "[Script executed successfully]";
 const WAITS = "[Script waits for an approval]";
@@ -252,4 +260,90 @@ function tally(tools: readonly string[]): string {
 function brief(args: unknown): string {
   const text = args === undefined ? "" : jsonLine(args);
   return text.length <= MAX_ARGUMENT_CHARS ? text : `${text.slice(0, MAX_ARGUMENT_CHARS)}...`;
+}
+
+interface Shown {
+  /** Print tools in the languages that programs may be in now. */
+  printers: () => ShownLanguages;
+  /** How much is shown now. */
+  limits: () => { readonly maxReplyBytes: number };
+}
+
+/** What the client of a connection reads of a program that was executed. */
+export function endOfProgram(
+  executed: ExecutedProgram,
+  client: Pick<ClientConnection, "notices" | "known">,
+  { printers, limits }: Shown,
+): RunEnd {
+  client.notices.follow(executed);
+  return {
+    async reply(calls, { hints, notes }) {
+      // Only what is said of a failure depends on the catalog.
+      const known = executed.envelope.result.ok ? undefined : await client.known();
+      const printer = pickPrinter(printers(), executed.program.language);
+      const more = known === undefined ? [] : await hintsFor(executed, calls, known, printer);
+      return buildProgramReply(executed, calls, {
+        isReadOnly: (tool) => known?.find(tool)?.annotations?.readOnlyHint === true,
+        hints: [...hints, ...more],
+        notes: [...client.notices.unchecked(executed), ...notes],
+        maxReplyBytes: limits().maxReplyBytes,
+      });
+    },
+  };
+}
+
+const MAX_SIGNATURES = 2;
+
+const DRIFTED =
+  "The tool's definition has just been read again: inspect_tool shows it; then run the program again.";
+
+/** What runtimes say of a tool name that the program built at run time, so that it could not be checked before. */
+const UNDEFINED_TOOL = /(mcp__\w+)'? is not defined/;
+
+/** Names of tools in what was found wrong with a program before it ran. */
+const TOOL_NAME = /\bmcp__\w+/g;
+
+/**
+ * Advice for a model that corrects a failed program, beyond the failure's message. If the program could not be bundled, the
+ * reasons say why. If it ran, its failure's message is text of the program's own; it shows which failed call caused it.
+ */
+export async function hintsFor(
+  { envelope: { result }, reasons, advice }: Pick<ExecutedProgram, "envelope" | "reasons" | "advice">,
+  calls: readonly ObservedCall[],
+  catalog: ToolCatalog,
+  printer: ToolPrinter,
+): Promise<string[]> {
+  if (result.ok) return [];
+  const { message } = result.error;
+  const hints = new Set<string>();
+  const wrong = new Set<string>();
+  for (const { tool, outcome } of calls) {
+    if (
+      outcome.decision === "unavailable" &&
+      catalog.find(tool) === undefined &&
+      message.includes(tool) &&
+      (advice.length === 0 || catalog.isBlocked(tool))
+    )
+      hints.add(sentence(unknownTool(tool, catalog)));
+    if (outcome.decision === "invalid" && message.includes(tool)) wrong.add(tool);
+    if (outcome.decision === "drifted") hints.add(DRIFTED);
+  }
+  for (const name of [...wrong].slice(0, MAX_SIGNATURES)) {
+    const tool = catalog.find(name);
+    if (tool !== undefined)
+      hints.add(`Its signature: ${visibleLines(await printer.signature(tool, "compact"))}`);
+  }
+  const unknown = reasons.find(({ code }) => code === "unknown_server");
+  if (unknown?.code === "unknown_server") hints.add(sentence(unknownServer(unknown.module, catalog)));
+  // A program that was refused before it ran has called nothing that could tell why.
+  for (const [named] of message.matchAll(TOOL_NAME))
+    if (calls.length === 0 && catalog.whyBlocked(named) !== undefined)
+      hints.add(sentence(unknownTool(named, catalog)));
+  const name = UNDEFINED_TOOL.exec(message)?.[1] ?? "";
+  if (parseNamespacedName(name) !== undefined) hints.add(sentence(unknownTool(name, catalog)));
+  return [...hints];
+}
+
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

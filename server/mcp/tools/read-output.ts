@@ -1,7 +1,7 @@
 import { ArchiveError } from "../../../archive/archive-error.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
+import type { ReadOutputArguments } from "./own-tools.ts";
 import { errorReply, type ToolReply, textReply } from "./reply.ts";
-import type { ReadOutputArguments } from "./tool-arguments.ts";
 
 const PAGE_CHARS = 20_000;
 const MAX_SHOWN_CHARS = 80;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { buildApprovalForm, parseApprovalAnswer } from "../../../server/mcp/questions/approval-question.ts";
+import { buildApprovalForm, parseApprovalAnswer } from "../../../server/mcp/elicitation.ts";
 
 const REQUEST = {
   runId: "r",

@@ -1,11 +1,9 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
-import type { ProgramOptions } from "../../../execution/program-runner.ts";
-import { PRINTER } from "../../../languages/languages.ts";
+import type { ProgramOptions, ProgramRunner } from "../../../execution/program-runner.ts";
 import type { HandedIn } from "../../../languages/settle-program.ts";
-import { Programs } from "../../../server/mcp/programs/programs.ts";
 import { connectLegacy, RawClient } from "./clients.ts";
-import { CANCELLED, CONTEXT, callStarted, executed, serve, viewOf } from "./served.ts";
+import { CANCELLED, CONTEXT, callStarted, executed, serve } from "./served.ts";
 
 const REQUEST = {
   runId: "r",
@@ -30,6 +28,13 @@ function askingPrograms() {
     return CANCELLED;
   };
   return { run, killed };
+}
+
+/** Programs of one connection, without a server. */
+function heldPrograms(run: ProgramRunner["run"]) {
+  const { service } = serve(run, { maxPrograms: 1 });
+  const connection = service.connect(CONTEXT);
+  return { programs: service.programs, connection, close: () => connection.close() };
 }
 
 describe("a question to a client of 2025-11-25", () => {
@@ -167,27 +172,13 @@ describe("a question that is being asked", () => {
       });
       return CANCELLED;
     };
-    const known = async () => viewOf([]);
-    const programs = new Programs({
-      runner: { run },
-      printers: () => [PRINTER],
-      context: CONTEXT,
-      known,
-      clock: { monotonicMs: () => 0 },
-      limits: () => ({
-        maxParallelPrograms: 1,
-        maxQueuedPrograms: 32,
-        timeoutMs: 60_000,
-        maxParallelCalls: 10,
-        maxOutputBytes: 65_536,
-        maxReplyBytes: 16_384,
-      }),
-    });
+    const { programs, connection } = heldPrograms(run);
     const cancel = new AbortController();
     let takenBack = false;
-    const reply = programs.start(
+    const reply = programs.execute(
       { code: "1" },
       {
+        connection,
         signal: cancel.signal,
         progress: undefined,
         canAsk: true,
@@ -211,63 +202,50 @@ describe("a question that is being asked", () => {
 describe("a question that was handed out", () => {
   afterEach(() => void vi.useRealTimers());
 
-  function programs() {
+  function held() {
     const { run, killed } = askingPrograms();
-    const known = async () => viewOf([]);
-    const held = new Programs({
-      runner: { run },
-      printers: () => [PRINTER],
-      context: CONTEXT,
-      known,
-      clock: { monotonicMs: () => 0 },
-      limits: () => ({
-        maxParallelPrograms: 1,
-        maxQueuedPrograms: 32,
-        timeoutMs: 60_000,
-        maxParallelCalls: 10,
-        maxOutputBytes: 65_536,
-        maxReplyBytes: 16_384,
-      }),
-    });
-    return { held, killed };
+    return { ...heldPrograms(run), killed };
   }
 
   it("is given up after some minutes, and with it the program", async () => {
     vi.useFakeTimers();
-    const { held, killed } = programs();
-    const request = { signal: new AbortController().signal, progress: undefined, canAsk: true };
-    const question = await held.start({ code: "1" }, request);
+    const { programs, connection, killed } = held();
+    const request = { connection, signal: new AbortController().signal, progress: undefined, canAsk: true };
+    const question = await programs.execute({ code: "1" }, request);
     if (question.kind !== "question") throw new Error("it did not ask");
     await vi.advanceTimersByTimeAsync(5 * 60_000);
     expect(killed).toEqual([1]);
-    const late = await held.resume(question.ticket, { decision: "once", by: "test" }, request);
+    const late = await programs.resume(question.ticket, { decision: "once", by: "test" }, request);
     expect(late).toMatchObject({ reply: { isError: true, content: [{ text: OVER }] } });
   });
 
   it("is given up at once when its request is cancelled meanwhile", async () => {
-    const { held, killed } = programs();
+    const { programs, connection, killed } = held();
     const cancel = new AbortController();
-    const answer = held.start({ code: "1" }, { signal: cancel.signal, progress: undefined, canAsk: true });
+    const answer = programs.execute(
+      { code: "1" },
+      { connection, signal: cancel.signal, progress: undefined, canAsk: true },
+    );
     cancel.abort();
     expect(await answer).toMatchObject({ kind: "reply", reply: { isError: true } });
     expect(killed).toEqual([1]);
   });
 
   it("takes no program in when the connection has ended", async () => {
-    const { held, killed } = programs();
-    await held.close();
-    const request = { signal: new AbortController().signal, progress: undefined, canAsk: true };
-    expect(await held.start({ code: "1" }, request)).toMatchObject({
+    const { programs, connection, close, killed } = held();
+    await close();
+    const request = { connection, signal: new AbortController().signal, progress: undefined, canAsk: true };
+    expect(await programs.execute({ code: "1" }, request)).toMatchObject({
       reply: { isError: true, content: [{ text: expect.stringContaining("Cancelled") }] },
     });
     expect(killed).toEqual([]);
   });
 
   it("starts no program that had its place when the connection ended", async () => {
-    const { held, killed } = programs();
-    const request = { signal: new AbortController().signal, progress: undefined, canAsk: true };
-    const reply = held.start({ code: "1" }, request);
-    await held.close();
+    const { programs, connection, close, killed } = held();
+    const request = { connection, signal: new AbortController().signal, progress: undefined, canAsk: true };
+    const reply = programs.execute({ code: "1" }, request);
+    await close();
     expect(await reply).toMatchObject({
       reply: { isError: true, content: [{ text: expect.stringContaining("Cancelled") }] },
     });

@@ -2,7 +2,7 @@ import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { describe, expect, it } from "vitest";
 import { loadPrinters, PRINTER } from "../../../languages/languages.ts";
 import { buildInstructions } from "../../../server/mcp/tools/instructions.ts";
-import { buildToolDefinitions } from "../../../server/mcp/tools/tool-definitions.ts";
+import { buildToolDefinitions } from "../../../server/mcp/tools/own-tools.ts";
 
 const NAMES: Record<string, (i: number) => string> = {
   words: (i) => `company_service_${i}`,

@@ -1,11 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { ToolPrinter } from "../../../codegen/language-printer.ts";
 import { PRINTER } from "../../../languages/languages.ts";
-import { answerInspectTool } from "../../../server/mcp/tools/inspect-tool.ts";
+import {
+  answerInspectTool,
+  answerListCallableTools,
+  answerSearchTools,
+  type ToldReasons,
+} from "../../../server/mcp/tools/discovery.ts";
 import { buildInstructions } from "../../../server/mcp/tools/instructions.ts";
-import { answerListCallableTools } from "../../../server/mcp/tools/list-callable-tools.ts";
-import { answerSearchTools, type ToldReasons } from "../../../server/mcp/tools/search-answer.ts";
-import { buildToolDefinitions } from "../../../server/mcp/tools/tool-definitions.ts";
+import { buildToolDefinitions } from "../../../server/mcp/tools/own-tools.ts";
 import { serversOf } from "../../catalog/tool-of.ts";
 import { viewOf } from "./served.ts";
 

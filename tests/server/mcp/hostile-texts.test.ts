@@ -3,13 +3,14 @@ import { unknownServer, unknownTool } from "../../../catalog/tool-catalog.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
 import { PRINTER } from "../../../languages/languages.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
-import { buildProgramReply } from "../../../server/mcp/programs/program-reply.ts";
-import { hintsFor } from "../../../server/mcp/programs/programs.ts";
-import { RunProgress } from "../../../server/mcp/programs/run-progress.ts";
-import { buildApprovalForm } from "../../../server/mcp/questions/approval-question.ts";
-import { answerInspectTool } from "../../../server/mcp/tools/inspect-tool.ts";
-import { answerListCallableTools } from "../../../server/mcp/tools/list-callable-tools.ts";
-import { answerSearchTools } from "../../../server/mcp/tools/search-answer.ts";
+import { buildApprovalForm } from "../../../server/mcp/elicitation.ts";
+import { RunProgress } from "../../../server/mcp/programs/live-run.ts";
+import { buildProgramReply, hintsFor } from "../../../server/mcp/programs/program-reply.ts";
+import {
+  answerInspectTool,
+  answerListCallableTools,
+  answerSearchTools,
+} from "../../../server/mcp/tools/discovery.ts";
 import { serversOf } from "../../catalog/tool-of.ts";
 import { executed, viewOf } from "./served.ts";
 

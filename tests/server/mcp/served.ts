@@ -10,6 +10,7 @@ import type { Envelope } from "../../../protocol/envelope.ts";
 import { buildFailure, type Failure } from "../../../protocol/failure.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import { serveMcp } from "../../../server/mcp/mcp-server.ts";
+import { McpService } from "../../../server/mcp/service.ts";
 import type { OutputSource } from "../../../server/mcp/tools/read-output.ts";
 import type { LiveCatalog } from "../../../tools/live-catalog.ts";
 
@@ -129,17 +130,12 @@ export function serve(
     suspended?: ProgramRunner["suspended"];
   } = {},
 ) {
-  const toServer = new PassThrough();
-  const toClient = new PassThrough();
-  const warnings: string[] = [];
-  const runner: ProgramRunner = { run, ...(suspended && { suspended }) };
-  const ended = serveMcp({
+  const service = new McpService({
     version: "1.2.3",
     catalog,
     printers: () => [PRINTER],
-    runner,
+    runner: { run, ...(suspended && { suspended }) },
     outputs,
-    context,
     clock: { monotonicMs: () => performance.now() },
     limits: () => ({
       maxParallelPrograms: maxPrograms,
@@ -150,9 +146,16 @@ export function serve(
       maxReplyBytes: 16_384,
     }),
     ...(notice && { notice }),
-    stdin: toServer,
-    stdout: toClient,
-    onWarning: (message) => warnings.push(message),
   });
-  return { toServer, toClient, warnings, ended };
+  return connectTo(service, context);
+}
+
+/** One more client's connection to a service, on streams in this process. */
+export function connectTo(service: McpService, context = CONTEXT) {
+  const toServer = new PassThrough();
+  const toClient = new PassThrough();
+  const warnings: string[] = [];
+  const onWarning = (message: string) => void warnings.push(message);
+  const ended = serveMcp(service, { context, stdin: toServer, stdout: toClient, onWarning });
+  return { toServer, toClient, warnings, ended, service };
 }

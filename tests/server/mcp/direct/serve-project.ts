@@ -1,8 +1,7 @@
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
 import { expect, onTestFinished } from "vitest";
 import { FollowedConfiguration } from "../../../../configuration/follow.ts";
-import { serveMcp } from "../../../../server/mcp/mcp-server.ts";
+import { McpService } from "../../../../server/mcp/service.ts";
 import { clock } from "../../../../system/process-clock.ts";
 import { checkValue } from "../../../../tools/direct/check-value.ts";
 import { openServing } from "../../../../wiring/serving.ts";
@@ -10,6 +9,7 @@ import { projectInProcess } from "../../../cli/ptc-in-process.ts";
 import { fixtureServer } from "../../../cli/ptc-process.ts";
 import { InProcessEngine, type ProgramFunction } from "../../../sandbox/in-process-engine.ts";
 import { CONNECT, type Era } from "../clients.ts";
+import { connectTo } from "../served.ts";
 
 /** A definition of a tool that answers with its argument `answer`. */
 export function toolNamed(name: string, more: object = {}) {
@@ -61,24 +61,19 @@ export async function serveProject(
       engine: () => new InProcessEngine(program),
       onWarning: (message) => warnings.push(message),
     });
-    const toServer = new PassThrough();
-    const toClient = new PassThrough();
-    const ended = serveMcp({
+    const service = new McpService({
       version: "1.2.3",
       ...{ catalog, printers, runner, outputs, clock, checkValue },
-      context: { principal: "local", source: "serve" },
       limits: () => host.configuration.execution,
-      stdin: toServer,
-      stdout: toClient,
-      onWarning: (message) => warnings.push(message),
     });
+    const served = connectTo(service);
     onTestFinished(async () => {
-      toServer.end();
-      await ended;
+      served.toServer.end();
+      await served.ended;
       following.stop();
       await host.close();
     });
-    return { toServer, toClient, warnings, ended, host };
+    return { ...served, warnings, host };
   };
   return { project, ptc, auditLines, list, serve, configured };
 }

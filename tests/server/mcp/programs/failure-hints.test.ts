@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { PRINTER } from "../../../../languages/languages.ts";
 import { buildFailure } from "../../../../protocol/failure.ts";
-import { hintsFor } from "../../../../server/mcp/programs/programs.ts";
+import { hintsFor } from "../../../../server/mcp/programs/program-reply.ts";
 import { serversOf } from "../../../catalog/tool-of.ts";
 import { executed, viewOf } from "../served.ts";
 

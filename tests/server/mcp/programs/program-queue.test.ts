@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { CONNECT, ERAS, progressOptions, signalOptions } from "../clients.ts";
-import { callStarted, executed, serve } from "../served.ts";
+import { CONNECT, connectLegacy, ERAS, progressOptions, RawClient, signalOptions } from "../clients.ts";
+import { CONTEXT, callStarted, connectTo, executed, serve } from "../served.ts";
 
 const REQUEST = {
   runId: "r",
@@ -165,4 +165,56 @@ describe.each(ERAS)("programs beyond those that may run, of a client of %s", (er
     expect((await asking).content).toMatchObject([{ text: '[Script executed successfully]\n"asks"' }]);
     await client.close();
   });
+});
+
+it("programs of several connections share the places of their process, and end with their own connection", async () => {
+  const gates = new Gates();
+  const killed: string[] = [];
+  const first = serve(
+    async ({ code }, { signal }) => {
+      signal.addEventListener("abort", () => killed.push(code));
+      await gates.pass(code);
+      return executed({ data: code });
+    },
+    { maxPrograms: 1, maxQueued: 1 },
+  );
+  const second = connectTo(first.service, { ...CONTEXT, session: "second" });
+  const [here, there] = [await connectLegacy(first), await connectLegacy(second)];
+  const running = here.callTool(execute("running"));
+  await expect.poll(() => gates.started).toEqual(["running"]);
+  const waiting = there.callTool(execute("waiting"));
+  await expect
+    .poll(async () => (await here.callTool(execute("refused"))).content)
+    .toMatchObject([{ text: expect.stringContaining("as many programs run (1) and wait (1) as may") }]);
+  await gates.open("running");
+  expect(await running).not.toHaveProperty("isError");
+  await expect.poll(() => gates.started).toEqual(["running", "waiting"]);
+  await here.close();
+  await first.ended;
+  expect(killed).toEqual([]);
+  await gates.open("waiting");
+  expect(await waiting).not.toHaveProperty("isError");
+  await there.close();
+});
+
+it("a ticket is of use to the principal alone whose program waits", async () => {
+  const served = serve(async (_, { approver, signal }) =>
+    executed({ data: (await approver.ask(REQUEST, signal)).decision }),
+  );
+  const [owner, other] = [
+    new RawClient(served),
+    new RawClient(connectTo(served.service, { ...CONTEXT, principal: "other" })),
+  ];
+  const { result } = await owner.callModern(1, execute("asks"));
+  const answer = {
+    ...execute("asks"),
+    requestState: result?.requestState,
+    inputResponses: { approval: { action: "accept", content: {} } },
+  };
+  expect((await other.callModern(1, answer)).result).toMatchObject({ isError: true });
+  expect((await owner.callModern(2, answer)).result).toMatchObject({
+    content: [{ text: '[Script executed successfully]\n"once"' }],
+  });
+  other.end();
+  owner.end();
 });

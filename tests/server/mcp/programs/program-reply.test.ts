@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { ObservedCall } from "../../../../execution/call-log.ts";
 import { PRINTER } from "../../../../languages/languages.ts";
 import { buildFailure } from "../../../../protocol/failure.ts";
-import { buildProgramReply } from "../../../../server/mcp/programs/program-reply.ts";
-import { ClientNotices, endOfProgram } from "../../../../server/mcp/programs/programs.ts";
+import { buildProgramReply, endOfProgram } from "../../../../server/mcp/programs/program-reply.ts";
+import { ClientNotices } from "../../../../server/mcp/programs/program-request.ts";
 import { CONNECT } from "../clients.ts";
 import { executed, serve, viewOf } from "../served.ts";
 
@@ -179,16 +179,18 @@ it.each([
 ])(
   "a program that %s unchecked is said to be, apart from what it said, once for each reason",
   async (_, result) => {
-    const notices = new ClientNotices();
+    const client = { notices: new ClientNotices(), known: async () => viewOf([]) };
     const shown = {
-      notices,
-      known: async () => viewOf([]),
       printers: () => [PRINTER] as const,
       limits: () => ({ maxReplyBytes: 16_384 }),
     };
     const reply = async (unchecked?: string) =>
-      (await endOfProgram(executed(result, { unchecked }), shown).reply([], { hints: [], notes: ["note"] }))
-        .content;
+      (
+        await endOfProgram(executed(result, { unchecked }), client, shown).reply([], {
+          hints: [],
+          notes: ["note"],
+        })
+      ).content;
     const checked = (await reply()).slice(0, -1);
     const note = (text: string) => ({ type: "text", text });
     const said = (why: string) => note(`The program's types were not checked: ${why}`);

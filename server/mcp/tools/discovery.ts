@@ -1,12 +1,16 @@
+import { jsonLine } from "../../../base/json/json-line.ts";
 import { listUpTo } from "../../../base/text/list-up-to.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
 import type { Tool } from "../../../catalog/tool.ts";
-import { knownServers, type ToolCatalog, unknownServer } from "../../../catalog/tool-catalog.ts";
+import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
+import { knownServers, unknownServer, unknownTool } from "../../../catalog/tool-catalog.ts";
+import { describeTool } from "../../../codegen/describe-tool.ts";
 import type { ToolPrinter } from "../../../codegen/language-printer.ts";
-import { chosenPrinter, type ShownLanguages, whyOff } from "./chosen-language.ts";
+import { pickPrinter } from "../../../languages/languages.ts";
+import { languageNamed, whyNotOn } from "../../../languages/program-files.ts";
+import type { InspectToolArguments, ListCallableToolsArguments, SearchToolsArguments } from "./own-tools.ts";
 import { errorReply, type ToolReply, textReply } from "./reply.ts";
-import type { SearchToolsArguments } from "./tool-arguments.ts";
 
 const MAX_SUMMARY_CHARS = 160;
 const MAX_NARROWING_SERVERS = 5;
@@ -102,4 +106,61 @@ async function render(
 function summary(description: string): string {
   const [sentence = ""] = description.trim().split(/(?<=[.!?])\s|(?<=[。！？])|\n\s*\n/);
   return oneLine(sentence, MAX_SUMMARY_CHARS);
+}
+
+/** Answers `inspect_tool`: as JSON what the server says of a tool, or its signature and nothing else. */
+export async function answerInspectTool(
+  { tool_name, format, language }: InspectToolArguments,
+  catalog: ToolCatalog,
+  printers: ShownLanguages,
+): Promise<ToolReply> {
+  const off = whyOff(language, printers);
+  if (off !== undefined) return errorReply(off);
+  const tool = catalog.find(tool_name);
+  if (tool === undefined) return errorReply(unknownTool(tool_name, catalog));
+  if (format === "schema") return textReply(jsonLine(describeTool(tool)));
+  return textReply(visibleLines(await chosenPrinter(language, printers).signature(tool, "full")));
+}
+
+/** More names than these are asked for server by server. */
+const MAX_NAMES = 500;
+const MAX_COUNTS_CHARS = 8_000;
+
+/**
+ * Answers `list_callable_tools`: a JSON array of namespaced names, sorted. Of all servers together it has at most 500; where
+ * there are more, the answer is how many each server has.
+ */
+export function answerListCallableTools(
+  { server }: ListCallableToolsArguments,
+  catalog: ToolCatalog,
+): ToolReply {
+  if (server === undefined) {
+    const names = catalog.names();
+    return textReply(names.length <= MAX_NAMES ? jsonLine(names) : renderCounts(catalog, names.length));
+  }
+  const scope = catalog.server(server);
+  if (scope === undefined) return errorReply(unknownServer(server, catalog));
+  return textReply(jsonLine(scope.tools.map(({ namespacedName }) => namespacedName).sort()));
+}
+
+function renderCounts({ servers }: ToolCatalog, total: number): string {
+  const counts = servers.map(({ module, tools }) => `${module} ${tools.length}`);
+  return `${total} tools are too many for one list. Name a \`server\` for its tools, or use search_tools. Tools by server: ${listUpTo(counts, MAX_COUNTS_CHARS)}`;
+}
+
+/** How tools are shown in the languages that are on; in that of programs that name none first. */
+export type ShownLanguages = readonly [ToolPrinter, ...ToolPrinter[]];
+
+/** Why a language that a request names is of no use, and what to do; `undefined` when it is, or none is named. */
+export function whyOff(name: string | undefined, printers: ShownLanguages): string | undefined {
+  if (name === undefined) return undefined;
+  return whyNotOn(
+    languageNamed(name) ?? name,
+    printers.map(({ language }) => language),
+  );
+}
+
+/** The printer of the language that a request names. */
+function chosenPrinter(name: string | undefined, printers: ShownLanguages): ToolPrinter {
+  return pickPrinter(printers, name === undefined ? undefined : languageNamed(name));
 }

@@ -1,0 +1,325 @@
+import { isObject } from "../../base/json/is-object.ts";
+import { unmistakableLine } from "../../base/text/unmistakable-line.ts";
+import { visibleLine } from "../../base/text/visible-text.ts";
+import { renderApprovalOverview } from "../../broker/approvals/approval-overview.ts";
+import {
+  type ApprovalScope,
+  DEFAULT_AT_MOST,
+  MAX_AT_MOST,
+  parseScope,
+} from "../../broker/approvals/approval-scope.ts";
+import { renderAskedArguments, renderClaims } from "../../broker/approvals/approval-text.ts";
+import { type ApprovalAnswer, type ApprovalRequest, LATER } from "../../broker/approvals/approvals.ts";
+import { MAX_PATTERN_CHARS } from "../../broker/approvals/argument-pattern.ts";
+import type {
+  ElicitationAnswer,
+  ElicitationRequest,
+  FormField,
+  FormOption,
+} from "../../broker/elicitation/elicitation.ts";
+import { readFormValues } from "../../broker/elicitation/form-values.ts";
+
+/**
+ * Questions to a person at an MCP client (MCP 2025-11-25, Elicitation): what a client says that it can show, the forms and
+ * addresses that it is given, and how its answers are read. Two kinds of question come here: ptc's own about a call, and one
+ * of a server in the middle of a call. A client of 2025-11-25 is asked while its request waits; one of 2026-07-28 gets the
+ * question as the result of its request. The forms are the same.
+ */
+
+/** A question that waits for a person's answer: ptc's own about a call, or one of a server. */
+export type Question =
+  | ({ kind: "approval"; request: ApprovalRequest } & Asked<ApprovalAnswer>)
+  | ({ kind: "elicitation"; elicitation: ElicitationRequest } & Asked<ElicitationAnswer>);
+
+export interface Asked<Answer> {
+  /** Aborted when the answer is no longer needed, because the call or the program has ended. */
+  withdrawn: AbortSignal;
+  answer(answer: Answer): void;
+}
+
+/** What a client shows a person. A client that shows no addresses of its own accord shows them in the text of a form. */
+export function buildElicitation(question: Question, canVisit: boolean) {
+  if (question.kind === "approval") return buildApprovalForm(question.request);
+  const { elicitation } = question;
+  return elicitation.mode === "url" && canVisit ? buildVisit(elicitation) : buildElicitationForm(elicitation);
+}
+
+/** Gives a question what a client has answered. */
+export function giveAnswer(question: Question, response: unknown, client: ClientClaim | undefined): void {
+  if (question.kind === "approval") question.answer(parseApprovalAnswer(response, question.request, client));
+  else question.answer(parseElicitationAnswer(question.elicitation, response));
+}
+
+const MAX_CLIENT_CHARS = 80;
+
+/** What a client says of itself (MCP, Implementation). */
+export interface ClientClaim {
+  name: string;
+  version: string;
+}
+
+/** What a client says of itself, bounded; nothing where it says nothing. */
+export function claimOf(implementation: unknown): ClientClaim | undefined {
+  if (!isObject(implementation)) return undefined;
+  const { name, version } = implementation;
+  const bounded = (text: unknown) => (typeof text === "string" ? text.slice(0, MAX_CLIENT_CHARS) : "");
+  return { name: bounded(name), version: bounded(version) };
+}
+
+/** Whether a client shows addresses of its own accord. */
+export function canShowUrl(capabilities: unknown): boolean {
+  const elicitation = isObject(capabilities) ? capabilities.elicitation : undefined;
+  return isObject(elicitation) && isObject(elicitation.url);
+}
+
+/** A client that names no elicitation mode supports forms (MCP 2025-11-25, Elicitation: Capabilities). */
+export function canShowForm(capabilities: unknown): boolean {
+  if (typeof capabilities !== "object" || capabilities === null) return false;
+  const { elicitation } = capabilities as { elicitation?: unknown };
+  if (typeof elicitation !== "object" || elicitation === null) return false;
+  return "form" in elicitation || !("url" in elicitation);
+}
+
+/** The approver that is recorded for an answer that came from the client. */
+const BY = "elicitation";
+
+const SCOPES = {
+  decision: {
+    type: "string" as const,
+    title: "What to allow",
+    oneOf: [
+      { const: "once", title: "Yes, this call" },
+      { const: "run", title: "Calls of this tool by this program" },
+      { const: "like", title: "Calls of this tool with the same arguments by this program" },
+      { const: "no", title: "No" },
+    ],
+    default: "once",
+  },
+  at_most: {
+    type: "integer" as const,
+    title: "How many calls, where more than this one is allowed",
+    minimum: 1,
+    maximum: MAX_AT_MOST,
+    default: DEFAULT_AT_MOST,
+  },
+  may_differ: {
+    type: "string" as const,
+    title: "With the same arguments: those that may differ, as name=pattern, such as path=/tmp/* mode=*",
+    maxLength: MAX_PATTERN_CHARS,
+  },
+};
+
+/**
+ * The form that a client shows a person: the parameters of `elicitation/create` (MCP 2025-11-25, Elicitation). Its first lines
+ * are the whole question; what `ptc approvals show` shows follows, as far as a dialog can show it. The first question about a
+ * tool has no field, so that Claude Code puts its cursor on Accept and one Enter allows the call on the screen and nothing else.
+ * When a program comes back with the same tool, or after the run was suspended, further calls can be allowed as well.
+ */
+export function buildApprovalForm({
+  tool,
+  arguments: args,
+  isAgain = false,
+  reason,
+  claims,
+  ticket,
+}: ApprovalRequest) {
+  const claimed = renderClaims(claims);
+  const { lines, isCut } = renderApprovalOverview(tool, args, claimed !== undefined || reason !== undefined);
+  const { text, rest } = renderAskedArguments(args, ticket);
+  const inFull = ["", `A program wants to call ${unmistakableLine(tool)} with`, text];
+  const below = [
+    ...(reason === undefined ? [] : [`Asked because ${unmistakableLine(reason)}`]),
+    ...(isCut ? inFull : []),
+    ...(rest === undefined ? [] : [rest]),
+    ...(claimed === undefined ? [] : ["", claimed.heading, ...claimed.said.map((line) => `> ${line}`)]),
+  ];
+  return {
+    mode: "form" as const,
+    message: [...lines, ...below].join("\n"),
+    requestedSchema: {
+      type: "object" as const,
+      properties: isAgain ? SCOPES : {},
+    },
+  };
+}
+
+/**
+ * Reads a client's answer to such a form. Accepting without a decision is what the form says that accepting is. A scope that
+ * cannot be read, or that the form did not offer, allows this call alone. A form that was dismissed (`cancel`) is not decided:
+ * clients answer so where nobody is there, as Claude Code does at once with `-p`, and a person may answer later. All else is a
+ * denial, by the client as far as anybody can tell: the protocol does not say whether a person saw the form.
+ *
+ * @param request as the form was built from it.
+ * @param client what it says of itself, for the audit log.
+ */
+export function parseApprovalAnswer(
+  response: unknown,
+  { arguments: args, isAgain = false }: Pick<ApprovalRequest, "arguments" | "isAgain">,
+  client?: ClientClaim,
+): ApprovalAnswer {
+  if (isObject(response) && response.action === "cancel")
+    return { ...LATER, why: "the client dismissed the question without an answer" };
+  const scope = readScope(response, args, isAgain);
+  const said = scope.decision === "denied" ? { why: "was declined by the client" } : {};
+  return { ...scope, ...said, by: BY, how: describeWay(client) };
+}
+
+function readScope(response: unknown, args: unknown, isAgain: boolean): ApprovalScope {
+  if (!isObject(response)) return { decision: "denied" };
+  const { action, content = {} } = response;
+  if (action !== "accept" || !isObject(content)) return { decision: "denied" };
+  switch (content.decision ?? SCOPES.decision.default) {
+    case "once":
+      return { decision: "once" };
+    case "run":
+      return isAgain ? scopeOr("all", content, args) : { decision: "once" };
+    case "like":
+      return isAgain ? scopeOr("like", content, args) : { decision: "once" };
+    default:
+      return { decision: "denied" };
+  }
+}
+
+function scopeOr(
+  calls: "all" | "like",
+  { at_most, may_differ = "" }: Readonly<Record<string, unknown>>,
+  args: unknown,
+): ApprovalScope {
+  const isReadable =
+    typeof may_differ === "string" &&
+    may_differ.length <= MAX_PATTERN_CHARS &&
+    (at_most === undefined || typeof at_most === "number") &&
+    // Whoever names an argument that may differ does not mean that all may.
+    (calls === "like" || may_differ === "");
+  const except = typeof may_differ === "string" && may_differ !== "" ? splitPatterns(may_differ, args) : [];
+  const read = parseScope({ calls, except, atMost: at_most }, args);
+  return isReadable && read.ok ? read.scope : { decision: "once" };
+}
+
+/** Splits before each name of an argument, since a pattern may hold spaces. */
+function splitPatterns(text: string, args: unknown): string[] {
+  const names = typeof args === "object" && args !== null ? Object.keys(args) : [];
+  const patterns: string[] = [];
+  for (const word of text.trim().split(/ +/)) {
+    const last = patterns.length - 1;
+    if (last < 0 || names.some((name) => word.startsWith(`${name}=`))) patterns.push(word);
+    else patterns[last] += ` ${word}`;
+  }
+  return patterns;
+}
+
+/** The protocol does not say who answers a form. */
+function describeWay(client: ClientClaim | undefined): string {
+  const who =
+    client === undefined
+      ? "a client without a name"
+      : `a client that calls itself ${client.name} ${client.version}`;
+  return `MCP elicitation by ${unmistakableLine(who)}; a person, or a hook of the client`;
+}
+
+/**
+ * What a client shows a person (MCP 2025-11-25, Elicitation): in its first line, who asks, in ptc's own words. The server's
+ * words are marked line by line, so that none of them passes for ptc's.
+ */
+function buildElicitationForm(elicitation: ElicitationRequest) {
+  const form = { mode: "form" as const, message: renderElicitation(elicitation) };
+  const fields = elicitation.mode === "form" ? elicitation.fields : [];
+  const required = fields.filter(({ isRequired }) => isRequired).map(({ name }) => name);
+  const properties = Object.fromEntries(fields.map((field) => [field.name, buildProperty(field)]));
+  return {
+    ...form,
+    requestedSchema: {
+      type: "object" as const,
+      properties,
+      ...(required.length === 0 ? {} : { required }),
+    },
+  };
+}
+
+/** The same for an address, for a client that shows addresses and has a person open them. */
+function buildVisit(elicitation: Extract<ElicitationRequest, { mode: "url" }>) {
+  return { mode: "url" as const, message: renderElicitation(elicitation), url: elicitation.url };
+}
+
+/** Reads a client's answer. What is no answer to the form is not passed on as one. */
+function parseElicitationAnswer(elicitation: ElicitationRequest, response: unknown): ElicitationAnswer {
+  if (typeof response !== "object" || response === null) return { action: "unasked", why: NO_ANSWER };
+  const { action, content } = response as { action?: unknown; content?: unknown };
+  switch (action) {
+    case "decline":
+    case "cancel":
+      return { action };
+    case "accept": {
+      if (elicitation.mode === "url") return { action, values: {} };
+      const given = typeof content === "object" && content !== null ? { ...content } : {};
+      const read = readFormValues(elicitation.fields, given);
+      if (read.ok) return { action, values: read.values };
+      return {
+        action: "unasked",
+        why: `the client's answer does not fit the form: ${visibleLine(read.problem)}`,
+      };
+    }
+    default:
+      return { action: "unasked", why: NO_ANSWER };
+  }
+}
+
+const NO_ANSWER = "the client's answer is none";
+
+function renderElicitation(elicitation: ElicitationRequest): string {
+  const { server, tool, message } = elicitation;
+  const what = elicitation.mode === "form" ? "asks" : `asks you to visit ${visibleLine(elicitation.host)}`;
+  const during = tool === undefined ? "during a call" : `during a call of ${visibleLine(tool)}`;
+  const said = message === "" ? [] : message.split("\n").map((line) => `> ${line}`);
+  const address = elicitation.mode === "url" ? [`Address: ${visibleLine(elicitation.url)}`] : [];
+  return [`Server '${visibleLine(server)}' ${what}, ${during}:`, ...said, ...address].join("\n");
+}
+
+function buildProperty(field: FormField) {
+  const { title, description } = field;
+  const texts = {
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description }),
+  };
+  switch (field.kind) {
+    case "text": {
+      const { minLength, maxLength, format, byDefault } = field;
+      return {
+        type: "string" as const,
+        ...texts,
+        ...known({ minLength, maxLength, format, default: byDefault }),
+      };
+    }
+    case "number": {
+      const { isInteger, minimum, maximum, byDefault } = field;
+      const type = isInteger ? ("integer" as const) : ("number" as const);
+      return { type, ...texts, ...known({ minimum, maximum, default: byDefault }) };
+    }
+    case "boolean":
+      return { type: "boolean" as const, ...texts, ...known({ default: field.byDefault }) };
+    case "choice":
+      return {
+        type: "string" as const,
+        ...texts,
+        oneOf: titled(field.options),
+        ...known({ default: field.byDefault }),
+      };
+    case "choices": {
+      const { minItems, maxItems, byDefault } = field;
+      const items = { anyOf: titled(field.options) };
+      const given = byDefault === undefined ? undefined : [...byDefault];
+      return { type: "array" as const, ...texts, items, ...known({ minItems, maxItems, default: given }) };
+    }
+  }
+}
+
+function titled(options: readonly FormOption[]): { const: string; title: string }[] {
+  return options.map(({ value, title }) => ({ const: value, title }));
+}
+
+type Known<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** The members that have a value. */
+function known<T extends object>(members: T): Known<T> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Known<T>;
+}

@@ -1,0 +1,94 @@
+import { visibleLine } from "../../../base/text/visible-text.ts";
+import type { Viewer } from "../../../broker/policy/authorizer.ts";
+import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
+import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
+import type { RunContext } from "../../../protocol/run-context.ts";
+import type { TraceContext } from "../../../protocol/trace-context.ts";
+import type { ClientClaim, Question } from "../elicitation.ts";
+import type { ProgramReply } from "../tools/reply.ts";
+
+/** One client's connection, as its programs see it. */
+export interface ClientConnection {
+  /** On whose behalf its programs run. */
+  readonly context: RunContext & Viewer;
+  /** Aborted when the client has disconnected. */
+  readonly closed: AbortSignal;
+  readonly notices: ClientNotices;
+  /** The tools that the client sees now. */
+  known(): Promise<ToolCatalog>;
+}
+
+/** A request that waits for a program, or for a direct call: the one that starts it, or one that brings the answer to a question. */
+export interface ProgramRequest {
+  readonly connection: ClientConnection;
+  readonly signal: AbortSignal;
+  /** `undefined` unless the client asked for progress. */
+  readonly progress: ProgressSink | undefined;
+  /** Whether the client can put a question to a person. */
+  readonly canAsk: boolean;
+  /** Whether it shows addresses of its own accord. */
+  readonly canVisit?: boolean;
+  /** What the client says of itself. */
+  readonly client?: ClientClaim | undefined;
+  /** The trace that the request belongs to. */
+  readonly trace?: TraceContext | undefined;
+  /** The question that it answers: its ticket, and the client's response if it brings one. */
+  readonly answers?: { ticket: string; response: unknown } | undefined;
+  /**
+   * Asks a person while the request waits, and resolves with what the client answered. Rejects when the client cannot. Without
+   * it, a question is returned as the result of the request, and the client's next request brings the answer.
+   */
+  readonly ask?: ((question: Question, signal: AbortSignal) => Promise<unknown>) | undefined;
+}
+
+/** The answer to a request. */
+export type ProgramAnswer =
+  | { kind: "reply"; reply: ProgramReply }
+  /** The run waits for a person. The client returns the answer together with the ticket. */
+  | { kind: "question"; question: Question; ticket: string };
+
+/** Sends the progress of a run to the client. */
+export interface ProgressSink {
+  /**
+   * @param progress how many calls the program has begun; higher with every message
+   * @param message one line that names the last of them; of a single call, what its server says
+   * @param total of a single call, as its server says
+   */
+  report(progress: number, message: string | undefined, total?: number): void;
+}
+
+/** The context of a run that a request starts or resumes: that of its connection, with the client's own name. */
+export function contextOf({ connection, client }: ProgramRequest): RunContext {
+  const { context } = connection;
+  return client === undefined || client.name === "" ? context : { ...context, client };
+}
+
+/** What one client hears beside what its programs did: each thing once. */
+export class ClientNotices {
+  readonly #told = new Set<string>();
+  readonly #unrecorded = new Set<string>();
+
+  /** Notes why a run was not recorded, when that turns out: the run's own reply has gone out by then. */
+  follow<T extends { recorded: Promise<string | undefined> }>(executed: T): T {
+    void executed.recorded.then((problem) => {
+      if (problem !== undefined) this.#unrecorded.add(problem);
+    });
+    return executed;
+  }
+
+  /** What the next reply says, whatever it answers. */
+  take(): string[] {
+    const problems = [...this.#unrecorded];
+    this.#unrecorded.clear();
+    return problems.map(
+      (problem) => `A run of this session was not recorded; tell the user: ${visibleLine(problem)}`,
+    );
+  }
+
+  /** Why the types of a program were not checked, the first time that it is for this reason. */
+  unchecked({ unchecked }: ExecutedProgram): string[] {
+    if (unchecked === undefined || this.#told.has(unchecked)) return [];
+    this.#told.add(unchecked);
+    return [`The program's types were not checked: ${visibleLine(unchecked)}`];
+  }
+}

@@ -1,0 +1,258 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { whenAborted } from "../../../base/or-aborted.ts";
+import { oneLine } from "../../../base/text/one-line.ts";
+import { type ApprovalAnswer, LATER } from "../../../broker/approvals/approvals.ts";
+import type { PendingApproval } from "../../../execution/pending/pending-approvals.ts";
+import { PendingError } from "../../../execution/pending/pending-error.ts";
+import type { SuspendedPrograms, TakenProgram } from "../../../execution/program-runner.ts";
+import { parseApprovalAnswer, type Question } from "../elicitation.ts";
+import { errorReply, type ToolReply } from "../tools/reply.ts";
+import type { LiveRun } from "./live-run.ts";
+import type { ClientConnection, ProgramRequest } from "./program-request.ts";
+
+/** How long a run keeps its sandbox for the answer to a question that the client was given. */
+const PATIENCE_MS = 60_000;
+/** The same where the run cannot be kept without its sandbox. Then it is cancelled. */
+const LAST_PATIENCE_MS = 5 * 60_000;
+/** How long a run that has ended is there for the client, which was given a question that somebody else answered. */
+const ENDED_PATIENCE_MS = 5 * 60_000;
+const TICKET_BYTES = 8;
+
+/** A run that waits for the answer to a question that the client was given. */
+interface WaitingRun {
+  run: LiveRun;
+  question: Question;
+}
+
+/**
+ * Runs that wait in this process with their sandboxes, by ticket. Each question has its own ticket, which can be used once, by
+ * the principal whose run it is.
+ */
+export class WaitingRuns {
+  readonly #maxRuns: () => number;
+  readonly #isKept: boolean;
+  /** Oldest first. */
+  readonly #byTicket = new Map<string, WaitingRun & { timer: NodeJS.Timeout }>();
+  /** Runs whose question was answered by another way than by their client, which comes back for them. */
+  readonly #wentOn = new Map<string, WaitingRun>();
+  /** Runs that give up their sandboxes just now. */
+  readonly #leaving = new Map<string, Promise<void>>();
+  readonly #leavingRuns = new Set<LiveRun>();
+
+  /**
+   * @param maxRuns the most runs that wait with their sandboxes. For one more, the oldest gives up its sandbox.
+   * @param isKept whether a run that is given up waits on without its sandbox, under the same ticket; else it is cancelled.
+   */
+  constructor(maxRuns: () => number, isKept: boolean) {
+    this.#maxRuns = maxRuns;
+    this.#isKept = isKept;
+  }
+
+  /** Lets a run wait. Returns its ticket. When the question is answered by another way, the run goes on and takes its place back. */
+  add(run: LiveRun, question: Question): string {
+    run.detach();
+    const ticket = this.#wait(run, question);
+    question.withdrawn.addEventListener(
+      "abort",
+      () => {
+        if (this.#remove(ticket) === undefined) return;
+        run.place.resume();
+        void this.#follow(ticket, { run, question });
+      },
+      { once: true },
+    );
+    return ticket;
+  }
+
+  /** Removes and returns this principal's run with this ticket; `undefined` when none waits in this process now. */
+  async take(ticket: string, principal: string): Promise<WaitingRun | undefined> {
+    const waiting = this.#byTicket.get(ticket) ?? this.#wentOn.get(ticket);
+    if (waiting === undefined || waiting.run.connection.context.principal !== principal) {
+      await this.#leaving.get(ticket);
+      return undefined;
+    }
+    this.#remove(ticket);
+    this.#wentOn.delete(ticket);
+    // What it may have come to ask by now is put to this client.
+    for (const [other, { run }] of this.#byTicket) if (run === waiting.run) this.#remove(other);
+    return waiting;
+  }
+
+  /** Gives up the sandboxes of the runs of a connection. */
+  leave(connection: ClientConnection): void {
+    for (const [ticket, { run }] of [...this.#byTicket])
+      if (run.connection === connection) this.#giveUp(ticket);
+    for (const [ticket, { run }] of [...this.#wentOn])
+      if (run.connection === connection) this.#wentOn.delete(ticket);
+  }
+
+  /** Whether this run waits on without its sandbox, or is about to. */
+  isLeaving(run: LiveRun): boolean {
+    return this.#leavingRuns.has(run);
+  }
+
+  #wait(run: LiveRun, question: Question): string {
+    const own = question.kind === "approval" ? question.request.ticket : undefined;
+    const ticket = own ?? randomBytes(TICKET_BYTES).toString("hex");
+    this.#remove(ticket);
+    const [oldest] = this.#byTicket.keys();
+    if (oldest !== undefined && this.#byTicket.size >= this.#maxRuns()) this.#giveUp(oldest);
+    const patienceMs = this.#isKept && question.kind === "approval" ? PATIENCE_MS : LAST_PATIENCE_MS;
+    const timer = setTimeout(() => this.#giveUp(ticket), patienceMs);
+    this.#byTicket.set(ticket, { run, question, timer });
+    return ticket;
+  }
+
+  /** Holds a run that went on for its client. A further question of it waits as long as any, also where its client is gone. */
+  async #follow(ticket: string, waiting: WaitingRun): Promise<void> {
+    this.#wentOn.set(ticket, waiting);
+    const isHeld = () => this.#wentOn.get(ticket) === waiting;
+    for (;;) {
+      const event = await waiting.run.next(undefined).catch(() => undefined);
+      if (!isHeld()) return;
+      if (event?.kind !== "question") break;
+      const { question } = event;
+      this.#wait(waiting.run, question);
+      await Promise.race([whenAborted(question.withdrawn), waiting.run.ended()]);
+      if (!isHeld()) return;
+    }
+    setTimeout(() => isHeld() && this.#wentOn.delete(ticket), ENDED_PATIENCE_MS).unref();
+  }
+
+  #remove(ticket: string): WaitingRun | undefined {
+    const suspended = this.#byTicket.get(ticket);
+    this.#byTicket.delete(ticket);
+    clearTimeout(suspended?.timer);
+    return suspended;
+  }
+
+  #giveUp(ticket: string): void {
+    const { run, question } = this.#remove(ticket) ?? {};
+    if (run === undefined || question === undefined || question.withdrawn.aborted) return;
+    if (!this.#isKept || question.kind !== "approval") {
+      run.cancel();
+      return;
+    }
+    question.answer({ ...LATER, ticket });
+    this.#leavingRuns.add(run);
+    this.#leaving.set(
+      ticket,
+      run.ended().then(() => {
+        this.#leaving.delete(ticket);
+        this.#leavingRuns.delete(run);
+      }),
+    );
+  }
+}
+
+/** How long a request waits for an answer that comes by another way. Shorter than clients wait for a reply. */
+const WAIT_MS = 20_000;
+const POLL_MS = 500;
+
+export const OVER = "the program that asked is over; `ptc runs list` has what it did, before it is run again";
+
+/** A run that can go on, a question for the client, or the reply to the client instead. */
+type Continued =
+  | Extract<TakenProgram, { kind: "taken" }>
+  | { kind: "question"; question: Question }
+  | { kind: "reply"; reply: ToolReply };
+
+/**
+ * Takes a run that waits without a sandbox, once its question is answered: by the client's response, by the person whom this
+ * request asks, or meanwhile by somebody else. The first answer counts.
+ *
+ * @param given `response` answers a form that offered further calls if `offered` says so.
+ */
+export async function takeAnswered(
+  suspended: SuspendedPrograms,
+  { ticket, response, offered }: { ticket: string; response: unknown; offered: boolean },
+  request: ProgramRequest,
+): Promise<Continued> {
+  const { principal } = request.connection.context;
+  try {
+    let taken = await suspended.take(principal, ticket);
+    if (taken.kind === "unanswered") {
+      const { pending } = taken;
+      const answer =
+        response === undefined
+          ? undefined
+          : parseApprovalAnswer(response, { ...pending.request, isAgain: offered }, request.client);
+      if (answer !== undefined && answer.decision !== "later")
+        await suspended.answer(principal, pending, answer);
+      else if (answer !== undefined) return reply(describeWaiting(pending));
+      else if (request.canAsk && request.ask === undefined)
+        return { kind: "question", question: questionOf(pending) };
+      else await waitForAnswer(suspended, principal, pending, request);
+      taken = await suspended.take(principal, ticket);
+    }
+    switch (taken.kind) {
+      case "taken":
+        return taken;
+      case "unanswered":
+        return reply(describeWaiting(taken.pending));
+      case "live":
+        return reply(describeLive(taken.pending));
+      case "elsewhere":
+        return reply("this program goes on in another process; see `ptc runs list`");
+      case "unknown":
+        return reply(OVER);
+    }
+  } catch (error) {
+    if (!(error instanceof PendingError)) throw error;
+    return reply(oneLine(error.message));
+  }
+}
+
+/** Asks the person at the client, where it can ask, until anybody has answered or the request waits no longer. */
+async function waitForAnswer(
+  suspended: SuspendedPrograms,
+  principal: string,
+  pending: PendingApproval,
+  request: ProgramRequest,
+): Promise<void> {
+  const answered = new AbortController();
+  const signal = AbortSignal.any([request.signal, answered.signal]);
+  const question = questionOf(pending);
+  let isAsking = request.canAsk && request.ask !== undefined;
+  request.canAsk &&
+    request.ask?.(question, signal).then(
+      async (response) => {
+        const answer = parseApprovalAnswer(response, question.request, request.client);
+        // A person who is not at the client may be at a terminal.
+        if (answer.decision === "later") isAsking = false;
+        else {
+          await suspended.answer(principal, pending, answer);
+          answered.abort();
+        }
+      },
+      () => answered.abort(),
+    );
+  const until = performance.now() + WAIT_MS;
+  while (!signal.aborted && (isAsking || performance.now() < until)) {
+    await delay(POLL_MS, undefined, { signal }).catch(() => {});
+    if (!signal.aborted && (await suspended.isAnswered(principal, pending))) answered.abort();
+  }
+}
+
+function questionOf({ request, ticket }: PendingApproval): Extract<Question, { kind: "approval" }> {
+  const withdrawn = new AbortController().signal;
+  return {
+    kind: "approval",
+    request: { ...request, ticket, isAgain: true },
+    withdrawn,
+    answer: (_: ApprovalAnswer) => {},
+  };
+}
+
+function reply(message: string): Continued {
+  return { kind: "reply", reply: errorReply(message) };
+}
+
+function describeWaiting({ ticket, request }: PendingApproval): string {
+  return `nobody has answered yet whether ${oneLine(request.tool)} may be called: \`ptc approvals approve ${ticket}\` in a terminal; then call execute_program with this ticket again`;
+}
+
+function describeLive({ ticket, request }: PendingApproval): string {
+  return `this program waits for an answer whether ${oneLine(request.tool)} may be called, and goes on by itself then: \`ptc approvals approve ${ticket}\` (or deny) in a terminal; what it comes to goes to whoever started it, and into \`ptc runs list\``;
+}

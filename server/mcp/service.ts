@@ -1,0 +1,275 @@
+/**
+ * What `ptc serve` offers over MCP, apart from what carries it. Two lifetimes meet here. A `McpService` lives as long as the
+ * process: its programs with their limits, those that wait, the outputs of runs. A `McpConnection` lives as long as one client
+ * is connected: on whose behalf it asks, what its model has been told, and which direct tools it was given. What a request brings
+ * (what the client can show, its trace, its progress) is a `ProgramRequest`.
+ */
+import { oneLine } from "../../base/text/one-line.ts";
+import type { Viewer } from "../../broker/policy/authorizer.ts";
+import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { DirectTool } from "../../tools/direct/direct-tools.ts";
+import type { ExposedProgram } from "../../tools/exposed-programs.ts";
+import type { LiveCatalog } from "../../tools/live-catalog.ts";
+import type { RunEnd } from "./programs/live-run.ts";
+import {
+  type ClientConnection,
+  ClientNotices,
+  contextOf,
+  type ProgramAnswer,
+  type ProgramRequest,
+} from "./programs/program-request.ts";
+import { Programs, type ProgramsOptions } from "./programs/programs.ts";
+import {
+  answerInspectTool,
+  answerListCallableTools,
+  answerSearchTools,
+  type ToldReasons,
+  whyOff,
+} from "./tools/discovery.ts";
+import { defineExposed, presentExposed } from "./tools/exposed-program.ts";
+import { buildInstructions, chooseExamples } from "./tools/instructions.ts";
+import {
+  buildToolDefinitions,
+  ExecuteProgramArguments,
+  InspectToolArguments,
+  ListCallableToolsArguments,
+  parseArguments,
+  ReadOutputArguments,
+  SearchToolsArguments,
+} from "./tools/own-tools.ts";
+import type { Presenting } from "./tools/present-call.ts";
+import { answerReadOutput, type OutputSource } from "./tools/read-output.ts";
+import { errorReply, type ProgramReply, type ToolReply } from "./tools/reply.ts";
+
+export interface ServiceOptions extends ProgramsOptions {
+  version: string;
+  catalog: LiveCatalog;
+  /** Has the outputs of runs that were too long to show. */
+  outputs: OutputSource;
+  /** Receives the clients' requests. */
+  telemetry?: Telemetry | undefined;
+  /** Why no program can run in a session of this name now; `undefined` when one can. Without it, there are none. */
+  whyNoSession?: ((name: string) => string | undefined) | undefined;
+  /** Why a value is not what a schema allows, in one line; without it, nothing is known to be allowed. */
+  checkValue?: ((schema: unknown, value: unknown) => Promise<string | undefined>) | undefined;
+  /** A line that every reply must say now; `undefined` when there is none. */
+  notice?: () => string | undefined;
+  /** Is called when a client's first requests are answered; may be called more than once. */
+  onReady?: () => void;
+}
+
+/** What lives as long as the process. */
+export class McpService {
+  readonly options: ServiceOptions;
+  readonly programs: Programs;
+  readonly #connections = new Set<McpConnection>();
+
+  constructor(options: ServiceOptions) {
+    this.options = options;
+    this.programs = new Programs(options);
+    options.catalog.onServersChanged(() => {
+      for (const connection of this.#connections) connection.onToolsChanged();
+    });
+  }
+
+  /** Opens what one client has. Its programs run on behalf of `context`. */
+  connect(context: RunContext & Viewer): McpConnection {
+    const connection = new McpConnection(this, context, () => this.#connections.delete(connection));
+    this.#connections.add(connection);
+    return connection;
+  }
+}
+
+/** What lives as long as one client is connected. */
+export class McpConnection implements ClientConnection {
+  readonly context: RunContext & Viewer;
+  readonly notices = new ClientNotices();
+  /** Is called when the tools of `listTools` have changed. */
+  onToolsChanged: () => void = () => {};
+
+  readonly #service: McpService;
+  readonly #onClose: () => void;
+  readonly #closing = new AbortController();
+  /** What the client has read of servers that are not searched. */
+  readonly #told: ToldReasons = new Map();
+  #direct: Promise<ReadonlyMap<string, DirectTool>> | undefined;
+
+  constructor(service: McpService, context: RunContext & Viewer, onClose: () => void) {
+    this.#service = service;
+    this.context = context;
+    this.#onClose = onClose;
+  }
+
+  get closed(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /** The tools that the client sees now. */
+  known(): Promise<ToolCatalog> {
+    return this.#service.options.catalog.current(this.context);
+  }
+
+  /** Cancels the connection's programs, also one that is started later. Resolves when all have ended. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#onClose();
+    await this.#service.programs.closeConnection(this);
+  }
+
+  /** The text that a client shows its model once. */
+  async instructions(): Promise<string> {
+    const known = await this.known();
+    const hasDirect = (await this.#directTools()).size > 0;
+    const { printers } = this.#service.options;
+    return buildInstructions(known.configured, printers(), chooseExamples(known), hasDirect);
+  }
+
+  /** The definitions of `tools/list`: ptc's own tools, those of servers that the client has directly, and saved programs. */
+  async listTools() {
+    const { printers, whyNoSession } = this.#service.options;
+    const { configured } = await this.known();
+    const hasSessions = whyNoSession !== undefined && whyNoSession("any") === undefined;
+    const own = buildToolDefinitions(configured, printers(), hasSessions);
+    const direct = [...(await this.#directTools()).values()].map(({ definition }) => definition);
+    return [...own, ...direct, ...(await this.#exposed()).map(defineExposed)];
+  }
+
+  /** Answers `tools/call`; `undefined` where the client has no tool of this name. */
+  async callTool(name: string, args: unknown, request: ProgramRequest): Promise<ProgramAnswer | undefined> {
+    const answer = await this.#answer(name, args, request);
+    const notice = this.#service.options.notice?.();
+    return answer?.kind === "reply" && notice !== undefined
+      ? { ...answer, reply: withNotice(answer.reply, notice) }
+      : answer;
+  }
+
+  async #answer(name: string, args: unknown, request: ProgramRequest): Promise<ProgramAnswer | undefined> {
+    const { printers, outputs } = this.#service.options;
+    switch (name) {
+      case "execute_program":
+        return this.#runProgram(request, () => this.#execute(args, request));
+      case "search_tools":
+        return answer(SearchToolsArguments, args, async (parsed) =>
+          answerSearchTools(parsed, await this.known(), printers(), this.#told),
+        );
+      case "inspect_tool":
+        return answer(InspectToolArguments, args, async (parsed) =>
+          answerInspectTool(parsed, await this.known(), printers()),
+        );
+      case "list_callable_tools":
+        return answer(ListCallableToolsArguments, args, async (parsed) =>
+          answerListCallableTools(parsed, await this.known()),
+        );
+      case "read_output":
+        return answer(ReadOutputArguments, args, (parsed) =>
+          answerReadOutput(parsed, outputs, this.context.principal),
+        );
+    }
+    const direct = (await this.#directTools()).get(name);
+    if (direct !== undefined)
+      return this.#runProgram(
+        request,
+        () => this.#callDirectly(direct, args, request),
+        async (reply) =>
+          (await import("./tools/present-call.ts")).presentResumed(reply, await this.#presenting(direct)),
+      );
+    const exposed = (await this.#exposed()).find((program) => program.name === name);
+    if (exposed === undefined) return undefined;
+    const settings = { timeoutMs: exposed.timeoutMs, typecheck: "off" } as const;
+    return this.#runProgram(
+      request,
+      () => this.#service.programs.run(exposed.call(args), settings, request),
+      (reply) => presentExposed(reply, exposed),
+    );
+  }
+
+  /** Starts a program, or resumes the one whose question the request answers. */
+  async #runProgram(
+    request: ProgramRequest,
+    start: () => Promise<ProgramAnswer>,
+    shape: (reply: ProgramReply) => Promise<ProgramReply> = async (reply) => reply,
+  ): Promise<ProgramAnswer> {
+    const { answers } = request;
+    const answer =
+      answers === undefined
+        ? await start()
+        : await this.#service.programs.resume(answers.ticket, answers.response, request);
+    return answer.kind === "reply" ? { kind: "reply", reply: await shape(answer.reply) } : answer;
+  }
+
+  async #execute(args: unknown, request: ProgramRequest): Promise<ProgramAnswer> {
+    const { printers, whyNoSession = () => "there are no sessions here" } = this.#service.options;
+    const parsed = parseArguments(ExecuteProgramArguments, args);
+    if (!parsed.ok) return { kind: "reply", reply: errorReply(parsed.message) };
+    const { language, session } = parsed.value;
+    const whyNot =
+      whyOff(language, printers()) ?? (session === undefined ? undefined : whyNoSession(session));
+    if (whyNot !== undefined) return { kind: "reply", reply: errorReply(whyNot) };
+    return this.#service.programs.execute(parsed.value, request);
+  }
+
+  #callDirectly(listed: DirectTool, args: unknown, request: ProgramRequest): Promise<ProgramAnswer> {
+    const { programs, options } = this.#service;
+    const call = { tool: listed.tool.namespacedName, arguments: args ?? {} };
+    const context: RunContext = { ...contextOf(request), source: "direct" };
+    return programs.call(async (runOptions): Promise<RunEnd> => {
+      if (options.runner.call === undefined) throw new Error("there are no direct calls here");
+      const executed = await options.runner.call(call, { ...runOptions, context, withAnswer: true });
+      this.notices.follow(executed);
+      return {
+        reply: async (_, { hints, notes }) => {
+          const { presentCall } = await import("./tools/present-call.ts");
+          const reply = await presentCall(executed, await this.#presenting(listed));
+          const more = [...hints, ...notes].map((text) => ({ type: "text" as const, text }));
+          return { ...reply, content: [...reply.content, ...more] };
+        },
+      };
+    }, request);
+  }
+
+  async #presenting(listed: DirectTool): Promise<Presenting> {
+    const { limits, checkValue = async () => "nothing checks it here" } = this.#service.options;
+    const now = (await this.known()).get(listed.tool.namespacedName);
+    return {
+      listed,
+      maxShownBytes: limits().maxOutputBytes,
+      checkOutput: (value) => checkValue(listed.definition.outputSchema, value),
+      isAsListed: now?.definitionDigest === listed.tool.definitionDigest,
+    };
+  }
+
+  /**
+   * The tools of servers that this client has directly, by the names that were listed. They are chosen once: what a model has in
+   * its context stays, so that it need not be read anew. What is in force when a call is made decides about the call.
+   */
+  #directTools(): Promise<ReadonlyMap<string, DirectTool>> {
+    this.#direct ??= this.#chooseDirectTools();
+    return this.#direct;
+  }
+
+  async #chooseDirectTools(): Promise<ReadonlyMap<string, DirectTool>> {
+    const { catalog, runner } = this.#service.options;
+    const chosen = runner.call === undefined ? undefined : await catalog.direct?.(this.context);
+    return new Map((chosen?.tools ?? []).map((tool) => [tool.definition.name, tool]));
+  }
+
+  async #exposed(): Promise<readonly ExposedProgram[]> {
+    return (await this.#service.options.catalog.exposed?.(this.context)) ?? [];
+  }
+}
+
+async function answer<T>(
+  schema: Parameters<typeof parseArguments<T>>[0],
+  args: unknown,
+  act: (parsed: T) => ToolReply | Promise<ToolReply>,
+): Promise<ProgramAnswer> {
+  const parsed = parseArguments(schema, args);
+  return { kind: "reply", reply: parsed.ok ? await act(parsed.value) : errorReply(parsed.message) };
+}
+
+/** A reply with one more text, which leaves the first as it is: clients and programs may parse that. */
+function withNotice(reply: ProgramReply, notice: string): ProgramReply {
+  return { ...reply, content: [...reply.content, { type: "text", text: `ptc: ${oneLine(notice)}` }] };
+}
