@@ -12,6 +12,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { DirectTool } from "../../tools/direct/direct-tools.ts";
 import type { ExposedProgram } from "../../tools/exposed-programs.ts";
 import type { LiveCatalog } from "../../tools/live-catalog.ts";
+import type { Presenting } from "./present-call.ts";
 import type { RunEnd } from "./programs/live-run.ts";
 import {
   type ClientConnection,
@@ -39,7 +40,6 @@ import {
   ReadOutputArguments,
   SearchToolsArguments,
 } from "./tools/own-tools.ts";
-import type { Presenting } from "./tools/present-call.ts";
 import { answerReadOutput, type OutputSource } from "./tools/read-output.ts";
 import { errorReply, type ProgramReply, type ToolReply } from "./tools/reply.ts";
 
@@ -173,7 +173,7 @@ export class McpConnection implements ClientConnection {
         request,
         () => this.#callDirectly(direct, args, request),
         async (reply) =>
-          (await import("./tools/present-call.ts")).presentResumed(reply, await this.#presenting(direct)),
+          (await import("./present-call.ts")).presentResumed(reply, await this.#presenting(direct)),
       );
     const exposed = (await this.#exposed()).find((program) => program.name === name);
     if (exposed === undefined) return undefined;
@@ -220,7 +220,7 @@ export class McpConnection implements ClientConnection {
       this.notices.follow(executed);
       return {
         reply: async (_, { hints, notes }) => {
-          const { presentCall } = await import("./tools/present-call.ts");
+          const { presentCall } = await import("./present-call.ts");
           const reply = await presentCall(executed, await this.#presenting(listed));
           const more = [...hints, ...notes].map((text) => ({ type: "text" as const, text }));
           return { ...reply, content: [...reply.content, ...more] };

@@ -1,14 +1,14 @@
-import { jsonLine } from "../../../base/json/json-line.ts";
-import { visibleLines } from "../../../base/text/visible-text.ts";
-import { type ExecutedCall, messageOfCall } from "../../../execution/execute-call.ts";
-import type { ToolAnswer } from "../../../execution/output/answer-blocks.ts";
-import { headAndTail } from "../../../execution/output/head-and-tail.ts";
-import type { Envelope } from "../../../protocol/envelope.ts";
-import type { Failure } from "../../../protocol/failure.ts";
-import type { EmittedBlock } from "../../../protocol/output/emitted.ts";
-import type { DirectTool } from "../../../tools/direct/direct-tools.ts";
-import { describeSuspension, renderWarnings } from "../programs/program-reply.ts";
-import { errorReply, type ProgramReply } from "./reply.ts";
+import { jsonLine } from "../../base/json/json-line.ts";
+import { visibleLines } from "../../base/text/visible-text.ts";
+import { type ExecutedCall, messageOfCall } from "../../execution/execute-call.ts";
+import type { ToolAnswer } from "../../execution/output/answer-blocks.ts";
+import { headAndTail } from "../../execution/output/head-and-tail.ts";
+import type { Envelope } from "../../protocol/envelope.ts";
+import type { Failure } from "../../protocol/failure.ts";
+import type { EmittedBlock } from "../../protocol/output/emitted.ts";
+import type { DirectTool } from "../../tools/direct/direct-tools.ts";
+import { describeSuspension, renderWarnings } from "./programs/program-reply.ts";
+import { errorReply, type ProgramReply } from "./tools/reply.ts";
 
 const DRIFTED = "Its definition has just been read again: inspect_tool shows it; then call it again.";
 const RETURN_LESS = "A program (execute_program) can call it and return only what is needed.";
