@@ -21,7 +21,7 @@ const UNDESCRIBED = "Its server does not say what it does.";
 const CHARS_PER_TOKEN = 4.4;
 
 /** The definition of a tool as `tools/list` has it. */
-export interface DirectDefinition {
+interface DirectDefinition {
   name: string;
   title?: string;
   description: string;

@@ -84,7 +84,7 @@ function listServerNames(servers: readonly string[], maxTokens = MAX_TOKENS): st
 }
 
 /** Words are a token for every few letters, digits and letters without a vowel more, and the separator is one. */
-export function estimateNameTokens(name: string): number {
+function estimateNameTokens(name: string): number {
   let tokens = 1;
   for (const [part] of name.matchAll(/[a-z]+|[0-9]{1,3}|[^a-z0-9]/gi)) {
     if (part === "_") tokens += 0.25;
