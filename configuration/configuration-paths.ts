@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
-import type { ManagedPlace } from "./managed/managed-settings.ts";
+import type { ManagedPlace } from "./managed-settings.ts";
 
 export interface FindOptions {
   /** The value of `--config`. */

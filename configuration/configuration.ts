@@ -1,12 +1,17 @@
 import type { ServerFlow } from "../broker/policy/data-flow.ts";
-import type { LanguageName } from "../languages/program-files.ts";
 import type { PiiKind, PiiSettings } from "../secrets/pii/pii-kinds.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
 import type { LocalTool } from "../upstream/local/local-tool.ts";
 import type { ConfiguredSecret, SecretSource } from "../upstream/secret-sources/secret-source.ts";
-import type { Discovery } from "./discovery-mode.ts";
+import type { ManagedSettings } from "./managed-settings.ts";
+import type { PolicyFile } from "./policy-files.ts";
+import type { Plain } from "./settings/declare.ts";
+import type { Settings } from "./settings/settings.ts";
 
-/** What a `ptc.yaml` says, checked, with every default filled in, as plain data for the other folders. */
+/**
+ * What a `ptc.yaml` says, checked, with every default filled in, as plain data for the other folders. What each setting means
+ * stands where it is declared, in `settings/`; here is what ptc makes of them.
+ */
 export interface Configuration {
   /** The file as messages name it; `undefined` when there is none. */
   readonly file: string | undefined;
@@ -14,81 +19,35 @@ export interface Configuration {
   readonly directory: string;
   readonly servers: readonly ServerConfiguration[];
   readonly tools: { readonly allow: readonly string[] | undefined; readonly block: readonly string[] };
-  readonly approvals: {
-    /** Which tools need an approval: those annotated as destructive, or also those without that annotation. */
-    readonly default: "annotated" | "destructive";
-    readonly ask: readonly string[];
-    readonly allow: readonly string[];
-    /** What approvals count: of any way in which one can be given, or only what is typed at a terminal. */
-    readonly require: "any" | "terminal";
-    /** Whether a run that waits longer than its client can is suspended; else the call is denied. */
-    readonly suspend: boolean;
-    /** How long a suspended run waits for an answer, and to be gone on with. */
-    readonly expireMs: number;
-  };
-  /** The languages that programs may be in. The first is that of programs that name none, and of signatures. */
-  readonly languages: readonly LanguageName[];
-  /** The rules, as their files said when the configuration was read, and the principals in each group that rules name. */
-  readonly policy: {
-    readonly files: readonly PolicyFile[];
-    readonly groups: Readonly<Record<string, readonly string[]>>;
-  };
+  readonly approvals: Plain<Settings["approvals"]>;
+  readonly languages: Readonly<Settings["languages"]>;
+  readonly policy: ConfiguredRules;
   /** What is redacted of personal data in what leaves a run; `undefined` for nothing. */
   readonly pii: PiiSettings | undefined;
   /** Every entry of `tools` and `approvals`, and every tool that has labels of its own, with its place in the file. */
   readonly toolPatterns: readonly ToolPattern[];
-  readonly execution: {
-    readonly timeoutMs: number;
-    readonly maxOutputBytes: number;
-    /** How much of what a program gave out is in the reply to a model; never more than `maxOutputBytes`. */
-    readonly maxReplyBytes: number;
-    readonly maxStderrBytes: number;
-    readonly toolCallTimeoutMs: number;
-    readonly maxParallelCalls: number;
-    readonly maxToolCalls: number;
-    /** Programs that `ptc serve` runs at the same time. */
-    readonly maxParallelPrograms: number;
-    /** Programs that wait for those to end. */
-    readonly maxQueuedPrograms: number;
-    readonly memoryMb: number;
-    readonly cpus: number;
-    readonly pids: number;
-    readonly typecheck: "error" | "warn" | "off";
-    /** What an answer is that contradicts its tool's outputSchema: data with a warning, or an error that has the data. */
-    readonly schemaMismatch: "warn" | "error";
-  };
-  readonly sandbox: {
-    readonly runtime: string;
-    readonly allowWeakerIsolation: boolean;
-    readonly image: string;
-    /** Sandboxes that are kept started, however few programs come. */
-    readonly warm: number;
-    /** Sandboxes that are kept started at most, when many programs come. */
+  /** `maxReplyBytes` is never more than `maxOutputBytes`. */
+  readonly execution: Plain<Settings["execution"]> & { readonly maxParallelPrograms: number };
+  readonly sandbox: Plain<Settings["sandbox"]> & {
     readonly maxWarm: number;
-    /** Packages of the distribution that the image holds for programs in Python. */
-    readonly pythonPackages: readonly string[];
     /** The socket of the only engine to use, as managed settings name it; `undefined` for the one that `docker` would use. */
     readonly engine?: string | undefined;
-    /** How programs reach ptc; `auto` leaves it to the engine. */
-    readonly channel: "auto" | "socket" | "attached";
   };
-  /** The background host of the project, and how long it waits for a command before it ends. */
-  readonly host: { readonly isOff: boolean; readonly idleMs: number };
-  /** How many sessions of programs there may be, and how long one waits for a program; `undefined` where they are off. */
-  readonly sessions: { readonly max: number; readonly idleMs: number } | undefined;
-  /** Whether types of results that servers do not declare are learned from archived results, and used. */
+  readonly host: Plain<Settings["host"]>;
+  /** `undefined` where there are no sessions. */
+  readonly sessions: Plain<NonNullable<Settings["sessions"]>> | undefined;
   readonly learn: boolean;
-  /** Which tools `ptc serve` has as tools of its own: all where they cost little, none, or all; those of `direct` always. */
-  readonly discovery: Discovery;
-  /** The tools that are always among them, as patterns over namespaced names. */
+  readonly discovery: Settings["discovery"];
+  /** As patterns over namespaced names. */
   readonly direct: readonly string[];
-  readonly audit: AuditSettings;
+  readonly audit: Plain<Settings["audit"]>;
   /** What finds tools beside words; without either, words alone do. */
   readonly search: {
     readonly embedding?: ModelSettings | undefined;
     readonly rerank?: ModelSettings | undefined;
   };
-  readonly archive: { readonly path: string; readonly keepDays: number };
+  /** The path is absolute. */
+  readonly archive: Plain<Settings["archive"]>;
   /** What managed settings say, whose lists and rules are asked with each decision; none where there are none. */
   readonly managed: readonly ManagedSettings[];
   /** What of the project's settings does not count because of them, one line each. */
@@ -99,66 +58,10 @@ export interface Configuration {
   readonly credentials: readonly string[];
 }
 
-/** What managed settings say, as they are read. Where they say nothing of a key, the project's own holds. */
-export interface ManagedSettings {
-  /** As messages name it. */
-  readonly file: string;
-  readonly tools: { readonly allow?: readonly string[] | undefined; readonly block: readonly string[] };
-  readonly approvals: {
-    readonly default?: "annotated" | "destructive" | undefined;
-    readonly ask: readonly string[];
-    readonly allow?: readonly string[] | undefined;
-    readonly require?: "any" | "terminal" | undefined;
-  };
-  readonly policy: {
-    readonly files: readonly PolicyFile[];
-    readonly groups: Readonly<Record<string, readonly string[]>>;
-  };
-  readonly labels: readonly ManagedLabels[];
-  readonly servers: {
-    readonly allow?: readonly ServerMatch[] | undefined;
-    readonly block: readonly ServerMatch[];
-  };
-  readonly sandbox: {
-    readonly engine?: string | undefined;
-    readonly runtime?: string | undefined;
-    readonly image?: string | undefined;
-    readonly allow_weaker_isolation?: false | undefined;
-  };
-  readonly archive: { readonly keep_days?: number | undefined };
-  readonly audit: {
-    readonly strict?: true | undefined;
-    readonly keep_days?: number | undefined;
-    readonly syslog?: string | undefined;
-    readonly otlp?: string | undefined;
-  };
-}
-
-/** Which servers are meant: by all that is here, a name, or a command or an address, or one of these with a name. */
-export interface ServerMatch {
-  /** A pattern of names in ptc.yaml. Whoever writes that file chooses the names. */
-  readonly name?: string | undefined;
-  /** The command with all of its arguments, each a pattern. */
-  readonly command?: readonly string[] | undefined;
-  /** A pattern of addresses; `*` in its host does not lead out of it. */
-  readonly url?: string | undefined;
-}
-
-export interface ManagedLabels {
-  readonly server: ServerMatch;
-  readonly labels: readonly string[];
-  readonly accepts?: readonly string[] | undefined;
-}
-
-/** A file of rules. */
-export interface PolicyFile {
-  /** As `ptc.yaml` names it, for messages. */
-  readonly file: string;
-  /** Absolute. */
-  readonly path: string;
-  readonly text: string;
-  /** Why it could not be read, in one line for a person. Then nothing is decided by the configuration. */
-  readonly problem?: string | undefined;
+/** The rules, as their files said when the configuration was read, and the principals in each group that rules name. */
+interface ConfiguredRules {
+  readonly files: readonly PolicyFile[];
+  readonly groups: Readonly<Record<string, readonly string[]>>;
 }
 
 /** A model behind an OpenAI-compatible API. */
@@ -171,19 +74,6 @@ export interface ModelSettings {
   readonly timeoutMs: number;
   /** Why it is not asked: not all that it is asked with is known. */
   readonly off?: string | undefined;
-}
-
-/** How the audit log is kept. */
-interface AuditSettings {
-  /** Whether a call with an effect goes out only when its line is on the disk. */
-  readonly strict: boolean;
-  readonly maxFileBytes: number;
-  /** How long files are kept after another was begun. */
-  readonly keepDays: number;
-  /** Where lines go as well: `udp://`, `tcp://` or `unix://`. */
-  readonly syslog?: string | undefined;
-  /** Where lines go as well, as log records by OTLP over HTTP. */
-  readonly otlp?: string | undefined;
 }
 
 interface AnyServer {

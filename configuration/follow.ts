@@ -5,8 +5,8 @@ import { canonicalJson } from "../protocol/canonical-json.ts";
 import type { Configuration } from "./configuration.ts";
 import { configurationPaths, type FindOptions } from "./configuration-paths.ts";
 import { configurationOf, type FoundConfiguration, findConfiguration } from "./load.ts";
-import { MANAGED_PLACES, readManagedSettings } from "./managed/managed-settings.ts";
-import { readPolicyFile } from "./policy-file.ts";
+import { MANAGED_PLACES, readManagedSettings } from "./managed-settings.ts";
+import { readPolicyFile } from "./policy-files.ts";
 
 /** How often the file is looked at while nothing is asked of ptc. */
 const LOOK_MS = 1_000;

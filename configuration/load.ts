@@ -4,8 +4,8 @@ import { isObject } from "../base/json/is-object.ts";
 import type { Configuration } from "./configuration.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { type FindOptions, namedConfiguration, UNNAMED_CONFIGURATIONS } from "./configuration-paths.ts";
-import { readManagedSettings } from "./managed/managed-settings.ts";
-import { mergeManaged } from "./managed/merge-managed.ts";
+import { readManagedSettings } from "./managed-settings.ts";
+import { mergeManaged } from "./merge-managed.ts";
 import { parseConfiguration } from "./parse.ts";
 import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
 

@@ -7,22 +7,16 @@ import { argumentsIn, parseTemplate } from "../upstream/local/template.ts";
 import type { SecretSource } from "../upstream/secret-sources/secret-source.ts";
 import type { LocalServerConfiguration } from "./configuration.ts";
 import type { Problem } from "./configuration-error.ts";
-import type { LocalToolEntry } from "./local-tool-entry.ts";
-import type { ServerEntry } from "./schema.ts";
-import type { UnsetVariables } from "./server-entries.ts";
-import { type SecretSurroundings, splitSecretValues } from "./split-secret-values.ts";
+import { type ExpandedFile, type Surroundings, splitSecretValues } from "./outside-values.ts";
+import type { LocalToolEntry, ServerEntry } from "./settings/server-settings.ts";
 
 const PATH = ["tools", "local"];
 
-/**
- * Problems of local tools whose keys and types are valid by the schema.
- *
- * @param unset by index: a tool with a variable that is not set is not judged by its command.
- */
+/** Problems of local tools whose keys and types are valid by the schema. One with a variable that is not set is not judged by its command. */
 export function findLocalToolProblems(
   tools: readonly LocalToolEntry[],
   servers: readonly ServerEntry[],
-  unset: ReadonlyMap<number, UnsetVariables>,
+  unsetIn: ExpandedFile["unsetIn"],
 ): Problem[] {
   if (tools.length === 0) return [];
   const taken = servers.findIndex(({ name }) => serverModule(name) === LOCAL_SERVER);
@@ -46,7 +40,7 @@ export function findLocalToolProblems(
       }
       return [
         ...findSchemaProblems(tool, path),
-        ...(unset.has(index) ? [] : [...findCommandProblems(tool, path), ...findStdinProblems(tool, path)]),
+        ...(unsetIn(path) ? [] : [...findCommandProblems(tool, path), ...findStdinProblems(tool, path)]),
       ];
     }),
   ];
@@ -106,28 +100,19 @@ function findUnknownArgument(
   return [{ path, message }];
 }
 
-interface Surroundings extends Omit<SecretSurroundings, "placeOf"> {
-  callTimeoutSeconds: number;
-  /** File, line and key of a path of the file. */
-  placeOf(path: readonly PropertyKey[]): string;
-  /** Why a tool cannot be called, by index. */
-  offOf(index: number): string | undefined;
-}
-
 /** The server of the local tools; `undefined` where there are none. */
 export function buildLocalServer(
   entries: readonly LocalToolEntry[],
-  { callTimeoutSeconds, offOf, placeOf, ...surroundings }: Surroundings,
+  { callTimeoutMs, ...surroundings }: Surroundings & { callTimeoutMs: number },
 ): LocalServerConfiguration | undefined {
   if (entries.length === 0) return undefined;
   const env: [string, string][] = [];
   const sources: [string, SecretSource][] = [];
   const tools = entries.map((entry, index): LocalTool => {
-    const off = offOf(index);
-    const { values, secretSources } = splitSecretValues("env", off === undefined ? (entry.env ?? {}) : {}, {
-      ...surroundings,
-      placeOf: (path) => placeOf([...PATH, index, ...path]),
-    });
+    const path = [...PATH, index];
+    const off = surroundings.offOf(path);
+    const known = off === undefined ? entry.env : {};
+    const { values, secretSources } = splitSecretValues(known, [...path, "env"], surroundings);
     const own = <T>([name, value]: [string, T]): [string, T] => [ownVariable(entry.name, name), value];
     env.push(...Object.entries(values).map(own));
     sources.push(...Object.entries(secretSources).map(own));
@@ -144,7 +129,7 @@ export function buildLocalServer(
       stdin: entry.stdin === undefined ? undefined : parseTemplate(entry.stdin),
       output: entry.output,
       exitCodes: entry.exit_codes,
-      timeoutMs: (entry.timeout_seconds ?? callTimeoutSeconds) * 1_000,
+      timeoutMs: entry.timeout_seconds === undefined ? callTimeoutMs : entry.timeout_seconds * 1_000,
       maxOutputBytes: entry.max_output_bytes,
       cwd: resolve(surroundings.directory, entry.cwd ?? "."),
       off,
@@ -160,7 +145,7 @@ export function buildLocalServer(
     env: Object.fromEntries(env),
     secretSources: Object.fromEntries(sources),
     callTimeoutMs: Math.max(...tools.map(({ timeoutMs }) => timeoutMs)),
-    connectTimeoutMs: callTimeoutSeconds * 1_000,
+    connectTimeoutMs: callTimeoutMs,
     flow: { tools: Object.fromEntries(flows) },
     piiAllowed: [],
     off: undefined,

@@ -1,31 +1,29 @@
+import { availableParallelism, totalmem } from "node:os";
 import { resolve } from "node:path";
 import type * as z from "zod";
 import { similarNames } from "../catalog/search/similar-names.ts";
-import { serverModule } from "../protocol/tools/tool-name.ts";
-import { defaultCeiling } from "../sandbox/pool/pool-policy.ts";
+import { defaultCeiling, type Machine } from "../sandbox/pool/pool-policy.ts";
 import { inheritedSecrets } from "../secrets/inherited-environment.ts";
+import { countriesWith } from "../secrets/pii/countries.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
-import type { Configuration, ServerConfiguration } from "./configuration.ts";
+import type { Configuration } from "./configuration.ts";
 import { ConfigurationError, type Problem } from "./configuration-error.ts";
-import { directPattern, findDirectProblems } from "./direct-entries.ts";
-import { credentialsOf, secretsOf } from "./entry-secrets.ts";
-import { distinctSecrets } from "./expand-environment.ts";
-import { buildModelServer, findExtractProblems } from "./extract-settings.ts";
+import { credentialsOf, distinctSecrets, secretsOf } from "./configured-servers.ts";
 import { buildLocalServer, findLocalToolProblems } from "./local-tools.ts";
-import { defaultParallelPrograms, thisMachine } from "./parallel-programs.ts";
-import { readPolicy } from "./policy-file.ts";
-import { ConfigurationFile, knownKeys, type ServerEntry } from "./schema.ts";
-import { buildSearch, findSearchProblems } from "./search-settings.ts";
-import type { SecretValueEntry } from "./secret-value.ts";
-import { buildAuth } from "./server-auth.ts";
-import { expandServers, findServerProblems, transportOf, type UnsetVariables } from "./server-entries.ts";
-import { findSettingProblems } from "./setting-problems.ts";
-import { type SecretSurroundings, splitSecretValues } from "./split-secret-values.ts";
-import { locatePatterns, renderPath } from "./tool-patterns.ts";
-import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
+import { buildServer, findServerProblems } from "./mcp-servers.ts";
+import { buildModelServer, buildSearch, findExtractProblems, findSearchProblems } from "./models.ts";
+import { type ExpandedFile, expandVariables, type UnsetVariables } from "./outside-values.ts";
+import { readPolicy } from "./policy-files.ts";
+import { plain } from "./settings/declare.ts";
+import { knownKeys, Settings } from "./settings/settings.ts";
+import { directPattern, findDirectProblems, locatePatterns } from "./tool-patterns.ts";
+import { MAX_CONFIGURATION_BYTES, renderPath, YamlSource } from "./yaml-source.ts";
 
-const MEBIBYTE = 1024 * 1024;
-const DEFAULT_CONNECT_TIMEOUT_SECONDS = 30;
+const PROGRAMS_PER_CORE = 2;
+/** The share of the machine's memory that running programs may fill. */
+const MEMORY_SHARE = 0.5;
+const MAX_PROGRAMS = 32;
+const BYTES_PER_MB = 1024 * 1024;
 
 /** The most problems that are collected. Only the first in the file is reported. */
 const MAX_PROBLEMS = 50;
@@ -55,19 +53,14 @@ export function parseConfiguration(text: string, options: ParseOptions): Configu
   if (!(source instanceof YamlSource)) {
     throw new ConfigurationError("invalid", `${file}:${source.line}: ${source.message}`);
   }
-  const expanded = expandServers(source, options.environment);
-  const parsed = ConfigurationFile.safeParse(expanded.value);
-  const problems = [...expanded.problems];
-  if (parsed.success)
-    problems.push(
-      ...findServerProblems(parsed.data.servers, expanded.unset),
-      ...findLocalToolProblems(parsed.data.tools.local, parsed.data.servers, expanded.unsetLocal),
-      ...findExtractProblems(parsed.data.extract, parsed.data.servers, expanded.unsetExtract),
-      ...findDirectProblems(parsed.data),
-      ...findSettingProblems(parsed.data),
-      ...findSearchProblems(parsed.data.search, options.environment),
-    );
-  else problems.push(...parsed.error.issues.slice(0, MAX_PROBLEMS).flatMap(problemsOf));
+  const expanded = expandVariables(source, options.environment);
+  const parsed = Settings.safeParse(expanded.value);
+  const problems = [
+    ...expanded.problems,
+    ...(parsed.success
+      ? findProblems(parsed.data, expanded, options.environment)
+      : parsed.error.issues.slice(0, MAX_PROBLEMS).flatMap(problemsOf)),
+  ];
   if (problems.length > 0) throw firstProblem(problems, source, file);
   if (!parsed.success) throw new ConfigurationError("invalid", `${file}:1: cannot be read`);
   return buildConfiguration(parsed.data, expanded, source, options);
@@ -83,6 +76,57 @@ function problemsOf(issue: z.core.$ZodIssue): Problem[] {
   });
 }
 
+/** Problems of settings that do not go together, where the keys and types of each are valid. */
+function findProblems(
+  settings: Settings,
+  { unsetIn }: ExpandedFile,
+  environment: EnvironmentVariables,
+): Problem[] {
+  const { servers, tools, sandbox } = settings;
+  const problems = [
+    ...findServerProblems(servers, unsetIn),
+    ...findLocalToolProblems(tools.local, servers, unsetIn),
+    ...findExtractProblems(settings.extract, servers, unsetIn),
+    ...findDirectProblems(settings),
+    ...findPiiProblems(settings.pii),
+    ...findSearchProblems(settings.search, environment),
+  ];
+  if (tools.allow !== undefined && tools.block.length > 0)
+    problems.push({ path: ["tools", "block"], message: "cannot stand beside `allow`; keep one of the two" });
+  const { warm, max_warm: maxWarm = warm } = sandbox;
+  if (maxWarm < warm) {
+    const message = `cannot be less than \`warm\`, which is ${warm}`;
+    problems.push({ path: ["sandbox", "max_warm"], message });
+  }
+  if (sandbox.runtime !== "runsc" && !sandbox.allow_weaker_isolation) {
+    const message = "isolates less than runsc; use runsc, or set allow_weaker_isolation: true";
+    problems.push({ path: ["sandbox", "runtime"], message });
+  }
+  return problems;
+}
+
+function findPiiProblems({ redact, countries }: Settings["pii"]): Problem[] {
+  if (redact.length === 0 && countries.length > 0)
+    return [
+      { path: ["pii", "countries"], message: "says nothing without `redact`; add the kinds to redact" },
+    ];
+  if (!redact.includes("national_id")) return [];
+  if (countries.length === 0) {
+    const message =
+      "lists national_id, and `countries` does not say whose; add them, such as countries: [DE, US]";
+    return [{ path: ["pii", "redact"], message }];
+  }
+  const known = countriesWith("national_id");
+  return countries.flatMap((country, index) =>
+    known.includes(country)
+      ? []
+      : {
+          path: ["pii", "countries", index],
+          message: `national ids of ${country} are not known; remove it, or national_id from \`redact\` (known: ${known.join(" ")})`,
+        },
+  );
+}
+
 function firstProblem(problems: readonly Problem[], source: YamlSource, file: string): ConfigurationError {
   const located = problems
     .slice(0, MAX_PROBLEMS)
@@ -95,125 +139,71 @@ function firstProblem(problems: readonly Problem[], source: YamlSource, file: st
   );
 }
 
+/** What ptc makes of settings: names and units of the code, absolute paths, and what is not said from what is. */
 function buildConfiguration(
-  {
-    servers,
-    tools,
-    policy,
-    pii,
-    approvals,
-    languages,
-    execution,
-    sandbox,
-    host,
-    learn,
-    audit,
-    search,
-    archive,
-    sessions,
-    extract,
-    discovery,
-    direct: directEntries,
-  }: ConfigurationFile,
-  { secrets: expandedSecrets, unset, unsetLocal, unsetExtract }: ReturnType<typeof expandServers>,
+  settings: Settings,
+  { secrets: expandedSecrets, unsetIn }: ExpandedFile,
   source: YamlSource,
   { file, directory, environment }: ParseOptions,
 ): Configuration {
-  const offOf = (missing: UnsetVariables | undefined) =>
-    missing && whyOff(missing, `${file ?? "configuration"}:${source.lineOf(missing.path)}`);
+  const { tools, pii, sandbox, sessions } = settings;
+  const execution = plain(settings.execution);
   const placeOf = (path: readonly PropertyKey[]) =>
     `${file ?? "configuration"}:${source.lineOf(path)}: ${renderPath(path)}`;
-  const callTimeoutSeconds = execution.tool_call_timeout_seconds;
-  const entered = servers.map((entry, index) => {
-    const missing = unset.get(index);
-    const known = missing === undefined ? entry : withoutTexts(entry, missing.texts);
-    return buildServer(known, callTimeoutSeconds, {
-      directory,
-      environment,
-      off: offOf(missing),
-      placeOf: (path) => placeOf(["servers", index, ...path]),
-    });
-  });
-  const local = buildLocalServer(tools.local, {
-    callTimeoutSeconds,
-    directory,
-    environment,
-    placeOf,
-    offOf: (index) => offOf(unsetLocal.get(index)),
-  });
+  const offOf = (path: readonly PropertyKey[]) => {
+    const unset = unsetIn(path);
+    return unset && whyOff(unset, placeOf(unset.path));
+  };
+  const callTimeoutMs = execution.toolCallTimeoutMs;
+  const surroundings = { directory, environment, placeOf, offOf, callTimeoutMs };
   const withheld = pii.redact.length === 0 ? undefined : { kinds: pii.redact, countries: pii.countries };
-  const model = buildModelServer(extract, {
-    pii: withheld,
-    directory,
-    environment,
-    placeOf: (path) => placeOf(["extract", ...path]),
-    off: offOf(unsetExtract),
-  });
-  const built = [...entered, ...(local ? [local] : []), ...(model ? [model] : [])];
-  const models = buildSearch(search, { directory, environment, placeOf });
-  const direct = directEntries.map((entry) => directPattern(entry, built) ?? entry);
+  const servers = [
+    ...settings.servers.map((entry, index) => {
+      const path = ["servers", index];
+      return buildServer(entry, path, unsetIn(path), surroundings);
+    }),
+    buildLocalServer(tools.local, surroundings),
+    buildModelServer(settings.extract, withheld, surroundings),
+  ].filter((server) => server !== undefined);
+  const models = buildSearch(settings.search, surroundings);
+  const direct = settings.direct.map((entry) => directPattern(entry, servers) ?? entry);
   const distinct = (of: typeof secretsOf) =>
     distinctSecrets(
-      [...expandedSecrets, ...built.flatMap(of), ...models.secrets, ...inheritedSecrets(environment)],
+      [...expandedSecrets, ...servers.flatMap(of), ...models.secrets, ...inheritedSecrets(environment)],
       environment,
     );
   return {
     file,
     directory,
-    servers: built,
+    servers,
     tools: { allow: tools.allow, block: tools.block },
-    policy: readPolicy(policy, directory, (path) => `${file ?? "configuration"}:${source.lineOf(path)}`),
+    approvals: plain(settings.approvals),
+    languages: settings.languages,
+    policy: readPolicy(
+      settings.policy,
+      directory,
+      `${file ?? "configuration"}:${source.lineOf(["policy", "files"])}`,
+    ),
     pii: withheld,
-    approvals: {
-      default: approvals.default,
-      ask: approvals.ask,
-      allow: approvals.allow,
-      require: approvals.require,
-      suspend: approvals.suspend,
-      expireMs: approvals.expire_minutes * 60_000,
-    },
-    languages,
-    toolPatterns: locatePatterns({ servers, tools, approvals, direct }, source),
+    toolPatterns: locatePatterns({ ...settings, direct }, source),
     execution: {
-      timeoutMs: execution.timeout_seconds * 1_000,
-      maxOutputBytes: execution.max_output_bytes,
-      maxReplyBytes: Math.min(execution.max_reply_bytes, execution.max_output_bytes),
-      maxStderrBytes: execution.max_stderr_bytes,
-      toolCallTimeoutMs: execution.tool_call_timeout_seconds * 1_000,
-      maxParallelCalls: execution.max_parallel_calls,
-      maxToolCalls: execution.max_tool_calls,
+      ...execution,
+      maxReplyBytes: Math.min(execution.maxReplyBytes, execution.maxOutputBytes),
       maxParallelPrograms:
-        execution.max_parallel_programs ?? defaultParallelPrograms(thisMachine(), execution.memory_mb),
-      maxQueuedPrograms: execution.max_queued_programs,
-      memoryMb: execution.memory_mb,
-      cpus: execution.cpus,
-      pids: execution.pids,
-      typecheck: execution.typecheck,
-      schemaMismatch: execution.schema_mismatch,
+        execution.maxParallelPrograms ?? defaultParallelPrograms(thisMachine(), execution.memoryMb),
     },
     sandbox: {
-      runtime: sandbox.runtime,
-      allowWeakerIsolation: sandbox.allow_weaker_isolation,
-      image: sandbox.image,
-      warm: sandbox.warm,
+      ...plain(sandbox),
       maxWarm: Math.max(sandbox.warm, sandbox.max_warm ?? defaultCeiling(thisMachine())),
-      channel: sandbox.channel,
-      pythonPackages: sandbox.python_packages,
     },
-    host: { isOff: host.off === true, idleMs: host.idle_seconds * 1_000 },
-    learn,
-    discovery,
+    host: plain(settings.host),
+    sessions: sessions && plain(sessions),
+    learn: settings.learn,
+    discovery: settings.discovery,
     direct,
-    audit: {
-      strict: audit.strict,
-      maxFileBytes: audit.max_file_mb * MEBIBYTE,
-      keepDays: audit.keep_days,
-      syslog: audit.syslog,
-      otlp: audit.otlp,
-    },
-    sessions: sessions && { max: sessions.max, idleMs: sessions.idle_minutes * 60_000 },
+    audit: plain(settings.audit),
     search: models.search,
-    archive: { path: resolve(directory, archive.path), keepDays: archive.keep_days },
+    archive: { ...plain(settings.archive), path: resolve(directory, settings.archive.path) },
     managed: [],
     held: [],
     secrets: distinct(secretsOf),
@@ -221,73 +211,26 @@ function buildConfiguration(
   };
 }
 
-/** Says which variables are missing. @param place the file and the line of the first value that needs one. */
-function whyOff({ path, names }: UnsetVariables, place: string): string {
+/** Says which variables are missing. @param place of the first value that needs one. */
+function whyOff({ names }: UnsetVariables, place: string): string {
   const [first = ""] = names;
   const are = names.size === 1 ? "is" : "are";
-  const what = `${[...names].join(", ")} ${are} not set in the environment (${place}: ${renderPath(path)})`;
+  const what = `${[...names].join(", ")} ${are} not set in the environment (${place})`;
   return `${what}; set ${names.size === 1 ? "it" : "them"} where ptc is started, or write \${${first}:-default}`;
 }
 
-/** A server's entry without the texts that could not be expanded. They are no secrets, and nothing is started with them. */
-function withoutTexts(entry: ServerEntry, texts: ReadonlySet<string>): ServerEntry {
-  const known = (mapping: NonNullable<ServerEntry["env"]> = {}) =>
-    Object.fromEntries(
-      Object.entries(mapping).filter(([, value]) => !textsOf(value).some((each) => texts.has(each))),
-    );
-  return {
-    ...entry,
-    ...(entry.env && { env: known(entry.env) }),
-    ...(entry.headers && { headers: known(entry.headers) }),
-    ...(entry.args && { args: entry.args.filter((argument) => !texts.has(argument)) }),
-    ...(entry.url !== undefined && { url: texts.has(entry.url) ? "" : entry.url }),
-  };
+/** The machine on which ptc runs. */
+export function thisMachine(): Machine {
+  return { cores: availableParallelism(), memoryBytes: totalmem() };
 }
 
-function textsOf(value: string | SecretValueEntry): string[] {
-  return typeof value === "string" ? [value] : Object.values(value).flat();
-}
-
-interface ServerSurroundings extends SecretSurroundings {
-  off: string | undefined;
-}
-
-function buildServer(
-  entry: ServerEntry,
-  callTimeoutSeconds: number,
-  { off, ...surroundings }: ServerSurroundings,
-): ServerConfiguration {
-  const { directory } = surroundings;
-  const transport = transportOf(entry);
-  const key = transport === "stdio" ? "env" : "headers";
-  const { values, secretSources } = splitSecretValues(key, entry[key] ?? {}, surroundings);
-  const server = {
-    name: entry.name,
-    module: serverModule(entry.name),
-    description: entry.description,
-    callTimeoutMs: (entry.call_timeout_seconds ?? callTimeoutSeconds) * 1_000,
-    roots: entry.roots?.map((folder) => resolve(directory, folder)),
-    connectTimeoutMs: (entry.connect_timeout_seconds ?? DEFAULT_CONNECT_TIMEOUT_SECONDS) * 1_000,
-    flow: { labels: entry.labels, accepts: entry.accepts, tools: entry.tools ?? {} },
-    piiAllowed: entry.pii?.allow ?? [],
-    off,
-    secretSources,
-  };
-  if (transport !== "stdio") {
-    return {
-      ...server,
-      transport,
-      url: entry.url ?? "",
-      headers: values,
-      auth: buildAuth(entry, surroundings),
-    };
-  }
-  return {
-    ...server,
-    transport,
-    command: entry.command ?? "",
-    args: entry.args ?? [],
-    env: values,
-    cwd: resolve(directory, entry.cwd ?? "."),
-  };
+/**
+ * How many programs run at the same time when the configuration does not say: two for each core, since programs mostly wait
+ * for tools, as long as half the memory is enough for them. At least 1, at most 32.
+ *
+ * @param memoryMb the most memory of one program
+ */
+export function defaultParallelPrograms({ cores, memoryBytes }: Machine, memoryMb: number): number {
+  const inMemory = Math.floor((memoryBytes * MEMORY_SHARE) / (memoryMb * BYTES_PER_MB));
+  return Math.max(1, Math.min(cores * PROGRAMS_PER_CORE, inMemory, MAX_PROGRAMS));
 }

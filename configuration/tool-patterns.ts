@@ -1,16 +1,49 @@
+/** What settings name tools by: the entries of `tools`, `approvals` and `direct`, and the tools that have labels of their own. */
+import { visibleLine } from "../base/text/visible-text.ts";
+import { similarNames } from "../catalog/search/similar-names.ts";
+import { PROGRAMS_MODULE } from "../protocol/tools/programs-module.ts";
 import { namespacedName, serverModule } from "../protocol/tools/tool-name.ts";
-import type { ToolPattern } from "./configuration.ts";
-import type { ConfigurationFile, ServerEntry } from "./schema.ts";
-import type { YamlSource } from "./yaml-source.ts";
+import { matchesPattern } from "../protocol/tools/tool-pattern.ts";
+import { LOCAL_SERVER } from "../upstream/local/local-tool.ts";
+import type { Configuration, ToolPattern } from "./configuration.ts";
+import type { Problem } from "./configuration-error.ts";
+import type { ServerEntry } from "./settings/server-settings.ts";
+import type { Settings } from "./settings/settings.ts";
+import { renderPath, type YamlSource } from "./yaml-source.ts";
+
+interface NamedServer {
+  readonly name: string;
+  readonly module: string;
+}
+
+/**
+ * What an entry of `direct` stands for, as a pattern over namespaced names: a server's name for all of its tools,
+ * `<server>.<tool>` for one of them, or a pattern as it is. `undefined` for a name of no server.
+ */
+export function directPattern(entry: string, servers: readonly NamedServer[]): string | undefined {
+  if (entry.startsWith("mcp__") || entry.startsWith("*")) return entry;
+  for (const { name, module } of servers) {
+    if (entry === name || entry === module) return namespacedName(module, "*");
+    const [prefix] = [name, module].filter((each) => entry.startsWith(`${each}.`));
+    if (prefix !== undefined) return namespacedName(module, entry.slice(prefix.length + 1));
+  }
+  return undefined;
+}
+
+/** The entries of `direct` that name no server. Those that name no tool of theirs are found when the tools are known. */
+export function findDirectProblems({ direct, servers, tools }: Settings): Problem[] {
+  const names = [...servers.map(({ name }) => name), ...(tools.local.length > 0 ? [LOCAL_SERVER] : [])];
+  const named = names.map((name) => ({ name, module: serverModule(name) }));
+  return direct.flatMap((entry, index) => {
+    if (directPattern(entry, named) !== undefined) return [];
+    const message = `names no server; write a server's name, <server>.<tool> or mcp__<server>__<tool>; servers: ${names.join(", ") || "none"}`;
+    return [{ path: ["direct", index], message }];
+  });
+}
 
 /** Everything in a configuration that names tools, with its place. */
 export function locatePatterns(
-  {
-    servers,
-    tools,
-    approvals,
-    direct,
-  }: Pick<ConfigurationFile, "servers" | "tools" | "approvals" | "direct">,
+  { servers, tools, approvals, direct }: Pick<Settings, "servers" | "tools" | "approvals" | "direct">,
   source: YamlSource,
 ): ToolPattern[] {
   return [
@@ -42,13 +75,44 @@ function locateList(path: readonly string[], patterns: readonly string[], source
   }));
 }
 
-/** Renders a path as `servers[0].env.API_KEY`. */
-export function renderPath(path: readonly PropertyKey[]): string {
-  return path
-    .map((step, index) => {
-      if (typeof step === "number") return `[${step}]`;
-      const name = String(step).slice(0, 64);
-      return index === 0 ? name : `.${name}`;
-    })
-    .join("");
+export interface UnmatchedPattern extends ToolPattern {
+  /** One line for a person: file, line, key, and what to do. */
+  message: string;
+}
+
+/**
+ * The entries of `tools` and `approvals` that match no tool. Such an entry is most often a typing mistake, and leaves a tool
+ * unguarded.
+ *
+ * @param unlistedModules modules of servers whose tools are not known. Entries that may match their tools are left out.
+ */
+export function unmatchedPatterns(
+  configuration: Pick<Configuration, "file" | "toolPatterns">,
+  namespacedToolNames: readonly string[],
+  unlistedModules: readonly string[] = [],
+): UnmatchedPattern[] {
+  return (
+    configuration.toolPatterns
+      .filter(({ pattern }) => !namespacedToolNames.some((name) => matchesPattern(pattern, name)))
+      .filter(({ pattern }) => !unlistedModules.some((module) => mayMatchModule(pattern, module)))
+      // What saved programs may do can be said before they are saved.
+      .filter(({ pattern }) => !pattern.startsWith(`mcp__${PROGRAMS_MODULE}__`))
+      .map((entry) => {
+        const [nearest] = similarNames(entry.pattern, namespacedToolNames, 1);
+        const advice =
+          nearest === undefined
+            ? "generated/catalog.json has the names of all tools"
+            : `did you mean '${visibleLine(nearest)}'?`;
+        const place = `${configuration.file ?? "configuration"}:${entry.line}: ${entry.key}`;
+        return { ...entry, message: `${place}: '${entry.pattern}' matches no tool; ${advice}` };
+      })
+  );
+}
+
+function mayMatchModule(pattern: string, module: string): boolean {
+  const wildcard = pattern.indexOf("*");
+  const prefix = `mcp__${module}__`;
+  if (wildcard < 0) return pattern.startsWith(prefix);
+  const literal = pattern.slice(0, wildcard);
+  return literal.startsWith(prefix) || prefix.startsWith(literal);
 }

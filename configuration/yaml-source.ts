@@ -112,6 +112,17 @@ export class YamlSource {
   }
 }
 
+/** Renders a path as `servers[0].env.API_KEY`. */
+export function renderPath(path: readonly PropertyKey[]): string {
+  return path
+    .map((step, index) => {
+      if (typeof step === "number") return `[${step}]`;
+      const name = String(step).slice(0, 64);
+      return index === 0 ? name : `.${name}`;
+    })
+    .join("");
+}
+
 function findUnsafe(document: Document, lines: LineCounter): SourceProblem | undefined {
   let problem: SourceProblem | undefined;
   let aliases = 0;

@@ -6,7 +6,7 @@ import { type FoundCatalog, renderEdit, salvageCatalog } from "../catalog/store/
 import type { StoredCatalog } from "../catalog/store/stored-catalog.ts";
 import type { WrittenFiles } from "../catalog/store/write-generated.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
-import { type UnmatchedPattern, unmatchedPatterns } from "../configuration/unmatched-patterns.ts";
+import { type UnmatchedPattern, unmatchedPatterns } from "../configuration/tool-patterns.ts";
 import { loadPrinters, type Printers } from "../languages/languages.ts";
 import { namespacedName } from "../protocol/tools/tool-name.ts";
 import type { UpstreamErrorCode } from "../upstream/upstream-error.ts";

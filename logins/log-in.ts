@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { messageOf } from "../base/error-message.ts";
 import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
-import { isRemote } from "../configuration/server-values.ts";
+import { isRemote } from "../configuration/configured-servers.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { clock } from "../system/process-clock.ts";
 import { askForChallenge } from "../upstream/authorization/ask-server.ts";

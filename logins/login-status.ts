@@ -1,5 +1,5 @@
 import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
-import { isRemote } from "../configuration/server-values.ts";
+import { isRemote } from "../configuration/configured-servers.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { clock } from "../system/process-clock.ts";
 import type { OnLogin } from "../upstream/authorization/login-event.ts";

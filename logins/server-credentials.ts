@@ -1,5 +1,5 @@
 import type { ServerConfiguration } from "../configuration/configuration.ts";
-import { valuesOf } from "../configuration/server-values.ts";
+import { valuesOf } from "../configuration/configured-servers.ts";
 import { ConfiguredCredentials, type CredentialSource } from "../upstream/authorization/credentials.ts";
 import type { SecretSources } from "../upstream/secret-sources/secret-sources.ts";
 import { SourcedCredentials } from "../upstream/secret-sources/sourced-credentials.ts";

@@ -5,7 +5,7 @@ import { moduleDigest, type StoredCatalog, storedServers } from "../catalog/stor
 import { ToolCatalog } from "../catalog/tool-catalog.ts";
 import type { LanguagePrinter } from "../codegen/language-printer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import { offServers } from "../configuration/off-servers.ts";
+import { offServers } from "../configuration/configured-servers.ts";
 import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
 import { GeneratedModules, generatedDirectory } from "../generation/generated-modules.ts";
 import type { ModuleSource } from "../languages/module-source.ts";

@@ -8,7 +8,7 @@ import { type FoundCatalog, findCatalog, mendCatalog, renderEdits } from "../cat
 import type { Lockfile, StoredCatalog } from "../catalog/store/stored-catalog.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import { offServers } from "../configuration/off-servers.ts";
+import { offServers } from "../configuration/configured-servers.ts";
 import { GeneratedFolder } from "../generation/generated-folder.ts";
 import { describeListing } from "../generation/list-servers.ts";
 import { WrittenModules } from "../generation/written-modules.ts";

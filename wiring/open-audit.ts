@@ -30,14 +30,14 @@ export function openAuditLog(
   configuration: Pick<Configuration, "directory" | "audit">,
   { redact, ...options }: SinkOptions & { redact: (name: string) => string },
 ): AuditLog {
-  const { maxFileBytes, keepDays } = configuration.audit;
+  const { maxFileMb, keepDays } = configuration.audit;
   return new AuditLog({
     path: auditPath(configuration),
     clock,
     redact,
     actor: localActor(),
     onFailure: options.onWarning,
-    bounds: { maxBytes: maxFileBytes, keepMs: keepDays * DAY_MS },
+    bounds: { maxBytes: maxFileMb * 1024 * 1024, keepMs: keepDays * DAY_MS },
     sink: sinkOf(configuration, options),
   });
 }

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { outsideBoundaries } from "../base/fault-boundary.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import { thisMachine } from "../configuration/parallel-programs.ts";
+import { thisMachine } from "../configuration/parse.ts";
 import { RUNNER_STARTS, runnerOf, unnamedProgram } from "../languages/program-files.ts";
 import type { RunnerName } from "../protocol/runners/runner-name.ts";
 import { sweepSandboxes } from "../sandbox/leftovers.ts";

@@ -1,6 +1,6 @@
 import type { Authorizer } from "../broker/policy/authorizer.ts";
+import { describeOffServers } from "../configuration/configured-servers.ts";
 import type { FollowedConfiguration } from "../configuration/follow.ts";
-import { describeOffServers } from "../configuration/off-servers.ts";
 import { buildAuthorizer, refuseUnmatchedPatterns } from "../configuration/policy/configured-policy.ts";
 import type { ExecutedProgram } from "../execution/output/executed-program.ts";
 import type { ProgramOptions, ProgramRunner } from "../execution/program-runner.ts";

@@ -1,8 +1,6 @@
 import { definitionDigest } from "../catalog/parse-tool.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
-import { credentialsOf } from "../configuration/entry-secrets.ts";
-import { withoutPlaces } from "../configuration/secret-places.ts";
-import { isRemote } from "../configuration/server-values.ts";
+import { credentialsOf, isRemote, withoutPlaces } from "../configuration/configured-servers.ts";
 import type { LoginSecrets } from "../logins/login-secrets.ts";
 import { loginKeyOf, openLoginStore } from "../logins/open-logins.ts";
 import { serverCredentials } from "../logins/server-credentials.ts";

@@ -46,7 +46,7 @@ export async function runBackgroundHost(
   const build = describeBuild(entry);
   const project = findProject(options);
   const configuration = await loadConfiguration(options);
-  if (project === undefined || configuration.host.isOff) return EXIT.done;
+  if (project === undefined || configuration.host.off) return EXIT.done;
   process.chdir("/");
 
   const place = placeOf(project, env);

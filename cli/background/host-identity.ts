@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Configuration } from "../../configuration/configuration.ts";
-import { secretSourcesOf, withoutPlaces } from "../../configuration/secret-places.ts";
+import { secretSourcesOf, withoutPlaces } from "../../configuration/configured-servers.ts";
 import { isInherited } from "../../secrets/inherited-environment.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 

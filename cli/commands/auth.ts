@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { jsonLine } from "../../base/json/json-line.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
-import { KEYRING_NAME, KEYRING_NAME_RULE } from "../../configuration/secret-value.ts";
+import { KEYRING_NAME, KEYRING_NAME_RULE } from "../../configuration/settings/server-settings.ts";
 import { loginServer } from "../../logins/log-in.ts";
 import { type LoginStatus, loginStatus, logOut } from "../../logins/login-status.ts";
 import { UserSecrets } from "../../logins/user-secrets.ts";

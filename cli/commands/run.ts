@@ -5,7 +5,7 @@ import { messageOf } from "../../base/error-message.ts";
 import { oneLine } from "../../base/text/one-line.ts";
 import type { Approver } from "../../broker/approvals/approvals.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
-import { describeOffServers } from "../../configuration/off-servers.ts";
+import { describeOffServers } from "../../configuration/configured-servers.ts";
 import { refuseUnmatchedPatterns } from "../../configuration/policy/configured-policy.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
 import { contentOf, describeEmitted } from "../../execution/output/emitted-blocks.ts";
@@ -165,7 +165,7 @@ export async function run(
   if (unrecorded !== undefined) onWarning(unrecorded);
   await Promise.all(own === undefined ? [] : [cleared, own.close(), telemetry?.close(TELEMETRY_PATIENCE_MS)]);
   const isUnavailable = !envelope.result.ok && envelope.result.error.type === "SandboxUnavailable";
-  if (alone?.mayStart === true && !configuration.host.isOff && !isUnavailable)
+  if (alone?.mayStart === true && !configuration.host.off && !isUnavailable)
     startHost(surroundings, flags.config);
   if (envelope.result.ok) return unwritten === undefined ? EXIT.done : EXIT.failed;
   if (!isUnavailable) return EXIT.failed;

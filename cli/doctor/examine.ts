@@ -15,14 +15,13 @@ import { findDoubles, serversWrittenIn } from "../../configuration/clients/take-
 import type {
   Configuration,
   LocalServerConfiguration,
-  ManagedSettings,
   ServerConfiguration,
 } from "../../configuration/configuration.ts";
 import { ConfigurationError } from "../../configuration/configuration-error.ts";
 import type { FindOptions } from "../../configuration/configuration-paths.ts";
+import { secretSourcesOf, valuesOf } from "../../configuration/configured-servers.ts";
 import { findConfiguration, loadConfiguration } from "../../configuration/load.ts";
-import { secretSourcesOf } from "../../configuration/secret-places.ts";
-import { valuesOf } from "../../configuration/server-values.ts";
+import type { ManagedSettings } from "../../configuration/managed-settings.ts";
 import { uncheckedLanguages } from "../../languages/languages.ts";
 import { runnerOf } from "../../languages/program-files.ts";
 import { UserSecrets } from "../../logins/user-secrets.ts";

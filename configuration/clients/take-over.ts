@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { parse } from "yaml";
 import { isObject } from "../../base/json/is-object.ts";
-import { withoutArgumentSecrets } from "../edit/plain-secrets.ts";
-import type { ServerEntry } from "../schema.ts";
+import { withoutArgumentSecrets } from "../plain-secrets.ts";
+import type { ServerEntry } from "../settings/server-settings.ts";
 import { type ClientChange, changeEntry, type EditedFile } from "./client-changes.ts";
 import { isPtcEntry } from "./client-entry.ts";
 import type { EntryPlace } from "./edit-entry.ts";

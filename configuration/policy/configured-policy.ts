@@ -3,7 +3,7 @@ import type { Policy } from "../../broker/policy/policy.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration.ts";
 import { ConfigurationError } from "../configuration-error.ts";
-import { unmatchedPatterns } from "../unmatched-patterns.ts";
+import { unmatchedPatterns } from "../tool-patterns.ts";
 
 const built = new WeakMap<Configuration, Promise<Authorizer>>();
 

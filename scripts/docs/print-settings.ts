@@ -1,35 +1,23 @@
 import * as z from "zod";
-import { ConfigurationFile } from "../../configuration/schema.ts";
-import { SETTING_TEXTS } from "./setting-texts.ts";
-
-/** One setting of ptc.yaml. */
-interface Setting {
-  path: string;
-  values: string;
-  default: string;
-  fallback: unknown;
-}
+import { type DeclaredSetting, settingsIn, unwrap } from "../../configuration/settings/declare.ts";
+import { Settings } from "../../configuration/settings/settings.ts";
 
 /** The default of each setting that has one, and `undefined` for the others, by path. */
 export function settingDefaults(): ReadonlyMap<string, unknown> {
-  return new Map(settingsOf(ConfigurationFile, "").map(({ path, fallback }) => [path, fallback]));
+  return new Map(shownSettings().map(({ path, fallback }) => [path, fallback]));
 }
 
-/** The page of all settings. @throws Error when a setting has no text, or a text no setting. */
+/** The page of all settings. @throws Error when nothing is said of one. */
 export function printSettings(): string {
-  const settings = settingsOf(ConfigurationFile, "");
-  const untold = settings.filter(({ path }) => SETTING_TEXTS[path] === undefined).map(({ path }) => path);
-  const stale = Object.keys(SETTING_TEXTS).filter((path) => !settings.some((each) => each.path === path));
-  if (untold.length > 0) throw new Error(`scripts/docs/setting-texts.ts lacks ${untold.join(", ")}`);
-  if (stale.length > 0)
-    throw new Error(`scripts/docs/setting-texts.ts has no setting for ${stale.join(", ")}`);
+  const settings = shownSettings();
   const groups = new Set(settings.map(({ path }) => groupOf(path)));
   const sections = [...groups].map((name) => {
-    const group = settings.filter(({ path }) => groupOf(path) === name);
-    const rows = group.map(
-      (each) =>
-        `| \`${each.path}\` | ${each.values} | ${each.default} | ${cell(SETTING_TEXTS[each.path] ?? "")} |`,
-    );
+    const rows = settings
+      .filter(({ path }) => groupOf(path) === name)
+      .map(
+        ({ path, schema, fallback, description }) =>
+          `| \`${path}\` | ${valuesOf(schema)} | ${shown(fallback)} | ${cell(description ?? "")} |`,
+      );
     return [`## ${name}`, "", "| key | value | default | what it is |", "|---|---|---|---|", ...rows].join(
       "\n",
     );
@@ -43,37 +31,19 @@ All keys of \`ptc.yaml\`. \`[]\` stands for an entry of a list, \`*\` for a name
 with the file, the line and the key. Zero never means unlimited. Made from the schema: \`node scripts/docs.ts\`.
 `;
 
+/** The settings that have a row: all but mappings of which nothing is said besides their keys. */
+function shownSettings(): DeclaredSetting[] {
+  const settings = settingsIn(Settings).filter(
+    ({ description, schema }) => description !== undefined || !(schema instanceof z.ZodObject),
+  );
+  const untold = settings.filter(({ description }) => description === undefined).map(({ path }) => path);
+  if (untold.length > 0) throw new Error(`configuration/settings says nothing of ${untold.join(", ")}`);
+  return settings;
+}
+
 /** The key at the top of the file. */
 function groupOf(path: string): string {
   return path.split(/[.[]/, 1)[0] ?? "";
-}
-
-function settingsOf(schema: unknown, path: string): Setting[] {
-  const { inner, fallback } = unwrap(schema);
-  const own = path === "" ? [] : [{ path, values: valuesOf(inner), default: shown(fallback), fallback }];
-  if (inner instanceof z.ZodObject) {
-    const below = Object.entries(inner.shape).flatMap(([key, each]) =>
-      settingsOf(each, path === "" ? key : `${path}.${key}`),
-    );
-    const isTold = SETTING_TEXTS[path] !== undefined;
-    return isTold ? [...own, ...below] : below;
-  }
-  if (inner instanceof z.ZodArray && unwrap(inner.element).inner instanceof z.ZodObject)
-    return [...own, ...settingsOf(inner.element, `${path}[]`)];
-  if (inner instanceof z.ZodRecord && unwrap(inner.def.valueType).inner instanceof z.ZodObject)
-    return [...own, ...settingsOf(inner.def.valueType, `${path}.*`)];
-  return own;
-}
-
-function unwrap(schema: unknown): { inner: unknown; fallback?: unknown } {
-  if (schema instanceof z.ZodPipe) {
-    const { in: before, out } = schema.def;
-    return unwrap(out instanceof z.ZodTransform ? before : out);
-  }
-  if (schema instanceof z.ZodOptional) return unwrap(schema.unwrap());
-  if (schema instanceof z.ZodDefault)
-    return { ...unwrap(schema.unwrap()), fallback: schema.def.defaultValue };
-  return { inner: schema };
 }
 
 function valuesOf(schema: unknown): string {
@@ -99,8 +69,7 @@ function valuesOf(schema: unknown): string {
 }
 
 function shown(value: unknown): string {
-  if (value === undefined || (typeof value === "object" && value !== null && Object.keys(value).length === 0))
-    return "";
+  if (value === undefined || (Array.isArray(value) && value.length === 0)) return "";
   return `\`${Array.isArray(value) ? `[${value.join(", ")}]` : String(value)}\``;
 }
 

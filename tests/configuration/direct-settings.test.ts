@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { unmatchedPatterns } from "../../configuration/unmatched-patterns.ts";
+import { unmatchedPatterns } from "../../configuration/tool-patterns.ts";
 import { parse, problemIn } from "./parse-text.ts";
 
 const SERVERS = "servers:\n  - { name: my-docs, command: x }\n  - { name: a.b, command: x }\n";

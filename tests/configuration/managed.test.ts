@@ -9,8 +9,8 @@ import {
   MANAGED_PLACES,
   type ManagedPlace,
   readManagedSettings,
-} from "../../configuration/managed/managed-settings.ts";
-import { matchesUrl } from "../../configuration/managed/merge-managed.ts";
+} from "../../configuration/managed-settings.ts";
+import { matchesUrl } from "../../configuration/merge-managed.ts";
 import { buildAuthorizer, isDecidedByRun } from "../../configuration/policy/configured-policy.ts";
 import { sandboxOptions } from "../../wiring/sandboxes.ts";
 import { toolOf } from "../catalog/tool-of.ts";

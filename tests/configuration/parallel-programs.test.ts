@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { defaultParallelPrograms } from "../../configuration/parallel-programs.ts";
+import { defaultParallelPrograms } from "../../configuration/parse.ts";
 
 const GIB = 1024 ** 3;
 

@@ -1,7 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax under test
 import { describe, expect, it } from "vitest";
-import { defaultParallelPrograms, thisMachine } from "../../configuration/parallel-programs.ts";
-import { parseConfiguration } from "../../configuration/parse.ts";
+import { defaultParallelPrograms, parseConfiguration, thisMachine } from "../../configuration/parse.ts";
 import { defaultCeiling } from "../../sandbox/pool/pool-policy.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { parse } from "./parse-text.ts";
@@ -146,9 +145,9 @@ describe("a configuration that is right", () => {
         channel: "auto",
         pythonPackages: [],
       },
-      host: { isOff: false, idleMs: 600_000 },
+      host: { idleMs: 600_000 },
       learn: true,
-      audit: { strict: false, maxFileBytes: 64 * 1024 * 1024, keepDays: 365 },
+      audit: { strict: false, maxFileMb: 64, keepDays: 365 },
       search: {},
       archive: { path: "/project/.ptc/archive.db", keepDays: 30 },
       credentials: [],
@@ -161,10 +160,10 @@ describe("a configuration that is right", () => {
   });
 
   it("may turn the background host off, in the words of each version of YAML", () => {
-    expect(parse("host: off").host).toEqual({ isOff: true, idleMs: 600_000 });
-    expect(parse("%YAML 1.1\n---\nhost: off").host.isOff).toBe(true);
-    expect(parse("host: {idle_seconds: 5}").host).toEqual({ isOff: false, idleMs: 5_000 });
-    expect(parse("host:").host.isOff).toBe(false);
+    expect(parse("host: off").host).toEqual({ off: true, idleMs: 600_000 });
+    expect(parse("%YAML 1.1\n---\nhost: off").host.off).toBe(true);
+    expect(parse("host: {idle_seconds: 5}").host).toEqual({ idleMs: 5_000 });
+    expect(parse("host:").host.off).toBeUndefined();
   });
 
   it("allows nothing when the list of allowed tools is empty", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { describeOffServers } from "../../configuration/off-servers.ts";
+import { describeOffServers } from "../../configuration/configured-servers.ts";
 import { parse, problemIn } from "./parse-text.ts";
 
 const withEnv = (value: string) => `servers:\n  - name: a\n    command: x\n    env:\n      TOKEN: ${value}\n`;

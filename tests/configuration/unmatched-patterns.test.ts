@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseConfiguration } from "../../configuration/parse.ts";
-import { unmatchedPatterns } from "../../configuration/unmatched-patterns.ts";
+import { unmatchedPatterns } from "../../configuration/tool-patterns.ts";
 
 const TOOLS = ["mcp__files__read_file", "mcp__files__delete_file", "mcp__mail__send"];
 

@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { parseConfiguration } from "../../configuration/parse.ts";
-import { knownKeys } from "../../configuration/schema.ts";
+import { knownKeys } from "../../configuration/settings/settings.ts";
 import { madePages } from "../../scripts/docs/made-pages.ts";
 import { FOLDERS, forbidden } from "../../scripts/import-rules.ts";
 import { releaseProblems } from "../../scripts/release-problems.ts";

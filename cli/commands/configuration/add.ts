@@ -3,17 +3,16 @@ import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine } from "../../../base/text/visible-text.ts";
 import { renderOffer } from "../../../catalog/parse-tool.ts";
 import { modulePath } from "../../../catalog/store/stored-catalog.ts";
-import { addServer } from "../../../configuration/edit/add-server.ts";
+import { configurationOf, findConfiguration } from "../../../configuration/load.ts";
 import {
   findPlainSecrets,
   fromKeyring,
   keyringNameOf,
   type PlainSecret,
   replaceSecrets,
-} from "../../../configuration/edit/plain-secrets.ts";
-import { configurationOf, findConfiguration } from "../../../configuration/load.ts";
-import { renderConfiguration } from "../../../configuration/render-configuration.ts";
-import type { ServerEntry } from "../../../configuration/schema.ts";
+} from "../../../configuration/plain-secrets.ts";
+import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
+import { addServer, renderConfiguration } from "../../../configuration/write-file.ts";
 import { ModuleGenerator } from "../../../generation/generate.ts";
 import { GeneratedFolder } from "../../../generation/generated-folder.ts";
 import { generatedDirectory } from "../../../generation/generated-modules.ts";

@@ -18,7 +18,7 @@ import {
   MAX_CLIENT_FILE_BYTES,
 } from "../../../configuration/clients/import/read-client-file.ts";
 import { type DoubleEntry, findDoubles, takeOut } from "../../../configuration/clients/take-over.ts";
-import type { ServerEntry } from "../../../configuration/schema.ts";
+import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
 import { linkOutOf } from "../../../system/link-out-of.ts";
 import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
 import { layOutTable } from "../../run-report/text-table.ts";

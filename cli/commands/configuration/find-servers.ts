@@ -9,7 +9,7 @@ import {
   MAX_CLIENT_FILE_BYTES,
   readClientFile,
 } from "../../../configuration/clients/import/read-client-file.ts";
-import type { ServerEntry } from "../../../configuration/schema.ts";
+import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
 import { serverModule } from "../../../protocol/tools/tool-name.ts";
 import { UsageError } from "../../exit-code.ts";
 import { layOutTable } from "../../run-report/text-table.ts";

@@ -19,9 +19,9 @@ import {
   replaceSecrets,
   variableOf,
   withoutArgumentSecrets,
-} from "../../../configuration/edit/plain-secrets.ts";
-import { renderConfiguration } from "../../../configuration/render-configuration.ts";
-import type { ServerEntry } from "../../../configuration/schema.ts";
+} from "../../../configuration/plain-secrets.ts";
+import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
+import { renderConfiguration } from "../../../configuration/write-file.ts";
 import { UserSecrets } from "../../../logins/user-secrets.ts";
 import { claudeCommand } from "../../claude-command.ts";
 import type { DefineCommand } from "../../command.ts";

@@ -24,7 +24,7 @@ export async function askForSession(
   if (ticket !== undefined || suspend === true)
     throw new UsageError("a program in a session cannot be suspended; leave out --suspend and --ticket");
   if (shared !== undefined || alone?.lostRun !== undefined) return undefined;
-  if (configuration.host.isOff || host === false || env.PTC_HOST === "off")
+  if (configuration.host.off || host === false || env.PTC_HOST === "off")
     throw new UsageError(
       "--session needs the background host, which is off (`host: off`, --no-host or PTC_HOST); without it nothing stays after a command",
     );

@@ -3,7 +3,7 @@ import { isObject } from "../../../base/json/is-object.ts";
 import { oneLine } from "../../../base/text/one-line.ts";
 import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
 import { serverModule } from "../../../protocol/tools/tool-name.ts";
-import type { ServerEntry } from "../../schema.ts";
+import type { ServerEntry } from "../../settings/server-settings.ts";
 
 /** The most characters of a reference that a message quotes. */
 const MAX_REFERENCE_CHARS = 60;

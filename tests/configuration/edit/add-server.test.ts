@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
-import { addServer } from "../../../configuration/edit/add-server.ts";
-import { findPlainSecrets, fromKeyring, replaceSecrets } from "../../../configuration/edit/plain-secrets.ts";
-import { renderConfiguration } from "../../../configuration/render-configuration.ts";
+import { findPlainSecrets, fromKeyring, replaceSecrets } from "../../../configuration/plain-secrets.ts";
+import { addServer, renderConfiguration } from "../../../configuration/write-file.ts";
 
 const ENTRY = {
   name: "new",

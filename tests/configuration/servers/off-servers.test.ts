@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax under test
 import { describe, expect, it } from "vitest";
-import { describeOffServers, offServers } from "../../../configuration/off-servers.ts";
+import { describeOffServers, offServers } from "../../../configuration/configured-servers.ts";
 import { parse, problemIn } from "../parse-text.ts";
 
 const SERVERS = `servers:

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { ForeignJsonError, parseForeignJson } from "../../../base/json/parse-json.ts";
 import { importServers } from "../../../configuration/clients/import/import-servers.ts";
 import { parseConfiguration } from "../../../configuration/parse.ts";
-import { renderConfiguration } from "../../../configuration/render-configuration.ts";
+import { renderConfiguration } from "../../../configuration/write-file.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
 import { hostileJson, hostileObject, hostileString } from "../hostile/hostile-json.ts";
 import { hostileText } from "../hostile/hostile-text.ts";

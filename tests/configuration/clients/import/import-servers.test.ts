@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { importServers } from "../../../../configuration/clients/import/import-servers.ts";
 import { parseConfiguration } from "../../../../configuration/parse.ts";
-import { renderConfiguration } from "../../../../configuration/render-configuration.ts";
-import { ConfigurationFile } from "../../../../configuration/schema.ts";
+import { Settings } from "../../../../configuration/settings/settings.ts";
+import { renderConfiguration } from "../../../../configuration/write-file.ts";
 
 const imported = (file: unknown) => importServers(file, "/home/me/project");
 
@@ -225,7 +225,7 @@ describe("a new ptc.yaml", () => {
 
   it("shows every key there is, and says what its default is", () => {
     const whole = renderConfiguration([]);
-    const keys = [...Object.keys(ConfigurationFile.parse({})), "extract", "sessions"];
+    const keys = [...Object.keys(Settings.parse({})), "extract", "sessions"];
     expect(keys.filter((key) => !whole.includes(`\n# ${key}:`))).toEqual([]);
     const text = whole.replaceAll(/^# ?(?=[a-z]+:$| {2})/gm, "").replace("files: [rules.cedar]", "files: []");
     const environment = { GITHUB_TOKEN: "x", TOKEN: "y" };

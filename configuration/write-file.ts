@@ -1,7 +1,49 @@
 import { isDeepStrictEqual } from "node:util";
 import { isMap, isNode, isSeq, parseDocument, stringify } from "yaml";
-import { isObject } from "../../base/json/is-object.ts";
-import type { ServerEntry } from "../schema.ts";
+import * as z from "zod";
+import { isObject } from "../base/json/is-object.ts";
+import { TEXTS, unwrap } from "./settings/declare.ts";
+import type { ServerEntry } from "./settings/server-settings.ts";
+import { Settings } from "./settings/settings.ts";
+
+/** Where the comments behind values begin. */
+const COMMENT_COLUMN = 34;
+
+/** The text of a new ptc.yaml: the servers, and every other key commented out with its default. */
+export function renderConfiguration(servers: readonly ServerEntry[]): string {
+  const { inner } = unwrap(Settings);
+  const shape = inner instanceof z.ZodObject ? inner.shape : {};
+  return Object.entries(shape)
+    .flatMap(([key, schema]) => {
+      const { heading } = TEXTS.get(schema as z.ZodType)?.line ?? {};
+      const above = heading === undefined ? [] : ["", ...commented(heading.split("\n"))];
+      const isGiven = key === "servers" && servers.length > 0;
+      const given = () => stringify({ servers }, { lineWidth: 0, blockQuote: false }).trimEnd();
+      return [...above, ...(isGiven ? [given()] : commented(linesOf(key, schema, "")))];
+    })
+    .join("\n")
+    .trimStart()
+    .concat("\n");
+}
+
+function commented(lines: readonly string[]): string[] {
+  return lines.map((line) => `# ${line}`);
+}
+
+/** The lines of a key and of those below it that are shown. */
+function linesOf(key: string, schema: unknown, indent: string): string[] {
+  const { line, description } = (schema instanceof z.ZodType && TEXTS.get(schema)) || {};
+  if (line === undefined) return [];
+  const { inner, fallback } = unwrap(schema);
+  if (inner instanceof z.ZodObject && line.value === undefined) {
+    const below = Object.entries(inner.shape).flatMap(([name, each]) => linesOf(name, each, `${indent}  `));
+    return [`${indent}${key}:`, ...below];
+  }
+  const value = line.value ?? (Array.isArray(fallback) ? `[${fallback.join(", ")}]` : String(fallback));
+  const written = `${indent}${key}:${value.startsWith("\n") ? "" : " "}${value}`;
+  const comment = line.comment === true ? description : line.comment;
+  return (comment === undefined ? written : `${written.padEnd(COMMENT_COLUMN)}# ${comment}`).split("\n");
+}
 
 /**
  * The text of a ptc.yaml with one server more, after the others. Comments and formatting stay as they are, but for a list of

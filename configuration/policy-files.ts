@@ -1,7 +1,17 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Configuration, PolicyFile } from "./configuration.ts";
-import type { ConfigurationFile } from "./schema.ts";
+import type { Settings } from "./settings/settings.ts";
+
+/** A file of rules. */
+export interface PolicyFile {
+  /** As `ptc.yaml` names it, for messages. */
+  readonly file: string;
+  /** Absolute. */
+  readonly path: string;
+  readonly text: string;
+  /** Why it could not be read, in one line for a person. Then nothing is decided by the configuration. */
+  readonly problem?: string | undefined;
+}
 
 const MAX_POLICY_BYTES = 4 * 1024 * 1024;
 
@@ -9,14 +19,9 @@ const MAX_POLICY_BYTES = 4 * 1024 * 1024;
  * Reads the rules that a configuration names, and its groups.
  *
  * @param directory absolute; what the files are relative to.
- * @param placeOf the file and the line of a path in the configuration.
+ * @param place where the configuration names the files, for messages.
  */
-export function readPolicy(
-  { files, groups = {} }: ConfigurationFile["policy"],
-  directory: string,
-  placeOf: (path: readonly PropertyKey[]) => string,
-): Configuration["policy"] {
-  const place = placeOf(["policy", "files"]);
+export function readPolicy({ files, groups = {} }: Settings["policy"], directory: string, place: string) {
   return { files: files.map((file) => readPolicyFile(file, directory, place)), groups };
 }
 

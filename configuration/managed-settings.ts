@@ -2,13 +2,21 @@ import { execFileSync } from "node:child_process";
 import { closeSync, fstatSync, lstatSync, openSync, readlinkSync, readSync, type Stats } from "node:fs";
 import { dirname, isAbsolute, resolve } from "node:path";
 import * as z from "zod";
-import { oneLine } from "../../base/text/one-line.ts";
-import { similarNames } from "../../catalog/search/similar-names.ts";
-import type { ManagedSettings, PolicyFile } from "../configuration.ts";
-import { ConfigurationError } from "../configuration-error.ts";
-import { AuditAddresses, OptionalToolPatterns, Policy, ToolPatterns } from "../schema.ts";
-import { flow, list, notAMapping, oneOf, section, text, wholeNumber } from "../schema-parts.ts";
-import { MAX_CONFIGURATION_BYTES, YamlSource } from "../yaml-source.ts";
+import { oneLine } from "../base/text/one-line.ts";
+import { similarNames } from "../catalog/search/similar-names.ts";
+import { ConfigurationError } from "./configuration-error.ts";
+import type { PolicyFile } from "./policy-files.ts";
+import { list, mapping, oneOf, orEmpty, section, settingsIn, text } from "./settings/declare.ts";
+import { flow } from "./settings/server-settings.ts";
+import {
+  APPROVAL_DEFAULTS,
+  APPROVAL_WAYS,
+  auditAddresses,
+  keptDays,
+  policySection,
+  toolPatterns,
+} from "./settings/settings.ts";
+import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
 
 /**
  * Managed settings: what whoever administers a machine says of every ptc on it, in a file that its users cannot write. A project can
@@ -46,42 +54,40 @@ export const MANAGED_PLACES: readonly ManagedPlace[] =
 const WRITABLE_BY_OTHERS = 0o022;
 const MAX_LINKS = 8;
 
-const Match = z
-  .strictObject(
-    {
-      name: text(512).optional(),
-      command: z.array(text(4_096), list).min(1, { error: "must name a command" }).optional(),
-      url: text(8_192)
-        .regex(/^(?:\*|https?):\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/i, {
-          error: "must be like https://mcp.example.com/*, without a user, a query or a fragment",
-        })
-        .optional(),
-    },
-    { error: notAMapping },
-  )
-  .refine(
-    ({ name, command, url }) =>
-      (command === undefined) !== (url === undefined) || (name !== undefined && command === undefined),
-    {
-      error: "must have a name, or either a command or a url, which a name may stand beside",
-    },
-  );
-const Matches = z.array(Match, list);
+/** Which servers are meant: by all that is here, a name, or a command or an address, or one of these with a name. */
+const Match = mapping({
+  /** A pattern of names in ptc.yaml. Whoever writes that file chooses the names. */
+  name: text(512).optional(),
+  /** The command with all of its arguments, each a pattern. */
+  command: list(text(4_096)).min(1, { error: "must name a command" }).optional(),
+  /** A pattern of addresses; `*` in its host does not lead out of it. */
+  url: text(8_192)
+    .regex(/^(?:\*|https?):\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/i, {
+      error: "must be like https://mcp.example.com/*, without a user, a query or a fragment",
+    })
+    .optional(),
+}).refine(
+  ({ name, command, url }) =>
+    (command === undefined) !== (url === undefined) || (name !== undefined && command === undefined),
+  { error: "must have a name, or either a command or a url, which a name may stand beside" },
+);
+export type ServerMatch = z.infer<typeof Match>;
 
+const ManagedLabels = mapping({ server: Match, ...flow() });
+export type ManagedLabels = z.infer<typeof ManagedLabels>;
+
+/** Where managed settings say nothing of a key, the project's own holds. */
 const ManagedFile = section({
-  tools: section({ allow: ToolPatterns.optional(), block: OptionalToolPatterns }),
+  tools: section({ allow: toolPatterns().optional(), block: orEmpty(toolPatterns()) }),
   approvals: section({
-    default: oneOf(["annotated", "destructive"]).optional(),
-    ask: OptionalToolPatterns,
-    allow: ToolPatterns.optional(),
-    require: oneOf(["any", "terminal"]).optional(),
+    default: oneOf(APPROVAL_DEFAULTS).optional(),
+    ask: orEmpty(toolPatterns()),
+    allow: toolPatterns().optional(),
+    require: oneOf(APPROVAL_WAYS).optional(),
   }),
-  policy: Policy,
-  labels: z.preprocess(
-    (value) => value ?? [],
-    z.array(z.strictObject({ server: Match, ...flow }, { error: notAMapping }), list),
-  ),
-  servers: section({ allow: Matches.optional(), block: z.preprocess((value) => value ?? [], Matches) }),
+  policy: policySection(),
+  labels: orEmpty(list(ManagedLabels)),
+  servers: section({ allow: list(Match).optional(), block: orEmpty(list(Match)) }),
   sandbox: section({
     engine: text(4_096)
       .regex(/^unix:\/\/\/[^/]/, {
@@ -94,13 +100,23 @@ const ManagedFile = section({
       .literal(false, { error: "must be false: what is managed only restricts" })
       .optional(),
   }),
-  archive: section({ keep_days: wholeNumber(1, 36_500).optional() }),
+  archive: section({ keep_days: keptDays().optional() }),
   audit: section({
     strict: z.literal(true, { error: "must be true: what is managed only restricts" }).optional(),
-    keep_days: wholeNumber(1, 36_500).optional(),
-    ...AuditAddresses,
+    keep_days: keptDays().optional(),
+    ...auditAddresses(),
   }),
 });
+
+/** What managed settings say, with the rules that they name. */
+export interface ManagedSettings extends Omit<z.infer<typeof ManagedFile>, "policy"> {
+  /** As messages name it. */
+  readonly file: string;
+  readonly policy: {
+    readonly files: readonly PolicyFile[];
+    readonly groups: Readonly<Record<string, readonly string[]>>;
+  };
+}
 
 /**
  * Reads the managed settings of this machine, each file of them; none where there is no file.
@@ -128,23 +144,15 @@ function parseManaged(bytes: Buffer, place: ManagedPlace): ManagedSettings {
     const message = unknown === undefined ? issue?.message : `is not a known key${didYouMean(unknown)}`;
     throw invalid(`${file}:${source.lineOf(path)}: ${path.map(String).join(".") || "the file"}: ${message}`);
   }
-  const { policy, labels, ...plain } = parsed.data;
-  return {
-    ...{ file, ...plain },
-    policy: { files: policy.files.map((rules) => readRules(rules, place)), groups: policy.groups ?? {} },
-    labels: labels.map((entry) => ({ ...entry, labels: entry.labels ?? [] })),
-  };
+  const { files, groups = {} } = parsed.data.policy;
+  return { ...parsed.data, file, policy: { files: files.map((rules) => readRules(rules, place)), groups } };
 }
 
 function didYouMean(key: string): string {
-  const [nearest] = similarNames(key, KEYS, 1);
+  const known = settingsIn(ManagedFile).map(({ path }) => path.slice(path.lastIndexOf(".") + 1));
+  const [nearest] = similarNames(key, [...new Set(known)], 1);
   return nearest === undefined ? '; see docs/policy.md, "Managed settings"' : `; did you mean '${nearest}'?`;
 }
-
-const KEYS =
-  "tools allow block approvals default ask require policy files groups labels server accepts servers name command url sandbox engine runtime image allow_weaker_isolation archive keep_days audit strict syslog otlp".split(
-    " ",
-  );
 
 function readRules(file: string, place: ManagedPlace): PolicyFile {
   const named = `${place.path}: policy: '${file}'`;

@@ -1,11 +1,6 @@
-import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
-import type {
-  Configuration,
-  ManagedLabels,
-  ManagedSettings,
-  ServerConfiguration,
-  ServerMatch,
-} from "../configuration.ts";
+import { matchesPattern } from "../protocol/tools/tool-pattern.ts";
+import type { Configuration, ServerConfiguration } from "./configuration.ts";
+import type { ManagedLabels, ManagedSettings, ServerMatch } from "./managed-settings.ts";
 
 /** Whether the project's file itself says something of a key, such as `sandbox.runtime`. */
 export type IsGiven = (key: string) => boolean;
@@ -182,7 +177,7 @@ export function matchesUrl(pattern: string, address: string): boolean {
 type Flow = ServerConfiguration["flow"];
 
 /** More labels on what comes from a server, and fewer that flow into it; for its tools too, whatever is said of them. */
-function restrictFlow(flow: Flow, { labels, accepts }: ManagedLabels): Flow {
+function restrictFlow(flow: Flow, { labels = [], accepts }: ManagedLabels): Flow {
   const restrict = (own: Pick<Flow, "labels" | "accepts">) => ({
     labels: own.labels === undefined ? undefined : [...new Set([...own.labels, ...labels])],
     accepts:

@@ -1,6 +1,6 @@
-import { Redactor } from "../../secrets/redaction.ts";
-import { whyNotRedacted } from "../../secrets/redaction-secrets.ts";
-import type { ServerEntry } from "../schema.ts";
+import { Redactor } from "../secrets/redaction.ts";
+import { whyNotRedacted } from "../secrets/redaction-secrets.ts";
+import type { ServerEntry } from "./settings/server-settings.ts";
 
 /** A value of `env` or `headers` that is most likely a secret and is written out. */
 export interface PlainSecret {

@@ -1,0 +1,130 @@
+/** What follows from the servers of a configuration: which are off, which are elsewhere, and what of them is secret. */
+import { urlCredentialsIn } from "../secrets/redaction-secrets.ts";
+import type { EnvironmentVariables } from "../system/environment-variables.ts";
+import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
+import type { ConfiguredSecret, SecretSource } from "../upstream/secret-sources/secret-source.ts";
+import type { Configuration, RemoteServerConfiguration, ServerConfiguration } from "./configuration.ts";
+
+/** Whether a server is an MCP server somewhere else, which may have a login. */
+export function isRemote(server: ServerConfiguration): server is RemoteServerConfiguration {
+  return server.transport === "http" || server.transport === "sse";
+}
+
+/** What a server is given that is written out in the configuration: variables of commands, else headers. */
+export function valuesOf(server: ServerConfiguration): Readonly<Record<string, string>> {
+  return "env" in server ? server.env : server.headers;
+}
+
+/** The servers that are off, by module, each with the reason and what to do. */
+export function offServers({ servers }: Pick<Configuration, "servers">): ReadonlyMap<string, string> {
+  return new Map(servers.flatMap(({ module, off }) => (off === undefined ? [] : [[module, off]])));
+}
+
+/** One line for each server that is off, for a person who may not have noticed. */
+export function describeOffServers({ servers }: Pick<Configuration, "servers">): string[] {
+  return servers.flatMap(({ name, off }) => (off === undefined ? [] : [`server '${name}' is off: ${off}`]));
+}
+
+/** Why there are no servers, where ptc has looked and what to do, in one line; `undefined` when there are some. */
+export function whyNoServers({
+  file,
+  directory,
+  servers,
+}: Pick<Configuration, "file" | "directory" | "servers">): string | undefined {
+  if (servers.length > 0) return undefined;
+  if (file !== undefined)
+    return `${file} names no servers; add them under \`servers:\`, or take over those of another client with \`ptc init --import\``;
+  const advice =
+    "run `ptc init` there, or name the file: `ptc serve --config /path/to/ptc.yaml`, or PTC_CONFIG";
+  return `no configuration was found: there is no ptc.yaml and no config.yaml in ${directory}, the folder in which ptc was started; ${advice}`;
+}
+
+const SECRET_NAME = /auth|cookie|cred|dsn|jwt|key|pass|pat$|private|pwd|secret|session|signature|token/i;
+
+/** The `secretsOf` a server that are most likely credentials: headers, and values whose name says so. */
+export function credentialsOf(server: ServerConfiguration): string[] {
+  if (!("env" in server)) return secretsOf(server);
+  const named = Object.entries(server.env).flatMap(([name, value]) =>
+    // The name of a local tool stands before that of its variable.
+    SECRET_NAME.test(name.slice(name.indexOf("/") + 1)) ? [value] : [],
+  );
+  return [...named, ...argumentsWithPasswords(server)];
+}
+
+/** The values of a server's entry that may be secrets. */
+export function secretsOf(server: ServerConfiguration): string[] {
+  if ("env" in server) return [...Object.values(server.env), ...argumentsWithPasswords(server)];
+  const headers = Object.values(server.headers);
+  // In `Bearer <token>` the token alone is a secret too, because it may appear without its scheme.
+  const tokens = headers.flatMap((value) => /^[A-Za-z]+ +(\S.*)$/.exec(value)?.[1] ?? []);
+  return [
+    ...headers,
+    ...tokens,
+    ...(isRemote(server) ? authSecrets(server.auth) : []).flatMap(({ secret }) =>
+      typeof secret === "string" ? [secret] : [],
+    ),
+    ...(urlCredentialsIn(server.url).length > 0 ? [server.url] : []),
+  ];
+}
+
+/** The arguments that are URLs with credentials. Others count as public: they name packages, folders and modes. */
+function argumentsWithPasswords(server: ServerConfiguration): string[] {
+  const args = server.transport === "stdio" ? server.args : [];
+  return args.filter((argument) => urlCredentialsIn(argument).length > 0);
+}
+
+/** The secrets of `auth`, by key. */
+function authSecrets(
+  auth: AuthSettings<ConfiguredSecret> | undefined,
+): { key: string; secret: ConfiguredSecret }[] {
+  const privateKey = auth?.type === "client_credentials" ? auth.privateKey : undefined;
+  return Object.entries({ client_secret: auth?.clientSecret, private_key: privateKey }).flatMap(
+    ([key, secret]) => (secret === undefined ? [] : [{ key: `auth.${key}`, secret }]),
+  );
+}
+
+/** Every value of a server that is read from elsewhere, with its key. */
+export function secretSourcesOf(server: ServerConfiguration): { key: string; source: SecretSource }[] {
+  const own = Object.entries(server.secretSources).map(([key, source]) => ({ key, source }));
+  const ofAuth = isRemote(server) ? authSecrets(server.auth) : [];
+  return [
+    ...own,
+    ...ofAuth.flatMap(({ key, secret }) => (typeof secret === "string" ? [] : [{ key, source: secret }])),
+  ];
+}
+
+/** What a server is, for comparison: where in the file a secret stands does not matter. */
+export function withoutPlaces(server: ServerConfiguration): object {
+  const sources = secretSourcesOf(server).map(({ key, source }) => [key, { ...source, place: undefined }]);
+  if (server.transport === "local") {
+    const localTools = server.localTools.map((tool) => ({ ...tool, off: tool.off !== undefined }));
+    return { ...server, localTools, secretSources: sources };
+  }
+  if (!isRemote(server) || server.auth === undefined) return { ...server, secretSources: sources };
+  const plain = authSecrets(server.auth).flatMap(({ key, secret }) =>
+    typeof secret === "string" ? [[key, secret]] : [],
+  );
+  const auth = { ...server.auth, clientSecret: undefined, privateKey: undefined };
+  return { ...server, auth, secretSources: [...sources, ...plain] };
+}
+
+/** Variables whose values are common words or paths in output. They are not secrets; redacting them would garble text. */
+const PUBLIC_NAMES = [
+  "HOME",
+  "HOSTNAME",
+  "LANG",
+  "LOGNAME",
+  "PATH",
+  "PWD",
+  "SHELL",
+  "TERM",
+  "TMPDIR",
+  "USER",
+];
+/** Drops empty and public values, and sorts the rest longest first, so that a secret is matched before a part of it is. */
+export function distinctSecrets(values: readonly string[], environment: EnvironmentVariables): string[] {
+  const open = new Set(PUBLIC_NAMES.map((name) => environment[name]));
+  return [...new Set(values)]
+    .filter((value) => value.trim() !== "" && !open.has(value))
+    .sort((a, b) => b.length - a.length || (a < b ? -1 : 1));
+}

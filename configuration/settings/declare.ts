@@ -1,0 +1,198 @@
+/**
+ * What declarations of settings are made of. A setting is declared once, where its section is: its type with the message for a
+ * wrong value, its bounds, its default, and what is said of it (`setting`). From that come the types (`Plain`), the messages of
+ * `ptc.yaml:3: ...`, docs/settings.md, the JSON Schema for editors, and the commented ptc.yaml of `ptc init`. Zero never means
+ * unlimited.
+ */
+import * as z from "zod";
+
+type JsonSchema = z.core.JSONSchema.BaseSchema;
+
+/** What is said of a setting besides its type. */
+interface SettingText {
+  /** What it is for, after its name and its values: a row of docs/settings.md. A mapping without one has no row of its own. */
+  readonly description?: string;
+  /** Its line in the commented ptc.yaml, which leaves it out without this. */
+  readonly line?: {
+    /** What stands above it. A key without it follows the one before. */
+    readonly heading?: string;
+    /** The value, as YAML. Without it, the default, or the keys below it. */
+    readonly value?: string;
+    /** What stands behind the value: this, or the description. */
+    readonly comment?: string | true;
+  };
+  /** What else may stand there and is expanded before it is checked, as JSON Schema. */
+  readonly shorthand?: JsonSchema;
+}
+
+/** What is said of settings, by the schema of each. */
+export const TEXTS = z.registry<SettingText>();
+
+/** Says of a setting what it is for. @param line its line in the commented ptc.yaml, if it has one. */
+export function setting<T extends z.ZodType>(
+  schema: T,
+  description?: string,
+  line?: NonNullable<SettingText["line"]>,
+): T {
+  const text = { ...TEXTS.get(schema), ...(description && { description }), ...(line && { line }) };
+  TEXTS.add(schema, text);
+  return schema;
+}
+
+/** Says what stands above a section in the commented ptc.yaml. */
+export function headed<T extends z.ZodType>(heading: string, schema: T): T {
+  return setting(schema, undefined, { heading });
+}
+
+/** Says what else may stand in the place of a value, which the schema expands itself. */
+export function shorthand<T extends z.ZodType>(schema: T, short: JsonSchema): T {
+  TEXTS.add(schema, { ...TEXTS.get(schema), shorthand: short });
+  return schema;
+}
+
+export function wholeNumber(from: number, to: number): z.ZodInt {
+  const error = `must be a whole number from ${from} to ${to}`;
+  return z.int({ error }).min(from, { error }).max(to, { error });
+}
+
+export function numberBetween(from: number, to: number): z.ZodNumber {
+  const error = `must be a number from ${from} to ${to}`;
+  return z.number({ error }).min(from, { error }).max(to, { error });
+}
+
+export function trueOrFalse(): z.ZodBoolean {
+  return z.boolean({ error: "must be true or false" });
+}
+
+export function text(maxLength: number): z.ZodString {
+  const error = `must be a text of 1 to ${maxLength} characters`;
+  return z
+    .string({ error })
+    .min(1, { error })
+    .max(maxLength, { error })
+    .refine((value) => !value.includes("\0"), { error: "must not contain a NUL character" });
+}
+
+export function oneOf<const T extends readonly string[]>(values: T) {
+  return z.enum(values, { error: `must be one of ${values.join(", ")}` });
+}
+
+/** The name of a server or a tool of the user's. */
+export function ownName(what: string): z.ZodString {
+  return z.string({ error: `must be a text; give the ${what} a name` }).regex(/^[A-Za-z0-9._-]{1,64}$/, {
+    error: "must be 1 to 64 letters, digits, `.`, `_` or `-`",
+  });
+}
+
+/** @param error the message for a value that is no list. */
+export function list<T extends z.ZodType>(entry: T, error = "must be a list, one `- ` entry a line") {
+  return z.array(entry, { error });
+}
+
+/** A list that is empty where it has no value. */
+export function orEmpty<T extends z.ZodType>(schema: z.ZodArray<T>) {
+  return z.preprocess((value) => value ?? undefined, schema.default([]));
+}
+
+const MAPPING = "must be a mapping of keys to values";
+
+/** A mapping with known keys and no others. */
+export function mapping<T extends z.ZodRawShape>(shape: T, error = MAPPING) {
+  // An unknown key is an issue too, and gets a message of its own.
+  return z.strictObject(shape, { error: ({ code }) => (code === "invalid_type" ? error : undefined) });
+}
+
+/** A mapping that has its defaults where it has no value, as when every key below it is commented out. */
+export function section<T extends z.ZodRawShape>(
+  shape: T,
+  short?: {
+    /** What may stand for the mapping, as JSON Schema. */
+    readonly schema: JsonSchema;
+    /** The mapping that it stands for; `undefined` for any other value. */
+    readonly expand: (value: unknown) => object | undefined;
+    /** The message for what is neither. */
+    readonly error: string;
+  },
+) {
+  const known = mapping(shape, short?.error);
+  const schema = z.preprocess(
+    (value) => short?.expand(value) ?? value ?? undefined,
+    known.prefault({} as z.input<typeof known>),
+  );
+  return short === undefined ? schema : shorthand(schema, short.schema);
+}
+
+/** One key of a file: where it is, how it is declared, and what is said of it. */
+export interface DeclaredSetting extends SettingText {
+  /** Such as `servers[].auth.type`: `[]` stands for an entry of a list, `*` for a name of the user's. */
+  readonly path: string;
+  /** Without what wraps it. */
+  readonly schema: unknown;
+  readonly fallback: unknown;
+}
+
+/** Every key that is declared in a schema, with those below it. */
+export function settingsIn(schema: unknown, path = ""): DeclaredSetting[] {
+  const { inner, fallback } = unwrap(schema);
+  const said = schema instanceof z.ZodType ? TEXTS.get(schema) : undefined;
+  const own = path === "" ? [] : [{ ...said, path, schema: inner, fallback }];
+  if (inner instanceof z.ZodObject) {
+    const prefix = path === "" ? "" : `${path}.`;
+    const below = Object.entries(inner.shape).flatMap(([key, each]) => settingsIn(each, prefix + key));
+    return [...own, ...below];
+  }
+  const [step, entry] =
+    inner instanceof z.ZodArray
+      ? ["[]", inner.element]
+      : inner instanceof z.ZodRecord
+        ? [".*", inner.def.valueType]
+        : [];
+  if (step === undefined || !(unwrap(entry).inner instanceof z.ZodObject)) return own;
+  // The entry itself is no key.
+  return [...own, ...settingsIn(entry, path + step).slice(1)];
+}
+
+/** The keys that a schema has at a path, for suggestions. Empty where any key is allowed. */
+export function keysAt(schema: unknown, path: readonly PropertyKey[]): string[] {
+  let at = unwrap(schema).inner;
+  for (const step of path) {
+    if (at instanceof z.ZodArray) at = at.element;
+    else if (at instanceof z.ZodObject) at = at.shape[String(step)];
+    else return [];
+    at = unwrap(at).inner;
+  }
+  return at instanceof z.ZodObject ? Object.keys(at.shape) : [];
+}
+
+/** The schema that says what a value is, within those that say whether it must be there, and its default. */
+export function unwrap(schema: unknown): { inner: unknown; fallback?: unknown } {
+  if (schema instanceof z.ZodPipe) {
+    const { in: before, out } = schema.def;
+    return unwrap(out instanceof z.ZodTransform ? before : out);
+  }
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault) return unwrap(schema.unwrap());
+  if (schema instanceof z.ZodDefault)
+    return { ...unwrap(schema.unwrap()), fallback: schema.def.defaultValue };
+  return { inner: schema };
+}
+
+type CamelCase<K extends string> = K extends `${infer A}_${infer B}` ? `${A}${Capitalize<CamelCase<B>>}` : K;
+type PlainName<K extends string> = K extends `${infer A}_seconds` | `${infer A}_minutes`
+  ? `${CamelCase<A>}Ms`
+  : CamelCase<K>;
+
+/** A section for the code: names in camelCase, and seconds and minutes in milliseconds, as `timeoutMs` of `timeout_seconds`. */
+export type Plain<T> = { readonly [K in keyof T as PlainName<K & string>]: Readonly<T[K]> };
+
+const UNITS_MS: Readonly<Record<string, number>> = { seconds: 1_000, minutes: 60_000 };
+
+export function plain<T extends object>(given: T): Plain<T> {
+  const entries = Object.entries(given).map(([key, value]: [string, unknown]) => {
+    const [, base = key, unit = ""] = /^(.+)_(seconds|minutes)$/.exec(key) ?? [];
+    const name = base.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    return typeof value === "number" && unit !== ""
+      ? [`${name}Ms`, value * (UNITS_MS[unit] ?? 1)]
+      : [name, value];
+  });
+  return Object.fromEntries(entries) as Plain<T>;
+}

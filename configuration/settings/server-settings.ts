@@ -1,0 +1,404 @@
+/** The settings of what programs call: MCP servers, commands of this machine, and the model of `extract`. */
+import * as z from "zod";
+import { isObject } from "../../base/json/is-object.ts";
+import { PII_KINDS } from "../../secrets/pii/pii-kinds.ts";
+import {
+  headed,
+  list,
+  mapping,
+  numberBetween,
+  oneOf,
+  orEmpty,
+  ownName,
+  section,
+  setting,
+  shorthand,
+  text,
+  trueOrFalse,
+  wholeNumber,
+} from "./declare.ts";
+
+/** A value of `env` or `headers`, or a secret of `auth`, that is not written out: where it comes from. Exactly one of the first three is set. */
+export interface SecretValueEntry {
+  file?: string;
+  command?: [string, ...string[]];
+  keyring?: string;
+  /** Stands before the secret, such as `Bearer `. */
+  prefix?: string;
+}
+
+/** The sources that a value can name. A variable is expanded before values are checked. */
+const SECRET_KINDS = ["env", "file", "command", "keyring"] as const;
+
+/** The names under which secrets can be put into the keyring. */
+export const KEYRING_NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/;
+export const KEYRING_NAME_RULE =
+  "1 to 128 letters, digits, `.`, `_`, `/` or `-`, and begin with a letter or digit";
+
+const MAX_WORDS = 64;
+const MAX_WORD_CHARS = 4_096;
+
+/** A text, or a mapping that says where the text is read from when the server starts. */
+function secretValue(written: z.ZodString) {
+  return z.unknown().transform((value, context): string | SecretValueEntry => {
+    const problem = (message: string, path: PropertyKey[] = []): typeof z.NEVER => {
+      context.addIssue({ code: "custom", message, path });
+      return z.NEVER;
+    };
+    if (typeof value === "string") {
+      const checked = written.safeParse(value);
+      return checked.success ? value : problem(checked.error.issues[0]?.message ?? "cannot be used");
+    }
+    if (!isObject(value))
+      return problem("must be a text in quotes, or a mapping with env, file, command or keyring");
+    const kinds = SECRET_KINDS.filter((kind) => Object.hasOwn(value, kind));
+    const unknown = Object.keys(value).find(
+      (key) => key !== "prefix" && !(SECRET_KINDS as readonly string[]).includes(key),
+    );
+    if (unknown !== undefined)
+      return problem("is not a known key; write env, file, command or keyring, and prefix", [unknown]);
+    const [kind] = kinds;
+    if (kind === undefined || kinds.length > 1)
+      return problem("must have exactly one of env, file, command and keyring");
+    const { prefix, file, command, keyring } = value;
+    if (prefix !== undefined && !(typeof prefix === "string" && written.safeParse(prefix).success))
+      return problem("must be a text in quotes that can stand before the secret", ["prefix"]);
+    const before = prefix === undefined ? {} : { prefix };
+    switch (kind) {
+      case "env":
+        return problem("must be the name of an environment variable", ["env"]);
+      case "file":
+        return isWord(file) ? { file, ...before } : problem("must be the path of a file", ["file"]);
+      case "command": {
+        if (!Array.isArray(command) || command.length === 0 || command.length > MAX_WORDS)
+          return problem('must be a list of a program and its arguments: ["op", "read", "..."]', ["command"]);
+        const wrong = command.findIndex((word, index) => !(index === 0 ? isWord(word) : isArgument(word)));
+        if (wrong >= 0) return problem("must be a text; put it in quotes", ["command", wrong]);
+        return { command: command as [string, ...string[]], ...before };
+      }
+      case "keyring":
+        return typeof keyring === "string" && KEYRING_NAME.test(keyring)
+          ? { keyring, ...before }
+          : problem(`must be a name of ${KEYRING_NAME_RULE}`, ["keyring"]);
+    }
+  });
+}
+
+function isArgument(value: unknown): value is string {
+  return typeof value === "string" && value.length <= MAX_WORD_CHARS && !value.includes("\0");
+}
+
+function isWord(value: unknown): value is string {
+  return isArgument(value) && value.trim() !== "";
+}
+
+const MAPPING_OF_VALUES = "must be a mapping of names to values";
+
+function environment() {
+  const name = z.string().regex(/^[^=\0]+$/, { error: "is not a name for an environment variable" });
+  return z.record(name, secretValue(z.string()), { error: MAPPING_OF_VALUES }).optional();
+}
+
+function headers() {
+  const name = z
+    .string()
+    .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: "is not a name for an HTTP header" });
+  const value = z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, { error: IN_HEADER });
+  return z.record(name, secretValue(value), { error: MAPPING_OF_VALUES }).optional();
+}
+
+const IN_HEADER = "holds a character that no HTTP header may; remove it";
+
+/** What the data of a server or a tool carries, and what may flow into it. */
+export function flow(
+  labels = "what its results carry",
+  accepts = "which labels may flow into it; by default all",
+) {
+  return { labels: setting(labelList(), labels), accepts: setting(labelList(), accepts) };
+}
+
+function labelList() {
+  const label = z
+    .string({ error: "must be a label, such as confidential" })
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
+      error: "must be 1 to 64 letters, digits, `.`, `_` or `-`",
+    });
+  return list(label).optional();
+}
+
+/** Kinds of personal data. */
+export function piiKinds() {
+  return orEmpty(list(oneOf(PII_KINDS), `must be a list such as [email, phone], of ${PII_KINDS.join(", ")}`));
+}
+
+/** The kinds of personal data that are shown although they are redacted elsewhere. */
+function piiAllowed(shown: string) {
+  return setting(
+    section({ allow: setting(piiKinds(), shown) }).optional(),
+    "of kinds of personal data that are redacted",
+  );
+}
+
+const PERSON_OR_MACHINE = ["oauth", "client_credentials", "none"] as const;
+const SIGNING_ALGORITHMS = [
+  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
+  ...["ES256", "ES384", "ES512"],
+] as const;
+
+/** How ptc gets tokens for a server over HTTP. */
+const Auth = z.preprocess(
+  // `auth: oauth` is short for `auth: { type: oauth }`.
+  (value) => (typeof value === "string" ? { type: value } : value),
+  mapping({
+    type: setting(oneOf(PERSON_OR_MACHINE), "a person's login, or one of a machine"),
+    client_id: setting(text(2_048).optional(), "a client that is registered already"),
+    client_secret: setting(
+      secretValue(text(8_192)).optional(),
+      "its secret; a value as for `env`. It goes to `issuer` alone, which it needs beside it",
+    ),
+    scopes: setting(
+      z
+        .union([text(4_096), list(text(1_024).regex(/^\S+$/, { error: "must be a scope without spaces" }))], {
+          error: "must be a list of scopes, or a text with spaces between them",
+        })
+        .optional(),
+      "instead of those that the server asks for",
+    ),
+    issuer: setting(text(2_048).optional(), "tokens are asked for there and nowhere else"),
+    client_metadata_url: setting(text(2_048).optional(), "a client by its metadata document"),
+    callback_host: setting(oneOf(["127.0.0.1", "localhost"]).optional(), "the host of the redirect"),
+    callback_port: setting(
+      wholeNumber(1, 65_535).optional(),
+      "the port of the redirect; by default a free one",
+    ),
+    private_key: setting(
+      secretValue(text(65_536)).optional(),
+      "signs instead of a secret: PKCS#8 PEM or a JWK (RFC 7523)",
+    ),
+    signing_algorithm: setting(oneOf(SIGNING_ALGORITHMS).optional(), "with which algorithm"),
+    token_endpoint_auth_method: setting(
+      oneOf(["client_secret_basic", "client_secret_post"]).optional(),
+      "how the secret is sent",
+    ),
+  }),
+);
+
+const Server = mapping({
+  name: setting(
+    ownName("server"),
+    "its name; in code it is written in snake_case. No two may be the same there",
+  ),
+  description: setting(text(4_096).optional(), "what it is for, for models"),
+  transport: setting(
+    oneOf(["stdio", "http", "sse"]).optional(),
+    "how it is reached: `stdio` by default where there is a `command`, `http` (Streamable HTTP) where there is a `url`",
+  ),
+  command: setting(text(4_096).optional(), "the program to start; never a shell"),
+  args: setting(list(z.string({ error: "must be a text; put it in quotes" })).optional(), "its arguments"),
+  env: setting(
+    environment(),
+    "its environment, beside a minimal one; a value is a text, in which names of variables are expanded, or says where it is read from",
+  ),
+  cwd: setting(text(4_096).optional(), "the folder it is started in, from that of ptc.yaml"),
+  url: setting(text(8_192).optional(), "where it is, over HTTP"),
+  headers: setting(headers(), "what is sent with each request; values as for `env`"),
+  roots: setting(
+    list(text(4_096)).max(64, { error: "must be at most 64 folders" }).optional(),
+    "folders that ptc names to it",
+  ),
+  auth: setting(
+    shorthand(Auth.optional(), { enum: [...PERSON_OR_MACHINE] }),
+    "how ptc logs in to it; `none` never does",
+  ),
+  ...flow(),
+  pii: piiAllowed(
+    "those that are shown in a run that has read of this server, and of no other that does not allow them",
+  ),
+  tools: setting(
+    z
+      .record(
+        text(512),
+        mapping(
+          flow(
+            "what the tool's results carry, before its server's",
+            "which labels may flow into the tool, before its server's",
+          ),
+        ),
+        { error: "must be a mapping of tools to their labels" },
+      )
+      .optional(),
+    "the same for single tools",
+  ),
+  call_timeout_seconds: setting(
+    wholeNumber(1, 86_400).optional(),
+    "instead of `execution.tool_call_timeout_seconds`",
+  ),
+  connect_timeout_seconds: setting(
+    wholeNumber(1, 86_400).optional(),
+    "for starting or reaching it, and for each page of its tools; on stdio only while nothing goes on, up to five minutes in all",
+  ),
+});
+export type ServerEntry = z.infer<typeof Server>;
+
+export const Servers = setting(orEmpty(list(Server)), "the MCP servers whose tools programs can call", {
+  heading:
+    "The MCP servers whose tools programs can call, and what programs may do. `ptc generate` follows every change here.",
+  value: `
+  - name: github                  # servers/github/index.ts, mcp__github__<tool>
+    transport: stdio              # stdio | http | sse
+    command: npx
+    args: ["-y", "@modelcontextprotocol/server-github"]
+    env: { GITHUB_TOKEN: "\${GITHUB_TOKEN}" }   # taken from your environment
+  - name: internal-apis
+    transport: http
+    url: "https://apis.example.com/mcp"
+    headers: { Authorization: "Bearer \${TOKEN}" }
+    # or { file: PATH }, { command: [op, read, ...] }, { keyring: NAME }, each with or without prefix: "Bearer "`,
+});
+
+const MAX_TOOLS = 256;
+const MAX_ELEMENTS = 256;
+const A_COMMAND = 'must be a list of a program and its arguments: ["wc", "-w"]';
+
+function jsonSchema() {
+  return z.custom<Record<string, unknown>>(isObject, { error: "must be a JSON Schema, as a mapping" });
+}
+
+/** A command that is called as a tool. */
+const LocalTool = mapping({
+  name: setting(ownName("tool"), "the tool's name"),
+  title: setting(text(256).optional(), "what people read"),
+  description: setting(text(16_384).optional(), "what models and people read"),
+  command: setting(
+    list(z.string({ error: "must be a text; put it in quotes" }), A_COMMAND)
+      .min(1, { error: A_COMMAND })
+      .max(MAX_ELEMENTS, { error: `must have at most ${MAX_ELEMENTS} elements` }),
+    "a program and its arguments, each a separate element; `{name}` in one is an argument's value. Never a shell",
+  ),
+  stdin: setting(
+    z.string({ error: 'must be a text, such as "{text}"' }).max(65_536).optional(),
+    "what the command reads; by default all arguments as one JSON object",
+  ),
+  inputSchema: setting(jsonSchema(), "JSON Schema of the arguments"),
+  output: setting(
+    oneOf(["text", "json"]).default("text"),
+    "`text`: what it prints; `json`: the value that it prints",
+  ),
+  exit_codes: setting(
+    list(wholeNumber(0, 255), "must be a list of exit codes that mean no failure, such as [0, 1]")
+      .min(1, { error: "must have at least one exit code, such as [0, 1]" })
+      .max(256, { error: "must have at most 256 exit codes" })
+      .default([0]),
+    "those that mean no failure",
+  ),
+  outputSchema: setting(jsonSchema().optional(), "with `output: json`, JSON Schema of that value"),
+  annotations: mapping({
+    readOnlyHint: setting(trueOrFalse().optional(), "as MCP has it: it changes nothing"),
+    destructiveHint: setting(trueOrFalse().optional(), "as MCP has it: it may destroy, and needs approval"),
+    idempotentHint: setting(trueOrFalse().optional(), "as MCP has it: calling it again changes nothing more"),
+    openWorldHint: setting(trueOrFalse().optional(), "as MCP has it: it reaches out of this machine"),
+  }).optional(),
+  timeout_seconds: setting(
+    wholeNumber(1, 86_400).optional(),
+    "of one call; by default `execution.tool_call_timeout_seconds`",
+  ),
+  max_output_bytes: setting(wholeNumber(1, 33_554_432).default(1_048_576), "how much it may print"),
+  cwd: setting(text(4_096).optional(), "the folder that it runs in, from that of ptc.yaml"),
+  env: setting(environment(), "its own variables; values as for `servers[].env`"),
+  ...flow(),
+});
+export type LocalToolEntry = z.infer<typeof LocalTool>;
+
+export const LocalTools = setting(
+  orEmpty(list(LocalTool).max(MAX_TOOLS, { error: `must be at most ${MAX_TOOLS} tools` })),
+  "commands that programs call as tools of a server named `local`",
+  {
+    value: `
+    - name: word_count            # servers/local/index.ts, mcp__local__word_count
+      description: Counts the words of a text
+      command: ["wc", "-w"]       # no shell; "{name}" in an element is an argument's value
+      stdin: "{text}"             # without it: the arguments as JSON
+      inputSchema: { type: object, properties: { text: { type: string } }, required: [text] }
+      output: text                # text | json
+      exit_codes: [0]             # those that mean no failure
+      timeout_seconds: 10`,
+  },
+);
+
+/** The model that `extract` of programs asks. */
+const ExtractModel = mapping({
+  url: setting(text(2_048), "where the model is: the base of an API, such as `https://host/v1`", {
+    value: '"http://127.0.0.1:11434/v1"',
+  }),
+  model: setting(text(256), "the model's name", { value: "llama3.2" }),
+  key: setting(
+    secretValue(z.string().regex(/^[\x21-\x7e]+$/, { error: IN_HEADER })).optional(),
+    "the key of the API; a value as for `servers[].env`",
+  ),
+  api: setting(oneOf(["openai", "anthropic"]).optional(), "which API it is; by default the URL decides"),
+  max_calls: setting(wholeNumber(1, 10_000).default(100), "of one program", { comment: true }),
+  max_input_bytes: setting(wholeNumber(1_000, 4_194_304).default(262_144), "of one call"),
+  timeout_seconds: setting(wholeNumber(1, 600).default(60), "of one call"),
+  ...flow(),
+  pii: piiAllowed("those that are sent to the model as they are; for others it is sent marks"),
+});
+export type ExtractEntry = z.infer<typeof ExtractModel>;
+
+/** Without any key below it, there is none. */
+export const Extract = headed(
+  "The model that `extract(value, type)` of programs asks. Without it, programs have no such function.",
+  z.preprocess((value) => value ?? undefined, ExtractModel.optional()),
+);
+
+/** A model behind an OpenAI-compatible API. @param defaultSeconds how long a search waits for it. */
+function searchModel(url: string, defaultSeconds: number) {
+  return mapping({
+    url: setting(text(2_048), url),
+    model: setting(text(256), "the model's name"),
+    key: setting(
+      z
+        .preprocess(
+          // Variables are expanded in texts.
+          (value) => (isEnvReference(value) ? `\${${value.env}}` : value),
+          secretValue(
+            text(8_192).regex(/^[\x21-\x7e]+$/, { error: "must be a key, in ASCII and without spaces" }),
+          ),
+        )
+        .optional(),
+      "the key of the API; a value as for `servers[].env`",
+    ),
+    timeout_seconds: setting(
+      numberBetween(0.05, 60).default(defaultSeconds),
+      "how long a search waits for it",
+    ),
+  });
+}
+
+function isEnvReference(value: unknown): value is { env: string } {
+  if (!isObject(value) || typeof value.env !== "string") return false;
+  return /^[A-Za-z_]\w*$/.test(value.env) && Object.keys(value).length === 1;
+}
+
+/** What finds tools beside words. Names and descriptions of tools, and queries, are sent there. */
+export const Search = headed(
+  "Tools are found by words; a model for embeddings finds them by meaning too. Names and descriptions of tools are sent to it.",
+  section({
+    embedding: setting(
+      searchModel(
+        "an OpenAI-compatible API whose embeddings find tools by meaning too; the base, such as `http://127.0.0.1:11434/v1`",
+        2,
+      ).optional(),
+      undefined,
+      { value: '{ url: "http://127.0.0.1:11434/v1", model: all-minilm }' },
+    ),
+    rerank: setting(
+      searchModel(
+        "an OpenAI-compatible API whose model chooses from the best 30 tools; the base",
+        5,
+      ).optional(),
+      undefined,
+      { value: '{ url: "http://127.0.0.1:11434/v1", model: llama3.2 }' },
+    ),
+  }),
+);
+export type SearchEntry = z.infer<typeof Search>;

@@ -1,0 +1,405 @@
+/** Every key of ptc.yaml, in the order of docs/settings.md and of the ptc.yaml that `ptc init` writes. */
+import * as z from "zod";
+import { LANGUAGE_NAMES } from "../../languages/program-files.ts";
+import { countriesWith } from "../../secrets/pii/countries.ts";
+import {
+  headed,
+  keysAt,
+  list,
+  mapping,
+  numberBetween,
+  oneOf,
+  orEmpty,
+  section,
+  setting,
+  shorthand,
+  text,
+  trueOrFalse,
+  wholeNumber,
+} from "./declare.ts";
+import { Extract, LocalTools, piiKinds, Search, Servers } from "./server-settings.ts";
+
+/** Patterns of tools' names. */
+export function toolPatterns() {
+  return list(
+    text(512).regex(/^[!-~]+$/, {
+      error: "must be a tool's name without spaces; `*` stands for any characters",
+    }),
+  );
+}
+
+/** `policy: [rules.cedar]` is short for `policy: { files: [rules.cedar] }`. */
+export function policySection() {
+  return section(
+    {
+      files: setting(
+        orEmpty(list(text(4_096)).max(64, { error: "must be at most 64 files" })),
+        "files of rules. Where there are any, what no rule permits is denied",
+        { value: "[rules.cedar]" },
+      ),
+      groups: setting(
+        z
+          .record(text(256), list(text(256)), { error: "must be a mapping of groups to principals" })
+          .optional(),
+        "groups and their principals, for rules",
+      ),
+    },
+    {
+      schema: { type: "array", items: { type: "string" } },
+      expand: (value) => (Array.isArray(value) ? { files: value } : undefined),
+      error: "must be a list of files, or a mapping with files and groups",
+    },
+  );
+}
+
+export const APPROVAL_DEFAULTS = ["annotated", "destructive"] as const;
+export const APPROVAL_WAYS = ["any", "terminal"] as const;
+
+const MAX_KEPT_DAYS = 36_500;
+export const keptDays = () => wholeNumber(1, MAX_KEPT_DAYS);
+
+/** Where lines of the audit log go as well. */
+export function auditAddresses() {
+  return {
+    syslog: setting(
+      text(2_048)
+        .refine(isSyslogAddress, { error: "must be udp://HOST:PORT, tcp://HOST:PORT or unix:///PATH" })
+        .optional(),
+      "where a copy goes as RFC 5424: `udp://HOST:PORT`, `tcp://HOST:PORT` or `unix:///PATH`",
+    ),
+    otlp: setting(
+      text(2_048)
+        .refine((value) => /^https?:\/\//.test(value) && URL.canParse(value), {
+          error: "must be an http or https URL, such as http://127.0.0.1:4318/v1/logs",
+        })
+        .optional(),
+      "where a copy goes as OTLP log records",
+    ),
+  };
+}
+
+function isSyslogAddress(value: string): boolean {
+  if (/^unix:\/\/\/[^/]/.test(value)) return true;
+  if (!/^(?:udp|tcp):\/\/[^/]/.test(value) || !URL.canParse(value)) return false;
+  const { port, hostname, pathname, search, username } = new URL(value);
+  return port !== "" && hostname !== "" && pathname === "" && search === "" && username === "";
+}
+
+/** YAML 1.2 reads `off` as a text, and YAML 1.1 as false. */
+const isOff = (value: unknown) => value === "off" || value === false;
+
+/** The whole file. */
+export const Settings = section({
+  servers: Servers,
+  tools: headed(
+    "Tools by namespaced name; `*` is a wildcard. Either block or allow. Commands of this machine can be tools too, without a server.",
+    section({
+      allow: setting(
+        toolPatterns().optional(),
+        "patterns of the tools that programs may call, all others are blocked; not with `block`",
+      ),
+      block: setting(orEmpty(toolPatterns()), "patterns of the tools that they may not call", {
+        value: '["mcp__internal_apis__delete_*"]',
+      }),
+      local: LocalTools,
+    }),
+  ),
+  approvals: headed(
+    "Asked for before they are called, besides tools that say that they are destructive; `allow` is never asked for.",
+    section({
+      default: setting(
+        oneOf(APPROVAL_DEFAULTS).default("annotated"),
+        "which tools need approval by themselves: those that say that they are destructive, or with `destructive` also those that say nothing",
+      ),
+      ask: setting(orEmpty(toolPatterns()), "patterns of tools that need approval as well", {
+        value: '["mcp__*__delete_*"]',
+      }),
+      allow: setting(orEmpty(toolPatterns()), "patterns of tools that never do", {}),
+      require: setting(
+        oneOf(APPROVAL_WAYS).default("any"),
+        "with `terminal`, an approval counts only when it is typed at a terminal: not by `--approve`, a client's form or `ptc approvals approve` in a script",
+        { comment: "terminal: an approval counts only when it is typed at one" },
+      ),
+      suspend: setting(
+        trueOrFalse().default(true),
+        "whether a run that waits longer than its client can is suspended; else the call is denied",
+        { comment: "a run that waits longer than its client can gives up its sandbox, and goes on later" },
+      ),
+      expire_minutes: setting(
+        wholeNumber(1, 43_200).default(1_440),
+        "after that, a suspended run is gone",
+        {},
+      ),
+    }),
+  ),
+  policy: setting(policySection(), "rules in Cedar; a list of files is short for `files`", {
+    heading: "Who may call what by rules in Cedar, and by what a run has read (labels).",
+  }),
+  languages: setting(
+    z.preprocess(
+      (value) => value ?? undefined,
+      list(oneOf(LANGUAGE_NAMES), `must be a list such as [${LANGUAGE_NAMES.join(", ")}]`)
+        .min(1, { error: `must name at least one of ${LANGUAGE_NAMES.join(", ")}` })
+        .refine((names) => new Set(names).size === names.length, { error: "must name each language once" })
+        .default(["typescript"]),
+    ),
+    "the languages of programs; the first is that of programs that do not say it, and of signatures",
+    {
+      comment: "python",
+      heading:
+        "What programs may be in. The first is that of programs that do not say it, and of the signatures that a model reads.",
+    },
+  ),
+  execution: headed(
+    "What one program may use.",
+    section({
+      timeout_seconds: setting(wholeNumber(1, 86_400).default(120), "wall clock of one program", {}),
+      max_output_bytes: setting(wholeNumber(2_048, 33_554_432).default(65_536), "console text and envelope", {
+        comment: "console text and envelope",
+      }),
+      max_reply_bytes: setting(
+        wholeNumber(1_024, 1_048_576).default(16_384),
+        "what the reply of `ptc serve` shows a model of console text and result together; it reads the rest with `read_output`. Never more than `max_output_bytes`",
+        { comment: "what a model is shown of them; it reads the rest with read_output" },
+      ),
+      max_stderr_bytes: setting(
+        wholeNumber(1_024, 33_554_432).default(262_144),
+        "what a program writes with `console.error` and to stderr",
+      ),
+      tool_call_timeout_seconds: setting(
+        wholeNumber(1, 86_400).default(30),
+        "of one call: starting and listing its server counts, a person's time does not, and progress that the server reports gives it all again, up to ten times",
+        {},
+      ),
+      max_parallel_calls: setting(
+        wholeNumber(1, 1_000).default(10),
+        "of one program; more wait their turn",
+        {},
+      ),
+      max_tool_calls: setting(wholeNumber(1, 1_000_000).default(1_000), "of one program", {}),
+      max_parallel_programs: setting(
+        wholeNumber(1, 64).optional(),
+        "programs that run at a time; by default two for each core if the memory is enough",
+        { value: "4", comment: "of `ptc serve`; without it, as the machine has cores and memory" },
+      ),
+      max_queued_programs: setting(
+        wholeNumber(1, 1_000).default(32),
+        "more wait in the order in which they came; only then does one fail with `Busy`",
+      ),
+      memory_mb: setting(wholeNumber(128, 1_048_576).default(512), "of one program", {}),
+      cpus: setting(numberBetween(0.1, 256).default(1), "of one program"),
+      pids: setting(
+        wholeNumber(64, 32_768).default(256),
+        "processes of one program, beside those of gVisor itself",
+      ),
+      typecheck: setting(
+        oneOf(["error", "warn", "off"]).default("error"),
+        "`error`: a mistake stops the program; `warn`: the reply says so",
+        { comment: "error | warn | off" },
+      ),
+      schema_mismatch: setting(
+        oneOf(["warn", "error"]).default("warn"),
+        "an answer that contradicts its tool's output schema: `warn`: the program gets it, and the run a warning; `error`: the call fails, and its error has the answer",
+        {
+          comment:
+            "error: a call whose answer contradicts its tool's outputSchema fails, with the answer in the error",
+        },
+      ),
+    }),
+  ),
+  sessions: headed(
+    "With it, programs that name a session find the variables and files of those before it. Without it, there are none.",
+    shorthand(
+      z.preprocess(
+        (value) => {
+          if (isOff(value)) return undefined;
+          return value === true || value === null ? {} : value;
+        },
+        mapping(
+          {
+            max: setting(
+              wholeNumber(1, 64).default(4),
+              "sessions at a time; without `sessions` there are none",
+              { comment: "at a time" },
+            ),
+            idle_minutes: setting(
+              wholeNumber(1, 1_440).default(10),
+              "a session ends when no program came for so long",
+              { comment: true },
+            ),
+          },
+          "must be true, off, or a mapping with max and idle_minutes",
+        ).optional(),
+      ),
+      { enum: [true, "off", false] },
+    ),
+  ),
+  sandbox: headed(
+    "Where sandboxes come from.",
+    section({
+      runtime: setting(
+        text(128).default("runsc"),
+        "the container runtime; another than runsc needs `allow_weaker_isolation`",
+      ),
+      image: setting(text(512).default("ptc-runner"), "the image that programs run in"),
+      warm: setting(
+        wholeNumber(0, 64).default(2),
+        "sandboxes that are kept started at least; 0 turns the pool off",
+        { comment: "sandboxes kept started by `ptc serve`, at least; 0 turns the pool off" },
+      ),
+      max_warm: setting(
+        wholeNumber(0, 64).optional(),
+        "and at most, while many programs come; by default four for each core if the memory is enough",
+        {
+          value: "8",
+          comment: "and at most, while many programs come; without it, as the machine has cores and memory",
+        },
+      ),
+      channel: setting(
+        oneOf(["auto", "socket", "attached"]).default("auto"),
+        "how programs reach ptc; `auto` is what the engine can do",
+        { comment: "how programs reach ptc: socket, attached, or what the engine can do" },
+      ),
+      python_packages: setting(
+        orEmpty(
+          list(
+            // With or without `python3-` in front.
+            text(100).regex(/^[a-z0-9][a-z0-9+.-]+$/, {
+              error: "must be the name of a package of Debian or Ubuntu, such as numpy or python3-numpy",
+            }),
+          ).max(50, { error: "must be at most 50 packages" }),
+        ),
+        "packages of the distribution for programs in Python; `ptc image build` builds them in",
+        {
+          comment:
+            "such as [numpy, pandas]: packages of the distribution for programs in Python; `ptc image build` builds them in",
+        },
+      ),
+      allow_weaker_isolation: setting(trueOrFalse().default(false), "lets `runtime` be another than runsc"),
+    }),
+  ),
+  host: setting(
+    section(
+      {
+        off: setting(z.literal(true).optional(), "the same as `host: off`"),
+        idle_seconds: setting(
+          wholeNumber(1, 86_400).default(600),
+          "it ends when no command came for so long",
+          {},
+        ),
+      },
+      {
+        schema: { enum: ["off", false] },
+        expand: (value) => (isOff(value) ? { off: true } : undefined),
+        error: "must be off, or a mapping with idle_seconds",
+      },
+    ),
+    "the background host; `off` has every command run alone",
+    {
+      heading:
+        "What is ready for later commands is kept by a process in the background, until none came for so long. `host: off`: none is.",
+    },
+  ),
+  search: Search,
+  extract: Extract,
+  pii: headed(
+    "Personal data that is taken out of what leaves a run: email, phone, card, iban, national_id, ip. Off without it.",
+    // `pii: [email, phone]` is short for `pii: { redact: [email, phone] }`.
+    section(
+      {
+        redact: setting(
+          piiKinds(),
+          "kinds of personal data that are redacted in what leaves a run; `pii: [...]` is short for it",
+          { value: "[email, phone]" },
+        ),
+        countries: setting(
+          orEmpty(
+            list(
+              z
+                .string({ error: "must be the code of a country; put it in quotes" })
+                .refine((code) => countriesWith("phone").includes(code), {
+                  error: "must be the two capital letters of a country, such as DE or US (ISO 3166-1)",
+                }),
+            ).max(32, { error: "must be at most 32 countries" }),
+          ),
+          "ISO 3166-1 codes: whose phone numbers are known without a `+`, and whose national ids are looked for",
+          { value: "[DE, US]", comment: "whose phone numbers are written without a country's code" },
+        ),
+      },
+      {
+        schema: { type: "array", items: { type: "string" } },
+        expand: (value) => (Array.isArray(value) ? { redact: value } : undefined),
+        error: "must be a list of kinds, or a mapping with redact and countries",
+      },
+    ),
+  ),
+  discovery: setting(
+    oneOf(["auto", "search", "direct"]).default("auto"),
+    "which tools `ptc serve` lists beside its own: `auto`, all where they cost less than 2 % of a context of 200,000 tokens and no call is decided by what its run has read; `direct`, all; `search`, none",
+    {
+      heading: `The tools that a model has beside ptc's own: all if their definitions cost little (auto), all (direct), or none (search);
+and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern such as mcp__github__get_*.`,
+    },
+  ),
+  direct: setting(
+    orEmpty(toolPatterns()),
+    "servers and tools that are listed in any case: a server's name, `<server>.<tool>`, or a pattern of `mcp__<server>__<tool>`",
+    {},
+  ),
+  learn: setting(
+    shorthand(
+      z.preprocess(
+        (value) => (value === "on" || value === null ? true : isOff(value) ? false : value),
+        z.boolean({ error: "must be on or off" }).default(true),
+      ),
+      { enum: ["on", "off"] },
+    ),
+    "whether types of results that tools do not declare are learned and used: [learned types](learned-types.md)",
+    {
+      value: "on",
+      heading:
+        "What tools do not declare of their results is learned from archived results. `off`: nothing is learned or used.",
+    },
+  ),
+  audit: setting(
+    section(
+      {
+        strict: setting(
+          trueOrFalse().default(false),
+          "a call that may change something goes out only when its line is on the disk",
+          {},
+        ),
+        max_file_mb: setting(wholeNumber(1, 1_024).default(64), "then another file is begun"),
+        keep_days: setting(keptDays().default(365), "of files, from their last line", {}),
+        ...auditAddresses(),
+      },
+      {
+        schema: { const: "strict" },
+        expand: (value) => (value === "strict" ? { strict: true } : undefined),
+        error: "must be strict, or a mapping of keys to values",
+      },
+    ),
+    "the audit log; `strict` is short for `strict: true`",
+    {
+      heading:
+        "Every call and run has a line in .ptc/audit.jsonl. `strict`: a call that may change something goes out only when its line is on the disk.",
+    },
+  ),
+  archive: headed(
+    "Every run is kept, so that it can be looked at and replayed.",
+    section({
+      path: setting(
+        text(4_096).default(".ptc/archive.db"),
+        "the file that keeps runs, from the folder of ptc.yaml",
+        {},
+      ),
+      keep_days: setting(keptDays().default(30), "how long runs are kept", {}),
+    }),
+  ),
+});
+export type Settings = z.infer<typeof Settings>;
+
+/** The keys that are allowed at a path of the file, for suggestions. Empty where any key is allowed. */
+export function knownKeys(path: readonly PropertyKey[]): string[] {
+  return keysAt(Settings, path);
+}
