@@ -7,9 +7,8 @@ import { GUARD_EXITS } from "../protocol/guard.ts";
 import { MAX_CALL_FRAME_BYTES } from "../protocol/limits.ts";
 import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../protocol/wire/frames.ts";
 import { type NextRequest, SESSION_MARK_BYTES } from "../protocol/wire/messages.ts";
-import { orCancelled } from "./or-cancelled.ts";
 import type { Sandbox, SandboxExit, SandboxOutput, SandboxSource } from "./sandbox.ts";
-import { SandboxError } from "./sandbox-error.ts";
+import { orCancelled, SandboxError } from "./sandbox-error.ts";
 
 const HEADER_BYTES = 4;
 const NO_FRAME = Buffer.alloc(HEADER_BYTES);

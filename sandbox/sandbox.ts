@@ -1,3 +1,9 @@
+/**
+ * What programs get of sandboxes: a lease (`Sandbox`) is one sandbox for one program, or for one session (kept-sandbox.ts).
+ * It is taken from a source, which starts it on demand (sandbox-starter.ts) or has it waiting (pool/sandbox-pool.ts), and is
+ * given back with `dispose`, which ends it: no sandbox serves two strangers.
+ */
+
 import type { Duplex } from "node:stream";
 import type { RunnerName } from "../protocol/runners/runner-name.ts";
 
@@ -26,7 +32,7 @@ export interface Sandbox {
   readonly channel: Duplex;
   /** Resolves when the container has ended and all its output has been delivered. */
   readonly exited: Promise<SandboxExit>;
-  /** How long it may outlive its program before `dispose` has to end it. Without it, it is to end with its program. */
+  /** How long it may outlive its program before `dispose` has to end it. Undefined where it ends with its program. */
   readonly lingerMs?: number | undefined;
   /**
    * Stops every process of the program until `resume`. It can still be killed meanwhile, and ends when ptc does. Sandboxes
@@ -54,11 +60,4 @@ export interface SandboxSource {
   acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox>;
   /** The source of sandboxes with a certain runner. A source without this method has sandboxes of one kind only. */
   withRunner?(runner: RunnerName): SandboxSource;
-}
-
-/** Starts sandboxes of one image, which may be rebuilt meanwhile. */
-export interface SandboxStarter extends SandboxSource {
-  /** Digest of the image that a sandbox started now would have. @throws SandboxError */
-  findImage(): Promise<string>;
-  withRunner?(runner: RunnerName): SandboxStarter;
 }

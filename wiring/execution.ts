@@ -45,7 +45,7 @@ import { checkProgram } from "./check-program.ts";
 import { composeLogins } from "./compose-logins.ts";
 import { composeRecords } from "./records.ts";
 import { redactReplay, redactRun } from "./redact-run.ts";
-import { type BegunSandbox, composeSandboxes } from "./sandboxes.ts";
+import { type ComposedSandboxes, composeSandboxes } from "./sandboxes.ts";
 import { stateOf } from "./suspended-state.ts";
 import { keptTokens, passTraceOn, traceRun } from "./trace-run.ts";
 import { composeServers, liveServers } from "./upstreams.ts";
@@ -60,7 +60,7 @@ export interface CompositionOptions {
   secrets: LoginSecrets;
   /** Decides who may call what. */
   authorizer: Authorizer;
-  /** Docker's without it. */
+  /** What starts sandboxes; by default the engine of `./engine.ts`. */
   engine?: OpenEngine | undefined;
   /** Keeps runs, and is closed when the execution ends. */
   archive: Pick<ArchiveStore, "begin" | "close">;
@@ -72,8 +72,8 @@ export interface CompositionOptions {
   telemetry?: Telemetry | undefined;
   /** How many sandboxes are kept started; defaults to none. */
   warm?: number | undefined;
-  /** A sandbox that is being started for the first program. */
-  begun?: BegunSandbox | undefined;
+  /** Sandboxes that were composed before, of which one is being started for the first program. */
+  warmed?: ComposedSandboxes | undefined;
   listings?: FollowedListings | undefined;
   /** Says, once, how a session ended that an earlier process of this one's kind had. */
   takeLostSession?: SessionsOptions["takeLost"];
@@ -110,7 +110,9 @@ export function composeExecution(configuration: Configuration, options: Composit
   let { execution } = configuration;
   let current = configuration;
   const { own, pool, authorizer, redactor, audit, runs, listings, telemetry } = options;
-  const { sandboxes, swept, reconfigure } = composeSandboxes(configuration, own, options);
+  const composed = options.warmed ?? composeSandboxes(configuration, own, options);
+  const sandboxes = composed.pool;
+  const swept = composed.sweep();
   telemetry?.observePool(() => sandboxes.state);
   const liveUpstreams = composeServers(configuration, pool, listings);
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
@@ -143,10 +145,10 @@ export function composeExecution(configuration: Configuration, options: Composit
       execution = next.execution;
       languages.turnOn(next.languages);
       liveUpstreams.replace(liveServers(next, pool));
-      reconfigure(next);
+      composed.reconfigure(next);
     },
     warm() {
-      sandboxes.prime();
+      sandboxes.warm();
       void languages.warm();
     },
     async run(

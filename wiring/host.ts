@@ -30,7 +30,7 @@ import type { PoolOptions } from "../upstream/pool/upstream-pool.ts";
 import type { SecretKeyring } from "../upstream/secret-sources/secret-source.ts";
 import type { Composition } from "./composition.ts";
 import type { Execution, ExecutionOptions } from "./execution.ts";
-import type { BegunSandbox } from "./sandboxes.ts";
+import type { ComposedSandboxes } from "./sandboxes.ts";
 import type { ReconfigurablePool } from "./upstreams.ts";
 
 /**
@@ -57,12 +57,12 @@ export interface HostOptions extends PoolOptions {
   keyring?: SecretKeyring | undefined;
   /** Opens what keeps runs, once. The host closes it. Defaults to the configured archive. */
   archive?: (() => ArchiveStore) | undefined;
-  /** What starts sandboxes; Docker's without it. */
+  /** What starts sandboxes; by default the engine of `./engine.ts`. */
   engine?: OpenEngine | undefined;
   /** How many sandboxes are kept started; defaults to none. */
   warm?: number;
-  /** A sandbox that is being started for the first program, and this process's folder, which the host removes. */
-  begun?: BegunSandbox | undefined;
+  /** Sandboxes of which one is being started for the first program. The host ends them and removes the process's folder. */
+  warmed?: ComposedSandboxes | undefined;
   /** Is told what servers list to one principal while programs run. */
   listings?: FollowedListings;
   /** Is called once, when the servers are there for programs. */
@@ -235,17 +235,17 @@ export class Host {
     const pool = await this.#pool?.catch(() => undefined);
     const { kept = this.#archive?.close(), ended } = execution?.end() ?? {};
     const late = patienceMs === undefined ? [] : [delay(patienceMs, undefined, { ref: false })];
-    const untaken = this.#options.begun?.starter.close();
+    const untaken = this.#options.warmed?.pool.close();
     await Promise.race([Promise.all([pool?.pool.close(), ended, untaken]), ...late]);
     await kept;
     await (await this.#audit?.catch(() => undefined))?.close();
-    const own = this.#own ?? this.#options.begun?.own;
+    const own = this.#own ?? this.#options.warmed?.own;
     own?.state.groups.kill();
     own?.state.remove();
   }
 
   #openProcess(): OwnProcess {
-    this.#own ??= this.#options.begun?.own ?? openState(this.#options.env);
+    this.#own ??= this.#options.warmed?.own ?? openState(this.#options.env);
     return this.#own;
   }
 

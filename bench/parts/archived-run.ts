@@ -28,8 +28,8 @@ result = pages.reduce((length, { text }) => length + text.length, 0);
  */
 export async function measureArchivedRun(bench: SandboxedBench, folder: string): Promise<Comparison[]> {
   const { source, parts, close } = openBench(bench);
-  const pool = new WarmPool(source, { size: 2 });
-  pool.prime();
+  const pool = new WarmPool(source, { bounds: { floor: 2, ceiling: 2 } });
+  pool.warm();
   const archive = new ArchiveWriter({ path: join(folder, "run.db"), keepDays: 30 });
   const recorder = new ArchivingRecorder({
     archive,

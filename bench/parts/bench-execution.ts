@@ -5,7 +5,7 @@ import type { Tool } from "../../catalog/tool.ts";
 import type { ExecutionLimits, ExecutionParts } from "../../execution/execute-program.ts";
 import type { Program } from "../../languages/program.ts";
 import { createTypeScript } from "../../languages/typescript/typescript.ts";
-import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
+import { SandboxStarter } from "../../sandbox/sandbox-starter.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { toolOf } from "../../tests/catalog/tool-of.ts";
 import type { SandboxedBench } from "./brokered-call.ts";
@@ -28,7 +28,7 @@ export const BENCH_TOOLS: ReadonlyMap<string, Tool> = new Map([[TOOL.namespacedN
 /** Opens what programs of a benchmark need: real sandboxes, and a server that answers at once with a kilobyte. */
 export function openBench({ engine, image }: SandboxedBench) {
   const limits = { memoryMb: 512, cpus: 1, pids: 256 };
-  const source = new OnDemandSource({ engine, owner: "bench", image, runtime: "runsc", limits });
+  const source = new SandboxStarter({ engine, owner: "bench", image, runtime: "runsc", limits });
   const validator = new IsolatingValidator();
   const call = async (_tool: string, args: unknown) => ({
     content: [

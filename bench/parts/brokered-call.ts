@@ -16,8 +16,8 @@ import {
   type SocketFolder,
   SocketListener,
 } from "../../sandbox/docker/docker-sandbox-engine.ts";
-import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
 import type { SandboxEngine, SandboxLimits } from "../../sandbox/sandbox-engine.ts";
+import { SandboxStarter } from "../../sandbox/sandbox-starter.ts";
 import { toolOf } from "../../tests/catalog/tool-of.ts";
 import type { Comparison } from "../figure.ts";
 
@@ -173,7 +173,7 @@ export async function runInside(
     validator: new IsolatingValidator(),
   });
   const output = new RunnerOutput(OUTPUT, OUTPUT.maxOutputBytes, () => {});
-  const source = new OnDemandSource({ engine, owner: "bench", image, runtime: "runsc", limits: LIMITS });
+  const source = new SandboxStarter({ engine, owner: "bench", image, runtime: "runsc", limits: LIMITS });
   const [sandbox, bundled] = await Promise.all([
     source.acquire(output),
     bundleProgram(

@@ -21,8 +21,8 @@ const PROGRAMS = {
  */
 export async function measureWarmRun(bench: SandboxedBench): Promise<Comparison[]> {
   const { source, parts, close } = openBench(bench);
-  const pool = new WarmPool(source, { size: 2 });
-  pool.prime();
+  const pool = new WarmPool(source, { bounds: { floor: 2, ceiling: 2 } });
+  pool.warm();
   for (const code of Object.values(PROGRAMS)) await time({ ...parts, sandboxes: pool }, code);
   const baselineMs: number[] = [];
   const measuredMs = { trivial: [] as number[], sequential: [] as number[], parallel: [] as number[] };

@@ -6,7 +6,7 @@ import { loadConfiguration } from "../../configuration/load.ts";
 import type { TypecheckMode } from "../../languages/language.ts";
 import { unnamedProgram } from "../../languages/program-files.ts";
 import type { HandedIn } from "../../languages/settle-program.ts";
-import { beginSandbox } from "../../wiring/begin-sandbox.ts";
+import { warmSandbox } from "../../wiring/sandboxes.ts";
 import { readProgram, readProgramFiles } from "../arguments/program-file.ts";
 import type { Asked } from "../background/ask-host.ts";
 import { NO_HOST } from "../background/no-host.ts";
@@ -158,11 +158,11 @@ async function readRequest(
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
   const isOwn = shared === undefined && alone?.lostRun === undefined;
   const { language } = { ...unnamedProgram(configuration.languages), ...program };
-  const begun = isOwn ? await beginSandbox(configuration, env, language) : undefined;
+  const warmed = isOwn ? await warmSandbox(configuration, env, language) : undefined;
   // What runs a saved program has no types of its own to check.
   const check = typecheck ?? (saved === undefined ? undefined : "off");
   const handed = files.length === 0 ? program : { ...program, files };
-  return { program: handed, ticket, configuration, timeoutMs, typecheck: check, cancel, begun };
+  return { program: handed, ticket, configuration, timeoutMs, typecheck: check, cancel, warmed };
 }
 
 /** A saved program as a program that runs it; `undefined` where the word is the name of none. */

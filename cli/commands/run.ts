@@ -68,7 +68,7 @@ export interface RunRequest {
   /** Cancels the run. */
   cancel: AbortController;
   /** The program's sandbox, which is starting; `undefined` where a background host has sandboxes. */
-  begun: HostOptions["begun"];
+  warmed: HostOptions["warmed"];
 }
 
 /** How long a program waits for its type check. A person would rather wait than have it run unchecked. */
@@ -76,7 +76,7 @@ const CHECK_PATIENCE_MS = 15_000;
 
 /** Runs a program, in this process or with the background host that this process is, and prints what becomes of it. */
 export async function run(
-  { program, ticket, configuration, timeoutMs, typecheck, cancel, begun }: RunRequest,
+  { program, ticket, configuration, timeoutMs, typecheck, cancel, warmed }: RunRequest,
   flags: RunFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
@@ -95,7 +95,7 @@ export async function run(
   shared?.onWarning(onWarning);
   const telemetry = shared === undefined ? await openTelemetry(env, { version, onWarning }) : undefined;
   const own =
-    shared === undefined ? openHost({ configuration, env, onWarning, begun, telemetry }) : undefined;
+    shared === undefined ? openHost({ configuration, env, onWarning, warmed, telemetry }) : undefined;
   const host = own ?? (shared as SharedHost).host;
   try {
     refuseUnmatchedPatterns(configuration, (await host.currentTools()).all);

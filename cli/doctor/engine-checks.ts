@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import type { OnDemandOptions } from "../../sandbox/on-demand-source.ts";
+import type { StarterOptions } from "../../sandbox/sandbox-starter.ts";
 import { REGISTER_GVISOR } from "../../sandbox/setup-advice.ts";
 
 const RUNTIME_PATIENCE_MS = 5_000;
@@ -13,7 +13,7 @@ export function engineChecks({
   engine,
   runtime,
   image,
-}: Pick<OnDemandOptions, "engine" | "runtime" | "image">): EngineCheck[] {
+}: Pick<StarterOptions, "engine" | "runtime" | "image">): EngineCheck[] {
   return [
     [
       "docker",

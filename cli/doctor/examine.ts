@@ -26,8 +26,8 @@ import { uncheckedLanguages } from "../../languages/languages.ts";
 import { runnerOf } from "../../languages/program-files.ts";
 import { UserSecrets } from "../../logins/user-secrets.ts";
 import type { RunnerName } from "../../protocol/runners/runner-name.ts";
-import { type OnDemandOptions, OnDemandSource } from "../../sandbox/on-demand-source.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
+import { SandboxStarter, type StarterOptions } from "../../sandbox/sandbox-starter.ts";
 import { DROP_DIRECTFS } from "../../sandbox/setup-advice.ts";
 import { inheritedEnvironment } from "../../secrets/inherited-environment.ts";
 import { Redactor } from "../../secrets/redaction.ts";
@@ -247,7 +247,7 @@ const NOT_FOUND = 127;
  * @param runners those that programs need, each in a sandbox of its own; without any, the usual one.
  */
 async function* examineSandbox(
-  options: OnDemandOptions,
+  options: StarterOptions,
   runners: readonly RunnerName[],
 ): AsyncGenerator<Finding> {
   const [first, ...others] = runners;
@@ -272,8 +272,8 @@ async function* examineSandbox(
 }
 
 /** @throws Error that says what to do where the image has nothing to run such programs with. */
-async function trySandbox(options: OnDemandOptions): Promise<string> {
-  const sandbox = await new OnDemandSource(options).acquire({ onStdout() {}, onStderr() {} });
+async function trySandbox(options: StarterOptions): Promise<string> {
+  const sandbox = await new SandboxStarter(options).acquire({ onStdout() {}, onStderr() {} });
   try {
     const connection = new SandboxConnection(
       sandbox.channel,

@@ -1,3 +1,8 @@
+/**
+ * How many sandboxes wait, and when those that were taken are replaced: pure functions of the demand, and `RefillPlan`, which
+ * measures it.
+ */
+
 /** How many sandboxes may wait for a program. */
 export interface PoolBounds {
   /** Kept waiting, however few programs come. 0 turns the pool off. */
@@ -126,4 +131,94 @@ function countGaps(gapsMs: readonly number[], bootMs: number): { inRows: number;
   const inRows = gapsMs.filter((gap) => gap < LULL_MS).length;
   const duringBoots = gapsMs.filter((gap) => gap >= LULL_MS && gap < LULL_MS + bootMs).length;
   return { inRows, duringBoots };
+}
+
+/** How long a sandbox takes to be ready before one was timed, and how much a later one counts. */
+const USUAL_BOOT_MS = 500;
+const LATEST_BOOT_SHARE = 0.1;
+
+/** When and how a pool is to be refilled, by what has been asked of it until now. */
+export class RefillPlan {
+  readonly #arrivals = new Arrivals();
+  #bootMs = USUAL_BOOT_MS;
+
+  noteArrival(): void {
+    this.#arrivals.note(performance.now());
+  }
+
+  noteEnd(): void {
+    this.#arrivals.noteEnd(performance.now());
+  }
+
+  noteBoot(tookMs: number): void {
+    this.#bootMs += (tookMs - this.#bootMs) * LATEST_BOOT_SHARE;
+  }
+
+  /** How many sandboxes are to wait now. */
+  target(bounds: PoolBounds): number {
+    return poolTarget(bounds, this.#demand);
+  }
+
+  /** How much longer refills wait for a lull in the programs that come. */
+  untilLullMs(pool: { ready: number; target: number }): number {
+    return untilLullMs(pool, this.#demand, this.#arrivals.sinceLastMs(performance.now()));
+  }
+
+  /** How many sandboxes may be starting when another is started to refill the pool. */
+  atOnce(pool: { ready: number; target: number; most: number }): number {
+    return refillsAtOnce(pool, this.#demand);
+  }
+
+  /** How long the refill for a sandbox that was taken waits at most for the end of its program. */
+  delayMs(ready: number): number {
+    return refillDelayMs(ready, this.#demand);
+  }
+
+  get #demand(): RecentDemand {
+    const arrivalsPerSecond = this.#arrivals.perSecond(performance.now());
+    return { arrivalsPerSecond, bootMs: this.#bootMs, gapsMs: this.#arrivals.gapsMs };
+  }
+}
+
+/** How finely arrivals are told apart. */
+const SLOT_MS = 5_000;
+/** How many slots are remembered: a minute. */
+const SLOTS = 12;
+const REMEMBERED_GAPS = 8;
+
+/** How programs have come and ended lately. Times are of a clock that never goes back, in milliseconds. */
+export class Arrivals {
+  /** Slots by their number, with how many came in them. */
+  readonly #slots = new Map<number, number>();
+  readonly #gapsMs: number[] = [];
+  #activeMs = Number.NEGATIVE_INFINITY;
+
+  note(nowMs: number): void {
+    const slot = Math.floor(nowMs / SLOT_MS);
+    this.#slots.set(slot, (this.#slots.get(slot) ?? 0) + 1);
+    this.#gapsMs.push(this.sinceLastMs(nowMs));
+    if (this.#gapsMs.length > REMEMBERED_GAPS) this.#gapsMs.shift();
+    this.#activeMs = nowMs;
+  }
+
+  /** How many came each second, in the busiest five seconds of the last minute. A minute after the last one this is 0. */
+  perSecond(nowMs: number): number {
+    const oldest = Math.floor(nowMs / SLOT_MS) - SLOTS;
+    for (const slot of this.#slots.keys()) if (slot < oldest) this.#slots.delete(slot);
+    return Math.max(0, ...this.#slots.values()) / (SLOT_MS / 1_000);
+  }
+
+  noteEnd(nowMs: number): void {
+    this.#activeMs = nowMs;
+  }
+
+  /** Since one came or ended. Infinite before the first one. */
+  sinceLastMs(nowMs: number): number {
+    return nowMs - this.#activeMs;
+  }
+
+  /** How long each of the last few came after another had come or ended. */
+  get gapsMs(): readonly number[] {
+    return this.#gapsMs;
+  }
 }

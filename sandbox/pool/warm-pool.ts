@@ -1,16 +1,10 @@
 import { setImmediate } from "node:timers/promises";
 import { doublingPause } from "../../base/doubling-pause.ts";
-import { orCancelled, refuseCancelled } from "../or-cancelled.ts";
-import type { Sandbox, SandboxOutput, SandboxSource, SandboxStarter } from "../sandbox.ts";
-import { SandboxError } from "../sandbox-error.ts";
-import {
-  type PoolBounds,
-  poolTarget,
-  type RecentDemand,
-  refillDelayMs,
-  refillsAtOnce,
-  untilLullMs,
-} from "./pool-policy.ts";
+import { outsideBoundaries } from "../../base/fault-boundary.ts";
+import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox.ts";
+import { orCancelled, refuseCancelled, SandboxError } from "../sandbox-error.ts";
+import type { SandboxStarter } from "../sandbox-starter.ts";
+import { type PoolBounds, RefillPlan } from "./pool-policy.ts";
 import { WaitingSandbox } from "./waiting-sandbox.ts";
 
 /** How many sandboxes are started at the same time to refill the pool, when nothing is said of the machine. */
@@ -22,10 +16,7 @@ const MAX_IDLE_MS = 30 * 60_000;
 const STEADY_MS = 10_000;
 
 export interface WarmPoolOptions {
-  /** How many sandboxes are kept waiting, however few are taken. 0 turns the pool off. */
-  size: number;
-  /** How many wait at most when many are taken; by default `size`. */
-  maxSize?: number | undefined;
+  bounds: PoolBounds;
   /** How many sandboxes are started at the same time at most, to refill the pool; two by default. */
   maxStarts?: number | undefined;
   /** A sandbox that has waited this long is replaced; thirty minutes by default. */
@@ -47,9 +38,10 @@ interface Applicant {
 }
 
 /**
- * Keeps sandboxes started, connected and ready, so that programs need not wait. Each sandbox serves one program. How many
- * wait follows the programs that come (pool-policy.ts). Nothing is started before `prime` or `acquire` is called. When the pool is empty, `acquire` starts a sandbox in addition to those
- * that refill the pool, and gets whichever is ready first.
+ * Keeps sandboxes of one kind started, connected and ready, so that programs need not wait. Each sandbox serves one program.
+ * How many wait follows the programs that come (pool-policy.ts). Nothing is started before `warm`, `warmOne` or `acquire` is
+ * called. When the pool is empty, `acquire` starts a sandbox in addition to those that refill the pool, and gets whichever is
+ * ready first.
  */
 export class WarmPool implements SandboxSource {
   readonly #starter: SandboxStarter;
@@ -68,11 +60,13 @@ export class WarmPool implements SandboxSource {
   readonly #plan = new RefillPlan();
   #refilling: NodeJS.Timeout | undefined;
   #draining: NodeJS.Timeout | undefined;
-  #primed = false;
+  #isWarmed = false;
+  /** Sandboxes that were started for programs that are about to ask. */
+  #expected = 0;
 
   constructor(starter: SandboxStarter, options: WarmPoolOptions) {
     this.#starter = starter;
-    this.#bounds = { floor: options.size, ceiling: Math.max(options.size, options.maxSize ?? 0) };
+    this.#bounds = options.bounds;
     this.#maxStarts = options.maxStarts ?? MAX_STARTS;
     this.#maxIdleMs = options.maxIdleMs ?? MAX_IDLE_MS;
     this.#image = new CurrentImage(() => starter.findImage());
@@ -88,12 +82,23 @@ export class WarmPool implements SandboxSource {
   }
 
   /** Begins to fill the pool. Starts that fail in the background are repeated after growing pauses and not reported. */
-  prime(): void {
-    this.#primed = true;
+  warm(): void {
+    this.#isWarmed = true;
     this.#fill();
   }
 
-  /** Has the pool keep to other bounds from now on. Too many that wait are removed. */
+  /**
+   * Starts one sandbox for a program that is about to ask, also where the pool is off. If that fails, the program's own
+   * `acquire` tries again and tells why.
+   *
+   * @returns resolves when the sandbox is ready or could not be started. Never rejects.
+   */
+  warmOne(): Promise<void> {
+    this.#expected++;
+    return this.#start();
+  }
+
+  /** Keeps to other bounds from now on. Too many that wait are removed. */
   resize(bounds: PoolBounds): void {
     this.#bounds = bounds;
     this.#drain();
@@ -105,7 +110,9 @@ export class WarmPool implements SandboxSource {
     this.#refuseClosed();
     refuseCancelled(signal);
     this.#plan.noteArrival();
-    this.prime();
+    const isExpected = this.#expected > 0;
+    if (isExpected) this.#expected--;
+    this.warm();
     if (this.#entries.length > 0) {
       // This also checks that the engine answers, without which a program could not be killed.
       const looked = this.#image.look();
@@ -126,7 +133,7 @@ export class WarmPool implements SandboxSource {
       }
       this.#clear(entry.waiting);
     }
-    return this.#followed(await this.#apply(output, signal));
+    return this.#followed(await this.#apply(output, isExpected, signal));
   }
 
   /** Ends all sandboxes that wait or are being started, and resolves when they are removed. Taken ones are left alone. */
@@ -153,13 +160,18 @@ export class WarmPool implements SandboxSource {
     return taken;
   }
 
-  async #apply(output: SandboxOutput, signal: AbortSignal | undefined): Promise<Sandbox> {
+  /** @param isExpected whether a sandbox was started for this caller before it asked. */
+  async #apply(
+    output: SandboxOutput,
+    isExpected: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<Sandbox> {
     const applicant: Applicant = { output, resolve() {}, reject() {} };
     const served = new Promise<Sandbox>((resolve, reject) => {
       Object.assign(applicant, { resolve, reject });
     });
     this.#applicants.push(applicant);
-    this.#start();
+    if (!isExpected || this.#starts.size < this.#applicants.length) void this.#start();
     try {
       return await orCancelled(served, signal);
     } finally {
@@ -169,18 +181,18 @@ export class WarmPool implements SandboxSource {
   }
 
   get #target(): number {
-    return this.#plan.target(this.#bounds);
+    return Math.max(this.#expected, this.#plan.target(this.#bounds));
   }
 
   #fill(): void {
-    if (!this.#primed || this.#closing.signal.aborted || this.#lacking() <= 0) return;
+    if (!this.#isWarmed || this.#closing.signal.aborted || this.#lacking() <= 0) return;
     const lullInMs = this.#plan.untilLullMs(this.#stock);
     if (lullInMs > 0) {
       this.#fillIn(lullInMs);
       return;
     }
     const hasRoom = () => this.#starts.size < this.#plan.atOnce({ ...this.#stock, most: this.#maxStarts });
-    while (!this.#pause.active && hasRoom() && this.#lacking() > 0) this.#start();
+    while (!this.#pause.active && hasRoom() && this.#lacking() > 0) void this.#start();
   }
 
   get #stock(): { ready: number; target: number } {
@@ -208,9 +220,10 @@ export class WarmPool implements SandboxSource {
     return this.#target - fresh - (this.#starts.size - this.#applicants.length);
   }
 
-  #start(): void {
+  #start(): Promise<void> {
     const begunAtMs = performance.now();
-    const start = WaitingSandbox.start(this.#starter, this.#closing.signal).then(
+    // A sandbox may be taken by another run than the one that had it started, so no run's boundary holds its start.
+    const start = outsideBoundaries(() => WaitingSandbox.start(this.#starter, this.#closing.signal)).then(
       (waiting) => {
         this.#starts.delete(start);
         this.#plan.noteBoot(performance.now() - begunAtMs);
@@ -222,6 +235,7 @@ export class WarmPool implements SandboxSource {
       },
     );
     this.#starts.add(start);
+    return start;
   }
 
   #arrive(waiting: WaitingSandbox, begunAtMs: number): void {
@@ -240,6 +254,7 @@ export class WarmPool implements SandboxSource {
   /** Handles a failed start. A waiting caller is rejected only when no other start could still serve it. */
   #fail(error: unknown): void {
     if (this.#applicants.length > this.#starts.size) this.#applicants.shift()?.reject(error);
+    else if (this.#expected > 0) this.#expected--;
     this.#pause.fail();
   }
 
@@ -370,95 +385,5 @@ export class RetryPause {
   stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-  }
-}
-
-/** How long a sandbox takes to be ready before one was timed, and how much a later one counts. */
-const USUAL_BOOT_MS = 500;
-const LATEST_BOOT_SHARE = 0.1;
-
-/** When and how a pool is to be refilled, by what has been asked of it until now. */
-class RefillPlan {
-  readonly #arrivals = new Arrivals();
-  #bootMs = USUAL_BOOT_MS;
-
-  noteArrival(): void {
-    this.#arrivals.note(performance.now());
-  }
-
-  noteEnd(): void {
-    this.#arrivals.noteEnd(performance.now());
-  }
-
-  noteBoot(tookMs: number): void {
-    this.#bootMs += (tookMs - this.#bootMs) * LATEST_BOOT_SHARE;
-  }
-
-  /** How many sandboxes are to wait now. */
-  target(bounds: PoolBounds): number {
-    return poolTarget(bounds, this.#demand);
-  }
-
-  /** How much longer refills wait for a lull in the programs that come. */
-  untilLullMs(pool: { ready: number; target: number }): number {
-    return untilLullMs(pool, this.#demand, this.#arrivals.sinceLastMs(performance.now()));
-  }
-
-  /** How many sandboxes may be starting when another is started to refill the pool. */
-  atOnce(pool: { ready: number; target: number; most: number }): number {
-    return refillsAtOnce(pool, this.#demand);
-  }
-
-  /** How long the refill for a sandbox that was taken waits at most for the end of its program. */
-  delayMs(ready: number): number {
-    return refillDelayMs(ready, this.#demand);
-  }
-
-  get #demand(): RecentDemand {
-    const arrivalsPerSecond = this.#arrivals.perSecond(performance.now());
-    return { arrivalsPerSecond, bootMs: this.#bootMs, gapsMs: this.#arrivals.gapsMs };
-  }
-}
-
-/** How finely arrivals are told apart. */
-const SLOT_MS = 5_000;
-/** How many slots are remembered: a minute. */
-const SLOTS = 12;
-const REMEMBERED_GAPS = 8;
-
-/** How programs have come and ended lately. Times are of a clock that never goes back, in milliseconds. */
-export class Arrivals {
-  /** Slots by their number, with how many came in them. */
-  readonly #slots = new Map<number, number>();
-  readonly #gapsMs: number[] = [];
-  #activeMs = Number.NEGATIVE_INFINITY;
-
-  note(nowMs: number): void {
-    const slot = Math.floor(nowMs / SLOT_MS);
-    this.#slots.set(slot, (this.#slots.get(slot) ?? 0) + 1);
-    this.#gapsMs.push(this.sinceLastMs(nowMs));
-    if (this.#gapsMs.length > REMEMBERED_GAPS) this.#gapsMs.shift();
-    this.#activeMs = nowMs;
-  }
-
-  /** How many came each second, in the busiest five seconds of the last minute. A minute after the last one this is 0. */
-  perSecond(nowMs: number): number {
-    const oldest = Math.floor(nowMs / SLOT_MS) - SLOTS;
-    for (const slot of this.#slots.keys()) if (slot < oldest) this.#slots.delete(slot);
-    return Math.max(0, ...this.#slots.values()) / (SLOT_MS / 1_000);
-  }
-
-  noteEnd(nowMs: number): void {
-    this.#activeMs = nowMs;
-  }
-
-  /** Since one came or ended. Infinite before the first one. */
-  sinceLastMs(nowMs: number): number {
-    return nowMs - this.#activeMs;
-  }
-
-  /** How long each of the last few came after another had come or ended. */
-  get gapsMs(): readonly number[] {
-    return this.#gapsMs;
   }
 }

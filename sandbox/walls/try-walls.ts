@@ -8,11 +8,11 @@ import { parseClaim } from "../../protocol/claim.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
 import { encodeFrame } from "../../protocol/wire/frames.ts";
 import type { ProgramMessage } from "../../protocol/wire/messages.ts";
-import { type OnDemandOptions, OnDemandSource } from "../on-demand-source.ts";
 import { WaitingSandbox } from "../pool/waiting-sandbox.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { SandboxEngine, StartedSandbox } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
+import { SandboxStarter, type StarterOptions } from "../sandbox-starter.ts";
 import { ProbeFacts, type WallEvidence } from "./judge-walls.ts";
 
 /** The memory of the sandbox whose program tries to use twice as much. It is small to spare the machine. */
@@ -43,7 +43,7 @@ const CLINGING = `
   setTimeout(() => { console.error("started"); for (;;) {} }, 100);
 `;
 
-export type WallOptions = OnDemandOptions & {
+export type WallOptions = StarterOptions & {
   /** The source of probe.js. */
   probe: string;
   /** Existing paths of the host that no program may see. */
@@ -153,14 +153,14 @@ class Experiment {
     this.#output = output;
   }
 
-  static async start(options: OnDemandOptions): Promise<Experiment> {
+  static async start(options: StarterOptions): Promise<Experiment> {
     const output = new Output();
     let observed = undefined as StartedSandbox | undefined;
     const { walls: _, ...rest } = options;
     const engine = observing(options.engine, (started) => {
       observed = started;
     });
-    const source = new OnDemandSource({ ...rest, engine });
+    const source = new SandboxStarter({ ...rest, engine });
     const waiting = await WaitingSandbox.start(source, new AbortController().signal);
     const { sandbox } = waiting;
     if (!waiting.take(output) || observed === undefined) {

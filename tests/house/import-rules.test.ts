@@ -30,7 +30,7 @@ async function brokenRules(file: string, text: string): Promise<string[]> {
     "codegen/python/print.ts": "export const stubs = 1;",
     "sandbox/sandbox-error.ts": "export const error = 1;",
     "sandbox/docker/docker-engine.ts": "export const engine = 1;",
-    "sandbox/on-demand-source.ts": "export const source = 1;",
+    "sandbox/sandbox-starter.ts": "export const source = 1;",
     "upstream/upstream-error.ts": "export const error = 1;",
     "upstream/mcp/mcp-upstream.ts": "export const upstream = 1;",
     "languages/typescript/bundling/bundle.ts": "export const bundle = 1;",

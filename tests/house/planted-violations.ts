@@ -190,7 +190,7 @@ export const PLANTED: readonly Planted[] = [
   [
     "what starts sandboxes into a command, as a type",
     "cli/commands/x.ts",
-    'import type { source } from "../../sandbox/on-demand-source.ts";\nexport type X = typeof source;',
+    'import type { source } from "../../sandbox/sandbox-starter.ts";\nexport type X = typeof source;',
     "wiring-hides-engines",
   ],
   [

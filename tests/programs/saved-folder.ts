@@ -18,7 +18,7 @@ import { UsedModules } from "../../languages/used-modules.ts";
 import { type Manifest, renderManifest } from "../../programs/manifest.ts";
 import { SavedPrograms } from "../../programs/saved-programs.ts";
 import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
-import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
+import { SandboxStarter } from "../../sandbox/sandbox-starter.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { ProcessEngine } from "../runner-image/process-engine.ts";
 
@@ -137,8 +137,8 @@ export class SavedFolder {
     }
   }
 
-  #sandboxes(isPython: boolean): OnDemandSource {
-    return new OnDemandSource({
+  #sandboxes(isPython: boolean): SandboxStarter {
+    return new SandboxStarter({
       engine: this.#engine,
       owner: "me",
       image: "none",

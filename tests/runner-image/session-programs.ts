@@ -5,7 +5,7 @@ import type { ExecutedProgram } from "../../execution/output/executed-program.ts
 import type { Program } from "../../languages/program.ts";
 import { createTypeScript } from "../../languages/typescript/typescript.ts";
 import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
-import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
+import { SandboxStarter } from "../../sandbox/sandbox-starter.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { modulesOf } from "../languages/module-texts.ts";
 import { PYTHON_AS_IT_IS } from "../languages/python-as-it-is.ts";
@@ -32,7 +32,7 @@ export class SessionOfPrograms {
   constructor(language: RunnerLanguage) {
     this.#language = language;
     this.kept = new KeptSandbox(
-      new OnDemandSource({
+      new SandboxStarter({
         engine: this.engine,
         owner: "me",
         image: "none",

@@ -1,8 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { KnownWalls } from "../../sandbox/known-walls.ts";
-import { sweepSandboxes } from "../../sandbox/leftovers.ts";
-import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
 import { WarmPool } from "../../sandbox/pool/warm-pool.ts";
+import { SandboxStarter, sweepSandboxes } from "../../sandbox/sandbox-starter.ts";
 import { eventually } from "../eventually.ts";
 import { InProcessEngine } from "./in-process-engine.ts";
 
@@ -12,7 +11,7 @@ const LIMITS = { memoryMb: 64, cpus: 1, pids: 32 };
 function open(engine = new InProcessEngine()) {
   const walls = new KnownWalls("/nowhere/walls.json");
   const options = { engine, owner: "me", image: "img", runtime: "none", limits: LIMITS, walls };
-  return { engine, source: new OnDemandSource(options) };
+  return { engine, source: new SandboxStarter(options) };
 }
 
 test("an engine without containers starts sandboxes on demand, and is given back what they held", async () => {
@@ -48,8 +47,8 @@ test("a sandbox that ends before it connects is given back, and said to have fai
 
 test("a pool keeps sandboxes of any engine waiting, and leaves none behind", async () => {
   const { engine, source } = open();
-  const pool = new WarmPool(source, { size: 2 });
-  pool.prime();
+  const pool = new WarmPool(source, { bounds: { floor: 2, ceiling: 2 } });
+  pool.warm();
   await eventually(() => expect(engine.live.size).toBe(2));
   await eventually(() => expect(pool.ready).toBe(true));
   const sandbox = await pool.acquire(NO_OUTPUT);
@@ -71,7 +70,7 @@ test("a sandbox that may linger is left alone until its answer is out; one that 
   vi.useFakeTimers({ toFake: ["setTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const engine = new InProcessEngine();
-  const source = new OnDemandSource({
+  const source = new SandboxStarter({
     engine,
     owner: "me",
     image: "img",

@@ -20,9 +20,9 @@ import type { Envelope } from "../../protocol/envelope.ts";
 import type { ProgramEnvironment } from "../../protocol/wire/messages.ts";
 import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine, OWNER_LABEL } from "../../sandbox/docker/docker-sandbox-engine.ts";
-import { OnDemandSource } from "../../sandbox/on-demand-source.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";
 import type { ChannelPreference } from "../../sandbox/sandbox-engine.ts";
+import { SandboxStarter } from "../../sandbox/sandbox-starter.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { currentProcess, formatIdentity } from "../../system/process-identity.ts";
 import { toolOf } from "../catalog/tool-of.ts";
@@ -64,7 +64,7 @@ interface RealSandboxesOptions {
   pids?: number;
   channel?: ChannelPreference;
   /** Put over the source that starts each sandbox when it is asked for. */
-  over?: (source: OnDemandSource) => SandboxSource;
+  over?: (source: SandboxStarter) => SandboxSource;
   /** Patterns of tools that need an approval, and who is asked. */
   ask?: string[];
   approver?: Approver;
@@ -114,7 +114,7 @@ export class RealSandboxes {
       approver,
       recorder,
     } = options;
-    const source = new OnDemandSource({
+    const source = new SandboxStarter({
       engine: new DockerSandboxEngine(this.#engine, { folder: this.#base, runners: RUNNER_STARTS, channel }),
       owner: this.#owner,
       image,

@@ -22,7 +22,7 @@ async function open(warm: number) {
   const own = openState(env);
   const composed = composeSandboxes(await load(256), own, { env, engine: () => engine, warm });
   onTestFinished(async () => {
-    await composed.sandboxes.close();
+    await composed.pool.close();
     expect(engine.live.size).toBe(0);
     own.state.remove();
     rmSync(cwd, { recursive: true });
@@ -31,18 +31,18 @@ async function open(warm: number) {
 }
 
 test("where sandboxes wait for programs they may linger, also under an edited configuration", async () => {
-  const { sandboxes, reconfigure, load, engine } = await open(1);
-  const first = await sandboxes.acquire(NO_OUTPUT);
+  const { pool, reconfigure, load, engine } = await open(1);
+  const first = await pool.acquire(NO_OUTPUT);
   reconfigure(await load(128));
-  const second = await sandboxes.acquire(NO_OUTPUT);
+  const second = await pool.acquire(NO_OUTPUT);
   expect(engine.requests.map(({ limits }) => limits.memoryMb)).toEqual(expect.arrayContaining([256, 128]));
   expect([first.lingerMs, second.lingerMs]).toEqual([expect.any(Number), expect.any(Number)]);
   await Promise.all([first.dispose(), second.dispose()]);
 });
 
 test("the sandbox of a command that runs one program ends with it", async () => {
-  const { sandboxes } = await open(0);
-  const sandbox = await sandboxes.acquire(NO_OUTPUT);
+  const { pool } = await open(0);
+  const sandbox = await pool.acquire(NO_OUTPUT);
   expect(sandbox.lingerMs).toBeUndefined();
   await sandbox.dispose();
 });

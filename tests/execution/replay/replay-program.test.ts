@@ -5,8 +5,8 @@ import type { Language, Preparation, TypecheckOptions } from "../../../languages
 import { digestOf } from "../../../protocol/canonical-json.ts";
 import type { Envelope } from "../../../protocol/envelope.ts";
 import { buildFailure, type FailureType } from "../../../protocol/failure.ts";
-import { OnDemandSource } from "../../../sandbox/on-demand-source.ts";
 import { SandboxError } from "../../../sandbox/sandbox-error.ts";
+import { SandboxStarter } from "../../../sandbox/sandbox-starter.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
 import { InProcessEngine, type ProgramFunction } from "../../sandbox/in-process-engine.ts";
 
@@ -75,7 +75,7 @@ async function replay(recorded: Recorded, machine: Machine = {}) {
     },
   } as unknown as Language;
   const engine = new InProcessEngine(machine.program ?? (async () => 1));
-  const sandboxes = new OnDemandSource({
+  const sandboxes = new SandboxStarter({
     engine,
     owner: "me",
     image: "none",

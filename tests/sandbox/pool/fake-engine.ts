@@ -14,6 +14,8 @@ export class FakeContainer implements StartedContainer {
   readonly exited: Promise<SandboxExit>;
   readonly output: SandboxOutput;
   readonly stdin = new PassThrough().resume();
+  /** What the engine was told to run. */
+  command: readonly string[] = [];
   socket: Socket | undefined;
   ended = false;
   #settle: (exit: SandboxExit) => void = () => {};
@@ -29,6 +31,7 @@ export class FakeContainer implements StartedContainer {
   }
 
   async boot(request: ContainerRequest, greets: boolean): Promise<void> {
+    this.command = request.Cmd;
     const [mount] = request.HostConfig.Mounts;
     const socket = connect(join(mount?.Source ?? "", SOCKET_FILE_NAME));
     this.socket = socket;

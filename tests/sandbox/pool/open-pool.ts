@@ -5,25 +5,28 @@ import type { Duplex } from "node:stream";
 import { onTestFinished } from "vitest";
 import { RUNNER_STARTS } from "../../../languages/program-files.ts";
 import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
-import { OnDemandSource } from "../../../sandbox/on-demand-source.ts";
 import { WarmPool, type WarmPoolOptions } from "../../../sandbox/pool/warm-pool.ts";
+import { SandboxStarter } from "../../../sandbox/sandbox-starter.ts";
 import { eventually } from "../../eventually.ts";
 import { FakeEngine } from "./fake-engine.ts";
 
 export const NO_OUTPUT = { onStdout() {}, onStderr() {} };
 
+/** @param size how many wait; `maxSize` of them while many programs come. */
+type Options = Omit<WarmPoolOptions, "bounds"> & { size: number; maxSize?: number };
+
 /** A pool over a fake engine. */
-export function openPool(options: WarmPoolOptions) {
+export function openPool({ size, maxSize = size, ...options }: Options) {
   const engine = new FakeEngine();
   const base = mkdtempSync(join(tmpdir(), "ptc-p-"));
-  const source = new OnDemandSource({
+  const source = new SandboxStarter({
     engine: new DockerSandboxEngine(engine, { folder: base, runners: RUNNER_STARTS, channel: "socket" }),
     owner: "test",
     image: "ptc-runner",
     runtime: "runsc",
     limits: { memoryMb: 512, cpus: 1, pids: 256 },
   });
-  const pool = new WarmPool(source, options);
+  const pool = new WarmPool(source, { bounds: { floor: size, ceiling: maxSize }, ...options });
   /** Folders of sandboxes on disk. */
   const folders = () => readdirSync(base);
   const close = async () => {
@@ -35,7 +38,7 @@ export function openPool(options: WarmPoolOptions) {
 }
 
 /** As `openPool`, closed when the test is over. */
-export function usePool(options: WarmPoolOptions) {
+export function usePool(options: Options) {
   const opened = openPool(options);
   onTestFinished(opened.close);
   return opened;

@@ -28,7 +28,7 @@ const allWait = (engine: FakeEngine, live: number) => () =>
 test("while no engine answers it is tried ever less often, whoever asks is told at once, and all is well once it is back", async () => {
   const { engine, pool } = usePool({ size: 2 });
   engine.down = true;
-  pool.prime();
+  pool.warm();
   await pass(120_000, 250);
   expect(engine.looks).toBeGreaterThan(4);
   expect(engine.looks).toBeLessThan(24);
@@ -45,7 +45,7 @@ test("while no engine answers it is tried ever less often, whoever asks is told 
 test("who asks successfully after a failure ends the pause: the pool fills at once", async () => {
   const { engine, pool } = usePool({ size: 2 });
   engine.down = true;
-  pool.prime();
+  pool.warm();
   await pass(60_000, 250);
   engine.down = false;
   await pool.acquire(NO_OUTPUT);
@@ -54,7 +54,7 @@ test("who asks successfully after a failure ends the pause: the pool fills at on
 
 test("without an engine no sandbox is handed out, for nobody could end its program, and none is lost", async () => {
   const { engine, pool } = usePool({ size: 2 });
-  pool.prime();
+  pool.warm();
   await until(allWait(engine, 2));
   await pass(1_000);
   engine.down = true;
@@ -66,7 +66,7 @@ test("without an engine no sandbox is handed out, for nobody could end its progr
 
 test("containers that keep dying as they wait are not started over and over", async () => {
   const { engine, pool } = usePool({ size: 2 });
-  pool.prime();
+  pool.warm();
   for (let step = 0; step < 240; step++) {
     await pass(250);
     for (const container of engine.live.values()) container.end(1);
@@ -78,7 +78,7 @@ test("containers that keep dying as they wait are not started over and over", as
 
 test("a container that dies after a long good wait is replaced soon, every time", async () => {
   const { engine, pool } = usePool({ size: 1 });
-  pool.prime();
+  pool.warm();
   for (let round = 1; round <= 8; round++) {
     await until(allWait(engine, 1));
     await pass(60_000);
@@ -93,7 +93,7 @@ test("a container that dies after a long good wait is replaced soon, every time"
 
 test("what has waited for long is replaced, and stays until its replacement is there", async () => {
   const { engine, pool } = usePool({ size: 2, maxIdleMs: 60_000 });
-  pool.prime();
+  pool.warm();
   await until(allWait(engine, 2));
   const old = [...engine.live.keys()];
   engine.hold();
@@ -120,7 +120,7 @@ test("a runner that connects and never speaks is given up", async () => {
 
 test("a waiting sandbox of an image that has been built anew is not handed out", async () => {
   const { engine, pool } = usePool({ size: 3 });
-  pool.prime();
+  pool.warm();
   await until(allWait(engine, 3));
   engine.image = "sha256:second";
   await pass(1_000);
@@ -132,7 +132,7 @@ test("a waiting sandbox of an image that has been built anew is not handed out",
 
 test("while others are ready, a taken sandbox is replaced a while later; the last one is replaced at once", async () => {
   const { engine, pool } = usePool({ size: 2 });
-  pool.prime();
+  pool.warm();
   await until(allWait(engine, 2));
   await pool.acquire(NO_OUTPUT);
   await turns();
@@ -146,7 +146,7 @@ test("while others are ready, a taken sandbox is replaced a while later; the las
 
 test("while programs come in a row and enough others are ready none is replaced; in the lull after them all are", async () => {
   const { engine, pool } = usePool({ size: 6 });
-  pool.prime();
+  pool.warm();
   await until(allWait(engine, 6));
   for (let arrival = 0; arrival < 3; arrival++) {
     await (await pool.acquire(NO_OUTPUT)).dispose();
@@ -159,7 +159,7 @@ test("while programs come in a row and enough others are ready none is replaced;
 
 test("the lull begins with the end of a program, however long it ran", async () => {
   const { engine, pool } = usePool({ size: 6 });
-  pool.prime();
+  pool.warm();
   await until(allWait(engine, 6));
   const sandbox = await pool.acquire(NO_OUTPUT);
   await pass(400, 10);
@@ -172,7 +172,7 @@ test("the lull begins with the end of a program, however long it ran", async () 
 
 test("once too few are ready, programs that come in a row have those replaced that were taken", async () => {
   const { engine, pool } = usePool({ size: 6 });
-  pool.prime();
+  pool.warm();
   await until(allWait(engine, 6));
   engine.hold();
   for (let arrival = 0; arrival < 4; arrival++) {
@@ -184,7 +184,7 @@ test("once too few are ready, programs that come in a row have those replaced th
 
 test("while many programs come more sandboxes wait, up to a ceiling, and when they stop they go again", async () => {
   const { engine, pool } = usePool({ size: 2, maxSize: 5 });
-  pool.prime();
+  pool.warm();
   await until(allWait(engine, 2));
   engine.hold();
   for (let round = 0; round < 12; round++) {

@@ -21,7 +21,7 @@ describeSandboxed("a pool of started sandboxes", () => {
   function open(size: number, image = "ptc-runner") {
     let pool: WarmPool | undefined;
     const over = (source: ConstructorParameters<typeof WarmPool>[0]) => {
-      pool = new WarmPool(source, { size });
+      pool = new WarmPool(source, { bounds: { floor: size, ceiling: size } });
       return pool;
     };
     const sandboxes = new RealSandboxes({}, { image, over });
@@ -50,7 +50,7 @@ describeSandboxed("a pool of started sandboxes", () => {
 
   test("gives each of many programs at once a sandbox of its own, in which nothing is of another", async () => {
     const { pool, sandboxes } = open(3);
-    pool.prime();
+    pool.warm();
     await running(sandboxes, 3);
     const program = `
       import { readdirSync, writeFileSync } from "node:fs";
@@ -74,7 +74,7 @@ describeSandboxed("a pool of started sandboxes", () => {
 
   test("hands out each sandbox once, and fills up again", async () => {
     const { pool, sandboxes } = open(2);
-    pool.prime();
+    pool.warm();
     await running(sandboxes, 2);
     const taken = await Promise.all(Array.from({ length: 3 }, () => pool.acquire(NO_OUTPUT)));
     expect(new Set(taken.map(({ id }) => id)).size).toBe(3);
@@ -85,7 +85,7 @@ describeSandboxed("a pool of started sandboxes", () => {
 
   test("never hands out a waiting sandbox that was killed or removed, and replaces it", async () => {
     const { pool, sandboxes } = open(2);
-    pool.prime();
+    pool.warm();
     const [killed, removed] = await running(sandboxes, 2);
     await docker.getContainer(killed ?? "").kill();
     await docker.getContainer(removed ?? "").remove({ force: true });
@@ -98,7 +98,7 @@ describeSandboxed("a pool of started sandboxes", () => {
 
   test("is closed at once, also while it starts: no container, socket or folder stays", async () => {
     const { pool, sandboxes } = open(4);
-    pool.prime();
+    pool.warm();
     const acquiring = pool.acquire(NO_OUTPUT).then(
       (sandbox) => sandbox.dispose(),
       (error: unknown) => expect(error).toMatchObject({ code: "cancelled" }),
@@ -113,7 +113,7 @@ describeSandboxed("a pool of started sandboxes", () => {
     process.env.PTC_POOL_SECRET = "s3cret-of-a-server";
     try {
       const { pool, sandboxes } = open(1);
-      pool.prime();
+      pool.warm();
       const [id] = await running(sandboxes, 1);
       const seen = await docker.getContainer(id ?? "").inspect();
       expect(JSON.stringify(seen)).not.toContain("s3cret-of-a-server");
@@ -133,7 +133,7 @@ describeSandboxed("a pool of started sandboxes", () => {
     await docker.getImage("ptc-runner").tag({ repo: image });
     try {
       const { pool, sandboxes } = open(2, image);
-      pool.prime();
+      pool.warm();
       const old = await running(sandboxes, 2);
       const { Id: digest } = await docker.getImage(image).inspect();
       const container = await docker.createContainer({ Image: image });

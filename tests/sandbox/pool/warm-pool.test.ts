@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 import { eventually } from "../../eventually.ts";
 import { NO_OUTPUT, readGreeting, settled, turns, usePool } from "./open-pool.ts";
 
-test("a pool does nothing until it is primed, and then keeps its number waiting, two starts at a time", async () => {
+test("a pool does nothing until it is warmed, and then keeps its number waiting, two starts at a time", async () => {
   const { engine, pool } = usePool({ size: 5 });
   await turns();
   expect(engine.looks).toBe(0);
   engine.hold();
-  pool.prime();
-  pool.prime();
+  pool.warm();
+  pool.warm();
   await eventually(() => expect(engine.starting).toBe(2));
   engine.release("all");
   await settled(engine, 5);
@@ -18,7 +18,7 @@ test("a pool does nothing until it is primed, and then keeps its number waiting,
 
 test("sandboxes that are asked for at once are distinct, and what each said while it waited reaches its reader", async () => {
   const { engine, pool } = usePool({ size: 3 });
-  pool.prime();
+  pool.warm();
   await settled(engine, 3);
   const sandboxes = await Promise.all(Array.from({ length: 8 }, () => pool.acquire(NO_OUTPUT)));
   expect(new Set(sandboxes.map(({ id }) => id)).size).toBe(8);
@@ -31,7 +31,7 @@ test("sandboxes that are asked for at once are distinct, and what each said whil
 
 test("bytes go both ways, in order, after a sandbox was taken from the pool", async () => {
   const { engine, pool } = usePool({ size: 1 });
-  pool.prime();
+  pool.warm();
   await settled(engine, 1);
   const sandbox = await pool.acquire(NO_OUTPUT);
   const peer = engine.live.get(sandbox.id)?.socket;
@@ -51,7 +51,7 @@ test("bytes go both ways, in order, after a sandbox was taken from the pool", as
 
 test("what a container wrote while it waited is its taker's, and so is what it writes later", async () => {
   const { engine, pool } = usePool({ size: 1 });
-  pool.prime();
+  pool.warm();
   await settled(engine, 1);
   const [container] = engine.live.values();
   const buffer = Buffer.from("warning\n");
@@ -85,7 +85,7 @@ test.each([
   ["hangs up", (c: { socket: { end(): void } | undefined }) => c.socket?.end()],
 ])("a waiting sandbox that %s is not handed out, cleared away and replaced", async (_, misbehave) => {
   const { engine, pool, folders } = usePool({ size: 2 });
-  pool.prime();
+  pool.warm();
   await settled(engine, 2);
   const [bad] = engine.live.values();
   if (bad === undefined) throw new Error("there is no container");
@@ -100,7 +100,7 @@ test.each([
 
 test("a sandbox whose end nobody has heard of yet is not handed out", async () => {
   const { engine, pool } = usePool({ size: 1 });
-  pool.prime();
+  pool.warm();
   await settled(engine, 1);
   const [dead] = engine.live.values();
   dead?.socket?.destroy();
@@ -111,7 +111,7 @@ test("a sandbox whose end nobody has heard of yet is not handed out", async () =
 test("who asks an empty pool has a start of their own, and gets whichever is ready first", async () => {
   const { engine, pool } = usePool({ size: 2 });
   engine.hold();
-  pool.prime();
+  pool.warm();
   await eventually(() => expect(engine.starting).toBe(2));
   const asked = [pool.acquire(NO_OUTPUT), pool.acquire(NO_OUTPUT), pool.acquire(NO_OUTPUT)];
   await eventually(() => expect(engine.starting).toBe(5));
@@ -125,7 +125,7 @@ test("who asks an empty pool has a start of their own, and gets whichever is rea
 
 test("a pool of size zero starts each sandbox when it is asked for", async () => {
   const { engine, pool } = usePool({ size: 0 });
-  pool.prime();
+  pool.warm();
   await turns();
   expect(engine.attempts).toBe(0);
   await pool.acquire(NO_OUTPUT);
@@ -165,7 +165,7 @@ test("giving up one of several who wait leaves the others their sandboxes", asyn
 test("a sandbox that began to start before the image was built anew does not stay in the pool", async () => {
   const { engine, pool } = usePool({ size: 2 });
   engine.hold();
-  pool.prime();
+  pool.warm();
   await eventually(() => expect(engine.starting).toBe(2));
   engine.image = "sha256:second";
   const acquired = pool.acquire(NO_OUTPUT);
@@ -194,7 +194,7 @@ test("a start that fails is told to nobody while another is under way that can s
 
 test("closing ends what waits and what is being started, and rejects who waits; twice does no harm", async () => {
   const { engine, pool, folders } = usePool({ size: 3 });
-  pool.prime();
+  pool.warm();
   await settled(engine, 3);
   const taken = await pool.acquire(NO_OUTPUT);
   engine.hold();
@@ -212,7 +212,7 @@ test("closing ends what waits and what is being started, and rejects who waits; 
     code: "cancelled",
     message: "ptc is ending",
   });
-  pool.prime();
+  pool.warm();
   await turns();
   expect(engine.live.size).toBe(0);
 });
@@ -220,9 +220,45 @@ test("closing ends what waits and what is being started, and rejects who waits; 
 test("closing does not wait for a runner that never speaks", async () => {
   const { engine, pool, folders } = usePool({ size: 2 });
   engine.greets = false;
-  pool.prime();
+  pool.warm();
   await eventually(() => expect(engine.live.size).toBe(2));
   await turns();
   await pool.close();
   expect([...engine.live.keys(), ...folders()]).toEqual([]);
+});
+
+test("a pool that is off warms one sandbox for one program, which gets it and what it wrote; the next has a start of its own", async () => {
+  const { engine, pool } = usePool({ size: 0 });
+  engine.hold();
+  const warmed = pool.warmOne();
+  await eventually(() => expect(engine.starting).toBe(1));
+  const early = pool.acquire(NO_OUTPUT);
+  const next = pool.acquire(NO_OUTPUT);
+  await eventually(() => expect(engine.starting).toBe(2));
+  engine.release("all");
+  await warmed;
+  expect(new Set([(await early).id, (await next).id]).size).toBe(2);
+
+  await pool.warmOne();
+  expect(pool.state).toEqual({ ready: 1, starting: 0 });
+  expect(engine.started).toBe(3);
+  expect(await pool.acquire(NO_OUTPUT)).toMatchObject({ id: "container-3" });
+  await settled(engine, 3);
+});
+
+test("a warmed sandbox that no program takes is removed when the pool is closed", async () => {
+  const { engine, pool, folders } = usePool({ size: 0 });
+  await pool.warmOne();
+  await pool.close();
+  expect([...engine.live.keys(), ...folders()]).toEqual([]);
+});
+
+test("where no sandbox could be warmed, the program tries again itself and is told why", async () => {
+  const { engine, pool } = usePool({ size: 0 });
+  engine.down = true;
+  await pool.warmOne();
+  await expect(pool.acquire(NO_OUTPUT)).rejects.toMatchObject({ code: "engine_unreachable" });
+  engine.down = false;
+  await pool.acquire(NO_OUTPUT);
+  expect(engine.started).toBe(1);
 });

@@ -11,7 +11,7 @@ import { ConsoleDecoder } from "../../../protocol/console-stream.ts";
 import type { Call, ProgramEnvironment, Trace } from "../../../protocol/wire/messages.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
-import { OnDemandSource } from "../../../sandbox/on-demand-source.ts";
+import { SandboxStarter } from "../../../sandbox/sandbox-starter.ts";
 import { currentProcess, formatIdentity } from "../../../system/process-identity.ts";
 
 /** Answers a call; one that throws fails it. */
@@ -39,9 +39,9 @@ const LIMITS = { maxParallelCalls: 100, maxToolCalls: 1_000, maxOutputBytes: 65_
 export function useRecordedPrograms(image = "ptc-runner"): RecordedPrograms {
   const base = mkdtempSync(join(tmpdir(), "ptc-replay-"));
   const owner = formatIdentity(currentProcess());
-  let source: OnDemandSource;
+  let source: SandboxStarter;
   beforeAll(() => {
-    source = new OnDemandSource({
+    source = new SandboxStarter({
       engine: new DockerSandboxEngine(new DockerEngine(), { folder: base, runners: RUNNER_STARTS }),
       owner,
       image,

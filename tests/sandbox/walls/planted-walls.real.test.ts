@@ -14,7 +14,7 @@ import type { ContainerRequest } from "../../../sandbox/docker/container-profile
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine, OWNER_LABEL } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import { KnownWalls } from "../../../sandbox/known-walls.ts";
-import { OnDemandSource } from "../../../sandbox/on-demand-source.ts";
+import { SandboxStarter } from "../../../sandbox/sandbox-starter.ts";
 import { judgeWalls, WALLS, type WallFinding, type WallName } from "../../../sandbox/walls/judge-walls.ts";
 import { tryWalls } from "../../../sandbox/walls/try-walls.ts";
 import { currentProcess, formatIdentity } from "../../../system/process-identity.ts";
@@ -241,7 +241,7 @@ describeSandboxed("every wall that ptc doctor --walls knows", () => {
     const setup = { engine, runtime: "runsc", image };
     const options = { engine, owner, image: "ptc-runner", runtime: "runsc", limits, walls };
     const start = async () => {
-      const sandbox = await new OnDemandSource(options).acquire({ onStdout() {}, onStderr() {} });
+      const sandbox = await new SandboxStarter(options).acquire({ onStdout() {}, onStderr() {} });
       await sandbox.dispose();
     };
     await walls.note(setup, ["network"]);

@@ -1,14 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { RunnerName } from "../protocol/runners/runner-name.ts";
 import type { KnownWalls } from "./known-walls.ts";
-import { orCancelled, refuseCancelled } from "./or-cancelled.ts";
-import type { Sandbox, SandboxOutput, SandboxStarter } from "./sandbox.ts";
+import type { Sandbox, SandboxOutput, SandboxSource } from "./sandbox.ts";
 import type { SandboxEngine, SandboxLimits, StartedSandbox } from "./sandbox-engine.ts";
-import { SandboxError } from "./sandbox-error.ts";
+import { orCancelled, refuseCancelled, SandboxError } from "./sandbox-error.ts";
 
 const CONNECT_TIMEOUT_MS = 30_000;
 
-export interface OnDemandOptions {
+export interface StarterOptions {
   engine: SandboxEngine;
   /** The identity of this process, with which the engine labels each sandbox. */
   owner: string;
@@ -20,17 +19,20 @@ export interface OnDemandOptions {
   limits: SandboxLimits;
   /** Whether sandboxes may outlive their programs for a moment, so that their ends do not slow answers down. */
   lingers?: boolean;
-  /** The walls that are known to be broken; without it, none is. */
+  /** The walls that are known to be broken; by default none is. */
   walls?: KnownWalls;
   /** Is called whenever the engine has been asked to start a sandbox. */
-  onRequested?: () => void;
+  onRequested?: (() => void) | undefined;
 }
 
-/** Starts a new sandbox for each request. */
-export class OnDemandSource implements SandboxStarter {
-  readonly #options: OnDemandOptions;
+/**
+ * Starts a sandbox for each request, waits until its runner has connected, and ends it when it is given back. Pools
+ * (pool/sandbox-pool.ts) take what waits in them from here.
+ */
+export class SandboxStarter implements SandboxSource {
+  readonly #options: StarterOptions;
 
-  constructor(options: OnDemandOptions) {
+  constructor(options: StarterOptions) {
     this.#options = options;
   }
 
@@ -61,10 +63,10 @@ export class OnDemandSource implements SandboxStarter {
     }
   }
 
-  withRunner(runner: RunnerName): OnDemandSource {
+  withRunner(runner: RunnerName): SandboxStarter {
     return runner === (this.#options.runner ?? "javascript")
       ? this
-      : new OnDemandSource({ ...this.#options, runner });
+      : new SandboxStarter({ ...this.#options, runner });
   }
 
   /** A sandbox that did not connect may have been kept from it by how its runtime is set up. */
@@ -112,7 +114,7 @@ async function connected(started: StartedSandbox): Promise<Sandbox["channel"]> {
 
 const EXIT_GRACE_MS = 250;
 /**
- * How long a sandbox that may outlive its program is left alone when nobody needs it any more. Its end and the start of another
+ * How long a sandbox that may outlive its program is left alone when nobody needs it. Its end and the start of another
  * take a core for half a second, which the client needs now, to read the answer.
  */
 const AFTER_ANSWER_MS = 20;
@@ -193,4 +195,19 @@ async function endSandbox(started: StartedSandbox, graceMs = 0): Promise<void> {
   const killed = ended ? Promise.resolve() : started.kill().catch(() => {});
   await Promise.race([Promise.all([killed, removed]), patience(REMOVAL_PATIENCE_MS)]);
   over.abort();
+}
+
+/**
+ * Removes the sandboxes of dead ptc processes.
+ *
+ * @param isDead whether the owner of this name is dead; false when that is not known.
+ * @throws SandboxError `engine_unreachable`
+ */
+export async function sweepSandboxes(
+  engine: Pick<SandboxEngine, "list" | "remove">,
+  isDead: (owner: string) => boolean,
+): Promise<void> {
+  const sandboxes = await engine.list();
+  const orphans = sandboxes.filter(({ owner }) => isDead(owner));
+  await Promise.all(orphans.map(({ id }) => engine.remove(id)));
 }
