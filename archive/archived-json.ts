@@ -1,5 +1,5 @@
 import type * as z from "zod/mini";
-import { parseForeignJson } from "../base/json/parse-json.ts";
+import { parseForeignJson } from "../base/json.ts";
 
 /** The deepest nesting of archived values. Results come from servers, and readers recurse. */
 const MAX_JSON_DEPTH = 1_000;

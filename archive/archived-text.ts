@@ -1,4 +1,4 @@
-import { ForeignJsonError } from "../base/json/parse-json.ts";
+import { ForeignJsonError } from "../base/json.ts";
 import { ArchiveError } from "./archive-error.ts";
 import { parseArchived } from "./archived-json.ts";
 

@@ -1,4 +1,4 @@
-import { messageOf } from "../base/error-message.ts";
+import { messageOf } from "../base/faults.ts";
 import { canonicalJson } from "../protocol/canonical-json.ts";
 import type { Envelope } from "../protocol/envelope.ts";
 import { ArchiveError } from "./archive-error.ts";

@@ -1,8 +1,8 @@
 import * as z from "zod/mini";
-import { visibleLine } from "../base/text/visible-text.ts";
+import { visibleLine } from "../base/visible-text.ts";
 import { canonicalJson } from "../protocol/canonical-json.ts";
+import { type EmittedBlock, EmittedBlocks } from "../protocol/emitted.ts";
 import { Envelope } from "../protocol/envelope.ts";
-import { type EmittedBlock, EmittedBlocks } from "../protocol/output/emitted.ts";
 import { bytesDigest, type ProgramFile } from "../protocol/program-files.ts";
 import { parseJson } from "./archived-json.ts";
 import { Count, Sum, WholeDuration } from "./bounds.ts";

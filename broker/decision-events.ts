@@ -1,4 +1,4 @@
-import { oneLine } from "../base/text/one-line.ts";
+import { oneLine } from "../base/visible-text.ts";
 import type { Tool } from "../catalog/tool.ts";
 import type { CallDecision } from "../protocol/call-decision.ts";
 

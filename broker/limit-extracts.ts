@@ -1,4 +1,4 @@
-import { EXTRACT_NAME, EXTRACT_SERVER, EXTRACT_TOOL } from "../protocol/tools/extract-tool.ts";
+import { EXTRACT_NAME, EXTRACT_SERVER, EXTRACT_TOOL } from "../protocol/tool-names.ts";
 import type { CallDispatcher } from "./dispatcher.ts";
 
 /**

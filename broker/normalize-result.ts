@@ -1,5 +1,4 @@
-import { isObject } from "../base/json/is-object.ts";
-import { parseWrittenJson } from "../base/json/parse-json.ts";
+import { isObject, parseWrittenJson } from "../base/json.ts";
 import { MAX_NESTING_DEPTH, MAX_REPLY_FRAME_BYTES } from "../protocol/limits.ts";
 
 /** The outcome of a call as a program sees it, from an MCP `CallToolResult`. */

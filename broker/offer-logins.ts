@@ -1,4 +1,4 @@
-import { orAborted } from "../base/or-aborted.ts";
+import { orAborted } from "../base/waiting.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { CallDispatcher, CallingRun } from "./dispatcher.ts";
 

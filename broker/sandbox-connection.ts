@@ -1,9 +1,19 @@
 import { once, setMaxListeners } from "node:events";
 import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { messageOf } from "../base/error-message.ts";
-import { inBoundary } from "../base/fault-boundary.ts";
-import { writeTogether } from "../base/write-together.ts";
+import { inBoundary, messageOf } from "../base/faults.ts";
+import { writeTogether } from "../base/streams.ts";
+import { type EmittedBlock, MAX_EMITTED_BLOCKS, MAX_EMITTED_BYTES } from "../protocol/emitted.ts";
+import {
+  encodeFrame,
+  encodeJson,
+  encodeText,
+  FrameDecoder,
+  FrameError,
+  LARGE_TEXT_CHARS,
+  liftTexts,
+  parsePayload,
+} from "../protocol/frames.ts";
 import {
   MAX_CALL_FRAME_BYTES,
   MAX_NESTING_DEPTH,
@@ -13,16 +23,6 @@ import {
   MAX_TRACES,
   PROTOCOL_VERSION,
 } from "../protocol/limits.ts";
-import { type EmittedBlock, MAX_EMITTED_BLOCKS, MAX_EMITTED_BYTES } from "../protocol/output/emitted.ts";
-import {
-  encodeFrame,
-  encodeJson,
-  encodeText,
-  FrameDecoder,
-  FrameError,
-  parsePayload,
-} from "../protocol/wire/frames.ts";
-import { LARGE_TEXT_CHARS, liftTexts } from "../protocol/wire/large-texts.ts";
 import {
   type Call,
   type Hello,
@@ -31,7 +31,7 @@ import {
   SandboxMessage,
   type Trace,
   type TraceRequest,
-} from "../protocol/wire/messages.ts";
+} from "../protocol/messages.ts";
 import type { CallAnswer } from "./dispatcher.ts";
 import { takeText } from "./normalize-result.ts";
 

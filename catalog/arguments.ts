@@ -1,5 +1,4 @@
-import { isObject } from "../base/json/is-object.ts";
-import { ForeignJsonError, parseForeignJson } from "../base/json/parse-json.ts";
+import { ForeignJsonError, isObject, parseForeignJson } from "../base/json.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_NESTING_DEPTH } from "../protocol/limits.ts";
 import { member, SchemaReferences } from "./model/schema-references.ts";
 

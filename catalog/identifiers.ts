@@ -1,5 +1,4 @@
-import { byCodeUnit } from "../base/by-code-unit.ts";
-import { digestOf } from "../protocol/canonical-json.ts";
+import { byCodeUnit, digestOf } from "../protocol/canonical-json.ts";
 import { MAX_IDENTIFIER_CHARS } from "./model/limits.ts";
 
 /** What an exported function must not be called: words of the language, and names that mean something in a program. */

@@ -1,5 +1,5 @@
-import { isObject } from "../base/json/is-object.ts";
-import { countNoun } from "../base/text/count-noun.ts";
+import { isObject } from "../base/json.ts";
+import { countNoun } from "../base/quantities.ts";
 import { digestOf } from "../protocol/canonical-json.ts";
 import { MAX_DEFINITION_CHARS, MAX_DEFINITION_DEPTH } from "./model/limits.ts";
 import type { JsonObject } from "./model/schema-references.ts";

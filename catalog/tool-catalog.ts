@@ -1,6 +1,5 @@
-import { oneLine } from "../base/text/one-line.ts";
-import { visibleLine } from "../base/text/visible-text.ts";
-import { parseNamespacedName, serverModule } from "../protocol/tools/tool-name.ts";
+import { oneLine, visibleLine } from "../base/visible-text.ts";
+import { parseNamespacedName, serverModule } from "../protocol/tool-names.ts";
 import { similarNames } from "./search/similar-names.ts";
 import { type RankingStage, ToolIndex } from "./search/tool-index.ts";
 import type { ServerTools, Tool } from "./tool.ts";

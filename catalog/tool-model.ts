@@ -1,7 +1,7 @@
-import { byCodeUnit } from "../base/by-code-unit.ts";
-import { isObject } from "../base/json/is-object.ts";
+import { isObject } from "../base/json.ts";
+import { byCodeUnit } from "../protocol/canonical-json.ts";
 import { MAX_TOOL_NAME_CHARS } from "../protocol/limits.ts";
-import { namespacedName } from "../protocol/tools/tool-name.ts";
+import { namespacedName } from "../protocol/tool-names.ts";
 import { takesNothing } from "./arguments.ts";
 import { assignIdentifiers } from "./identifiers.ts";
 import type { LearnedType } from "./learned/learned-types.ts";

@@ -1,4 +1,4 @@
-import { isObject } from "../base/json/is-object.ts";
+import { isObject } from "../base/json.ts";
 
 /**
  * MCP wants structured content to be an object, so the Python SDKs put every list, text, number and optional object into

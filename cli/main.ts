@@ -1,7 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { ArchiveError, type ArchiveErrorCode } from "../archive/archive-error.ts";
-import { oneLine } from "../base/text/one-line.ts";
-import { visibleLines } from "../base/text/visible-text.ts";
+import { oneLine, visibleLines } from "../base/visible-text.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import { PendingError } from "../execution/pending/pending-error.ts";

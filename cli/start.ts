@@ -14,7 +14,7 @@ const asked = await askHost(process);
 if (asked.kind === "done") process.exit(asked.exitCode);
 
 const { main, reportStray } = await import("./main.ts");
-const { installLastResort } = await import("../base/fault-boundary.ts");
+const { installLastResort } = await import("../base/faults.ts");
 installLastResort(process, (fault) => reportStray(fault, process));
 const { HOST_PROCESS } = await import("./background/start-host.ts");
 if (process.argv[2] === HOST_PROCESS) {

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Readable } from "node:stream";
-import { visibleLine } from "../base/text/visible-text.ts";
+import { visibleLine } from "../base/visible-text.ts";
 import { UsageError } from "./exit-code.ts";
 
 const CHUNK_BYTES = 64 * 1024;

@@ -1,4 +1,4 @@
-import type { NamedTool } from "../protocol/tools/tool-alias.ts";
+import type { NamedTool } from "../protocol/tool-names.ts";
 
 /** A tool as its generated module declares it. */
 export interface DeclaredTool extends NamedTool {

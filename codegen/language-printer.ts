@@ -1,7 +1,7 @@
 import type { Warning } from "../catalog/parse-tool.ts";
 import type { Tool } from "../catalog/tool.ts";
 import type { ServerModel } from "../catalog/tool-model.ts";
-import type { NamedTool } from "../protocol/tools/tool-alias.ts";
+import type { NamedTool } from "../protocol/tool-names.ts";
 import type { EditorSetup } from "./editor-setup.ts";
 import type { GeneratedModule } from "./generated-module.ts";
 

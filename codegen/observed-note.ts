@@ -1,4 +1,4 @@
-import { countNoun } from "../base/text/count-noun.ts";
+import { countNoun } from "../base/quantities.ts";
 import type { TypeNode } from "../catalog/model/type-model.ts";
 import type { ToolModel } from "../catalog/tool-model.ts";
 

@@ -1,4 +1,4 @@
-import { oneLine } from "../base/text/one-line.ts";
+import { oneLine } from "../base/visible-text.ts";
 
 /** A configuration that cannot be used. The message is one line, names file, line and key, and holds no value of a secret. */
 export class ConfigurationError extends Error {

@@ -1,6 +1,6 @@
 import { type BigIntStats, statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { messageOf } from "../base/error-message.ts";
+import { messageOf } from "../base/faults.ts";
 import { canonicalJson } from "../protocol/canonical-json.ts";
 import type { Configuration } from "./configuration.ts";
 import { configurationPaths, type FindOptions } from "./configuration-paths.ts";

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
-import { isObject } from "../base/json/is-object.ts";
-import { findSchemaProblem } from "../base/json/schema-form.ts";
-import { serverModule } from "../protocol/tools/tool-name.ts";
+import { isObject } from "../base/json.ts";
+import { findSchemaProblem } from "../base/json-schema.ts";
+import { serverModule } from "../protocol/tool-names.ts";
 import { LOCAL_SERVER, type LocalTool, ownVariable } from "../upstream/local/local-tool.ts";
 import { argumentsIn, parseTemplate } from "../upstream/local/template.ts";
 import type { SecretSource } from "../upstream/secret-sources/secret-source.ts";

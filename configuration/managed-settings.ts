@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { closeSync, fstatSync, lstatSync, openSync, readlinkSync, readSync, type Stats } from "node:fs";
 import { dirname, isAbsolute, resolve } from "node:path";
 import * as z from "zod";
-import { oneLine } from "../base/text/one-line.ts";
+import { oneLine } from "../base/visible-text.ts";
 import { similarNames } from "../catalog/search/similar-names.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import type { PolicyFile } from "./policy-files.ts";

@@ -1,6 +1,6 @@
 /** The MCP servers of ptc.yaml: what may be wrong with their entries, and what is made of them. */
 import { resolve } from "node:path";
-import { serverModule } from "../protocol/tools/tool-name.ts";
+import { serverModule } from "../protocol/tool-names.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
 import type { ConfiguredSecret } from "../upstream/secret-sources/secret-source.ts";
 import type { ServerConfiguration } from "./configuration.ts";

@@ -1,4 +1,4 @@
-import { matchesPattern } from "../protocol/tools/tool-pattern.ts";
+import { matchesPattern } from "../protocol/tool-names.ts";
 import type { Configuration, ServerConfiguration } from "./configuration.ts";
 import type { ManagedLabels, ManagedSettings, ServerMatch } from "./managed-settings.ts";
 

@@ -1,6 +1,5 @@
 /** The models of ptc.yaml, each behind an API: the one that `extract` of programs asks, and those that find tools. */
-import { EXTRACT_SERVER } from "../protocol/tools/extract-tool.ts";
-import { serverModule } from "../protocol/tools/tool-name.ts";
+import { EXTRACT_SERVER, serverModule } from "../protocol/tool-names.ts";
 import type { PiiSettings } from "../secrets/pii/pii-kinds.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { Configuration, ModelServerConfiguration, ModelSettings } from "./configuration.ts";

@@ -4,7 +4,7 @@
  */
 import { homedir } from "node:os";
 import { resolve } from "node:path";
-import { isObject } from "../base/json/is-object.ts";
+import { isObject } from "../base/json.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { ConfiguredSecret, SecretSource } from "../upstream/secret-sources/secret-source.ts";
 import type { Problem } from "./configuration-error.ts";

@@ -1,9 +1,7 @@
 /** What settings name tools by: the entries of `tools`, `approvals` and `direct`, and the tools that have labels of their own. */
-import { visibleLine } from "../base/text/visible-text.ts";
+import { visibleLine } from "../base/visible-text.ts";
 import { similarNames } from "../catalog/search/similar-names.ts";
-import { PROGRAMS_MODULE } from "../protocol/tools/programs-module.ts";
-import { namespacedName, serverModule } from "../protocol/tools/tool-name.ts";
-import { matchesPattern } from "../protocol/tools/tool-pattern.ts";
+import { matchesPattern, namespacedName, PROGRAMS_MODULE, serverModule } from "../protocol/tool-names.ts";
 import { LOCAL_SERVER } from "../upstream/local/local-tool.ts";
 import type { Configuration, ToolPattern } from "./configuration.ts";
 import type { Problem } from "./configuration-error.ts";

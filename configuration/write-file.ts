@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { isMap, isNode, isSeq, parseDocument, stringify } from "yaml";
 import * as z from "zod";
-import { isObject } from "../base/json/is-object.ts";
+import { isObject } from "../base/json.ts";
 import { TEXTS, unwrap } from "./settings/declare.ts";
 import type { ServerEntry } from "./settings/server-settings.ts";
 import { Settings } from "./settings/settings.ts";

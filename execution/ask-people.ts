@@ -1,4 +1,4 @@
-import { untilAborted } from "../base/or-aborted.ts";
+import { untilAborted } from "../base/waiting.ts";
 import type { Approver } from "../broker/approvals/approvals.ts";
 import { NOT_ASKED } from "../broker/elicitation/elicitation.ts";
 import type { Redactor } from "../secrets/redaction.ts";

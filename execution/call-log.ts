@@ -1,8 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../base/clock.ts";
-import { oneLine } from "../base/text/one-line.ts";
+import { oneLine } from "../base/visible-text.ts";
 import type { CallOutcome, RequestedCall } from "../broker/dispatcher.ts";
-import { parseNamespacedName } from "../protocol/tools/tool-name.ts";
+import { parseNamespacedName } from "../protocol/tool-names.ts";
 import type { UnansweredCall } from "./pending-calls.ts";
 
 /** One call of a program that has ended. */

@@ -1,8 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { Clock } from "../base/clock.ts";
-import { messageOf } from "../base/error-message.ts";
-import { withinOwnBoundary } from "../base/fault-boundary.ts";
-import { jsonLine } from "../base/json/json-line.ts";
+import { messageOf, withinOwnBoundary } from "../base/faults.ts";
+import { jsonLine } from "../base/json.ts";
 import { type Approver, RunApprovals } from "../broker/approvals/approvals.ts";
 import type { CallDispatcher, CallingRun, CallOutcome } from "../broker/dispatcher.ts";
 import { NOT_ASKED } from "../broker/elicitation/elicitation.ts";

@@ -1,9 +1,9 @@
 import type { LanguageFacts } from "../languages/language.ts";
 import { parseClaim, type ValueSource } from "../protocol/claim.ts";
 import { buildFailure, type Failure } from "../protocol/failure.ts";
+import { FrameError, parsePayload } from "../protocol/frames.ts";
 import { GUARD_EXITS } from "../protocol/guard.ts";
 import { MAX_NESTING_DEPTH } from "../protocol/limits.ts";
-import { FrameError, parsePayload } from "../protocol/wire/frames.ts";
 import type { Suspended } from "./suspended.ts";
 
 /** What ended a program, as the host saw it. */

@@ -1,7 +1,7 @@
+import type { EmittedBlock } from "../protocol/emitted.ts";
 import type { Metrics } from "../protocol/envelope.ts";
 import { buildFailure, type FailureType } from "../protocol/failure.ts";
-import type { EmittedBlock } from "../protocol/output/emitted.ts";
-import type { Trace } from "../protocol/wire/messages.ts";
+import type { Trace } from "../protocol/messages.ts";
 import type { Verdict } from "./judge.ts";
 import type { Suspended } from "./suspended.ts";
 

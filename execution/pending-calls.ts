@@ -1,4 +1,4 @@
-import { oneLine } from "../base/text/one-line.ts";
+import { oneLine } from "../base/visible-text.ts";
 
 const MAX_NAMED = 5;
 

@@ -1,14 +1,14 @@
 import type { Clock } from "../base/clock.ts";
-import { messageOf } from "../base/error-message.ts";
-import { oneLine } from "../base/text/one-line.ts";
+import { messageOf } from "../base/faults.ts";
+import { oneLine } from "../base/visible-text.ts";
 import type { RunApprovals } from "../broker/approvals/approvals.ts";
 import type { RunEvents } from "../broker/decision-events.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
 import { type CallLimits, SandboxConnection } from "../broker/sandbox-connection.ts";
 import type { ProgramSession } from "../languages/program-session.ts";
+import { FrameError } from "../protocol/frames.ts";
+import type { ProgramEnvironment } from "../protocol/messages.ts";
 import type { ProgramFile } from "../protocol/program-files.ts";
-import { FrameError } from "../protocol/wire/frames.ts";
-import type { ProgramEnvironment } from "../protocol/wire/messages.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { CallLog, type CallObserver } from "./call-log.ts";
 import { type Ending, judge, type Ways } from "./judge.ts";

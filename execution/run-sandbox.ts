@@ -1,6 +1,6 @@
 import { findLanguage, type Language } from "../languages/language.ts";
 import type { Program } from "../languages/program.ts";
-import { duringPhase, type OnPhase } from "../protocol/run-phase.ts";
+import { duringPhase, type OnPhase } from "../protocol/run-context.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox/sandbox.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 

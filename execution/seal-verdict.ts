@@ -1,4 +1,4 @@
-import { messageOf } from "../base/error-message.ts";
+import { messageOf } from "../base/faults.ts";
 import type { Envelope } from "../protocol/envelope.ts";
 import { TRUNCATION_MARK } from "../protocol/text-cap.ts";
 import type { Redactor } from "../secrets/redaction.ts";

@@ -1,4 +1,4 @@
-import { jsonLine } from "../base/json/json-line.ts";
+import { jsonLine } from "../base/json.ts";
 import { digestOf } from "../protocol/canonical-json.ts";
 import type { ApprovalState, Envelope, Metrics, RunResult } from "../protocol/envelope.ts";
 import { boundMessage, buildFailure, type Failure } from "../protocol/failure.ts";

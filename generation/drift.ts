@@ -1,8 +1,8 @@
-import { byCodeUnit } from "../base/by-code-unit.ts";
-import { diffLines } from "../base/text/diff-lines.ts";
+import { diffLines } from "../base/diff-lines.ts";
 import { definitionDigest, parseTool } from "../catalog/parse-tool.ts";
 import type { Catalog, CatalogServer, CatalogTool } from "../catalog/store/stored-catalog.ts";
 import type { ToolPrinter } from "../codegen/language-printer.ts";
+import { byCodeUnit } from "../protocol/canonical-json.ts";
 
 /** How one server differs between two catalogs. Tools are named by their protocol names. */
 export interface ServerDrift {

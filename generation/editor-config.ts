@@ -1,6 +1,6 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
-import { messageOf } from "../base/error-message.ts";
+import { messageOf } from "../base/faults.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import type { EditorSetup } from "../codegen/editor-setup.ts";
 import type { Configuration } from "../configuration/configuration.ts";

@@ -1,6 +1,4 @@
-import { byCodeUnit } from "../base/by-code-unit.ts";
-import { countValues } from "../base/json/count-values.ts";
-import { textDigest } from "../base/text-digest.ts";
+import { countValues } from "../base/json.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import {
   collectLearned,
@@ -37,8 +35,8 @@ import { buildServerModel, type ServerModel } from "../catalog/tool-model.ts";
 import type { LanguagePrinter } from "../codegen/language-printer.ts";
 import { PRINTER } from "../languages/languages.ts";
 import type { PrintedPrograms } from "../programs/saved-programs.ts";
-import { PROGRAMS_MODULE } from "../protocol/tools/programs-module.ts";
-import { namespacedName, serverModule } from "../protocol/tools/tool-name.ts";
+import { byCodeUnit, textDigest } from "../protocol/canonical-json.ts";
+import { namespacedName, PROGRAMS_MODULE, serverModule } from "../protocol/tool-names.ts";
 
 export interface GenerationRequest {
   /** The servers that were listed for this generation. */

@@ -8,7 +8,7 @@ import type { WrittenFiles } from "../catalog/store/write-generated.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
 import { type UnmatchedPattern, unmatchedPatterns } from "../configuration/tool-patterns.ts";
 import { loadPrinters, type Printers } from "../languages/languages.ts";
-import { namespacedName } from "../protocol/tools/tool-name.ts";
+import { namespacedName } from "../protocol/tool-names.ts";
 import type { UpstreamErrorCode } from "../upstream/upstream-error.ts";
 import { compareCatalogs, type ServerDrift } from "./drift.ts";
 import { type EditorConfig, findEditorConfig, writeEditorConfig } from "./editor-config.ts";

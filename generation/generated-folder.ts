@@ -8,7 +8,7 @@ import { type WrittenFiles, writeGenerated } from "../catalog/store/write-genera
 import type { Configuration } from "../configuration/configuration.ts";
 import { loadPrinters } from "../languages/languages.ts";
 import { openPrograms } from "../programs/open-programs.ts";
-import { PROGRAMS_MODULE } from "../protocol/tools/programs-module.ts";
+import { PROGRAMS_MODULE } from "../protocol/tool-names.ts";
 import { linkOutOf } from "../system/link-out-of.ts";
 import { type GenerationPlan, planGeneration } from "./generate-plan.ts";
 import { generatedDirectory } from "./generated-modules.ts";

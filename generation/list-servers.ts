@@ -1,4 +1,4 @@
-import { ownSignal } from "../base/own-signal.ts";
+import { ownSignal } from "../base/waiting.ts";
 import { countTools, type ServerListing, type Warning } from "../catalog/parse-tool.ts";
 import type { ServerConfiguration } from "../configuration/configuration.ts";
 import type { Upstream, UpstreamListing } from "../upstream/upstream.ts";

@@ -1,4 +1,4 @@
-import { GrowingPause } from "../base/growing-pause.ts";
+import { GrowingPause } from "../base/backoff.ts";
 import type { ConfiguredServers } from "./list-servers.ts";
 
 /** Pause before servers that could not be listed are asked again. Starting one may wait longer (restart-backoff.ts). */

@@ -1,5 +1,5 @@
 import type { DeclaredTool } from "../codegen/generated-module.ts";
-import { PROGRAMS_MODULE } from "../protocol/tools/programs-module.ts";
+import { PROGRAMS_MODULE } from "../protocol/tool-names.ts";
 import type { ModuleSource, OtherProgram, SavedProgram } from "./module-source.ts";
 
 /** A saved program as a program uses it, with its function. */

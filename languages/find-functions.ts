@@ -1,5 +1,5 @@
 import type { DeclaredTool } from "../codegen/generated-module.ts";
-import { parseNamespacedName } from "../protocol/tools/tool-name.ts";
+import { parseNamespacedName } from "../protocol/tool-names.ts";
 import type { ModuleSource } from "./module-source.ts";
 import { nearestNames } from "./nearest-names.ts";
 

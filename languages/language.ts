@@ -1,6 +1,6 @@
 import type { Failure } from "../protocol/failure.ts";
-import type { OnPhase } from "../protocol/run-phase.ts";
-import type { RunnerName, RunnerStart } from "../protocol/runners/runner-name.ts";
+import type { OnPhase } from "../protocol/run-context.ts";
+import type { RunnerName, RunnerStart } from "../protocol/runners.ts";
 import type { FailureReason } from "./failure-reason.ts";
 import type { ModuleSource } from "./module-source.ts";
 import type { Program } from "./program.ts";

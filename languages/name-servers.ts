@@ -1,4 +1,4 @@
-import { listUpTo } from "../base/text/list-up-to.ts";
+import { listUpTo } from "../base/visible-text.ts";
 import type { ModuleSource } from "./module-source.ts";
 
 const MAX_SERVERS_CHARS = 200;

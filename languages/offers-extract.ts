@@ -1,4 +1,4 @@
-import { EXTRACT_NAME, EXTRACT_SERVER } from "../protocol/tools/extract-tool.ts";
+import { EXTRACT_NAME, EXTRACT_SERVER } from "../protocol/tool-names.ts";
 import type { ModuleSource } from "./module-source.ts";
 
 /** Whether a program may mean the function that asks a model, and there is one that it may call. */

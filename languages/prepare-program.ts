@@ -1,5 +1,5 @@
 import { buildFailure, type Failure } from "../protocol/failure.ts";
-import type { OnPhase } from "../protocol/run-phase.ts";
+import type { OnPhase } from "../protocol/run-context.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import type { FailureReason } from "./failure-reason.ts";
 import {

@@ -1,5 +1,5 @@
 import { extname } from "node:path";
-import type { RunnerName, RunnerStarts } from "../protocol/runners/runner-name.ts";
+import type { RunnerName, RunnerStarts } from "../protocol/runners.ts";
 import { findLanguage, type LanguageFacts } from "./language.ts";
 import { PYTHON_FACTS } from "./python/python-facts.ts";
 import { TYPESCRIPT_FACTS } from "./typescript/typescript-facts.ts";

@@ -1,6 +1,6 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { messageOf } from "../base/error-message.ts";
+import { messageOf } from "../base/faults.ts";
 import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
 import { isRemote } from "../configuration/configured-servers.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";

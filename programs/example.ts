@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { ForeignJsonError, parseForeignJson } from "../base/json/parse-json.ts";
+import { ForeignJsonError, parseForeignJson } from "../base/json.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import {
   RecordedEnvironment,
@@ -10,8 +10,8 @@ import type { RecordedRun } from "../execution/replay/replay-program.ts";
 import type { Program } from "../languages/program.ts";
 import { CALL_DECISIONS } from "../protocol/call-decision.ts";
 import { digestOf } from "../protocol/canonical-json.ts";
+import { EmittedBlocks } from "../protocol/emitted.ts";
 import { Envelope } from "../protocol/envelope.ts";
-import { EmittedBlocks } from "../protocol/output/emitted.ts";
 
 /** The largest file of a recorded example, in bytes. A larger one is of no use in a repository. */
 export const MAX_EXAMPLE_BYTES = 8 * 1024 * 1024;

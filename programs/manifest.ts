@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
 import * as z from "zod";
-import { isObject } from "../base/json/is-object.ts";
+import { isObject } from "../base/json.ts";
 import { similarNames } from "../catalog/search/similar-names.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import { MAX_CONFIGURATION_BYTES, YamlSource } from "../configuration/yaml-source.ts";

@@ -1,14 +1,14 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
-import { byCodeUnit } from "../base/by-code-unit.ts";
-import { visibleLine } from "../base/text/visible-text.ts";
+import { visibleLine } from "../base/visible-text.ts";
 import { programFunction, whyNoName } from "../catalog/program-name.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import { MAX_CONFIGURATION_BYTES } from "../configuration/yaml-source.ts";
 import { languageOfFile } from "../languages/program-files.ts";
+import { byCodeUnit } from "../protocol/canonical-json.ts";
 import { MAX_CODE_BYTES } from "../protocol/limits.ts";
-import { PROGRAMS_MODULE } from "../protocol/tools/programs-module.ts";
+import { PROGRAMS_MODULE } from "../protocol/tool-names.ts";
 import { type Manifest, parseManifest } from "./manifest.ts";
 import { listFiles, programsDirectory } from "./programs-directory.ts";
 

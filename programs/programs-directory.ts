@@ -1,9 +1,9 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { byCodeUnit } from "../base/by-code-unit.ts";
 import { fileVersion } from "../catalog/store/own-file.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import { PROGRAMS_MODULE } from "../protocol/tools/programs-module.ts";
+import { byCodeUnit } from "../protocol/canonical-json.ts";
+import { PROGRAMS_MODULE } from "../protocol/tool-names.ts";
 
 /** The folder of saved programs, beside the configuration file. */
 export function programsDirectory({ directory }: Pick<Configuration, "directory">): string {

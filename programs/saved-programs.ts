@@ -1,5 +1,4 @@
-import { isObject } from "../base/json/is-object.ts";
-import { textDigest } from "../base/text-digest.ts";
+import { isObject } from "../base/json.ts";
 import { definitionDigest } from "../catalog/parse-tool.ts";
 import { programFunction, toolNameOf } from "../catalog/program-name.ts";
 import type { ServerTools, Tool } from "../catalog/tool.ts";
@@ -13,9 +12,8 @@ import { findLanguage } from "../languages/language.ts";
 import type { ModuleSource, OtherProgram, SavedProgram, SavedSources } from "../languages/module-source.ts";
 import type { Program } from "../languages/program.ts";
 import { isSameLanguage, LANGUAGES } from "../languages/program-files.ts";
-import { digestOf } from "../protocol/canonical-json.ts";
-import { PROGRAMS_MODULE } from "../protocol/tools/programs-module.ts";
-import { namespacedName } from "../protocol/tools/tool-name.ts";
+import { digestOf, textDigest } from "../protocol/canonical-json.ts";
+import { namespacedName, PROGRAMS_MODULE } from "../protocol/tool-names.ts";
 import { version } from "../system/package.ts";
 import type { ToolServer, ToolServers } from "../upstream/tool-servers.ts";
 import { type ProgramFiles, readPrograms } from "./program-folder.ts";

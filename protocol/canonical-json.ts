@@ -1,4 +1,4 @@
-import { textDigest } from "../base/text-digest.ts";
+import { hash } from "node:crypto";
 
 /** Thrown for a value that JSON cannot carry. */
 export class CanonicalJsonError extends Error {
@@ -78,4 +78,14 @@ function sortedNames(object: object): string[] {
     if ((names[i] as string) < (names[i - 1] as string)) return names.sort();
   }
   return names;
+}
+
+/** `sha256:<hex>` over bytes, or over the UTF-8 of a text. */
+export function textDigest(text: string | Uint8Array): string {
+  return `sha256:${hash("sha256", text)}`;
+}
+
+/** Order by UTF-16 code units, the same on every machine. */
+export function byCodeUnit(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -3,7 +3,7 @@
  * `[stream, text]`, LF. Bytes outside a record were written past the console and count as stderr text.
  */
 
-import { ForeignJsonError, parseForeignJson } from "../base/json/parse-json.ts";
+import { ForeignJsonError, parseForeignJson } from "../base/json.ts";
 
 export type ConsoleStream = "out" | "err";
 

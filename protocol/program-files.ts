@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
-import { isWellFormed } from "../base/text/is-well-formed.ts";
+import { isWellFormed } from "../base/json.ts";
 
 /**
  * Files that a person hands to a program. They are copied into the sandbox with the program, where they are what any other file of

@@ -58,7 +58,7 @@ my $PIPE_BYTES = 1024 * 1024;
 my ($AF_UNIX, $SOCK_STREAM, $F_SETFL, $O_NONBLOCK, $F_SETPIPE_SZ) = (1, 1, 4, 2048, 1031);
 my ($EINTR, $EAGAIN) = (4, 11);
 
-# Also in protocol/paths.ts: the sockets for the runner's channel, stdout and stderr.
+# Also in protocol/runners.ts: the sockets for the runner's channel, stdout and stderr.
 my @SOCKETS = qw(broker.sock stdout.sock stderr.sock);
 
 my ($seconds, @command) = @ARGV;

@@ -1,12 +1,11 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { Duplex } from "node:stream";
-import { outsideBoundaries } from "../base/fault-boundary.ts";
-import { inTime, settlesWithin } from "../base/in-time.ts";
-import { orAborted, whenAborted } from "../base/or-aborted.ts";
+import { outsideBoundaries } from "../base/faults.ts";
+import { inTime, orAborted, settlesWithin, whenAborted } from "../base/waiting.ts";
+import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../protocol/frames.ts";
 import { GUARD_EXITS } from "../protocol/guard.ts";
 import { MAX_CALL_FRAME_BYTES } from "../protocol/limits.ts";
-import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../protocol/wire/frames.ts";
-import { type NextRequest, SESSION_MARK_BYTES } from "../protocol/wire/messages.ts";
+import { type NextRequest, SESSION_MARK_BYTES } from "../protocol/messages.ts";
 import type { Sandbox, SandboxExit, SandboxOutput, SandboxSource } from "./sandbox.ts";
 import { orCancelled, SandboxError } from "./sandbox-error.ts";
 

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import * as z from "zod/mini";
-import { ForeignJsonError, parseForeignJson } from "../base/json/parse-json.ts";
+import { ForeignJsonError, parseForeignJson } from "../base/json.ts";
 import type { SandboxEngine } from "./sandbox-engine.ts";
 import { SandboxError } from "./sandbox-error.ts";
 

@@ -10,7 +10,7 @@
  */
 
 import type { Duplex, Readable } from "node:stream";
-import type { RunnerName, RunnerStarts } from "../protocol/runners/runner-name.ts";
+import type { RunnerName, RunnerStarts } from "../protocol/runners.ts";
 import type { SandboxExit, SandboxOutput } from "./sandbox.ts";
 
 /** The limits of a sandbox that a user may configure. */

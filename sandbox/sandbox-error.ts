@@ -1,4 +1,4 @@
-import { orAborted } from "../base/or-aborted.ts";
+import { orAborted } from "../base/waiting.ts";
 
 export type SandboxErrorCode =
   | "engine_unreachable"

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { RunnerName } from "../protocol/runners/runner-name.ts";
+import type { RunnerName } from "../protocol/runners.ts";
 import type { KnownWalls } from "./known-walls.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "./sandbox.ts";
 import type { SandboxEngine, SandboxLimits, StartedSandbox } from "./sandbox-engine.ts";

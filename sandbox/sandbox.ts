@@ -5,7 +5,7 @@
  */
 
 import type { Duplex } from "node:stream";
-import type { RunnerName } from "../protocol/runners/runner-name.ts";
+import type { RunnerName } from "../protocol/runners.ts";
 
 /** How a sandbox ended. */
 export interface SandboxExit {

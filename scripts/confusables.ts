@@ -1,5 +1,5 @@
 /**
- * Writes base/text/confusables.ts from the data of the package unhomoglyph, which is Unicode's confusables.txt (UTS #39), as a dev
+ * Writes base/confusables.ts from the data of the package unhomoglyph, which is Unicode's confusables.txt (UTS #39), as a dev
  * dependency: `node scripts/confusables.ts`. With `--check` it writes nothing and exits 1 when the file is not what the data says.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -52,11 +52,11 @@ ${rows.join("\n")}
 }
 
 if (import.meta.main) {
-  const file = join(import.meta.dirname, "../base/text/confusables.ts");
+  const file = join(import.meta.dirname, "../base/confusables.ts");
   const text = renderConfusables();
   if (!process.argv.includes("--check")) writeFileSync(file, text);
   else if (readFileSync(file, "utf8") !== text) {
-    process.stderr.write("base/text/confusables.ts is not current; run `node scripts/confusables.ts`\n");
+    process.stderr.write("base/confusables.ts is not current; run `node scripts/confusables.ts`\n");
     process.exitCode = 1;
   }
 }

@@ -1,5 +1,5 @@
-import { outsideBoundaries } from "../base/fault-boundary.ts";
-import { oneLine } from "../base/text/one-line.ts";
+import { outsideBoundaries } from "../base/faults.ts";
+import { oneLine } from "../base/visible-text.ts";
 import { readTelemetrySettings } from "./settings.ts";
 import type { Telemetry, TelemetryOptions } from "./telemetry.ts";
 

@@ -1,8 +1,7 @@
 import type { Approver } from "../broker/approvals/approvals.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
 import type { Envelope } from "../protocol/envelope.ts";
-import type { RunContext } from "../protocol/run-context.ts";
-import type { OnPhase } from "../protocol/run-phase.ts";
+import type { OnPhase, RunContext } from "../protocol/run-context.ts";
 import type { TraceContext } from "../protocol/trace-context.ts";
 
 /**

@@ -1,5 +1,5 @@
-import { messageOf } from "../base/error-message.ts";
-import { oneLine } from "../base/text/one-line.ts";
+import { messageOf } from "../base/faults.ts";
+import { oneLine } from "../base/visible-text.ts";
 import type { Authorizer, Viewer } from "../broker/policy/authorizer.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import type { LearnedTypes } from "../catalog/learned/learned-types.ts";
@@ -15,7 +15,7 @@ import { WrittenModules } from "../generation/written-modules.ts";
 import { loadPrinters } from "../languages/languages.ts";
 import { openPrograms } from "../programs/open-programs.ts";
 import type { SavedPrograms } from "../programs/saved-programs.ts";
-import { serverModule } from "../protocol/tools/tool-name.ts";
+import { serverModule } from "../protocol/tool-names.ts";
 import type { UpstreamListing } from "../upstream/upstream.ts";
 import { ByViewer } from "./by-viewer.ts";
 import { catalogVersion, digestsOf, generatedVersion, toldOf } from "./catalog-version.ts";

@@ -1,4 +1,4 @@
-import { inTime } from "../base/in-time.ts";
+import { inTime } from "../base/waiting.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
 /**

@@ -1,12 +1,12 @@
-import { messageOf } from "../base/error-message.ts";
-import { countValues } from "../base/json/count-values.ts";
-import { itemsIn, type Member, membersIn, parseText, type Span } from "../base/json/json-spans.ts";
+import { messageOf } from "../base/faults.ts";
 import {
+  countValues,
   ForeignJsonError,
   type JsonLimits,
   MAX_JSON_VALUES,
   parseForeignJson,
-} from "../base/json/parse-json.ts";
+} from "../base/json.ts";
+import { itemsIn, type Member, membersIn, parseText, type Span } from "../base/json-spans.ts";
 import { digestOf } from "../protocol/canonical-json.ts";
 
 /**

@@ -1,6 +1,6 @@
-import { messageOf } from "../base/error-message.ts";
-import { GrowingPause } from "../base/growing-pause.ts";
-import { orAborted } from "../base/or-aborted.ts";
+import { GrowingPause } from "../base/backoff.ts";
+import { messageOf } from "../base/faults.ts";
+import { orAborted } from "../base/waiting.ts";
 import { notReadyInTime } from "./call-budget.ts";
 import type { ConnectToolsOptions, ToolServer, ToolServers } from "./tool-servers.ts";
 import type { Upstream, UpstreamListing } from "./upstream.ts";

@@ -1,4 +1,4 @@
-import { isObject } from "../base/json/is-object.ts";
+import { isObject } from "../base/json.ts";
 
 /** How far a server says that a call has come (MCP 2025-11-25, "Progress"). A claim of the server's. */
 export interface ProgressReport {

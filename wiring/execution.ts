@@ -29,7 +29,7 @@ import type { ModuleSource } from "../languages/module-source.ts";
 import { type HandedIn, settleProgram } from "../languages/settle-program.ts";
 import type { LoginSecrets } from "../logins/login-secrets.ts";
 import { MAX_FILE_RESULT_BYTES, MAX_FILE_RESULT_VALUES, MAX_KEPT_OUTPUT_BYTES } from "../protocol/limits.ts";
-import { EXTRACT_NAME } from "../protocol/tools/extract-tool.ts";
+import { EXTRACT_NAME } from "../protocol/tool-names.ts";
 import type { OpenEngine } from "../sandbox/sandbox-engine.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";

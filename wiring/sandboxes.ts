@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Configuration } from "../configuration/configuration.ts";
 import { thisMachine } from "../configuration/parse.ts";
 import { RUNNER_STARTS, runnerOf, unnamedProgram } from "../languages/program-files.ts";
-import type { RunnerName } from "../protocol/runners/runner-name.ts";
+import type { RunnerName } from "../protocol/runners.ts";
 import { startsAtOnce } from "../sandbox/pool/pool-policy.ts";
 import { type PoolOptions, SandboxPool } from "../sandbox/pool/sandbox-pool.ts";
 import type { OpenEngine } from "../sandbox/sandbox-engine.ts";

@@ -2,7 +2,7 @@ import { RunState } from "../broker/policy/run-history.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import type { KeptCall } from "../execution/suspension/kept-calls.ts";
-import { parseNamespacedName } from "../protocol/tools/tool-name.ts";
+import { parseNamespacedName } from "../protocol/tool-names.ts";
 
 /** What a suspended run had done, as decisions about its further calls see it. */
 export function stateOf(

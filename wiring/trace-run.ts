@@ -1,5 +1,5 @@
 import { returnedBytes } from "../archive/run-summary.ts";
-import { estimateTokens } from "../base/text/quantities.ts";
+import { estimateTokens } from "../base/quantities.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration/configuration.ts";

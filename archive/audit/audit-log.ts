@@ -7,8 +7,8 @@
  */
 
 import type { Clock } from "../../base/clock.ts";
-import { messageOf } from "../../base/error-message.ts";
-import { settlesWithin } from "../../base/in-time.ts";
+import { messageOf } from "../../base/faults.ts";
+import { settlesWithin } from "../../base/waiting.ts";
 import {
   type AuditEvent,
   type AuditedActor,

@@ -1,6 +1,6 @@
 import { brotliCompressSync, brotliDecompressSync, constants } from "node:zlib";
 import * as z from "zod/mini";
-import { textDigest } from "../../base/text-digest.ts";
+import { textDigest } from "../../protocol/canonical-json.ts";
 import { checkReadable, checkSize, MAX_BLOB_BYTES } from "../archived-text.ts";
 import type { Database } from "./file/database.ts";
 

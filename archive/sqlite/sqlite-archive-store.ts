@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
-import { textDigest } from "../../base/text-digest.ts";
-import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
+import { textDigest } from "../../protocol/canonical-json.ts";
+import { matchesPattern } from "../../protocol/tool-names.ts";
 import { ArchiveError } from "../archive-error.ts";
 import type {
   ArchiveStore,

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openArchive } from "../../archive/open-archive.ts";
-import { isObject } from "../../base/json/is-object.ts";
+import { isObject } from "../../base/json.ts";
 import { makeProject, PTC } from "../peers/ptc.ts";
 import { realServers } from "./real-calls.ts";
 

@@ -1,6 +1,6 @@
 import { planGeneration } from "../../generation/generate-plan.ts";
 import { PRINTER } from "../../languages/languages.ts";
-import { serverModule } from "../../protocol/tools/tool-name.ts";
+import { serverModule } from "../../protocol/tool-names.ts";
 import { compileGenerated } from "../../tests/codegen/compile-generated.ts";
 import { checkPython } from "../../tests/codegen/python/check-python.ts";
 import { generateStubs, pythonValue } from "../../tests/codegen/python/generate-stubs.ts";

@@ -6,8 +6,8 @@ import { openForReading, openForWriting } from "../../archive/sqlite/file/connec
 import { findRuns, listRunPage, readStats } from "../../archive/sqlite/sqlite-archive-store.ts";
 import { ArchiveWriter } from "../../archive/sqlite/writer/archive-writer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
+import { encodeFrame } from "../../protocol/frames.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
-import { encodeFrame } from "../../protocol/wire/frames.ts";
 import type { Comparison } from "../figure.ts";
 
 const ROUNDS = 30;

@@ -8,7 +8,7 @@ import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import { RunnerOutput } from "../../execution/output/runner-output.ts";
 import { RUNNER_STARTS } from "../../languages/program-files.ts";
 import { bundleProgram } from "../../languages/typescript/bundling/bundle.ts";
-import { SOCKET_FILE_NAME } from "../../protocol/paths.ts";
+import { SOCKET_FILE_NAME } from "../../protocol/runners.ts";
 import { buildContainerRequest } from "../../sandbox/docker/container-profile.ts";
 import type { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
 import {

@@ -1,6 +1,6 @@
-import { countNoun } from "../../base/text/count-noun.ts";
-import { columnsOf } from "../../base/text/text-columns.ts";
-import { unmistakableLine } from "../../base/text/unmistakable-line.ts";
+import { countNoun } from "../../base/quantities.ts";
+import { unmistakableLine } from "../../base/unmistakable-line.ts";
+import { columnsOf } from "../../base/visible-text.ts";
 
 /** Claude Code shows so many lines of a question on every terminal, and has no way to see the rest. */
 const SHOWN_LINES = 4;

@@ -1,4 +1,4 @@
-import { unmistakableLine } from "../../base/text/unmistakable-line.ts";
+import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "./approvals.ts";
 
 interface Bounds {

@@ -1,5 +1,5 @@
-import { isObject } from "../../base/json/is-object.ts";
-import { visibleLine, visibleLines } from "../../base/text/visible-text.ts";
+import { isObject } from "../../base/json.ts";
+import { visibleLine, visibleLines } from "../../base/visible-text.ts";
 import type { Elicitation, FormField, FormOption } from "./elicitation.ts";
 
 const MAX_MESSAGE_CHARS = 2_000;

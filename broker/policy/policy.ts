@@ -1,5 +1,5 @@
 import type { Tool } from "../../catalog/tool.ts";
-import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
+import { matchesPattern } from "../../protocol/tool-names.ts";
 
 /**
  * The lists of `ptc.yaml`: the tools that programs may call, and those that need an approval. Patterns match namespaced

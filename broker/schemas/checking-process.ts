@@ -1,8 +1,8 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import type { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { parseForeignJson } from "../../base/json/parse-json.ts";
-import { LineSplitter } from "../../base/line-splitter.ts";
+import { parseForeignJson } from "../../base/json.ts";
+import { LineSplitter } from "../../base/streams.ts";
 import { signalGroup, spawnGroup } from "../../system/process-group.ts";
 import { jsonInTurns } from "./json-parts.ts";
 import type { CheckAnswer, CheckBounds } from "./schema-worker.ts";

@@ -1,6 +1,6 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { isObject } from "../../base/json/is-object.ts";
+import { isObject } from "../../base/json.ts";
 import { RecentlyUsed } from "../../base/recently-used.ts";
 import { cutText, type SchemaViolation } from "./schema-problem.ts";
 

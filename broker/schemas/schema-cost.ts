@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json/is-object.ts";
+import { isObject } from "../../base/json.ts";
 
 /**
  * Estimates an upper bound on the time of a check from schema and value, before anything is compiled.

@@ -1,6 +1,6 @@
 import { Ajv, type AnySchemaObject } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { messageOf } from "../../base/error-message.ts";
+import { messageOf } from "../../base/faults.ts";
 import { cutText } from "./schema-problem.ts";
 
 const MAX_MESSAGE_CHARS = 300;

@@ -1,4 +1,4 @@
-import { visibleLine } from "../../base/text/visible-text.ts";
+import { visibleLine } from "../../base/visible-text.ts";
 
 /** What is wrong with a value, or why that could not be found out. */
 export type SchemaProblem = SchemaViolation | { unchecked: string };

@@ -1,6 +1,6 @@
 import { Script } from "node:vm";
 import { parentPort } from "node:worker_threads";
-import { LineSplitter } from "../../base/line-splitter.ts";
+import { LineSplitter } from "../../base/streams.ts";
 import { checkAgainstSchema, prepareSchema } from "./schema-check.ts";
 import type { SchemaViolation } from "./schema-problem.ts";
 

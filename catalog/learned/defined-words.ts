@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json/is-object.ts";
+import { isObject } from "../../base/json.ts";
 
 const MAX_WORDS = 500;
 const MAX_WORD_CHARS = 40;

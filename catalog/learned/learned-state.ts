@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { byCodeUnit } from "../../base/by-code-unit.ts";
-import { isObject } from "../../base/json/is-object.ts";
-import { parseForeignJson } from "../../base/json/parse-json.ts";
+import { isObject, parseForeignJson } from "../../base/json.ts";
+import { byCodeUnit } from "../../protocol/canonical-json.ts";
 import { Digest } from "../../protocol/digest.ts";
 import type { JsonObject } from "../model/schema-references.ts";
 import { collectLearned, type LearnedOf, type LearnedTypes, learnedKey, sorted } from "./learned-types.ts";

@@ -1,8 +1,6 @@
 import * as z from "zod";
-import { byCodeUnit } from "../../base/by-code-unit.ts";
-import { isObject } from "../../base/json/is-object.ts";
-import { parseForeignJson } from "../../base/json/parse-json.ts";
-import { digestOf } from "../../protocol/canonical-json.ts";
+import { isObject, parseForeignJson } from "../../base/json.ts";
+import { byCodeUnit, digestOf } from "../../protocol/canonical-json.ts";
 import { Digest } from "../../protocol/digest.ts";
 import type { JsonObject } from "../model/schema-references.ts";
 import { definitionDigest, parseTool } from "../parse-tool.ts";

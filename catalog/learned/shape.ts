@@ -1,5 +1,5 @@
-import { byCodeUnit } from "../../base/by-code-unit.ts";
-import { isObject } from "../../base/json/is-object.ts";
+import { isObject } from "../../base/json.ts";
+import { byCodeUnit } from "../../protocol/canonical-json.ts";
 
 /**
  * What JSON values at one place looked like: kinds and names, and how often they were seen. No value of the data is in a shape.

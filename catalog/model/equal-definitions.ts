@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json/is-object.ts";
+import { isObject } from "../../base/json.ts";
 import { canonicalJson } from "../../protocol/canonical-json.ts";
 import { MAX_COMPARED_REFERENCES } from "./limits.ts";
 import type { Definition, TypeModel, TypeNode } from "./type-model.ts";

@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json/is-object.ts";
+import { isObject } from "../../base/json.ts";
 import {
   MAX_DEFAULT_CHARS,
   MAX_DESCRIPTION_CHARS,

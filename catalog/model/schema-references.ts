@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json/is-object.ts";
+import { isObject } from "../../base/json.ts";
 import { MAX_SCHEMA_NODES } from "./limits.ts";
 
 export type JsonObject = Record<string, unknown>;

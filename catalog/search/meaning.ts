@@ -1,4 +1,4 @@
-import { oneLine } from "../../base/text/one-line.ts";
+import { oneLine } from "../../base/visible-text.ts";
 import type { SearchableTool } from "./searchable-text.ts";
 import type { SearchHit } from "./tool-search.ts";
 

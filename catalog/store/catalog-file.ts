@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { textDigest } from "../../base/text-digest.ts";
-import { serverModule } from "../../protocol/tools/tool-name.ts";
+import { textDigest } from "../../protocol/canonical-json.ts";
+import { serverModule } from "../../protocol/tool-names.ts";
 import { CatalogError } from "../catalog-error.ts";
 import { isIdentifierOf } from "../identifiers.ts";
 import { LEARNED_FILE, parseLearned } from "../learned/learned-types.ts";

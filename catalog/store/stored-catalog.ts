@@ -1,10 +1,9 @@
 import { join } from "node:path";
 import * as z from "zod";
-import { isObject } from "../../base/json/is-object.ts";
-import { ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.ts";
-import { visibleLine } from "../../base/text/visible-text.ts";
+import { ForeignJsonError, isObject, parseForeignJson } from "../../base/json.ts";
+import { visibleLine } from "../../base/visible-text.ts";
 import { Digest } from "../../protocol/digest.ts";
-import { namespacedName } from "../../protocol/tools/tool-name.ts";
+import { namespacedName } from "../../protocol/tool-names.ts";
 import { CatalogError } from "../catalog-error.ts";
 import { canBeLearned, type LearnedRecord, type LearnedTypes, learnedKey } from "../learned/learned-types.ts";
 import type { JsonObject } from "../model/schema-references.ts";

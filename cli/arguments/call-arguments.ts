@@ -1,7 +1,5 @@
-import { isObject } from "../../base/json/is-object.ts";
-import { ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.ts";
-import { oneLine } from "../../base/text/one-line.ts";
-import { visibleLine } from "../../base/text/visible-text.ts";
+import { ForeignJsonError, isObject, parseForeignJson } from "../../base/json.ts";
+import { oneLine, visibleLine } from "../../base/visible-text.ts";
 import { isAmong, type Parameter, readArgument, type ToolParameters } from "../../catalog/arguments.ts";
 import { similarNames } from "../../catalog/search/similar-names.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_NESTING_DEPTH } from "../../protocol/limits.ts";

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
-import { ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.ts";
-import { visibleLine } from "../../base/text/visible-text.ts";
+import { ForeignJsonError, parseForeignJson } from "../../base/json.ts";
+import { visibleLine } from "../../base/visible-text.ts";
 import {
   type LanguageName,
   languageNamed,

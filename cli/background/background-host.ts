@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { oneLine } from "../../base/text/one-line.ts";
+import { oneLine } from "../../base/visible-text.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { version } from "../../system/package.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";

@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 import type { Socket } from "node:net";
-import { isObject } from "../../base/json/is-object.ts";
+import { isObject } from "../../base/json.ts";
 import type { CallersProcess } from "./callers-process.ts";
 import type { CallersStdin } from "./callers-stdin.ts";
 import { ALIVE_MS, type MessageToCaller, receiveMessages, sendMessage } from "./host-messages.ts";

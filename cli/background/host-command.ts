@@ -1,6 +1,6 @@
-import { jsonLine } from "../../base/json/json-line.ts";
-import { oneLine } from "../../base/text/one-line.ts";
-import { formatDuration } from "../../base/text/quantities.ts";
+import { jsonLine } from "../../base/json.ts";
+import { formatDuration } from "../../base/quantities.ts";
+import { oneLine } from "../../base/visible-text.ts";
 import type { DefineCommand } from "../command.ts";
 import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
 import { type Surroundings, write } from "../surroundings.ts";

@@ -4,7 +4,7 @@
  * caller's, such as its terminal and its files, through the caller.
  */
 import type { Socket } from "node:net";
-import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../../protocol/wire/frames.ts";
+import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../../protocol/frames.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import type { HostIdentity } from "./host-identity.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import { parseForeignJson } from "../../base/json/parse-json.ts";
+import { parseForeignJson } from "../../base/json.ts";
 import type { HostPlace } from "./host-place.ts";
 
 const MAX_NAMES = 200;

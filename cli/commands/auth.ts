@@ -1,8 +1,8 @@
 import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { jsonLine } from "../../base/json/json-line.ts";
-import { oneLine } from "../../base/text/one-line.ts";
+import { jsonLine } from "../../base/json.ts";
+import { oneLine } from "../../base/visible-text.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { KEYRING_NAME, KEYRING_NAME_RULE } from "../../configuration/settings/server-settings.ts";
 import { loginServer } from "../../logins/log-in.ts";

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { jsonLine } from "../../base/json/json-line.ts";
-import { oneLine } from "../../base/text/one-line.ts";
-import { visibleLine, visibleLines } from "../../base/text/visible-text.ts";
+import { jsonLine } from "../../base/json.ts";
+import { oneLine, visibleLine, visibleLines } from "../../base/visible-text.ts";
 import { toolParameters } from "../../catalog/arguments.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import { unknownTool } from "../../catalog/tool-catalog.ts";
@@ -9,7 +8,7 @@ import { loadConfiguration } from "../../configuration/load.ts";
 import { refuseUnmatchedPatterns } from "../../configuration/policy/configured-policy.ts";
 import { type ExecutedCall, messageOfCall } from "../../execution/execute-call.ts";
 import { renderEnvelope } from "../../execution/seal.ts";
-import { parseNamespacedName, serverModule } from "../../protocol/tools/tool-name.ts";
+import { parseNamespacedName, serverModule } from "../../protocol/tool-names.ts";
 import { traceContextOf } from "../../protocol/trace-context.ts";
 import { version } from "../../system/package.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";

@@ -1,5 +1,5 @@
-import { jsonLine } from "../../base/json/json-line.ts";
-import { oneLine } from "../../base/text/one-line.ts";
+import { jsonLine } from "../../base/json.ts";
+import { oneLine } from "../../base/visible-text.ts";
 import { engineSetupScript } from "../../system/package.ts";
 import type { DefineCommand } from "../command.ts";
 import { examine, type Finding } from "../doctor/examine.ts";

@@ -1,8 +1,8 @@
 import { relative, resolve } from "node:path";
 import type { Writable } from "node:stream";
-import { jsonLine } from "../../base/json/json-line.ts";
-import { countNoun } from "../../base/text/count-noun.ts";
-import { visibleLine } from "../../base/text/visible-text.ts";
+import { jsonLine } from "../../base/json.ts";
+import { countNoun } from "../../base/quantities.ts";
+import { visibleLine } from "../../base/visible-text.ts";
 import { countTools } from "../../catalog/parse-tool.ts";
 import type { Configuration, ServerConfiguration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";

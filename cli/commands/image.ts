@@ -1,4 +1,4 @@
-import { jsonLine } from "../../base/json/json-line.ts";
+import { jsonLine } from "../../base/json.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { buildImage } from "../../wiring/image.ts";
 import type { DefineCommand } from "../command.ts";

@@ -1,5 +1,5 @@
-import { jsonLine } from "../../base/json/json-line.ts";
-import { visibleLine, visibleLines } from "../../base/text/visible-text.ts";
+import { jsonLine } from "../../base/json.ts";
+import { visibleLine, visibleLines } from "../../base/visible-text.ts";
 import { unknownTool } from "../../catalog/tool-catalog.ts";
 import { describeForPrograms } from "../../codegen/describe-tool.ts";
 import { loadConfiguration } from "../../configuration/load.ts";

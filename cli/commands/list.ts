@@ -1,6 +1,6 @@
-import { jsonLine } from "../../base/json/json-line.ts";
-import { oneLine } from "../../base/text/one-line.ts";
-import { formatCount } from "../../base/text/quantities.ts";
+import { jsonLine } from "../../base/json.ts";
+import { formatCount } from "../../base/quantities.ts";
+import { oneLine } from "../../base/visible-text.ts";
 import { countTools, renderOffer } from "../../catalog/parse-tool.ts";
 import type { ServerTools } from "../../catalog/tool.ts";
 import { type ToolCatalog, unknownServer } from "../../catalog/tool-catalog.ts";

@@ -1,4 +1,4 @@
-import { jsonLine } from "../../base/json/json-line.ts";
+import { jsonLine } from "../../base/json.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { loadPrinters } from "../../languages/languages.ts";
 import { countTokensOf, type TokenCounts } from "../../server/mcp/token-counts.ts";

@@ -1,9 +1,8 @@
 import * as z from "zod";
 import type { CallRecord } from "../../archive/run-record.ts";
-import { jsonLine } from "../../base/json/json-line.ts";
-import { countNoun } from "../../base/text/count-noun.ts";
-import { oneLine } from "../../base/text/one-line.ts";
-import { visibleLine } from "../../base/text/visible-text.ts";
+import { jsonLine } from "../../base/json.ts";
+import { countNoun } from "../../base/quantities.ts";
+import { oneLine, visibleLine } from "../../base/visible-text.ts";
 import type { Decision } from "../../broker/policy/authorizer.ts";
 import type { LocatedProblem, Rules } from "../../broker/policy/cedar/cedar-rules.ts";
 import { RULE_SCHEMA } from "../../broker/policy/cedar/rule-schema.ts";
@@ -23,7 +22,7 @@ import {
 import { listsOf } from "../../configuration/policy/configured-policy.ts";
 import { YamlSource } from "../../configuration/yaml-source.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
-import { parseNamespacedName } from "../../protocol/tools/tool-name.ts";
+import { parseNamespacedName } from "../../protocol/tool-names.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
 import { loadProgramTools, type ProgramTools } from "../../tools/program-tools.ts";
 import type { DefineCommand } from "../command.ts";

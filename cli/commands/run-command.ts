@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { visibleLine } from "../../base/text/visible-text.ts";
+import { visibleLine } from "../../base/visible-text.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import type { TypecheckMode } from "../../languages/language.ts";

@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { messageOf } from "../../base/error-message.ts";
-import { oneLine } from "../../base/text/one-line.ts";
+import { messageOf } from "../../base/faults.ts";
+import { oneLine } from "../../base/visible-text.ts";
 import type { Approver } from "../../broker/approvals/approvals.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { describeOffServers } from "../../configuration/configured-servers.ts";
@@ -15,7 +15,7 @@ import type { PendingApproval, PendingApprovals } from "../../execution/pending/
 import type { TypecheckMode } from "../../languages/language.ts";
 import { unnamedProgram } from "../../languages/program-files.ts";
 import type { HandedIn } from "../../languages/settle-program.ts";
-import type { EmittedBlock } from "../../protocol/output/emitted.ts";
+import type { EmittedBlock } from "../../protocol/emitted.ts";
 import { traceContextOf } from "../../protocol/trace-context.ts";
 import { emittedLine } from "../../server/reports/emitted-line.ts";
 import { version } from "../../system/package.ts";

@@ -1,5 +1,5 @@
-import { jsonLine } from "../../base/json/json-line.ts";
-import { oneLine } from "../../base/text/one-line.ts";
+import { jsonLine } from "../../base/json.ts";
+import { oneLine } from "../../base/visible-text.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import { unknownServer } from "../../catalog/tool-catalog.ts";
 import { describeOffServers } from "../../configuration/configured-servers.ts";

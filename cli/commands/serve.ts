@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
-import { oneLine } from "../../base/text/one-line.ts";
+import { oneLine } from "../../base/visible-text.ts";
 import { entryInstead, STARTED_BY_PLUGIN } from "../../configuration/clients/claude-code.ts";
 import { whyNoServers } from "../../configuration/configured-servers.ts";
 import { FollowedConfiguration } from "../../configuration/follow.ts";

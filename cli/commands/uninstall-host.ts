@@ -2,7 +2,7 @@ import { lstatSync, readdirSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { messageOf } from "../../base/error-message.ts";
+import { messageOf } from "../../base/faults.ts";
 import { ClientChanges } from "../../configuration/clients/client-changes.ts";
 import { type KeyringPackage, listKeyringAccounts, openKeyring } from "../../secrets/keyring/keyring.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";

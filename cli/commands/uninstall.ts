@@ -1,12 +1,10 @@
 import { lstatSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Writable } from "node:stream";
-import { messageOf } from "../../base/error-message.ts";
-import { jsonLine } from "../../base/json/json-line.ts";
-import { countNoun } from "../../base/text/count-noun.ts";
-import { oneLine } from "../../base/text/one-line.ts";
-import { formatBytes } from "../../base/text/quantities.ts";
-import { visibleLine } from "../../base/text/visible-text.ts";
+import { messageOf } from "../../base/faults.ts";
+import { jsonLine } from "../../base/json.ts";
+import { countNoun, formatBytes } from "../../base/quantities.ts";
+import { oneLine, visibleLine } from "../../base/visible-text.ts";
 import { findPtcInClaude } from "../../configuration/clients/claude-code.ts";
 import { ClientChanges } from "../../configuration/clients/client-changes.ts";
 import { editEntry } from "../../configuration/clients/edit-entry.ts";

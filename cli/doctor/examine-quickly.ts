@@ -1,5 +1,5 @@
-import { messageOf } from "../../base/error-message.ts";
-import { listUpTo } from "../../base/text/list-up-to.ts";
+import { messageOf } from "../../base/faults.ts";
+import { listUpTo } from "../../base/visible-text.ts";
 import { readCatalog } from "../../catalog/store/catalog-file.ts";
 import { storedServers } from "../../catalog/store/stored-catalog.ts";
 import type { Configuration } from "../../configuration/configuration.ts";

@@ -1,6 +1,5 @@
-import { oneLine } from "../../base/text/one-line.ts";
-import { formatDuration } from "../../base/text/quantities.ts";
-import { visibleLines } from "../../base/text/visible-text.ts";
+import { formatDuration } from "../../base/quantities.ts";
+import { oneLine, visibleLines } from "../../base/visible-text.ts";
 import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import { renderEnvelope } from "../../execution/seal.ts";
 import type { Program } from "../../languages/program.ts";

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import type { ListedRun } from "../../archive/listed-run.ts";
-import { oneLine } from "../../base/text/one-line.ts";
-import { formatAge, formatBytes, formatCount, formatDuration } from "../../base/text/quantities.ts";
+import { formatAge, formatBytes, formatCount, formatDuration } from "../../base/quantities.ts";
+import { oneLine } from "../../base/visible-text.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { type Cell, layOutTable } from "./text-table.ts";
 

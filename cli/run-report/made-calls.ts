@@ -1,5 +1,5 @@
-import { oneLine } from "../../base/text/one-line.ts";
-import { formatBytes, formatDuration } from "../../base/text/quantities.ts";
+import { formatBytes, formatDuration } from "../../base/quantities.ts";
+import { oneLine } from "../../base/visible-text.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
 import type { Terminal } from "../terminal/terminal.ts";

@@ -1,4 +1,4 @@
-import { visibleLines } from "../../base/text/visible-text.ts";
+import { visibleLines } from "../../base/visible-text.ts";
 import type { RunOverview } from "../../server/reports/run-overview.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 

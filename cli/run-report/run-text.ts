@@ -1,17 +1,16 @@
 import type { ArchivedRun } from "../../archive/archived-run.ts";
 import type { CallRecord } from "../../archive/run-record.ts";
-import { countNoun } from "../../base/text/count-noun.ts";
-import { oneLine } from "../../base/text/one-line.ts";
 import {
+  countNoun,
   formatAge,
   formatBytes,
   formatDuration,
   formatInstant,
   formatTokens,
-} from "../../base/text/quantities.ts";
-import { visibleLines } from "../../base/text/visible-text.ts";
+} from "../../base/quantities.ts";
+import { oneLine, visibleLines } from "../../base/visible-text.ts";
 import { wholeValueOf } from "../../execution/output/archived-output.ts";
-import type { EmittedBlock } from "../../protocol/output/emitted.ts";
+import type { EmittedBlock } from "../../protocol/emitted.ts";
 import { emittedLine } from "../../server/reports/emitted-line.ts";
 import {
   decisionOf,

@@ -1,5 +1,4 @@
 import type { Stats } from "../../archive/run-stats.ts";
-import { oneLine } from "../../base/text/one-line.ts";
 import {
   estimateTokens,
   formatBytes,
@@ -8,7 +7,8 @@ import {
   formatNumberOf,
   formatShare,
   formatTokens,
-} from "../../base/text/quantities.ts";
+} from "../../base/quantities.ts";
+import { oneLine } from "../../base/visible-text.ts";
 import { bucketDays, type DayBucket, nameBucket } from "../../server/reports/day-buckets.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
 import type { Terminal } from "../terminal/terminal.ts";

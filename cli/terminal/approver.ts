@@ -1,4 +1,4 @@
-import { visibleLine } from "../../base/text/visible-text.ts";
+import { visibleLine } from "../../base/visible-text.ts";
 import type { ApprovalScope } from "../../broker/approvals/approval-scope.ts";
 import { describeAnswerElsewhere } from "../../broker/approvals/approval-text.ts";
 import {
@@ -10,7 +10,7 @@ import {
 } from "../../broker/approvals/approvals.ts";
 import { NOT_ASKED } from "../../broker/elicitation/elicitation.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
-import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
+import { matchesPattern } from "../../protocol/tool-names.ts";
 import { UsageError } from "../exit-code.ts";
 import { localUserName } from "../local-user.ts";
 import { confirmByTyping, type OwnTerminal, openOwnTerminal } from "./own-terminal.ts";

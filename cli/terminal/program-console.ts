@@ -1,5 +1,4 @@
-import { columnsOf } from "../../base/text/text-columns.ts";
-import { visibleLines } from "../../base/text/visible-text.ts";
+import { columnsOf, visibleLines } from "../../base/visible-text.ts";
 import { cutToBytes, TRUNCATION_MARK } from "../../protocol/text-cap.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { terminalOf } from "./terminal.ts";

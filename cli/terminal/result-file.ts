@@ -1,9 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { lstat, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { jsonLine } from "../../base/json/json-line.ts";
-import { oneLine } from "../../base/text/one-line.ts";
-import { visibleLine } from "../../base/text/visible-text.ts";
+import { jsonLine } from "../../base/json.ts";
+import { oneLine, visibleLine } from "../../base/visible-text.ts";
 import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import { UsageError } from "../exit-code.ts";
 

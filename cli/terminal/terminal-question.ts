@@ -1,4 +1,4 @@
-import { unmistakableLine } from "../../base/text/unmistakable-line.ts";
+import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../broker/approvals/approval-scope.ts";
 import { renderAskedArguments, renderClaims } from "../../broker/approvals/approval-text.ts";
 import type { ApprovalRequest } from "../../broker/approvals/approvals.ts";

@@ -1,4 +1,3 @@
-import { byCodeUnit } from "../../base/by-code-unit.ts";
 import { NameAllocator, pascalCase } from "../../catalog/identifiers.ts";
 import { groupEqualDefinitions } from "../../catalog/model/equal-definitions.ts";
 import type {
@@ -10,6 +9,7 @@ import type {
 } from "../../catalog/model/type-model.ts";
 import type { Warning } from "../../catalog/parse-tool.ts";
 import { type ServerModel, type ToolModel, toolSides, withoutTypes } from "../../catalog/tool-model.ts";
+import { byCodeUnit } from "../../protocol/canonical-json.ts";
 import { observedNote, UNWRAPPED_NOTE } from "../observed-note.ts";
 import { ANNOTATION_NAMES, functionName, parameterNames } from "./python-names.ts";
 import { docstring, indent, pythonString } from "./python-text.ts";

@@ -1,6 +1,5 @@
-import { byCodeUnit } from "../../base/by-code-unit.ts";
-import { EXTRACT_NAME } from "../../protocol/tools/extract-tool.ts";
-import { isWritableName, type NamedTool, ToolNames } from "../../protocol/tools/tool-alias.ts";
+import { byCodeUnit } from "../../protocol/canonical-json.ts";
+import { EXTRACT_NAME, isWritableName, type NamedTool, ToolNames } from "../../protocol/tool-names.ts";
 import { EITHER_WAY } from "./either-way.ts";
 import { packageName } from "./python-names.ts";
 

@@ -1,7 +1,7 @@
 import { assignIdentifiers } from "../../catalog/identifiers.ts";
 import { parseTool } from "../../catalog/parse-tool.ts";
 import { buildToolModel } from "../../catalog/tool-model.ts";
-import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
+import { PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
 import type { EditorSetup } from "../editor-setup.ts";
 import type { DeclaredTool, GeneratedModule } from "../generated-module.ts";
 import type { ExampleCall, LanguagePrinter, ProgramGuide } from "../language-printer.ts";

@@ -1,4 +1,4 @@
-import { countNoun } from "../../base/text/count-noun.ts";
+import { countNoun } from "../../base/quantities.ts";
 import { quoteString } from "../escape.ts";
 
 /** The line with which a module declares one tool. */

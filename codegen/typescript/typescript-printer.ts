@@ -1,12 +1,16 @@
-import { byCodeUnit } from "../../base/by-code-unit.ts";
 import { assignIdentifiers } from "../../catalog/identifiers.ts";
 import type { Documentation, TypeNode } from "../../catalog/model/type-model.ts";
 import { parseTool } from "../../catalog/parse-tool.ts";
 import { modulePath } from "../../catalog/store/stored-catalog.ts";
 import { buildToolModel, type ToolModel, withoutTypes } from "../../catalog/tool-model.ts";
-import { EXTRACT_NAME } from "../../protocol/tools/extract-tool.ts";
-import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
-import { isWritableName, type NamedTool, ToolNames } from "../../protocol/tools/tool-alias.ts";
+import { byCodeUnit } from "../../protocol/canonical-json.ts";
+import {
+  EXTRACT_NAME,
+  isWritableName,
+  type NamedTool,
+  PROGRAMS_MODULE,
+  ToolNames,
+} from "../../protocol/tool-names.ts";
 import type { EditorSetup } from "../editor-setup.ts";
 import type { GeneratedModule } from "../generated-module.ts";
 import type { ExampleCall, LanguagePrinter, ProgramGuide, ShownTool } from "../language-printer.ts";

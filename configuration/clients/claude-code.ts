@@ -1,8 +1,7 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { isObject } from "../../base/json/is-object.ts";
-import { parseForeignJson } from "../../base/json/parse-json.ts";
+import { isObject, parseForeignJson } from "../../base/json.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { isPtcEntry } from "./client-entry.ts";
 

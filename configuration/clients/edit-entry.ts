@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isObject } from "../../base/json/is-object.ts";
+import { isObject } from "../../base/json.ts";
 import { isPtcEntry } from "./client-entry.ts";
 import type { ClientPlace } from "./client-place.ts";
 import { editJsonEntry, type PlacedEdit, placeOfJsonMistake, writtenJsonEntry } from "./edit-json-entry.ts";

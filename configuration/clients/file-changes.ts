@@ -1,4 +1,4 @@
-import { diffLines } from "../../base/text/diff-lines.ts";
+import { diffLines } from "../../base/diff-lines.ts";
 
 const MAX_LINE_CHARS = 160;
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { parse } from "yaml";
-import { isObject } from "../../base/json/is-object.ts";
+import { isObject } from "../../base/json.ts";
 import { withoutArgumentSecrets } from "../plain-secrets.ts";
 import type { ServerEntry } from "../settings/server-settings.ts";
 import { type ClientChange, changeEntry, type EditedFile } from "./client-changes.ts";

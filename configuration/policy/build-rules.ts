@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } 
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
-import { messageOf } from "../../base/error-message.ts";
+import { messageOf } from "../../base/faults.ts";
 import { loadCedar, NoCedarError } from "../../broker/policy/cedar/cedar-engine.ts";
 import { type LocatedProblem, type Problems, Rules } from "../../broker/policy/cedar/cedar-rules.ts";
 import { RULE_SCHEMA } from "../../broker/policy/cedar/rule-schema.ts";
@@ -12,7 +12,7 @@ import type { Policy } from "../../broker/policy/policy.ts";
 import { everyRules, RuleAuthorizer } from "../../broker/policy/rule-authorizer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { LOCAL_PRINCIPAL } from "../../protocol/run-context.ts";
-import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
+import { PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
 import { version } from "../../system/package.ts";
 import { PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
 import { clock as processClock } from "../../system/process-clock.ts";

@@ -1,6 +1,6 @@
 /** The settings of what programs call: MCP servers, commands of this machine, and the model of `extract`. */
 import * as z from "zod";
-import { isObject } from "../../base/json/is-object.ts";
+import { isObject } from "../../base/json.ts";
 import { PII_KINDS } from "../../secrets/pii/pii-kinds.ts";
 import {
   headed,

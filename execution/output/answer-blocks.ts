@@ -1,6 +1,6 @@
-import { isObject } from "../../base/json/is-object.ts";
+import { isObject } from "../../base/json.ts";
 import { isFailure } from "../../broker/normalize-result.ts";
-import { EmittedBlock, MAX_EMITTED_BLOCKS, MAX_EMITTED_BYTES } from "../../protocol/output/emitted.ts";
+import { EmittedBlock, MAX_EMITTED_BLOCKS, MAX_EMITTED_BYTES } from "../../protocol/emitted.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import { describeEmitted, redactEmitted } from "./emitted-blocks.ts";
 import { noteMediaIn } from "./media-notes.ts";

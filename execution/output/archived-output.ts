@@ -1,5 +1,5 @@
 import type { ArchivedRun } from "../../archive/archived-run.ts";
-import { jsonLine } from "../../base/json/json-line.ts";
+import { jsonLine } from "../../base/json.ts";
 import { TRUNCATION_MARK } from "../../protocol/text-cap.ts";
 import type { OutputParts } from "./whole-output.ts";
 

@@ -1,4 +1,4 @@
-import type { EmittedBlock } from "../../protocol/output/emitted.ts";
+import type { EmittedBlock } from "../../protocol/emitted.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 
 /** What a program emitted, without secrets in what is text of it. Bytes are as they were emitted. */

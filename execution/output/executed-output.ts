@@ -1,4 +1,4 @@
-import { jsonLine } from "../../base/json/json-line.ts";
+import { jsonLine } from "../../base/json.ts";
 import type { ExecutedProgram } from "./executed-program.ts";
 import type { OutputParts } from "./whole-output.ts";
 

@@ -1,8 +1,8 @@
 import type { FailureReason } from "../../languages/failure-reason.ts";
 import type { Program } from "../../languages/program.ts";
 import type { ValueSource } from "../../protocol/claim.ts";
+import type { EmittedBlock } from "../../protocol/emitted.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
-import type { EmittedBlock } from "../../protocol/output/emitted.ts";
 import type { Suspended } from "../suspended.ts";
 
 /** What came of a program that was executed. */

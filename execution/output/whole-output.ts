@@ -1,4 +1,4 @@
-import { jsonLine } from "../../base/json/json-line.ts";
+import { jsonLine } from "../../base/json.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { headAndTail, splitEnds } from "./head-and-tail.ts";
 

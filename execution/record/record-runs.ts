@@ -9,14 +9,13 @@ import {
   unkeptOutcome,
 } from "../../archive/run-to-archive.ts";
 import type { Clock } from "../../base/clock.ts";
-import { messageOf } from "../../base/error-message.ts";
-import { textDigest } from "../../base/text-digest.ts";
+import { messageOf } from "../../base/faults.ts";
 import type { ApprovalAnswered, CallGoingOut, PolicyDecided } from "../../broker/decision-events.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
-import { digestOf } from "../../protocol/canonical-json.ts";
+import { digestOf, textDigest } from "../../protocol/canonical-json.ts";
 import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
-import { parseNamespacedName } from "../../protocol/tools/tool-name.ts";
+import { parseNamespacedName } from "../../protocol/tool-names.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import type { Redacted } from "../../secrets/text-redaction.ts";
 import type { ObservedCall } from "../call-log.ts";

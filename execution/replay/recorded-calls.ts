@@ -1,9 +1,9 @@
-import { whenAborted } from "../../base/or-aborted.ts";
+import { whenAborted } from "../../base/waiting.ts";
 import type { CallDispatcher, CallOutcome, RequestedCall } from "../../broker/dispatcher.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import type { ApprovalState } from "../../protocol/envelope.ts";
-import { parseNamespacedName } from "../../protocol/tools/tool-name.ts";
-import type { CallError } from "../../protocol/wire/messages.ts";
+import type { CallError } from "../../protocol/messages.ts";
+import { parseNamespacedName } from "../../protocol/tool-names.ts";
 
 /** A call of an archived run. Its values are read when they are needed. */
 export interface RecordedCall {

@@ -1,10 +1,10 @@
-import { listUpTo } from "../../base/text/list-up-to.ts";
+import { listUpTo } from "../../base/visible-text.ts";
 import type { ModuleSource } from "../../languages/module-source.ts";
 import type { Program } from "../../languages/program.ts";
+import type { EmittedBlock } from "../../protocol/emitted.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import { buildFailure, type Failure, type FailureType } from "../../protocol/failure.ts";
-import type { EmittedBlock } from "../../protocol/output/emitted.ts";
-import type { ProgramEnvironment } from "../../protocol/wire/messages.ts";
+import type { ProgramEnvironment } from "../../protocol/messages.ts";
 import { type ExecutionParts, executeProgram, type RunOptions } from "../execute-program.ts";
 import { describeEmitted } from "../output/emitted-blocks.ts";
 import type { ExecutedProgram } from "../output/executed-program.ts";

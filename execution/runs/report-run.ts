@@ -1,4 +1,4 @@
-import { oneLine } from "../../base/text/one-line.ts";
+import { oneLine } from "../../base/visible-text.ts";
 import type { Approver } from "../../broker/approvals/approvals.ts";
 import { NOT_ASKED } from "../../broker/elicitation/elicitation.ts";
 import type { Envelope } from "../../protocol/envelope.ts";

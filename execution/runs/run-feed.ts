@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { outsideBoundaries } from "../../base/fault-boundary.ts";
+import { outsideBoundaries } from "../../base/faults.ts";
 import type { MissedEvents, RunEvent, RunListener } from "./run-events.ts";
 
 /** How long events are gathered before a listener gets them, so that a run of many short calls wakes it less often. */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { parseForeignJson } from "../../base/json/parse-json.ts";
+import { parseForeignJson } from "../../base/json.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { currentProcess, isDead, parseIdentity } from "../../system/process-identity.ts";
 import { stateFolders } from "../../system/state-directory.ts";

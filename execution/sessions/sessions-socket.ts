@@ -2,7 +2,7 @@ import { chmodSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import * as z from "zod";
-import { parseForeignJson } from "../../base/json/parse-json.ts";
+import { parseForeignJson } from "../../base/json.ts";
 import type { OpenSessions } from "./kept-session.ts";
 
 /** The socket in the private folder of a process that has sessions. */

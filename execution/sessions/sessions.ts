@@ -4,7 +4,7 @@ import type { Configuration } from "../../configuration/configuration.ts";
 import type { Program } from "../../languages/program.ts";
 import { runnerOf } from "../../languages/program-files.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
-import type { RunnerName } from "../../protocol/runners/runner-name.ts";
+import type { RunnerName } from "../../protocol/runners.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
 import { executeProgram } from "../execute-program.ts";

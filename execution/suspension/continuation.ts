@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Metrics } from "../../protocol/envelope.ts";
 import type { FailureType } from "../../protocol/failure.ts";
-import type { ProgramEnvironment } from "../../protocol/wire/messages.ts";
+import type { ProgramEnvironment } from "../../protocol/messages.ts";
 import { fail, type Outcome } from "../outcome.ts";
 import type { ResumedCalls } from "./resumed-calls.ts";
 import type { SuspendedRun } from "./suspended-run.ts";

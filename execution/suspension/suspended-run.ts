@@ -2,7 +2,7 @@ import type { ApprovalAnswer, ApprovalRequest, ApprovalsSoFar } from "../../brok
 import type { CallLimits } from "../../broker/sandbox-connection.ts";
 import type { TypecheckMode } from "../../languages/language.ts";
 import type { Program } from "../../languages/program.ts";
-import type { ProgramEnvironment, Trace } from "../../protocol/wire/messages.ts";
+import type { ProgramEnvironment, Trace } from "../../protocol/messages.ts";
 import type { OutputLimits } from "../output/runner-output.ts";
 import type { KeptCall } from "./kept-calls.ts";
 

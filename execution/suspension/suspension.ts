@@ -6,7 +6,7 @@ import {
   UNASKED,
 } from "../../broker/approvals/approvals.ts";
 import type { SandboxConnection } from "../../broker/sandbox-connection.ts";
-import type { Trace } from "../../protocol/wire/messages.ts";
+import type { Trace } from "../../protocol/messages.ts";
 import type { Suspended } from "../suspended.ts";
 import type { KeptCall, KeptCalls } from "./kept-calls.ts";
 import type { KeptRun } from "./suspended-run.ts";

@@ -1,4 +1,4 @@
-import { messageOf } from "../../base/error-message.ts";
+import { messageOf } from "../../base/faults.ts";
 import type { LearnedTypes } from "../../catalog/learned/learned-types.ts";
 import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
 import type { Configuration } from "../../configuration/configuration.ts";

@@ -1,6 +1,6 @@
 /** A thread that learns types once. Reading an archive takes long, and the thread that answers calls must not wait for it. */
 import { parentPort, workerData } from "node:worker_threads";
-import { messageOf } from "../../base/error-message.ts";
+import { messageOf } from "../../base/faults.ts";
 import type { LearnedRecord } from "../../catalog/learned/learned-types.ts";
 import { type LearningTask, learnTypes } from "./learn-types.ts";
 

@@ -1,10 +1,9 @@
-import { listUpTo } from "../../base/text/list-up-to.ts";
+import { listUpTo } from "../../base/visible-text.ts";
 import type { DeclaredTool, GeneratedModule } from "../../codegen/generated-module.ts";
 import { MAX_CODE_BYTES } from "../../protocol/limits.ts";
-import { duringPhase, type OnPhase } from "../../protocol/run-phase.ts";
-import { encodePythonBundle, type PythonBundle } from "../../protocol/runners/python-bundle.ts";
-import { EXTRACT_SERVER } from "../../protocol/tools/extract-tool.ts";
-import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
+import { duringPhase, type OnPhase } from "../../protocol/run-context.ts";
+import { encodePythonBundle, type PythonBundle } from "../../protocol/runners.ts";
+import { EXTRACT_SERVER, PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
 import { type CalledProgram, collectEarlier, collectPrograms } from "../called-programs.ts";
 import type { FailureReason } from "../failure-reason.ts";
 import type { Preparation, TypecheckOptions } from "../language.ts";

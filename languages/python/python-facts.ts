@@ -1,4 +1,4 @@
-import { PYTHON_RUNNER_PATH } from "../../protocol/paths.ts";
+import { PYTHON_RUNNER_PATH } from "../../protocol/runners.ts";
 import type { LanguageFacts } from "../language.ts";
 
 const PYTHON = "/usr/bin/python3";

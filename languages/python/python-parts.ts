@@ -1,5 +1,5 @@
 import type { GeneratedModule } from "../../codegen/generated-module.ts";
-import type { PythonBundle } from "../../protocol/runners/python-bundle.ts";
+import type { PythonBundle } from "../../protocol/runners.ts";
 import type { ModuleSource } from "../module-source.ts";
 import type { Program } from "../program.ts";
 

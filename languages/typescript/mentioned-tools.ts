@@ -1,6 +1,6 @@
-import { visibleLine } from "../../base/text/visible-text.ts";
+import { visibleLine } from "../../base/visible-text.ts";
 import type { DeclaredTool, GeneratedModule } from "../../codegen/generated-module.ts";
-import { ToolNames } from "../../protocol/tools/tool-alias.ts";
+import { ToolNames } from "../../protocol/tool-names.ts";
 import type { ModuleSource } from "../module-source.ts";
 
 const MAX_TOOL_NAMES = 2_000;

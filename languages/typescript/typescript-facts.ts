@@ -1,4 +1,4 @@
-import { RUNNER_PATH } from "../../protocol/paths.ts";
+import { RUNNER_PATH } from "../../protocol/runners.ts";
 import type { LanguageFacts } from "../language.ts";
 
 const NODE = "/usr/local/bin/node";

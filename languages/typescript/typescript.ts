@@ -1,8 +1,7 @@
-import { messageOf } from "../../base/error-message.ts";
-import { inTime } from "../../base/in-time.ts";
-import { orAborted, whenAborted } from "../../base/or-aborted.ts";
+import { messageOf } from "../../base/faults.ts";
+import { inTime, orAborted, whenAborted } from "../../base/waiting.ts";
 import type { Failure } from "../../protocol/failure.ts";
-import { duringPhase, type OnPhase } from "../../protocol/run-phase.ts";
+import { duringPhase, type OnPhase } from "../../protocol/run-context.ts";
 import { collectEarlier } from "../called-programs.ts";
 import type { FailureReason } from "../failure-reason.ts";
 import { adviseOnUnwrapped, findFunctions, isTool } from "../find-functions.ts";

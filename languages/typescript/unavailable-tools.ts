@@ -1,4 +1,4 @@
-import { visibleLine } from "../../base/text/visible-text.ts";
+import { visibleLine } from "../../base/visible-text.ts";
 import type { DeclaredTool, GeneratedModule } from "../../codegen/generated-module.ts";
 
 /**

@@ -1,14 +1,13 @@
 import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
+import { encodeFrame, FrameDecoder, putText, type TextPlace } from "../../protocol/frames.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES, MAX_VALUES } from "../../protocol/limits.ts";
-import { encodeFrame, FrameDecoder } from "../../protocol/wire/frames.ts";
-import { putText, type TextPlace } from "../../protocol/wire/large-texts.ts";
 import type {
   HostMessage,
   NextRequest,
   ProgramMessage,
   ReplyMessage,
   SandboxMessage,
-} from "../../protocol/wire/messages.ts";
+} from "../../protocol/messages.ts";
 import { type Answers, callEvent, type EventOrder } from "./environment/event-order.ts";
 import type { ProgramScope } from "./environment/program-scope.ts";
 import type { Connection } from "./host-connection.ts";

@@ -1,5 +1,5 @@
 import { findSourceMap, type SourceMapping } from "node:module";
-import { PROGRAM_SCHEME } from "../../protocol/paths.ts";
+import { PROGRAM_SCHEME } from "../../protocol/runners.ts";
 
 type SourceMap = NonNullable<ReturnType<typeof findSourceMap>>;
 /** Node.js has the fifth value of a mapping, which its types leave out. */

@@ -1,4 +1,4 @@
-import type { CallError } from "../../protocol/wire/messages.ts";
+import type { CallError } from "../../protocol/messages.ts";
 
 /** What a failed tool call throws. Scripts catch it as the global `ToolError`. */
 export class ToolError extends Error {

@@ -1,7 +1,7 @@
+import { FrameError } from "../../protocol/frames.ts";
 import { MAX_TOOL_NAME_CHARS } from "../../protocol/limits.ts";
-import { parseNamespacedName } from "../../protocol/tools/tool-name.ts";
-import { FrameError } from "../../protocol/wire/frames.ts";
-import type { CallError, ReplyMessage } from "../../protocol/wire/messages.ts";
+import type { CallError, ReplyMessage } from "../../protocol/messages.ts";
+import { parseNamespacedName } from "../../protocol/tool-names.ts";
 import { type Channel, LateCallError } from "./channel.ts";
 import { fillToolError, ToolError } from "./tool-error.ts";
 

@@ -1,4 +1,4 @@
-import type { SandboxMessage } from "../../protocol/wire/messages.ts";
+import type { SandboxMessage } from "../../protocol/messages.ts";
 import type { Channel } from "./channel.ts";
 import type { Environment } from "./environment/environment.ts";
 

@@ -1,6 +1,5 @@
 import { GUARD_ATTACHED, GUARD_SOCKETS } from "../../protocol/guard.ts";
-import { GUARD_PATH, SANDBOX_SOCKET_DIRECTORY, WORKSPACE } from "../../protocol/paths.ts";
-import type { RunnerStart } from "../../protocol/runners/runner-name.ts";
+import { GUARD_PATH, type RunnerStart, SANDBOX_SOCKET_DIRECTORY, WORKSPACE } from "../../protocol/runners.ts";
 import type { SandboxLimits } from "../sandbox-engine.ts";
 
 export interface ContainerProfile {

@@ -1,4 +1,4 @@
-import { messageOf } from "../../base/error-message.ts";
+import { messageOf } from "../../base/faults.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { DOCKER_INSTALLATION, GVISOR_INSTALLATION, REGISTER_GVISOR } from "../setup-advice.ts";
 import type { DockerClient } from "./endpoint/docker-client.ts";

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import { messageOf } from "../../base/error-message.ts";
+import { messageOf } from "../../base/faults.ts";
 import { debianBaseName } from "../image/debian-base.ts";
 import { digestLabel } from "../image/runner-image.ts";
 import type { ImageStore, ListedImage, OnProgress, StoredImage } from "../sandbox-engine.ts";

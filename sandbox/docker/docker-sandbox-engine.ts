@@ -12,8 +12,12 @@ import {
   GUARD_WINDOW_BYTES,
 } from "../../protocol/guard.ts";
 import { MAX_CONNECTIONS } from "../../protocol/limits.ts";
-import { SOCKET_FILE_NAME, STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../../protocol/paths.ts";
-import type { RunnerStarts } from "../../protocol/runners/runner-name.ts";
+import {
+  type RunnerStarts,
+  SOCKET_FILE_NAME,
+  STDERR_FILE_NAME,
+  STDOUT_FILE_NAME,
+} from "../../protocol/runners.ts";
 import type { SandboxOutput } from "../sandbox.ts";
 import type {
   ChannelKind,

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
-import type { RunnerName } from "../../protocol/runners/runner-name.ts";
+import type { RunnerName } from "../../protocol/runners.ts";
 import type { ImageStore, OnProgress, StoredImage } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { describeDebianBase, ensureDebianBase } from "./debian-base.ts";

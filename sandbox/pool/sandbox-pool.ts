@@ -1,4 +1,4 @@
-import type { RunnerName } from "../../protocol/runners/runner-name.ts";
+import type { RunnerName } from "../../protocol/runners.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox.ts";
 import type { SandboxStarter } from "../sandbox-starter.ts";
 import { type PoolBounds, shareBounds } from "./pool-policy.ts";

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
-import { doublingPause } from "../../base/doubling-pause.ts";
-import { outsideBoundaries } from "../../base/fault-boundary.ts";
+import { doublingPause } from "../../base/backoff.ts";
+import { outsideBoundaries } from "../../base/faults.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox.ts";
 import { orCancelled, refuseCancelled, SandboxError } from "../sandbox-error.ts";
 import type { SandboxStarter } from "../sandbox-starter.ts";

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import { createServer } from "node:net";
 import { availableParallelism } from "node:os";
-import { messageOf } from "../../base/error-message.ts";
-import { settlesWithin } from "../../base/in-time.ts";
-import { parseForeignJson } from "../../base/json/parse-json.ts";
+import { messageOf } from "../../base/faults.ts";
+import { parseForeignJson } from "../../base/json.ts";
+import { settlesWithin } from "../../base/waiting.ts";
 import { parseClaim } from "../../protocol/claim.ts";
+import { encodeFrame } from "../../protocol/frames.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
-import { encodeFrame } from "../../protocol/wire/frames.ts";
-import type { ProgramMessage } from "../../protocol/wire/messages.ts";
+import type { ProgramMessage } from "../../protocol/messages.ts";
 import { WaitingSandbox } from "../pool/waiting-sandbox.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { SandboxEngine, StartedSandbox } from "../sandbox-engine.ts";

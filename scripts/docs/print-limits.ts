@@ -1,5 +1,5 @@
+import * as emitted from "../../protocol/emitted.ts";
 import * as limits from "../../protocol/limits.ts";
-import * as emitted from "../../protocol/output/emitted.ts";
 import { MAX_PROGRAM_FILES, MAX_PROGRAM_FILES_BYTES } from "../../protocol/program-files.ts";
 import { SCRATCH_MB } from "../../sandbox/docker/container-profile.ts";
 import { settingDefaults } from "./print-settings.ts";

@@ -3,7 +3,7 @@ import { chmod, lstat, mkdir, open, readFile, rename, rm, stat, writeFile } from
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import * as z from "zod/mini";
-import { parseForeignJson } from "../../base/json/parse-json.ts";
+import { parseForeignJson } from "../../base/json.ts";
 import { whyFolderIsUnsafe } from "../../base/unsafe-folder.ts";
 import { type Keyring, KeyringError } from "./keyring.ts";
 

@@ -1,6 +1,6 @@
-import { isObject } from "../../base/json/is-object.ts";
-import { unmistakableLine } from "../../base/text/unmistakable-line.ts";
-import { visibleLine } from "../../base/text/visible-text.ts";
+import { isObject } from "../../base/json.ts";
+import { unmistakableLine } from "../../base/unmistakable-line.ts";
+import { visibleLine } from "../../base/visible-text.ts";
 import { renderApprovalOverview } from "../../broker/approvals/approval-overview.ts";
 import {
   type ApprovalScope,

@@ -1,11 +1,11 @@
-import { jsonLine } from "../../base/json/json-line.ts";
-import { visibleLines } from "../../base/text/visible-text.ts";
+import { jsonLine } from "../../base/json.ts";
+import { visibleLines } from "../../base/visible-text.ts";
 import { type ExecutedCall, messageOfCall } from "../../execution/execute-call.ts";
 import type { ToolAnswer } from "../../execution/output/answer-blocks.ts";
 import { headAndTail } from "../../execution/output/head-and-tail.ts";
+import type { EmittedBlock } from "../../protocol/emitted.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import type { Failure } from "../../protocol/failure.ts";
-import type { EmittedBlock } from "../../protocol/output/emitted.ts";
 import type { DirectTool } from "../../tools/direct/direct-tools.ts";
 import { describeSuspension, renderWarnings } from "./programs/program-reply.ts";
 import { errorReply, type ProgramReply } from "./tools/reply.ts";

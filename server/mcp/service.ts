@@ -4,7 +4,7 @@
  * is connected: on whose behalf it asks, what its model has been told, and which direct tools it was given. What a request brings
  * (what the client can show, its trace, its progress) is a `ProgramRequest`.
  */
-import { oneLine } from "../../base/text/one-line.ts";
+import { oneLine } from "../../base/visible-text.ts";
 import type { Viewer } from "../../broker/policy/authorizer.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { RunContext } from "../../protocol/run-context.ts";

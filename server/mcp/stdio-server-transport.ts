@@ -1,6 +1,5 @@
 import type { Readable, Writable } from "node:stream";
-import { jsonLine } from "../../base/json/json-line.ts";
-import { ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.ts";
+import { ForeignJsonError, jsonLine, parseForeignJson } from "../../base/json.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 
 /** Above this many bytes that the client has not read, nothing more is read from it. */

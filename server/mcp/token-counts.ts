@@ -1,8 +1,7 @@
 import { countTools, isMethod } from "../../catalog/parse-tool.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
-import { EXTRACT_SERVER } from "../../protocol/tools/extract-tool.ts";
-import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
+import { EXTRACT_SERVER, PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
 import type { DirectTool } from "../../tools/direct/direct-tools.ts";
 import { answerInspectTool, answerSearchTools, type ShownLanguages } from "./tools/discovery.ts";
 import { buildInstructions, chooseExamples } from "./tools/instructions.ts";

@@ -1,6 +1,6 @@
 import type { ListedRun } from "../../archive/listed-run.ts";
 import type { Stats } from "../../archive/run-stats.ts";
-import { formatBytes, formatCount, formatDuration } from "../../base/text/quantities.ts";
+import { formatBytes, formatCount, formatDuration } from "../../base/quantities.ts";
 import { bucketDays, nameBucket } from "../reports/day-buckets.ts";
 import { html, type Markup } from "./markup.ts";
 import { renderSection, renderTime } from "./page-parts.ts";

@@ -1,4 +1,4 @@
-import { formatBytes, formatInstantWithZone } from "../../base/text/quantities.ts";
+import { formatBytes, formatInstantWithZone } from "../../base/quantities.ts";
 import type { ShownText } from "../reports/shown-text.ts";
 import { html, type Markup, type MarkupValue } from "./markup.ts";
 

@@ -1,6 +1,6 @@
 import type { ArchivedRun } from "../../archive/archived-run.ts";
 import type { ArchivedOutcome, CallRecord } from "../../archive/run-record.ts";
-import { formatBytes, formatCount, formatDuration } from "../../base/text/quantities.ts";
+import { formatBytes, formatCount, formatDuration } from "../../base/quantities.ts";
 import { decisionOf, shortToolName } from "../reports/run-overview.ts";
 import { showJson, showText } from "../reports/shown-text.ts";
 import { html, type Markup } from "./markup.ts";

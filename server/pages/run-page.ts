@@ -6,7 +6,7 @@ import {
   formatDuration,
   formatInstantWithZone,
   formatTokens,
-} from "../../base/text/quantities.ts";
+} from "../../base/quantities.ts";
 import { wholeValueOf } from "../../execution/output/archived-output.ts";
 import type { CodeSyntax } from "../../languages/code-syntax.ts";
 import { syntaxOf } from "../../languages/syntax-of.ts";

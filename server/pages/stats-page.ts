@@ -6,7 +6,7 @@ import {
   formatDuration,
   formatShare,
   formatTokens,
-} from "../../base/text/quantities.ts";
+} from "../../base/quantities.ts";
 import { nameBucket } from "../reports/day-buckets.ts";
 import { shortToolName } from "../reports/run-overview.ts";
 import { barsOf, type CountedRuns, renderCountedRuns } from "./counted-runs.ts";

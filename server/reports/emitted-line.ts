@@ -1,6 +1,6 @@
-import { formatBytes } from "../../base/text/quantities.ts";
+import { formatBytes } from "../../base/quantities.ts";
 import { describeEmitted } from "../../execution/output/emitted-blocks.ts";
-import type { EmittedBlock } from "../../protocol/output/emitted.ts";
+import type { EmittedBlock } from "../../protocol/emitted.ts";
 
 /** What a program emitted, for people: `chart.png, image/png, 34 KB`. It holds text of the program's. */
 export function emittedLine(block: EmittedBlock): string {

@@ -1,8 +1,8 @@
 import type { ArchivedRun } from "../../archive/archived-run.ts";
 import type { ArchivedOutcome, CallRecord } from "../../archive/run-record.ts";
 import { summarizeRun } from "../../archive/run-summary.ts";
-import { estimateTokens } from "../../base/text/quantities.ts";
-import { parseNamespacedName } from "../../protocol/tools/tool-name.ts";
+import { estimateTokens } from "../../base/quantities.ts";
+import { parseNamespacedName } from "../../protocol/tool-names.ts";
 import { type FailingPlace, findFailingPlaces } from "./failing-places.ts";
 import { layOutCalls, type Timeline } from "./timeline.ts";
 

@@ -1,4 +1,4 @@
-import { formatBytes } from "../../base/text/quantities.ts";
+import { formatBytes } from "../../base/quantities.ts";
 
 /** Text of a run as a report shows it: complete, or only its beginning. */
 export interface ShownText {

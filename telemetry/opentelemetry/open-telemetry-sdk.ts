@@ -35,7 +35,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
-import { outsideBoundaries } from "../../base/fault-boundary.ts";
+import { outsideBoundaries } from "../../base/faults.ts";
 import { requestOptionsFor } from "../../system/outgoing.ts";
 import type { SignalSettings, TelemetrySettings } from "../settings.ts";
 import type {

@@ -11,7 +11,7 @@ import {
 import type { Approver } from "../../broker/approvals/approvals.ts";
 import type { CallDispatcher } from "../../broker/dispatcher.ts";
 import { NOT_ASKED } from "../../broker/elicitation/elicitation.ts";
-import type { OnPhase } from "../../protocol/run-phase.ts";
+import type { OnPhase } from "../../protocol/run-context.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import type { BegunRunFacts, TracedRun } from "../telemetry.ts";
 import { errorTypeOf, isSent, nameCall } from "./attributes.ts";

@@ -27,8 +27,7 @@ import {
 import type { Stats } from "../../archive/run-stats.ts";
 import { summarizeRun } from "../../archive/run-summary.ts";
 import type { CallToArchive } from "../../archive/run-to-archive.ts";
-import { textDigest } from "../../base/text-digest.ts";
-import { canonicalJson } from "../../protocol/canonical-json.ts";
+import { canonicalJson, textDigest } from "../../protocol/canonical-json.ts";
 import { countRuns } from "./count-runs.ts";
 import { matches, type StoredRun } from "./stored-run.ts";
 

@@ -1,7 +1,7 @@
 import type { ChainEntry } from "../../archive/chain.ts";
 import type { ListedRun, RunFilter } from "../../archive/listed-run.ts";
 import type { RunRecord } from "../../archive/run-record.ts";
-import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
+import { matchesPattern } from "../../protocol/tool-names.ts";
 
 /** A run as `MemoryStore` has it. */
 export interface StoredRun extends ChainEntry {

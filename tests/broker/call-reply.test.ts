@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { normalizeResult, takeText } from "../../broker/normalize-result.ts";
 import { encodeReply } from "../../broker/sandbox-connection.ts";
+import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
-import { encodeFrame, FrameDecoder } from "../../protocol/wire/frames.ts";
 
 const CALL = { type: "call", id: 7, tool: "mcp__demo__rows", arguments: {} } as const;
 const ROWS = Array.from({ length: 5_000 }, (_, id) => ({

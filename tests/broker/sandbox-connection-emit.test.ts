@@ -1,8 +1,8 @@
 import { Duplex } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
+import { encodeFrame } from "../../protocol/frames.ts";
 import { MAX_CALL_FRAME_BYTES, PROTOCOL_VERSION } from "../../protocol/limits.ts";
-import { encodeFrame } from "../../protocol/wire/frames.ts";
 
 const HELLO = { type: "hello", protocol: PROTOCOL_VERSION, language: "javascript", runtime: "v24" };
 const TEXT = { type: "emit", block: { type: "text", text: "a" } };

@@ -1,13 +1,13 @@
 import { duplexPair } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
+import { encodeFrame } from "../../protocol/frames.ts";
 import {
   MAX_CALL_FRAME_BYTES,
   MAX_TRACE_SERIES_CHARS,
   MAX_TRACES,
   PROTOCOL_VERSION,
 } from "../../protocol/limits.ts";
-import { encodeFrame } from "../../protocol/wire/frames.ts";
 
 const HELLO = { type: "hello", protocol: PROTOCOL_VERSION, language: "javascript", runtime: "v24" };
 const TRACE = { started_ms: 1, clock: "AAE=", events: "", complete: true };

@@ -2,9 +2,9 @@ import { duplexPair } from "node:stream";
 import { describe, expect, it } from "vitest";
 import type { CallAnswer } from "../../broker/dispatcher.ts";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
+import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import { MAX_QUEUED_CALLS, PROTOCOL_VERSION } from "../../protocol/limits.ts";
-import { encodeFrame, FrameDecoder } from "../../protocol/wire/frames.ts";
-import type { Call } from "../../protocol/wire/messages.ts";
+import type { Call } from "../../protocol/messages.ts";
 
 const HELLO = { type: "hello", protocol: PROTOCOL_VERSION, language: "javascript", runtime: "v24" };
 const BIG = 64 * 1024 * 1024;

@@ -1,5 +1,5 @@
 import type { ServerTools, Tool } from "../../catalog/tool.ts";
-import { namespacedName, serverModule } from "../../protocol/tools/tool-name.ts";
+import { namespacedName, serverModule } from "../../protocol/tool-names.ts";
 
 /** A tool of a server, without parameters unless told. Its definition's digest is its name. */
 export function toolOf(server: string, name: string, more: Partial<Tool> = {}): Tool {

@@ -1,9 +1,9 @@
 import type { ErrorObject, ValidateFunction } from "ajv";
-import { isObject } from "../../base/json/is-object.ts";
+import { isObject } from "../../base/json.ts";
 import { compileSchema } from "../../broker/schemas/schema-check.ts";
 import type { ServerListing } from "../../catalog/parse-tool.ts";
 import { planGeneration } from "../../generation/generate-plan.ts";
-import { namespacedName, serverModule } from "../../protocol/tools/tool-name.ts";
+import { namespacedName, serverModule } from "../../protocol/tool-names.ts";
 import { compileGenerated } from "./compile-generated.ts";
 import { mutate, seededRandom, ValueSampler } from "./sample-values.ts";
 

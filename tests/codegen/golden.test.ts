@@ -8,7 +8,7 @@ import {
   printToolSignature,
 } from "../../codegen/typescript/typescript-printer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
-import { serverModule } from "../../protocol/tools/tool-name.ts";
+import { serverModule } from "../../protocol/tool-names.ts";
 import { compileGenerated } from "./compile-generated.ts";
 import { generateModule } from "./list-tools.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type GenerationPlan, planGeneration } from "../../generation/generate-plan.ts";
-import { namespacedName, serverModule } from "../../protocol/tools/tool-name.ts";
+import { namespacedName, serverModule } from "../../protocol/tool-names.ts";
 import { compileGenerated } from "./compile-generated.ts";
 import { parseModule } from "./parse-module.ts";
 import { toolLists, toolListsPresent, whyToolListsAreSkipped } from "./tool-lists.ts";

@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json/is-object.ts";
+import { isObject } from "../../base/json.ts";
 import { type JsonObject, member, SchemaReferences } from "../../catalog/model/schema-references.ts";
 
 /** Draws of a number in [0, 1), the same on every run. */

@@ -6,8 +6,8 @@ import type { ObservedCall } from "../../execution/call-log.ts";
 import { RunnerOutput } from "../../execution/output/runner-output.ts";
 import { type InsideRun, runInside } from "../../execution/run-inside.ts";
 import { TimeLimit } from "../../execution/time-limit.ts";
+import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
-import { encodeFrame, FrameDecoder } from "../../protocol/wire/frames.ts";
 
 const LIMITS = {
   timeoutMs: 60_000,

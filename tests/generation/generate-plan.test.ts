@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { textDigest } from "../../base/text-digest.ts";
 import { CatalogError } from "../../catalog/catalog-error.ts";
 import { definitionDigest } from "../../catalog/parse-tool.ts";
 import { GENERATOR } from "../../codegen/typescript/typescript-printer.ts";
 import { planGeneration } from "../../generation/generate-plan.ts";
+import { textDigest } from "../../protocol/canonical-json.ts";
 import { listingOf } from "../codegen/list-tools.ts";
 
 const readFile = {

@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { expect, it } from "vitest";
-import { orAborted } from "../../base/or-aborted.ts";
+import { orAborted } from "../../base/waiting.ts";
 import { listServers } from "../../generation/list-servers.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import { parse } from "../configuration/parse-text.ts";

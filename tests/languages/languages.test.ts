@@ -4,9 +4,9 @@ import type { GeneratedModule } from "../../codegen/generated-module.ts";
 import { type ExecutionParts, executeProgram } from "../../execution/execute-program.ts";
 import type { RunReport } from "../../execution/record/run-recorder.ts";
 import type { Language, Preparation, TypecheckMode } from "../../languages/language.ts";
+import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
-import { encodeFrame, FrameDecoder } from "../../protocol/wire/frames.ts";
-import type { HostMessage } from "../../protocol/wire/messages.ts";
+import type { HostMessage } from "../../protocol/messages.ts";
 import type { SandboxOutput } from "../../sandbox/sandbox.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 

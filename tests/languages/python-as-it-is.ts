@@ -1,6 +1,6 @@
 import type { Language } from "../../languages/language.ts";
 import { PYTHON_FACTS } from "../../languages/python/python-facts.ts";
-import { encodePythonBundle, type PythonBundle } from "../../protocol/runners/python-bundle.ts";
+import { encodePythonBundle, type PythonBundle } from "../../protocol/runners.ts";
 
 /** The tools of the server `desk` that a program in Python can import. All others it can call by their namespaced names. */
 const DESK = ["echo", "add", "fail", "slow", "big", "note", "look"];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { EmittedBlock } from "../../protocol/output/emitted.ts";
+import type { EmittedBlock } from "../../protocol/emitted.ts";
 import { bytesOf, makeEmit } from "../../runner-image/node/emit.ts";
 
 const PNG = Buffer.from("89504e470d0a1a0a", "hex");

@@ -11,7 +11,7 @@ import {
   GUARD_SOCKETS,
   GUARD_WINDOW_BYTES,
 } from "../../protocol/guard.ts";
-import { SOCKET_FILE_NAME, STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../../protocol/paths.ts";
+import { SOCKET_FILE_NAME, STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../../protocol/runners.ts";
 
 const GUARD = join(import.meta.dirname, "../../runner-image/guard.pl");
 const text = readFileSync(GUARD, "utf8");

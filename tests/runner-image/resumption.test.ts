@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import type { Call, ProgramEnvironment, Trace } from "../../protocol/messages.ts";
 import { SeriesReader } from "../../protocol/series.ts";
-import type { Call, ProgramEnvironment, Trace } from "../../protocol/wire/messages.ts";
 import { missingFor, type RunnerLanguage, runInProcess } from "./runner-process.ts";
 
 const SEED = "5e".repeat(32);

@@ -8,9 +8,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
 import { bundleProgram } from "../../languages/typescript/bundling/bundle.ts";
 import { type Claim, parseClaim } from "../../protocol/claim.ts";
+import { FrameDecoder } from "../../protocol/frames.ts";
 import { MAX_CALL_FRAME_BYTES } from "../../protocol/limits.ts";
-import { FrameDecoder } from "../../protocol/wire/frames.ts";
-import type { Call, ProgramEnvironment, Trace } from "../../protocol/wire/messages.ts";
+import type { Call, ProgramEnvironment, Trace } from "../../protocol/messages.ts";
 import { PYTHON_AS_IT_IS } from "../languages/python-as-it-is.ts";
 
 const RUNNERS = join(import.meta.dirname, "../../runner-image");

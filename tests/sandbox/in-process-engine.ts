@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { type Duplex, duplexPair } from "node:stream";
+import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
-import { encodeFrame, FrameDecoder } from "../../protocol/wire/frames.ts";
-import type { HostMessage, ProgramMessage } from "../../protocol/wire/messages.ts";
+import type { HostMessage, ProgramMessage } from "../../protocol/messages.ts";
 import type { SandboxExit, SandboxOutput } from "../../sandbox/sandbox.ts";
 import type { SandboxEngine, SandboxRequest, StartedSandbox } from "../../sandbox/sandbox-engine.ts";
 

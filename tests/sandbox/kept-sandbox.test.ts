@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
 import { duplexPair } from "node:stream";
 import { expect, test } from "vitest";
+import { encodeFrame, FrameDecoder, FrameError } from "../../protocol/frames.ts";
 import { GUARD_EXITS } from "../../protocol/guard.ts";
-import { encodeFrame, FrameDecoder, FrameError } from "../../protocol/wire/frames.ts";
 import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
 import type { Sandbox, SandboxOutput } from "../../sandbox/sandbox.ts";
 import { isCollected } from "../collected.ts";

@@ -8,7 +8,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ApprovalAnswer } from "../../broker/approvals/approvals.ts";
 import { RUNNER_STARTS } from "../../languages/program-files.ts";
 import { GUARD_EXITS } from "../../protocol/guard.ts";
-import { SOCKET_FILE_NAME, STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../../protocol/paths.ts";
+import { SOCKET_FILE_NAME, STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../../protocol/runners.ts";
 import { buildContainerRequest } from "../../sandbox/docker/container-profile.ts";
 import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
 import { SocketListener } from "../../sandbox/docker/docker-sandbox-engine.ts";

@@ -17,7 +17,7 @@ import type { ProgramSession } from "../../languages/program-session.ts";
 import { createTypeScript } from "../../languages/typescript/typescript.ts";
 import type { ConsoleEntry } from "../../protocol/console-stream.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
-import type { ProgramEnvironment } from "../../protocol/wire/messages.ts";
+import type { ProgramEnvironment } from "../../protocol/messages.ts";
 import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine, OWNER_LABEL } from "../../sandbox/docker/docker-sandbox-engine.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";

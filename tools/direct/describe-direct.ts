@@ -1,7 +1,5 @@
-import { countNoun } from "../../base/text/count-noun.ts";
-import { listUpTo } from "../../base/text/list-up-to.ts";
-import { formatCount } from "../../base/text/quantities.ts";
-import { visibleLine } from "../../base/text/visible-text.ts";
+import { countNoun, formatCount } from "../../base/quantities.ts";
+import { listUpTo, visibleLine } from "../../base/visible-text.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { AUTO_TOKENS, type DirectTools } from "./direct-tools.ts";
 

@@ -1,15 +1,13 @@
 import { createHash } from "node:crypto";
-import { isObject } from "../../base/json/is-object.ts";
-import { findSchemaProblem } from "../../base/json/schema-form.ts";
-import { visibleLine, visibleLines } from "../../base/text/visible-text.ts";
+import { isObject } from "../../base/json.ts";
+import { findSchemaProblem } from "../../base/json-schema.ts";
+import { visibleLine, visibleLines } from "../../base/visible-text.ts";
 import { isMethod } from "../../catalog/parse-tool.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { isDecidedByRun } from "../../configuration/policy/configured-policy.ts";
-import { EXTRACT_SERVER } from "../../protocol/tools/extract-tool.ts";
-import { PROGRAMS_MODULE } from "../../protocol/tools/programs-module.ts";
-import { matchesPattern } from "../../protocol/tools/tool-pattern.ts";
+import { EXTRACT_SERVER, matchesPattern, PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
 
 /** What definitions may cost so that all are listed: 2 % of a context of 200,000 tokens. */
 export const AUTO_TOKENS = 4_000;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { messageOf } from "../../base/error-message.ts";
-import { isObject } from "../../base/json/is-object.ts";
+import { messageOf } from "../../base/faults.ts";
+import { isObject } from "../../base/json.ts";
 import {
   type Alike,
   askForChoice,

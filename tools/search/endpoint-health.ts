@@ -1,4 +1,4 @@
-import { doublingPause } from "../../base/doubling-pause.ts";
+import { doublingPause } from "../../base/backoff.ts";
 
 const PAUSE = { firstMs: 5_000, longestMs: 300_000 };
 

@@ -1,5 +1,5 @@
-import { readBoundedBody } from "../../base/http/bounded-body.ts";
-import { ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.ts";
+import { ForeignJsonError, parseForeignJson } from "../../base/json.ts";
+import { readBoundedBody } from "../../base/streams.ts";
 import { outgoingFetch } from "../../system/outgoing.ts";
 
 /** Room for the vectors of a batch of the largest models. */

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { messageOf } from "../../base/error-message.ts";
-import { settlesWithin } from "../../base/in-time.ts";
-import { isObject } from "../../base/json/is-object.ts";
+import { messageOf } from "../../base/faults.ts";
+import { isObject } from "../../base/json.ts";
 import { RecentlyUsed } from "../../base/recently-used.ts";
+import { settlesWithin } from "../../base/waiting.ts";
 import { describedText, parseVector, type Vector } from "../../catalog/search/meaning.ts";
 import type { SearchableTool } from "../../catalog/search/searchable-text.ts";
 import type { EndpointHealth } from "./endpoint-health.ts";

@@ -1,11 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isObject } from "../../base/json/is-object.ts";
-import { parseForeignJson } from "../../base/json/parse-json.ts";
-import { textDigest } from "../../base/text-digest.ts";
+import { isObject, parseForeignJson } from "../../base/json.ts";
 import type { Vector } from "../../catalog/search/meaning.ts";
 import { readOwnFile } from "../../catalog/store/own-file.ts";
+import { textDigest } from "../../protocol/canonical-json.ts";
 
 /** Changes when what is embedded of a tool does. */
 const FORMAT = 1;

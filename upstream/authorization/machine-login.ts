@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import { messageOf } from "../../base/error-message.ts";
+import { messageOf } from "../../base/faults.ts";
 import { type Authorization, type Challenge, notEnough } from "./authorization.ts";
 import { includesScopes, uniteScopes } from "./logins/login-record.ts";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import { messageOf } from "../../base/error-message.ts";
+import { messageOf } from "../../base/faults.ts";
 import { type Authorization, type Challenge, LoginRequiredError, notEnough } from "./authorization.ts";
 import type { LoginEvent, OnLogin } from "./login-event.ts";
 import { includesScopes, type Login, type LoginKey, uniteScopes } from "./logins/login-record.ts";

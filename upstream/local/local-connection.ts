@@ -1,7 +1,6 @@
 import { basename } from "node:path";
-import { isObject } from "../../base/json/is-object.ts";
-import { parseForeignJson } from "../../base/json/parse-json.ts";
-import { oneLine } from "../../base/text/one-line.ts";
+import { isObject, parseForeignJson } from "../../base/json.ts";
+import { oneLine } from "../../base/visible-text.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 import { inheritedEnvironment } from "../../secrets/inherited-environment.ts";
 import { signalGroup, spawnGroup } from "../../system/process-group.ts";

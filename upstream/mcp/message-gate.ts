@@ -1,7 +1,6 @@
-import { isObject } from "../../base/json/is-object.ts";
-import { itemsIn, type Member, membersIn, parseText, type Span } from "../../base/json/json-spans.ts";
-import { ForeignJsonError, parseForeignJson } from "../../base/json/parse-json.ts";
-import { answeredIdOf } from "../../base/line-splitter.ts";
+import { ForeignJsonError, isObject, parseForeignJson } from "../../base/json.ts";
+import { itemsIn, type Member, membersIn, parseText, type Span } from "../../base/json-spans.ts";
+import { answeredIdOf } from "../../base/streams.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 import { parseListingPage } from "../listing-page.ts";
 

@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json/is-object.ts";
+import { isObject } from "../../base/json.ts";
 
 /**
  * Resources and prompts of a server, which programs reach as they reach its tools: each method of the protocol is listed as a

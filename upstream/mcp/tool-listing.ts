@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json/is-object.ts";
+import { isObject } from "../../base/json.ts";
 
 const MAX_PAGES = 1_000;
 const MAX_ITEMS = 10_000;

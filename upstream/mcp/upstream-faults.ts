@@ -1,5 +1,5 @@
-import { messageOf } from "../../base/error-message.ts";
-import { visibleLine } from "../../base/text/visible-text.ts";
+import { messageOf } from "../../base/faults.ts";
+import { visibleLine } from "../../base/visible-text.ts";
 import { FaultMask } from "../../secrets/fault-mask.ts";
 import { LoginRequiredError } from "../authorization/authorization.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../upstream-error.ts";

@@ -1,5 +1,4 @@
-import { isObject } from "../../base/json/is-object.ts";
-import { parseForeignJson } from "../../base/json/parse-json.ts";
+import { isObject, parseForeignJson } from "../../base/json.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 
 /** What a model is asked. */

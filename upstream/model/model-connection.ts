@@ -1,11 +1,10 @@
-import { readBoundedBody } from "../../base/http/bounded-body.ts";
-import { inTime } from "../../base/in-time.ts";
-import { isObject } from "../../base/json/is-object.ts";
-import { parseForeignJson } from "../../base/json/parse-json.ts";
-import { findSchemaProblem } from "../../base/json/schema-form.ts";
-import { oneLine } from "../../base/text/one-line.ts";
+import { isObject, parseForeignJson } from "../../base/json.ts";
+import { findSchemaProblem } from "../../base/json-schema.ts";
+import { readBoundedBody } from "../../base/streams.ts";
+import { oneLine } from "../../base/visible-text.ts";
+import { inTime } from "../../base/waiting.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
-import { EXTRACT_TOOL } from "../../protocol/tools/extract-tool.ts";
+import { EXTRACT_TOOL } from "../../protocol/tool-names.ts";
 import { outgoingFetch } from "../../system/outgoing.ts";
 import type { UpstreamCallOptions, UpstreamConnection } from "../upstream.ts";
 import { UpstreamError } from "../upstream-error.ts";

@@ -1,8 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
-import { messageOf } from "../../base/error-message.ts";
-import { withinBoundary } from "../../base/fault-boundary.ts";
-import { inTime } from "../../base/in-time.ts";
-import { orAborted } from "../../base/or-aborted.ts";
+import { messageOf, withinBoundary } from "../../base/faults.ts";
+import { inTime, orAborted } from "../../base/waiting.ts";
 import type { ServerCredentials } from "../authorization/credentials.ts";
 import { notReadyInTime } from "../call-budget.ts";
 import type { ToolProblem } from "../listing-page.ts";

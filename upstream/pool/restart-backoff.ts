@@ -1,5 +1,5 @@
+import { doublingPause } from "../../base/backoff.ts";
 import type { Clock } from "../../base/clock.ts";
-import { doublingPause } from "../../base/doubling-pause.ts";
 import { UpstreamError } from "../upstream-error.ts";
 
 export interface BackoffOptions {

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
-import { messageOf } from "../../base/error-message.ts";
-import { orAborted } from "../../base/or-aborted.ts";
-import { oneLine } from "../../base/text/one-line.ts";
+import { messageOf } from "../../base/faults.ts";
+import { oneLine } from "../../base/visible-text.ts";
+import { orAborted } from "../../base/waiting.ts";
 import { MASKED } from "../../secrets/marks.ts";
 import { signalGroup, spawnGroup } from "../../system/process-group.ts";
 import { readSecretFile } from "./secret-file.ts";

@@ -1,5 +1,5 @@
 import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
-import { parseForeignJson } from "../../../base/json/parse-json.ts";
+import { parseForeignJson } from "../../../base/json.ts";
 import { checkOwn } from "../audit-file.ts";
 import type { ChainEnd } from "./chain-link.ts";
 

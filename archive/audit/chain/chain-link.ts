@@ -1,4 +1,4 @@
-import { textDigest } from "../../../base/text-digest.ts";
+import { textDigest } from "../../../protocol/canonical-json.ts";
 
 /** The last line of a chain: its number, and the digest of its bytes without the line feed. */
 export interface ChainEnd {

@@ -11,8 +11,8 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
-import { messageOf } from "../../../base/error-message.ts";
-import { parseForeignJson } from "../../../base/json/parse-json.ts";
+import { messageOf } from "../../../base/faults.ts";
+import { parseForeignJson } from "../../../base/json.ts";
 import { lockFile } from "../../lock-file.ts";
 import { openForAppend, prepareFolder } from "../audit-file.ts";
 import { type AuditMembers, renderAuditLine } from "../audit-line.ts";

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
-import { parseForeignJson } from "../../../base/json/parse-json.ts";
-import { countNoun } from "../../../base/text/count-noun.ts";
+import { parseForeignJson } from "../../../base/json.ts";
+import { countNoun } from "../../../base/quantities.ts";
 import { type ChainHead, readHead } from "./chain-head.ts";
 import { type ChainEnd, parseLink } from "./chain-link.ts";
 import { logFiles, rotatedFiles } from "./log-files.ts";

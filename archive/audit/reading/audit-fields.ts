@@ -1,4 +1,4 @@
-import { parseForeignJson } from "../../../base/json/parse-json.ts";
+import { parseForeignJson } from "../../../base/json.ts";
 
 /** The members of a line of the audit log. */
 export type AuditFields = Readonly<Record<string, string | number | boolean>>;

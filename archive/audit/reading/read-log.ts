@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { matchesPattern } from "../../../protocol/tools/tool-pattern.ts";
+import { matchesPattern } from "../../../protocol/tool-names.ts";
 import { rotatedFiles } from "../chain/log-files.ts";
 import { readLogLines } from "../chain/log-lines.ts";
 import { type AuditFields, isUnwanted, parseAuditLine } from "./audit-fields.ts";

@@ -1,4 +1,4 @@
-import { messageOf } from "../../../base/error-message.ts";
+import { messageOf } from "../../../base/faults.ts";
 import type { AuditSink } from "../audit-log.ts";
 
 /** A sink that is loaded with the first lines for it. */

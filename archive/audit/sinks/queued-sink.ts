@@ -1,6 +1,6 @@
-import { doublingPause } from "../../../base/doubling-pause.ts";
-import { messageOf } from "../../../base/error-message.ts";
-import { settlesWithin } from "../../../base/in-time.ts";
+import { doublingPause } from "../../../base/backoff.ts";
+import { messageOf } from "../../../base/faults.ts";
+import { settlesWithin } from "../../../base/waiting.ts";
 import type { AuditSink } from "../audit-log.ts";
 
 /** A way out for lines. */

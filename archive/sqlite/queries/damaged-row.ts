@@ -1,4 +1,4 @@
-import { visibleLine } from "../../../base/text/visible-text.ts";
+import { visibleLine } from "../../../base/visible-text.ts";
 import type { DamagedRun } from "../../damaged-run.ts";
 import type { RawRow } from "../file/database.ts";
 

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { messageOf } from "../../../base/error-message.ts";
+import { messageOf } from "../../../base/faults.ts";
 import type { ArchiveResult, PendingRun, RunArchiver } from "../../archive-store.ts";
 import type { CallToArchive, RunToArchive } from "../../run-to-archive.ts";
 import type { WriterOptions, WriterReply, WriterRequest } from "./writer-messages.ts";

@@ -1,4 +1,4 @@
-import { messageOf } from "../../../base/error-message.ts";
+import { messageOf } from "../../../base/faults.ts";
 import { ArchiveError } from "../../archive-error.ts";
 import type { ArchiveResult } from "../../archive-store.ts";
 import { pruneDaily } from "../changes/prune.ts";

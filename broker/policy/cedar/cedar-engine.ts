@@ -1,4 +1,4 @@
-import { messageOf } from "../../../base/error-message.ts";
+import { messageOf } from "../../../base/faults.ts";
 import { RULE_SCHEMA } from "./rule-schema.ts";
 
 type Package = typeof import("@cedar-policy/cedar-wasm/nodejs");

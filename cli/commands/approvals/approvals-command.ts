@@ -1,7 +1,7 @@
-import { jsonLine } from "../../../base/json/json-line.ts";
-import { formatDuration } from "../../../base/text/quantities.ts";
-import { unmistakableLine } from "../../../base/text/unmistakable-line.ts";
-import { visibleLine } from "../../../base/text/visible-text.ts";
+import { jsonLine } from "../../../base/json.ts";
+import { formatDuration } from "../../../base/quantities.ts";
+import { unmistakableLine } from "../../../base/unmistakable-line.ts";
+import { visibleLine } from "../../../base/visible-text.ts";
 import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../../broker/approvals/approval-scope.ts";
 import { renderApprovalArguments, renderClaims, WHOLE } from "../../../broker/approvals/approval-text.ts";
 import { NOT_TYPED } from "../../../broker/approvals/approvals.ts";

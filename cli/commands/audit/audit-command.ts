@@ -12,11 +12,10 @@ import {
   followLog,
   readLog,
 } from "../../../archive/audit/reading/read-log.ts";
-import { messageOf } from "../../../base/error-message.ts";
-import { jsonLine } from "../../../base/json/json-line.ts";
-import { countNoun } from "../../../base/text/count-noun.ts";
-import { oneLine } from "../../../base/text/one-line.ts";
-import { visibleLine } from "../../../base/text/visible-text.ts";
+import { messageOf } from "../../../base/faults.ts";
+import { jsonLine } from "../../../base/json.ts";
+import { countNoun } from "../../../base/quantities.ts";
+import { oneLine, visibleLine } from "../../../base/visible-text.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { version } from "../../../system/package.ts";
 import { auditPath } from "../../../wiring/open-audit.ts";

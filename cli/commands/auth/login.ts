@@ -1,8 +1,7 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import { jsonLine } from "../../../base/json/json-line.ts";
-import { oneLine } from "../../../base/text/one-line.ts";
-import { visibleLine } from "../../../base/text/visible-text.ts";
+import { jsonLine } from "../../../base/json.ts";
+import { oneLine, visibleLine } from "../../../base/visible-text.ts";
 import { countTools } from "../../../catalog/parse-tool.ts";
 import type { Configuration } from "../../../configuration/configuration.ts";
 import { isRemote } from "../../../configuration/configured-servers.ts";

@@ -1,5 +1,4 @@
-import { oneLine } from "../../../base/text/one-line.ts";
-import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
+import { oneLine, visibleLine, visibleLines } from "../../../base/visible-text.ts";
 import { describeTypes, type Parameter, toolParameters } from "../../../catalog/arguments.ts";
 import type { Tool } from "../../../catalog/tool.ts";
 import { placeholderOf } from "../../arguments/call-arguments.ts";

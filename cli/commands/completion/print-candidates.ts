@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import type { Command, Option } from "commander";
 import { openArchive } from "../../../archive/open-archive.ts";
-import { oneLine } from "../../../base/text/one-line.ts";
+import { oneLine } from "../../../base/visible-text.ts";
 import { toolParameters } from "../../../catalog/arguments.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";

@@ -1,6 +1,5 @@
 import { dirname, join, relative } from "node:path";
-import { oneLine } from "../../../base/text/one-line.ts";
-import { visibleLine } from "../../../base/text/visible-text.ts";
+import { oneLine, visibleLine } from "../../../base/visible-text.ts";
 import { renderOffer } from "../../../catalog/parse-tool.ts";
 import { modulePath } from "../../../catalog/store/stored-catalog.ts";
 import { configurationOf, findConfiguration } from "../../../configuration/load.ts";

@@ -2,10 +2,8 @@ import { realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, relative } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { countNoun } from "../../../base/text/count-noun.ts";
-import { listUpTo } from "../../../base/text/list-up-to.ts";
-import { oneLine } from "../../../base/text/one-line.ts";
-import { visibleLine } from "../../../base/text/visible-text.ts";
+import { countNoun } from "../../../base/quantities.ts";
+import { listUpTo, oneLine, visibleLine } from "../../../base/visible-text.ts";
 import {
   type ClientChange,
   ClientChanges,

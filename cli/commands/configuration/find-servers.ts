@@ -1,7 +1,6 @@
 import { homedir } from "node:os";
 import { createInterface } from "node:readline";
-import { oneLine } from "../../../base/text/one-line.ts";
-import { visibleLine } from "../../../base/text/visible-text.ts";
+import { oneLine, visibleLine } from "../../../base/visible-text.ts";
 import { findClientFiles } from "../../../configuration/clients/import/client-files.ts";
 import { type ImportedServers, importServers } from "../../../configuration/clients/import/import-servers.ts";
 import {
@@ -10,7 +9,7 @@ import {
   readClientFile,
 } from "../../../configuration/clients/import/read-client-file.ts";
 import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
-import { serverModule } from "../../../protocol/tools/tool-name.ts";
+import { serverModule } from "../../../protocol/tool-names.ts";
 import { UsageError } from "../../exit-code.ts";
 import { layOutTable } from "../../run-report/text-table.ts";
 import { type Surroundings, write } from "../../surroundings.ts";

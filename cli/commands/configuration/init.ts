@@ -1,8 +1,8 @@
 import { lstatSync, realpathSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { countNoun } from "../../../base/text/count-noun.ts";
-import { oneLine } from "../../../base/text/one-line.ts";
+import { countNoun } from "../../../base/quantities.ts";
+import { oneLine } from "../../../base/visible-text.ts";
 import { findPtcInClaude } from "../../../configuration/clients/claude-code.ts";
 import { type ClientFile, findClientFiles } from "../../../configuration/clients/import/client-files.ts";
 import { type ImportedServers, importServers } from "../../../configuration/clients/import/import-servers.ts";

@@ -1,7 +1,6 @@
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
-import { oneLine } from "../../../base/text/one-line.ts";
-import { visibleLine } from "../../../base/text/visible-text.ts";
+import { oneLine, visibleLine } from "../../../base/visible-text.ts";
 import { describeTwice, findPtcInClaude } from "../../../configuration/clients/claude-code.ts";
 import {
   ClientChanges,

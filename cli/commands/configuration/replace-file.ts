@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { realpathSync, statSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, relative } from "node:path";
-import { visibleLine } from "../../../base/text/visible-text.ts";
+import { visibleLine } from "../../../base/visible-text.ts";
 import { linkOutOf } from "../../../system/link-out-of.ts";
 import { UsageError } from "../../exit-code.ts";
 

@@ -1,4 +1,4 @@
-import { visibleLine } from "../../../base/text/visible-text.ts";
+import { visibleLine } from "../../../base/visible-text.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { type ExaminedWalls, examineWalls } from "../../doctor/examine-walls.ts";
 import { EXIT, type ExitCode } from "../../exit-code.ts";

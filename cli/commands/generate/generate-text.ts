@@ -1,6 +1,6 @@
 import { basename, join } from "node:path";
-import { countNoun } from "../../../base/text/count-noun.ts";
-import { visibleLine } from "../../../base/text/visible-text.ts";
+import { countNoun } from "../../../base/quantities.ts";
+import { visibleLine } from "../../../base/visible-text.ts";
 import { countTools, renderOffer } from "../../../catalog/parse-tool.ts";
 import { shownName } from "../../../catalog/store/stored-catalog.ts";
 import type { WrittenFiles } from "../../../catalog/store/write-generated.ts";

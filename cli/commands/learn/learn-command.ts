@@ -1,6 +1,6 @@
-import { jsonLine } from "../../../base/json/json-line.ts";
-import { countNoun } from "../../../base/text/count-noun.ts";
-import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
+import { jsonLine } from "../../../base/json.ts";
+import { countNoun } from "../../../base/quantities.ts";
+import { visibleLine, visibleLines } from "../../../base/visible-text.ts";
 import { type LearnedRecord, type LearnedTypes, learnedKey } from "../../../catalog/learned/learned-types.ts";
 import type { Tool } from "../../../catalog/tool.ts";
 import { unknownTool } from "../../../catalog/tool-catalog.ts";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { visibleLine } from "../../../base/text/visible-text.ts";
+import { visibleLine } from "../../../base/visible-text.ts";
 import { type Parameter, toolParameters } from "../../../catalog/arguments.ts";
 import { similarNames } from "../../../catalog/search/similar-names.ts";
 import type { Configuration } from "../../../configuration/configuration.ts";

@@ -4,8 +4,8 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/p
 import { dirname, join } from "node:path";
 import type { ArchiveStore } from "../../../archive/archive-store.ts";
 import { lockFile } from "../../../archive/lock-file.ts";
-import { messageOf } from "../../../base/error-message.ts";
-import { isObject } from "../../../base/json/is-object.ts";
+import { messageOf } from "../../../base/faults.ts";
+import { isObject } from "../../../base/json.ts";
 import type { Viewer } from "../../../broker/policy/authorizer.ts";
 import { IsolatingValidator } from "../../../broker/schemas/schema-validator.ts";
 import { CatalogError } from "../../../catalog/catalog-error.ts";

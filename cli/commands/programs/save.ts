@@ -1,9 +1,8 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { openArchive } from "../../../archive/open-archive.ts";
-import { jsonLine } from "../../../base/json/json-line.ts";
-import { oneLine } from "../../../base/text/one-line.ts";
-import { visibleLines } from "../../../base/text/visible-text.ts";
+import { jsonLine } from "../../../base/json.ts";
+import { oneLine, visibleLines } from "../../../base/visible-text.ts";
 import type { Configuration } from "../../../configuration/configuration.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { languageOfFile } from "../../../languages/program-files.ts";

@@ -1,7 +1,6 @@
-import { jsonLine } from "../../../base/json/json-line.ts";
-import { countNoun } from "../../../base/text/count-noun.ts";
-import { oneLine } from "../../../base/text/one-line.ts";
-import { visibleLine } from "../../../base/text/visible-text.ts";
+import { jsonLine } from "../../../base/json.ts";
+import { countNoun } from "../../../base/quantities.ts";
+import { oneLine, visibleLine } from "../../../base/visible-text.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { loadProgramTools } from "../../../tools/program-tools.ts";
 import { openHost } from "../../../wiring/open-host.ts";

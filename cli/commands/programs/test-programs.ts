@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { messageOf } from "../../../base/error-message.ts";
+import { messageOf } from "../../../base/faults.ts";
 import type { Viewer } from "../../../broker/policy/authorizer.ts";
 import { describeProblem } from "../../../broker/schemas/schema-problem.ts";
 import { IsolatingValidator } from "../../../broker/schemas/schema-validator.ts";
@@ -18,7 +18,7 @@ import { exampleFile, readText, shownFile } from "../../../programs/program-fold
 import { programsDirectory } from "../../../programs/programs-directory.ts";
 import { type NamedProgram, textToCheck } from "../../../programs/saved-programs.ts";
 import { MAX_KEPT_OUTPUT_BYTES } from "../../../protocol/limits.ts";
-import { PROGRAMS_MODULE } from "../../../protocol/tools/programs-module.ts";
+import { PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
 import { moduleUrl } from "../../../system/package.ts";
 import type { ProgramTools } from "../../../tools/program-tools.ts";
 import type { Host } from "../../../wiring/host.ts";

@@ -1,6 +1,6 @@
 import type { ArchiveStore } from "../../../archive/archive-store.ts";
 import type { ListedRun, PageFilter, RunPage } from "../../../archive/listed-run.ts";
-import { jsonLine } from "../../../base/json/json-line.ts";
+import { jsonLine } from "../../../base/json.ts";
 import { FailureType } from "../../../protocol/failure.ts";
 import { readClientSession } from "../../arguments/client-session.ts";
 import { parseMoment } from "../../arguments/since.ts";

@@ -1,8 +1,7 @@
 import type { ArchiveStore } from "../../../archive/archive-store.ts";
 import type { Stats } from "../../../archive/run-stats.ts";
-import { jsonLine } from "../../../base/json/json-line.ts";
-import { countNoun } from "../../../base/text/count-noun.ts";
-import { estimateTokens } from "../../../base/text/quantities.ts";
+import { jsonLine } from "../../../base/json.ts";
+import { countNoun, estimateTokens } from "../../../base/quantities.ts";
 import type { CountedRuns } from "../../../server/pages/counted-runs.ts";
 import { readPageAssets } from "../../../server/pages/page-assets.ts";
 import { renderStatsPage } from "../../../server/pages/stats-page.ts";

@@ -1,6 +1,6 @@
 import type { DamagedRun } from "../../../archive/damaged-run.ts";
-import { countNoun } from "../../../base/text/count-noun.ts";
-import { oneLine } from "../../../base/text/one-line.ts";
+import { countNoun } from "../../../base/quantities.ts";
+import { oneLine } from "../../../base/visible-text.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
 
 const MAX_NAMED = 20;

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { formatBytes } from "../../../base/text/quantities.ts";
+import { formatBytes } from "../../../base/quantities.ts";
 import { UsageError } from "../../exit-code.ts";
 import { type Surroundings, write } from "../../surroundings.ts";
 

@@ -1,4 +1,4 @@
-import { jsonLine } from "../../../base/json/json-line.ts";
+import { jsonLine } from "../../../base/json.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { type FoundSessions, findSessions } from "../../../execution/sessions/find-sessions.ts";
 import { projectOf } from "../../../execution/sessions/open-sessions.ts";

@@ -1,7 +1,7 @@
-import { byCodeUnit } from "../../../base/by-code-unit.ts";
 import { NameAllocator, pascalCase } from "../../../catalog/identifiers.ts";
 import type { TypeModel } from "../../../catalog/model/type-model.ts";
 import type { ToolModel } from "../../../catalog/tool-model.ts";
+import { byCodeUnit } from "../../../protocol/canonical-json.ts";
 
 /** The names of one tool's types: keys are `input`, `output` and `<role> <definition>`. */
 export type TypeNames = ReadonlyMap<string, string>;

@@ -1,8 +1,7 @@
 import * as z from "zod";
-import { isObject } from "../../../base/json/is-object.ts";
-import { oneLine } from "../../../base/text/one-line.ts";
-import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
-import { serverModule } from "../../../protocol/tools/tool-name.ts";
+import { isObject } from "../../../base/json.ts";
+import { oneLine, visibleLine, visibleLines } from "../../../base/visible-text.ts";
+import { serverModule } from "../../../protocol/tool-names.ts";
 import type { ServerEntry } from "../../settings/server-settings.ts";
 
 /** The most characters of a reference that a message quotes. */

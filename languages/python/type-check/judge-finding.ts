@@ -1,6 +1,6 @@
-import { visibleLine } from "../../../base/text/visible-text.ts";
+import { visibleLine } from "../../../base/visible-text.ts";
 import type { DeclaredTool } from "../../../codegen/generated-module.ts";
-import { ToolNames } from "../../../protocol/tools/tool-alias.ts";
+import { ToolNames } from "../../../protocol/tool-names.ts";
 import { describeUnwrapped } from "../../find-functions.ts";
 import { didYouMean, nearestNames } from "../../nearest-names.ts";
 import {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { pathToFileURL } from "node:url";
-import { isObject } from "../../../base/json/is-object.ts";
+import { isObject } from "../../../base/json.ts";
 
 /** The heap of the checker, beyond which it dies and is started again. */
 const MAX_HEAP_MB = 384;

@@ -1,9 +1,7 @@
-import { messageOf } from "../../../base/error-message.ts";
+import { messageOf } from "../../../base/faults.ts";
 import type { DeclaredTool, GeneratedModule } from "../../../codegen/generated-module.ts";
 import { MAX_ERROR_MESSAGE_CHARS } from "../../../protocol/limits.ts";
-import { EXTRACT_SERVER } from "../../../protocol/tools/extract-tool.ts";
-import { PROGRAMS_MODULE } from "../../../protocol/tools/programs-module.ts";
-import type { NamedTool } from "../../../protocol/tools/tool-alias.ts";
+import { EXTRACT_SERVER, type NamedTool, PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
 import type { ModuleSource } from "../../module-source.ts";
 import { mayExtract } from "../../offers-extract.ts";
 import type { Program } from "../../program.ts";

@@ -1,9 +1,9 @@
 import { isBuiltin } from "node:module";
 import { RecentlyUsed } from "../../../base/recently-used.ts";
-import { listUpTo } from "../../../base/text/list-up-to.ts";
+import { listUpTo } from "../../../base/visible-text.ts";
 import { MAX_CODE_BYTES } from "../../../protocol/limits.ts";
-import { PROGRAM_SCHEME } from "../../../protocol/paths.ts";
-import { PROGRAMS_MODULE } from "../../../protocol/tools/programs-module.ts";
+import { PROGRAM_SCHEME } from "../../../protocol/runners.ts";
+import { PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
 import { type CalledProgram, collectPrograms } from "../../called-programs.ts";
 import type { FailureReason } from "../../failure-reason.ts";
 import type { ModuleSource } from "../../module-source.ts";

@@ -1,5 +1,5 @@
 import type { Parser, Token } from "acorn";
-import { PROGRAM_SCHEME } from "../../../protocol/paths.ts";
+import { PROGRAM_SCHEME } from "../../../protocol/runners.ts";
 import type { Program } from "../../program.ts";
 
 /** Longer programs are left to the bundler, which is a process of its own. */

@@ -1,4 +1,4 @@
-import { PROGRAMS_MODULE } from "../../../protocol/tools/programs-module.ts";
+import { PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
 import type { FileChanges, VirtualFiles } from "../typescript-api.ts";
 import {
   CONFIG,

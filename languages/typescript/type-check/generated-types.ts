@@ -1,5 +1,5 @@
 import type { DeclaredTool, GeneratedModule } from "../../../codegen/generated-module.ts";
-import { ToolNames } from "../../../protocol/tools/tool-alias.ts";
+import { ToolNames } from "../../../protocol/tool-names.ts";
 import {
   type Checker,
   isArrayLiteralExpression,

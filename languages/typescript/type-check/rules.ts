@@ -1,5 +1,5 @@
 import type { DeclaredTool } from "../../../codegen/generated-module.ts";
-import { isWritableName } from "../../../protocol/tools/tool-alias.ts";
+import { isWritableName } from "../../../protocol/tool-names.ts";
 import { describeUnwrapped } from "../../find-functions.ts";
 import type { ModuleSource } from "../../module-source.ts";
 import { didYouMean, nearestNames } from "../../nearest-names.ts";

@@ -1,6 +1,6 @@
 import type { DeclaredTool, GeneratedModule } from "../../../codegen/generated-module.ts";
 import { MAX_ERROR_MESSAGE_CHARS } from "../../../protocol/limits.ts";
-import { PROGRAMS_MODULE } from "../../../protocol/tools/programs-module.ts";
+import { PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
 import type { ModuleSource } from "../../module-source.ts";
 import { offersExtract } from "../../offers-extract.ts";
 import type { Program } from "../../program.ts";

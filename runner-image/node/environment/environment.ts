@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from "node:module";
 import os from "node:os";
 import { type MarkOptions, type MeasureOptions, type Performance, performance } from "node:perf_hooks";
 import { MAX_TRACE_SERIES_CHARS } from "../../../protocol/limits.ts";
-import type { ProgramEnvironment, Trace } from "../../../protocol/wire/messages.ts";
+import type { ProgramEnvironment, Trace } from "../../../protocol/messages.ts";
 import { type Answers, EventOrder } from "./event-order.ts";
 import { ProgramClock, TICKS_PER_MS } from "./program-clock.ts";
 import { ProgramRandomness } from "./program-randomness.ts";

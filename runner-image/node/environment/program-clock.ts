@@ -1,5 +1,5 @@
+import type { Trace } from "../../../protocol/messages.ts";
 import { SeriesReader, SeriesWriter } from "../../../protocol/series.ts";
-import type { Trace } from "../../../protocol/wire/messages.ts";
 
 /** Unit of readings: a hundredth of a millisecond. */
 export const TICKS_PER_MS = 100;

@@ -1,5 +1,5 @@
-import { isObject } from "../../../base/json/is-object.ts";
-import { EXTRACT_NAME } from "../../../protocol/tools/extract-tool.ts";
+import { isObject } from "../../../base/json.ts";
+import { EXTRACT_NAME } from "../../../protocol/tool-names.ts";
 
 /** A JSON Schema that a type of a program stands for. */
 type Schema = Record<string, unknown>;

@@ -1,4 +1,4 @@
-"""The runner's end of the socket: frames of four bytes of length, big-endian, and UTF-8 JSON (protocol/wire/frames.ts)."""
+"""The runner's end of the socket: frames of four bytes of length, big-endian, and UTF-8 JSON (protocol/frames.ts)."""
 
 import hmac
 import json
@@ -99,7 +99,7 @@ class Channel:
         return messages
 
     def _take(self, payload: bytearray) -> dict[str, Any] | None:
-        """Takes a message or a text of one (protocol/wire/large-texts.ts). Gives the message that is complete with it."""
+        """Takes a message or a text of one (protocol/frames.ts). Gives the message that is complete with it."""
         message = self._incomplete
         if message is None:
             message = cast("dict[str, Any]", _loads(payload))

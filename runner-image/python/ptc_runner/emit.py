@@ -1,4 +1,4 @@
-"""Blocks that a program hands to the client beside its output (protocol/output/emitted.ts)."""
+"""Blocks that a program hands to the client beside its output (protocol/emitted.ts)."""
 
 import json
 import re

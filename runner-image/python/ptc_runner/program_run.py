@@ -80,7 +80,7 @@ class ProgramMessage(TypedDict):
 
 
 class Bundle(TypedDict):
-    """protocol/runners/python-bundle.ts."""
+    """protocol/runners.ts."""
 
     mode: Mode
     source: str

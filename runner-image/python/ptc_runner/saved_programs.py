@@ -30,7 +30,7 @@ Check = Callable[[Any], Any]
 
 
 class ProgramTable(TypedDict):
-    """protocol/runners/python-bundle.ts."""
+    """protocol/runners.ts."""
 
     source: str
     file_name: str

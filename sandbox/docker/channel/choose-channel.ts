@@ -1,5 +1,5 @@
 import { hostname, release } from "node:os";
-import { oneLine } from "../../../base/text/one-line.ts";
+import { oneLine } from "../../../base/visible-text.ts";
 import type { ChannelPreference, ChosenChannel } from "../../sandbox-engine.ts";
 import { type DockerRuntime, socketFlagProblem } from "./runtime-flags.ts";
 

@@ -6,10 +6,9 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { DockerOptions } from "dockerode";
 import Docker from "dockerode";
-import { messageOf } from "../../../base/error-message.ts";
-import { isObject } from "../../../base/json/is-object.ts";
-import { parseForeignJson } from "../../../base/json/parse-json.ts";
-import { visibleLine } from "../../../base/text/visible-text.ts";
+import { messageOf } from "../../../base/faults.ts";
+import { isObject, parseForeignJson } from "../../../base/json.ts";
+import { visibleLine } from "../../../base/visible-text.ts";
 import { SandboxError } from "../../sandbox-error.ts";
 import { SshAgent } from "./ssh-agent.ts";
 

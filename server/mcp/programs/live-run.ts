@@ -1,7 +1,7 @@
 import type { Clock } from "../../../base/clock.ts";
-import { countNoun } from "../../../base/text/count-noun.ts";
-import { oneLine } from "../../../base/text/one-line.ts";
-import { unmistakableLine } from "../../../base/text/unmistakable-line.ts";
+import { countNoun } from "../../../base/quantities.ts";
+import { unmistakableLine } from "../../../base/unmistakable-line.ts";
+import { oneLine } from "../../../base/visible-text.ts";
 import { describeAnswerElsewhere } from "../../../broker/approvals/approval-text.ts";
 import {
   type ApprovalAnswer,

@@ -1,4 +1,4 @@
-import { visibleLine } from "../../../base/text/visible-text.ts";
+import { visibleLine } from "../../../base/visible-text.ts";
 import type { Viewer } from "../../../broker/policy/authorizer.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../base/clock.ts";
-import { messageOf } from "../../../base/error-message.ts";
+import { messageOf } from "../../../base/faults.ts";
 import { RecentlyUsed } from "../../../base/recently-used.ts";
-import { oneLine } from "../../../base/text/one-line.ts";
+import { oneLine } from "../../../base/visible-text.ts";
 import { LATER } from "../../../broker/approvals/approvals.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
 import type { ProgramRunner } from "../../../execution/program-runner.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { whenAborted } from "../../../base/or-aborted.ts";
-import { oneLine } from "../../../base/text/one-line.ts";
+import { oneLine } from "../../../base/visible-text.ts";
+import { whenAborted } from "../../../base/waiting.ts";
 import { type ApprovalAnswer, LATER } from "../../../broker/approvals/approvals.ts";
 import type { PendingApproval } from "../../../execution/pending/pending-approvals.ts";
 import { PendingError } from "../../../execution/pending/pending-error.ts";

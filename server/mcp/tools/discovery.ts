@@ -1,10 +1,7 @@
-import { jsonLine } from "../../../base/json/json-line.ts";
-import { listUpTo } from "../../../base/text/list-up-to.ts";
-import { oneLine } from "../../../base/text/one-line.ts";
-import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
+import { jsonLine } from "../../../base/json.ts";
+import { listUpTo, oneLine, visibleLine, visibleLines } from "../../../base/visible-text.ts";
 import type { Tool } from "../../../catalog/tool.ts";
-import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
-import { knownServers, unknownServer, unknownTool } from "../../../catalog/tool-catalog.ts";
+import { knownServers, type ToolCatalog, unknownServer, unknownTool } from "../../../catalog/tool-catalog.ts";
 import { describeTool } from "../../../codegen/describe-tool.ts";
 import type { ToolPrinter } from "../../../codegen/language-printer.ts";
 import { pickPrinter } from "../../../languages/languages.ts";

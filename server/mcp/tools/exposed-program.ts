@@ -1,5 +1,4 @@
-import { isObject } from "../../../base/json/is-object.ts";
-import { jsonLine } from "../../../base/json/json-line.ts";
+import { isObject, jsonLine } from "../../../base/json.ts";
 import type { Envelope } from "../../../protocol/envelope.ts";
 import type { ExposedProgram } from "../../../tools/exposed-programs.ts";
 import { errorReply, type ProgramReply } from "./reply.ts";

@@ -1,10 +1,9 @@
-import { isObject } from "../../../base/json/is-object.ts";
+import { isObject } from "../../../base/json.ts";
 import { isMethod } from "../../../catalog/parse-tool.ts";
 import type { Tool } from "../../../catalog/tool.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import type { ExampleCall, ProgramGuide, ToolPrinter } from "../../../codegen/language-printer.ts";
-import { EXTRACT_SERVER } from "../../../protocol/tools/extract-tool.ts";
-import { PROGRAMS_MODULE } from "../../../protocol/tools/programs-module.ts";
+import { EXTRACT_SERVER, PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
 
 /** Languages, with what a model is told of programs in them. */
 type GuidedLanguage = Pick<ToolPrinter, "language" | "guide">;

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
-import { isObject } from "../../../base/json/is-object.ts";
-import { oneLine } from "../../../base/text/one-line.ts";
+import { isObject } from "../../../base/json.ts";
+import { oneLine } from "../../../base/visible-text.ts";
 import type { ProgramGuide } from "../../../codegen/language-printer.ts";
 import { MAX_CODE_BYTES } from "../../../protocol/limits.ts";
 import type { GuidedLanguages } from "./instructions.ts";

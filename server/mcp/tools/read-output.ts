@@ -1,5 +1,5 @@
 import { ArchiveError } from "../../../archive/archive-error.ts";
-import { oneLine } from "../../../base/text/one-line.ts";
+import { oneLine } from "../../../base/visible-text.ts";
 import type { ReadOutputArguments } from "./own-tools.ts";
 import { errorReply, type ToolReply, textReply } from "./reply.ts";
 

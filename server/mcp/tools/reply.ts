@@ -1,4 +1,4 @@
-import type { EmittedBlock } from "../../../protocol/output/emitted.ts";
+import type { EmittedBlock } from "../../../protocol/emitted.ts";
 
 /** The result of a tool call: text for the model, and the envelope as structured content. */
 export type ToolReply = {

@@ -16,8 +16,7 @@ import { openForReading } from "../../../archive/sqlite/file/connection.ts";
 import { loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
 import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
 import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
-import { textDigest } from "../../../base/text-digest.ts";
-import { canonicalJson } from "../../../protocol/canonical-json.ts";
+import { canonicalJson, textDigest } from "../../../protocol/canonical-json.ts";
 import { programFile } from "../../../protocol/program-files.ts";
 import { openQuickly, sampleRun, temporaryFolder } from "../sample-runs.ts";
 

@@ -2,7 +2,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { loadConfiguration } from "../../../configuration/load.ts";
-import { parseNamespacedName } from "../../../protocol/tools/tool-name.ts";
+import { parseNamespacedName } from "../../../protocol/tool-names.ts";
 
 /** The servers of a configuration, called as a client calls them that has no ptc between. */
 export interface DirectCalls {

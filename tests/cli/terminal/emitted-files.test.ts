@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { reportEmitted } from "../../../cli/commands/run.ts";
-import type { EmittedBlock } from "../../../protocol/output/emitted.ts";
+import type { EmittedBlock } from "../../../protocol/emitted.ts";
 
 const BLOCKS: EmittedBlock[] = [
   { type: "text", text: "hello" },

@@ -2,7 +2,7 @@ import type { ServerListing } from "../../../catalog/parse-tool.ts";
 import { buildServerModel } from "../../../catalog/tool-model.ts";
 import type { GeneratedModule } from "../../../codegen/generated-module.ts";
 import { PYTHON_PRINTER } from "../../../codegen/python/python-printer.ts";
-import { serverModule } from "../../../protocol/tools/tool-name.ts";
+import { serverModule } from "../../../protocol/tool-names.ts";
 
 /** All stubs for some servers, by path, and what is read back of each module. */
 export async function generateStubs(listings: readonly ServerListing[]) {

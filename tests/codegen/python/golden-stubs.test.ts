@@ -5,7 +5,7 @@ import { buildServerModel } from "../../../catalog/tool-model.ts";
 import { printPythonSignature } from "../../../codegen/python/print-python-signature.ts";
 import { PYTHON_GENERATOR, PYTHON_PRINTER } from "../../../codegen/python/python-printer.ts";
 import { digestOf } from "../../../protocol/canonical-json.ts";
-import { serverModule } from "../../../protocol/tools/tool-name.ts";
+import { serverModule } from "../../../protocol/tool-names.ts";
 import { listingOf } from "../list-tools.ts";
 import { checkPython } from "./check-python.ts";
 

@@ -1,9 +1,9 @@
 import type { ErrorObject } from "ajv";
-import { isObject } from "../../../base/json/is-object.ts";
+import { isObject } from "../../../base/json.ts";
 import type { ServerListing } from "../../../catalog/parse-tool.ts";
 import { moduleFile } from "../../../codegen/python/program-stubs.ts";
 import { isPythonName } from "../../../codegen/python/python-names.ts";
-import { namespacedName, serverModule } from "../../../protocol/tools/tool-name.ts";
+import { namespacedName, serverModule } from "../../../protocol/tool-names.ts";
 import { type Agreement, type Judged, judgeValues } from "../agreement.ts";
 import { checkPython } from "./check-python.ts";
 import { generateStubs, pythonValue } from "./generate-stubs.ts";

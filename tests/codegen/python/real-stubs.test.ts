@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { PYTHON_PRINTER } from "../../../codegen/python/python-printer.ts";
 import { sandboxTable } from "../../../codegen/python/reading/sandbox-table.ts";
-import { namespacedName, serverModule } from "../../../protocol/tools/tool-name.ts";
+import { namespacedName, serverModule } from "../../../protocol/tool-names.ts";
 import { listingOf } from "../list-tools.ts";
 import { toolLists, toolListsPresent, whyToolListsAreSkipped } from "../tool-lists.ts";
 import { checkPython } from "./check-python.ts";

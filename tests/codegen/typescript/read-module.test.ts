@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readModule } from "../../../codegen/typescript/typescript-printer.ts";
-import { namespacedName } from "../../../protocol/tools/tool-name.ts";
+import { namespacedName } from "../../../protocol/tool-names.ts";
 import { generateModule } from "../list-tools.ts";
 
 /** What names are made of here: whatever means something in code, in a comment, in a page or in the mark itself. */

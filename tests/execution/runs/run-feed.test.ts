@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { expect, onTestFinished, test } from "vitest";
-import { installLastResort, withinBoundary } from "../../../base/fault-boundary.ts";
+import { installLastResort, withinBoundary } from "../../../base/faults.ts";
 import { reportRun } from "../../../execution/runs/report-run.ts";
 import type { MissedEvents, RunEvent } from "../../../execution/runs/run-events.ts";
 import { RunFeed } from "../../../execution/runs/run-feed.ts";

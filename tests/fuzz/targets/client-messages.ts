@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ForeignJsonError, parseForeignJson } from "../../../base/json/parse-json.ts";
+import { ForeignJsonError, parseForeignJson } from "../../../base/json.ts";
 import { canonicalJson } from "../../../protocol/canonical-json.ts";
 import {
   type Line,

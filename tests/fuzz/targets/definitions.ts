@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { transform } from "esbuild";
-import { ForeignJsonError, parseForeignJson } from "../../../base/json/parse-json.ts";
+import { ForeignJsonError, parseForeignJson } from "../../../base/json.ts";
 import { definitionDigest } from "../../../catalog/parse-tool.ts";
 import { buildServerModel } from "../../../catalog/tool-model.ts";
 import { printServerModule } from "../../../codegen/typescript/print-typescript.ts";
 import { printCompactSignature, printToolSignature } from "../../../codegen/typescript/typescript-printer.ts";
 import { MAX_TOOL_NAME_CHARS } from "../../../protocol/limits.ts";
-import { namespacedName } from "../../../protocol/tools/tool-name.ts";
+import { namespacedName } from "../../../protocol/tool-names.ts";
 import { parseModule } from "../../codegen/parse-module.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
 import { hostileTools } from "../hostile/hostile-tools.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { canonicalJson } from "../../../protocol/canonical-json.ts";
+import { FrameDecoder, FrameError, parsePayload } from "../../../protocol/frames.ts";
 import { MAX_NESTING_DEPTH } from "../../../protocol/limits.ts";
-import { FrameDecoder, FrameError, parsePayload } from "../../../protocol/wire/frames.ts";
-import { SandboxMessage } from "../../../protocol/wire/messages.ts";
+import { SandboxMessage } from "../../../protocol/messages.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
 import { hostileFrames } from "../hostile/hostile-frames.ts";
 

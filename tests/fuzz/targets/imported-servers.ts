@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ForeignJsonError, parseForeignJson } from "../../../base/json/parse-json.ts";
+import { ForeignJsonError, parseForeignJson } from "../../../base/json.ts";
 import { importServers } from "../../../configuration/clients/import/import-servers.ts";
 import { parseConfiguration } from "../../../configuration/parse.ts";
 import { renderConfiguration } from "../../../configuration/write-file.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ForeignJsonError, type JsonFault, parseForeignJson } from "../../../base/json/parse-json.ts";
+import { ForeignJsonError, type JsonFault, parseForeignJson } from "../../../base/json.ts";
 import { canonicalJson } from "../../../protocol/canonical-json.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
 import { hostileJson } from "../hostile/hostile-json.ts";

@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { assignIdentifiers } from "../../../catalog/identifiers.ts";
-import { ToolNames } from "../../../protocol/tools/tool-alias.ts";
-import { namespacedName, parseNamespacedName, serverModule } from "../../../protocol/tools/tool-name.ts";
-import { matchesPattern } from "../../../protocol/tools/tool-pattern.ts";
+import {
+  matchesPattern,
+  namespacedName,
+  parseNamespacedName,
+  serverModule,
+  ToolNames,
+} from "../../../protocol/tool-names.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
 import { hostileText } from "../hostile/hostile-text.ts";
 

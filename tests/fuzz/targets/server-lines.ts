@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { LineSplitter, LineSplitterError } from "../../../base/line-splitter.ts";
+import { LineSplitter, LineSplitterError } from "../../../base/streams.ts";
 import { canonicalJson } from "../../../protocol/canonical-json.ts";
 import { type Answer, type JsonRpcMessage, MessageGate } from "../../../upstream/mcp/message-gate.ts";
 import { StdioClientTransport } from "../../../upstream/mcp/stdio/stdio-transport.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { renderAuditLine } from "../../../archive/audit/audit-line.ts";
-import { visibleLine, visibleLines } from "../../../base/text/visible-text.ts";
+import { visibleLine, visibleLines } from "../../../base/visible-text.ts";
 import { renderApprovalOverview } from "../../../broker/approvals/approval-overview.ts";
 import { renderApprovalArguments } from "../../../broker/approvals/approval-text.ts";
 import { cutToBytes, cutToJsonBytes, TextCap } from "../../../protocol/text-cap.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { normalizeResult } from "../../../broker/normalize-result.ts";
-import type { ReplyMessage } from "../../../protocol/wire/messages.ts";
+import type { ReplyMessage } from "../../../protocol/messages.ts";
 import type { Channel } from "../../../runner-image/node/channel.ts";
 import { ToolError } from "../../../runner-image/node/tool-error.ts";
 import { bindTools } from "../../../runner-image/node/tools.ts";

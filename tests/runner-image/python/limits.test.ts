@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { MAX_EMITTED_BLOCKS, MAX_EMITTED_BYTES } from "../../../protocol/emitted.ts";
 import * as limits from "../../../protocol/limits.ts";
-import { MAX_EMITTED_BLOCKS, MAX_EMITTED_BYTES } from "../../../protocol/output/emitted.ts";
 import { TRUNCATION_MARK } from "../../../protocol/text-cap.ts";
 
 const PYTHON = join(import.meta.dirname, "../../../runner-image/python/ptc_runner/limits.py");

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeEach, expect, test } from "vitest";
-import type { RunnerName } from "../../../protocol/runners/runner-name.ts";
+import type { RunnerName } from "../../../protocol/runners.ts";
 import { describeDebianBase } from "../../../sandbox/image/debian-base.ts";
 import { buildRunnerImage, digestContent } from "../../../sandbox/image/runner-image.ts";
 import type { ImageStore, StoredImage } from "../../../sandbox/sandbox-engine.ts";

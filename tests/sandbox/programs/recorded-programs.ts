@@ -8,7 +8,7 @@ import { RUNNER_STARTS } from "../../../languages/program-files.ts";
 import { bundleProgram } from "../../../languages/typescript/bundling/bundle.ts";
 import { type Claim, parseClaim } from "../../../protocol/claim.ts";
 import { ConsoleDecoder } from "../../../protocol/console-stream.ts";
-import type { Call, ProgramEnvironment, Trace } from "../../../protocol/wire/messages.ts";
+import type { Call, ProgramEnvironment, Trace } from "../../../protocol/messages.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import { SandboxStarter } from "../../../sandbox/sandbox-starter.ts";

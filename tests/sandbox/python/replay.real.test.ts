@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { RunRecorder } from "../../../execution/record/run-recorder.ts";
-import type { ProgramEnvironment } from "../../../protocol/wire/messages.ts";
+import type { ProgramEnvironment } from "../../../protocol/messages.ts";
 import { tries } from "../../tries.ts";
 import { describeSandboxed } from "../in-sandbox.ts";
 import { useRealSandboxes } from "../real-sandboxes.ts";

@@ -8,7 +8,7 @@ import {
   SOCKET_FILE_NAME,
   STDERR_FILE_NAME,
   STDOUT_FILE_NAME,
-} from "../../../protocol/paths.ts";
+} from "../../../protocol/runners.ts";
 import type { ContainerEngine } from "../../../sandbox/docker/container-engine.ts";
 import type { ContainerRequest } from "../../../sandbox/docker/container-profile.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";

@@ -8,7 +8,7 @@ import { PROGRAM_DECLARATIONS } from "../../../codegen/typescript/editor/program
 import { loadPrinters, PRINTER } from "../../../languages/languages.ts";
 import type { ModuleSource } from "../../../languages/module-source.ts";
 import { createTypeChecker } from "../../../languages/typescript/typescript.ts";
-import { namespacedName, serverModule } from "../../../protocol/tools/tool-name.ts";
+import { namespacedName, serverModule } from "../../../protocol/tool-names.ts";
 import { buildInstructions, chooseExamples } from "../../../server/mcp/tools/instructions.ts";
 import { buildToolDefinitions } from "../../../server/mcp/tools/own-tools.ts";
 import { serversOf } from "../../catalog/tool-of.ts";

@@ -8,7 +8,7 @@ import {
   formatNumberOf,
   formatShare,
   formatTokens,
-} from "../../../base/text/quantities.ts";
+} from "../../../base/quantities.ts";
 
 const HOUR = 3_600_000;
 

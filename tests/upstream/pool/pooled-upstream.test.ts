@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { inBoundary } from "../../../base/fault-boundary.ts";
+import { inBoundary } from "../../../base/faults.ts";
 import { LOCAL_PRINCIPAL } from "../../../protocol/run-context.ts";
 import { UpstreamPool } from "../../../upstream/pool/upstream-pool.ts";
 import type { Upstream, UpstreamConnection } from "../../../upstream/upstream.ts";

@@ -1,4 +1,4 @@
-import { isObject } from "../../../base/json/is-object.ts";
+import { isObject } from "../../../base/json.ts";
 import type { UpstreamCallOptions } from "../../upstream.ts";
 import { UpstreamError } from "../../upstream-error.ts";
 import type { ServerMethod } from "../server-methods.ts";

@@ -1,8 +1,8 @@
 import { basename } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { isObject } from "../../../base/json/is-object.ts";
-import { orAborted } from "../../../base/or-aborted.ts";
+import { isObject } from "../../../base/json.ts";
+import { orAborted } from "../../../base/waiting.ts";
 import { parseProgress } from "../../progress-report.ts";
 import type { QuestionAnswer, RequestMeta, UpstreamCallOptions } from "../../upstream.ts";
 import { UpstreamError } from "../../upstream-error.ts";

@@ -1,5 +1,5 @@
 import { Client, type Transport } from "@modelcontextprotocol/client";
-import { orAborted } from "../../../base/or-aborted.ts";
+import { orAborted } from "../../../base/waiting.ts";
 import type { UpstreamConnection } from "../../upstream.ts";
 import type { UpstreamError } from "../../upstream-error.ts";
 import type { McpServerTarget } from "../mcp-server-target.ts";

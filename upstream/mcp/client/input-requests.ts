@@ -1,4 +1,4 @@
-import { isObject } from "../../../base/json/is-object.ts";
+import { isObject } from "../../../base/json.ts";
 
 /** The most that a server may ask for at once, and the most times that it may ask in one call. */
 const MAX_REQUESTS = 16;

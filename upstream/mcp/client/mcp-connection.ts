@@ -1,5 +1,5 @@
 import type { Client } from "@modelcontextprotocol/client";
-import { isObject } from "../../../base/json/is-object.ts";
+import { isObject } from "../../../base/json.ts";
 import { problemsOf, type ToolProblem } from "../../listing-page.ts";
 import type { UpstreamCallOptions, UpstreamConnection } from "../../upstream.ts";
 import { UpstreamError } from "../../upstream-error.ts";

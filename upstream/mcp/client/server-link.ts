@@ -1,6 +1,6 @@
 import { SSEClientTransport, SseError, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { inTime } from "../../../base/in-time.ts";
-import { answeredIdOf } from "../../../base/line-splitter.ts";
+import { answeredIdOf } from "../../../base/streams.ts";
+import { inTime } from "../../../base/waiting.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../../protocol/limits.ts";
 import { decodePercent } from "../../../secrets/redaction-secrets.ts";
 import {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { isObject } from "../../../base/json/is-object.ts";
+import { isObject } from "../../../base/json.ts";
 import type { UpstreamError } from "../../upstream-error.ts";
 import type { UpstreamFaults } from "../upstream-faults.ts";
 import { MAX_ROUNDS, parseWantedInput, type WantedInput } from "./input-requests.ts";

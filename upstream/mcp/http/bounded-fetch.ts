@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { answeredIdOf, type OversizeLine } from "../../../base/line-splitter.ts";
+import { answeredIdOf, type OversizeLine } from "../../../base/streams.ts";
 import { outgoingFetch } from "../../../system/outgoing.ts";
 import { type Admission, pauseAfter, type RequestId } from "../message-gate.ts";
 import { EventStream } from "./event-stream.ts";

@@ -1,4 +1,4 @@
-import { LineSplitter, type OversizeLine } from "../../../base/line-splitter.ts";
+import { LineSplitter, type OversizeLine } from "../../../base/streams.ts";
 
 /**
  * Rewrites the messages of an event stream (HTML Living Standard, "Server-sent events"; MCP 2025-11-25, "Streamable HTTP") as

@@ -1,8 +1,7 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import type { Readable } from "node:stream";
-import { settlesWithin } from "../../../base/in-time.ts";
-import { LineSplitter, type OversizeLine } from "../../../base/line-splitter.ts";
-import { writeTogether } from "../../../base/write-together.ts";
+import { LineSplitter, type OversizeLine, writeTogether } from "../../../base/streams.ts";
+import { settlesWithin } from "../../../base/waiting.ts";
 import { inheritedEnvironment } from "../../../secrets/inherited-environment.ts";
 import {
   isInstalling,

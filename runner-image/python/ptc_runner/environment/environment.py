@@ -29,7 +29,7 @@ class Replay(TypedDict):
 
 
 class ProgramEnvironment(TypedDict, total=False):
-    """protocol/wire/messages.ts."""
+    """protocol/messages.ts."""
 
     seed: str
     time_zone: str

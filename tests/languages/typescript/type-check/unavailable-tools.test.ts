@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { visibleLine } from "../../../../base/text/visible-text.ts";
+import { visibleLine } from "../../../../base/visible-text.ts";
 import type { GeneratedModule } from "../../../../codegen/generated-module.ts";
 import { PROGRAM_DECLARATIONS } from "../../../../codegen/typescript/editor/program-declarations.ts";
 import { readModule } from "../../../../codegen/typescript/typescript-printer.ts";

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { ProgramEnvironment, Trace } from "../../../../protocol/wire/messages.ts";
+import type { ProgramEnvironment, Trace } from "../../../../protocol/messages.ts";
 import { Environment } from "../../../../runner-image/node/environment/environment.ts";
 
 const PROCESS = join(import.meta.dirname, "processes/environment-process.ts");

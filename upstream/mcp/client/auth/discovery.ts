@@ -7,7 +7,7 @@ import {
   type OAuthProtectedResourceMetadata,
   resourceUrlFromServerUrl,
 } from "@modelcontextprotocol/client";
-import { oneLine } from "../../../../base/text/one-line.ts";
+import { oneLine } from "../../../../base/visible-text.ts";
 import { AuthorizationError } from "../../../authorization/authorization.ts";
 import { isSameIssuer } from "../../../authorization/logins/login-record.ts";
 import { explainFault } from "./oauth-fault.ts";

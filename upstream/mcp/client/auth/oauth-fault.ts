@@ -4,8 +4,8 @@ import {
   OAuthErrorCode,
   RegistrationRejectedError,
 } from "@modelcontextprotocol/client";
-import { messageOf } from "../../../../base/error-message.ts";
-import { oneLine } from "../../../../base/text/one-line.ts";
+import { messageOf } from "../../../../base/faults.ts";
+import { oneLine } from "../../../../base/visible-text.ts";
 import { AuthorizationError } from "../../../authorization/authorization.ts";
 
 const MAX_SHOWN_CHARS = 300;

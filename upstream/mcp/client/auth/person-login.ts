@@ -8,7 +8,7 @@ import {
   validateAuthorizationResponseIssuer,
 } from "@modelcontextprotocol/client";
 import type { Clock } from "../../../../base/clock.ts";
-import { oneLine } from "../../../../base/text/one-line.ts";
+import { oneLine } from "../../../../base/visible-text.ts";
 import { AddressGuard } from "../../../authorization/address-guard.ts";
 import type { OAuthSettings } from "../../../authorization/auth-settings.ts";
 import { AuthorizationError } from "../../../authorization/authorization.ts";

@@ -1,7 +1,7 @@
 /** Runs programs one after the other in an environment, as a runner does, and prints what each returns and its trace. */
 import { writeSync } from "node:fs";
 import { createRequire } from "node:module";
-import type { ProgramEnvironment } from "../../../../../protocol/wire/messages.ts";
+import type { ProgramEnvironment } from "../../../../../protocol/messages.ts";
 import { Environment } from "../../../../../runner-image/node/environment/environment.ts";
 
 const programs = JSON.parse(process.argv[2] ?? "[]") as {

@@ -1,0 +1,290 @@
+/**
+ * Reads JSON (RFC 8259) that somebody else wrote: a program, a server, a file from elsewhere. Bounds are applied before
+ * anything is built of the text, and what comes out can be written again: every number is finite, every name of an object
+ * stands once.
+ */
+
+/** Why a text was refused. */
+export type JsonFault =
+  | "not_utf8"
+  | "not_json"
+  | "too_large"
+  | "too_deep"
+  | "too_many_values"
+  | "non_finite"
+  | "duplicate_key";
+
+/** Thrown for JSON that is refused. The message says what is wrong in words that go on after a subject. */
+export class ForeignJsonError extends Error {
+  override readonly name = "ForeignJsonError";
+  readonly code: JsonFault;
+
+  constructor(code: JsonFault, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+export interface JsonLimits {
+  /** Bytes of UTF-8, or for text that is decoded already, UTF-16 code units. */
+  maxBytes: number;
+  /** Nesting of arrays and objects; a few thousand levels are more than can be walked. */
+  maxDepth: number;
+  /** Values of any kind, those in arrays and objects included. */
+  maxValues?: number;
+}
+
+/** Most values of one message: building and walking more of them takes so long that other work waits noticeably. */
+export const MAX_JSON_VALUES = 1_000_000;
+
+/**
+ * Parses one JSON text.
+ *
+ * @throws ForeignJsonError
+ */
+export function parseForeignJson(json: string | Uint8Array, limits: JsonLimits): unknown {
+  return read(json, limits).value;
+}
+
+function read(json: string | Uint8Array, limits: JsonLimits): { value: unknown; outline: JsonOutline } {
+  const { maxBytes, maxDepth, maxValues = MAX_JSON_VALUES } = limits;
+  if (json.length > maxBytes)
+    throw new ForeignJsonError("too_large", `is ${json.length} bytes, and at most ${maxBytes} are read`);
+  const text = typeof json === "string" ? json : decode(json);
+  const outline = outlineOf(text);
+  if (outline.depth > maxDepth)
+    throw new ForeignJsonError("too_deep", `nests deeper than ${maxDepth} levels`);
+  if (outline.values > maxValues)
+    throw new ForeignJsonError("too_many_values", `holds more than ${maxValues} values`);
+  const value = parse(text);
+  if (outline.members === 0 && !outline.hasLongNumbers) return { value, outline };
+  if (countMembers(value, outline.hasLongNumbers) === outline.members) return { value, outline };
+  const name = JSON.stringify(duplicateKeyIn(text).slice(0, MAX_SHOWN_CHARS));
+  throw new ForeignJsonError("duplicate_key", `has the key ${name} twice in one object`);
+}
+
+/**
+ * Parses one JSON text, and says whether it is known to be what JSON.stringify makes of the value: without white space, escapes,
+ * numbers that can be written otherwise, and names that would move to the front.
+ *
+ * @throws ForeignJsonError
+ */
+export function parseWrittenJson(json: string, limits: JsonLimits): { value: unknown; isCompact: boolean } {
+  const { value, outline } = read(json, limits);
+  return { value, isCompact: outline.isCompact && !json.includes("\\") && isWellFormed(json) };
+}
+
+/** How many values, those in arrays and objects included, a JSON text holds at most. */
+export function countJsonValues(json: string): number {
+  return outlineOf(json).values;
+}
+
+/** How deep arrays and objects nest in a JSON text. */
+export function jsonDepth(json: string): number {
+  return outlineOf(json).depth;
+}
+
+const MAX_SHOWN_CHARS = 64;
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return UTF8.decode(bytes);
+  } catch (cause) {
+    throw new ForeignJsonError("not_utf8", "is not UTF-8", { cause });
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message.replaceAll(/\s+/g, " ") : String(cause);
+    throw new ForeignJsonError("not_json", `is not JSON (${reason})`, { cause });
+  }
+}
+
+/** What is counted in a JSON text without parsing it. For a text that is no JSON the counts mean nothing. */
+interface JsonOutline {
+  depth: number;
+  /** All values, those in arrays and objects included. */
+  values: number;
+  /** Members of all objects, those whose name stands there again included. */
+  members: number;
+  /** Whether a number has an exponent or so many digits that it may be infinite. */
+  hasLongNumbers: boolean;
+  /** Whether there is no white space, no number but short integers, and no name that begins with a digit. */
+  isCompact: boolean;
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const SPACE = 0x20;
+const MINUS = 0x2d;
+const ZERO = 0x30;
+const NINE = 0x39;
+
+/** Integers of so many digits are exact, and written without an exponent. */
+const EXACT_DIGITS = 15;
+
+/** The largest finite number has 309 digits. */
+const MANY_DIGITS = 300;
+
+const EXPONENT = 2;
+/** By character code: what a number goes on with. */
+const NUMBER_PARTS = Uint8Array.from({ length: 0x7f }, (_, code) => {
+  const character = String.fromCharCode(code);
+  return "eE".includes(character) ? EXPONENT : "0123456789.+-".includes(character) ? 1 : 0;
+});
+
+function outlineOf(text: string): JsonOutline {
+  let depth = 0;
+  let deepest = 0;
+  let values = 1;
+  let members = 0;
+  let hasLongNumbers = false;
+  let isCompact = true;
+  let stringStart = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === QUOTE) {
+      stringStart = i;
+      i = endOfString(text, i);
+    } else if (code === COMMA) {
+      values++;
+    } else if (code === COLON) {
+      members++;
+      const first = text.charCodeAt(stringStart + 1);
+      if (first >= ZERO && first <= NINE) isCompact = false;
+    } else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
+      // Its first value; each further one comes after a comma.
+      if (!isEmptyFrom(text, i + 1)) values++;
+      if (++depth > deepest) deepest = depth;
+    } else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) {
+      depth--;
+    } else if (code >= ZERO && code <= NINE) {
+      const start = i;
+      let next = text.charCodeAt(i + 1);
+      for (; next < NUMBER_PARTS.length && NUMBER_PARTS[next] !== 0; next = text.charCodeAt(++i + 1)) {
+        if (NUMBER_PARTS[next] === EXPONENT) hasLongNumbers = true;
+        if (next < ZERO || next > NINE) isCompact = false;
+      }
+      if (i - start >= MANY_DIGITS) hasLongNumbers = true;
+      if (i - start >= EXACT_DIGITS || (code === ZERO && text.charCodeAt(start - 1) === MINUS))
+        isCompact = false;
+    } else if (code <= SPACE) {
+      isCompact = false;
+    }
+  }
+  return { depth: deepest, values, members, hasLongNumbers, isCompact };
+}
+
+/** Whether nothing but white space stands before the bracket that closes. */
+function isEmptyFrom(text: string, start: number): boolean {
+  for (let i = start; ; i++) {
+    const code = text.charCodeAt(i);
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09)
+      return code === CLOSE_BRACKET || code === CLOSE_BRACE;
+  }
+}
+
+/** The index of the quote that ends the string which begins at `start`, or the end of the text. */
+export function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++;
+    if (backslashes % 2 === 0) return end;
+  }
+  return text.length;
+}
+
+/** The members of all objects in a value. @throws ForeignJsonError for a number that is not finite, where asked to look. */
+function countMembers(value: unknown, checkNumbers: boolean): number {
+  if (typeof value === "number") {
+    if (checkNumbers && !Number.isFinite(value))
+      throw new ForeignJsonError("non_finite", "holds a number beyond all that JSON's readers agree on");
+    return 0;
+  }
+  if (typeof value !== "object" || value === null) return 0;
+  let members = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      if (typeof item === "object" || checkNumbers) members += countMembers(item, checkNumbers);
+    }
+    return members;
+  }
+  const names = Object.keys(value);
+  members += names.length;
+  for (const name of names) {
+    const item = (value as Record<string, unknown>)[name];
+    if (typeof item === "object" || checkNumbers) members += countMembers(item, checkNumbers);
+  }
+  return members;
+}
+
+/** The first name that stands twice in one object of a JSON text that has one. */
+function duplicateKeyIn(text: string): string {
+  const open: (Set<string> | undefined)[] = [];
+  let last = "";
+  for (let i = 0; i < text.length; i++) {
+    const character = text[i];
+    if (character === '"') {
+      const end = endOfString(text, i);
+      last = text.slice(i, end + 1);
+      i = end;
+    } else if (character === "{") open.push(new Set());
+    else if (character === "[") open.push(undefined);
+    else if (character === "}" || character === "]") open.pop();
+    else if (character === ":") {
+      const name = JSON.parse(last) as string;
+      const names = open.at(-1);
+      if (names?.has(name)) return name;
+      names?.add(name);
+    }
+  }
+  return "";
+}
+
+/** Whether a value is what JSON calls an object: neither an array nor null. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Characters that JSON.stringify does not escape and that break or disguise a line: line ends other than LF, control
+ * characters, characters that turn the direction of writing, and invisible ones. Joiners stay: emoji are made with them.
+ */
+const UNSEEN = /(?![\u200c\u200d])[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** A value as JSON on one line, however lines are told apart, without a character that steers a terminal. */
+export function jsonLine(value: unknown): string {
+  return (JSON.stringify(value) ?? "null").replace(UNSEEN, escapeUnits);
+}
+
+function escapeUnits(character: string): string {
+  return Array.from(
+    { length: character.length },
+    (_, i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, "0")}`,
+  ).join("");
+}
+
+/** How many values a parsed JSON value holds, those in arrays and objects and the value itself included. */
+export function countValues(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 1;
+  let values = 1;
+  for (const part of Object.values(value)) values += countValues(part);
+  return values;
+}
+
+/** Whether every surrogate of a text has its other half, without which UTF-8 cannot carry it. */
+export function isWellFormed(text: string): boolean {
+  // TypeScript's library of ES2023 does not have it; Node.js 20 does.
+  return (text as string & { isWellFormed(): boolean }).isWellFormed();
+}

@@ -1,0 +1,173 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  countJsonValues,
+  ForeignJsonError,
+  type JsonFault,
+  jsonDepth,
+  parseForeignJson,
+  parseWrittenJson,
+} from "../../base/json.ts";
+
+const LIMITS = { maxBytes: 1_000_000, maxDepth: 32 };
+
+test("gives back every JSON value as JSON.parse does", () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 8 }), fc.boolean(), (value, indented) => {
+      const json = JSON.stringify(value, null, indented ? 1 : 0);
+      expect(parseForeignJson(json, LIMITS)).toEqual(JSON.parse(json));
+      expect(parseForeignJson(Buffer.from(json), LIMITS)).toEqual(JSON.parse(json));
+    }),
+  );
+});
+
+test("says of a text that it is that of JSON.stringify only where it is", () => {
+  const pieces = [
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    '"',
+    '"a"',
+    '"1"',
+    "0",
+    "1",
+    "-",
+    ".",
+    "e",
+    " ",
+    "\\",
+    "null",
+    "\ud800",
+    "\u00e9",
+  ];
+  const near = fc
+    .tuple(fc.jsonValue({ maxDepth: 3 }), fc.nat(), fc.constantFrom(...pieces))
+    .map(([value, at, piece]) => {
+      const json = JSON.stringify(value);
+      return json.slice(0, at % (json.length + 1)) + piece + json.slice(at % (json.length + 1));
+    });
+  const texts = fc.oneof(
+    fc.jsonValue().map((value) => JSON.stringify(value)),
+    near,
+  );
+  fc.assert(
+    fc.property(texts, (json) => {
+      let read: ReturnType<typeof parseWrittenJson>;
+      try {
+        read = parseWrittenJson(json, LIMITS);
+      } catch {
+        return;
+      }
+      if (read.isCompact) expect(JSON.stringify(read.value)).toBe(json);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test.each([
+  ['{"a":[1,-20,"x \u00e9\u2028"],"__proto__":{"b":null,"c":[],"d":true,"":{}}}', true],
+  ["[123456789012345]", true],
+  ["[1234567890123456]", false],
+  ['{"b":1,"1":2}', false],
+  ["[-0]", false],
+  ["[1.0]", false],
+  ["[1e2]", false],
+  ["[1, 2]", false],
+  ["[1]\n", false],
+  ['["\\u0041"]', false],
+  ['["\ud800"]', false],
+])("of %s says that it is as JSON.stringify writes it: %s", (json, isCompact) => {
+  const read = parseWrittenJson(json, LIMITS);
+  expect(read.isCompact).toBe(isCompact);
+  if (isCompact) expect(JSON.stringify(read.value)).toBe(json);
+});
+
+test("keeps a member named __proto__, and texts that look like JSON", () => {
+  const json = String.raw`{"__proto__":{"a":1},"b":"\"c\":1,[1e999","d\\":["}{"],"e":-1.5E+3}`;
+  expect(JSON.stringify(parseForeignJson(json, LIMITS))).toBe(JSON.stringify(JSON.parse(json)));
+});
+
+const refused: [string, string | Buffer, JsonFault][] = [
+  ["a number with too large an exponent", '{"a":[1e400]}', "non_finite"],
+  ["a negative one", "-1E+309", "non_finite"],
+  ["one with too many digits", `[${"9".repeat(400)}]`, "non_finite"],
+  ["one of 309 digits that is beyond the largest", `[${"9".repeat(309)}.5]`, "non_finite"],
+  ["a name that stands twice", '{"a":1,"b":2,"a":3}', "duplicate_key"],
+  ["a name that stands twice, escaped once", '[{"x":{"a":1,"\\u0061":2}}]', "duplicate_key"],
+  ["__proto__ twice", '{"__proto__":1,"__proto__":2}', "duplicate_key"],
+  ["deep arrays", "[".repeat(33) + "]".repeat(33), "too_deep"],
+  ["depth that no parser would survive", "[".repeat(500_000), "too_deep"],
+  ["deep objects", `${'{"a":'.repeat(33)}1${"}".repeat(33)}`, "too_deep"],
+  ["a large text", `"${"x".repeat(1_000_000)}"`, "too_large"],
+  ["many values", `[${"0,".repeat(200_000)}0]`, "too_many_values"],
+  ["many empty arrays", `[${"[],".repeat(200_000)}[]]`, "too_many_values"],
+  ["what is not JSON", "{'a': 1}", "not_json"],
+  ["nothing", "", "not_json"],
+  ["a byte order mark", "\ufeff1", "not_json"],
+  ["an unfinished text", '["a', "not_json"],
+  ["NaN", "[NaN]", "not_json"],
+  ["bytes that are no UTF-8", Buffer.from([0x22, 0xff, 0x22]), "not_utf8"],
+];
+
+test.each(refused)("refuses %s", (_, json, code) => {
+  const parse = () => parseForeignJson(json, { ...LIMITS, maxValues: 150_000 });
+  expect(parse).toThrow(ForeignJsonError);
+  expect(parse).toThrow(expect.objectContaining({ code }));
+});
+
+test.each([
+  ["[]", 1],
+  ["[ \n]", 1],
+  ["[[],[],[]]", 4],
+  ['{"a":{},"b":[1,2]}', 5],
+  ["[1]", 2],
+  ['"[,"', 1],
+])("counts the values of %s", (json, count) => {
+  expect(countJsonValues(json)).toBe(count);
+  expect(() => parseForeignJson(json, { ...LIMITS, maxValues: count })).not.toThrow();
+  expect(() => parseForeignJson(json, { ...LIMITS, maxValues: count - 1 })).toThrow(ForeignJsonError);
+});
+
+test("names the key that stands twice", () => {
+  expect(() => parseForeignJson('{"a":{"k":1},"k":[{"k":1}],"k":0}', LIMITS)).toThrow(/key "k" twice/);
+});
+
+test("takes long numbers that are finite", () => {
+  const largest = `17976931348623157${"0".repeat(292)}`;
+  expect(parseForeignJson(`[${largest},1e308,1e-999,-0]`, LIMITS)).toEqual([Number.MAX_VALUE, 1e308, 0, -0]);
+});
+
+test("tells names of different objects apart, whatever stands in texts", () => {
+  const json = '[{"a":":"},{"a":"\\\\"},{"a":{"a":"{\\"a\\":1"}}]';
+  expect(parseForeignJson(json, LIMITS)).toEqual(JSON.parse(json));
+});
+
+test("finds every duplicate that is put into a value", () => {
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }),
+      fc.jsonValue(),
+      (object, more) => {
+        const [name = ""] = Object.keys(object);
+        const json = `${JSON.stringify(object).slice(0, -1)},${JSON.stringify(name)}:${JSON.stringify(more)}}`;
+        expect(() => parseForeignJson(json, LIMITS)).toThrow(
+          expect.objectContaining({ code: "duplicate_key" }),
+        );
+      },
+    ),
+  );
+});
+
+test("measures depth as the parsed value nests", () => {
+  const depthOf = (value: unknown): number =>
+    typeof value === "object" && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
+      const json = JSON.stringify(value);
+      expect(jsonDepth(json)).toBe(depthOf(JSON.parse(json)));
+    }),
+  );
+});
