@@ -1,6 +1,13 @@
+/**
+ * What a command is. It adds itself to the command line (`DefineCommand`), works with the parts of the process that it is given
+ * (`Surroundings`), and ends with an exit code (`EXIT`). It never ends the process itself, so that a background host can run it
+ * for another process.
+ */
+
+import type { Readable, Writable } from "node:stream";
 import type { Command } from "commander";
-import type { ExitCode } from "./exit-code.ts";
-import type { Surroundings } from "./surroundings.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import type { Host } from "../wiring/host.ts";
 
 /** Adds one command to the program. `finish` receives the exit code when the command has run. */
 export type DefineCommand = (
@@ -8,3 +15,86 @@ export type DefineCommand = (
   surroundings: Surroundings,
   finish: (code: ExitCode) => void,
 ) => void;
+
+/** Exit codes of every command. */
+export const EXIT = {
+  done: 0,
+  /** The program or the command failed. */
+  failed: 1,
+  /** Bad usage or configuration. */
+  usage: 2,
+  /** The sandbox cannot run here. */
+  noSandbox: 3,
+  /** The tools that servers list differ from the generated modules. */
+  drift: 4,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** A mistake of the user. The message is one line that says what is wrong and what to do. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** Reads the first bytes of a file, at most that many. Rejects with an error that has a `code`. */
+export type ReadFile = (path: string, maxBytes: number) => Promise<Buffer>;
+
+/** The parts of the process that a command may use. */
+export interface Surroundings {
+  argv: string[];
+  env: Record<string, string | undefined>;
+  stdin: Readable & { isTTY?: boolean; setRawMode?: (isRaw: boolean) => unknown };
+  stdout: Writable & { isTTY?: boolean };
+  stderr: Writable & { isTTY?: boolean };
+  cwd(): string;
+  on(event: (typeof SIGNALS)[number], listener: () => void): unknown;
+  exit(code: number): never;
+  /** Reads files where the user is; without it, this process does. */
+  readFile?: ReadFile;
+  /** The background host that runs the command. */
+  shared?: SharedHost;
+  /** What a command must know that a background host could have run and did not. */
+  withoutHost?: {
+    /** Whether a host may be started for the next command. */
+    mayStart: boolean;
+    /** The run that had begun to make calls when its host was lost. */
+    lostRun?: string | undefined;
+  };
+}
+
+/** A host that goes on after the command. */
+export interface SharedHost {
+  host: Pick<Host, "currentTools" | "run" | "takeSuspended" | "pendingApprovals">;
+  /** Leaves the command to its caller when the host was started with something else than this caller has. */
+  accept(configuration: Configuration): void;
+  /** Is about to make the first call of a run. Resolves when the caller knows. */
+  onCalling(runId: string): Promise<void>;
+  /** Receives the failures that belong to no run, while the command goes on. */
+  onWarning(listener: (message: string) => void): void;
+}
+
+/** The signals that ask ptc to end. */
+export const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+const INTERRUPTED = 130;
+
+/** Makes signals end the process and the servers that it started, for a command with no output when interrupted. */
+export function exitOnSignals(surroundings: Surroundings): void {
+  for (const signal of SIGNALS) surroundings.on(signal, () => surroundings.exit(INTERRUPTED));
+}
+
+/** Writes a complete text to a file, a terminal or a pipe. A reader that has disconnected is not an error. */
+export function write(stream: Writable, text: string): Promise<void> {
+  return new Promise((resolve) => {
+    const failed = () => resolve();
+    stream.once("error", failed);
+    stream.write(text, (error) => {
+      // The error of a failed write is emitted after this, and would end ptc if nobody listened.
+      if (!error) stream.off("error", failed);
+      resolve();
+    });
+  });
+}
+
+/** The option of commands that a background host can run, for commander. */
+export const NO_HOST = ["--no-host", "run alone, and not in the background host of this project"] as const;

@@ -7,9 +7,7 @@ import { PendingError } from "../execution/pending/pending-error.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import { version } from "../system/package.ts";
 import { StateDirectoryError } from "../system/state-directory.ts";
-import type { DefineCommand } from "./command.ts";
-import { EXIT, type ExitCode, UsageError } from "./exit-code.ts";
-import { type Surroundings, write } from "./surroundings.ts";
+import { type DefineCommand, EXIT, type ExitCode, type Surroundings, UsageError, write } from "./command.ts";
 
 /** One file for each command, in the groups in which help lists them. Only the file of the called command is loaded; help loads them all. */
 const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<DefineCommand>>>>> = {
@@ -24,31 +22,31 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<Defi
     run: async () => (await import("./commands/run-command.ts")).runCommand,
     call: async () => (await import("./commands/call.ts")).callCommand,
     serve: async () => (await import("./commands/serve.ts")).serveCommand,
-    list: async () => (await import("./commands/list.ts")).listCommand,
-    search: async () => (await import("./commands/search.ts")).searchCommand,
-    inspect: async () => (await import("./commands/inspect.ts")).inspectCommand,
+    list: async () => (await import("./commands/tools.ts")).listCommand,
+    search: async () => (await import("./commands/tools.ts")).searchCommand,
+    inspect: async () => (await import("./commands/tools.ts")).inspectCommand,
     save: async () => (await import("./commands/programs/save.ts")).saveCommand,
-    test: async () => (await import("./commands/programs/test-command.ts")).testCommand,
+    test: async () => (await import("./commands/programs/test.ts")).testCommand,
   },
   Servers: {
     add: async () => (await import("./commands/configuration/add.ts")).addCommand,
     auth: async () => (await import("./commands/auth.ts")).authCommand,
-    learn: async () => (await import("./commands/learn/learn-command.ts")).learnCommand,
+    learn: async () => (await import("./commands/learn.ts")).learnCommand,
     measure: async () => (await import("./commands/measure.ts")).measureCommand,
   },
   Runs: {
     runs: async () => (await import("./commands/runs.ts")).runsCommand,
     replay: async () => (await import("./commands/replay.ts")).replayCommand,
-    sessions: async () => (await import("./commands/sessions/sessions-command.ts")).sessionsCommand,
+    sessions: async () => (await import("./commands/sessions.ts")).sessionsCommand,
   },
   Policy: {
-    policy: async () => (await import("./commands/policy-command.ts")).policyCommand,
-    approvals: async () => (await import("./commands/approvals/approvals-command.ts")).approvalsCommand,
-    audit: async () => (await import("./commands/audit/audit-command.ts")).auditCommand,
+    policy: async () => (await import("./commands/policy.ts")).policyCommand,
+    approvals: async () => (await import("./commands/approvals.ts")).approvalsCommand,
+    audit: async () => (await import("./commands/audit.ts")).auditCommand,
   },
   "This machine": {
-    host: async () => (await import("./background/host-command.ts")).hostCommand,
-    completion: async () => (await import("./commands/completion/completion-command.ts")).completionCommand,
+    host: async () => (await import("./commands/host.ts")).hostCommand,
+    completion: async () => (await import("./commands/completion.ts")).completionCommand,
     uninstall: async () => (await import("./commands/uninstall.ts")).uninstallCommand,
   },
 };
@@ -81,7 +79,7 @@ export async function main(surroundings: Surroundings): Promise<ExitCode> {
   await defineCommands(program, surroundings, finish);
   try {
     if (surroundings.argv[2] === COMPLETE_WORDS) {
-      const { printCandidates } = await import("./commands/completion/print-candidates.ts");
+      const { printCandidates } = await import("./commands/completion.ts");
       return await printCandidates(program, surroundings);
     }
     await program.parseAsync(surroundings.argv);

@@ -27,5 +27,5 @@ if (asked.why !== undefined) {
 }
 const { argv, env, stdin, stdout, stderr } = process;
 const on = (event: NodeJS.Signals, listener: () => void) => process.on(event, listener);
-const here = { argv, env, stdin: asked.stdin ?? stdin, stdout, stderr, on, alone: asked };
+const here = { argv, env, stdin: asked.stdin ?? stdin, stdout, stderr, on, withoutHost: asked };
 process.exit(await main({ ...here, cwd: () => process.cwd(), exit: (code) => process.exit(code) }));

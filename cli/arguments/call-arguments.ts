@@ -3,9 +3,8 @@ import { oneLine, visibleLine } from "../../base/visible-text.ts";
 import { isAmong, type Parameter, readArgument, type ToolParameters } from "../../catalog/arguments.ts";
 import { similarNames } from "../../catalog/search/similar-names.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
-import { UsageError } from "../exit-code.ts";
-import type { Surroundings } from "../surroundings.ts";
-import { readTextFile, readTextStream } from "../text-file.ts";
+import { type Surroundings, UsageError } from "../command.ts";
+import { readTextFile, readTextStream } from "./text-file.ts";
 
 const MAX_SHOWN_CHARS = 80;
 const MAX_NAMES = 20;

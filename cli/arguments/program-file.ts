@@ -18,9 +18,8 @@ import {
   programFile,
   whyNoFileName,
 } from "../../protocol/program-files.ts";
-import { UsageError } from "../exit-code.ts";
-import type { Surroundings } from "../surroundings.ts";
-import { readBytes, readTextFile, readTextStream } from "../text-file.ts";
+import { type Surroundings, UsageError } from "../command.ts";
+import { readBytes, readTextFile, readTextStream } from "./text-file.ts";
 
 /** The largest file that is read. A program that is only somewhat too large gets an envelope that says so. */
 const MAX_PROGRAM_BYTES = 4 * MAX_CODE_BYTES;

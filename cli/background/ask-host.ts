@@ -1,11 +1,10 @@
+import { open } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
-import type { Readable } from "node:stream";
-import type { CallersProcess } from "./callers-process.ts";
-import { CallersStdin } from "./callers-stdin.ts";
-import { followHost } from "./follow-host.ts";
-import { type MessageToCaller, receiveMessages, sendMessage } from "./host-messages.ts";
-import { findHost, findProject, placeOf, UnsafePlaceError } from "./host-place.ts";
-import { describeBuild } from "./ptc-build.ts";
+import { PassThrough, type Readable } from "node:stream";
+import { isObject } from "../../base/json.ts";
+import type { Surroundings } from "../command.ts";
+import { ALIVE_MS, type MessageToCaller, receiveMessages, sendMessage } from "./host-messages.ts";
+import { describeBuild, findHost, findProject, placeOf, UnsafePlaceError } from "./host-place.ts";
 
 /** The commands that a background host runs. */
 const SHARED_COMMANDS: ReadonlySet<string | undefined> = new Set(["run", "list", "search", "inspect"]);
@@ -14,10 +13,10 @@ const SHARED_COMMANDS: ReadonlySet<string | undefined> = new Set(["run", "list",
 const WELCOME_PATIENCE_MS = 1_000;
 
 /** How a command that a host was asked for goes on. */
-export type Asked =
+export type Delegation =
   | { kind: "done"; exitCode: number }
   | {
-      kind: "alone";
+      kind: "here";
       /** What the user is told, without a line feed. */
       why?: string | undefined;
       /** Whether a host may be started for the next command. */
@@ -32,24 +31,24 @@ export type Asked =
  * Has the background host of this project run the command of this process. Where there is none, and where anything is
  * wrong with it, the command is left to be run in this process.
  */
-export async function askHost(caller: CallersProcess): Promise<Asked> {
+export async function askHost(caller: CallersProcess): Promise<Delegation> {
   const { argv, env } = caller;
   const [command, ...rest] = argv.slice(2);
   const isOff = env.PTC_HOST === "off" || rest.includes("--no-host");
   const isHelp = rest.includes("--help") || rest.includes("-h");
   if (!SHARED_COMMANDS.has(command) || isOff || isHelp || process.getuid === undefined)
-    return { kind: "alone", mayStart: false };
+    return { kind: "here", mayStart: false };
   try {
     const project = findProject({ flag: configFlag(rest), env, cwd: caller.cwd() });
-    if (project === undefined) return { kind: "alone", mayStart: false };
+    if (project === undefined) return { kind: "here", mayStart: false };
     const found = findHost(placeOf(project, env));
-    if (found === undefined) return { kind: "alone", mayStart: true };
+    if (found === undefined) return { kind: "here", mayStart: true };
     return await askAt(found, project.fileDigest, caller);
   } catch (error) {
     if (error instanceof UnsafePlaceError)
-      return { kind: "alone", mayStart: false, why: `the background host is not used: ${error.message}` };
+      return { kind: "here", mayStart: false, why: `the background host is not used: ${error.message}` };
     // Whatever is wrong with the host's place or the configuration, the command itself can say better.
-    if (error instanceof Error && "code" in error) return { kind: "alone", mayStart: false };
+    if (error instanceof Error && "code" in error) return { kind: "here", mayStart: false };
     throw error;
   }
 }
@@ -58,9 +57,9 @@ async function askAt(
   { socket: path, token }: { socket: string; token: string },
   fileDigest: string,
   caller: CallersProcess,
-): Promise<Asked> {
+): Promise<Delegation> {
   const socket = await connectTo(path);
-  if (typeof socket === "string") return { kind: "alone", mayStart: true, why: socket };
+  if (typeof socket === "string") return { kind: "here", mayStart: true, why: socket };
   const stdin = new CallersStdin(caller);
   const followed = followHost(socket, stdin, caller, WELCOME_PATIENCE_MS);
   void sendMessage(socket, {
@@ -80,7 +79,7 @@ async function askAt(
   socket.destroy();
   if (end.kind === "exit") return { kind: "done", exitCode: end.code };
   return {
-    kind: "alone",
+    kind: "here",
     why: end.why,
     mayStart: end.kind === "lost" || end.isReplaced,
     stdin: stdin.rest(),
@@ -145,3 +144,205 @@ export async function askOnce(
     void sendMessage(socket, { ...hello, argv: [], stdin: none, stdout: none, stderr: none });
   });
 }
+
+/** How many times in a row a host may be late with a sign of life: while its work can be begun anew, and after that. */
+const MAX_LATE = 5;
+const MAX_LATE_CALLING = 30;
+const CHUNK_BYTES = 256 * 1024;
+
+/** How a host's work for a caller has ended. */
+type HostEnd =
+  | { kind: "exit"; code: number }
+  | { kind: "refused"; why: string; isReplaced: boolean }
+  /** The host has crashed, or hangs. `runId`: the run that it had begun to make calls for. */
+  | { kind: "lost"; why: string; runId: string | undefined };
+
+/**
+ * Does for a host what only the caller's process can: prints, reads, passes signals on. Resolves when the host is done or
+ * lost. Text that it sent before is printed by then.
+ *
+ * @param patienceMs how long the host may take for its first word.
+ */
+function followHost(
+  socket: Socket,
+  stdin: CallersStdin,
+  caller: CallersProcess,
+  patienceMs: number,
+): Promise<HostEnd> {
+  const { stdout, stderr } = caller;
+  let runId: string | undefined;
+  /** What was printed on stdout. A command that has given its output is not run again. */
+  let printed = "";
+  let late = 0;
+  return new Promise((resolve) => {
+    const end = (outcome: HostEnd) => {
+      clearTimeout(welcome);
+      clearInterval(watch);
+      for (const stream of [stdout, stderr]) stream.off("resize", resized);
+      resolve(outcome);
+    };
+    const lose = (why: string) => {
+      if (printed !== "") end({ kind: "exit", code: exitCodeOf(printed) });
+      else end({ kind: "lost", why, runId });
+    };
+    const resized = () =>
+      void sendMessage(socket, { kind: "resized", stdout: stdout.columns ?? 0, stderr: stderr.columns ?? 0 });
+    const welcome = setTimeout(() => lose("the background host does not answer"), patienceMs);
+    const watch = setInterval(() => {
+      if (++late > (runId === undefined ? MAX_LATE : MAX_LATE_CALLING)) lose("the background host hangs");
+    }, ALIVE_MS);
+    for (const stream of [stdout, stderr]) {
+      stream.on("error", () => {});
+      if (stream.isTTY === true) stream.on("resize", resized);
+    }
+    const printing: Record<"stdout" | "stderr", Promise<void>> = {
+      stdout: Promise.resolve(),
+      stderr: Promise.resolve(),
+    };
+    const receive = (message: MessageToCaller) => {
+      late = 0;
+      switch (message.kind) {
+        case "welcome":
+          return clearTimeout(welcome);
+        case "refused":
+          return end(message);
+        case "out": {
+          const bytes = Buffer.from(message.bytes, "base64");
+          if (message.to === "stdout") printed += bytes.toString("latin1");
+          const stream = message.to === "stdout" ? stdout : stderr;
+          printing[message.to] = new Promise((done) => stream.write(bytes, () => done()));
+          return;
+        }
+        case "stdin":
+          if (message.want === "pause") return stdin.pause();
+          if (message.want !== "flow") return stdin.setRawMode(message.want === "raw");
+          return stdin.flow((bytes) => {
+            void sendMessage(socket, {
+              kind: "stdin",
+              bytes: bytes === null ? null : bytes.toString("base64"),
+            });
+          });
+        case "file":
+          return void readFor(message).then((answer) => sendMessage(socket, answer));
+        case "listen":
+          return void caller.on(message.signal, () => {
+            void sendMessage(socket, { kind: "signal", signal: message.signal });
+          });
+        case "calling":
+          runId = message.runId;
+          return;
+        case "exit":
+          return void Promise.all(Object.values(printing)).then(() =>
+            end({ kind: "exit", code: message.code }),
+          );
+        default:
+      }
+    };
+    receiveMessages(socket, (message) => {
+      if (isObject(message)) receive(message as unknown as MessageToCaller);
+    });
+    socket.once("close", () => lose("the background host has ended unexpectedly"));
+    socket.on("error", () => {});
+  });
+}
+
+/** Reads a file as the caller sees it, which may be a pipe of its own. */
+async function readFor({ id, path, maxBytes }: MessageToCaller & { kind: "file" }) {
+  try {
+    const handle = await open(path);
+    const chunks: Buffer[] = [];
+    try {
+      for (let length = 0; length < maxBytes; ) {
+        const room = Math.min(CHUNK_BYTES, maxBytes - length);
+        const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(room), 0, room);
+        if (bytesRead === 0) break;
+        chunks.push(buffer.subarray(0, bytesRead));
+        length += bytesRead;
+      }
+    } finally {
+      await handle.close();
+    }
+    return { kind: "file" as const, id, bytes: Buffer.concat(chunks).toString("base64") };
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+    return { kind: "file" as const, id, code };
+  }
+}
+
+/** The exit code of a command whose host was lost after its output: that of a failed run for the envelope of one. */
+function exitCodeOf(printed: string): number {
+  return /^\{"run_id":.*"result":\{"ok":false,/.test(printed) ? 1 : 0;
+}
+
+/**
+ * The stdin of a caller as a host reads it: only when the host wants it, so that nothing is taken from whoever reads it
+ * next. What was read is kept, until the caller needs no fallback.
+ */
+class CallersStdin {
+  readonly #caller: CallersProcess;
+  #onBytes: (bytes: Buffer | null) => void = () => {};
+  #read: Buffer[] = [];
+  #isOpen = false;
+  #ended = false;
+
+  constructor(caller: CallersProcess) {
+    this.#caller = caller;
+  }
+
+  /** Begins, or goes on, to read; each piece is handed over, and null at the end. */
+  flow(onBytes: (bytes: Buffer | null) => void): void {
+    this.#onBytes = onBytes;
+    const { stdin } = this.#caller;
+    if (!this.#isOpen) {
+      this.#isOpen = true;
+      stdin.on("data", this.#onData);
+      stdin.once("end", this.#onEnd);
+      stdin.once("error", this.#onEnd);
+    }
+    if (this.#ended) onBytes(null);
+    else stdin.resume();
+  }
+
+  pause(): void {
+    if (this.#isOpen) this.#caller.stdin.pause();
+  }
+
+  setRawMode(isRaw: boolean): void {
+    this.#caller.stdin.setRawMode?.(isRaw);
+  }
+
+  /** Gives stdin back, as if nothing had been read; `undefined` when nothing was. */
+  rest(): Readable | undefined {
+    if (!this.#isOpen) return undefined;
+    const { stdin } = this.#caller;
+    if (stdin.isTTY === true) {
+      stdin.off("data", this.#onData);
+      stdin.setRawMode?.(false);
+      stdin.pause();
+      return undefined;
+    }
+    const whole = new PassThrough();
+    for (const bytes of this.#read) whole.write(bytes);
+    stdin.off("data", this.#onData);
+    if (this.#ended) whole.end();
+    else stdin.pipe(whole);
+    return whole;
+  }
+
+  readonly #onData = (chunk: Buffer | string) => {
+    const bytes = Buffer.from(chunk as Buffer);
+    if (this.#caller.stdin.isTTY !== true) this.#read.push(bytes);
+    this.#onBytes(bytes);
+  };
+
+  readonly #onEnd = () => {
+    this.#ended = true;
+    this.#onBytes(null);
+  };
+}
+
+/** The parts of its process that a caller lends to a background host. */
+export type CallersProcess = Surroundings & {
+  stdout: { columns?: number };
+  stderr: { columns?: number };
+};

@@ -1,20 +1,23 @@
 import { existsSync } from "node:fs";
 import { oneLine } from "../../base/visible-text.ts";
+import type { RankingStage } from "../../catalog/search/tool-index.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
+import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { version } from "../../system/package.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
+import { catalogVersion } from "../../tools/catalog-version.ts";
+import { loadProgramTools, type ProgramTools } from "../../tools/program-tools.ts";
+import { rankingOfCommands } from "../../tools/search/open-ranking.ts";
+import type { HostCatalog } from "../../wiring/host.ts";
 import { openHost } from "../../wiring/open-host.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
+import { EXIT, type ExitCode, SIGNALS, type Surroundings } from "../command.ts";
 import { LOCAL_USER } from "../local-user.ts";
-import { SIGNALS, type Surroundings } from "../surroundings.ts";
 import { askOnce, connectTo } from "./ask-host.ts";
-import { CatalogOnDisk } from "./catalog-on-disk.ts";
-import { HostFiles } from "./host-files.ts";
+import { HostFiles, LostSessions } from "./host-files.ts";
 import { findDifference, type HostIdentity, identify, isReplaceable } from "./host-identity.ts";
 import { HostListener } from "./host-listener.ts";
-import { findHost, findProject, type HostPlace, placeOf } from "./host-place.ts";
-import { LostSessions } from "./lost-sessions.ts";
-import { describeBuild } from "./ptc-build.ts";
+import { describeBuild, findHost, findProject, type HostPlace, placeOf } from "./host-place.ts";
 
 /** How often a host looks whether it is still wanted. */
 const LOOK_MS = 1_000;
@@ -141,4 +144,38 @@ function openLog(stderr: Surroundings["stderr"]): (line: string) => void {
     bytes += Buffer.byteLength(text);
     if (bytes <= MAX_LOG_BYTES) stderr.write(text);
   };
+}
+
+/**
+ * The catalog as `ptc generate` has written it last. It is read again after every change, and never written, as for a command
+ * that runs alone.
+ */
+class CatalogOnDisk implements HostCatalog {
+  readonly #configuration: Configuration;
+  readonly #ranking: RankingStage | undefined;
+  #loaded: { version: string; tools: Promise<ProgramTools> } | undefined;
+
+  constructor(configuration: Configuration, env: EnvironmentVariables) {
+    this.#configuration = configuration;
+    this.#ranking = rankingOfCommands(configuration, env);
+  }
+
+  async currentTools(): Promise<ProgramTools> {
+    const version = catalogVersion(this.#configuration) ?? "";
+    if (this.#loaded?.version === version) return this.#loaded.tools;
+    const loaded = {
+      version,
+      tools: loadProgramTools(this.#configuration, undefined, { ranking: this.#ranking }),
+    };
+    this.#loaded = loaded;
+    loaded.tools.catch(() => {
+      // What was edited by hand may be put right without another version of the files.
+      if (this.#loaded === loaded) this.#loaded = undefined;
+    });
+    return loaded.tools;
+  }
+
+  forProgram(): Promise<ProgramTools> {
+    return this.currentTools();
+  }
 }

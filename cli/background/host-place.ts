@@ -121,3 +121,10 @@ export function refuseUnsafe(path: string, kind: "folder" | "link" | "socket" | 
 function digest(content: string | Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
 }
+
+/** Tells one installed ptc from another, and from itself after an update. @param entry the file of the `ptc` command. */
+export function describeBuild(entry: string): string {
+  const path = realpathSync(entry);
+  const { mtimeNs, size } = statSync(path, { bigint: true });
+  return [path, mtimeNs, size, process.execPath, process.version].join(" ");
+}

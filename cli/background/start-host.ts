@@ -2,7 +2,9 @@ import { spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { Surroundings } from "../surroundings.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Surroundings } from "../command.ts";
+import { askHost, type CallersProcess, type Delegation } from "./ask-host.ts";
 import { findProject } from "./host-place.ts";
 
 /** The first argument of the process of a background host. It is no command for people. */
@@ -38,4 +40,37 @@ export function startHost({ argv, env, cwd }: Surroundings, config: string | und
   } catch {
     // The command has done its work. A host that cannot be started is no failure of it.
   }
+}
+
+const LOOK_EVERY_MS = 100;
+const START_PATIENCE_MS = 30_000;
+
+/**
+ * Has the background host of this project run the command of this process, for a command that only a host can run: one is
+ * started where there is none, and waited for.
+ *
+ * @param config the value of `--config`.
+ */
+export async function askStartedHost(
+  caller: CallersProcess,
+  config: string | undefined,
+): Promise<Delegation> {
+  const deadline = performance.now() + START_PATIENCE_MS;
+  let asked: Delegation = await askHost(caller);
+  let isToStart = true;
+  while (
+    asked.kind === "here" &&
+    asked.mayStart &&
+    asked.lostRun === undefined &&
+    asked.stdin === undefined
+  ) {
+    if (performance.now() > deadline)
+      return { ...asked, why: asked.why ?? "the background host did not start" };
+    // One that was refused has another configuration, and gives way.
+    if (isToStart || asked.why !== undefined) startHost(caller, config);
+    isToStart = false;
+    await delay(LOOK_EVERY_MS);
+    asked = await askHost(caller);
+  }
+  return asked;
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { jsonLine } from "../../base/json.ts";
 import { oneLine, visibleLine, visibleLines } from "../../base/visible-text.ts";
-import { toolParameters } from "../../catalog/arguments.ts";
+import { describeTypes, type Parameter, toolParameters } from "../../catalog/arguments.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import { unknownTool } from "../../catalog/tool-catalog.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
@@ -14,15 +14,20 @@ import { version } from "../../system/package.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import { loadProgramTools, type ProgramTools } from "../../tools/program-tools.ts";
 import { openCaller } from "../../wiring/caller.ts";
-import { readCallArguments } from "../arguments/call-arguments.ts";
-import type { DefineCommand } from "../command.ts";
-import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import { placeholderOf, readCallArguments } from "../arguments/call-arguments.ts";
+import {
+  type DefineCommand,
+  EXIT,
+  type ExitCode,
+  SIGNALS,
+  type Surroundings,
+  UsageError,
+  write,
+} from "../command.ts";
 import { LOCAL_USER, localContext } from "../local-user.ts";
-import { SIGNALS, type Surroundings, write } from "../surroundings.ts";
 import { buildApprover, refusePatterns } from "../terminal/approver.ts";
 import { ProgramConsole } from "../terminal/program-console.ts";
-import { terminalOf } from "../terminal/terminal.ts";
-import { renderCallHelp } from "./call/call-help.ts";
+import { layOutTable, type Terminal, terminalOf } from "../terminal/terminal.ts";
 
 const RECORD_PATIENCE_MS = 2_000;
 /** How long the end of the command waits for a collector. */
@@ -163,4 +168,80 @@ function renderAnswer(data: unknown, isTerminal: boolean): string {
   return isTerminal
     ? `${visibleLines(JSON.stringify(data, undefined, 2) ?? "null")}\n`
     : `${jsonLine(data)}\n`;
+}
+
+const MAX_PARAMETERS = 200;
+const MAX_DESCRIPTION_CHARS = 4_000;
+const MAX_LINE_CHARS = 300;
+const MAX_CHOICES = 12;
+
+/** How something is called from a shell. */
+interface HowCalled {
+  title: string;
+  /** What stands before the value of an argument. */
+  nameOf: (parameter: Pick<Parameter, "name">) => string;
+  /** The command without arguments. */
+  call: string;
+}
+
+function byTool({ namespacedName, server, name }: Tool): HowCalled {
+  const called = `${server}.${name}`;
+  return {
+    title: visibleLine(namespacedName),
+    nameOf: (parameter) => `${visibleLine(parameter.name)}=`,
+    call: `ptc call ${/^[\w.-]+$/.test(called) ? called : "SERVER.TOOL"}`,
+  };
+}
+
+/** What a tool takes and how it is called from a shell, made from its schema. */
+export function renderCallHelp(
+  tool: Tool,
+  { style }: Terminal,
+  { title, nameOf, call }: HowCalled = byTool(tool),
+): string {
+  const { parameters, isOpen } = toolParameters(tool.inputSchema);
+  const shown = parameters.slice(0, MAX_PARAMETERS);
+  const rows = shown.map((parameter) => [
+    { text: `  ${nameOf(parameter)}${placeholderOf(parameter)}` },
+    { text: describe(parameter) },
+  ]);
+  const required = shown.filter(({ isRequired }) => isRequired);
+  const example = required.map((parameter) => ` ${nameOf(parameter)}${placeholderOf(parameter)}`);
+  const sections = [
+    style("bold", title),
+    ...(tool.description === undefined
+      ? []
+      : [visibleLines(tool.description.slice(0, MAX_DESCRIPTION_CHARS)).trim()]),
+    parameters.length === 0
+      ? isOpen
+        ? "It takes any arguments."
+        : "It takes no arguments."
+      : [
+          "Arguments:",
+          ...layOutTable(rows),
+          ...(parameters.length > shown.length ? [`  and ${parameters.length - shown.length} more`] : []),
+          ...(isOpen ? ["  and any others"] : []),
+        ].join("\n"),
+    `Example:\n  ${call}${example.join("")}`,
+  ];
+  return `${sections.join("\n\n")}\n`;
+}
+
+function describe(parameter: Parameter): string {
+  const { isRequired, types, choices, description, default: byDefault } = parameter;
+  const facts = [
+    ...(isRequired ? ["required"] : []),
+    ...(choices === undefined
+      ? types === undefined
+        ? []
+        : [describeTypes(types)]
+      : [
+          `one of ${choices
+            .slice(0, MAX_CHOICES)
+            .map((choice) => JSON.stringify(choice))
+            .join(", ")}${choices.length > MAX_CHOICES ? ", ..." : ""}`,
+        ]),
+    ...(byDefault === undefined ? [] : [`by default ${JSON.stringify(byDefault)}`]),
+  ].join(", ");
+  return oneLine([facts, ...(description === undefined ? [] : [description])].join(". "), MAX_LINE_CHARS);
 }

@@ -1,12 +1,18 @@
 import { jsonLine } from "../../base/json.ts";
-import { oneLine } from "../../base/visible-text.ts";
+import { oneLine, visibleLine } from "../../base/visible-text.ts";
+import { loadConfiguration } from "../../configuration/load.ts";
 import { engineSetupScript } from "../../system/package.ts";
-import type { DefineCommand } from "../command.ts";
+import {
+  type DefineCommand,
+  EXIT,
+  type ExitCode,
+  exitOnSignals,
+  type Surroundings,
+  write,
+} from "../command.ts";
 import { examine, type Finding } from "../doctor/examine.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
+import { type ExaminedWalls, examineWalls } from "../doctor/examine-walls.ts";
 import { LOCAL_USER } from "../local-user.ts";
-import { exitOnSignals, type Surroundings, write } from "../surroundings.ts";
-import { doctorWalls } from "./doctor/walls.ts";
 
 interface DoctorFlags {
   config?: string;
@@ -70,7 +76,7 @@ async function doctor(flags: DoctorFlags, surroundings: Surroundings): Promise<E
 async function doctorQuickly(flags: DoctorFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { env, stdout } = surroundings;
   exitOnSignals(surroundings);
-  const { examineQuickly } = await import("../doctor/examine-quickly.ts");
+  const { examineQuickly } = await import("../doctor/examine.ts");
   const finding = await examineQuickly({ flag: flags.config, env, cwd: surroundings.cwd() });
   const findings = finding === undefined ? [] : [{ part: finding.part, ok: false, detail: finding.detail }];
   if (flags.json) await write(stdout, `${jsonLine({ ok: finding === undefined, findings })}\n`);
@@ -82,4 +88,38 @@ function renderFinding({ part, ok, detail }: Omit<Finding, "area">, colour: bool
   const mark = ok ? "ok  " : "FAIL";
   const painted = colour ? `\u001b[${ok ? 32 : 31}m${mark}\u001b[0m` : mark;
   return `${painted}  ${part.padEnd(18)} ${oneLine(detail)}\n`;
+}
+
+const MARKS = {
+  holds: ["ok  ", 32],
+  "does not hold": ["FAIL", 31],
+  "could not be told": ["?   ", 33],
+} as const;
+
+/**
+ * `ptc doctor --walls`: prints for each wall whether it holds.
+ *
+ * @throws SandboxError when no sandbox can be started, ConfigurationError.
+ */
+async function doctorWalls(
+  flags: { config?: string; json?: boolean },
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { env, stdout } = surroundings;
+  const cwd = surroundings.cwd();
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd });
+  exitOnSignals(surroundings);
+  const { hold, findings } = await examineWalls(configuration, env, cwd);
+  const text = flags.json
+    ? `${JSON.stringify({ ok: hold, walls: findings })}\n`
+    : findings.map((finding) => renderWall(finding, stdout.isTTY === true)).join("");
+  await write(stdout, text);
+  return hold ? EXIT.done : EXIT.noSandbox;
+}
+
+function renderWall({ wall, verdict, detail }: ExaminedWalls["findings"][number], colour: boolean): string {
+  const [mark, shade] = MARKS[verdict];
+  const painted = colour ? `\u001b[${shade}m${mark}\u001b[0m` : mark;
+  const said = verdict === "does not hold" ? "DOES NOT HOLD: " : verdict === "holds" ? "" : `${verdict}: `;
+  return `${painted}  ${wall.padEnd(16)} ${said}${visibleLine(detail)}\n`;
 }

@@ -1,9 +1,7 @@
 import { jsonLine } from "../../base/json.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { buildImage } from "../../wiring/image.ts";
-import type { DefineCommand } from "../command.ts";
-import { EXIT } from "../exit-code.ts";
-import { write } from "../surroundings.ts";
+import { type DefineCommand, EXIT, write } from "../command.ts";
 
 /** `ptc image build` */
 export const imageCommand: DefineCommand = (program, surroundings, finish) => {

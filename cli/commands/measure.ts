@@ -1,15 +1,24 @@
 import { jsonLine } from "../../base/json.ts";
+import { countTools, isMethod } from "../../catalog/parse-tool.ts";
+import type { Tool } from "../../catalog/tool.ts";
+import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { loadPrinters } from "../../languages/languages.ts";
-import { countTokensOf, type TokenCounts } from "../../server/mcp/token-counts.ts";
-import { chooseDirectTools } from "../../tools/direct/direct-tools.ts";
+import { EXTRACT_SERVER, PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
+import {
+  answerInspectTool,
+  answerSearchTools,
+  type ShownLanguages,
+} from "../../server/mcp/tools/discovery.ts";
+import { buildInstructions, chooseExamples } from "../../server/mcp/tools/instructions.ts";
+import { buildToolDefinitions } from "../../server/mcp/tools/own-tools.ts";
+import type { ToolReply } from "../../server/mcp/tools/reply.ts";
+import { chooseDirectTools, type DirectTool } from "../../tools/direct/direct-tools.ts";
 import { loadProgramTools } from "../../tools/program-tools.ts";
-import type { DefineCommand } from "../command.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
+import { type DefineCommand, EXIT, type ExitCode, type Surroundings, write } from "../command.ts";
 import { LOCAL_USER } from "../local-user.ts";
-import { type Surroundings, write } from "../surroundings.ts";
 import { terminalOf } from "../terminal/terminal.ts";
-import { NOTHING_GENERATED } from "./list.ts";
+import { NOTHING_GENERATED } from "./tools.ts";
 
 /** `ptc measure` */
 export const measureCommand: DefineCommand = (program, surroundings, finish) => {
@@ -104,4 +113,111 @@ export function renderTokenCounts(
 
 function share(part: number, whole: number): string {
   return whole === 0 ? "" : `${((100 * part) / whole).toFixed(1)} % of that`;
+}
+
+/** Tools that a typical session reads about before it writes its program. */
+const INSPECTED_TOOLS = 3;
+
+/** Tokens that tools cost a model: all of their definitions, ptc's own, and a session that reads about some. */
+interface TokenCounts {
+  upFront: { total: number; servers: { server: string; tools: number; tokens: number }[] };
+  ptc: { total: number; definitions: number; instructions: number };
+  /** The tools that are listed beside ptc's own. */
+  direct: { tools: number; total: number; isAll: boolean };
+  /** Nothing where all tools are listed: their definitions are read already. */
+  session: { total: number; search: number; inspect: number; inspected: string[] };
+  /** What a model has read before the first program that it writes: definitions, instructions, and one search. */
+  beforeFirstProgram: number;
+}
+
+/**
+ * Counts tokens as `o200k` has them.
+ *
+ * @param printers show tools in the languages of programs.
+ * @param listed the tools that are listed beside ptc's own.
+ */
+export async function countTokensOf(
+  catalog: ToolCatalog,
+  printers: ShownLanguages,
+  listed: readonly DirectTool[],
+): Promise<TokenCounts> {
+  // Two megabytes of vocabulary, which a help text need not wait for.
+  const { countTokens } = await import("gpt-tokenizer/encoding/o200k_base");
+  const tokensOf = (text: string) => countTokens(text);
+  const servers = catalog.servers.map(({ name, tools }) => ({
+    server: name,
+    tools: countTools(tools),
+    // No client shows a model a server's methods as tools.
+    tokens: tools
+      .filter((tool) => !isMethod(tool))
+      .reduce((sum, tool) => sum + tokensOf(JSON.stringify(asDefinition(tool))), 0),
+  }));
+  const modules = catalog.servers.map(({ module }) => module);
+  const definitions = tokensOf(JSON.stringify(buildToolDefinitions(modules, printers)));
+  const instructions = tokensOf(
+    buildInstructions(modules, printers, chooseExamples(catalog), listed.length > 0),
+  );
+  const direct = listed.reduce((sum, { tool }) => sum + tokensOf(JSON.stringify(asDefinition(tool))), 0);
+  const always = definitions + instructions + direct;
+  const isAll = listed.length > 0 && listable(catalog).length === listed.length;
+  const session = isAll
+    ? { search: 0, inspect: 0, inspected: [] }
+    : await countSession(catalog, printers, tokensOf);
+  return {
+    upFront: { total: servers.reduce((sum, { tokens }) => sum + tokens, 0), servers },
+    ptc: { total: definitions + instructions, definitions, instructions },
+    direct: { tools: listed.length, total: direct, isAll },
+    session: { ...session, total: always + session.search + session.inspect },
+    beforeFirstProgram: always + session.search,
+  };
+}
+
+/** The tools that can be listed beside ptc's own: those of servers. */
+function listable({ servers }: ToolCatalog): Tool[] {
+  return servers
+    .filter(({ module }) => module !== PROGRAMS_MODULE && module !== EXTRACT_SERVER)
+    .flatMap(({ tools }) => tools.filter((tool) => !isMethod(tool)));
+}
+
+/** One search and a look at the tools of median size that it is for. */
+async function countSession(
+  catalog: ToolCatalog,
+  printers: ShownLanguages,
+  tokensOf: (text: string) => number,
+): Promise<Omit<TokenCounts["session"], "total">> {
+  const bySize = catalog.servers
+    .flatMap(({ tools }) => tools.filter((tool) => !isMethod(tool)))
+    .map((tool) => ({ tool, size: JSON.stringify(asDefinition(tool)).length }))
+    .sort((a, b) => a.size - b.size || (a.tool.namespacedName < b.tool.namespacedName ? -1 : 1))
+    .map(({ tool }) => tool);
+  const start = Math.max(0, Math.floor((bySize.length - INSPECTED_TOOLS) / 2));
+  const inspected = bySize.slice(start, start + INSPECTED_TOOLS);
+  const [first] = inspected;
+  if (first === undefined) return { search: 0, inspect: 0, inspected: [] };
+  const query = first.description ?? first.name;
+  const found = await answerSearchTools(
+    { query: query.slice(0, 200), detail: "signature", limit: 5 },
+    catalog,
+    printers,
+  );
+  let inspect = 0;
+  for (const { namespacedName } of inspected) {
+    inspect += tokensOf(
+      textOf(await answerInspectTool({ tool_name: namespacedName, format: "schema" }, catalog, printers)),
+    );
+  }
+  return {
+    search: tokensOf(textOf(found)),
+    inspect,
+    inspected: inspected.map(({ namespacedName }) => namespacedName),
+  };
+}
+
+/** A definition as a client hands it to its model. */
+function asDefinition({ namespacedName, description, inputSchema }: Tool) {
+  return { name: namespacedName, description, input_schema: inputSchema };
+}
+
+function textOf({ content }: ToolReply): string {
+  return content.map(({ text }) => text).join("\n");
 }

@@ -19,18 +19,21 @@ import type { HandedIn } from "../../languages/settle-program.ts";
 import type { Host } from "../../wiring/host.ts";
 import { openHost } from "../../wiring/open-host.ts";
 import { readProgram } from "../arguments/program-file.ts";
-import { parseMoment } from "../arguments/since.ts";
-import type { DefineCommand } from "../command.ts";
-import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import {
+  type DefineCommand,
+  EXIT,
+  type ExitCode,
+  SIGNALS,
+  type Surroundings,
+  UsageError,
+  write,
+} from "../command.ts";
 import { localContext } from "../local-user.ts";
-import { reportEndedRun } from "../run-report/ended-run.ts";
-import { MadeCalls } from "../run-report/made-calls.ts";
-import { SIGNALS, type Surroundings, write } from "../surroundings.ts";
+import { MadeCalls, reportEndedRun } from "../run-report/ended-run.ts";
 import { buildApprover, refusePatterns } from "../terminal/approver.ts";
 import { ProgramConsole } from "../terminal/program-console.ts";
 import { terminalOf } from "../terminal/terminal.ts";
-import { selectRun } from "./runs/select-run.ts";
-import { tellDamaged } from "./runs/tell-damaged.ts";
+import { parseMoment, selectRun, tellDamaged } from "./archived-runs.ts";
 
 /** `ptc replay DIGEST` */
 export const replayCommand: DefineCommand = (program, surroundings, finish) => {

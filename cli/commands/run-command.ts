@@ -8,14 +8,19 @@ import { unnamedProgram } from "../../languages/program-files.ts";
 import type { HandedIn } from "../../languages/settle-program.ts";
 import { warmSandbox } from "../../wiring/sandboxes.ts";
 import { readProgram, readProgramFiles } from "../arguments/program-file.ts";
-import type { Asked } from "../background/ask-host.ts";
-import { NO_HOST } from "../background/no-host.ts";
-import type { DefineCommand } from "../command.ts";
-import { type ExitCode, UsageError } from "../exit-code.ts";
-import { SIGNALS, type Surroundings, write } from "../surroundings.ts";
+import type { Delegation } from "../background/ask-host.ts";
+import {
+  type DefineCommand,
+  type ExitCode,
+  NO_HOST,
+  SIGNALS,
+  type Surroundings,
+  UsageError,
+  write,
+} from "../command.ts";
 import { refuseOut } from "../terminal/result-file.ts";
 import type { RunFlags, RunRequest } from "./run.ts";
-import type { askForSession } from "./sessions/ask-for-session.ts";
+import type { askForSession } from "./sessions.ts";
 
 /** Stands for the program of a suspended run, which is kept with it. */
 const NO_PROGRAM: HandedIn = { code: "", data: {} };
@@ -79,7 +84,7 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
       flags.session === undefined ? undefined : await inSession(flags.session, flags, surroundings);
     if (asked?.kind === "done") return finish(asked.exitCode as ExitCode);
     // The host may have been lost in the middle of the run.
-    const here = asked === undefined ? surroundings : { ...surroundings, alone: asked };
+    const here = asked === undefined ? surroundings : { ...surroundings, withoutHost: asked };
     const request = await readRequest({ file, words, options: optionsOf(command) }, flags, here);
     const { run } = await import("./run.ts");
     finish(await run(request, flags, here));
@@ -91,8 +96,8 @@ function optionsOf({ options }: { options: readonly { long?: string | undefined 
   return options.flatMap(({ long }) => long ?? []);
 }
 
-async function inSession(...session: Parameters<typeof askForSession>): Promise<Asked | undefined> {
-  return (await import("./sessions/ask-for-session.ts")).askForSession(...session);
+async function inSession(...session: Parameters<typeof askForSession>): Promise<Delegation | undefined> {
+  return (await import("./sessions.ts")).askForSession(...session);
 }
 
 /** The help of a saved program; `undefined` where none is named. */
@@ -130,7 +135,7 @@ async function readRequest(
   flags: RunFlags,
   surroundings: Surroundings,
 ): Promise<RunRequest> {
-  const { env, shared, alone } = surroundings;
+  const { env, shared, withoutHost } = surroundings;
   const givenTimeoutMs = flags.timeout === undefined ? undefined : parseTimeout(flags.timeout);
   const typecheck = parseTypecheck(flags.typecheck);
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
@@ -156,7 +161,7 @@ async function readRequest(
   const timeoutMs = givenTimeoutMs ?? saved?.timeoutMs;
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
-  const isOwn = shared === undefined && alone?.lostRun === undefined;
+  const isOwn = shared === undefined && withoutHost?.lostRun === undefined;
   const { language } = { ...unnamedProgram(configuration.languages), ...program };
   const warmed = isOwn ? await warmSandbox(configuration, env, language) : undefined;
   // What runs a saved program has no types of its own to check.

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -12,27 +13,28 @@ import { contentOf, describeEmitted } from "../../execution/output/emitted-block
 import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import { answerElsewhere } from "../../execution/pending/answer-elsewhere.ts";
 import type { PendingApproval, PendingApprovals } from "../../execution/pending/pending-approvals.ts";
+import { sealEnvelope } from "../../execution/seal.ts";
 import type { TypecheckMode } from "../../languages/language.ts";
+import { inputDigest, type Program } from "../../languages/program.ts";
 import { unnamedProgram } from "../../languages/program-files.ts";
 import type { HandedIn } from "../../languages/settle-program.ts";
 import type { EmittedBlock } from "../../protocol/emitted.ts";
+import type { Envelope } from "../../protocol/envelope.ts";
+import { buildFailure } from "../../protocol/failure.ts";
 import { traceContextOf } from "../../protocol/trace-context.ts";
-import { emittedLine } from "../../server/reports/emitted-line.ts";
+import { emittedLine } from "../../server/reports/run-overview.ts";
 import { version } from "../../system/package.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import type { Host, HostOptions } from "../../wiring/host.ts";
 import { openHost } from "../../wiring/open-host.ts";
-import { sealLostRun } from "../background/lost-run.ts";
 import { startHost } from "../background/start-host.ts";
-import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import { EXIT, type ExitCode, type SharedHost, type Surroundings, UsageError, write } from "../command.ts";
 import { LOCAL_USER, localContext } from "../local-user.ts";
-import { reportEndedRun } from "../run-report/ended-run.ts";
-import { MadeCalls } from "../run-report/made-calls.ts";
-import { type SharedHost, type Surroundings, write } from "../surroundings.ts";
+import { MadeCalls, reportEndedRun } from "../run-report/ended-run.ts";
 import { buildApprover } from "../terminal/approver.ts";
 import { ProgramConsole } from "../terminal/program-console.ts";
 import { writeResult } from "../terminal/result-file.ts";
-import { findPending } from "./approvals/find-pending.ts";
+import { findPending } from "./find-pending.ts";
 
 const RECORD_PATIENCE_MS = 2_000;
 /** How long the end of the command waits for a collector. */
@@ -80,11 +82,11 @@ export async function run(
   flags: RunFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
-  const { env, shared, alone } = surroundings;
+  const { env, shared, withoutHost } = surroundings;
   const calls = new MadeCalls();
-  if (alone?.lostRun !== undefined) {
+  if (withoutHost?.lostRun !== undefined) {
     const settled = { ...unnamedProgram(configuration.languages), ...program };
-    const envelope = sealLostRun(alone.lostRun, settled, configuration.execution.maxOutputBytes);
+    const envelope = sealLostRun(withoutHost.lostRun, settled, configuration.execution.maxOutputBytes);
     const lost = { envelope, resultFrom: undefined, wholeResultJson: undefined, archivedAs: undefined };
     await reportEndedRun({ ...lost, program: settled, calls }, flags, surroundings);
     return EXIT.failed;
@@ -165,7 +167,7 @@ export async function run(
   if (unrecorded !== undefined) onWarning(unrecorded);
   await Promise.all(own === undefined ? [] : [cleared, own.close(), telemetry?.close(TELEMETRY_PATIENCE_MS)]);
   const isUnavailable = !envelope.result.ok && envelope.result.error.type === "SandboxUnavailable";
-  if (alone?.mayStart === true && !configuration.host.off && !isUnavailable)
+  if (withoutHost?.mayStart === true && !configuration.host.off && !isUnavailable)
     startHost(surroundings, flags.config);
   if (envelope.result.ok) return unwritten === undefined ? EXIT.done : EXIT.failed;
   if (!isUnavailable) return EXIT.failed;
@@ -300,4 +302,25 @@ function fileName(block: EmittedBlock, index: number): string {
   if (/[A-Za-z0-9]/.test(plain)) return plain;
   const ending = ENDINGS[what.split(";", 1)[0] ?? ""];
   return `emitted-${index + 1}.${ending ?? "bin"}`;
+}
+
+const MESSAGE =
+  "the background host was lost while the program ran; it had begun to call tools, so it was not run again: look at what it has changed before you run it again";
+
+/** The envelope of a run whose host was lost after its first call, of which no more is known here. */
+function sealLostRun(runId: string, program: Program, maxBytes: number): Envelope {
+  return sealEnvelope(
+    {
+      runId,
+      traceId: randomBytes(16).toString("hex"),
+      toolVersion: version,
+      inputDigest: inputDigest(program),
+      sandboxImage: null,
+      durationMs: 0,
+      approvalState: "NOT_REQUIRED",
+      metrics: { duration_ms: 0, tool_calls: 0, tool_result_bytes: 0 },
+    },
+    { ok: false, error: buildFailure("InternalError", MESSAGE) },
+    maxBytes,
+  );
 }

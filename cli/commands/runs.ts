@@ -1,32 +1,40 @@
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Writable } from "node:stream";
 import { allRuns } from "../../archive/all-runs.ts";
 import type { ArchiveStore, KeptHead, Pruned } from "../../archive/archive-store.ts";
 import type { ArchivedRun } from "../../archive/archived-run.ts";
 import type { DamagedRun } from "../../archive/damaged-run.ts";
+import type { ListedRun, PageFilter, RunPage } from "../../archive/listed-run.ts";
 import { openArchive } from "../../archive/open-archive.ts";
 import { readRunFile, writeRunFile } from "../../archive/portable/run-files.ts";
+import type { Stats } from "../../archive/run-stats.ts";
 import { jsonLine } from "../../base/json.ts";
-import { countNoun, formatBytes } from "../../base/quantities.ts";
+import { countNoun, estimateTokens, formatBytes } from "../../base/quantities.ts";
 import { oneLine, visibleLines } from "../../base/visible-text.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { archivedOutput } from "../../execution/output/archived-output.ts";
 import { joinOutput } from "../../execution/output/whole-output.ts";
-import { readPageAssets } from "../../server/pages/page-assets.ts";
+import { FailureType } from "../../protocol/failure.ts";
+import { readPageAssets } from "../../server/pages/page.ts";
 import { renderRunPage } from "../../server/pages/run-page.ts";
-import { parseMoment } from "../arguments/since.ts";
-import type { DefineCommand } from "../command.ts";
-import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
+import { type CountedRuns, renderStatsPage } from "../../server/pages/stats-page.ts";
+import { type DefineCommand, EXIT, type ExitCode, type Surroundings, UsageError, write } from "../command.ts";
+import { renderRunList } from "../run-report/list-text.ts";
 import { renderRunText } from "../run-report/run-text.ts";
-import { type Surroundings, write } from "../surroundings.ts";
+import { renderStatsText } from "../run-report/stats-text.ts";
 import { terminalOf } from "../terminal/terminal.ts";
-import { defineList } from "./runs/list.ts";
-import { selectRun, selectRunIds } from "./runs/select-run.ts";
-import { defineStats } from "./runs/stats.ts";
-import { tellDamaged } from "./runs/tell-damaged.ts";
-import { loadArchiveConfiguration, withArchive } from "./runs/with-archive.ts";
-import { writePage } from "./runs/write-page.ts";
+import {
+  loadArchiveConfiguration,
+  parseMoment,
+  readClientSession,
+  selectRun,
+  selectRunIds,
+  tellDamaged,
+  withArchive,
+} from "./archived-runs.ts";
 
 /** `ptc runs ...`: what was archived. */
 export const runsCommand: DefineCommand = (program, surroundings, finish) => {
@@ -204,7 +212,7 @@ async function prune(
     const pruned = archive === undefined ? { runs: 0, blobs: 0, bytes: 0 } : await prunedFrom(archive);
     await write(
       surroundings.stdout,
-      flags.json ? `${jsonLine(pruned)}\n` : `${describe(pruned, keepDays)}\n`,
+      flags.json ? `${jsonLine(pruned)}\n` : `${describePruned(pruned, keepDays)}\n`,
     );
     return EXIT.done;
   });
@@ -219,7 +227,7 @@ function refuseManaged(days: number | undefined, { managed }: Configuration): vo
     );
 }
 
-function describe({ runs, blobs, bytes }: Pruned, keepDays: number): string {
+function describePruned({ runs, blobs, bytes }: Pruned, keepDays: number): string {
   const older = keepDays === 0 ? "" : ` older than ${countNoun(keepDays, "day")}`;
   if (runs === 0) return `no run${older} to delete`;
   return `deleted ${countNoun(runs, "run")}${older} and ${countNoun(blobs, "value")} of theirs, ${formatBytes(bytes)} on disk`;
@@ -408,4 +416,222 @@ async function writeJson(run: ArchivedRun, stdout: Writable): Promise<void> {
     await write(stdout, `${index === 0 ? "" : ","}${jsonLine(values)}`);
   }
   await write(stdout, "]}\n");
+}
+
+/**
+ * Writes a page that only its owner can read, because it contains what servers answered. An existing page is replaced; when
+ * writing fails, it is left as it was.
+ *
+ * @throws UsageError when the page cannot be written.
+ */
+export async function writePage(file: string, page: string, { stderr, cwd }: Surroundings): Promise<void> {
+  const path = resolve(cwd(), file);
+  const partial = `${path}.${randomBytes(6).toString("hex")}.partial`;
+  try {
+    await writeFile(partial, page, { mode: 0o600, flag: "wx" });
+    await rename(partial, path);
+  } catch (error) {
+    await rm(partial, { force: true });
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError(
+      `--html: ${file} cannot be written (${code}); give a file in a folder that is there`,
+    );
+  }
+  await write(stderr, `ptc: wrote ${file} (${formatBytes(Buffer.byteLength(page))})\n`);
+}
+
+const DEFAULT_LIMIT = 20;
+const MAX_LIMIT = 100_000;
+const STATUSES: readonly string[] = ["ok", "failed", ...FailureType.options];
+
+interface ListFlags {
+  config?: string;
+  status?: string;
+  tool?: string;
+  server?: string;
+  since?: string;
+  until?: string;
+  digest?: string;
+  clientSession?: string;
+  user?: string;
+  host?: string;
+  client?: string;
+  limit?: string;
+  json?: boolean;
+}
+
+/** `ptc runs list` */
+const defineList: DefineCommand = (runs, surroundings, finish) => {
+  runs
+    .command("list")
+    .description("list archived runs, the newest first")
+    .option("--config <file>", "configuration file")
+    .option("--status <status>", "ok, failed, or a type of failure such as ScriptError")
+    .option("--tool <pattern>", "runs that called a matching tool (mcp__..., * is a wildcard)")
+    .option("--server <server>", "runs that called a tool of this server")
+    .option("--since <when>", "started then or later: 24h, 7d, 2026-11-01 (UTC), 2026-11-01T08:30Z")
+    .option("--until <when>", "started before then")
+    .option("--digest <ref>", "runs of this input: its digest, or the id of one of its runs")
+    .option(
+      "--client-session <id>",
+      "runs of this conversation of a client (Claude Code's session id, or its beginning); `current` is that of this shell",
+    )
+    .option("--user <name>", "runs of this account of the system")
+    .option("--host <name>", "runs on this machine")
+    .option("--client <name>", "runs of what a client calls itself, such as claude-code, or of `ptc run`")
+    .option("--limit <number>", `how many to show (default: ${DEFAULT_LIMIT})`)
+    .option("--json", "print them as JSON")
+    .addHelpText("after", "\nExample:\n  ptc runs list --status failed --tool 'mcp__github__*' --since 7d\n")
+    .action(async (flags: ListFlags) => {
+      finish(await list(flags, surroundings));
+    });
+};
+
+async function list(flags: ListFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const nowMs = Date.now();
+  const filter = parseFilter(flags, nowMs, surroundings.env);
+  return withArchive(flags, surroundings, (archive) =>
+    listRuns(archive, { ...flags, filter, nowMs }, surroundings),
+  );
+}
+
+/**
+ * Prints the archived runs that match `filter`; none when there is no archive. `digest` is a reference to an input, of which
+ * the runs must be.
+ *
+ * @throws UsageError, ArchiveError
+ */
+export async function listRuns(
+  archive: Pick<ArchiveStore, "find" | "list"> | undefined,
+  { digest, json, filter, nowMs }: Pick<ListFlags, "digest" | "json"> & { filter: PageFilter; nowMs: number },
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { stdout, stderr, env } = surroundings;
+  const matching = archive === undefined ? filter : { ...filter, ...(await inputOf(archive, digest)) };
+  const { runs: shown, damaged, next } = (await archive?.list(matching)) ?? NOTHING;
+  const after = next === undefined ? undefined : await archive?.list({ ...matching, before: next, limit: 1 });
+  await write(
+    stdout,
+    json ? `${jsonLine(shown.map(describeRun))}\n` : renderRunList(shown, terminalOf(stdout, env), nowMs),
+  );
+  await tellDamaged(damaged, surroundings);
+  if (after?.next !== undefined) {
+    await write(stderr, `ptc: the newest ${shown.length}; --limit shows more\n`);
+  } else if (archive !== undefined && shown.length + damaged.length === 0) {
+    await write(stderr, "ptc: no archived run matches\n");
+  }
+  return damaged.length === 0 ? EXIT.done : EXIT.failed;
+}
+
+const NOTHING: RunPage = { runs: [], damaged: [], next: undefined };
+
+function parseFilter(
+  { status, tool, server, since, until, limit, clientSession, user, host, client }: ListFlags,
+  nowMs: number,
+  env: Surroundings["env"],
+): PageFilter {
+  if (status !== undefined && !STATUSES.includes(status)) {
+    throw new UsageError(`--status: '${status.slice(0, 40)}' is not one of ${STATUSES.join(", ")}`);
+  }
+  return {
+    ...(status !== undefined && { status }),
+    ...(tool !== undefined && { tool }),
+    ...(server !== undefined && { server }),
+    ...(since !== undefined && { sinceMs: parseMoment("--since", since, nowMs) }),
+    ...(until !== undefined && { untilMs: parseMoment("--until", until, nowMs) }),
+    ...(clientSession !== undefined && { clientSession: readClientSession(clientSession, env) }),
+    ...(user !== undefined && { user }),
+    ...(host !== undefined && { host }),
+    ...(client !== undefined && { client }),
+    limit: parseLimit(limit),
+  };
+}
+
+function parseLimit(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_LIMIT;
+  const limit = Number(text);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_LIMIT) return limit;
+  throw new UsageError(`--limit: '${text.slice(0, 40)}' is not a whole number from 1 to ${MAX_LIMIT}`);
+}
+
+async function inputOf(
+  archive: Pick<ArchiveStore, "find">,
+  digest: string | undefined,
+): Promise<{ inputDigest?: string }> {
+  return digest === undefined ? {} : { inputDigest: (await selectRun(archive, digest)).run.input_digest };
+}
+
+function describeRun(run: ListedRun) {
+  return { ...run, kept_bytes: Math.max(0, run.result_bytes - run.returned_bytes) };
+}
+
+/** The most runs whose numbers a page knows one by one. */
+const MAX_LISTED = 10_000;
+/** The most called tools, which lead to their runs. */
+const MAX_LINKED_TOOLS = 40;
+
+interface StatsFlags {
+  config?: string;
+  since?: string;
+  html?: string;
+  json?: boolean;
+}
+
+/** `ptc runs stats` */
+const defineStats: DefineCommand = (runs, surroundings, finish) => {
+  runs
+    .command("stats")
+    .description("count runs, failures, calls, and what was kept out of context, per tool and per day")
+    .option("--config <file>", "configuration file")
+    .option("--since <when>", "started then or later: 24h, 7d, 2026-11-01 (UTC), 2026-11-01T08:30Z")
+    .option("--html <file>", "write them as one page that needs no network, instead of printing them")
+    .option("--json", "print them as JSON")
+    .addHelpText("after", "\nExample:\n  ptc runs stats --since 7d --html week.html\n")
+    .action(async (flags: StatsFlags) => {
+      finish(await stats(flags, surroundings));
+    });
+};
+
+async function stats(flags: StatsFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { stdout, stderr, env } = surroundings;
+  const nowMs = Date.now();
+  if (flags.html !== undefined && flags.json) throw new UsageError("--html and --json: give one of them");
+  const since = flags.since === undefined ? {} : { sinceMs: parseMoment("--since", flags.since, nowMs) };
+  return withArchive(flags, surroundings, async (archive) => {
+    if (archive === undefined) return EXIT.done;
+    const counted = await archive.stats(since);
+    if (flags.json) await write(stdout, `${jsonLine(describeStats(counted))}\n`);
+    else if (counted.runs === 0) await write(stderr, "ptc: no archived run matches\n");
+    else if (flags.html !== undefined) {
+      const runs = await countedRuns(archive, counted, since);
+      await writePage(flags.html, renderStatsPage(counted, readPageAssets(), nowMs, runs), surroundings);
+    } else await write(stdout, renderStatsText(counted, terminalOf(stdout, env)));
+    if (counted.undated === 0) return EXIT.done;
+    const runs = countNoun(counted.undated, "run");
+    await write(
+      stderr,
+      `ptc: ${runs} left out whose date, counts or sizes no run can have; \`ptc runs verify\` names what is damaged\n`,
+    );
+    return EXIT.failed;
+  });
+}
+
+/** The runs that the numbers count, without replays, for a page to list. */
+async function countedRuns(
+  archive: Pick<ArchiveStore, "list">,
+  { tools }: Stats,
+  since: { sinceMs?: number },
+): Promise<CountedRuns> {
+  const page = await archive.list({ ...since, limit: MAX_LISTED });
+  const runs = page.runs.filter(({ source }) => source !== "replay");
+  const byTool = new Map<string, ReadonlySet<string>>();
+  for (const { tool } of tools.slice(0, MAX_LINKED_TOOLS)) {
+    const called = await archive.list({ ...since, tool, limit: MAX_LISTED });
+    byTool.set(tool, new Set(called.runs.map(({ run_id }) => run_id)));
+  }
+  return { runs, byTool };
+}
+
+function describeStats(counted: Stats) {
+  return { ...counted, estimated_kept_tokens: estimateTokens(counted.total.kept_bytes) };
 }

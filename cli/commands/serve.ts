@@ -11,10 +11,8 @@ import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import { checkValue } from "../../tools/direct/check-value.ts";
 import { openServing } from "../../wiring/serving.ts";
 import { claudeCommand } from "../claude-command.ts";
-import type { DefineCommand } from "../command.ts";
-import { EXIT, type ExitCode } from "../exit-code.ts";
+import { type DefineCommand, EXIT, type ExitCode, SIGNALS, type Surroundings } from "../command.ts";
 import { LOCAL_USER, localContext } from "../local-user.ts";
-import { SIGNALS, type Surroundings } from "../surroundings.ts";
 
 const MAX_WARNINGS = 10_000;
 

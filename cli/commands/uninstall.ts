@@ -1,6 +1,8 @@
-import { lstatSync, realpathSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { lstatSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { homedir } from "node:os";
+import { basename, dirname, join } from "node:path";
 import { Writable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../base/faults.ts";
 import { jsonLine } from "../../base/json.ts";
 import { countNoun, formatBytes } from "../../base/quantities.ts";
@@ -11,21 +13,16 @@ import { editEntry } from "../../configuration/clients/edit-entry.ts";
 import { findClientFiles } from "../../configuration/clients/import/client-files.ts";
 import { findPtcEntries, type PtcEntry } from "../../configuration/clients/take-over.ts";
 import { findConfiguration } from "../../configuration/load.ts";
+import { type KeyringPackage, listKeyringAccounts, openKeyring } from "../../secrets/keyring/keyring.ts";
+import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { linkOutOf } from "../../system/link-out-of.ts";
-import { stopHostAt } from "../background/host-command.ts";
-import type { DefineCommand } from "../command.ts";
-import { EXIT, type ExitCode, UsageError } from "../exit-code.ts";
-import { layOutTable } from "../run-report/text-table.ts";
-import { type Surroundings, write } from "../surroundings.ts";
-import { changeFile, readIfThere, shownPath, undoChanges } from "./configuration/client-files.ts";
-import { ask } from "./configuration/find-servers.ts";
-import {
-  findInstalled,
-  folderPart,
-  type InstalledPart,
-  type Machine,
-  thisMachine,
-} from "./uninstall-host.ts";
+import { currentProcess, isDead, parseIdentity } from "../../system/process-identity.ts";
+import { stateFolders } from "../../system/state-directory.ts";
+import { findHost, type HostPlace, UnsafePlaceError } from "../background/host-place.ts";
+import { type DefineCommand, EXIT, type ExitCode, type Surroundings, UsageError, write } from "../command.ts";
+import { layOutTable } from "../terminal/terminal.ts";
+import { ask, changeFile, readIfThere, shownPath, undoChanges } from "./configuration/client-files.ts";
+import { stopHostAt } from "./host.ts";
 
 interface UninstallFlags {
   yes?: boolean;
@@ -199,4 +196,223 @@ async function findArchive({ env, cwd }: Surroundings): Promise<InstalledPart[]>
   const found = await findConfiguration({ flag: undefined, env, cwd: cwd() });
   const folder = join(found === undefined ? cwd() : dirname(found.path), ".ptc");
   return lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() ? [folderPart("archive", folder)] : [];
+}
+
+/** How long a background host may take to end. */
+const HOST_PATIENCE_MS = 10_000;
+const HOST_LOOK_MS = 50;
+
+/** Something of ptc's on this machine. */
+interface InstalledPart {
+  kind: "client" | "keyring" | "host" | "image" | "state" | "archive";
+  what: string;
+  bytes?: number;
+  /** @throws Error in one line, where it stays. */
+  remove(): Promise<void>;
+}
+
+/** Where ptc leaves something on a machine, besides the folders of projects and the files of clients. */
+export interface Machine {
+  /** The folders in which running ptc processes of this user have theirs. */
+  runFolders: readonly string[];
+  images(): Promise<{
+    listOwn(): Promise<{ reference: string; bytes: number }[]>;
+    remove(reference: string): Promise<void>;
+  }>;
+  /** Loads the package that reaches the system's keyring; another one in tests. */
+  loadKeyring?: () => Promise<KeyringPackage>;
+  /** Asks a background host to end. */
+  stopHost(host: { socket: string; token: string }): Promise<unknown>;
+}
+
+/** This machine, as the environment of a command shows it. */
+function thisMachine(env: EnvironmentVariables, stopHost: Machine["stopHost"]): Machine {
+  return {
+    runFolders: stateFolders(env, currentProcess()),
+    images: async () => (await import("../../wiring/image.ts")).openOwnImages(),
+    stopHost,
+  };
+}
+
+/** What is on the machine, in the order in which it is removed. @param warn receives what could not be looked for. */
+async function findInstalled(
+  machine: Machine,
+  env: EnvironmentVariables,
+  warn: (warning: string) => void,
+): Promise<InstalledPart[]> {
+  const hosts = findHosts(machine, warn);
+  const images = await findImages(machine).catch((error: unknown) => {
+    warn(`images are not looked for: ${messageOf(error)}`);
+    return [];
+  });
+  const ended = hosts.map(({ identity }) => identity);
+  return [
+    ...(await findSecrets(machine, env, warn)),
+    ...hosts,
+    ...images,
+    ...findState(machine, env, ended, warn),
+  ];
+}
+
+/** Secrets and logins in the system's keyring. Those in files are a part of the state. */
+async function findSecrets(
+  { loadKeyring }: Machine,
+  env: EnvironmentVariables,
+  warn: (warning: string) => void,
+): Promise<InstalledPart[]> {
+  const options = { env, ...(loadKeyring !== undefined && { load: loadKeyring }) };
+  const keyring = await openKeyring(options);
+  if (keyring === undefined) return [];
+  const accounts = await listKeyringAccounts(options).catch((error: unknown) => {
+    warn(`secrets in the keyring are not looked for: ${messageOf(error)}`);
+    return [];
+  });
+  return accounts.map((account) => ({
+    kind: "keyring",
+    what: `${account} in the system's keyring (${keyring.name})`,
+    async remove() {
+      await keyring.delete(account);
+    },
+  }));
+}
+
+/** Background hosts, which are asked to end. */
+function findHosts(
+  { runFolders, stopHost }: Machine,
+  warn: (warning: string) => void,
+): (InstalledPart & { identity: string })[] {
+  const self = currentProcess();
+  return runFolders.flatMap((base) =>
+    namesIn(join(base, "hosts")).flatMap((name) => {
+      const folder = join(base, "hosts", name);
+      const place: HostPlace = {
+        folder,
+        link: join(folder, "host.sock"),
+        tokenFile: join(folder, "token"),
+        claim: join(folder, "starting"),
+      };
+      try {
+        const found = findHost(place);
+        if (found === undefined) return [];
+        const identity = basename(found.socket, ".sock");
+        if (isDead(identity, self)) return [];
+        const what = `the background host ${name} (process ${parseIdentity(identity)?.pid})`;
+        const remove = async () => {
+          await stopHost(found);
+          for (let left = HOST_PATIENCE_MS; left > 0 && !isDead(identity, self); left -= HOST_LOOK_MS)
+            await delay(HOST_LOOK_MS);
+          if (!isDead(identity, self)) throw new Error("it ends with the commands that it runs");
+        };
+        return [{ kind: "host", what, identity, remove } as const];
+      } catch (error) {
+        if (!(error instanceof UnsafePlaceError)) throw error;
+        warn(error.message);
+        return [];
+      }
+    }),
+  );
+}
+
+/** Images that `ptc image build` has made. */
+async function findImages(machine: Machine): Promise<InstalledPart[]> {
+  const images = await machine.images();
+  return (await images.listOwn()).map(({ reference, bytes }) => ({
+    kind: "image",
+    what: `the image ${reference}`,
+    bytes,
+    remove: () => images.remove(reference),
+  }));
+}
+
+/** ptc's folders of this user, but for what processes have that run. */
+function findState(
+  { runFolders }: Machine,
+  env: EnvironmentVariables,
+  /** Identities of processes that are asked to end before. */
+  ended: readonly string[],
+  warn: (warning: string) => void,
+): InstalledPart[] {
+  const parts: InstalledPart[] = [];
+  for (const base of runFolders) {
+    const why = whyInUse(base, ended);
+    if (why !== undefined) {
+      warn(why);
+      continue;
+    }
+    parts.push({
+      ...folderPart("state", base),
+      async remove() {
+        // While somebody was asked, another ptc may have started, and a host may not have ended.
+        const whyNow = whyInUse(base);
+        if (whyNow !== undefined) throw new Error(whyNow);
+        // A host that goes on is found by what is in here.
+        if (ended.some((identity) => !isDead(identity, currentProcess())))
+          throw new Error("a background host still runs; uninstall again when it has ended");
+        rmSync(base, { recursive: true, force: true });
+      },
+    });
+  }
+  const home = join(env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local/state"), "ptc");
+  const found = lstatSync(home, { throwIfNoEntry: false });
+  if (found?.isDirectory() && process.getuid !== undefined && found.uid !== process.getuid())
+    warn(`${home} belongs to another user, and stays`);
+  else if (found?.isDirectory()) {
+    parts.push({
+      ...folderPart("state", home),
+      async remove() {
+        const left = new ClientChanges(env);
+        if (left.list().length > 0) {
+          for (const name of namesIn(home))
+            if (join(home, name) !== left.folder) rmSync(join(home, name), { recursive: true });
+          throw new Error(
+            `${left.folder} still says what was changed in clients' files; remove it when you need it no longer`,
+          );
+        }
+        rmSync(home, { recursive: true, force: true });
+      },
+    });
+  }
+  return parts;
+}
+
+/** Why a folder of running processes cannot be removed. @param ended identities of processes that end before. */
+function whyInUse(base: string, ended: readonly string[] = []): string | undefined {
+  const self = currentProcess();
+  const running = namesIn(base)
+    .filter((name) => parseIdentity(name) !== undefined && !isDead(name, self) && !ended.includes(name))
+    .map((name) => parseIdentity(name)?.pid)
+    .filter((pid) => pid !== self.pid);
+  if (running.length === 0) return undefined;
+  return `ptc still runs (${running.length === 1 ? "process" : "processes"} ${running.join(", ")}), as \`ptc serve\` of a client: end the client, and uninstall again to have ${base} removed`;
+}
+
+/** A folder that is removed whole. Links in it are not followed. */
+function folderPart(kind: InstalledPart["kind"], path: string): InstalledPart {
+  return {
+    kind,
+    what: path,
+    bytes: bytesIn(path),
+    async remove() {
+      rmSync(path, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The bytes of all files below a folder. Links are not followed. */
+function bytesIn(folder: string): number {
+  let total = 0;
+  for (const name of namesIn(folder)) {
+    const found = lstatSync(join(folder, name), { throwIfNoEntry: false });
+    if (found?.isDirectory()) total += bytesIn(join(folder, name));
+    else total += found?.size ?? 0;
+  }
+  return total;
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }

@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process";
 import { realpathSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { promisify } from "node:util";
 import { ArchiveError } from "../../archive/archive-error.ts";
 import { openArchive } from "../../archive/open-archive.ts";
 import { messageOf } from "../../base/faults.ts";
@@ -8,6 +10,8 @@ import { listUpTo, oneLine } from "../../base/visible-text.ts";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
 import { CatalogError } from "../../catalog/catalog-error.ts";
 import { renderOffer } from "../../catalog/parse-tool.ts";
+import { readCatalog } from "../../catalog/store/catalog-file.ts";
+import { storedServers } from "../../catalog/store/stored-catalog.ts";
 import { describeTwice, findPtcInClaude } from "../../configuration/clients/claude-code.ts";
 import { findClientFiles } from "../../configuration/clients/import/client-files.ts";
 import { findDoubles, serversWrittenIn } from "../../configuration/clients/take-over.ts";
@@ -18,16 +22,17 @@ import type {
 } from "../../configuration/configuration.ts";
 import { ConfigurationError } from "../../configuration/configuration-error.ts";
 import type { FindOptions } from "../../configuration/configuration-paths.ts";
-import { secretSourcesOf, valuesOf } from "../../configuration/configured-servers.ts";
+import { secretSourcesOf, valuesOf, whyNoServers } from "../../configuration/configured-servers.ts";
 import { findConfiguration, loadConfiguration } from "../../configuration/load.ts";
 import type { ManagedSettings } from "../../configuration/managed-settings.ts";
+import { generatedDirectory } from "../../generation/generated-modules.ts";
 import { uncheckedLanguages } from "../../languages/languages.ts";
 import { runnerOf } from "../../languages/program-files.ts";
 import { UserSecrets } from "../../logins/user-secrets.ts";
 import type { RunnerName } from "../../protocol/runners.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import { SandboxStarter, type StarterOptions } from "../../sandbox/sandbox-starter.ts";
-import { DROP_DIRECTFS } from "../../sandbox/setup-advice.ts";
+import { DROP_DIRECTFS, REGISTER_GVISOR } from "../../sandbox/setup-advice.ts";
 import { inheritedEnvironment } from "../../secrets/inherited-environment.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { whyNotRedacted } from "../../secrets/redaction-secrets.ts";
@@ -46,7 +51,6 @@ import {
 import type { SecretSources } from "../../upstream/secret-sources/secret-sources.ts";
 import { sandboxOptions, USUAL_SANDBOX } from "../../wiring/sandboxes.ts";
 import { composeUpstreams } from "../../wiring/upstreams.ts";
-import { type EngineCheck, engineChecks } from "./engine-checks.ts";
 
 /** The longest name or version of a server that is shown. */
 const MAX_NAME_CHARS = 100;
@@ -185,7 +189,7 @@ function describeManaged({ file, ...sections }: ManagedSettings): string {
 }
 
 /** Tries whether runs can be archived: a program runs also where they cannot, and is lost for a replay. */
-export async function examineArchive(configuration: Configuration): Promise<Finding> {
+async function examineArchive(configuration: Configuration): Promise<Finding> {
   const about = { area: "ptc", part: "archive" } as const;
   const archive = openArchive(configuration.archive);
   try {
@@ -382,4 +386,128 @@ async function examineTool(
     }),
   ]);
   return problems.flatMap((problem) => (problem === undefined ? [] : [{ tool: tool.name, problem }]));
+}
+
+const MAX_NAMES_CHARS = 200;
+
+/**
+ * The first thing that would keep a program from running, or from being archived, as far as that can be known without starting a sandbox or a server;
+ * `undefined` when there is nothing. A folder without a configuration uses no ptc, so nothing is wrong with it.
+ *
+ * @throws SandboxError when the folder for this process's files cannot be made.
+ */
+export async function examineQuickly(
+  options: FindOptions & Pick<ExamineOptions, "engine">,
+): Promise<Finding | undefined> {
+  let configuration: Configuration;
+  try {
+    configuration = await loadConfiguration(options);
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return wrong("configuration", "configuration", error.message);
+  }
+  if (configuration.file === undefined) return undefined;
+  const nothing = whyNoServers(configuration);
+  if (nothing !== undefined) return wrong("configuration", "configuration", nothing);
+  const missing = (await examineModules(configuration)) ?? (await examineEngine(configuration, options));
+  if (missing !== undefined) return missing;
+  const archive = await examineArchive(configuration);
+  return archive.ok ? undefined : archive;
+}
+
+async function examineModules(configuration: Configuration): Promise<Finding | undefined> {
+  try {
+    const stored = await readCatalog(generatedDirectory(configuration));
+    const known = new Set(stored === undefined ? [] : storedServers(stored).map(({ name }) => name));
+    const unknown = configuration.servers.filter(({ name, off }) => off === undefined && !known.has(name));
+    if (unknown.length === 0) return undefined;
+    const names = listUpTo(
+      unknown.map(({ name }) => `'${name}'`),
+      MAX_NAMES_CHARS,
+    );
+    return wrong("servers", "modules", `the tools of ${names} are not known yet; run \`ptc generate\``);
+  } catch (error) {
+    return wrong("servers", "modules", messageOf(error));
+  }
+}
+
+async function examineEngine(
+  configuration: Configuration,
+  { env, engine }: Pick<ExamineOptions, "env" | "engine">,
+): Promise<Finding | undefined> {
+  const own = openState(env);
+  try {
+    for (const [part, check] of engineChecks(sandboxOptions(configuration, own, engine))) {
+      try {
+        await check();
+      } catch (error) {
+        return wrong("sandbox", part, messageOf(error));
+      }
+    }
+    return undefined;
+  } finally {
+    own.state.remove();
+  }
+}
+
+function wrong(area: Finding["area"], part: string, detail: string): Finding {
+  return { area, part, ok: false, detail };
+}
+
+const RUNTIME_PATIENCE_MS = 5_000;
+
+/** One part of the engine, and what tries it: resolves with what was found, or rejects with what to do. */
+type EngineCheck = [part: string, check: () => Promise<string | undefined>];
+
+/** What can be asked of an engine without a sandbox, each check needing those before it. */
+function engineChecks({
+  engine,
+  runtime,
+  image,
+}: Pick<StarterOptions, "engine" | "runtime" | "image">): EngineCheck[] {
+  return [
+    [
+      "docker",
+      async () => {
+        const { version: engineVersion, endpoint } = await engine.describe();
+        return `${engineVersion}, ${endpoint}`;
+      },
+    ],
+    [
+      "gvisor",
+      async () => {
+        const { runtimes } = await engine.describe();
+        const known = runtimes.get(runtime);
+        if (known === undefined) throw new Error(`Docker has no runtime '${runtime}'; ${REGISTER_GVISOR}`);
+        if (known.problem !== undefined) throw new Error(`runtime '${runtime}' ${known.problem}`);
+        return `runtime '${runtime}', ${await runtimeVersion(known.path)}`;
+      },
+    ],
+    [
+      "channel",
+      async () => {
+        const { runtimes } = await engine.describe();
+        const channel = runtimes.get(runtime)?.channel;
+        return channel === undefined ? undefined : `${channel.kind}: ${channel.why}`;
+      },
+    ],
+    [
+      "image",
+      async () => {
+        const found = await engine.findImage(image);
+        if (found === undefined) throw new Error(`there is no image '${image}'; run \`ptc image build\``);
+        return `${image}, ${found.digest.slice(0, 19)}`;
+      },
+    ],
+  ];
+}
+
+async function runtimeVersion(path: string | undefined): Promise<string> {
+  try {
+    const options = { timeout: RUNTIME_PATIENCE_MS };
+    const { stdout } = await promisify(execFile)(path || "runsc", ["--version"], options);
+    return stdout.split("\n")[0]?.trim() ?? "";
+  } catch {
+    return "version unknown";
+  }
 }

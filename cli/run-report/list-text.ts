@@ -2,8 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 import type { ListedRun } from "../../archive/listed-run.ts";
 import { formatAge, formatBytes, formatCount, formatDuration } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
-import type { Terminal } from "../terminal/terminal.ts";
-import { type Cell, layOutTable } from "./text-table.ts";
+import { type Cell, layOutTable, type Terminal } from "../terminal/terminal.ts";
 
 /** Characters of an id that are shown: enough that two runs of one archive hardly ever share them. */
 const SHORT_ID_CHARS = 8;

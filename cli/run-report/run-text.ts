@@ -11,20 +11,22 @@ import {
 import { oneLine, visibleLines } from "../../base/visible-text.ts";
 import { wholeValueOf } from "../../execution/output/archived-output.ts";
 import type { EmittedBlock } from "../../protocol/emitted.ts";
-import { emittedLine } from "../../server/reports/emitted-line.ts";
 import {
   decisionOf,
+  emittedLine,
   errorOf,
   overviewOf,
   type RunOverview,
+  type ShownText,
   shortToolName,
+  showJson,
+  showText,
+  type Timeline,
+  type TimelineBar,
 } from "../../server/reports/run-overview.ts";
-import { type ShownText, showJson, showText } from "../../server/reports/shown-text.ts";
-import type { Timeline, TimelineBar } from "../../server/reports/timeline.ts";
-import type { Terminal } from "../terminal/terminal.ts";
+import { layOutTable, type Terminal } from "../terminal/terminal.ts";
+import { renderProgramText } from "./ended-run.ts";
 import { statusStyle } from "./list-text.ts";
-import { renderProgramText } from "./program-text.ts";
-import { layOutTable } from "./text-table.ts";
 
 const MAX_CONSOLE_CHARS = 20_000;
 const MAX_VALUE_CHARS = 4_000;

@@ -11,8 +11,7 @@ import {
 import { oneLine } from "../../base/visible-text.ts";
 import { bucketDays, type DayBucket, nameBucket } from "../../server/reports/day-buckets.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
-import type { Terminal } from "../terminal/terminal.ts";
-import { type Cell, layOutTable } from "./text-table.ts";
+import { type Cell, layOutTable, type Terminal } from "../terminal/terminal.ts";
 
 const PIPE_COLUMNS = 80;
 const MAX_SPARK_CHARS = 90;

@@ -1,3 +1,6 @@
+import { randomInt } from "node:crypto";
+import { closeSync, constants, openSync } from "node:fs";
+import { isatty, ReadStream, WriteStream } from "node:tty";
 import { visibleLine } from "../../base/visible-text.ts";
 import type { ApprovalScope } from "../../broker/approvals/approval-scope.ts";
 import { describeAnswerElsewhere } from "../../broker/approvals/approval-text.ts";
@@ -11,12 +14,16 @@ import {
 import { NOT_ASKED } from "../../broker/elicitation/elicitation.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { matchesPattern } from "../../protocol/tool-names.ts";
-import { UsageError } from "../exit-code.ts";
+import { type Surroundings, UsageError } from "../command.ts";
 import { localUserName } from "../local-user.ts";
-import { confirmByTyping, type OwnTerminal, openOwnTerminal } from "./own-terminal.ts";
 import { ProgramConsole } from "./program-console.ts";
-import { elicitOnTerminal } from "./terminal-elicitation.ts";
-import { askOnTerminal, type QuestionParts } from "./terminal-question.ts";
+import {
+  askOnTerminal,
+  elicitOnTerminal,
+  type QuestionParts,
+  readLine,
+  throwAwayTyped,
+} from "./questions.ts";
 
 /** How many bytes the console of a question bounds: what is drawn there is bounded by itself. */
 const QUESTION_BYTES = 1_048_576;
@@ -127,4 +134,57 @@ function isAnybodyThere({ stdin, stderr }: QuestionParts["surroundings"]): boole
 /** How to approve the tool by an option, with its name ready to be pasted if a shell needs no escaping for it. */
 function howToApprove(tool: string): string {
   return /^[\w.-]+$/.test(tool) ? `pass --approve '${tool}'` : "pass --approve with a pattern for its name";
+}
+
+/** The terminal that controls this process, opened by itself: no pipe, file or option can stand in for it. */
+interface OwnTerminal {
+  surroundings: Surroundings;
+  close(): void;
+}
+
+/** Letters that make no word, and are told apart in every font. */
+const LETTERS = "bcdfghjkmnpqrstvwxz";
+const LENGTH = 5;
+
+/**
+ * Opens the terminal at which this process was started. `undefined` where there is none: in a pipeline of a service, under a client
+ * that has none, and in the background host, whose terminal would be another's.
+ */
+export function openOwnTerminal(surroundings: Surroundings): OwnTerminal | undefined {
+  if (surroundings.shared !== undefined) return undefined;
+  const [input, output] =
+    process.platform === "win32" ? ["\\\\.\\CONIN$", "\\\\.\\CONOUT$"] : ["/dev/tty", "/dev/tty"];
+  const opened: number[] = [];
+  try {
+    opened.push(openSync(input, constants.O_RDWR), openSync(output, constants.O_RDWR));
+    const [read = -1, write = -1] = opened;
+    if (!isatty(read) || !isatty(write)) throw new Error("no terminal");
+    const stdin = new ReadStream(read);
+    const stderr = new WriteStream(write);
+    return {
+      surroundings: { ...surroundings, stdin, stderr, stdout: stderr },
+      close() {
+        stdin.destroy();
+        stderr.destroy();
+      },
+    };
+  } catch {
+    for (const descriptor of opened) closeSync(descriptor);
+    return undefined;
+  }
+}
+
+/** Has a person type what is shown at their terminal and nowhere else. False for anything else. */
+export async function confirmByTyping(
+  { surroundings }: OwnTerminal,
+  onInterrupt: () => void,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const word = Array.from({ length: LENGTH }, () => LETTERS[randomInt(LETTERS.length)]).join("");
+  if (!(await throwAwayTyped(surroundings.stdin))) {
+    onInterrupt();
+    return false;
+  }
+  const prompt = `ptc asks: type ${word} to approve, anything else is a no: `;
+  return (await readLine(prompt, surroundings, onInterrupt, signal))?.trim().toLowerCase() === word;
 }

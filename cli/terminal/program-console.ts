@@ -1,6 +1,6 @@
 import { columnsOf, visibleLines } from "../../base/visible-text.ts";
 import { cutToBytes, TRUNCATION_MARK } from "../../protocol/text-cap.ts";
-import type { Surroundings } from "../surroundings.ts";
+import type { Surroundings } from "../command.ts";
 import { terminalOf } from "./terminal.ts";
 
 const CUT = `\n${TRUNCATION_MARK}\n`;

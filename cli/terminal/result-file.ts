@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { jsonLine } from "../../base/json.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
 import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
-import { UsageError } from "../exit-code.ts";
+import { UsageError } from "../command.ts";
 
 /**
  * Refuses a file for a result that could not be written, or that the run reads, before the program runs.

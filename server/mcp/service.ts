@@ -4,9 +4,12 @@
  * is connected: on whose behalf it asks, what its model has been told, and which direct tools it was given. What a request brings
  * (what the client can show, its trace, its progress) is a `ProgramRequest`.
  */
+
+import { isObject, jsonLine } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import type { Viewer } from "../../broker/policy/authorizer.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
+import type { Envelope } from "../../protocol/envelope.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { DirectTool } from "../../tools/direct/direct-tools.ts";
@@ -29,7 +32,6 @@ import {
   type ToldReasons,
   whyOff,
 } from "./tools/discovery.ts";
-import { defineExposed, presentExposed } from "./tools/exposed-program.ts";
 import { buildInstructions, chooseExamples } from "./tools/instructions.ts";
 import {
   buildToolDefinitions,
@@ -272,4 +274,43 @@ async function answer<T>(
 /** A reply with one more text, which leaves the first as it is: clients and programs may parse that. */
 function withNotice(reply: ProgramReply, notice: string): ProgramReply {
   return { ...reply, content: [...reply.content, { type: "text", text: `ptc: ${oneLine(notice)}` }] };
+}
+
+/** The definition of a saved program as a tool of its own, in the form of `tools/list`. */
+function defineExposed({ name, description, inputSchema, outputSchema }: ExposedProgram) {
+  return {
+    name,
+    description,
+    inputSchema: { ...inputSchema, type: "object" as const },
+    ...(isObjectSchema(outputSchema) ? { outputSchema } : {}),
+  };
+}
+
+/** The reply to a call of a saved program: its value alone, as its schema promises it; a failure as any program's. */
+async function presentExposed(reply: ProgramReply, program: ExposedProgram): Promise<ProgramReply> {
+  const { _meta: meta, content } = reply;
+  const envelope = meta?.["ptc/envelope"] as Envelope | undefined;
+  if (reply.isError === true) return reply;
+  // A tool with an output schema has a value or fails. What waits for an approval has no value yet.
+  if (envelope?.result.ok !== true)
+    return isObjectSchema(program.outputSchema) ? { ...reply, isError: true } : reply;
+  const { data } = envelope.result;
+  const problem = await program.checkValue(data);
+  if (problem !== undefined)
+    return {
+      ...errorReply(`${program.name} gave a value that its output schema does not allow: ${problem}`),
+      _meta: { "ptc/envelope": envelope },
+    };
+  const text = typeof data === "string" ? data : jsonLine(data);
+  return {
+    content: [{ type: "text", text }, ...content.slice(1)],
+    ...(isObjectSchema(program.outputSchema) && isObject(data) ? { structuredContent: data } : {}),
+    _meta: { "ptc/envelope": envelope },
+  };
+}
+
+function isObjectSchema(
+  schema: Readonly<Record<string, unknown>> | undefined,
+): schema is { type: "object"; [key: string]: unknown } {
+  return schema?.type === "object";
 }

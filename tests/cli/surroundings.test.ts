@@ -1,6 +1,6 @@
 import { PassThrough, Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { write } from "../../cli/surroundings.ts";
+import { write } from "../../cli/command.ts";
 
 describe("writing to a stream", () => {
   it("leaves no listener behind, however many texts are written", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Catalog } from "../../catalog/store/stored-catalog.ts";
-import { renderDrift } from "../../cli/commands/generate/generate-text.ts";
+import { renderDrift } from "../../cli/commands/generate.ts";
 import { compareCatalogs } from "../../generation/drift.ts";
 import { planGeneration } from "../../generation/generate-plan.ts";
 import { PRINTER } from "../../languages/languages.ts";

@@ -17,14 +17,19 @@ import { GeneratedFolder } from "../../../generation/generated-folder.ts";
 import { generatedDirectory } from "../../../generation/generated-modules.ts";
 import { UserSecrets } from "../../../logins/user-secrets.ts";
 import { openHost } from "../../../wiring/open-host.ts";
-import type { DefineCommand } from "../../command.ts";
-import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
+import {
+  type DefineCommand,
+  EXIT,
+  type ExitCode,
+  SIGNALS,
+  type Surroundings,
+  UsageError,
+  write,
+} from "../../command.ts";
 import { LOCAL_USER } from "../../local-user.ts";
-import { SIGNALS, type Surroundings, write } from "../../surroundings.ts";
-import { login } from "../auth/login.ts";
-import { proposalWarnings } from "../generate/generate-text.ts";
-import { generate } from "../generate.ts";
-import { refuseLinkOut, replaceFile } from "./replace-file.ts";
+import { login } from "../auth.ts";
+import { generate, proposalWarnings } from "../generate.ts";
+import { refuseLinkOut, replaceFile } from "./client-files.ts";
 
 interface AddFlags {
   config?: string;

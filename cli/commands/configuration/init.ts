@@ -23,13 +23,17 @@ import {
 import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
 import { renderConfiguration } from "../../../configuration/write-file.ts";
 import { UserSecrets } from "../../../logins/user-secrets.ts";
+import { readTextFile } from "../../arguments/text-file.ts";
 import { claudeCommand } from "../../claude-command.ts";
-import type { DefineCommand } from "../../command.ts";
-import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
-import { type Surroundings, write } from "../../surroundings.ts";
-import { readTextFile } from "../../text-file.ts";
-import { offerTakeOver, takeOverChoice } from "./client-files.ts";
-import { ask, findServers } from "./find-servers.ts";
+import {
+  type DefineCommand,
+  EXIT,
+  type ExitCode,
+  type Surroundings,
+  UsageError,
+  write,
+} from "../../command.ts";
+import { ask, findServers, offerTakeOver, takeOverChoice } from "./client-files.ts";
 
 const FILE = "ptc.yaml";
 const MAX_NAME_CHARS = 80;

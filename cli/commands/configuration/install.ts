@@ -23,22 +23,27 @@ import { ClientFileError } from "../../../configuration/clients/import/read-clie
 import { serversWrittenIn } from "../../../configuration/clients/take-over.ts";
 import { findConfiguration } from "../../../configuration/load.ts";
 import { callOfPtc } from "../../claude-command.ts";
-import type { DefineCommand } from "../../command.ts";
-import { EXIT, type ExitCode, UsageError } from "../../exit-code.ts";
-import { type Surroundings, write } from "../../surroundings.ts";
+import {
+  type DefineCommand,
+  EXIT,
+  type ExitCode,
+  type Surroundings,
+  UsageError,
+  write,
+} from "../../command.ts";
 import { terminalOf } from "../../terminal/terminal.ts";
 import {
+  ask,
   changeFile,
   offerTakeOver,
   readIfThere,
+  refuseLinkOut,
   renderChanges,
   shownPath,
   type TakeOverChoice,
   takeOverChoice,
   undoChanges,
 } from "./client-files.ts";
-import { ask } from "./find-servers.ts";
-import { refuseLinkOut } from "./replace-file.ts";
 
 interface InstallFlags {
   config?: string;

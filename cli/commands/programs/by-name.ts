@@ -13,10 +13,9 @@ import { manifestFile, shownFile } from "../../../programs/program-folder.ts";
 import { programsDirectory } from "../../../programs/programs-directory.ts";
 import type { NamedProgram, SavedPrograms } from "../../../programs/saved-programs.ts";
 import { readCallArguments } from "../../arguments/call-arguments.ts";
-import { UsageError } from "../../exit-code.ts";
-import type { Surroundings } from "../../surroundings.ts";
+import { type Surroundings, UsageError } from "../../command.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
-import { renderCallHelp } from "../call/call-help.ts";
+import { renderCallHelp } from "../call.ts";
 
 const MAX_LISTED = 20;
 

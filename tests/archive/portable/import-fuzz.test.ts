@@ -12,7 +12,7 @@ import { renderRunText } from "../../../cli/run-report/run-text.ts";
 import { renderStatsText } from "../../../cli/run-report/stats-text.ts";
 import { toReplayable } from "../../../execution/replay/recorded-run.ts";
 import { PRINTER } from "../../../languages/languages.ts";
-import { readPageAssets } from "../../../server/pages/page-assets.ts";
+import { readPageAssets } from "../../../server/pages/page.ts";
 import { renderRunPage } from "../../../server/pages/run-page.ts";
 import { renderStatsPage } from "../../../server/pages/stats-page.ts";
 import { tries } from "../../tries.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { parseMoment } from "../../../cli/arguments/since.ts";
-import { UsageError } from "../../../cli/exit-code.ts";
+import { UsageError } from "../../../cli/command.ts";
+import { parseMoment } from "../../../cli/commands/archived-runs.ts";
 
 const NOW = Date.UTC(2030, 0, 10, 12);
 

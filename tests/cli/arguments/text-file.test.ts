@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, describe, expect, it } from "vitest";
 import { readProgram } from "../../../cli/arguments/program-file.ts";
-import { readTextFile } from "../../../cli/text-file.ts";
+import { readTextFile } from "../../../cli/arguments/text-file.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ptc-text-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

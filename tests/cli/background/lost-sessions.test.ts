@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { LostSessions } from "../../../cli/background/lost-sessions.ts";
+import { LostSessions } from "../../../cli/background/host-files.ts";
 
 test("what is said of a session that ended with its host is said once, and never in the way", () => {
   const folder = mkdtempSync(join(tmpdir(), "ptc-lost-"));

@@ -1,8 +1,7 @@
 import { expect, it } from "vitest";
 import { ToolCatalog } from "../../../catalog/tool-catalog.ts";
-import { renderTokenCounts } from "../../../cli/commands/measure.ts";
+import { countTokensOf, renderTokenCounts } from "../../../cli/commands/measure.ts";
 import { loadPrinters } from "../../../languages/languages.ts";
-import { countTokensOf } from "../../../server/mcp/token-counts.ts";
 import { chooseDirectTools } from "../../../tools/direct/direct-tools.ts";
 import { serversOf } from "../../catalog/tool-of.ts";
 

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { afterAll } from "vitest";
 import { openForWriting } from "../../../archive/sqlite/file/connection.ts";
+import type { Surroundings } from "../../../cli/command.ts";
 import { main } from "../../../cli/main.ts";
-import type { Surroundings } from "../../../cli/surroundings.ts";
 import { type SampleRun, storeSample } from "../../server/reports/sample-archive.ts";
 
 /** Makes folders with an archive of some runs in them, in which `ptc runs` is called in this process. */

@@ -15,11 +15,10 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
-import { stopHostAt } from "../../../cli/background/host-command.ts";
-import { uninstall } from "../../../cli/commands/uninstall.ts";
-import type { Machine } from "../../../cli/commands/uninstall-host.ts";
+import type { Surroundings } from "../../../cli/command.ts";
+import { stopHostAt } from "../../../cli/commands/host.ts";
+import { type Machine, uninstall } from "../../../cli/commands/uninstall.ts";
 import { main } from "../../../cli/main.ts";
-import type { Surroundings } from "../../../cli/surroundings.ts";
 import { currentProcess, formatIdentity, startTimeOf } from "../../../system/process-identity.ts";
 import { memoryPackage } from "../../secrets/keyring/memory-keyring.ts";
 import { FakeTerminal } from "../terminal/terminals.ts";

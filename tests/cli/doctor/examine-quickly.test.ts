@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { examineQuickly } from "../../../cli/doctor/examine-quickly.ts";
+import { examineQuickly } from "../../../cli/doctor/examine.ts";
 import { InProcessEngine } from "../../sandbox/in-process-engine.ts";
 
 /** What is wrong with a folder that has a configuration of that text. */

@@ -5,8 +5,8 @@ import { PassThrough } from "node:stream";
 import { text as readAll } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeGenerated } from "../../../catalog/store/write-generated.ts";
+import type { Surroundings } from "../../../cli/command.ts";
 import { main } from "../../../cli/main.ts";
-import type { Surroundings } from "../../../cli/surroundings.ts";
 import { planGeneration } from "../../../generation/generate-plan.ts";
 
 const CONTROLS = ["\n", "\r", "\v", "\f", "\u0085", "\u2028", "\u2029", "\u001b[2J", "\u009b2J", "\u202e"];

@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { checkPolicy, tryPolicyCases } from "../../../cli/commands/policy-command.ts";
+import { checkPolicy, tryPolicyCases } from "../../../cli/commands/policy.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
 
 const EXAMPLES = join(import.meta.dirname, "../../../examples/policy");

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readStats } from "../../../archive/sqlite/sqlite-archive-store.ts";
-import { readPageAssets } from "../../../server/pages/page-assets.ts";
+import { readPageAssets } from "../../../server/pages/page.ts";
 import { renderRunPage } from "../../../server/pages/run-page.ts";
 import { renderStatsPage } from "../../../server/pages/stats-page.ts";
 import { type SampleRun, storeSample, useArchive } from "../reports/sample-archive.ts";

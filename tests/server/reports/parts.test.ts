@@ -3,9 +3,7 @@ import { describe, expect, it } from "vitest";
 import { PYTHON_SYNTAX, syntaxOf, TYPESCRIPT_SYNTAX } from "../../../languages/syntax-of.ts";
 import { tokenizeLines } from "../../../server/pages/run-page.ts";
 import { bucketDays, nameBucket } from "../../../server/reports/day-buckets.ts";
-import { findFailingPlaces } from "../../../server/reports/failing-places.ts";
-import { showJson, showText } from "../../../server/reports/shown-text.ts";
-import { layOutCalls } from "../../../server/reports/timeline.ts";
+import { findFailingPlaces, layOutCalls, showJson, showText } from "../../../server/reports/run-overview.ts";
 
 const failingPlaces = (message: string, fileName: string, lines: string[] = []) =>
   findFailingPlaces(message, { fileName, lines });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { layOutCalls } from "../../../server/reports/timeline.ts";
+import { layOutCalls } from "../../../server/reports/run-overview.ts";
 
 test("calls at the same time lie in different lanes, up to a number that a hundred thousand of them cannot pass", () => {
   const calls = Array.from({ length: 100_000 }, (_, i) => ({ started_ms: i, duration_ms: 1e9 }));

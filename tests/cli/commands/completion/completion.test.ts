@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { openForWriting } from "../../../../archive/sqlite/file/connection.ts";
-import { COMPLETION_SCRIPTS } from "../../../../cli/commands/completion/completion-command.ts";
+import { COMPLETION_SCRIPTS } from "../../../../cli/commands/completion.ts";
 import { main } from "../../../../cli/main.ts";
 import { storeSample } from "../../../server/reports/sample-archive.ts";
 import { hasPython, WITHOUT_PYTHON } from "../../terminal/run-on-terminal.ts";

@@ -15,8 +15,8 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import type { Surroundings } from "../../../../cli/command.ts";
 import { main } from "../../../../cli/main.ts";
-import type { Surroundings } from "../../../../cli/surroundings.ts";
 import { CLIENTS } from "../../../../configuration/clients/client-place.ts";
 import { FakeTerminal } from "../../terminal/terminals.ts";
 import { surroundingsIn } from "../runs-projects.ts";

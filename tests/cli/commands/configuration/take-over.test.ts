@@ -14,9 +14,9 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import type { Surroundings } from "../../../../cli/command.ts";
 import { changeFile } from "../../../../cli/commands/configuration/client-files.ts";
 import { main } from "../../../../cli/main.ts";
-import type { Surroundings } from "../../../../cli/surroundings.ts";
 import { changeEntry, type EditedFile } from "../../../../configuration/clients/client-changes.ts";
 import { FakeTerminal } from "../../terminal/terminals.ts";
 import { surroundingsIn } from "../runs-projects.ts";

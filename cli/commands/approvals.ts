@@ -1,0 +1,275 @@
+import { jsonLine } from "../../base/json.ts";
+import { formatDuration } from "../../base/quantities.ts";
+import { unmistakableLine } from "../../base/unmistakable-line.ts";
+import { visibleLine } from "../../base/visible-text.ts";
+import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../broker/approvals/approval-scope.ts";
+import { renderApprovalArguments, renderClaims, WHOLE } from "../../broker/approvals/approval-text.ts";
+import { NOT_TYPED } from "../../broker/approvals/approvals.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
+import { loadConfiguration } from "../../configuration/load.ts";
+import { openPendingApprovals } from "../../execution/pending/open-pending-approvals.ts";
+import type { PendingApproval, PendingApprovals } from "../../execution/pending/pending-approvals.ts";
+import { type DefineCommand, EXIT, type ExitCode, type Surroundings, UsageError, write } from "../command.ts";
+import { LOCAL_USER, localUserName } from "../local-user.ts";
+import { confirmByTyping, openOwnTerminal } from "../terminal/approver.ts";
+import { findPending } from "./find-pending.ts";
+
+/** `ptc approvals ...`: runs that wait for a person. */
+export const approvalsCommand: DefineCommand = (program, surroundings, finish) => {
+  const approvals = program
+    .command("approvals")
+    .description("show and answer what runs wait for, suspended ones and those that wait just now")
+    .addHelpText("after", "\nExample:\n  ptc approvals list\n  ptc approvals approve 3f9a2c\n");
+  for (const define of [defineListApprovals, defineShowApproval, defineAnswers])
+    define(approvals, surroundings, finish);
+};
+
+/** `ptc approvals show` */
+const defineShowApproval: DefineCommand = (approvals, surroundings, finish) => {
+  approvals
+    .command("show")
+    .description(
+      "show what a run waits for: the call with all of its arguments, and what its server says of the tool",
+    )
+    .argument("<ticket>", "its ticket, or the beginning of it")
+    .option("--config <file>", "configuration file")
+    .option("--json", "print it as JSON")
+    .addHelpText("after", "\nExample:\n  ptc approvals show 3f9a2c\n")
+    .action(async (ticket: string, flags: { config?: string; json?: boolean }) => {
+      const pending = await withApprovals(flags, surroundings, (open) => findPending(open, ticket));
+      const text = flags.json === true ? `${jsonLine(describePending(pending))}\n` : renderPending(pending);
+      await write(surroundings.stdout, text);
+      finish(EXIT.done);
+    });
+};
+
+interface ListFlags {
+  config?: string;
+  json?: boolean;
+}
+
+/** `ptc approvals list` */
+const defineListApprovals: DefineCommand = (approvals, surroundings, finish) => {
+  approvals
+    .command("list")
+    .description("list the questions about calls that runs wait for, the oldest first")
+    .option("--config <file>", "configuration file")
+    .option("--json", "print them as JSON")
+    .addHelpText("after", "\nExample:\n  ptc approvals list --json | jq -r '.[].ticket'\n")
+    .action(async (flags: ListFlags) => {
+      finish(await list(flags, surroundings));
+    });
+};
+
+async function list(flags: ListFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { stdout, stderr } = surroundings;
+  const waiting = await withApprovals(flags, surroundings, (approvals) =>
+    approvals.list(LOCAL_USER.principal),
+  );
+  if (flags.json === true) {
+    await write(stdout, `${jsonLine(waiting.map(describePending))}\n`);
+    return EXIT.done;
+  }
+  const now = Date.now();
+  for (const { ticket, request, askedAt, expiresAt, isAnswered, isLive } of waiting) {
+    const until = isLive ? "its run waits just now" : `expires in ${formatDuration(expiresAt - now)}`;
+    const when = isAnswered
+      ? "answered, waits to go on"
+      : `asked ${formatDuration(now - askedAt)} ago, ${until}`;
+    await write(stdout, `${ticket}  ${visibleLine(request.tool)}  ${when}\n`);
+  }
+  if (waiting.length === 0) await write(stderr, "ptc: no run waits for an approval\n");
+  return EXIT.done;
+}
+
+/** A question as JSON has it. */
+function describePending({
+  ticket,
+  request,
+  askedAt,
+  expiresAt,
+  isAnswered,
+  isLive,
+  source,
+  fileName,
+}: PendingApproval) {
+  return {
+    ticket,
+    run_id: request.runId,
+    source,
+    file_name: fileName,
+    asked_at: new Date(askedAt).toISOString(),
+    expires_at: new Date(expiresAt).toISOString(),
+    answered: isAnswered,
+    /** Whether the run still has its sandbox, and goes on by itself with the answer. */
+    live: isLive,
+    tool: request.tool,
+    definition_digest: request.definitionDigest,
+    arguments_digest: request.argumentsDigest,
+    arguments: request.arguments ?? null,
+    /** Why a rule has it asked about. */
+    reason: request.reason ?? null,
+    /** The server's own words about the tool. Nobody has checked them. */
+    server_claims: request.claims ?? null,
+  };
+}
+
+const HOW = "ptc approvals";
+
+interface AnswerFlags {
+  config?: string;
+  json?: boolean;
+  allCalls?: boolean;
+  like?: string[];
+  atMost?: string;
+}
+
+/** `ptc approvals approve` and `ptc approvals deny` */
+const defineAnswers: DefineCommand = (approvals, surroundings, finish) => {
+  approvals
+    .command("approve")
+    .description(
+      "approve the call that a run waits for; it goes on at once, or where it was suspended, when its client or `ptc run --ticket` asks for it",
+    )
+    .argument("<ticket>", "its ticket, or the beginning of it")
+    .option("--all-calls", "also all further calls of this tool in this run")
+    .option(
+      "--like <name=pattern>",
+      "also further calls with the same arguments, but for this one, which may be anything that matches (repeatable; * is a wildcard)",
+      (value: string, previous: string[]) => [...previous, value],
+      [],
+    )
+    .option(
+      "--at-most <calls>",
+      `with --all-calls or --like: so many calls, this one among them (default: ${DEFAULT_AT_MOST})`,
+    )
+    .option("--config <file>", "configuration file")
+    .option("--json", "print what came of it as JSON")
+    .addHelpText("after", "\nExample:\n  ptc approvals approve 3f9a2c --like 'path=/tmp/*' --at-most 20\n")
+    .action(async (ticket: string, flags: AnswerFlags) => {
+      finish(await answer(ticket, chooseScope(flags), flags, surroundings));
+    });
+  approvals
+    .command("deny")
+    .description("deny the call that a run waits for; its program is told so when it goes on")
+    .argument("<ticket>", "its ticket, or the beginning of it")
+    .option("--config <file>", "configuration file")
+    .option("--json", "print what came of it as JSON")
+    .addHelpText("after", "\nExample:\n  ptc approvals deny 3f9a2c\n")
+    .action(async (ticket: string, flags: AnswerFlags) => {
+      finish(await answer(ticket, () => ({ decision: "denied" }), flags, surroundings));
+    });
+};
+
+async function answer(
+  beginning: string,
+  scopeOf: (pending: PendingApproval) => ApprovalScope,
+  flags: AnswerFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { stdout, stderr } = surroundings;
+  return withApprovals(flags, surroundings, async (approvals, { require }) => {
+    const pending = findPending(approvals, beginning);
+    const scope = scopeOf(pending);
+    const isTyped = scope.decision !== "denied" && require === "terminal";
+    if (isTyped && !(await approveByTyping(pending, surroundings))) {
+      await write(stderr, `ptc: ${pending.ticket} was not approved, and waits as before\n`);
+      return EXIT.failed;
+    }
+    const isFirst = approvals.answer(LOCAL_USER.principal, pending, {
+      ...scope,
+      by: localUserName(),
+      how: HOW,
+      ...(isTyped ? { isTyped } : {}),
+    });
+    const { ticket } = pending;
+    if (flags.json === true) {
+      await write(stdout, `${jsonLine({ ticket, decision: scope.decision, counts: isFirst })}\n`);
+    } else if (isFirst) {
+      await write(stdout, renderPending({ ...pending, isAnswered: true }));
+      const next = pending.isLive
+        ? "its run goes on"
+        : `\`ptc run --ticket ${ticket}\` goes on with the run, or its client does`;
+      await write(stderr, `ptc: ${scope.decision === "denied" ? "denied" : "approved"}; ${next}\n`);
+    }
+    if (isFirst) return EXIT.done;
+    await write(stderr, `ptc: ${ticket} was answered before, and the first answer counts\n`);
+    return EXIT.failed;
+  });
+}
+
+/** Shows a call at the terminal of this process and has its approval typed there. @throws UsageError where there is no terminal. */
+async function approveByTyping(pending: PendingApproval, surroundings: Surroundings): Promise<boolean> {
+  const own = openOwnTerminal(surroundings);
+  if (own === undefined) throw new UsageError(`approve: ${NOT_TYPED}, and there is none here`);
+  try {
+    await write(own.surroundings.stderr, renderPending(pending));
+    return await confirmByTyping(own, () => {}, new AbortController().signal);
+  } finally {
+    own.close();
+  }
+}
+
+/** What the flags say, for a call. @throws UsageError now or then, where they say nothing that can be. */
+function chooseScope({
+  allCalls,
+  like = [],
+  atMost,
+}: AnswerFlags): (pending: PendingApproval) => ApprovalScope {
+  if (allCalls === true && like.length > 0) throw new UsageError("--all-calls and --like do not go together");
+  if (allCalls !== true && like.length === 0) {
+    if (atMost !== undefined) throw new UsageError("--at-most goes with --all-calls or --like");
+    return () => ({ decision: "once" });
+  }
+  return ({ request }) => {
+    const calls = allCalls === true ? "all" : "like";
+    const read = parseScope({ calls, except: like, atMost }, request.arguments);
+    if (read.ok) return read.scope;
+    throw new UsageError(`--${read.of}: ${read.why}`);
+  };
+}
+
+/**
+ * Does some work with the runs of a project that wait for approvals.
+ *
+ * @throws ConfigurationError, PendingError
+ */
+async function withApprovals<T>(
+  flags: { config?: string },
+  { env, cwd }: Surroundings,
+  work: (approvals: PendingApprovals, settings: Configuration["approvals"]) => T | Promise<T>,
+): Promise<T> {
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
+  return work(openPendingApprovals(configuration, env), configuration.approvals);
+}
+
+/** A question for the terminal: ptc's words, then, quoted line by line, the call and what its server says of the tool. */
+function renderPending({
+  ticket,
+  request,
+  askedAt,
+  expiresAt,
+  isAnswered,
+  fileName,
+  isLive,
+}: PendingApproval): string {
+  const { tool, runId, reason, claims } = request;
+  const claimed = renderClaims(claims);
+  const waits = isLive ? "its run waits for an answer just now" : "waits for an answer";
+  const state = isAnswered ? "answered; the run has not gone on yet" : waits;
+  return [
+    `Ticket ${ticket}: ${state}`,
+    `Run ${runId} of ${visibleLine(fileName)}, asked ${new Date(askedAt).toISOString()}${isLive ? "" : `, expires ${new Date(expiresAt).toISOString()}`}`,
+    "The program wants to call",
+    ...quote(unmistakableLine(tool)),
+    "with",
+    ...quote(renderApprovalArguments(request.arguments, WHOLE)),
+    ...(reason === undefined ? [] : [`It is asked about because ${unmistakableLine(reason)}`]),
+    ...(claimed === undefined ? [] : [claimed.heading, ...claimed.said.flatMap(quote)]),
+    "",
+  ].join("\n");
+}
+
+function quote(text: string): string[] {
+  return text.split("\n").map((line) => `│ ${line}`);
+}

@@ -1,0 +1,153 @@
+import type { ArchiveStore } from "../../archive/archive-store.ts";
+import type { DamagedRun } from "../../archive/damaged-run.ts";
+import type { ListedRun } from "../../archive/listed-run.ts";
+import { openArchive } from "../../archive/open-archive.ts";
+import type { FoundRuns } from "../../archive/run-reference.ts";
+import { countNoun } from "../../base/quantities.ts";
+import { oneLine } from "../../base/visible-text.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
+import { loadConfiguration } from "../../configuration/load.ts";
+import { type Surroundings, UsageError, write } from "../command.ts";
+import { clientSessionOf } from "../local-user.ts";
+
+/**
+ * Opens the configured archive, passes it to `work` and closes it. When nothing was archived yet, says so on stderr and
+ * passes `undefined`.
+ *
+ * @throws ConfigurationError; ArchiveError
+ */
+export async function withArchive<T>(
+  flags: { config?: string },
+  surroundings: Surroundings,
+  work: (archive: ArchiveStore | undefined, configuration: Configuration) => Promise<T>,
+): Promise<T> {
+  const configuration = await loadArchiveConfiguration(flags, surroundings);
+  const archive = openArchive(configuration.archive);
+  try {
+    const exists = await archive.exists();
+    if (!exists)
+      await write(surroundings.stderr, `ptc: nothing is archived yet in ${configuration.archive.path}\n`);
+    return await work(exists ? archive : undefined, configuration);
+  } finally {
+    await archive.close();
+  }
+}
+
+/** @throws ConfigurationError */
+export function loadArchiveConfiguration(
+  flags: { config?: string },
+  { env, cwd }: Surroundings,
+): Promise<Configuration> {
+  return loadConfiguration({ flag: flags.config, env, cwd: cwd() });
+}
+
+const MAX_NAMED = 20;
+
+/** Names the damaged runs that were left out, and says what can be done about them. */
+export async function tellDamaged(
+  damaged: readonly DamagedRun[],
+  { stderr }: Pick<Surroundings, "stderr">,
+): Promise<void> {
+  if (damaged.length === 0) return;
+  for (const { message } of damaged.slice(0, MAX_NAMED)) await write(stderr, `ptc: ${oneLine(message)}\n`);
+  await write(
+    stderr,
+    `ptc: ${countNoun(damaged.length, "run")} left out; \`ptc runs prune RUN\` deletes one, \`ptc runs verify\` checks all\n`,
+  );
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = {
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 7 * 86_400_000,
+};
+
+/**
+ * Parses a moment: `24h`, `7d` (that long ago), `2026-11-01` (the beginning of that day, UTC) or an ISO 8601 time. Returns
+ * milliseconds since 1970.
+ *
+ * @throws UsageError
+ */
+export function parseMoment(option: string, text: string, nowMs: number): number {
+  const [, amount, unit = ""] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
+  if (amount !== undefined) return nowMs - Number(amount) * (UNIT_MS[unit] ?? 0);
+  const moment = /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d)?)?$/.test(text)
+    ? Date.parse(text)
+    : Number.NaN;
+  // `Date` reads a day that the month does not have as one of the next month.
+  const day = Number.isFinite(moment) ? new Date(`${text.slice(0, 10)}T00:00Z`).toISOString() : "";
+  if (day.startsWith(text.slice(0, 10)) && day !== "") return moment;
+  throw new UsageError(
+    `${option}: '${text.slice(0, 80)}' is not a time; give 24h, 7d, or a date like 2026-11-01`,
+  );
+}
+
+/**
+ * Reads `--client-session`: the beginning of a conversation's name, or `current` for that of the shell.
+ *
+ * @throws UsageError
+ */
+export function readClientSession(text: string, env: Readonly<Record<string, string | undefined>>): string {
+  if (text !== "current") return text;
+  const session = clientSessionOf(env);
+  if (session !== undefined) return session;
+  throw new UsageError(
+    "--client-session: no client has started this shell, so there is no current one; give its id",
+  );
+}
+
+const MAX_NAMED_RUNS = 5;
+
+/**
+ * Finds the run that a reference means: of several runs of one input the newest. `others` mentions the rest in one line.
+ *
+ * @throws UsageError when there is none or the reference is ambiguous; ArchiveError `bad-reference`.
+ */
+export async function selectRun(
+  archive: Pick<ArchiveStore, "find">,
+  reference: string,
+): Promise<{ run: ListedRun; others?: string }> {
+  const found = await archive.find(reference);
+  if (found.kind === "one") return { run: found.run };
+  const [run, ...rest] = found.kind === "many" ? found.runs : [];
+  if (found.kind !== "many" || run === undefined) throw notOne(reference, found);
+  const total = found.total - 1;
+  const named = rest.slice(0, MAX_NAMED_RUNS).map(({ run_id }) => run_id);
+  const more = total > named.length ? ` and ${total - named.length} more` : "";
+  return {
+    run,
+    others: `the newest of ${found.total} runs of this input; the others: ${named.join(", ")}${more}`,
+  };
+}
+
+/**
+ * Finds the distinct ids of all runs that references mean, including damaged runs. An input digest means every run of it.
+ *
+ * @throws UsageError when a reference matches none; ArchiveError `bad-reference`, also for an ambiguous one.
+ */
+export async function selectRunIds(
+  archive: Pick<ArchiveStore, "findIds">,
+  references: readonly string[],
+): Promise<string[]> {
+  const selected = new Set<string>();
+  for (const reference of references) {
+    const runIds = await archive.findIds(reference);
+    if (runIds.length === 0) throw notOne(reference, { kind: "none" });
+    for (const runId of runIds) selected.add(runId);
+  }
+  return [...selected];
+}
+
+/** The reference needs no escaping: one that was looked up has only digits, letters, dashes and a colon. */
+function notOne(reference: string, found: FoundRuns): UsageError {
+  if (found.kind !== "ambiguous") {
+    return new UsageError(
+      `no run or input begins with ${reference}; \`ptc runs list\` shows what is archived`,
+    );
+  }
+  const { candidates } = found;
+  return new UsageError(
+    `several runs or inputs begin with ${reference}: give more of ${candidates.join(", ")}`,
+  );
+}

@@ -1,0 +1,328 @@
+import { resolve } from "node:path";
+import { AUDIT_EVENTS } from "../../archive/audit/audit-line.ts";
+import { type ChainHead, readHead } from "../../archive/audit/chain/chain-head.ts";
+import type { ChainEnd } from "../../archive/audit/chain/chain-link.ts";
+import { logFiles } from "../../archive/audit/chain/log-files.ts";
+import { verifyLog } from "../../archive/audit/chain/verify-log.ts";
+import { type AuditFields, isUnwanted } from "../../archive/audit/reading/audit-fields.ts";
+import { renderOcsf } from "../../archive/audit/reading/ocsf.ts";
+import {
+  type AuditEntry,
+  type AuditFilter,
+  followLog,
+  readLog,
+} from "../../archive/audit/reading/read-log.ts";
+import { messageOf } from "../../base/faults.ts";
+import { jsonLine } from "../../base/json.ts";
+import { countNoun } from "../../base/quantities.ts";
+import { oneLine, visibleLine } from "../../base/visible-text.ts";
+import { loadConfiguration } from "../../configuration/load.ts";
+import { version } from "../../system/package.ts";
+import { auditPath } from "../../wiring/open-audit.ts";
+import {
+  type DefineCommand,
+  EXIT,
+  type ExitCode,
+  exitOnSignals,
+  type Surroundings,
+  UsageError,
+  write,
+} from "../command.ts";
+import { shortRunId } from "../run-report/list-text.ts";
+import { type Terminal, terminalOf } from "../terminal/terminal.ts";
+import { parseMoment, readClientSession } from "./archived-runs.ts";
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 1_000_000;
+/** Lines that are written together. */
+const BATCH = 200;
+
+interface AuditFlags {
+  config?: string;
+  since?: string;
+  until?: string;
+  event?: string;
+  server?: string;
+  tool?: string;
+  run?: string;
+  principal?: string;
+  user?: string;
+  host?: string;
+  client?: string;
+  clientSession?: string;
+  decision?: string;
+  failed?: boolean;
+  limit?: string;
+  follow?: boolean;
+  json?: boolean;
+  ocsf?: boolean;
+}
+
+/** `ptc audit`, `ptc audit verify` and `ptc audit head`. */
+export const auditCommand: DefineCommand = (program, surroundings, finish) => {
+  const audit = program
+    .command("audit")
+    .description("show, filter, follow, export and verify the audit log")
+    .option("--config <file>", "configuration file")
+    .option("--since <when>", "then or later: 24h, 7d, 2026-11-01 (UTC), 2026-11-01T08:30Z")
+    .option("--until <when>", "before then")
+    .option("--event <events>", `some of ${AUDIT_EVENTS.join(", ")}, with commas between them`)
+    .option("--server <server>", "of this server")
+    .option("--tool <pattern>", "of matching tools (mcp__..., * is a wildcard)")
+    .option("--run <id>", "of this run, or of those whose ids begin so")
+    .option("--principal <name>", "on this principal's behalf")
+    .option("--user <name>", "of this account of the system")
+    .option("--host <name>", "of this machine")
+    .option("--client <name>", "of what a client calls itself, such as claude-code, or of `ptc run`")
+    .option(
+      "--client-session <id>",
+      "of runs of this conversation of a client, or `current` for that of this shell",
+    )
+    .option("--decision <decision>", "so decided, such as denied")
+    .option("--failed", "only what was refused or has failed")
+    .option("--limit <number>", `the newest so many (default: ${DEFAULT_LIMIT}; all with --json and --ocsf)`)
+    .option("--follow", "go on with what is written from now on, until Ctrl-C")
+    .option("--json", "the lines as they are in the file, as JSON lines")
+    .option("--ocsf", "as events of the Open Cybersecurity Schema Framework, as JSON lines")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  ptc audit --since 24h --failed\n  ptc audit --event login,approval --follow\n  ptc audit --ocsf --since 2026-11-01 > november.jsonl\n",
+    )
+    .action(async (flags: AuditFlags) => {
+      finish(await show(flags, surroundings));
+    });
+  defineVerifyAudit(audit, surroundings, finish);
+  defineAuditHead(audit, surroundings, finish);
+};
+
+async function show(flags: AuditFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { env, stdout, stderr } = surroundings;
+  if (flags.json && flags.ocsf) throw new UsageError("--json and --ocsf exclude each other");
+  const filter = parseFilter(flags, Date.now(), env);
+  const limit = parseLimit(flags);
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const path = auditPath(configuration);
+  const terminal = terminalOf(stdout, env);
+  const render = ({ line, fields }: AuditEntry) => {
+    if (flags.json) return line;
+    return flags.ocsf ? jsonLine(renderOcsf(fields, version)) : renderAuditEntry(fields, terminal);
+  };
+  const stop = new AbortController();
+  if (flags.follow) exitOnSignals(surroundings);
+  // Lines that are written while the rest is read come after it.
+  const following = flags.follow ? followLog(path, filter, stop.signal) : undefined;
+  const first = following?.next();
+  const shown = await print(readLog(path, filter), limit, render, surroundings);
+  if (shown === 0 && !flags.follow) await write(stderr, `ptc: no line of ${path} matches\n`);
+  if (following === undefined) return EXIT.done;
+  for (let next = await first; next !== undefined && !next.done; next = await following.next())
+    await write(stdout, `${render(next.value)}\n`);
+  return EXIT.done;
+}
+
+/** Prints the newest of some lines, or all. Returns how many. */
+async function print(
+  entries: AsyncIterable<AuditEntry>,
+  limit: number,
+  render: (entry: AuditEntry) => string,
+  { stdout }: Surroundings,
+): Promise<number> {
+  let shown = 0;
+  let held: AuditEntry[] = [];
+  const flush = async (count: number) => {
+    const texts = held.slice(0, count).map((entry) => `${render(entry)}\n`);
+    held = held.slice(count);
+    shown += texts.length;
+    await write(stdout, texts.join(""));
+  };
+  for await (const entry of entries) {
+    held.push(entry);
+    if (limit === Number.POSITIVE_INFINITY && held.length >= BATCH) await flush(held.length);
+    else if (held.length >= 2 * limit) held = held.slice(-limit);
+  }
+  if (limit !== Number.POSITIVE_INFINITY) held = held.slice(-limit);
+  if (held.length > 0) await flush(held.length);
+  return shown;
+}
+
+function parseFilter(flags: AuditFlags, nowMs: number, env: Surroundings["env"]): AuditFilter {
+  const events = flags.event?.split(",").map((event) => event.trim());
+  const unknown = events?.find((event) => !(AUDIT_EVENTS as readonly string[]).includes(event));
+  if (unknown !== undefined)
+    throw new UsageError(`--event: '${unknown.slice(0, 40)}' is not one of ${AUDIT_EVENTS.join(", ")}`);
+  return {
+    sinceMs: flags.since === undefined ? undefined : parseMoment("--since", flags.since, nowMs),
+    untilMs: flags.until === undefined ? undefined : parseMoment("--until", flags.until, nowMs),
+    events,
+    server: flags.server,
+    tool: flags.tool,
+    run: flags.run,
+    principal: flags.principal,
+    user: flags.user,
+    host: flags.host,
+    client: flags.client,
+    clientSession:
+      flags.clientSession === undefined ? undefined : readClientSession(flags.clientSession, env),
+    decision: flags.decision,
+    isUnwanted: flags.failed,
+  };
+}
+
+function parseLimit({ limit, json, ocsf }: AuditFlags): number {
+  if (limit === undefined) return json || ocsf ? Number.POSITIVE_INFINITY : DEFAULT_LIMIT;
+  const number = Number(limit);
+  if (Number.isInteger(number) && number >= 1 && number <= MAX_LIMIT) return number;
+  throw new UsageError(`--limit: '${limit.slice(0, 40)}' is not a whole number from 1 to ${MAX_LIMIT}`);
+}
+
+const EVENT_CHARS = 9;
+
+/** Renders a line of the audit log for people: when, what, and by whom. The line may be anybody's. */
+function renderAuditEntry(fields: AuditFields, { style }: Terminal): string {
+  const of = (member: string) => {
+    const value = fields[member];
+    return value === undefined || value === "" ? undefined : visibleLine(String(value));
+  };
+  const time =
+    of("time")
+      ?.replace("T", " ")
+      .replace(/\.\d+Z$/, "Z") ?? "";
+  const event = (of("event") ?? "").padEnd(EVENT_CHARS);
+  const run = of("run_id");
+  const parts = [
+    of("tool") ?? of("server"),
+    of("decision") ?? of("outcome") ?? of("login") ?? of("what"),
+    of("scope") && `for ${of("scope")}`,
+    of("approver") && `by ${of("approver")}`,
+    of("rule") && `rule ${of("rule")}`,
+    of("reason"),
+    of("calls") && `${of("calls")} calls`,
+    of("lines") && `${of("lines")} lines`,
+    of("result_bytes") && `${of("result_bytes")} B`,
+    of("duration_ms") && `${of("duration_ms")} ms`,
+    of("redactions") !== "0" && of("redactions") && `${of("redactions")} redacted`,
+  ].filter((part) => part !== undefined && part !== false && part !== "");
+  const [user, host] = [of("user"), of("host")];
+  const account = host === undefined ? user : `${user ?? ""}@${host}`;
+  const who = [run && `run ${shortRunId(run)}`, of("principal"), account, of("client")].filter(
+    (part) => part !== undefined && part !== "",
+  );
+  const what = parts.join("  ");
+  return [
+    style("dim", time),
+    style("cyan", event),
+    isUnwanted(fields) ? style("red", what) : what,
+    style("dim", who.join("  ")),
+  ]
+    .join("  ")
+    .trimEnd();
+}
+
+interface HeadFlags {
+  config?: string;
+  json?: boolean;
+}
+
+/** `ptc audit head` */
+const defineAuditHead: DefineCommand = (audit, surroundings, finish) => {
+  audit
+    .command("head")
+    .description("print the last line's number and digest, to be kept where this machine cannot change it")
+    .option("--config <file>", "configuration file")
+    .option("--json", "print it as JSON")
+    .addHelpText("after", "\nExample:\n  ptc audit head | ssh keeper 'cat >> heads'\n")
+    .action(async (flags: HeadFlags, command: { optsWithGlobals(): HeadFlags }) => {
+      finish(await printHead({ ...command.optsWithGlobals(), ...flags }, surroundings));
+    });
+};
+
+async function printHead(flags: HeadFlags, { env, cwd, stdout, stderr }: Surroundings): Promise<ExitCode> {
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
+  const { current, head: path } = logFiles(auditPath(configuration));
+  let head: ChainHead | undefined;
+  try {
+    head = readHead(path);
+  } catch (error) {
+    await write(stderr, `ptc: ${path} cannot be read: ${oneLine(messageOf(error))}\n`);
+    return EXIT.failed;
+  }
+  if (head === undefined || head.seq === 0) {
+    await write(stderr, `ptc: no line of ${current} is in a chain, so that it has no head\n`);
+    return EXIT.failed;
+  }
+  const { seq, hash } = head;
+  await write(stdout, `${flags.json ? jsonLine({ seq, digest: hash }) : `${seq}:${hash}`}\n`);
+  return EXIT.done;
+}
+
+interface VerifyFlags {
+  config?: string;
+  head?: string[];
+  json?: boolean;
+}
+
+/** `ptc audit verify` */
+const defineVerifyAudit: DefineCommand = (audit, surroundings, finish) => {
+  audit
+    .command("verify [files...]")
+    .description(
+      "find lines of the audit log that were removed, edited, reordered or cut off; exit 1 when there are any",
+    )
+    .option("--config <file>", "configuration file")
+    .option(
+      "--head <seq:digest>",
+      "the last line at an earlier time, as `ptc audit head` printed it then and another machine kept it (repeatable)",
+      (value: string, heads: string[] = []) => [...heads, value],
+    )
+    .option("--json", "print what was found as JSON")
+    .addHelpText(
+      "after",
+      '\nFiles are those of the log that were moved elsewhere. With --head, all up to that line is proven to be as it was; without it, an end that was cut off together with the head beside the log is not noticed.\n\nExample:\n  ptc audit verify --head "$(ssh keeper tail -n 1 heads)"\n',
+    )
+    .action(async (files: string[], flags: VerifyFlags, command: { optsWithGlobals(): VerifyFlags }) => {
+      finish(await verify(files, { ...command.optsWithGlobals(), ...flags }, surroundings));
+    });
+};
+
+async function verify(
+  files: readonly string[],
+  flags: VerifyFlags,
+  { env, cwd, stdout, stderr }: Surroundings,
+): Promise<ExitCode> {
+  const expected = (flags.head ?? []).map(parseHeadFlag);
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
+  const path = auditPath(configuration);
+  const also = files.map((file) => resolve(cwd(), file));
+  let found: Awaited<ReturnType<typeof verifyLog>>;
+  try {
+    found = await verifyLog(path, { also, expected });
+  } catch (error) {
+    await write(stderr, `ptc: the audit log cannot be read: ${oneLine(messageOf(error))}\n`);
+    return EXIT.failed;
+  }
+  const { lines, problems, notes, head } = found;
+  const checked = `${countNoun(lines, "line")} in ${countNoun(found.files.length, "file")}`;
+  if (flags.json) await write(stdout, `${jsonLine(found)}\n`);
+  else {
+    const told = problems.length === 0 ? "" : problems.map((problem) => `${oneLine(problem)}\n`).join("");
+    const good =
+      problems.length > 0
+        ? ""
+        : head === undefined
+          ? `nothing is audited yet in ${path}\n`
+          : `${checked} are as they were written; the last is ${head}\n`;
+    await write(stdout, told + good);
+  }
+  for (const note of notes) await write(stderr, `ptc: note: ${oneLine(note)}\n`);
+  if (problems.length === 0) return EXIT.done;
+  await write(stderr, `ptc: of ${checked}, not all is as it was written: do not trust it\n`);
+  return EXIT.failed;
+}
+
+function parseHeadFlag(text: string): ChainEnd {
+  const [, seq, hash] = /^([1-9]\d{0,14}):(sha256:[0-9a-f]{64})$/.exec(text.trim()) ?? [];
+  if (seq !== undefined && hash !== undefined) return { seq: Number(seq), hash };
+  throw new UsageError(
+    `--head: '${text.slice(0, 100)}' is not SEQ:sha256:DIGEST, as \`ptc audit head\` prints it`,
+  );
+}

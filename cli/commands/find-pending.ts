@@ -1,0 +1,18 @@
+import type { PendingApproval, PendingApprovals } from "../../execution/pending/pending-approvals.ts";
+import { UsageError } from "../command.ts";
+import { LOCAL_USER } from "../local-user.ts";
+
+const MAX_SHOWN_CHARS = 40;
+
+/** The question whose ticket begins like this. @throws UsageError when there is none, or more than one. */
+export function findPending(approvals: PendingApprovals, beginning: string): PendingApproval {
+  const found = approvals.find(LOCAL_USER.principal, beginning);
+  const [only] = found;
+  if (only !== undefined && found.length === 1) return only;
+  const shown = beginning.slice(0, MAX_SHOWN_CHARS);
+  const what =
+    found.length > 1
+      ? `${found.length} tickets begin with '${shown}'; give more of it`
+      : `no run waits under '${shown}': it was answered and went on, or has expired`;
+  throw new UsageError(`${what}; see \`ptc approvals list\``);
+}

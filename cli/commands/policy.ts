@@ -1,0 +1,455 @@
+import * as z from "zod";
+import type { CallRecord } from "../../archive/run-record.ts";
+import { jsonLine } from "../../base/json.ts";
+import { countNoun } from "../../base/quantities.ts";
+import { oneLine, visibleLine } from "../../base/visible-text.ts";
+import type { Decision } from "../../broker/policy/authorizer.ts";
+import type { LocatedProblem, Rules } from "../../broker/policy/cedar/cedar-rules.ts";
+import { RULE_SCHEMA } from "../../broker/policy/cedar/rule-schema.ts";
+import type { RuleAuthorizer } from "../../broker/policy/rule-authorizer.ts";
+import type { RunHistory } from "../../broker/policy/run-history.ts";
+import { similarNames } from "../../catalog/search/similar-names.ts";
+import type { Tool } from "../../catalog/tool.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
+import { ConfigurationError } from "../../configuration/configuration-error.ts";
+import { loadConfiguration } from "../../configuration/load.ts";
+import {
+  buildRuleAuthorizer,
+  describeRuleProblem,
+  openRules,
+  ruleSchemaJson,
+} from "../../configuration/policy/build-rules.ts";
+import { listsOf } from "../../configuration/policy/configured-policy.ts";
+import { YamlSource } from "../../configuration/yaml-source.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
+import { parseNamespacedName } from "../../protocol/tool-names.ts";
+import { shortToolName } from "../../server/reports/run-overview.ts";
+import { loadProgramTools, type ProgramTools } from "../../tools/program-tools.ts";
+import { readTextFile } from "../arguments/text-file.ts";
+import { type DefineCommand, EXIT, type ExitCode, type Surroundings, UsageError, write } from "../command.ts";
+import { layOutTable } from "../terminal/terminal.ts";
+import { selectRun, withArchive } from "./archived-runs.ts";
+
+/** `ptc policy ...`: the rules about who may call what. */
+export const policyCommand: DefineCommand = (program, surroundings, finish) => {
+  const policy = program
+    .command("policy")
+    .description("check, try and explain the rules that decide which calls are made")
+    .addHelpText("after", "\nExample:\n  ptc policy check && ptc policy test policy-tests.yaml\n");
+  for (const define of [defineSchema, defineCheck, defineTest, defineExplain])
+    define(policy, surroundings, finish);
+};
+
+/** `ptc policy schema` */
+const defineSchema: DefineCommand = (policy, surroundings, finish) => {
+  policy
+    .command("schema")
+    .description("print what rules may speak of, as a Cedar schema, which editors check rules by")
+    .option("--json", "print it in Cedar's JSON format")
+    .addHelpText("after", "\nExample:\n  ptc policy schema > ptc.cedarschema\n")
+    .action(async (flags: { json?: boolean }) => {
+      const text = flags.json ? `${jsonLine(await ruleSchemaJson())}\n` : RULE_SCHEMA;
+      await write(surroundings.stdout, text);
+      finish(EXIT.done);
+    });
+};
+
+interface CheckFlags {
+  config?: string;
+  json?: boolean;
+}
+
+/** `ptc policy check` */
+const defineCheck: DefineCommand = (policy, surroundings, finish) => {
+  policy
+    .command("check")
+    .description("check every rule; exit 2 when one is wrong")
+    .option("--config <file>", "configuration file")
+    .option("--json", "print what was found as JSON")
+    .addHelpText("after", "\nExample:\n  ptc policy check\n")
+    .action(async (flags: CheckFlags) => {
+      finish(await check(flags, surroundings));
+    });
+};
+
+async function check(flags: CheckFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { stdout, stderr, env } = surroundings;
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const { rules, errors, warnings } = await checkPolicy(configuration);
+  if (flags.json) await write(stdout, `${jsonLine({ rules, errors, warnings })}\n`);
+  else {
+    for (const problem of errors) await write(stderr, `ptc: ${oneLine(describeRuleProblem(problem))}\n`);
+    for (const problem of warnings)
+      await write(stderr, `ptc: warning: ${oneLine(describeRuleProblem(problem))}\n`);
+    const files = countNoun(configuration.policy.files.length, "file");
+    const found = `${countNoun(errors.length, "mistake")}, ${countNoun(warnings.length, "warning")}`;
+    await write(stdout, `${countNoun(rules, "rule")} in ${files}: ${found}\n`);
+  }
+  return errors.length === 0 ? EXIT.done : EXIT.usage;
+}
+
+const MAX_CASES_BYTES = 4 * 1024 * 1024;
+
+interface TestFlags {
+  config?: string;
+  json?: boolean;
+}
+
+const EXAMPLE = `
+Example:
+  ptc policy test policy-tests.yaml
+
+A file of cases:
+  cases:
+    - name: nothing of the vault goes to the web
+      tool: mcp__web__fetch
+      arguments: { url: "https://example.com" }
+      read: [mcp__vault__get_secret]   # what the run has read before
+      expect: deny                     # allow, ask, deny, hidden (not in search, lists and modules) or visible
+      rule: no-web-after-secrets       # optional: the entry or rule that decides
+A case may also have principal (local), groups, source (run, serve, call), time, calls, calls_of_tool and annotations.
+`;
+
+/** `ptc policy test FILE` */
+const defineTest: DefineCommand = (policy, surroundings, finish) => {
+  policy
+    .command("test")
+    .description(
+      "try what would be decided about calls; exit 1 when a case comes out otherwise than expected",
+    )
+    .argument("<file>", "cases in YAML")
+    .option("--config <file>", "configuration file")
+    .option("--json", "print the results as JSON")
+    .addHelpText("after", EXAMPLE)
+    .action(async (file: string, flags: TestFlags) => {
+      finish(await test(file, flags, surroundings));
+    });
+};
+
+async function test(file: string, flags: TestFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { stdout, env } = surroundings;
+  const cwd = surroundings.cwd();
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd });
+  const text = await readTextFile(file, cwd, MAX_CASES_BYTES);
+  const results = await tryPolicyCases(configuration, text, file);
+  const failed = results.filter(({ ok }) => !ok).length;
+  if (flags.json) await write(stdout, `${jsonLine(results)}\n`);
+  else {
+    for (const result of results) await write(stdout, `${render(result)}\n`);
+    await write(stdout, `${results.length - failed} of ${results.length} cases came out as expected\n`);
+  }
+  return failed === 0 ? EXIT.done : EXIT.failed;
+}
+
+function render({ ok, name, line, expected, decided, rule, reason }: CaseResult): string {
+  const what = `${ok ? "ok     " : "FAILED "} ${visibleLine(name)}`;
+  if (ok) return what;
+  const why = [rule, reason].filter((each) => each !== undefined).join(": ");
+  return `${what} (line ${line})\n        expected ${expected}, decided ${decided}${why === "" ? "" : ` by ${oneLine(why)}`}`;
+}
+
+/**
+ * Finds all that is wrong with the rules of a configuration, and what is most likely not meant: rules of which none permits anything,
+ * a head that names a tool, a server or a group that there is not, and a label that nothing carries.
+ *
+ * @throws ConfigurationError for a file that cannot be read.
+ */
+export async function checkPolicy(
+  configuration: Configuration,
+): Promise<{ rules: number; errors: readonly LocatedProblem[]; warnings: readonly LocatedProblem[] }> {
+  const unread = configuration.policy.files.find(({ problem }) => problem !== undefined);
+  if (unread?.problem !== undefined) throw new ConfigurationError("invalid", unread.problem);
+  if (configuration.policy.files.length === 0) return { rules: 0, errors: [], warnings: [] };
+  const { rules, problems } = await openRules(configuration);
+  if (problems.errors.length > 0) return { rules: rules.all.length, ...problems };
+  const { all } = await loadProgramTools(configuration);
+  const isListed = all.servers.length > 0;
+  const known = {
+    Server: configuration.servers.map(({ name }) => name),
+    Group: Object.keys(configuration.policy.groups),
+    ...(isListed ? { Tool: all.names() } : {}),
+  };
+  const unknown = [
+    ...nothingPermitted(rules),
+    ...unknownNames(rules, known),
+    ...unknownLabels(rules, configuration),
+  ];
+  return {
+    rules: rules.all.length,
+    errors: [],
+    warnings: [...problems.warnings, ...unknown].toSorted(
+      (a, b) => a.file.localeCompare(b.file) || a.line - b.line,
+    ),
+  };
+}
+
+/** Rules take nothing away from what nothing permits. */
+function nothingPermitted({ all: [first, ...others] }: Rules): LocatedProblem[] {
+  if (first === undefined || [first, ...others].some(({ effect }) => effect === "permit")) return [];
+  const message =
+    "no rule permits anything, so that every call is denied; `permit (principal, action, resource);` permits what no rule forbids";
+  return [{ file: first.file, line: first.line, message }];
+}
+
+function unknownNames(
+  { all }: Rules,
+  known: Readonly<Record<string, readonly string[]>>,
+): readonly LocatedProblem[] {
+  return all.flatMap(({ file, line, principal = [], resource = [] }) =>
+    [...principal, ...resource].flatMap(({ type, id }) => {
+      const names = known[type];
+      if (names === undefined || names.includes(id)) return [];
+      const [nearest] = similarNames(id, names, 1);
+      const advice = nearest === undefined ? "" : `; did you mean '${nearest}'?`;
+      return [{ file, line, message: `there is no ${type.toLowerCase()} '${id}'${advice}` }];
+    }),
+  );
+}
+
+/** A text that a rule holds against labels and that no server or tool has. */
+function unknownLabels({ all }: Rules, { servers }: Configuration): LocatedProblem[] {
+  const labels = new Set(
+    servers.flatMap(({ flow }) => [flow, ...Object.values(flow.tools)].flatMap((each) => each.labels ?? [])),
+  );
+  return all.flatMap(({ file, line, text }) =>
+    [...text.matchAll(/\blabels\.contains(?:All|Any)?\(\s*(\[[^\]]*\]|"[^"]*")/g)]
+      .flatMap(([, written = ""]) => [...written.matchAll(/"([^"]*)"/g)])
+      .flatMap(([, label = ""]) => {
+        if (labels.has(label)) return [];
+        const [nearest] = similarNames(label, [...labels], 1);
+        const advice = nearest === undefined ? "" : `; did you mean '${nearest}'?`;
+        return [{ file, line, message: `no server or tool has the label '${label}'${advice}` }];
+      }),
+  );
+}
+
+interface ExplainFlags {
+  config?: string;
+  json?: boolean;
+}
+
+/** `ptc policy explain RUN [CALL]` */
+const defineExplain: DefineCommand = (policy, surroundings, finish) => {
+  policy
+    .command("explain")
+    .description("say what decided about each call of an archived run")
+    .argument("<run>", "input digest, run id, or at least four characters that one begins with")
+    .argument("[call]", "the number of one call, from 1")
+    .option("--config <file>", "configuration file")
+    .option("--json", "print it as JSON")
+    .addHelpText("after", "\nExample:\n  ptc policy explain 3f9a12c0 1\n")
+    .action(async (run: string, call: string | undefined, flags: ExplainFlags) => {
+      finish(await explain(run, call, flags, surroundings));
+    });
+};
+
+async function explain(
+  reference: string,
+  number: string | undefined,
+  flags: ExplainFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { stdout, stderr } = surroundings;
+  return withArchive(flags, surroundings, async (archive) => {
+    if (archive === undefined) return EXIT.usage;
+    const { run: listed, others } = await selectRun(archive, reference);
+    const { record } = await archive.read(listed.run_id);
+    const calls = selectCalls(record.calls, number);
+    const explained = calls.map(({ seq, tool, decision, approver, rule, reason }) => ({
+      call: seq + 1,
+      tool,
+      decision,
+      ...(approver === undefined ? {} : { approver }),
+      rule: rule ?? null,
+      reason: reason ?? null,
+    }));
+    const text = flags.json
+      ? `${jsonLine({ run_id: record.run_id, principal: record.principal, calls: explained })}\n`
+      : renderCalls(explained);
+    await write(stdout, text);
+    if (others !== undefined) await write(stderr, `ptc: ${others}\n`);
+    return EXIT.done;
+  });
+}
+
+/** @throws UsageError when there is no such call. */
+function selectCalls(calls: readonly CallRecord[], number: string | undefined): readonly CallRecord[] {
+  if (number === undefined) return calls;
+  const call = calls.find(({ seq }) => String(seq + 1) === number);
+  if (call !== undefined) return [call];
+  const known = calls.length === 0 ? "this run made none" : `this run made ${calls.length}, from 1`;
+  throw new UsageError(`there is no call '${visibleLine(number)}': ${known}`);
+}
+
+interface ExplainedCall {
+  call: number;
+  tool: string;
+  decision: string;
+  approver?: string;
+  rule: string | null;
+  reason: string | null;
+}
+
+function renderCalls(calls: readonly ExplainedCall[]): string {
+  if (calls.length === 0) return "this run made no calls\n";
+  const rows = calls.map(({ call, tool, decision, approver, rule }) => [
+    { text: `call ${call}` },
+    { text: visibleLine(shortToolName(tool)) },
+    { text: approver === undefined ? decision : `${decision} by ${visibleLine(approver)}` },
+    { text: rule === null ? "no entry or rule was about it" : visibleLine(rule) },
+  ]);
+  const lines = layOutTable(rows).flatMap((line, index) => {
+    const reason = calls[index]?.reason ?? null;
+    return reason === null ? [line] : [line, `    ${visibleLine(reason)}`];
+  });
+  return `${lines.join("\n")}\n`;
+}
+
+const Name = z.string().min(1);
+
+const PolicyCase = z.strictObject({
+  name: Name.optional(),
+  principal: Name.default("local"),
+  groups: z.array(Name).default([]),
+  source: z.enum(["run", "serve", "call"]).default("run"),
+  tool: Name,
+  arguments: z.unknown().optional(),
+  /** What the server says of its tool, for one that is not listed, or to try another claim. */
+  annotations: z.record(z.string(), z.unknown()).optional(),
+  /** The tools that the run has read before, in that order. */
+  read: z.array(Name).default([]),
+  /** How many calls the run has made before, if more than it has read, and how many of this tool. */
+  calls: z.int().min(0).optional(),
+  calls_of_tool: z.int().min(0).default(0),
+  time: z.iso.datetime({ offset: true }).optional(),
+  expect: z.enum(["allow", "ask", "deny", "hidden", "visible"]),
+  /** What is in the name of the entry or rule that decides. */
+  rule: Name.optional(),
+});
+type PolicyCase = z.infer<typeof PolicyCase>;
+
+const PolicyCases = z.strictObject({ cases: z.array(PolicyCase).min(1) });
+
+/** How one case came out. */
+interface CaseResult {
+  readonly ok: boolean;
+  readonly name: string;
+  /** Of the case in its file. */
+  readonly line: number;
+  readonly expected: string;
+  readonly decided: string;
+  readonly rule?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+/**
+ * Tries what the configuration decides about the calls that a text in YAML describes, without any server.
+ *
+ * @param file how messages name the text.
+ * @throws ConfigurationError for a text that describes no cases, and for a configuration whose rules are wrong.
+ */
+export async function tryPolicyCases(
+  configuration: Configuration,
+  text: string,
+  file: string,
+): Promise<CaseResult[]> {
+  const source = YamlSource.parse(text);
+  if (!(source instanceof YamlSource))
+    throw new ConfigurationError("invalid", `${file}:${source.line}: ${source.message}`);
+  const parsed = PolicyCases.safeParse(source.value);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const path = issue?.path ?? [];
+    const keys = issue?.code === "unrecognized_keys" ? [...path, ...issue.keys.slice(0, 1)] : path;
+    const where = keys.map(String).join(".");
+    throw new ConfigurationError(
+      "invalid",
+      `${file}:${source.lineOf(keys)}: ${where === "" ? "the file" : where}: ${issue?.message ?? "is wrong"}`,
+    );
+  }
+  const tools = await loadProgramTools(configuration);
+  let nowMs = Date.now();
+  const authorizer = await buildRuleAuthorizer(configuration, listsOf(configuration), {
+    wallMs: () => nowMs,
+  });
+  const results: CaseResult[] = [];
+  for (const [index, each] of parsed.data.cases.entries()) {
+    const line = source.lineOf(["cases", index]);
+    nowMs = each.time === undefined ? Date.now() : Date.parse(each.time);
+    results.push(await tryCase(each, line, { configuration, tools, authorizer, file }));
+  }
+  return results;
+}
+
+interface CaseSurroundings {
+  configuration: Configuration;
+  tools: ProgramTools;
+  authorizer: RuleAuthorizer;
+  file: string;
+}
+
+async function tryCase(
+  each: PolicyCase,
+  line: number,
+  { configuration, tools, authorizer, file }: CaseSurroundings,
+): Promise<CaseResult> {
+  const toolOf = (name: string) => findTool(name, configuration, tools, `${file}:${line}`);
+  const known = toolOf(each.tool);
+  const tool =
+    each.annotations === undefined
+      ? known
+      : { ...known, annotations: each.annotations as Tool["annotations"] };
+  const reads = each.read.map((name, index) => {
+    const { namespacedName, server, name: toolName } = toolOf(name);
+    return { seq: index + 1, tool: namespacedName, server, name: toolName };
+  });
+  const context: RunContext = { principal: each.principal, groups: each.groups, source: each.source };
+  const calls = Math.max(each.calls ?? 0, reads.length, each.calls_of_tool);
+  const run: RunHistory = { calls, callsOfTool: each.calls_of_tool, reads };
+  const decision = await authorizer.authorize(context, tool, each.arguments ?? {}, run);
+  const isVisible = authorizer.isVisible(context, tool);
+  const decided = isAboutSight(each) ? (isVisible ? "visible" : "hidden") : namedDecision(decision);
+  const { rule, reason } = decision;
+  const isRule = each.rule === undefined || (rule ?? "").includes(each.rule);
+  return {
+    ok: decided === each.expect && isRule,
+    name: each.name ?? `${each.tool} by ${each.principal}`,
+    line,
+    expected: each.rule === undefined ? each.expect : `${each.expect} by ${each.rule}`,
+    decided,
+    ...(rule === undefined ? {} : { rule }),
+    ...(reason === undefined ? {} : { reason }),
+  };
+}
+
+function isAboutSight({ expect }: PolicyCase): boolean {
+  return expect === "hidden" || expect === "visible";
+}
+
+/** A call of a tool that is hidden is denied. */
+function namedDecision({ kind }: Decision): string {
+  return kind === "unavailable" ? "deny" : kind;
+}
+
+/** A tool as it was listed, or what is known of it by its name. @throws ConfigurationError for a name of no server. */
+function findTool(name: string, { servers }: Configuration, { all }: ProgramTools, place: string): Tool {
+  const listed = all.get(name);
+  if (listed !== undefined) return listed;
+  const parsed = parseNamespacedName(name);
+  const server = servers.find(({ module }) => module === parsed?.module);
+  if (parsed === undefined || server === undefined)
+    throw new ConfigurationError("invalid", `${place}: '${name}' is a tool of no server in ptc.yaml`);
+  if (all.server(server.name) !== undefined)
+    throw new ConfigurationError("invalid", `${place}: server '${server.name}' has no tool '${parsed.tool}'`);
+  const isMethod = /^(?:resources|prompts)\//.test(parsed.tool);
+  return {
+    namespacedName: name,
+    server: server.name,
+    module: server.module,
+    name: parsed.tool,
+    identifier: parsed.tool,
+    inputSchema: {},
+    definitionDigest: "",
+    method: isMethod ? parsed.tool : undefined,
+  };
+}

@@ -1,0 +1,336 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { messageOf } from "../../../base/faults.ts";
+import { jsonLine } from "../../../base/json.ts";
+import { countNoun } from "../../../base/quantities.ts";
+import { oneLine, visibleLine } from "../../../base/visible-text.ts";
+import type { Viewer } from "../../../broker/policy/authorizer.ts";
+import { describeProblem } from "../../../broker/schemas/schema-problem.ts";
+import { IsolatingValidator } from "../../../broker/schemas/schema-validator.ts";
+import type { Configuration } from "../../../configuration/configuration.ts";
+import { ConfigurationError } from "../../../configuration/configuration-error.ts";
+import { loadConfiguration } from "../../../configuration/load.ts";
+import type { ObservedCall } from "../../../execution/call-log.ts";
+import { compareCallOrder } from "../../../execution/replay/compare-calls.ts";
+import { firstDifference } from "../../../execution/replay/first-difference.ts";
+import type { Replayed } from "../../../execution/replay/replay-program.ts";
+import { loadPrinter, PRINTER } from "../../../languages/languages.ts";
+import { callByName } from "../../../programs/call-by-name.ts";
+import { requireSchemas } from "../../../programs/check-manifest.ts";
+import { type Example, MAX_EXAMPLE_BYTES, parseExample, recordedRun } from "../../../programs/example.ts";
+import { exampleFile, readText, shownFile } from "../../../programs/program-folder.ts";
+import { programsDirectory } from "../../../programs/programs-directory.ts";
+import { type NamedProgram, textToCheck } from "../../../programs/saved-programs.ts";
+import { MAX_KEPT_OUTPUT_BYTES } from "../../../protocol/limits.ts";
+import { PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
+import { moduleUrl } from "../../../system/package.ts";
+import { loadProgramTools, type ProgramTools } from "../../../tools/program-tools.ts";
+import type { Host } from "../../../wiring/host.ts";
+import { openHost } from "../../../wiring/open-host.ts";
+import {
+  type DefineCommand,
+  EXIT,
+  type ExitCode,
+  SIGNALS,
+  type Surroundings,
+  UsageError,
+  write,
+} from "../../command.ts";
+import { LOCAL_USER } from "../../local-user.ts";
+import { terminalOf } from "../../terminal/terminal.ts";
+import { explainMissing } from "./by-name.ts";
+
+interface TestFlags {
+  config?: string;
+  json?: boolean;
+}
+
+const MAX_LINE_CHARS = 500;
+const COLOURS = {
+  same: "green",
+  untested: "yellow",
+  changed: "yellow",
+  failed: "red",
+  "no-sandbox": "red",
+} as const;
+
+/** `ptc test [NAME...]` */
+export const testCommand: DefineCommand = (program, surroundings, finish) => {
+  program
+    .command("test")
+    .description(
+      "check saved programs, and run their recorded examples again without any server; exit 1 if one fails, 4 if one has changed",
+    )
+    .argument("[names...]", "the saved programs; all of them by default")
+    .option("--config <file>", "configuration file")
+    .option("--json", "print the outcomes as JSON")
+    .addHelpText("after", "\nExamples:\n  ptc test\n  ptc test weekly-report\n")
+    .action(async (names: string[], flags: TestFlags) => {
+      finish(await test(names, flags, surroundings));
+    });
+};
+
+async function test(
+  names: readonly string[],
+  flags: TestFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { env, stdout, stderr } = surroundings;
+  const { style } = terminalOf(stdout, env);
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const tools = await loadProgramTools(configuration);
+  const { programs = [], problems = new Map<string, string>() } = tools.programs ?? {};
+  const known = [...programs.map(({ name }) => name), ...problems.keys()].sort();
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown !== undefined)
+    throw new UsageError(
+      explainMissing(`there is no saved program '${visibleLine(unknown)}'`, unknown, known),
+    );
+  const cancel = new AbortController();
+  for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
+  const host = openHost({
+    configuration,
+    env,
+    warm: programs.length > 1 ? configuration.sandbox.warm : 0,
+    onWarning: (message) => void stderr.write(`ptc: warning: ${oneLine(message)}\n`),
+  });
+  const outcomes: ProgramTest[] = [];
+  try {
+    for (const name of names.length === 0 ? known : names) {
+      if (cancel.signal.aborted) break;
+      const found = programs.find((each) => each.name === name);
+      const tested: ProgramTest =
+        found === undefined
+          ? { name, outcome: "failed", lines: [problems.get(name) ?? ""] }
+          : await testProgram(found, {
+              configuration,
+              host,
+              tools,
+              viewer: LOCAL_USER,
+              signal: cancel.signal,
+            });
+      outcomes.push(tested);
+      if (flags.json !== true)
+        await write(
+          stdout,
+          render(tested, (text) => style(COLOURS[tested.outcome], text)),
+        );
+      if (tested.outcome === "no-sandbox") break;
+    }
+  } finally {
+    await host.close();
+  }
+  const count = (outcome: ProgramTest["outcome"]) =>
+    outcomes.filter((each) => each.outcome === outcome).length;
+  if (flags.json === true) await write(stdout, `${jsonLine({ programs: outcomes })}\n`);
+  else await write(stdout, `${summarise(outcomes.length, count)}\n`);
+  if (count("no-sandbox") > 0) return EXIT.noSandbox;
+  if (count("failed") > 0 || cancel.signal.aborted) return EXIT.failed;
+  return count("changed") > 0 ? EXIT.drift : EXIT.done;
+}
+
+function summarise(total: number, count: (outcome: ProgramTest["outcome"]) => number): string {
+  const parts = [
+    `${count("same")} the same`,
+    `${count("changed")} changed`,
+    `${count("failed")} failed`,
+    ...(count("untested") > 0 ? [`${count("untested")} without an example`] : []),
+  ];
+  return `${countNoun(total, "program")}: ${parts.join(", ")}`;
+}
+
+function render(
+  { name, outcome, lines, notes = [], calls }: ProgramTest,
+  colour: (text: string) => string,
+): string {
+  const facts = outcome === "same" && calls !== undefined ? `  ${countNoun(calls, "call")}` : "";
+  const shown = [...lines, ...notes].map((line) => `    ${visibleLine(line).slice(0, MAX_LINE_CHARS)}\n`);
+  return `${colour(outcome)}  ${name}${facts}\n${shown.join("")}`;
+}
+
+/** What became of testing a saved program. */
+interface ProgramTest {
+  name: string;
+  /**
+   * `same`: it does what its example recorded. `untested`: it has no example. `changed`: it, or a tool that it calls, is not what was
+   * recorded. `failed`: it is wrong, or fails now. `no-sandbox`: nothing can be run here.
+   */
+  outcome: "same" | "untested" | "changed" | "failed" | "no-sandbox";
+  /** What differs or is wrong, as lines for a person. */
+  lines: string[];
+  /** What could not be found out, as lines for a person. */
+  notes?: string[];
+  calls?: number;
+}
+
+interface TestParts {
+  configuration: Configuration;
+  host: Pick<Host, "check" | "replay">;
+  tools: ProgramTools;
+  viewer: Viewer;
+  signal: AbortSignal;
+}
+
+/**
+ * Tests one saved program: its manifest and types against the tools as they are, the definitions of the tools that it called, and
+ * its recorded example, run again without any server. Never throws for what is wrong with the program.
+ */
+async function testProgram(program: NamedProgram, parts: TestParts): Promise<ProgramTest> {
+  const { name } = program;
+  const { host, viewer, tools } = parts;
+  const failed = (...lines: string[]): ProgramTest => ({ name, outcome: "failed", lines });
+  try {
+    await requireSchemas(program);
+  } catch (error) {
+    if (error instanceof ConfigurationError) return failed(error.message);
+    throw error;
+  }
+  const checked = await host.check(textToCheck(program), viewer, tools);
+  if (!checked.ok) return failed(...checked.message.split("\n"));
+  const tested = await testExample(program, parts);
+  const { unchecked } = checked;
+  return unchecked === undefined
+    ? tested
+    : { ...tested, notes: [`its types could not be checked: ${unchecked}`] };
+}
+
+async function testExample(program: NamedProgram, parts: TestParts): Promise<ProgramTest> {
+  const { name } = program;
+  const failed = (...lines: string[]): ProgramTest => ({ name, outcome: "failed", lines });
+  let example: Example | undefined;
+  try {
+    example = readExample(program, parts.configuration);
+  } catch (error) {
+    if (error instanceof ConfigurationError) return failed(error.message);
+    throw error;
+  }
+  if (example === undefined)
+    return { name, outcome: "untested", lines: ["no recorded example; `ptc save RUN --force` adds one"] };
+  const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
+  try {
+    const input = await validator.check(program.manifest.input, example.data);
+    if (input !== undefined)
+      return failed(`the recorded data does not fit \`input\`: ${describeProblem("data", input)}`);
+    const lines = await compareDefinitions(example, parts, validator);
+    const replayed = await replay(program, example, parts);
+    if (replayed.envelope.result.ok === false && replayed.envelope.result.error.type === "SandboxUnavailable")
+      return { name, outcome: "no-sandbox", lines: [replayed.envelope.result.error.message] };
+    const { result } = replayed.envelope;
+    const wasOk = example.envelope.result.ok;
+    const behaviour = compareBehaviour(example, replayed);
+    lines.push(...behaviour);
+    if (wasOk && !result.ok && result.error.type !== "ReplayDiverged") return failed(...lines);
+    if (result.ok && program.manifest.output !== undefined) {
+      const output = await validator.check(program.manifest.output, result.data);
+      if (output !== undefined)
+        return failed(...lines, `its value does not fit \`output\`: ${describeProblem("value", output)}`);
+    }
+    const calls = example.calls.length;
+    return { name, outcome: lines.length === 0 ? "same" : "changed", lines, calls };
+  } catch (error) {
+    return failed(messageOf(error));
+  } finally {
+    await validator.close();
+  }
+}
+
+/** @throws ConfigurationError for an example that is wrong. */
+function readExample({ name }: NamedProgram, configuration: Configuration): Example | undefined {
+  const directory = programsDirectory(configuration);
+  const file = exampleFile(name);
+  if (!existsSync(join(directory, file))) return undefined;
+  return parseExample(readText(directory, file, MAX_EXAMPLE_BYTES), shownFile(file));
+}
+
+/** What is different about the tools that the program called. */
+async function compareDefinitions(
+  example: Example,
+  { tools: { all, callableFor }, viewer }: TestParts,
+  validator: IsolatingValidator,
+): Promise<string[]> {
+  const lines: string[] = [];
+  const callable = callableFor(viewer);
+  for (const { tool: name, digest } of example.tools) {
+    const tool = all.get(name);
+    // What is different about other saved programs is seen in what is called.
+    if (tool?.server === PROGRAMS_MODULE) continue;
+    if (tool === undefined) {
+      lines.push(`${name}: no server lists it any more`);
+      continue;
+    }
+    if (callable.get(name) === undefined) lines.push(`${name}: the configuration does not allow it any more`);
+    if (tool.definitionDigest === digest) continue;
+    lines.push(`${name}: its definition has changed since the example was recorded`);
+    for (const call of example.calls.filter((each) => each.tool === name)) {
+      const problem = await validator.check(tool.inputSchema, call.arguments, tool.server);
+      if (problem === undefined) continue;
+      lines.push(`  a recorded call does not fit it: ${describeProblem("arguments", problem)}`);
+      break;
+    }
+  }
+  return lines;
+}
+
+interface Tried extends Replayed {
+  made: ObservedCall[];
+}
+
+async function replay(program: NamedProgram, example: Example, parts: TestParts): Promise<Tried> {
+  const { execution } = parts.configuration;
+  const { code, language, fileName } = program;
+  const own = example.by_name
+    ? callByName(program, example.data)
+    : { code, language, fileName, data: example.data };
+  const printer = (await loadPrinter(language)) ?? PRINTER;
+  const made: ObservedCall[] = [];
+  const replayed = await parts.host.replay(
+    recordedRun(example, own),
+    parts.tools.modulesFor(parts.viewer, printer),
+    {
+      limits: {
+        ...execution,
+        timeoutMs: program.manifest.timeoutMs ?? execution.timeoutMs,
+        maxKeptBytes: MAX_KEPT_OUTPUT_BYTES,
+      },
+      typecheck: "off",
+      // The order of answers is that of the recording only for the very text that was recorded.
+      edited: program.digest === example.program ? undefined : own,
+      onCall: (call) => void made.push(call),
+      signal: parts.signal,
+    },
+  );
+  return { ...replayed, made };
+}
+
+/** How a run differs from the example, as lines. */
+function compareBehaviour(
+  example: Example,
+  { envelope, emitted, made, divergence, undecided }: Tried,
+): string[] {
+  if (undecided !== undefined) return [`not compared: ${undecided}`];
+  const { result: was } = example.envelope;
+  const { result: is } = envelope;
+  // A call that was not recorded has no answer, and ends the program.
+  const isEnded = divergence !== undefined && made.length <= example.calls.length;
+  const calls = compareCallOrder(
+    isEnded ? example.calls.slice(0, made.length) : example.calls,
+    [...made].sort((a, b) => a.seq - b.seq),
+  );
+  const lines = calls.length === 0 ? [] : ["calls:", ...calls.map((line) => `  ${line}`)];
+  if (divergence !== undefined && lines.length === 0) lines.push(divergence);
+  if (!is.ok && is.error.type === "ReplayDiverged") return lines;
+  if (!is.ok) {
+    if (was.ok || was.error.message !== is.error.message)
+      lines.push(...`it fails: ${is.error.type}: ${is.error.message}`.split("\n"));
+    return lines;
+  }
+  const difference = was.ok
+    ? firstDifference(was.data, is.data)
+    : { path: "", expected: "a failure", got: "a value" };
+  if (difference !== undefined) {
+    const { path, expected, got } = difference;
+    lines.push(`result${path}:`, `  - ${expected}`, `  + ${got}`);
+  }
+  if (JSON.stringify(example.emitted) !== JSON.stringify(emitted)) lines.push("what it emits differs");
+  return lines;
+}

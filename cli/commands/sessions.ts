@@ -1,0 +1,116 @@
+import { jsonLine } from "../../base/json.ts";
+import { loadConfiguration } from "../../configuration/load.ts";
+import { type FoundSessions, findSessions } from "../../execution/sessions/find-sessions.ts";
+import { projectOf } from "../../execution/sessions/open-sessions.ts";
+import { whyNoSession } from "../../execution/sessions/session-name.ts";
+import type { Delegation } from "../background/ask-host.ts";
+import { type DefineCommand, EXIT, type Surroundings, UsageError, write } from "../command.ts";
+import type { RunFlags } from "./run.ts";
+
+interface SessionsFlags {
+  config?: string;
+  json?: boolean;
+}
+
+interface EndFlags extends SessionsFlags {
+  pid?: string;
+}
+
+/** `ptc sessions list|end`: the sessions of `ptc run --session`, which the background host has, and those of each `ptc serve`. */
+export const sessionsCommand: DefineCommand = (program, surroundings, finish) => {
+  const sessions = program
+    .command("sessions")
+    .description("show and end sessions, whose names and files stay for the next program")
+    .addHelpText("after", "\nExample:\n  ptc sessions list\n  ptc sessions end report\n");
+  sessions
+    .command("list")
+    .description("show the sessions that are open")
+    .option("--config <file>", "configuration file")
+    .option("--json", "print them as JSON")
+    .addHelpText("after", "\nExample:\n  ptc sessions list --json | jq -r '.[].name'\n")
+    .action(async (flags: SessionsFlags) => {
+      const { sessions: found } = await openSessions(flags, surroundings);
+      const lines = found.map(
+        ({ name, language, programs, idle_since, through, pid }) =>
+          `${name}: ${language}, ${count(programs, "program")}, ${idle_since === undefined ? "runs one now" : `idle since ${idle_since}`}, of ${keeperOf(through)} (pid ${pid})`,
+      );
+      if (flags.json) await write(surroundings.stdout, `${jsonLine(found)}\n`);
+      else if (lines.length > 0) await write(surroundings.stdout, `${lines.join("\n")}\n`);
+      else await write(surroundings.stderr, "ptc: no session is open\n");
+      finish(EXIT.done);
+    });
+  sessions
+    .command("end")
+    .description("end a session, also under the program that runs in it; what it kept is lost")
+    .argument("<name>", "the name of the session")
+    .option("--pid <pid>", "of the process that keeps it, where several have one of this name")
+    .option("--config <file>", "configuration file")
+    .addHelpText("after", "\nExample:\n  ptc sessions end report\n")
+    .action(async (name: string, flags: EndFlags) => {
+      const { sessions: all, end } = await openSessions(flags, surroundings, name);
+      const named = all.filter((each) => each.name === name);
+      const [found, ...others] = named.filter(
+        ({ pid }) => flags.pid === undefined || String(pid) === flags.pid,
+      );
+      if (others.length > 0) {
+        const which = named.map(({ through, pid }) => `${keeperOf(through)} (pid ${pid})`).join(", ");
+        throw new UsageError(
+          `${named.length} processes have a session '${name}': ${which}; say which with --pid`,
+        );
+      }
+      if (found === undefined || !(await end(found)))
+        throw new UsageError(`there is no session '${name}'; see \`ptc sessions list\``);
+      await write(surroundings.stderr, `ptc: session '${name}' has ended\n`);
+      finish(EXIT.done);
+    });
+};
+
+/** The sessions of this user and project, in whatever process they are. @throws UsageError */
+async function openSessions(
+  flags: SessionsFlags,
+  { env, cwd }: Surroundings,
+  name = "any",
+): Promise<FoundSessions> {
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
+  const refused = whyNoSession(name, configuration);
+  if (refused !== undefined) throw new UsageError(refused);
+  return findSessions(projectOf(configuration), env);
+}
+
+function keeperOf(through: string): string {
+  return through === "serve" ? "`ptc serve`" : "the background host";
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/**
+ * Has the background host run a program that is to run in a session: only there it can stay. Resolves with `undefined` in
+ * that host itself.
+ *
+ * @throws UsageError where no program can run in a session.
+ */
+export async function askForSession(
+  session: string,
+  flags: RunFlags,
+  surroundings: Surroundings,
+): Promise<Delegation | undefined> {
+  const { env, shared, withoutHost } = surroundings;
+  const { ticket, suspend, host } = flags;
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const refused = whyNoSession(session, configuration);
+  if (refused !== undefined) throw new UsageError(`--session: ${refused}`);
+  if (ticket !== undefined || suspend === true)
+    throw new UsageError("a program in a session cannot be suspended; leave out --suspend and --ticket");
+  if (shared !== undefined || withoutHost?.lostRun !== undefined) return undefined;
+  if (configuration.host.off || host === false || env.PTC_HOST === "off")
+    throw new UsageError(
+      "--session needs the background host, which is off (`host: off`, --no-host or PTC_HOST); without it nothing stays after a command",
+    );
+  const { askStartedHost } = await import("../background/start-host.ts");
+  const asked = await askStartedHost(surroundings, flags.config);
+  if (asked.kind === "done" || asked.lostRun !== undefined) return asked;
+  const why = asked.why ?? "none can be started here (`CI` is set, or there is no ptc.yaml)";
+  throw new UsageError(`--session needs the background host: ${why}`);
+}

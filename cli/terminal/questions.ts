@@ -1,0 +1,341 @@
+import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
+import { unmistakableLine } from "../../base/unmistakable-line.ts";
+import { visibleLine } from "../../base/visible-text.ts";
+import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../broker/approvals/approval-scope.ts";
+import { renderAskedArguments, renderClaims } from "../../broker/approvals/approval-text.ts";
+import type { ApprovalRequest } from "../../broker/approvals/approvals.ts";
+import type {
+  ElicitationAnswer,
+  ElicitationRequest,
+  FormField,
+  FormValue,
+} from "../../broker/elicitation/elicitation.ts";
+import { readFormValues, valueProblem } from "../../broker/elicitation/form-values.ts";
+import type { Surroundings } from "../command.ts";
+import type { ProgramConsole } from "./program-console.ts";
+
+/** A longer tool name is shown with the arguments, but not repeated in the line with the cursor. */
+const MAX_NAME_CHARS = 40;
+
+const SCOPES = `\
+y: this call. a [calls]: this tool in this run. s [name=pattern]... [calls]: the same
+but for the arguments named, * being anything. calls: how many, ${DEFAULT_AT_MOST} if not said.
+`;
+
+export interface QuestionParts {
+  console: ProgramConsole;
+  surroundings: Surroundings;
+  /** Who wants the call, in words that go before the tool; a program without it. */
+  asker?: string | undefined;
+  /** Is called for Ctrl-C while a question is open. */
+  onInterrupt: () => void;
+}
+
+/**
+ * Draws one question below everything else on the terminal and reads its answer. Text of programs and servers in it is
+ * marked line by line. Anything but an explicit approval is a denial.
+ */
+export async function askOnTerminal(
+  { tool, arguments: args, reason, claims, ticket }: ApprovalRequest,
+  { console, surroundings, asker = "the program wants to call", onInterrupt }: QuestionParts,
+  signal: AbortSignal,
+): Promise<ApprovalScope> {
+  if (signal.aborted) return DENIED;
+  const name = unmistakableLine(tool);
+  console.hold();
+  try {
+    if (!(await throwAwayTyped(surroundings.stdin))) {
+      onInterrupt();
+      return DENIED;
+    }
+    if (signal.aborted) return DENIED;
+    console.draw(`\nptc asks: ${asker}\n`);
+    console.draw(console.quote(name));
+    console.draw("with\n");
+    const { text, rest } = renderAskedArguments(args, ticket);
+    console.draw(console.quote(text));
+    if (rest !== undefined) console.draw(`${rest}\n`);
+    if (reason !== undefined) console.draw(`because ${unmistakableLine(reason)}\n`);
+    const claimed = renderClaims(claims);
+    if (claimed !== undefined) {
+      console.draw(`${claimed.heading}\n`);
+      console.draw(console.quote(claimed.said.join("\n")));
+    }
+    console.draw(SCOPES);
+    const what = name.length <= MAX_NAME_CHARS ? name : "this";
+    const prompt = `Allow ${what}? [y]es, [a]ll, [s]ame arguments, [N]o: `;
+    return readAnswer(await readLine(prompt, surroundings, onInterrupt, signal), args);
+  } finally {
+    console.release();
+  }
+}
+
+const DENIED: ApprovalScope = { decision: "denied" };
+
+function readAnswer(line: string | undefined, args: unknown): ApprovalScope {
+  const [word = "", ...rest] = line?.trim().split(/\s+/) ?? [];
+  const last = rest.at(-1);
+  const atMost = last !== undefined && !last.includes("=") ? rest.pop() : undefined;
+  switch (word.toLowerCase()) {
+    case "y":
+    case "yes":
+      return line?.trim() === word ? { decision: "once" } : DENIED;
+    case "a":
+    case "all":
+      return rest.length === 0 ? scopeOr("all", [], atMost, args) : DENIED;
+    case "s":
+    case "same":
+      return scopeOr("like", rest, atMost, args);
+    default:
+      return DENIED;
+  }
+}
+
+function scopeOr(
+  calls: "all" | "like",
+  except: readonly string[],
+  atMost: string | undefined,
+  args: unknown,
+): ApprovalScope {
+  const read = parseScope({ calls, except, atMost }, args);
+  return read.ok ? read.scope : DENIED;
+}
+
+/** What stands for an empty line where an empty line means something else. */
+const NOTHING = "-";
+
+const CANCELLED: ElicitationAnswer = { action: "cancel" };
+
+/**
+ * Draws a question of a server below everything else on the terminal. A form is filled in field by field and looked at before
+ * it is sent; an address is shown and never opened. The end of the input and Ctrl-C are no answer.
+ */
+export async function elicitOnTerminal(
+  elicitation: ElicitationRequest,
+  { console, surroundings, onInterrupt }: QuestionParts,
+  signal: AbortSignal,
+): Promise<ElicitationAnswer> {
+  if (signal.aborted) return CANCELLED;
+  console.hold();
+  try {
+    if (!(await throwAwayTyped(surroundings.stdin))) {
+      onInterrupt();
+      return CANCELLED;
+    }
+    if (signal.aborted) return CANCELLED;
+    const typed = (prompt: string) => readLine(prompt, surroundings, onInterrupt, signal);
+    const draw = (text: string) => console.draw(text);
+    draw(renderHeading(elicitation));
+    if (elicitation.message !== "") draw(console.quote(elicitation.message));
+    if (elicitation.mode === "form")
+      return await fillIn(elicitation.fields, { typed, draw, quote: (text) => console.quote(text) });
+    draw(`Address (ptc does not open it):\n`);
+    draw(console.quote(visibleLine(elicitation.url)));
+    return yesOrNo(
+      await typed(
+        `Have you opened it at ${visibleLine(elicitation.host)}, and may the call go on? [y]es, [N]o: `,
+      ),
+      {},
+    );
+  } finally {
+    console.release();
+  }
+}
+
+function renderHeading(elicitation: ElicitationRequest): string {
+  const server = visibleLine(elicitation.server);
+  const during = elicitation.tool === undefined ? "a call" : `a call of ${visibleLine(elicitation.tool)}`;
+  const what = elicitation.mode === "form" ? "asks" : `asks you to visit ${visibleLine(elicitation.host)}`;
+  return `\nServer '${server}' ${what}, during ${during}:\n`;
+}
+
+interface FormParts {
+  typed: (prompt: string) => Promise<string | undefined>;
+  draw: (text: string) => void;
+  /** Marks text of a server. */
+  quote: (text: string) => string;
+}
+
+async function fillIn(fields: readonly FormField[], parts: FormParts): Promise<ElicitationAnswer> {
+  const { typed, draw, quote } = parts;
+  if (fields.length === 0) return yesOrNo(await typed("Accept? [y]es, [N]o: "), {});
+  const first = await typed(
+    `It asks for ${fields.length === 1 ? "one value" : `${fields.length} values`}. Answer? [y]es, [N]o: `,
+  );
+  const begins = yesOrNo(first, {});
+  if (begins.action !== "accept") return begins;
+  for (;;) {
+    const values: Record<string, FormValue> = {};
+    for (const [index, field] of fields.entries()) {
+      const value = await askField(field, `${index + 1} of ${fields.length}`, parts);
+      if (value === undefined) return CANCELLED;
+      if (value !== LEFT_OUT) Object.defineProperty(values, field.name, { value, ...MEMBER });
+    }
+    draw("This is sent to the server:\n");
+    draw(quote(visibleJson(values)));
+    const decision = (await typed("Send it? [y]es, [e]dit, [N]o: "))?.trim().toLowerCase();
+    if (decision === "e" || decision === "edit") continue;
+    const read = readFormValues(fields, values);
+    return yesOrNo(decision, read.ok ? read.values : {});
+  }
+}
+
+const MEMBER = { enumerable: true, writable: true, configurable: true };
+const LEFT_OUT = Symbol("a field that was left empty");
+
+/** Asks until the value fits. Resolves with `undefined` when there is no answer. */
+async function askField(
+  field: FormField,
+  place: string,
+  { typed, draw, quote }: FormParts,
+): Promise<FormValue | typeof LEFT_OUT | undefined> {
+  draw(`Value ${place}${field.isRequired ? "" : ", which may be left out"}:\n`);
+  const title = field.title === undefined ? field.name : `${field.title} (${field.name})`;
+  draw(
+    quote(
+      [title, ...(field.description === undefined ? [] : [field.description])].map(visibleLine).join("\n"),
+    ),
+  );
+  if (field.kind === "choice" || field.kind === "choices") {
+    draw(
+      quote(field.options.map(({ title: shown }, index) => `${index + 1}  ${visibleLine(shown)}`).join("\n")),
+    );
+  }
+  for (;;) {
+    const line = await typed(promptFor(field));
+    if (line === undefined) return undefined;
+    const text = line.trim();
+    const isLeftOut = text === NOTHING && !field.isRequired;
+    if (isLeftOut || (text === "" && field.byDefault === undefined && !field.isRequired)) return LEFT_OUT;
+    const value = text === "" ? field.byDefault : readTyped(field, line);
+    const problem = value === undefined ? expected(field) : valueProblem(field, value);
+    if (problem === undefined && value !== undefined) return value;
+    draw(`It must be ${problem}.\n`);
+  }
+}
+
+function promptFor(field: FormField): string {
+  const hint =
+    field.kind === "boolean"
+      ? " [y/n]"
+      : field.kind === "choice"
+        ? " [number]"
+        : field.kind === "choices"
+          ? " [numbers, with spaces]"
+          : "";
+  const leaves = field.isRequired
+    ? ""
+    : field.byDefault === undefined
+      ? " (Enter for none)"
+      : ` (${NOTHING} for none)`;
+  const byDefault =
+    field.byDefault === undefined
+      ? ""
+      : ` (Enter for ${visibleLine(JSON.stringify(field.byDefault)).slice(0, 60)})`;
+  return `${hint}${byDefault}${leaves}> `.trimStart();
+}
+
+/** The value that was typed; `undefined` when it is none of the field's kind. */
+function readTyped(field: FormField, line: string): FormValue | undefined {
+  const text = line.trim();
+  switch (field.kind) {
+    case "text":
+      return line;
+    case "number":
+      return text === "" || !Number.isFinite(Number(text)) ? undefined : Number(text);
+    case "boolean":
+      return /^(?:y|yes|true)$/i.test(text) ? true : /^(?:n|no|false)$/i.test(text) ? false : undefined;
+    case "choice":
+      return pick(field, text);
+    case "choices": {
+      const picked = text
+        .split(/[\s,]+/)
+        .filter(Boolean)
+        .map((each) => pick(field, each));
+      return picked.includes(undefined) ? undefined : [...new Set(picked as string[])];
+    }
+  }
+}
+
+/** The option of a number, or of its own value. */
+function pick(
+  { options }: Extract<FormField, { kind: "choice" | "choices" }>,
+  text: string,
+): string | undefined {
+  const byNumber = /^\d{1,3}$/.test(text) ? options[Number(text) - 1] : undefined;
+  return (byNumber ?? options.find(({ value }) => value === text))?.value;
+}
+
+function expected(field: FormField): string {
+  switch (field.kind) {
+    case "text":
+      return "a text";
+    case "number":
+      return field.isInteger ? "a whole number" : "a number";
+    case "boolean":
+      return "y or n";
+    case "choice":
+      return "one of the numbers";
+    case "choices":
+      return "some of the numbers";
+  }
+}
+
+function yesOrNo(line: string | undefined, values: Readonly<Record<string, FormValue>>): ElicitationAnswer {
+  if (line === undefined) return CANCELLED;
+  return /^\s*(?:y|yes)\s*$/i.test(line) ? { action: "accept", values } : { action: "decline" };
+}
+
+function visibleJson(values: object): string {
+  const entries = Object.entries(values).map(
+    ([name, value]) => `${visibleLine(name)}: ${visibleLine(JSON.stringify(value))}`,
+  );
+  return entries.length === 0 ? "nothing" : entries.join("\n");
+}
+
+/** How long to collect keys that were pressed before the question; they do not count as an answer. */
+const DRAIN_MS = 50;
+/** The byte that a terminal in raw mode sends for Ctrl-C. */
+const INTERRUPT = 0x03;
+
+/** Reads and drops what was typed before the question was shown. Resolves with false if Ctrl-C was among it. */
+export async function throwAwayTyped(stdin: Surroundings["stdin"]): Promise<boolean> {
+  let isInterrupted = false;
+  const ignore = (chunk: Buffer | string) => {
+    isInterrupted ||= Buffer.from(chunk).includes(INTERRUPT);
+  };
+  // Outside raw mode, a terminal holds typed keys back until a line is complete.
+  stdin.setRawMode?.(true);
+  stdin.on("data", ignore);
+  stdin.resume();
+  await delay(DRAIN_MS);
+  stdin.pause();
+  stdin.off("data", ignore);
+  stdin.setRawMode?.(false);
+  return !isInterrupted;
+}
+
+/** Resolves with the typed line, or with `undefined` on Ctrl-C, at the end of input, or when `signal` is aborted. */
+export function readLine(
+  prompt: string,
+  { stdin, stderr }: Surroundings,
+  onInterrupt: () => void,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const reader = createInterface({ input: stdin, output: stderr, terminal: true, historySize: 0 });
+  const over = new AbortController();
+  return new Promise<string | undefined>((resolve) => {
+    reader.on("SIGINT", () => {
+      onInterrupt();
+      resolve(undefined);
+    });
+    reader.on("close", () => resolve(undefined));
+    signal.addEventListener("abort", () => resolve(undefined), { signal: over.signal });
+    reader.question(prompt, resolve);
+  }).finally(() => {
+    over.abort();
+    reader.close();
+    if (signal.aborted) stderr.write("\n");
+  });
+}
