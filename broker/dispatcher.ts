@@ -10,8 +10,14 @@ import type { CallError } from "../protocol/messages.ts";
 import type { RunContext } from "../protocol/run-context.ts";
 import { parseNamespacedName } from "../protocol/tool-names.ts";
 import { CallBudget } from "../upstream/call-budget.ts";
-import type { AskPerson, ToolServer, ToolServers } from "../upstream/tool-servers.ts";
-import type { OnCallProgress, QuestionAnswer, RequestMeta, ServerQuestion } from "../upstream/upstream.ts";
+import type { ToolServer, ToolServers } from "../upstream/tool-servers.ts";
+import type {
+  AskPerson,
+  OnCallProgress,
+  QuestionAnswer,
+  RequestMeta,
+  ServerQuestion,
+} from "../upstream/upstream.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../upstream/upstream-error.ts";
 import type { Approval, RunApprovals } from "./approvals/approvals.ts";
 import { announceCall, type RunEvents } from "./decision-events.ts";
@@ -240,14 +246,14 @@ export class Dispatcher implements CallDispatcher {
       const unnoted = await announceCall(tool, out, run.events);
       if (unnoted !== undefined) return { ...permission, ...refuse(call.tool, "unaudited", unnoted) };
       sent = true;
-      const raw = await found.server.call(
-        tool.name,
-        call.arguments,
-        run.signal,
-        this.#asking(tool, run, wait),
-        run.meta,
-        run.onProgress,
-      );
+      const raw = await found.server.call({
+        tool: tool.name,
+        arguments: call.arguments,
+        signal: run.signal,
+        ask: this.#asking(tool, run, wait),
+        meta: run.meta,
+        onProgress: run.onProgress,
+      });
       this.#state.read(tool, seq);
       return { ...(await this.#answer(tool, raw)), ...permission };
     } catch (error) {

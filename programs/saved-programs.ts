@@ -136,7 +136,7 @@ export class SavedPrograms {
           };
     const gate: ToolServer = {
       definitionDigest: (name) => tools.get(namespacedName(PROGRAMS_MODULE, name))?.definitionDigest,
-      call: async (name) => letBegin(name, begun.get(namespacedName(PROGRAMS_MODULE, name))),
+      call: async ({ tool }) => letBegin(tool, begun.get(namespacedName(PROGRAMS_MODULE, tool))),
     };
     return {
       modules: followed,

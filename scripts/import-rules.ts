@@ -222,7 +222,7 @@ export const forbidden: IForbiddenRuleType[] = [
     severity: "error",
     from: {
       path: "^(?:upstream|broker|server|cli)/",
-      pathNot: "^(?:upstream/(?:redact-listing|mask-credentials)\\.ts$|cli/doctor/|cli/commands/programs/)",
+      pathNot: "^(?:upstream/redact-connection\\.ts$|cli/doctor/|cli/commands/programs/)",
     },
     to: { path: "^secrets/redaction\\.ts$" },
   },

@@ -75,15 +75,12 @@ export class LiveToolServers implements ToolServers {
         const definition = definitions.get(tool);
         return definition === undefined ? undefined : this.#digestOf(definition);
       },
-      call: (tool, args, callSignal, ask, meta, onProgress) =>
-        upstream.call(tool, args, {
+      call: (call) =>
+        upstream.call({
+          ...call,
           timeoutMs: budget.limitMs,
           spentMs: budget.spentMs,
-          signal: callSignal,
-          ask,
-          meta,
-          onProgress,
-          definition: definitions.get(tool),
+          definition: definitions.get(call.tool),
         }),
     };
   }

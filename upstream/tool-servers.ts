@@ -1,8 +1,5 @@
 import type { CallBudget } from "./call-budget.ts";
-import type { OnCallProgress, RequestMeta, UpstreamCallOptions } from "./upstream.ts";
-
-/** Puts a question of a server to a person, as `UpstreamCallOptions` has it. */
-export type AskPerson = NonNullable<UpstreamCallOptions["ask"]>;
+import type { ToolCall } from "./upstream.ts";
 
 /** A connected MCP server, as the dispatcher needs it. */
 export interface ToolServer {
@@ -13,14 +10,7 @@ export interface ToolServer {
    *
    * @throws UpstreamError, also when the call's time has ended.
    */
-  call(
-    tool: string,
-    args: unknown,
-    signal: AbortSignal,
-    ask?: AskPerson,
-    meta?: RequestMeta,
-    onProgress?: OnCallProgress,
-  ): Promise<unknown>;
+  call(call: ToolCall): Promise<unknown>;
 }
 
 /** For whom a server is connected, and what is known of it already. */

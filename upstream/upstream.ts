@@ -1,5 +1,4 @@
 import type { ToolProblem } from "./listing-page.ts";
-import type { ProgressReport } from "./progress-report.ts";
 import type { UpstreamError } from "./upstream-error.ts";
 
 /** MCP servers as the rest of ptc sees them. What they list and answer is passed on unchanged and unparsed. */
@@ -10,13 +9,13 @@ export interface UpstreamListing {
   protocolVersion: string;
   /** The definitions of all pages, unchecked, and those of the server's methods that are called like tools. */
   tools: unknown[];
-  /** For how long it holds, as the server says (MCP 2026-07-28, "Caching"); `undefined` when it does not say. */
+  /** For how long all pages hold, as the server says (MCP 2026-07-28, "Caching"); `undefined` when it does not say. */
   ttlMs?: number;
   /** The parts that could not be read, and were left out or replaced by neutral ones. */
   problems?: readonly ToolProblem[];
 }
 
-interface UpstreamImplementation {
+export interface UpstreamImplementation {
   name: string;
   version: string;
 }
@@ -41,26 +40,40 @@ export type QuestionAnswer =
 /** Members of the `_meta` of a request (MCP 2025-11-25, "_meta"), such as `traceparent`. */
 export type RequestMeta = Readonly<Record<string, string>>;
 
+/** How far a server says that a call has come (MCP 2025-11-25, "Progress"). A claim of the server's. */
+export interface ProgressReport {
+  progress: number;
+  total?: number;
+  message?: string;
+}
+
 export type OnCallProgress = (report: ProgressReport) => void;
 
-/** Under which limits a tool is called. */
-export interface UpstreamCallOptions {
-  /**
-   * Puts a question of the server to a person. The time that this takes does not count. `signal` aborts when the answer is no
-   * longer wanted. Without it nobody can be asked.
-   */
-  ask?: ((question: ServerQuestion, signal: AbortSignal) => Promise<QuestionAnswer>) | undefined;
-  /** The time for the whole call, including starting the server if needed. */
-  timeoutMs: number;
-  /** How much of that time has already passed. */
-  spentMs?: number;
-  signal: AbortSignal;
+/** Puts a question of a server to a person. `signal` aborts when the answer is no longer wanted. */
+export type AskPerson = (question: ServerQuestion, signal: AbortSignal) => Promise<QuestionAnswer>;
+
+/** One call of a tool, as it travels from the broker to the server. */
+export interface ToolCall {
+  /** The tool's name in the protocol. */
+  readonly tool: string;
+  readonly arguments: unknown;
+  readonly signal: AbortSignal;
+  /** The time that a person takes to answer does not count. Without it nobody can be asked. */
+  readonly ask?: AskPerson | undefined;
   /** What the request's `_meta` holds besides what ptc puts there itself. */
-  meta?: RequestMeta | undefined;
-  /** Is told how far the server says that the call has come. */
-  onProgress?: OnCallProgress | undefined;
+  readonly meta?: RequestMeta | undefined;
+  /** Receives how far the server says that the call has come. */
+  readonly onProgress?: OnCallProgress | undefined;
+}
+
+/** A call with its limits, and with what its server lists of the tool. */
+export interface UpstreamCall extends ToolCall {
+  /** The time for the whole call, including starting the server if needed. */
+  readonly timeoutMs: number;
+  /** How much of that time has already passed. */
+  readonly spentMs?: number;
   /** The tool's definition, if known. It may ask for arguments to be repeated in headers. */
-  definition?: unknown;
+  readonly definition?: unknown;
 }
 
 /**
@@ -80,7 +93,7 @@ export interface Upstream {
    *
    * @throws UpstreamError
    */
-  call(tool: string, args: unknown, options: UpstreamCallOptions): Promise<unknown>;
+  call(call: UpstreamCall): Promise<unknown>;
   /** Calls the listener when a listing may be out of date. Returns a function that removes it. */
   onToolsChanged(listener: (change: ToolsChange) => void): () => void;
   /** Makes the next use restart the server. The connection is ended as soon as it is idle. */
@@ -91,19 +104,10 @@ export interface Upstream {
 
 /** One live connection to a server. */
 export interface UpstreamConnection {
-  readonly implementation: UpstreamImplementation;
-  readonly protocolVersion: string;
-  /**
-   * @param onTtl is told for how long each page holds, where the server says so.
-   * @throws UpstreamError
-   */
-  listTools(
-    signal?: AbortSignal,
-    onProblem?: (problem: ToolProblem) => void,
-    onTtl?: (ttlMs: number) => void,
-  ): Promise<unknown[]>;
   /** @throws UpstreamError */
-  callTool(tool: string, args: unknown, options: UpstreamCallOptions): Promise<unknown>;
+  list(signal?: AbortSignal): Promise<UpstreamListing>;
+  /** @throws UpstreamError */
+  callTool(call: UpstreamCall): Promise<unknown>;
   onToolsChanged(listener: () => void): void;
   /** Calls the listener once, with the reason, when the connection has ended other than by `close`. */
   onLost(listener: (reason: UpstreamError) => void): void;

@@ -22,12 +22,11 @@ import type { LoginStore } from "../upstream/authorization/logins/login-store.ts
 import { MachineLogin } from "../upstream/authorization/machine-login.ts";
 import { StoredLogin } from "../upstream/authorization/stored-login.ts";
 import { type FollowedListings, type LiveServer, LiveToolServers } from "../upstream/live-tool-servers.ts";
-import { maskCredentials } from "../upstream/mask-credentials.ts";
 import { withCredentials } from "../upstream/mcp/mcp-server-target.ts";
 import { whySlow } from "../upstream/mcp/stdio/start-time.ts";
 import type { UpstreamSource } from "../upstream/pool/pooled-upstream.ts";
 import { type PoolOptions, UpstreamPool } from "../upstream/pool/upstream-pool.ts";
-import { redactListing } from "../upstream/redact-listing.ts";
+import { redactConnection } from "../upstream/redact-connection.ts";
 import { AuthSecrets } from "../upstream/secret-sources/auth-secrets.ts";
 import type { SecretKeyring, SecretSource } from "../upstream/secret-sources/secret-source.ts";
 import { SecretSources } from "../upstream/secret-sources/secret-sources.ts";
@@ -105,10 +104,8 @@ export function composeUpstreams(
           const values = Object.values(credentials.values);
           const used = configured.filter((secret) => values.some((value) => value.includes(secret)));
           const known = [...credentialsOf(server), ...used, ...credentials.secrets];
-          return redactListing(
-            maskCredentials(connection, known, authorization && (() => authorization.secrets())),
-            redactor,
-          );
+          const current = authorization && (() => authorization.secrets());
+          return redactConnection(connection, { redactor, known, current });
         },
       }),
     );

@@ -8,6 +8,7 @@ import { createTypeScript } from "../../languages/typescript/typescript.ts";
 import { SandboxStarter } from "../../sandbox/sandbox-starter.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { toolOf } from "../../tests/catalog/tool-of.ts";
+import type { ToolCall } from "../../upstream/upstream.ts";
 import type { SandboxedBench } from "./brokered-call.ts";
 
 export const LIMITS: ExecutionLimits = {
@@ -30,7 +31,7 @@ export function openBench({ engine, image }: SandboxedBench) {
   const limits = { memoryMb: 512, cpus: 1, pids: 256 };
   const source = new SandboxStarter({ engine, owner: "bench", image, runtime: "runsc", limits });
   const validator = new IsolatingValidator();
-  const call = async (_tool: string, args: unknown) => ({
+  const call = async ({ arguments: args }: ToolCall) => ({
     content: [
       { type: "text", text: JSON.stringify({ ...(args as object), text: "lorem ipsum ".repeat(80) }) },
     ],

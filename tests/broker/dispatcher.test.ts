@@ -7,6 +7,7 @@ import type { Policy } from "../../broker/policy/policy.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
+import type { ToolCall } from "../../upstream/upstream.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../../upstream/upstream-error.ts";
 import { toolOf } from "../catalog/tool-of.ts";
 
@@ -39,8 +40,8 @@ async function play({ tool, policy, answer, approve = [], answeredAfterMs = 0, c
   let listed = "listedDigest" in rest ? rest.listedDigest : "d1";
   const server = {
     definitionDigest: () => listed,
-    async call(...args: unknown[]) {
-      called.push(args.slice(0, 2));
+    async call({ tool, arguments: args }: ToolCall) {
+      called.push([tool, args]);
       return (answer ?? (() => ({ content: [{ type: "text", text: "hi" }] })))();
     },
   };

@@ -79,7 +79,7 @@ describe("the import rules", () => {
       'import docker from "dockerode";\nimport { limit } from "../../protocol/limits.ts";\ndocker, limit;';
     expect(await brokenRules("sandbox/docker/docker-engine.ts", text)).toEqual([]);
     const redacting = 'import { redact } from "../secrets/redaction.ts";\nredact;';
-    expect(await brokenRules("upstream/redact-listing.ts", redacting)).toEqual([]);
+    expect(await brokenRules("upstream/redact-connection.ts", redacting)).toEqual([]);
     const client = 'import client from "@modelcontextprotocol/client";\nclient;';
     expect(await brokenRules("upstream/mcp/client/x.ts", client)).toEqual([]);
   });

@@ -8,6 +8,7 @@ import { useUser } from "../upstream/authorization/logged-in.ts";
 import { ScriptedBrowser } from "../upstream/authorization/servers/browser.ts";
 import { serveProtected } from "../upstream/authorization/servers/protected-server.ts";
 import { serveRouter } from "../upstream/authorization/servers/router-server.ts";
+import { toolCall } from "../upstream/upstream-fixtures.ts";
 
 it("a person whom their client sends to the login page lets the call go on that needed it", async () => {
   const router = await serveRouter();
@@ -22,9 +23,7 @@ it("a person whom their client sends to the login page lets the call go on that 
     async dispatch(): Promise<CallOutcome> {
       try {
         const data = await (await user.connect()).callTool(
-          "echo",
-          { text: "hi" },
-          { timeoutMs: 60_000, signal },
+          toolCall("echo", { text: "hi" }, { timeoutMs: 60_000, signal }),
         );
         return { ok: true, data, raw: data, decision: "allowed", bytes: 0 };
       } catch (error) {

@@ -193,7 +193,7 @@ function deskDispatcher(tools: Record<string, DeskTool>, ask: string[]): Dispatc
     servers: {
       connect: async () => ({
         definitionDigest: (tool) => tool,
-        call: async (tool, args) => ({
+        call: async ({ tool, arguments: args }) => ({
           content: [],
           structuredContent: await tools[tool]?.(args as Record<string, unknown>),
         }),

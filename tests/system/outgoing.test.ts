@@ -11,7 +11,7 @@ import { AddressGuard } from "../../upstream/authorization/address-guard.ts";
 import { buildGuardedFetch } from "../../upstream/authorization/guarded-fetch.ts";
 import { askEndpoint } from "../../upstream/model/model-connection.ts";
 import { serveStreamable } from "../upstream/mcp/upstream-http-servers.ts";
-import { callOptions, connect } from "../upstream/upstream-fixtures.ts";
+import { connect, toolCall } from "../upstream/upstream-fixtures.ts";
 import { ELSEWHERE, openProxiedWorld, type ProxiedWorld } from "./proxied-world.ts";
 
 /** Variables of whoever runs the tests. */
@@ -133,7 +133,7 @@ describe("ptc's own connections, behind a proxy and with a private authority", (
   ])("reach MCP servers over %s", async (scheme, lines) => {
     const url = `${scheme}://${ELSEWHERE}/mcp`;
     const connection = await connect({ name: "x", transport: "http", url, headers: {} });
-    const result = await connection.callTool("echo", { text: "through" }, callOptions());
+    const result = await connection.callTool(toolCall("echo", { text: "through" }));
     expect(result).toMatchObject({ content: [{ type: "text", text: "through" }] });
     expect(world.asked).toEqual(expect.arrayContaining(lines().map((line) => ({ line, user: user() }))));
     await connection.close();

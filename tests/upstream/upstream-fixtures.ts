@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { type ConnectOptions, connectMcpServer } from "../../upstream/mcp/client/connect-mcp-server.ts";
 import type { McpServerTarget } from "../../upstream/mcp/mcp-server-target.ts";
-import type { UpstreamConnection } from "../../upstream/upstream.ts";
+import type { UpstreamCall, UpstreamConnection } from "../../upstream/upstream.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 
 const FOLDER = fileURLToPath(new URL("../fixtures/servers/", import.meta.url));
@@ -33,10 +33,13 @@ export async function connect(
   return connection;
 }
 
-export function callOptions(
-  overrides: { timeoutMs?: number; signal?: AbortSignal; definition?: unknown } = {},
-) {
-  return { timeoutMs: 20_000, signal: new AbortController().signal, ...overrides };
+/** A call of a tool, with time enough. */
+export function toolCall(
+  tool: string,
+  args: unknown = {},
+  options: Partial<Omit<UpstreamCall, "tool" | "arguments">> = {},
+): UpstreamCall {
+  return { tool, arguments: args, timeoutMs: 20_000, signal: new AbortController().signal, ...options };
 }
 
 export async function upstreamErrorOf(promise: Promise<unknown>): Promise<UpstreamError> {

@@ -7,7 +7,7 @@ import { Redactor } from "../../secrets/redaction.ts";
 import { ProcessGroups } from "../../system/process-groups.ts";
 import type { Upstream } from "../../upstream/upstream.ts";
 import { composeUpstreams } from "../../wiring/upstreams.ts";
-import { callOptions, jsonOf, upstreamErrorOf } from "../upstream/upstream-fixtures.ts";
+import { jsonOf, toolCall, upstreamErrorOf } from "../upstream/upstream-fixtures.ts";
 
 const ENV_DUMP = join(import.meta.dirname, "../fixtures/servers/env-dump.mjs");
 /** Prints a token, and notes each time that it did. */
@@ -44,7 +44,7 @@ function setUp(servers: Record<string, object>, { named = {}, environment = {} }
   /** What the server says of its environment, and the same with every value the other way round. */
   const dumpOf = async (name: string) => {
     const upstream = pool.get("local", name) as Upstream;
-    const answer = await upstream.call("dump", {}, callOptions());
+    const answer = await upstream.call(toolCall("dump"));
     return jsonOf(answer) as { env: Record<string, string>; reversed: Record<string, string> };
   };
   const tokenOf = async (name: string) => {
@@ -93,7 +93,7 @@ test("a secret that cannot be read takes only its server off, in one line, and r
   });
   expect(await tokenOf("fine")).toBe("vault-token-here");
   const failure = async (name: string) =>
-    upstreamErrorOf((pool.get("local", name) as Upstream).call("dump", {}, callOptions()));
+    upstreamErrorOf((pool.get("local", name) as Upstream).call(toolCall("dump")));
   expect(await failure("locked")).toMatchObject({
     code: "start_failed",
     message:

@@ -5,7 +5,7 @@ import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 import { inheritedEnvironment } from "../../secrets/inherited-environment.ts";
 import { signalGroup, spawnGroup } from "../../system/process-group.ts";
 import type { UnreadValues } from "../authorization/credentials.ts";
-import type { UpstreamCallOptions, UpstreamConnection } from "../upstream.ts";
+import type { UpstreamCall, UpstreamConnection, UpstreamListing } from "../upstream.ts";
 import { UpstreamError } from "../upstream-error.ts";
 import { describeLocalTool, isOwnVariable, type LocalTool, variablesOf } from "./local-tool.ts";
 import { fillTemplate, type Template, type TemplatePart, textOf } from "./template.ts";
@@ -27,8 +27,6 @@ export interface LocalConnectionOptions extends GroupObserver {
  * answers with an MCP result; a command that fails is a failed tool.
  */
 export class LocalConnection implements UpstreamConnection {
-  readonly implementation: UpstreamConnection["implementation"];
-  readonly protocolVersion = "2025-11-25";
   readonly #tools: ReadonlyMap<string, LocalTool>;
   readonly #options: LocalConnectionOptions;
   #env: Readonly<Record<string, string>>;
@@ -42,14 +40,17 @@ export class LocalConnection implements UpstreamConnection {
     this.#options = options;
     this.#env = options.env;
     this.#unread = options.unread;
-    this.implementation = { name: "ptc local tools", version: options.version };
   }
 
-  async listTools(): Promise<unknown[]> {
-    return [...this.#tools.values()].map(describeLocalTool);
+  async list(): Promise<UpstreamListing> {
+    return {
+      implementation: { name: "ptc local tools", version: this.#options.version },
+      protocolVersion: "2025-11-25",
+      tools: [...this.#tools.values()].map(describeLocalTool),
+    };
   }
 
-  async callTool(name: string, args: unknown, { signal }: UpstreamCallOptions): Promise<unknown> {
+  async callTool({ tool: name, arguments: args, signal }: UpstreamCall): Promise<unknown> {
     const tool = this.#tools.get(name);
     if (tool === undefined) return failed(`there is no local tool '${name}'`);
     if (tool.off !== undefined) throw new UpstreamError("off", `local tool '${name}' is off: ${tool.off}`);

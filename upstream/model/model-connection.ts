@@ -6,7 +6,7 @@ import { inTime } from "../../base/waiting.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 import { EXTRACT_TOOL } from "../../protocol/tool-names.ts";
 import { outgoingFetch } from "../../system/outgoing.ts";
-import type { UpstreamCallOptions, UpstreamConnection } from "../upstream.ts";
+import type { UpstreamCall, UpstreamConnection, UpstreamListing } from "../upstream.ts";
 import { UpstreamError } from "../upstream-error.ts";
 import { type FailedAnswer, MODEL_APIS, type ModelQuestion } from "./model-api.ts";
 
@@ -57,25 +57,22 @@ const DEFINITION = {
 
 /** A model behind an endpoint, as a server with one tool. An answer that does not fit is repaired once. */
 export class ModelConnection implements UpstreamConnection {
-  readonly implementation: UpstreamConnection["implementation"];
-  readonly protocolVersion = "2025-11-25";
   readonly #options: ModelConnectionOptions;
   readonly #closed = new AbortController();
 
   constructor(options: ModelConnectionOptions) {
     this.#options = options;
-    this.implementation = { name: "ptc extract", version: options.version };
   }
 
-  async listTools(): Promise<unknown[]> {
-    return [DEFINITION];
+  async list(): Promise<UpstreamListing> {
+    return {
+      implementation: { name: "ptc extract", version: this.#options.version },
+      protocolVersion: "2025-11-25",
+      tools: [DEFINITION],
+    };
   }
 
-  async callTool(
-    tool: string,
-    args: unknown,
-    { signal, timeoutMs, spentMs = 0 }: UpstreamCallOptions,
-  ): Promise<unknown> {
+  async callTool({ tool, arguments: args, signal, timeoutMs, spentMs = 0 }: UpstreamCall): Promise<unknown> {
     if (tool !== EXTRACT_TOOL || !isObject(args)) return failed(`there is no tool '${tool}'`);
     const { maxInputBytes, model } = this.#options;
     const requested = readRequestedSchema(args.schema);

@@ -3,11 +3,10 @@ import { messageOf, withinBoundary } from "../../base/faults.ts";
 import { inTime, orAborted } from "../../base/waiting.ts";
 import type { ServerCredentials } from "../authorization/credentials.ts";
 import { notReadyInTime } from "../call-budget.ts";
-import type { ToolProblem } from "../listing-page.ts";
 import type {
   ToolsChange,
   Upstream,
-  UpstreamCallOptions,
+  UpstreamCall,
   UpstreamConnection,
   UpstreamListing,
 } from "../upstream.ts";
@@ -72,12 +71,12 @@ export class PooledUpstream implements Upstream {
   async list(signal?: AbortSignal): Promise<UpstreamListing> {
     return this.#use(
       () => this.#connect(signal),
-      (connection) => listConnection(connection, signal),
+      (connection) => connection.list(signal),
     );
   }
 
-  async call(tool: string, args: unknown, options: UpstreamCallOptions): Promise<unknown> {
-    const { timeoutMs, spentMs = 0, signal } = options;
+  async call(call: UpstreamCall): Promise<unknown> {
+    const { timeoutMs, spentMs = 0, signal } = call;
     const began = this.#clock.monotonicMs();
     const connect = () =>
       this.isConnected
@@ -86,7 +85,7 @@ export class PooledUpstream implements Upstream {
             notReadyInTime(this.name, timeoutMs, false, this.#source.whySlow),
           );
     return this.#use(connect, (connection) =>
-      connection.callTool(tool, args, { ...options, spentMs: spentMs + this.#clock.monotonicMs() - began }),
+      connection.callTool({ ...call, spentMs: spentMs + this.#clock.monotonicMs() - began }),
     );
   }
 
@@ -291,26 +290,4 @@ export class PooledUpstream implements Upstream {
 /** Ends a connection in the background and drops errors. */
 function endQuietly(connection: UpstreamConnection): void {
   connection.close().catch(() => {});
-}
-
-/** What a connected server lists and is. Of the times for which its pages hold, the shortest counts. @throws UpstreamError */
-async function listConnection(
-  connection: UpstreamConnection,
-  signal: AbortSignal | undefined,
-): Promise<UpstreamListing> {
-  const { implementation, protocolVersion } = connection;
-  const problems: ToolProblem[] = [];
-  const ttls: number[] = [];
-  const tools = await connection.listTools(
-    signal,
-    (problem) => problems.push(problem),
-    (ttlMs) => ttls.push(ttlMs),
-  );
-  return {
-    implementation,
-    protocolVersion,
-    tools,
-    ...(ttls.length > 0 ? { ttlMs: Math.min(...ttls) } : {}),
-    ...(problems.length > 0 ? { problems } : {}),
-  };
 }

@@ -84,10 +84,11 @@ async function withLogins<T>(work: () => Promise<T>): Promise<T> {
 const connection: UpstreamConnection = await withLogins(() =>
   connectMcpServer(server, { clientVersion: "0.1.0", authorization, connectTimeoutMs: 20_000 }),
 );
-const tools = (await withLogins(() => connection.listTools())) as { name: string }[];
-for (const { name } of tools)
-  await withLogins(() =>
-    connection.callTool(name, { a: 1, b: 2 }, { timeoutMs: 20_000, signal: new AbortController().signal }),
-  );
+const { tools } = await withLogins(() => connection.list());
+const { signal } = new AbortController();
+for (const { name } of tools as { name: string }[]) {
+  const call = { tool: name, arguments: { a: 1, b: 2 }, timeoutMs: 20_000, signal };
+  await withLogins(() => connection.callTool(call));
+}
 await connection.close();
 process.exit(0);

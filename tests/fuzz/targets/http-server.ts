@@ -65,10 +65,11 @@ export const target = fuzzTarget({
     });
     try {
       if (random.chance(0.5)) {
-        for (const tool of await connection.listTools(AbortSignal.timeout(TIMEOUT_MS))) canonicalJson(tool);
+        for (const tool of (await connection.list(AbortSignal.timeout(TIMEOUT_MS))).tools)
+          canonicalJson(tool);
       } else {
-        const options = { timeoutMs: TIMEOUT_MS, signal: new AbortController().signal };
-        const result = await connection.callTool("echo", { a: 1 }, options);
+        const call = { timeoutMs: TIMEOUT_MS, signal: new AbortController().signal };
+        const result = await connection.callTool({ ...call, tool: "echo", arguments: { a: 1 } });
         canonicalJson(result);
         normalizeResult(result);
       }

@@ -208,7 +208,11 @@ function dispatcher(random: Random): Dispatcher {
     servers: {
       connect: async () => ({
         definitionDigest: (tool) => tool,
-        call: async (_, args) => ({ content: [], structuredContent: args, isError: random.chance(0.1) }),
+        call: async (call) => ({
+          content: [],
+          structuredContent: call.arguments,
+          isError: random.chance(0.1),
+        }),
       }),
     },
   });

@@ -8,6 +8,7 @@ import { loginKeyOf, openLoginStore } from "../../../logins/open-logins.ts";
 import type { Client, Login } from "../../../upstream/authorization/logins/login-record.ts";
 import { discover } from "../../../upstream/mcp/client/auth/discovery.ts";
 import { chooseClient } from "../../../upstream/mcp/client/auth/person-login.ts";
+import { toolCall } from "../upstream-fixtures.ts";
 import { useUser } from "./logged-in.ts";
 import { ScriptedBrowser } from "./servers/browser.ts";
 import { type OidcOptions, serveOidc } from "./servers/oidc-server.ts";
@@ -37,7 +38,7 @@ describe("a login at an OpenID provider", () => {
     });
     expect(await user.logIn()).toMatchObject({ status: 200 });
     const connection = await user.connect();
-    expect(await connection.listTools()).toHaveLength(3);
+    expect((await connection.list()).tools).toHaveLength(3);
     const [authorization] = oidc.authorizations;
     expect(authorization?.get("resource")).toBe(server.url);
     expect(authorization?.get("code_challenge_method")).toBe("S256");
@@ -78,12 +79,7 @@ describe("a login at an OpenID provider", () => {
     server.rules.scopesFor = (body) => (body.includes('"tools/call"') ? ["write"] : []);
     await user.logIn();
     const connection = await user.connect();
-    const call = () =>
-      connection.callTool(
-        "echo",
-        { text: "hi" },
-        { timeoutMs: 60_000, signal: new AbortController().signal },
-      );
+    const call = () => connection.callTool(toolCall("echo", { text: "hi" }, { timeoutMs: 60_000 }));
     await expect(call()).rejects.toMatchObject({
       code: "login_required",
       message: "server 'guarded' needs a login (it wants more scopes (write)): run `ptc auth login guarded`",
@@ -91,7 +87,7 @@ describe("a login at an OpenID provider", () => {
     const [status] = await loginStatus(user.configuration, user.principal, user.env);
     expect(status).toMatchObject({ state: "logged_in", wantedScope: "read write" });
     // What was granted goes on meanwhile.
-    expect(await connection.listTools()).toHaveLength(3);
+    expect((await connection.list()).tools).toHaveLength(3);
     await user.logIn();
     expect(oidc.authorizations.at(-1)?.get("scope")?.split(" ").sort()).toEqual([
       "offline_access",
@@ -110,12 +106,7 @@ describe("a login at an OpenID provider", () => {
     server.rules.scopesFor = (body) => (body.includes('"tools/call"') ? ["admin"] : []);
     await user.logIn();
     const connection = await user.connect();
-    const call = () =>
-      connection.callTool(
-        "echo",
-        { text: "hi" },
-        { timeoutMs: 60_000, signal: new AbortController().signal },
-      );
+    const call = () => connection.callTool(toolCall("echo", { text: "hi" }, { timeoutMs: 60_000 }));
     await expect(call()).rejects.toMatchObject({ code: "login_required" });
     // The provider knows no such scope, and grants what it knows of those that are asked for.
     await user.logIn();
@@ -211,7 +202,7 @@ describe("a login at an OpenID provider", () => {
     expect(waiting?.paste(ended.url.replace(/state=[^&]*/, "state=x"))).toMatch(/another login/);
     expect(waiting?.paste(`  ${ended.url}\n`)).toBeUndefined();
     await waiting?.done;
-    expect(await (await user.connect()).listTools()).toHaveLength(3);
+    expect((await (await user.connect()).list()).tools).toHaveLength(3);
   });
 
   test("ends with a logout, which revokes its tokens", async () => {
@@ -269,7 +260,7 @@ describe("the client that was registered for a login", () => {
     const kept = await openLoginStore(user.env).read(loginKeyOf(user.principal, user.server));
     expect(kept?.client).toMatchObject({ kind: "registered", id: after });
     expect(kept?.client.redirectUri).toBe(oidc.authorizations[1]?.get("redirect_uri"));
-    expect(await (await user.connect()).listTools()).toHaveLength(3);
+    expect((await (await user.connect()).list()).tools).toHaveLength(3);
     expect(server.tokens.at(-1)).toBe(kept?.accessToken);
   });
 
@@ -380,7 +371,7 @@ describe("a machine with credentials of its own", () => {
     const connection = await user.connect();
     const [token] = server.tokens.filter((each) => each !== undefined);
     await (await oidc.provider.ClientCredentials.find(token ?? ""))?.destroy();
-    expect(await connection.listTools()).toHaveLength(3);
+    expect((await connection.list()).tools).toHaveLength(3);
     expect(oidc.tokenRequests.map((each) => each.get("grant_type"))).toEqual(
       Array(2).fill("client_credentials"),
     );
@@ -403,7 +394,7 @@ describe("a machine with credentials of its own", () => {
     );
     writeFileSync(secret, "machine secret\n");
     const connection = await user.connect();
-    expect(await connection.listTools()).toHaveLength(3);
+    expect((await connection.list()).tools).toHaveLength(3);
     expect(user.told[0]).toBe("machine secret");
   });
 
@@ -420,7 +411,7 @@ describe("a machine with credentials of its own", () => {
     const command = [process.execPath, "-e", "console.log(process.argv[1])", "--", pem];
     const auth = { type: "client_credentials", client_id: "machine", private_key: { command } };
     const { oidc, user } = await serveBoth({ clients: [client], settings: { auth } });
-    expect(await (await user.connect()).listTools()).toHaveLength(3);
+    expect((await (await user.connect()).list()).tools).toHaveLength(3);
     expect(oidc.tokenRequests[0]?.get("client_assertion_type")).toMatch(/jwt-bearer$/);
   });
 
@@ -434,10 +425,10 @@ describe("a machine with credentials of its own", () => {
     const { oidc, server, user } = await serveBoth({ clients: [client], settings: { auth } });
     server.rules.scopesFor = (body) => (body.includes('"tools/list"') ? ["write"] : []);
     const connection = await user.connect();
-    expect(await connection.listTools()).toHaveLength(3);
+    expect((await connection.list()).tools).toHaveLength(3);
     expect(oidc.tokenRequests.map((each) => each.get("scope"))).toEqual(["read", "read write"]);
     server.rules.scopesFor = () => ["none such"];
-    await expect(connection.listTools()).rejects.toThrow();
+    await expect(connection.list()).rejects.toThrow();
     expect(oidc.tokenRequests.length).toBeLessThanOrEqual(4);
   });
 

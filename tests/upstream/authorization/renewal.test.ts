@@ -8,6 +8,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { loginStatus, logOut } from "../../../logins/login-status.ts";
 import { withLock } from "../../../upstream/authorization/logins/login-store.ts";
 import { tries } from "../../tries.ts";
+import { toolCall } from "../upstream-fixtures.ts";
 import { useUser } from "./logged-in.ts";
 import { serveProtected } from "./servers/protected-server.ts";
 import { serveRouter } from "./servers/router-server.ts";
@@ -38,8 +39,10 @@ describe("a login whose token has expired", () => {
     await user.logIn();
     const connection = await user.connect();
     router.expireAll();
-    const options = { timeoutMs: 60_000, signal: new AbortController().signal };
-    const calls = Array.from({ length: 8 }, (_, i) => connection.callTool("echo", { text: `${i}` }, options));
+    const options = { timeoutMs: 60_000 };
+    const calls = Array.from({ length: 8 }, (_, i) =>
+      connection.callTool(toolCall("echo", { text: `${i}` }, options)),
+    );
     expect(await Promise.all(calls)).toHaveLength(8);
     expect(router.grants.refresh).toBe(1);
     const [first, second, ...others] = new Set(server.tokens.filter((each) => each !== undefined));
@@ -80,7 +83,7 @@ describe("a login whose token has expired", () => {
     router.revokeAll();
     const message =
       "server 'guarded' needs a login (the last one has expired or was revoked): run `ptc auth login guarded`";
-    await expect(connection.listTools()).rejects.toMatchObject({ code: "login_required", message });
+    await expect(connection.list()).rejects.toMatchObject({ code: "login_required", message });
     await expect(user.connect()).rejects.toMatchObject({ code: "login_required" });
     expect(router.grants.refresh).toBe(1);
     expect(await loginStatus(user.configuration, user.principal, user.env)).toMatchObject([
@@ -88,7 +91,7 @@ describe("a login whose token has expired", () => {
     ]);
     await user.logIn();
     // The connection of before goes on with the new login.
-    expect(await connection.listTools()).toHaveLength(3);
+    expect((await connection.list()).tools).toHaveLength(3);
   });
 
   test("is kept where the authorization server fails, which says nothing about it", async () => {
@@ -101,11 +104,11 @@ describe("a login whose token has expired", () => {
     }));
     // From now on anything that reaches for the server renews the login.
     router.expireAll();
-    await expect(connection.listTools()).rejects.toThrow(
+    await expect(connection.list()).rejects.toThrow(
       /^server 'guarded' cannot have its login renewed: HTTP 404/,
     );
     await file.restore();
-    expect(await connection.listTools()).toHaveLength(3);
+    expect((await connection.list()).tools).toHaveLength(3);
   });
 
   test("notices a logout of another process", async () => {
@@ -114,7 +117,7 @@ describe("a login whose token has expired", () => {
     const connection = await user.connect();
     expect(await logOut(user.server, user.principal, user.env)).toMatchObject({ isRevoked: true });
     expect(router.grants.revoked).toHaveLength(2);
-    await expect(connection.listTools()).rejects.toMatchObject({ code: "login_required" });
+    await expect(connection.list()).rejects.toMatchObject({ code: "login_required" });
   });
 
   test("is used for no other server, whatever the file says", async () => {

@@ -249,7 +249,7 @@ describe("the secret of a client goes to the authorization server that gave it o
     await user.logIn();
     expect(two.requests).toContain("POST /reg");
     expect(two.tokenRequests.map((each) => each.get("client_secret"))).not.toContain(secret);
-    expect(await (await user.connect()).listTools()).toHaveLength(3);
+    expect((await (await user.connect()).list()).tools).toHaveLength(3);
     // At its own one, the client is used again.
     await user.logIn();
     expect(two.requests.filter((each) => each === "POST /reg")).toHaveLength(1);
@@ -290,7 +290,7 @@ describe("the secret of a client goes to the authorization server that gave it o
     await expect(user.connect()).rejects.toThrow(/and not the `issuer` of its `auth` in ptc\.yaml$/);
     expect([...evil.requests, ...good.requests]).toEqual([]);
     server.rules.authorizationServers = [evil.issuer, good.issuer];
-    expect(await (await user.connect()).listTools()).toHaveLength(3);
+    expect((await (await user.connect()).list()).tools).toHaveLength(3);
     expect(evil.requests).toEqual([]);
   });
 });
@@ -312,7 +312,7 @@ describe("a token goes to its own server alone", () => {
       response.writeHead(307, { location: `${other}/mcp` }).end();
       return true;
     };
-    await expect(connection.listTools()).rejects.toThrow();
+    await expect(connection.list()).rejects.toThrow();
     await expect(user.connect()).rejects.toThrow();
     expect(elsewhere.filter(({ authorization }) => authorization !== undefined)).toEqual([]);
   });

@@ -7,6 +7,7 @@ import { LocalConnection } from "../../../upstream/local/local-connection.ts";
 import type { LocalTool } from "../../../upstream/local/local-tool.ts";
 import { parseTemplate } from "../../../upstream/local/template.ts";
 import { eventually } from "../../eventually.ts";
+import { toolCall } from "../upstream-fixtures.ts";
 
 const groups = new Set<number>();
 afterEach(() => expect(groups).toEqual(new Set()));
@@ -39,7 +40,7 @@ function connect(
     onExit: (pid) => groups.delete(pid),
   });
   const call = (args: object = {}, signal = new AbortController().signal) =>
-    connection.callTool("tool", args, { timeoutMs: 60_000, signal });
+    connection.callTool(toolCall("tool", args, { timeoutMs: 60_000, signal }));
   return { connection, call };
 }
 

@@ -4,7 +4,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it, vi } from "vitest";
 import { answerTo } from "../../fixtures/servers/hostile-answers.ts";
-import { callOptions, connect, fixture } from "../upstream-fixtures.ts";
+import { connect, fixture, toolCall } from "../upstream-fixtures.ts";
 import { event, readJson } from "./hostile-http-servers.ts";
 import { listen } from "./upstream-http-servers.ts";
 
@@ -61,7 +61,7 @@ describe("a server that floods", () => {
       const connection = await connect({ ...target, args: [...target.args, text, String(TIMES)] });
       const changed = vi.fn();
       connection.onToolsChanged(changed);
-      const call = connection.callTool("go", {}, callOptions({ timeoutMs: 100_000 }));
+      const call = connection.callTool(toolCall("go", {}, { timeoutMs: 100_000 }));
       expect(await growthDuring(call)).toBeLessThan(MAX_GROWTH_BYTES);
       expect(await call).toEqual({ content: [{ type: "text", text: "fine" }] });
       expect(changed.mock.calls.length).toBeLessThan(TIMES / 100);
@@ -74,7 +74,7 @@ describe("a server that floods", () => {
   ])("with %s whose answers it does not read gets few of them", { timeout: 120_000 }, async (_, text) => {
     const target = fixture("floods.ts");
     const connection = await connect({ ...target, args: [...target.args, text, String(TIMES), "deaf"] });
-    const call = connection.callTool("go", {}, callOptions({ timeoutMs: 100_000 }));
+    const call = connection.callTool(toolCall("go", {}, { timeoutMs: 100_000 }));
     expect(await growthDuring(call)).toBeLessThan(MAX_GROWTH_BYTES);
     expect(await call).toEqual({ content: [{ type: "text", text: "fine" }] });
   });
@@ -91,7 +91,7 @@ describe("a server that floods", () => {
         url: await listen(flooding(text, posted)),
       };
       const connection = await connect(target);
-      const call = connection.callTool("go", {}, callOptions({ timeoutMs: 100_000 }));
+      const call = connection.callTool(toolCall("go", {}, { timeoutMs: 100_000 }));
       expect(await growthDuring(call)).toBeLessThan(MAX_GROWTH_BYTES);
       expect(await call).toEqual({ content: [{ type: "text", text: "fine" }] });
       expect(posted.messages).toBeLessThan(TIMES / 10);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { digestOf } from "../../../protocol/canonical-json.ts";
 import type { McpServerTarget } from "../../../upstream/mcp/mcp-server-target.ts";
 import type { UpstreamConnection } from "../../../upstream/upstream.ts";
-import { callOptions, connect, fixture, upstreamErrorOf } from "../upstream-fixtures.ts";
+import { connect, fixture, toolCall, upstreamErrorOf } from "../upstream-fixtures.ts";
 import { serveHostile, serveHostileSse } from "./hostile-http-servers.ts";
 import { listen } from "./upstream-http-servers.ts";
 
@@ -41,7 +41,7 @@ const REFUSED: [string, RegExp][] = [
 
 describe.each(TRANSPORTS)("what a hostile server answers over %s", (_, target) => {
   const call = (connection: UpstreamConnection, tool: string) =>
-    connection.callTool(tool, {}, callOptions({ timeoutMs: 30_000 }));
+    connection.callTool(toolCall(tool, {}, { timeoutMs: 30_000 }));
 
   it("fails the one call that it answers, in one line", async () => {
     const connection = await connect(await target());
@@ -62,8 +62,7 @@ describe.each(TRANSPORTS)("what a hostile server answers over %s", (_, target) =
 
   it("costs its list no more than what cannot be read of single tools", async () => {
     const connection = await connect(await target());
-    const problems: unknown[] = [];
-    const tools = await connection.listTools(undefined, (problem) => problems.push(problem));
+    const { tools, problems } = await connection.list();
     const leftOut = (why: string) => ({
       $comment: expect.stringContaining(`left out by ptc: ${why}, sha256:`),
     });

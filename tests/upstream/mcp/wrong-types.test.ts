@@ -4,7 +4,7 @@ import { toolParameters } from "../../../catalog/arguments.ts";
 import { renderOffer } from "../../../catalog/parse-tool.ts";
 import { planGeneration } from "../../../generation/generate-plan.ts";
 import { listingOf } from "../../codegen/list-tools.ts";
-import { callOptions, connect } from "../upstream-fixtures.ts";
+import { connect, toolCall } from "../upstream-fixtures.ts";
 import { readJson } from "./hostile-http-servers.ts";
 import { listen } from "./upstream-http-servers.ts";
 
@@ -116,7 +116,7 @@ const connectTo = async (origin: string) =>
 describe("a value of the wrong type in a listing takes no other tool along", () => {
   it.each(WRONG.map((wrong) => [JSON.stringify(wrong), wrong]))("where a name is %s", async (_, wrong) => {
     const connection = await connectTo(await serveListing([{ ...GOOD, name: wrong }, wrong, GOOD]));
-    const tools = await connection.listTools();
+    const tools = (await connection.list()).tools;
     const { catalog } = await planGeneration({ listings: [listingOf(tools)] });
     expect(catalog.servers[0]?.tools.map(({ name }) => name)).toEqual(
       expect.arrayContaining(["good", "prompts/get", "resources/read"]),
@@ -127,7 +127,7 @@ describe("a value of the wrong type in a listing takes no other tool along", () 
   it.each(PLACES)("where the value of %s is wrong", async (_, change) => {
     const odd = WRONG.map((wrong, index) => ({ name: `odd${index}`, inputSchema: ROOT, ...change(wrong) }));
     const connection = await connectTo(await serveListing([...odd, GOOD]));
-    const tools = await connection.listTools();
+    const tools = (await connection.list()).tools;
     const { catalog } = await planGeneration({ listings: [listingOf(tools)] });
     const names = catalog.servers[0]?.tools.map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(["good", ...odd.map(({ name }) => name)]));
@@ -136,11 +136,7 @@ describe("a value of the wrong type in a listing takes no other tool along", () 
       // Whatever the check says, it is about this tool, and no exception.
       await validator.check(definition.inputSchema, { a: "x" }, "x");
       toolParameters(definition.inputSchema);
-      const result = await connection.callTool(
-        String(definition.name),
-        { a: "x" },
-        callOptions({ definition }),
-      );
+      const result = await connection.callTool(toolCall(String(definition.name), { a: "x" }, { definition }));
       expect(result).toMatchObject({ content: [{ text: "called" }] });
     }
   });

@@ -6,6 +6,7 @@ import { PiiMasks } from "../../../secrets/pii/pii-masks.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
 import { ModelConnection, type ModelConnectionOptions } from "../../../upstream/model/model-connection.ts";
 import { eventually } from "../../eventually.ts";
+import { toolCall } from "../upstream-fixtures.ts";
 import {
   completion,
   type ModelRequest,
@@ -52,11 +53,7 @@ async function connect(answers: Answers, more: Partial<ModelConnectionOptions> =
     ...more,
   });
   const extract = (value: unknown, schema: unknown = PERSON, options = {}) =>
-    connection.callTool(
-      "extract",
-      { value, schema },
-      { timeoutMs: 60_000, signal: new AbortController().signal, ...options },
-    );
+    connection.callTool(toolCall("extract", { value, schema }, { timeoutMs: 60_000, ...options }));
   return { connection, requests, extract, url };
 }
 

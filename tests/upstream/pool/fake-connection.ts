@@ -3,19 +3,27 @@ import { LOCAL_PRINCIPAL } from "../../../protocol/run-context.ts";
 import { ConfiguredCredentials } from "../../../upstream/authorization/credentials.ts";
 import type { BackoffOptions } from "../../../upstream/pool/restart-backoff.ts";
 import { UpstreamPool } from "../../../upstream/pool/upstream-pool.ts";
-import type { Upstream, UpstreamConnection } from "../../../upstream/upstream.ts";
+import type {
+  Upstream,
+  UpstreamCall,
+  UpstreamConnection,
+  UpstreamListing,
+} from "../../../upstream/upstream.ts";
 import type { UpstreamError } from "../../../upstream/upstream-error.ts";
-import { callOptions } from "../upstream-fixtures.ts";
+import { toolCall } from "../upstream-fixtures.ts";
 
 /** A connection that does as it is told. */
 export class FakeConnection implements UpstreamConnection {
-  readonly implementation = { name: "fake", version: "1" };
-  readonly protocolVersion = "2025-11-25";
   closed = false;
+  tools: unknown[] = [{ name: "go" }];
   lose: (reason: UpstreamError) => void = () => {};
   changeTools: () => void = () => {};
-  listTools = async () => [{ name: "go" }];
-  callTool = async (tool: string, args: unknown) => ({ tool, args });
+  list = async (_signal?: AbortSignal): Promise<UpstreamListing> => ({
+    implementation: { name: "fake", version: "1" },
+    protocolVersion: "2025-11-25",
+    tools: this.tools,
+  });
+  callTool = async ({ tool, arguments: args }: UpstreamCall) => ({ tool, args });
 
   onToolsChanged(listener: () => void): void {
     this.changeTools = listener;
@@ -49,4 +57,4 @@ export function setUp(options: { idleMs?: number } = {}) {
   return { clock, connections, connect, pool, upstream: pool.get(LOCAL_PRINCIPAL, "x") as Upstream };
 }
 
-export const go = (upstream: Upstream) => upstream.call("go", {}, callOptions());
+export const go = (upstream: Upstream) => upstream.call(toolCall("go"));

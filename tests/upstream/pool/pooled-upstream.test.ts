@@ -5,7 +5,7 @@ import { UpstreamPool } from "../../../upstream/pool/upstream-pool.ts";
 import type { Upstream, UpstreamConnection } from "../../../upstream/upstream.ts";
 import { UpstreamError } from "../../../upstream/upstream-error.ts";
 import { eventually } from "../../eventually.ts";
-import { callOptions, upstreamErrorOf } from "../upstream-fixtures.ts";
+import { toolCall, upstreamErrorOf } from "../upstream-fixtures.ts";
 import { FakeConnection, go, NO_CREDENTIALS, setUp } from "./fake-connection.ts";
 
 const LOST = new UpstreamError("disconnected", "server 'x' exited with code 1");
@@ -131,7 +131,7 @@ describe("a server in the pool", () => {
       return connection;
     });
     const controller = new AbortController();
-    const impatient = upstreamErrorOf(upstream.call("go", {}, callOptions({ signal: controller.signal })));
+    const impatient = upstreamErrorOf(upstream.call(toolCall("go", {}, { signal: controller.signal })));
     const patient = go(upstream);
     controller.abort();
     expect(await impatient).toMatchObject({ code: "cancelled" });
@@ -233,8 +233,8 @@ describe("a call to a server that starts", () => {
       monotonicMs: () => performance.now(),
     });
     const upstream = pool.get(LOCAL_PRINCIPAL, "x");
-    const hasty = upstreamErrorOf(upstream?.call("go", {}, options(3_000)) ?? Promise.resolve());
-    const patient = upstream?.call("go", {}, options(10_000));
+    const hasty = upstreamErrorOf(upstream?.call(toolCall("go", {}, options(3_000))) ?? Promise.resolve());
+    const patient = upstream?.call(toolCall("go", {}, options(10_000)));
     await vi.advanceTimersByTimeAsync(3_000);
     expect(await hasty).toMatchObject({
       code: "connect_timeout",
@@ -247,9 +247,7 @@ describe("a call to a server that starts", () => {
     finish(connection);
     expect(await patient).toEqual({ tool: "go", args: {} });
     expect(callTool).toHaveBeenCalledWith(
-      "go",
-      {},
-      expect.objectContaining({ timeoutMs: 10_000, spentMs: 5_000 }),
+      expect.objectContaining({ tool: "go", arguments: {}, timeoutMs: 10_000, spentMs: 5_000 }),
     );
     expect(connect).toHaveBeenCalledOnce();
     vi.useRealTimers();

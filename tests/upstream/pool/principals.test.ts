@@ -9,10 +9,10 @@ import { CallBudget } from "../../../upstream/call-budget.ts";
 import { LiveToolServers } from "../../../upstream/live-tool-servers.ts";
 import { withCredentials } from "../../../upstream/mcp/mcp-server-target.ts";
 import { UpstreamPool } from "../../../upstream/pool/upstream-pool.ts";
-import { redactListing } from "../../../upstream/redact-listing.ts";
+import { redactConnection } from "../../../upstream/redact-connection.ts";
 import type { Upstream } from "../../../upstream/upstream.ts";
 import { UpstreamError } from "../../../upstream/upstream-error.ts";
-import { callOptions, connect, fixture, jsonOf, upstreamErrorOf } from "../upstream-fixtures.ts";
+import { connect, fixture, jsonOf, toolCall, upstreamErrorOf } from "../upstream-fixtures.ts";
 import { BACKOFF, FakeConnection, go } from "./fake-connection.ts";
 
 /** Makes a new token for each connection of Ada's and of Bob's, and has none for anybody else. */
@@ -143,7 +143,7 @@ describe("a server that two principals use", () => {
     const pool = new UpstreamPool([source], credentials, { monotonicMs: () => 0 });
     for (const principal of ["ada", "bob"]) {
       const upstream = pool.get(principal, "x") as Upstream;
-      const answer = jsonOf(await upstream.call("go", {}, callOptions()));
+      const answer = jsonOf(await upstream.call(toolCall("go")));
       expect(answer).toMatchObject({ env: { WHO: principal } });
     }
     await pool.close();
@@ -158,9 +158,8 @@ describe("a token that was fetched for a connection", () => {
       name: "x",
       async connect(_signal: AbortSignal, { values }: ServerCredentials) {
         const connection = new FakeConnection();
-        connection.listTools = async () =>
-          [{ name: "go", description: `uses ${values.authorization}` }] as never;
-        return redactListing(connection, redactor);
+        connection.tools = [{ name: "go", description: `uses ${values.authorization}` }];
+        return redactConnection(connection, { redactor, known: [] });
       },
     };
     const pool = new UpstreamPool([source], credentials, { monotonicMs: () => 0 });
@@ -180,7 +179,7 @@ describe("what a server lists to each of two principals", () => {
       name: "x",
       async connect(_signal: AbortSignal, { values }: ServerCredentials) {
         const connection = new FakeConnection();
-        connection.listTools = async () => tools[values.who ?? ""] as { name: string }[];
+        connection.tools = tools[values.who ?? ""] ?? [];
         return connection;
       },
     };

@@ -1,5 +1,5 @@
 import { isObject } from "../../../base/json.ts";
-import type { UpstreamCallOptions } from "../../upstream.ts";
+import type { UpstreamCall } from "../../upstream.ts";
 import { UpstreamError } from "../../upstream-error.ts";
 import type { ServerMethod } from "../server-methods.ts";
 import { isUnknownMethod } from "../server-session.ts";
@@ -11,7 +11,7 @@ type Params = Readonly<Record<string, unknown>>;
 export type SendRequest = (
   method: string,
   params: Params,
-  options: UpstreamCallOptions,
+  call: UpstreamCall,
 ) => Promise<Record<string, unknown>>;
 
 /**
@@ -22,16 +22,15 @@ export type SendRequest = (
  */
 export async function callMethod(
   method: ServerMethod,
-  args: unknown,
-  options: UpstreamCallOptions,
+  call: UpstreamCall,
   send: SendRequest,
 ): Promise<unknown> {
   const began = performance.now();
   const sendInTime = (name: string, params: Params) =>
-    send(name, params, { ...options, spentMs: (options.spentMs ?? 0) + performance.now() - began });
+    send(name, params, { ...call, spentMs: (call.spentMs ?? 0) + performance.now() - began });
   const list = (listed: Listed): Promise<unknown[]> =>
     listAllPages((cursor) => sendInTime(listed.method, cursor === undefined ? {} : { cursor }), listed);
-  const params = isObject(args) ? args : {};
+  const params = isObject(call.arguments) ? call.arguments : {};
   switch (method) {
     case "resources/list": {
       const resources = await list({ method, member: "resources", noun: "resources" });

@@ -3,8 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { isObject } from "../../../base/json.ts";
 import { orAborted } from "../../../base/waiting.ts";
-import { parseProgress } from "../../progress-report.ts";
-import type { QuestionAnswer, RequestMeta, UpstreamCallOptions } from "../../upstream.ts";
+import type { ProgressReport, QuestionAnswer, UpstreamCall } from "../../upstream.ts";
 import { UpstreamError } from "../../upstream-error.ts";
 import { URL_ELICITATION_REQUIRED } from "../message-gate.ts";
 import {
@@ -29,14 +28,6 @@ const CANCEL_TIMEOUT_MS = 5_000;
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** With what the requests of one call are sent. */
-interface Sent {
-  call: OpenCall;
-  token: number;
-  headers: Record<string, string>;
-  meta: RequestMeta | undefined;
-}
-
 type BuildFault = (
   error: unknown,
   timeoutMs: number,
@@ -55,7 +46,7 @@ export class CallSender {
   readonly #roots: readonly string[];
   readonly #faultOf: BuildFault;
   /** The calls that are not answered, by progress token; the newest last. */
-  readonly #open = new Map<number, OpenCall>();
+  readonly #open = new Map<number, SentCall>();
   #tokens = 0;
 
   constructor(session: ServerSession, faults: UpstreamFaults, roots: readonly string[], faultOf: BuildFault) {
@@ -74,39 +65,44 @@ export class CallSender {
   async call(
     method: string,
     params: Params,
-    options: UpstreamCallOptions,
+    call: UpstreamCall,
     headers: Record<string, string> = {},
   ): Promise<Record<string, unknown>> {
-    const { timeoutMs, spentMs = 0, signal } = options;
+    const { timeoutMs, spentMs = 0, signal } = call;
     if (timeoutMs - spentMs <= 0) {
       const text = `was not sent the call: starting it and listing its tools took all of its ${timeoutMs / 1_000} s`;
       throw this.#faults.build("connect_timeout", `${text}; a later call may find it ready`);
     }
     const token = ++this.#tokens;
-    const call = new OpenCall(options);
-    this.#open.set(token, call);
+    const sent = new SentCall(call, token);
+    this.#open.set(token, sent);
     try {
-      return await this.#seeThrough(method, params, { call, token, headers, meta: options.meta });
+      return await this.#seeThrough(method, params, sent, headers);
     } catch (error) {
-      if (call.failure !== undefined) throw call.failure;
+      if (sent.failure !== undefined) throw sent.failure;
       if (error instanceof UpstreamError) throw error;
-      if (call.isLate && !signal.aborted) throw this.#late(call, options);
+      if (sent.isLate && !signal.aborted) throw this.#late(sent, call);
       throw this.#faultOf(error, timeoutMs, signal, spentMs);
     } finally {
       this.#open.delete(token);
-      call.end();
+      sent.end();
     }
   }
 
-  async #seeThrough(method: string, params: Params, sent: Sent): Promise<Record<string, unknown>> {
+  async #seeThrough(
+    method: string,
+    params: Params,
+    call: SentCall,
+    headers: Record<string, string>,
+  ): Promise<Record<string, unknown>> {
     let answers: Params = {};
     for (let round = 0; ; round++) {
-      const result = await this.#send(method, { ...params, ...answers }, sent);
+      const result = await this.#send(method, { ...params, ...answers }, call, headers);
       if (!isObject(result)) {
         throw this.#faults.build("protocol_error", "answered a call with something that is no tool result");
       }
       const task = method === "tools/call" ? taskIn(result, params.task !== undefined) : undefined;
-      if (task !== undefined) return this.#seeTaskThrough(task, result.resultType !== "task", sent);
+      if (task !== undefined) return this.#seeTaskThrough(task, result.resultType !== "task", call);
       const { resultType = "complete" } = result;
       if (resultType === "complete") return result;
       if (resultType !== "input_required")
@@ -116,21 +112,17 @@ export class CallSender {
           "protocol_error",
           `asked for input more than ${MAX_ROUNDS} times in one call`,
         );
-      answers = await this.#answersTo(result, sent.call);
+      answers = await this.#answersTo(result, call);
     }
   }
 
-  async #seeTaskThrough(
-    task: unknown,
-    isLegacy: boolean,
-    { call, token, meta }: Sent,
-  ): Promise<Record<string, unknown>> {
+  async #seeTaskThrough(task: unknown, isLegacy: boolean, call: SentCall): Promise<Record<string, unknown>> {
     const requests = {
       signal: call.signal,
       send: (method: string, params: Params) =>
         method === "tasks/cancel"
           ? this.#session.request(method, params, { timeoutMs: CANCEL_TIMEOUT_MS })
-          : this.#send(method, params, { call, token, headers: {}, meta }),
+          : this.#send(method, params, call),
       answer: (wanted: WantedInput["requests"]) => this.#answer(wanted, call),
       progress: () => call.time.progress(),
     };
@@ -139,12 +131,17 @@ export class CallSender {
     throw this.#faults.build("protocol_error", "ended a task with something that is no tool result");
   }
 
-  async #send(method: string, params: Params, { call, token, headers, meta }: Sent): Promise<unknown> {
+  async #send(
+    method: string,
+    params: Params,
+    call: SentCall,
+    headers: Record<string, string> = {},
+  ): Promise<unknown> {
     for (let visits = 0; ; visits++) {
       try {
         return await this.#session.request(
           method,
-          { ...params, _meta: { ...meta, progressToken: token } },
+          { ...params, _meta: { ...call.meta, progressToken: call.token } },
           { signal: call.signal, headers },
         );
       } catch (error) {
@@ -159,7 +156,7 @@ export class CallSender {
   }
 
   /** Sends a person to an address, and waits until the server says that what is to be done there is done. */
-  async #visit(elicitationId: string, params: unknown, call: OpenCall): Promise<void> {
+  async #visit(elicitationId: string, params: unknown, call: SentCall): Promise<void> {
     const answer = await this.#ask(params, call);
     if (answer.action !== "accept") {
       const said = answer.action === "decline" ? "refused" : "did not answer";
@@ -169,7 +166,7 @@ export class CallSender {
   }
 
   /** The answers to all that an `input_required` result asks for, as parameters of the next round. */
-  async #answersTo(result: Record<string, unknown>, call: OpenCall): Promise<Params> {
+  async #answersTo(result: Record<string, unknown>, call: SentCall): Promise<Params> {
     const wanted = parseWantedInput(result);
     if (wanted === undefined)
       throw this.#faults.build("protocol_error", "asked for input in a form that is none of the protocol's");
@@ -182,7 +179,7 @@ export class CallSender {
   }
 
   /** Answers by key. */
-  async #answer(requests: WantedInput["requests"], call: OpenCall): Promise<Params> {
+  async #answer(requests: WantedInput["requests"], call: SentCall): Promise<Params> {
     const responses: [string, Params][] = [];
     for (const { key, method, params } of requests) {
       if (method === "elicitation/create") responses.push([key, await this.#ask(params, call)]);
@@ -192,7 +189,7 @@ export class CallSender {
     return Object.fromEntries(responses);
   }
 
-  async #ask(params: unknown, call: OpenCall): Promise<Params> {
+  async #ask(params: unknown, call: SentCall): Promise<Params> {
     const answer = await call.ask(params, true);
     switch (answer.kind) {
       case "answered":
@@ -217,7 +214,7 @@ export class CallSender {
     const call = known ?? [...this.#open.values()].at(-1);
     if (call === undefined) return refused(INTERNAL_ERROR, "nobody waits for a call of this server");
     const isCertain = known !== undefined || this.#open.size === 1;
-    let answer: Awaited<ReturnType<OpenCall["ask"]>>;
+    let answer: Awaited<ReturnType<SentCall["ask"]>>;
     try {
       answer = await call.ask(params(), isCertain, signal);
     } catch {
@@ -239,7 +236,7 @@ export class CallSender {
     return { roots: this.#roots.map((path) => ({ uri: pathToFileURL(path).href, name: basename(path) })) };
   }
 
-  #late(call: OpenCall, { timeoutMs, spentMs }: UpstreamCallOptions): UpstreamError {
+  #late(call: SentCall, { timeoutMs, spentMs }: UpstreamCall): UpstreamError {
     if (!call.time.hasProgress)
       return this.#faults.ofRequest(
         { kind: "timeout", cause: undefined },
@@ -279,10 +276,12 @@ const NOBODY: QuestionAnswer = {
 const OVER = new Error("the call is over");
 
 /** A call that was sent and is not answered: its time, the questions of its server, and why it was called off. */
-class OpenCall {
+class SentCall {
+  readonly token: number;
+  readonly meta: UpstreamCall["meta"];
   readonly time: CallTime;
-  readonly #ask: UpstreamCallOptions["ask"];
-  readonly #onProgress: UpstreamCallOptions["onProgress"];
+  readonly #ask: UpstreamCall["ask"];
+  readonly #onProgress: UpstreamCall["onProgress"];
   readonly #caller: AbortSignal;
   readonly #stop = new AbortController();
   readonly #onAbort = () => this.#stop.abort();
@@ -294,7 +293,9 @@ class OpenCall {
   #isWaitedFor = false;
   #failure: UpstreamError | undefined;
 
-  constructor({ timeoutMs, spentMs = 0, signal, ask, onProgress }: UpstreamCallOptions) {
+  constructor({ timeoutMs, spentMs = 0, signal, ask, meta, onProgress }: UpstreamCall, token: number) {
+    this.token = token;
+    this.meta = meta;
     this.#ask = ask;
     this.#onProgress = onProgress;
     this.#caller = signal;
@@ -372,4 +373,19 @@ class OpenCall {
     // To abort takes longer than all else of the end, and few calls have anybody wait.
     if (this.#isWaitedFor) this.#stop.abort(OVER);
   }
+}
+
+/** Reads the parameters of a report of progress; `undefined` where they hold none. */
+function parseProgress(params: unknown): ProgressReport | undefined {
+  if (!isObject(params) || !isNumber(params.progress)) return undefined;
+  const { progress, total, message } = params;
+  return {
+    progress,
+    ...(isNumber(total) ? { total } : {}),
+    ...(typeof message === "string" ? { message } : {}),
+  };
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value);
 }

@@ -1,7 +1,12 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { isObject } from "../../../base/json.ts";
 import { problemsOf, type ToolProblem } from "../../listing-page.ts";
-import type { UpstreamCallOptions, UpstreamConnection } from "../../upstream.ts";
+import type {
+  UpstreamCall,
+  UpstreamConnection,
+  UpstreamImplementation,
+  UpstreamListing,
+} from "../../upstream.ts";
 import { UpstreamError } from "../../upstream-error.ts";
 import {
   METHOD_CAPABILITIES,
@@ -38,8 +43,8 @@ const LISTS_OF: Readonly<Record<MethodCapability, readonly (readonly [method: st
 
 /** A connected server, with which the MCP client has negotiated a protocol version. */
 export class McpConnection implements UpstreamConnection {
-  readonly implementation: { name: string; version: string };
-  readonly protocolVersion: string;
+  readonly #implementation: UpstreamImplementation;
+  readonly #protocolVersion: string;
   readonly #client: Client;
   readonly #link: Link;
   readonly #faults: UpstreamFaults;
@@ -68,11 +73,11 @@ export class McpConnection implements UpstreamConnection {
     this.#faults = faults;
     this.#pageTimeoutMs = pageTimeoutMs;
     const { name, version } = client.getServerVersion() ?? { name: "", version: "" };
-    this.implementation = {
+    this.#implementation = {
       name: name.slice(0, MAX_IMPLEMENTATION_CHARS),
       version: version.slice(0, MAX_IMPLEMENTATION_CHARS),
     };
-    this.protocolVersion = client.getNegotiatedProtocolVersion() ?? "";
+    this.#protocolVersion = client.getNegotiatedProtocolVersion() ?? "";
     link.session.onListsChanged = (lists) => {
       // Which resources and prompts there are is part of no listing; whether there are any is.
       const found = METHOD_CAPABILITIES.some((each) => lists.has(each) && this.#couldOffer(each));
@@ -88,22 +93,26 @@ export class McpConnection implements UpstreamConnection {
     client.onerror = () => {};
   }
 
-  async listTools(
-    signal?: AbortSignal,
-    onProblem: (problem: ToolProblem) => void = () => {},
-    onTtl: (ttlMs: number) => void = () => {},
-  ): Promise<unknown[]> {
-    const tools = await this.#listTools(signal, onProblem, onTtl);
+  async list(signal?: AbortSignal): Promise<UpstreamListing> {
+    const problems: ToolProblem[] = [];
+    const ttlsMs: number[] = [];
+    const tools = await this.#listTools(signal, (page) => {
+      problems.push(...problemsOf(page));
+      const ttlMs = isObject(page) ? page.ttlMs : undefined;
+      if (typeof ttlMs === "number" && ttlMs >= 0) ttlsMs.push(ttlMs);
+    });
     this.#offered = new Set();
     this.#offered = await this.#findOffered(signal);
-    return withMethods(tools, this.#offered);
+    return {
+      implementation: this.#implementation,
+      protocolVersion: this.#protocolVersion,
+      tools: withMethods(tools, this.#offered),
+      ...(ttlsMs.length > 0 ? { ttlMs: Math.min(...ttlsMs) } : {}),
+      ...(problems.length > 0 ? { problems } : {}),
+    };
   }
 
-  async #listTools(
-    signal: AbortSignal | undefined,
-    onProblem: (problem: ToolProblem) => void,
-    onTtl: (ttlMs: number) => void,
-  ): Promise<unknown[]> {
+  async #listTools(signal: AbortSignal | undefined, onPage: (page: unknown) => void): Promise<unknown[]> {
     const began = performance.now();
     try {
       return await listAllPages(async (cursor) => {
@@ -114,9 +123,7 @@ export class McpConnection implements UpstreamConnection {
           cursor === undefined ? undefined : { cursor },
           { timeoutMs: Math.ceil(Math.min(this.#pageTimeoutMs, leftMs)), signal },
         );
-        for (const problem of problemsOf(page)) onProblem(problem);
-        const ttlMs = isObject(page) ? page.ttlMs : undefined;
-        if (typeof ttlMs === "number" && ttlMs >= 0) onTtl(ttlMs);
+        onPage(page);
         return page;
       });
     } catch (error) {
@@ -166,27 +173,27 @@ export class McpConnection implements UpstreamConnection {
     }
   }
 
-  async callTool(tool: string, args: unknown, options: UpstreamCallOptions): Promise<unknown> {
-    const { definition } = options;
+  async callTool(call: UpstreamCall): Promise<unknown> {
+    const { tool, arguments: args, definition } = call;
     const method = methodOf(definition);
-    if (method !== undefined) return this.#callMethod(method, args, options);
+    if (method !== undefined) return this.#callMethod(method, call);
     const isTask =
       this.#client.getProtocolEra() !== "modern" &&
       needsTask(definition, this.#client.getServerCapabilities());
     const params = {
       name: tool,
       ...(args === undefined ? {} : { arguments: args }),
-      ...(isTask ? { task: { ttl: options.timeoutMs * TOTAL_TIMES } } : {}),
+      ...(isTask ? { task: { ttl: call.timeoutMs * TOTAL_TIMES } } : {}),
     };
-    return this.#calls.call("tools/call", params, options, buildParameterHeaders(definition, args));
+    return this.#calls.call("tools/call", params, call, buildParameterHeaders(definition, args));
   }
 
-  async #callMethod(method: ServerMethod, args: unknown, options: UpstreamCallOptions): Promise<unknown> {
+  async #callMethod(method: ServerMethod, call: UpstreamCall): Promise<unknown> {
     try {
-      return await callMethod(method, args, options, (...request) => this.#calls.call(...request));
+      return await callMethod(method, call, (...request) => this.#calls.call(...request));
     } catch (error) {
       if (error instanceof UpstreamError) throw error;
-      throw this.#fault(error, options.timeoutMs, options.signal, options.spentMs);
+      throw this.#fault(error, call.timeoutMs, call.signal, call.spentMs);
     }
   }
 

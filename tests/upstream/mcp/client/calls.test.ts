@@ -1,11 +1,11 @@
 import { describe, expect, it, vi } from "vitest";
 import { eventually } from "../../../eventually.ts";
-import { callOptions, connect, fixture, isAlive, jsonOf, upstreamErrorOf } from "../../upstream-fixtures.ts";
+import { connect, fixture, isAlive, jsonOf, toolCall, upstreamErrorOf } from "../../upstream-fixtures.ts";
 
 describe("a call", () => {
   it("resolves with the result as it came, valid or not", async () => {
     const connection = await connect(fixture("odd-results.mjs"));
-    expect(await connection.callTool("odd", {}, callOptions())).toEqual({
+    expect(await connection.callTool(toolCall("odd"))).toEqual({
       content: "not a list",
       structuredContent: 5,
       own: { kept: true },
@@ -21,21 +21,21 @@ describe("a call", () => {
     ["error", "remote_error", "server 'x' rejected the request: no such tool [redacted] (-32602)"],
   ])("fails in one line when the answer is %s", async (tool, code, message) => {
     const connection = await connect(fixture("odd-results.mjs", { env: { TOKEN: "t0ken-value" } }));
-    const error = await upstreamErrorOf(connection.callTool(tool, {}, callOptions()));
+    const error = await upstreamErrorOf(connection.callTool(toolCall(tool)));
     expect(error).toMatchObject({ code, message, retryable: false });
     // It is the call that failed, not the connection.
-    expect(await connection.listTools()).toHaveLength(1);
+    expect((await connection.list()).tools).toHaveLength(1);
   });
 
   it("is called off at its time limit", async () => {
     const connection = await connect(fixture("slow-tool.mjs"));
-    const call = connection.callTool("wait", {}, callOptions({ timeoutMs: 50 }));
+    const call = connection.callTool(toolCall("wait", {}, { timeoutMs: 50 }));
     expect(await upstreamErrorOf(call)).toMatchObject({
       code: "call_timeout",
       message: "server 'x' did not answer within 0.05 s; it may still be at work",
       retryable: true,
     });
-    const { waiting, cancelled } = jsonOf(await connection.callTool("cancelled", {}, callOptions())) as {
+    const { waiting, cancelled } = jsonOf(await connection.callTool(toolCall("cancelled"))) as {
       waiting: number[];
       cancelled: number[];
     };
@@ -45,14 +45,14 @@ describe("a call", () => {
 
   it("has what is left of its time, and says where the rest went", async () => {
     const connection = await connect(fixture("slow-tool.mjs"));
-    const options = { ...callOptions({ timeoutMs: 2_050 }), spentMs: 2_000 };
-    expect(await upstreamErrorOf(connection.callTool("wait", {}, options))).toMatchObject({
+    const options = { timeoutMs: 2_050, spentMs: 2_000 };
+    expect(await upstreamErrorOf(connection.callTool(toolCall("wait", {}, options)))).toMatchObject({
       code: "call_timeout",
       message:
         "server 'x' did not answer within 2.05 s, of which starting it and listing its tools took 2.0 s; it may still be at work",
     });
-    const none = { ...callOptions({ timeoutMs: 2_000 }), spentMs: 2_000 };
-    expect(await upstreamErrorOf(connection.callTool("wait", {}, none))).toMatchObject({
+    const none = { timeoutMs: 2_000, spentMs: 2_000 };
+    expect(await upstreamErrorOf(connection.callTool(toolCall("wait", {}, none)))).toMatchObject({
       code: "connect_timeout",
       message: expect.stringMatching(/^server 'x' was not sent the call: /),
     });
@@ -61,25 +61,22 @@ describe("a call", () => {
   it("is called off when its signal aborts", async () => {
     const connection = await connect(fixture("slow-tool.mjs"));
     const controller = new AbortController();
-    const call = connection.callTool("wait", {}, callOptions({ signal: controller.signal }));
+    const call = connection.callTool(toolCall("wait", {}, { signal: controller.signal }));
     await eventually(async () => {
-      const value = jsonOf(await connection.callTool("cancelled", {}, callOptions()));
+      const value = jsonOf(await connection.callTool(toolCall("cancelled")));
       expect(value).toMatchObject({ waiting: [expect.any(Number)] });
     });
     controller.abort();
     expect(await upstreamErrorOf(call)).toMatchObject({ code: "cancelled", retryable: false });
-    const value = jsonOf(await connection.callTool("cancelled", {}, callOptions())) as Record<
-      string,
-      unknown
-    >;
+    const value = jsonOf(await connection.callTool(toolCall("cancelled"))) as Record<string, unknown>;
     expect(value.cancelled).toEqual(value.waiting);
-    const late = connection.callTool("wait", {}, callOptions({ signal: controller.signal }));
+    const late = connection.callTool(toolCall("wait", {}, { signal: controller.signal }));
     expect(await upstreamErrorOf(late)).toMatchObject({ code: "cancelled" });
   });
 
   it("fails when the answer is too large, and only it", async () => {
     const connection = await connect(fixture("large-answer.mjs"), { maxMessageBytes: 100_000 });
-    const call = (bytes: number) => connection.callTool("go", { bytes }, callOptions());
+    const call = (bytes: number) => connection.callTool(toolCall("go", { bytes }));
     const { pid } = jsonOf(await call(10)) as { pid: number };
     expect(await upstreamErrorOf(call(150_000))).toMatchObject({
       code: "protocol_error",
@@ -92,14 +89,14 @@ describe("a call", () => {
     const connection = await connect(fixture("dies-on-call.mjs"));
     const lost = vi.fn();
     connection.onLost(lost);
-    const error = await upstreamErrorOf(connection.callTool("go", {}, callOptions()));
+    const error = await upstreamErrorOf(connection.callTool(toolCall("go")));
     expect(error).toMatchObject({
       code: "disconnected",
       message: "server 'x' exited with code 7: out of luck",
       retryable: true,
     });
     expect(lost).toHaveBeenCalledOnce();
-    expect(await upstreamErrorOf(connection.callTool("go", {}, callOptions()))).toMatchObject({
+    expect(await upstreamErrorOf(connection.callTool(toolCall("go")))).toMatchObject({
       code: "disconnected",
     });
   });
@@ -110,7 +107,7 @@ describe("a call", () => {
       maxMessageBytes: 100_000,
       onSpawn: (pid) => pids.push(pid),
     });
-    expect(await upstreamErrorOf(connection.callTool("go", {}, callOptions()))).toMatchObject({
+    expect(await upstreamErrorOf(connection.callTool(toolCall("go")))).toMatchObject({
       code: "disconnected",
       message:
         "server 'x' answered with a message too large to read, and was ended; ask it for less at a time",
@@ -124,7 +121,7 @@ it("a server that reads nothing more is ended before it costs much memory", asyn
   const connection = await connect(fixture("deaf.mjs"), { onSpawn: (pid) => pids.push(pid) });
   const args = { filler: "x".repeat(10 * 1024 * 1024) };
   const calls = Array.from({ length: 9 }, () =>
-    upstreamErrorOf(connection.callTool("go", args, callOptions({ timeoutMs: 100_000 }))),
+    upstreamErrorOf(connection.callTool(toolCall("go", args, { timeoutMs: 100_000 }))),
   );
   const faults = await Promise.all(calls);
   expect(new Set(faults.map(({ code }) => code))).toEqual(new Set(["disconnected"]));

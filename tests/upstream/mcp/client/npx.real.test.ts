@@ -38,7 +38,7 @@ it("a server that npx installs slowly is waited for longer than its time for doi
   const slow: string[] = [];
   const options = { connectTimeoutMs: 4_000, onSlowStart: (line: string) => slow.push(line) };
   const connection = await connect(target("patient"), options);
-  expect(await connection.listTools()).not.toEqual([]);
+  expect((await connection.list()).tools).not.toEqual([]);
   expect(slow).toEqual([
     expect.stringMatching(/^server 'memory' is still starting after \d+ s: npx may be downloading it$/),
   ]);
@@ -56,5 +56,5 @@ it("an installation of npx that nobody waits for is finished, and the next start
   await connecting;
   await eventually(() => expect(parts().filter((path) => path.includes(".package-lock"))).toHaveLength(1));
   const connection = await connect(target("left"), { connectTimeoutMs: 20_000 });
-  expect(await connection.listTools()).not.toEqual([]);
+  expect((await connection.list()).tools).not.toEqual([]);
 });

@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { eventually } from "../../../eventually.ts";
-import { callOptions, connect, upstreamErrorOf } from "../../upstream-fixtures.ts";
+import { connect, toolCall, upstreamErrorOf } from "../../upstream-fixtures.ts";
 import {
   listen,
   type Seen,
@@ -79,10 +79,10 @@ describe("a server on HTTP", () => {
   it.each(servers)("is spoken to over %s", async (_, transport, path, protocolVersion, build) => {
     const origin = await listen(build());
     const connection = await connect(remote(origin + path, transport), { connectTimeoutMs: 6_000 });
-    expect(connection.protocolVersion).toBe(protocolVersion);
-    const tools = (await connection.listTools()) as { name: string }[];
+    expect((await connection.list()).protocolVersion).toBe(protocolVersion);
+    const tools = (await connection.list()).tools as { name: string }[];
     expect(tools[0]).toMatchObject({ name: "echo" });
-    const result = await connection.callTool("echo", { text: "héllo" }, callOptions());
+    const result = await connection.callTool(toolCall("echo", { text: "héllo" }));
     expect(result).toMatchObject({ content: [{ type: "text", text: "héllo" }] });
   });
 
@@ -94,7 +94,7 @@ describe("a server on HTTP", () => {
     const connection = await connect(
       remote(origin + path, transport, { Authorization: "Bearer t0ken-value" }),
     );
-    await connection.listTools();
+    (await connection.list()).tools;
     expect(seen.headers.length).toBeGreaterThan(2);
     for (const headers of seen.headers) expect(headers.authorization).toBe("Bearer t0ken-value");
   });
@@ -108,8 +108,8 @@ describe("a server on HTTP", () => {
   it("gets arguments repeated in the headers that a tool's definition asks for", async () => {
     const origin = await listen(serveModern(seen));
     const connection = await connect(remote(`${origin}/mcp`));
-    const definition = (await connection.listTools())[1];
-    const result = await connection.callTool("route", { region: "nord" }, callOptions({ definition }));
+    const definition = (await connection.list()).tools[1];
+    const result = await connection.callTool(toolCall("route", { region: "nord" }, { definition }));
     expect(result).toMatchObject({ content: [{ text: "nord" }] });
     expect(seen.headers.at(-1)?.["mcp-param-region"]).toBe("nord");
   });
@@ -129,7 +129,7 @@ describe("a call over HTTP", () => {
     ["sse", "/sse", () => serveSse(seen).listener],
   ] as const)("is called off at its time limit: %s", async (transport, path, build) => {
     const connection = await connect(remote((await listen(build())) + path, transport));
-    const call = connection.callTool("wait", {}, callOptions({ timeoutMs: 500 }));
+    const call = connection.callTool(toolCall("wait", {}, { timeoutMs: 500 }));
     expect(await upstreamErrorOf(call)).toMatchObject({ code: "call_timeout" });
     await eventually(() => expect(seen.aborted).toBe(1));
   });
@@ -140,7 +140,7 @@ describe("a call over HTTP", () => {
   ] as const)("fails when the answer is too large, and only it: %s", async (_, transport, path, build) => {
     const target = remote((await listen(build())) + path, transport);
     const connection = await connect(target, { maxMessageBytes: 50_000 });
-    const call = (bytes: number) => connection.callTool("large", { bytes }, callOptions());
+    const call = (bytes: number) => connection.callTool(toolCall("large", { bytes }));
     expect(await upstreamErrorOf(call(60_000))).toMatchObject({
       code: "protocol_error",
       message: "server 'x' answered with a message too large to read; ask it for less at a time",
@@ -152,7 +152,7 @@ describe("a call over HTTP", () => {
     const target = remote(`${await listen(serveSse(seen).listener)}/sse`, "sse");
     const connection = await connect(target, { maxMessageBytes: 50_000 });
     for (let i = 0; i < 10; i++) {
-      const result = await connection.callTool("large", { bytes: 10_000 }, callOptions());
+      const result = await connection.callTool(toolCall("large", { bytes: 10_000 }));
       expect(result).toMatchObject({ content: [{ text: "x".repeat(10_000) }] });
     }
   });
@@ -165,8 +165,8 @@ describe("a call over HTTP", () => {
       } else listener(request, response);
     });
     const connection = await connect(remote(`${origin}/mcp`));
-    await connection.listTools();
-    expect(await upstreamErrorOf(connection.callTool("echo", { text: "a" }, callOptions()))).toMatchObject({
+    (await connection.list()).tools;
+    expect(await upstreamErrorOf(connection.callTool(toolCall("echo", { text: "a" })))).toMatchObject({
       code: "disconnected",
       message: "server 'x' ended its response before it had answered",
     });
@@ -178,7 +178,7 @@ describe("a call over HTTP", () => {
     const lost = vi.fn();
     connection.onLost(lost);
     forget();
-    expect(await upstreamErrorOf(connection.callTool("echo", { text: "a" }, callOptions()))).toMatchObject({
+    expect(await upstreamErrorOf(connection.callTool(toolCall("echo", { text: "a" })))).toMatchObject({
       code: "disconnected",
       message: "server 'x' has ended the session",
       retryable: true,
@@ -191,7 +191,7 @@ describe("a call over HTTP", () => {
     const connection = await connect(remote(`${await listen(listener)}/sse`, "sse"));
     const lost = vi.fn();
     connection.onLost(lost);
-    const call = upstreamErrorOf(connection.callTool("wait", {}, callOptions()));
+    const call = upstreamErrorOf(connection.callTool(toolCall("wait")));
     await eventually(() => expect(seen.started).toBe(1));
     drop();
     expect(await call).toMatchObject({ code: "disconnected", message: "server 'x' closed the connection" });

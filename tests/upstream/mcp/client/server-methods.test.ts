@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { callMethod } from "../../../../upstream/mcp/client/call-method.ts";
 import type { UpstreamConnection } from "../../../../upstream/upstream.ts";
 import { eventually } from "../../../eventually.ts";
-import { callOptions, connect, fixture, jsonOf, upstreamErrorOf } from "../../upstream-fixtures.ts";
+import { connect, fixture, jsonOf, toolCall, upstreamErrorOf } from "../../upstream-fixtures.ts";
 
 const EVERYTHING = createRequire(import.meta.url).resolve(
   "@modelcontextprotocol/server-everything/dist/index.js",
@@ -11,9 +11,9 @@ const EVERYTHING = createRequire(import.meta.url).resolve(
 
 /** Calls what a server lists under a name, as the pool does: with its definition. */
 async function callListed(connection: UpstreamConnection, name: string, args: unknown = {}) {
-  const tools = (await connection.listTools()) as { name: string }[];
+  const tools = (await connection.list()).tools as { name: string }[];
   const definition = tools.find((tool) => tool.name === name);
-  return connection.callTool(name, args, { ...callOptions(), definition });
+  return connection.callTool(toolCall(name, args, { definition }));
 }
 
 describe("resources and prompts of a real server", () => {
@@ -57,7 +57,7 @@ describe("a list on several pages", () => {
     ["resources/list", "resources/templates/list", "resourceTemplates"],
   ] as const)("is asked for by %s with the cursor of the page before: %s", async (called, method, member) => {
     const asked: unknown[] = [];
-    const result = await callMethod(called, {}, callOptions(), async (sent, params) => {
+    const result = await callMethod(called, toolCall(called), async (sent, params) => {
       if (sent !== method) return { resources: [], resourceTemplates: [] };
       asked.push(params);
       const { cursor = "" } = params as { cursor?: string };
@@ -107,7 +107,7 @@ describe.each(["legacy", "modern"])("the methods of a %s server", (era) => {
 
   it("leave its name to a tool that reads alike, and no tool passes for a method", async () => {
     const connection = await start("2");
-    const listed = (await connection.listTools()) as { name: string; method?: string }[];
+    const listed = (await connection.list()).tools as { name: string; method?: string }[];
     expect(listed.map(({ name, method }) => [name, method])).toEqual([
       ["resources_read", undefined],
       ["prompts/get", undefined],
@@ -121,20 +121,18 @@ describe.each(["legacy", "modern"])("the methods of a %s server", (era) => {
 it("the pages of a list say for how long they hold, in the newer era", async () => {
   const args = [...fixture("resources.mjs").args, "modern", "2"];
   const connection = await connect(fixture("resources.mjs", { args }));
-  const told: number[] = [];
-  await connection.listTools(undefined, undefined, (ttlMs) => told.push(ttlMs));
-  expect(told).toEqual([90_000, 70_000]);
+  expect(await connection.list()).toMatchObject({ ttlMs: 70_000 });
 });
 
 it("a prompt may ask the person something, as a call may", async () => {
   const connection = await connect(
     fixture("resources.mjs", { args: [...fixture("resources.mjs").args, "modern"] }),
   );
-  const tools = (await connection.listTools()) as { name: string }[];
+  const tools = (await connection.list()).tools as { name: string }[];
   const definition = tools.find(({ name }) => name === "prompts/get");
   const ask = async () =>
     ({ kind: "answered", result: { action: "accept", content: { tone: "dry" } } }) as const;
-  const got = await connection.callTool("prompts/get", { name: "p" }, { ...callOptions(), ask, definition });
+  const got = await connection.callTool(toolCall("prompts/get", { name: "p" }, { ask, definition }));
   expect(JSON.stringify(got)).toContain("dry");
 });
 
@@ -145,7 +143,7 @@ describe.each(["legacy", "modern"])("a %s server that declares resources and pro
     return connect({ ...target, args: [...target.args, era, ...args] });
   };
   const methodsOf = async (connection: UpstreamConnection) =>
-    ((await connection.listTools()) as { name: string }[]).slice(1).map(({ name }) => name);
+    ((await connection.list()).tools as { name: string }[]).slice(1).map(({ name }) => name);
   const NOTHING = { "resources/list": [], "resources/templates/list": [], "prompts/list": [] };
   const RESOURCES = ["resources/list", "resources/read"];
   const PROMPTS = ["prompts/get", "prompts/list"];
@@ -174,7 +172,7 @@ describe.each(["legacy", "modern"])("a %s server that declares resources and pro
     connection.onToolsChanged(changed);
     expect(await methodsOf(connection)).toEqual([]);
     await eventually(async () => {
-      await connection.callTool("go", {}, callOptions());
+      await connection.callTool(toolCall("go"));
       expect(changed).toHaveBeenCalled();
     });
     expect(await methodsOf(connection)).toEqual(methods);
@@ -186,7 +184,7 @@ describe.each(["legacy", "modern"])("a %s server that declares resources and pro
     const changed = vi.fn();
     connection.onToolsChanged(changed);
     await methodsOf(connection);
-    for (let calls = 0; calls < 3; calls++) await connection.callTool("go", {}, callOptions());
+    for (let calls = 0; calls < 3; calls++) await connection.callTool(toolCall("go"));
     expect(changed).not.toHaveBeenCalled();
   });
 });

@@ -34,7 +34,7 @@ describe("a server that installs itself when it is first started", () => {
         connectTimeoutMs: 2_000,
         onSlowStart: (line) => slow.push(line),
       });
-      expect(connection.protocolVersion).toBe("2025-11-25");
+      expect((await connection.list()).protocolVersion).toBe("2025-11-25");
       expect(slow).toEqual([expect.stringMatching(/^server 'x' is still starting after \d+ s$/)]);
     },
   );
@@ -60,7 +60,7 @@ describe("a server that installs itself when it is first started", () => {
     expect(complete()).toBe(false);
     await eventually(() => expect(complete()).toBe(true));
     await eventually(() => expect(isAlive(pid())).toBe(false));
-    expect((await connect(target)).protocolVersion).toBe("2025-11-25");
+    expect(await (await connect(target)).list()).toMatchObject({ protocolVersion: "2025-11-25" });
   });
 
   it("finishes its installation where ptc ends meanwhile, also what it writes then", async () => {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { describe, expect, it, vi } from "vitest";
 import { isInherited } from "../../../../secrets/inherited-environment.ts";
 import { eventually } from "../../../eventually.ts";
-import { callOptions, connect, fixture, isAlive, jsonOf, upstreamErrorOf } from "../../upstream-fixtures.ts";
+import { connect, fixture, isAlive, jsonOf, toolCall, upstreamErrorOf } from "../../upstream-fixtures.ts";
 
 describe("a server on stdio", () => {
   it.each([
@@ -11,10 +11,11 @@ describe("a server on stdio", () => {
     ["echo-v2.mjs", "2026-07-28", { name: "echo-v2", version: "4.5.6" }],
   ])("is spoken to in its own era: %s", async (file, protocolVersion, implementation) => {
     const connection = await connect(fixture(file));
-    expect(connection).toMatchObject({ protocolVersion, implementation });
-    const tools = (await connection.listTools()) as { name: string }[];
+    const listing = await connection.list();
+    expect(listing).toMatchObject({ protocolVersion, implementation });
+    const tools = listing.tools as { name: string }[];
     expect(tools.map(({ name }) => name)).toEqual(["echo", "grow"]);
-    const result = await connection.callTool("echo", { text: "héllo" }, callOptions());
+    const result = await connection.callTool(toolCall("echo", { text: "héllo" }));
     expect(result).toMatchObject({ content: [{ type: "text", text: "héllo" }] });
   });
 
@@ -23,30 +24,30 @@ describe("a server on stdio", () => {
     const changed = vi.fn();
     connection.onToolsChanged(changed);
     await eventually(async () => {
-      await connection.callTool("grow", {}, callOptions()).catch(() => {});
+      await connection.callTool(toolCall("grow")).catch(() => {});
       expect(changed).toHaveBeenCalled();
     });
-    expect(await connection.listTools()).toHaveLength(3);
+    expect((await connection.list()).tools).toHaveLength(3);
   });
 
   it.each(["exits-on-probe.mjs", "silent-on-probe.mjs"])(
     "may be too old for the question: %s",
     async (file) => {
       const connection = await connect(fixture(file), { connectTimeoutMs: 6_000 });
-      expect(connection.protocolVersion).toBe("2025-11-25");
-      expect(await connection.listTools()).toHaveLength(1);
+      expect((await connection.list()).protocolVersion).toBe("2025-11-25");
+      expect((await connection.list()).tools).toHaveLength(1);
     },
   );
 
   it("may write other things to its output", async () => {
     const connection = await connect(fixture("chatty.mjs"));
-    expect(await connection.callTool("go", {}, callOptions())).toEqual({ content: [] });
+    expect(await connection.callTool(toolCall("go"))).toEqual({ content: [] });
   });
 
   it("gets few variables beside its own, and its folder", async () => {
     vi.stubEnv("PTC_TEST_SECRET", "must not be passed on");
     const connection = await connect(fixture("env-dump.mjs", { env: { OWN: "o", HOME: "/elsewhere" } }));
-    const { env, cwd } = jsonOf(await connection.callTool("go", {}, callOptions())) as {
+    const { env, cwd } = jsonOf(await connection.callTool(toolCall("go"))) as {
       env: Record<string, string>;
       cwd: string;
     };
@@ -86,7 +87,7 @@ describe("a server on stdio", () => {
     };
     for (const [name, value] of Object.entries({ ...given, ...kept })) vi.stubEnv(name, value);
     const connection = await connect(fixture("env-dump.mjs"));
-    const { env } = jsonOf(await connection.callTool("go", {}, callOptions())) as {
+    const { env } = jsonOf(await connection.callTool(toolCall("go"))) as {
       env: Record<string, string>;
     };
     vi.unstubAllEnvs();
@@ -97,7 +98,7 @@ describe("a server on stdio", () => {
   it("is started without a shell", async () => {
     const target = fixture("env-dump.mjs");
     const connection = await connect({ ...target, args: [...target.args, "$HOME; echo `x` > y"] });
-    const value = jsonOf(await connection.callTool("go", {}, callOptions()));
+    const value = jsonOf(await connection.callTool(toolCall("go")));
     expect(value).toMatchObject({ argv: ["$HOME; echo `x` > y"] });
   });
 });
@@ -105,7 +106,7 @@ describe("a server on stdio", () => {
 describe("the tools of a server", () => {
   it("are those of all pages", async () => {
     const connection = await connect(fixture("lists-in-pages.mjs"));
-    const tools = (await connection.listTools()) as { name: string }[];
+    const tools = (await connection.list()).tools as { name: string }[];
     expect(tools.map(({ name }) => name)).toEqual([
       "tool_0",
       "tool_1",
@@ -122,8 +123,8 @@ describe("the tools of a server", () => {
   ])("are listed as they are, however odd, in %s", async (protocolVersion, flags) => {
     const target = fixture("odd-tools.mjs");
     const connection = await connect({ ...target, args: [...target.args, ...flags] });
-    expect(connection.protocolVersion).toBe(protocolVersion);
-    expect(await connection.listTools()).toEqual([
+    expect((await connection.list()).protocolVersion).toBe(protocolVersion);
+    expect((await connection.list()).tools).toEqual([
       { name: "fine", inputSchema: { type: "object" } },
       { name: "no_type", inputSchema: { properties: {} } },
       { name: "no_schema" },
@@ -134,7 +135,7 @@ describe("the tools of a server", () => {
 
   it("cannot be listed in a circle", async () => {
     const connection = await connect(fixture("repeats-cursor.mjs"));
-    expect(await upstreamErrorOf(connection.listTools())).toMatchObject({
+    expect(await upstreamErrorOf(connection.list())).toMatchObject({
       code: "protocol_error",
       message: "server 'x' sent the same cursor twice in tools/list, which would never end",
     });
@@ -228,7 +229,7 @@ describe("the processes of a server", () => {
     });
     const lost = vi.fn();
     connection.onLost(lost);
-    const pids = jsonOf(await connection.callTool("go", {}, callOptions())) as number[];
+    const pids = jsonOf(await connection.callTool(toolCall("go"))) as number[];
     expect(pids.map(isAlive)).toEqual([true, true]);
     await connection.close();
     await eventually(() => expect(pids.map(isAlive)).toEqual([false, false]));

@@ -3,7 +3,7 @@ import { json } from "node:stream/consumers";
 import { describe, expect, it, vi } from "vitest";
 import type { QuestionAnswer, ServerQuestion, UpstreamConnection } from "../../../../upstream/upstream.ts";
 import { eventually } from "../../../eventually.ts";
-import { callOptions, connect, fixture, jsonOf, upstreamErrorOf } from "../../upstream-fixtures.ts";
+import { connect, fixture, jsonOf, toolCall, upstreamErrorOf } from "../../upstream-fixtures.ts";
 import { listen } from "../upstream-http-servers.ts";
 
 const EVERYTHING = createRequire(import.meta.url).resolve(
@@ -11,7 +11,7 @@ const EVERYTHING = createRequire(import.meta.url).resolve(
 );
 
 const logOf = async (connection: UpstreamConnection) =>
-  jsonOf(await connection.callTool("log", {}, callOptions())) as { log: unknown[]; declared: object };
+  jsonOf(await connection.callTool(toolCall("log"))) as { log: unknown[]; declared: object };
 
 const accepts = (content: Record<string, unknown>) =>
   vi.fn<(question: ServerQuestion) => Promise<QuestionAnswer>>(async () => ({
@@ -22,11 +22,11 @@ const accepts = (content: Record<string, unknown>) =>
 describe("a call that a server makes a task of", () => {
   it("has the task's result, and what was declared allows it", async () => {
     const connection = await connect(fixture("tasks.mjs"));
-    expect(await connection.callTool("works", {}, callOptions())).toEqual({
+    expect(await connection.callTool(toolCall("works"))).toEqual({
       content: [],
       structuredContent: { poll: 3 },
     });
-    expect(await connection.callTool("at_once", {}, callOptions())).toMatchObject({
+    expect(await connection.callTool(toolCall("at_once"))).toMatchObject({
       structuredContent: { poll: 1 },
     });
     expect(await logOf(connection)).toEqual({
@@ -41,7 +41,7 @@ describe("a call that a server makes a task of", () => {
   it("asks the person once for each thing that the task needs", async () => {
     const connection = await connect(fixture("tasks.mjs"));
     const ask = accepts({ color: "red" });
-    const result = await connection.callTool("asks", {}, { ...callOptions(), ask });
+    const result = await connection.callTool(toolCall("asks", {}, { ask }));
     expect(jsonOf(result)).toEqual({ first: { action: "accept", content: { color: "red" } } });
     expect(ask).toHaveBeenCalledTimes(1);
     expect((await logOf(connection)).log).toEqual([
@@ -58,7 +58,7 @@ describe("a call that a server makes a task of", () => {
     ["odd", "protocol_error", "server 'x' speaks of its task in a way that is none of the protocol's"],
   ])("fails in one line when the task %s", async (tool, code, message) => {
     const connection = await connect(fixture("tasks.mjs"));
-    const error = await upstreamErrorOf(connection.callTool(tool, {}, callOptions()));
+    const error = await upstreamErrorOf(connection.callTool(toolCall(tool)));
     expect(error).toMatchObject({ code, message });
   });
 
@@ -71,7 +71,7 @@ describe("a call that a server makes a task of", () => {
     const stop = new AbortController();
     const tool = code === "input_refused" ? "asks" : "endless";
     const timeoutMs = code === "call_timeout" ? 2_000 : 20_000;
-    const call = connection.callTool(tool, {}, callOptions({ timeoutMs, signal: stop.signal }));
+    const call = connection.callTool(toolCall(tool, {}, { timeoutMs, signal: stop.signal }));
     const failed = upstreamErrorOf(call);
     const created = ["create", tool];
     if (end === "its run") {
@@ -100,7 +100,7 @@ describe("a task over HTTP", () => {
       response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
     });
     const connection = await connect({ name: "x", transport: "http", url: `${url}/mcp`, headers: {} });
-    expect(await connection.callTool("go", {}, callOptions())).toEqual({
+    expect(await connection.callTool(toolCall("go"))).toEqual({
       content: [],
       structuredContent: {},
     });
@@ -114,11 +114,11 @@ describe("a task over HTTP", () => {
 describe("a tool of a real server of 2025-11-25 that can only be called as a task", () => {
   it("is called as one, asks the person, and answers", async () => {
     const connection = await connect(fixture("", { args: [EVERYTHING] }));
-    const tools = (await connection.listTools()) as { name: string }[];
+    const tools = (await connection.list()).tools as { name: string }[];
     const definition = tools.find(({ name }) => name === "simulate-research-query");
     const ask = accepts({ interpretation: "snake" });
     const args = { topic: "python", ambiguous: true };
-    const call = connection.callTool("simulate-research-query", args, { ...callOptions(), ask, definition });
+    const call = connection.callTool(toolCall("simulate-research-query", args, { ask, definition }));
     expect(JSON.stringify(await call)).toContain("Research Report: python (snake)");
     expect(ask).toHaveBeenCalledTimes(1);
   });
