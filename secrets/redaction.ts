@@ -13,11 +13,11 @@
  * - execution/record/record-runs.ts: everything that is archived; execution/record/redacted-json.ts writes large values.
  * - broker/dispatcher.ts: messages of failed calls, which programs get.
  * - archive/audit/audit-log.ts: every line, through a function that host/ hands in.
- * - upstream/redact-listing.ts: definitions of tools, before anything is made of them.
  * - wiring/model-server.ts: what a model is asked, through a function.
  * - fault-mask.ts: the faults of servers, by stricter rules and with another mark.
  *
- * - upstream/mask-credentials.ts: what a server answers, of the credentials alone that ptc itself uses it with.
+ * - upstream/redact-connection.ts: definitions of tools, before anything is made of them; and of what a server answers, only the
+ *   credentials with which ptc itself uses it.
  *
  * All else that a server answers to a call reaches the program as it came: the program works with it, and what it makes of it
  * is redacted on its way out. A replay redacts arguments only to compare them with those in the archive
