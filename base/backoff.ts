@@ -1,3 +1,5 @@
+/** Pauses that grow: how long, when repeated work may go on, and when failed work is tried again. */
+
 export interface PauseBounds {
   firstMs: number;
   longestMs: number;
@@ -8,7 +10,7 @@ export function doublingPause({ firstMs, longestMs }: PauseBounds, doublings: nu
   return Math.min(longestMs, firstMs * 2 ** doublings);
 }
 
-const BOUNDS = { firstMs: 1_000, longestMs: 30_000 };
+const GROWING = { firstMs: 1_000, longestMs: 30_000 };
 
 /** How long repeated work waits before each attempt. The wait grows while attempts follow each other closely, and is short after a quiet time. */
 export class GrowingPause {
@@ -33,6 +35,45 @@ export class GrowingPause {
   }
 
   get #pauseMs(): number {
-    return doublingPause(BOUNDS, this.#doublings);
+    return doublingPause(GROWING, this.#doublings);
+  }
+}
+
+/** The pause before something that keeps failing is tried again: twice as long each time. */
+export class RetryPause {
+  readonly #bounds: PauseBounds;
+  readonly #onOver: () => void;
+  #failures = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(bounds: PauseBounds, onOver: () => void) {
+    this.#bounds = bounds;
+    this.#onOver = onOver;
+  }
+
+  get active(): boolean {
+    return this.#timer !== undefined;
+  }
+
+  /** Begins a pause. A failure during one does not lengthen it. */
+  fail(): void {
+    if (this.#timer !== undefined) return;
+    const pauseMs = doublingPause(this.#bounds, this.#failures);
+    this.#failures++;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#onOver();
+    }, pauseMs).unref();
+  }
+
+  /** Ends the pause after a success, and makes the next one short again. */
+  succeed(): void {
+    this.#failures = 0;
+    this.stop();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 }

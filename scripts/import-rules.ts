@@ -267,8 +267,7 @@ export const forbidden: IForbiddenRuleType[] = [
     comment:
       "base/ is what every folder may use: it takes no packages, and of Node's modules none with effects",
     severity: "error",
-    // Logins and the audit log, which know nothing of each other, lock files in one way.
-    from: { path: "^base/", pathNot: "^system/lock-file\\.ts$" },
+    from: { path: "^base/" },
     to: { dependencyTypesNot: ["local"], pathNot: "^(?:node:)?(?:async_hooks|crypto)$" },
   },
   {

@@ -1,9 +1,54 @@
 import { closeSync, lstatSync, openSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { doublingPause, type PauseBounds } from "../base/backoff.ts";
+import { findSqlite, type SqliteModule } from "./sqlite.ts";
 
 const SQLITE_BUSY = 5;
 
 /** The connections that hold a lock. One that nothing refers to would be closed as garbage, and its lock with it. */
 const holding = new Set<object>();
+
+export class LockError extends Error {
+  override readonly name = "LockError";
+  /** `busy`: another process does not let go. `unavailable`: this Node.js has no SQLite. */
+  readonly code: "busy" | "unavailable";
+
+  constructor(code: LockError["code"], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+interface LockOptions {
+  /** How long to wait for another holder; five seconds by default, longer than anybody takes to write some lines. */
+  patienceMs?: number;
+  /** How often the lock is tried for meanwhile. */
+  pauses?: PauseBounds;
+  /** Gives up waiting. */
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Takes the lock of a file ({@link tryLockFile}), and waits while another process holds it. Returns what lets go of it.
+ *
+ * @throws LockError, and Error when the file is no plain one of this user's.
+ */
+export async function lockFile(
+  path: string,
+  { patienceMs = 5_000, pauses = { firstMs: 1, longestMs: 32 }, signal }: LockOptions = {},
+): Promise<() => void> {
+  const sqlite = findSqlite();
+  if (sqlite === undefined)
+    throw new LockError("unavailable", "this Node.js has no SQLite for its lock: install a current one");
+  const began = performance.now();
+  for (let tries = 0; ; tries++) {
+    const release = tryLockFile(sqlite, path);
+    if (release !== undefined) return release;
+    if (performance.now() - began > patienceMs)
+      throw new LockError("busy", `another ptc holds its lock ${path} and does not let go: end that one`);
+    await delay(doublingPause(pauses, tries) * (0.5 + Math.random()), undefined, { signal });
+  }
+}
 
 /**
  * Takes a lock that all processes of this user respect, and that the system lets go of when its holder dies: the lock of a file
@@ -11,10 +56,7 @@ const holding = new Set<object>();
  *
  * @throws Error when the file is no plain one, or cannot be opened.
  */
-export function tryLockFile(
-  { DatabaseSync }: typeof import("node:sqlite"),
-  path: string,
-): (() => void) | undefined {
+export function tryLockFile({ DatabaseSync }: SqliteModule, path: string): (() => void) | undefined {
   const before = makeFile(path);
   const connection = new DatabaseSync(path);
   let isHeld = false;

@@ -3,7 +3,6 @@ import { constants } from "node:fs";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { loadSqlite, type SqliteModule } from "../../archive/sqlite/file/sqlite.ts";
 import { CatalogError } from "../../catalog/catalog-error.ts";
 import {
   isNewerState,
@@ -12,12 +11,11 @@ import {
   parseState,
   renderState,
 } from "../../catalog/learned/learned-state.ts";
-import { tryLockFile } from "../../system/lock-file.ts";
+import { LockError, lockFile } from "../../system/lock-file.ts";
 import { hideFromGit, PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
 
 const MAX_BYTES = 64 * 1024 * 1024;
 const PATIENCE_MS = 10_000;
-const PAUSE_MS = 50;
 
 /** Where a project's observations are kept, beside `ptc.yaml`: of this machine's user alone, as the archive is. */
 export function stateFile(configuration: { readonly directory: string }): string {
@@ -75,25 +73,16 @@ export async function changeState(
 }
 
 async function lock(path: string): Promise<() => void> {
-  const sqlite = loadSqlite();
-  const began = performance.now();
-  for (;;) {
-    const release = tryLock(sqlite, path);
-    if (release !== undefined) return release;
-    if (performance.now() - began > PATIENCE_MS)
-      throw new CatalogError(
-        "write-failed",
-        `another ptc is learning types and does not let go of ${path}: try again later`,
-      );
-    await delay(PAUSE_MS);
-  }
-}
-
-function tryLock(sqlite: SqliteModule, path: string): (() => void) | undefined {
   try {
-    return tryLockFile(sqlite, path);
+    return await lockFile(path, { patienceMs: PATIENCE_MS });
   } catch (cause) {
-    return refuse(path)(cause);
+    if (!(cause instanceof LockError)) return refuse(path)(cause);
+    throw new CatalogError(
+      "write-failed",
+      cause.code === "busy"
+        ? `another ptc is learning types and does not let go of ${path}: try again later`
+        : cause.message,
+    );
   }
 }
 

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { doublingPause } from "../../base/backoff.ts";
+import { RetryPause } from "../../base/backoff.ts";
 import { outsideBoundaries } from "../../base/faults.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox.ts";
 import { orCancelled, refuseCancelled, SandboxError } from "../sandbox-error.ts";
@@ -12,6 +12,7 @@ const MAX_STARTS = 2;
 /** How often it is looked whether fewer sandboxes are needed. */
 const DRAIN_EVERY_MS = 10_000;
 const MAX_IDLE_MS = 30 * 60_000;
+const RETRY_PAUSES = { firstMs: 500, longestMs: 30_000 };
 /** A sandbox that ends after waiting this long does not count as a failed start. */
 const STEADY_MS = 10_000;
 
@@ -49,7 +50,7 @@ export class WarmPool implements SandboxSource {
   readonly #maxStarts: number;
   readonly #maxIdleMs: number;
   readonly #image: CurrentImage;
-  readonly #pause = new RetryPause(() => this.#fill());
+  readonly #pause = new RetryPause(RETRY_PAUSES, () => this.#fill());
   /** Oldest first. */
   readonly #entries: Entry[] = [];
   /** Callers of `acquire` that wait, oldest first. There are never more of them than starts in progress. */
@@ -346,44 +347,5 @@ export class CurrentImage {
   /** Whether this was the digest when the image was last looked up. */
   is(digest: string): boolean {
     return this.#seen?.digest === digest;
-  }
-}
-
-const BOUNDS = { firstMs: 500, longestMs: 30_000 };
-
-/** The pause before something that keeps failing is tried again: twice as long each time, up to half a minute. */
-export class RetryPause {
-  readonly #onOver: () => void;
-  #failures = 0;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(onOver: () => void) {
-    this.#onOver = onOver;
-  }
-
-  get active(): boolean {
-    return this.#timer !== undefined;
-  }
-
-  /** Begins a pause. A failure during one does not lengthen it. */
-  fail(): void {
-    if (this.#timer !== undefined) return;
-    const pauseMs = doublingPause(BOUNDS, this.#failures);
-    this.#failures++;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      this.#onOver();
-    }, pauseMs).unref();
-  }
-
-  /** Ends the pause after a success, and makes the next one short again. */
-  succeed(): void {
-    this.#failures = 0;
-    this.stop();
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
   }
 }

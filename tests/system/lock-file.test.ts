@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
-import { tryLockFile } from "../../system/lock-file.ts";
+import { lockFile, tryLockFile } from "../../system/lock-file.ts";
 
 const MODULE = join(import.meta.dirname, "../../system/lock-file.ts");
 
@@ -21,7 +21,7 @@ function lockPath(): string {
 function isFree(path: string): boolean {
   const code = `
     import sqlite from "node:sqlite";
-    import { tryLockFile } from ${JSON.stringify(MODULE)};
+    import { lockFile, tryLockFile } from ${JSON.stringify(MODULE)};
     process.exit(tryLockFile(sqlite, ${JSON.stringify(path)}) === undefined ? 3 : 0);`;
   const { status } = spawnSync(process.execPath, ["--input-type=module", "-e", code], { stdio: "ignore" });
   expect([0, 3]).toContain(status);
@@ -59,4 +59,21 @@ test("the lock of a file that was removed is not taken for that of its successor
   expect(isFree(path)).toBe(true);
   expect(existsSync(path)).toBe(true);
   release?.();
+});
+
+test("who waits for a lock gets it when its holder lets go, is refused when that takes too long, and may give up", async () => {
+  const path = lockPath();
+  const release = await lockFile(path);
+  await expect(lockFile(path, { patienceMs: 20 })).rejects.toMatchObject({
+    name: "LockError",
+    code: "busy",
+    message: `another ptc holds its lock ${path} and does not let go: end that one`,
+  });
+  await expect(lockFile(path, { signal: AbortSignal.timeout(20) })).rejects.toMatchObject({
+    name: "AbortError",
+  });
+  const waiting = lockFile(path);
+  release();
+  (await waiting)();
+  expect(isFree(path)).toBe(true);
 });

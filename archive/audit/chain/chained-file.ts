@@ -13,7 +13,7 @@ import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { messageOf } from "../../../base/faults.ts";
 import { parseForeignJson } from "../../../base/json.ts";
-import { lockFile } from "../../lock-file.ts";
+import { lockFile } from "../../../system/lock-file.ts";
 import { openForAppend, prepareFolder } from "../audit-file.ts";
 import { type AuditMembers, renderAuditLine } from "../audit-line.ts";
 import { type ChainHead, readHead, writeHead } from "./chain-head.ts";

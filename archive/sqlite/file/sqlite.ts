@@ -1,25 +1,10 @@
+import { findSqlite, type SqliteModule } from "../../../system/sqlite.ts";
 import { ArchiveError, type ArchiveErrorCode } from "../../archive-error.ts";
 
-export type SqliteModule = typeof import("node:sqlite");
-
-/**
- * Loads Node's own SQLite. Suppresses the warning of some versions that it is experimental, because users cannot act on it.
- *
- * @throws ArchiveError `unavailable` on a Node that is too old.
- */
-export function loadSqlite(
-  load: (name: string) => unknown = (name) => process.getBuiltinModule?.(name),
-): SqliteModule {
-  const emitWarning = process.emitWarning;
-  process.emitWarning = ((...warning: Parameters<typeof emitWarning>) => {
-    if (!String(warning[0]).startsWith("SQLite is an experimental feature")) emitWarning(...warning);
-  }) as typeof emitWarning;
-  try {
-    const sqlite = load("node:sqlite");
-    if (sqlite !== undefined) return sqlite as SqliteModule;
-  } finally {
-    process.emitWarning = emitWarning;
-  }
+/** Loads Node's own SQLite. @throws ArchiveError `unavailable` on a Node that is too old. */
+export function loadSqlite(load?: (name: string) => unknown): SqliteModule {
+  const sqlite = findSqlite(load);
+  if (sqlite !== undefined) return sqlite;
   const message = `the archive needs Node 22.13 or newer, and this is ${process.version}: update Node`;
   throw new ArchiveError("unavailable", message);
 }

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { ArchiveStore } from "../../../archive/archive-store.ts";
-import { lockFile } from "../../../archive/lock-file.ts";
+import { lockFile } from "../../../system/lock-file.ts";
 import { openArchive } from "../../../archive/open-archive.ts";
 import { messageOf } from "../../../base/faults.ts";
 import { isObject, jsonLine } from "../../../base/json.ts";

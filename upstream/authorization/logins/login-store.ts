@@ -8,7 +8,7 @@ import { parseForeignJson } from "../../../base/json.ts";
 import { whyFolderIsUnsafe } from "../../../base/unsafe-folder.ts";
 import { textDigest } from "../../../protocol/canonical-json.ts";
 import { type Keyring, KeyringError } from "../../../secrets/keyring/keyring.ts";
-import { tryLockFile } from "../../../system/lock-file.ts";
+import { LockError, lockFile } from "../../../system/lock-file.ts";
 import { AuthorizationError } from "../authorization.ts";
 import { Login, type LoginKey } from "./login-record.ts";
 
@@ -212,7 +212,6 @@ function parseText(text: string): unknown {
   }
 }
 
-const POLL_MS = 25;
 /** Longer than a holder takes: its requests to an authorization server are bounded. */
 const PATIENCE_MS = 90_000;
 
@@ -227,28 +226,14 @@ export async function withLock<T>(path: string, work: () => Promise<T>, signal?:
 }
 
 async function acquire(path: string, signal: AbortSignal | undefined): Promise<() => void> {
-  const sqlite = loadSqlite();
-  const began = performance.now();
-  for (;;) {
-    const release = tryLockFile(sqlite, path);
-    if (release !== undefined) return release;
-    if (performance.now() - began > PATIENCE_MS)
-      throw new AuthorizationError("waits for another ptc that does not finish with its login; end that one");
-    await delay(POLL_MS * (1 + Math.random()), undefined, { signal });
-  }
-}
-
-/** Node's own SQLite, without the warning of some versions that it is experimental, on which no user can act. */
-function loadSqlite(): typeof import("node:sqlite") {
-  const emitWarning = process.emitWarning;
-  process.emitWarning = () => {};
   try {
-    const sqlite = process.getBuiltinModule?.("node:sqlite");
-    if (sqlite !== undefined) return sqlite;
-  } finally {
-    process.emitWarning = emitWarning;
+    return await lockFile(path, { patienceMs: PATIENCE_MS, signal });
+  } catch (error) {
+    if (!(error instanceof LockError)) throw error;
+    throw new AuthorizationError(
+      error.code === "busy"
+        ? "waits for another ptc that does not finish with its login; end that one"
+        : `needs a login, and ${error.message}`,
+    );
   }
-  throw new AuthorizationError(
-    `needs a login, and this Node.js has no SQLite for its lock: install a current one`,
-  );
 }
