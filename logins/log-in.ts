@@ -1,10 +1,10 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { clock } from "../base/clock.ts";
 import { messageOf } from "../base/faults.ts";
 import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
 import { isRemote } from "../configuration/configured-servers.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
-import { clock } from "../system/process-clock.ts";
 import { askForChallenge } from "../upstream/authorization/ask-server.ts";
 import { AuthorizationError } from "../upstream/authorization/authorization.ts";
 import { tellingSecrets } from "../upstream/authorization/credentials.ts";

@@ -1,7 +1,7 @@
+import { clock } from "../base/clock.ts";
 import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
 import { isRemote } from "../configuration/configured-servers.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
-import { clock } from "../system/process-clock.ts";
 import type { OnLogin } from "../upstream/authorization/login-event.ts";
 import type { Login } from "../upstream/authorization/logins/login-record.ts";
 import { faultOf } from "./log-in.ts";

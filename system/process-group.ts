@@ -1,6 +1,8 @@
 import { type ChildProcessWithoutNullStreams, execFile, spawn } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { promisify } from "node:util";
+import { startTimeOf, UNKNOWN_START } from "./process-identity.ts";
 
 /**
  * Starts programs in process groups of their own, so that their children end with them.
@@ -80,7 +82,7 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** The program has started: it installs nothing any more. */
+/** The program has started: it no longer installs anything. */
 export function noteStarted(pid: number): void {
   const group = live.get(pid);
   if (group !== undefined) group.isStarting = false;
@@ -156,7 +158,7 @@ kill -s TERM -- "-$1" 2>/dev/null || exit 0
 wait_for "$1" ${UNDO_SECONDS} "$2"
 kill -s KILL -- "-$1" 2>/dev/null`;
 
-/** Has a shell let a group finish, also when ptc has ended. @param child whose output is read then; without it nobody does. */
+/** Has a shell let a group finish, also when ptc has ended. @param child whose output is read then. */
 export function finishWithoutUs(pid: number, child?: ChildProcessWithoutNullStreams): void {
   const reads = child !== undefined && !child.stdout.destroyed && !child.stderr.destroyed;
   const output = reads ? [child.stdout, child.stderr] : [];
@@ -211,4 +213,84 @@ async function psMsOf(group: number): Promise<number> {
     seconds += time.split(/[-:]/).reduce((sum, part) => sum * 60 + Number(part), 0);
   }
   return seconds * 1_000;
+}
+
+/** What the file of a group says whose program has not said anything yet. */
+const STARTING = "starting";
+
+/**
+ * The process groups that one ptc process has started and that must not outlive it. They are recorded in a folder, one file
+ * for each, named `<pid>-<start time>`.
+ */
+export class ProcessGroups {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Records a group by the pid of its leader. @param isStarting whether it may be installing itself. */
+  record(pid: number, isStarting = false): void {
+    const startTime = startTimeOf(pid);
+    if (startTime !== undefined)
+      writeFileSync(join(this.#folder, `${pid}-${startTime}`), isStarting ? STARTING : "");
+  }
+
+  /** Removes the record of a group that has ended. */
+  forget(pid: number): void {
+    for (const name of this.#names()) {
+      if (parseGroupName(name)?.[0] === pid) rmSync(join(this.#folder, name), { force: true });
+    }
+  }
+
+  /**
+   * Kills every recorded process group with SIGKILL, but those that may be installing themselves.
+   *
+   * @param onStarting receives these, alive; by default they are left to the process that started them.
+   */
+  kill(onStarting: (pid: number) => void = () => {}): void {
+    for (const name of this.#names()) {
+      const pid = livePidOf(name);
+      if (pid === undefined) continue;
+      if (this.#isStarting(name)) onStarting(pid);
+      else killGroup(pid);
+    }
+  }
+
+  #isStarting(name: string): boolean {
+    try {
+      return readFileSync(join(this.#folder, name), "utf8") === STARTING;
+    } catch {
+      return false;
+    }
+  }
+
+  #names(): string[] {
+    return existsSync(this.#folder) ? readdirSync(this.#folder) : [];
+  }
+}
+
+function parseGroupName(name: string): [pid: number, startTime: string] | undefined {
+  const match = /^(\d+)-(\d+)$/.exec(name);
+  return match === null ? undefined : [Number(match[1]), match[2] as string];
+}
+
+/** The leader of a recorded group, where that is still the same process. */
+function livePidOf(name: string): number | undefined {
+  const [pid = 0, startTime] = parseGroupName(name) ?? [];
+  // A pid alone may be another process's by now.
+  const isSame = pid > 1 && startTime !== UNKNOWN_START && startTimeOf(pid) === startTime;
+  return isSame ? pid : undefined;
+}
+
+function killGroup(pid: number): void {
+  // Servers lead a group of their own; other recorded processes are in ptc's group, so they are killed by pid.
+  for (const target of [-pid, pid]) {
+    try {
+      process.kill(target, "SIGKILL");
+      return;
+    } catch {
+      // The group does not exist, or has just ended.
+    }
+  }
 }

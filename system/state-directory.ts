@@ -2,8 +2,7 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, rmSync } from
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { EnvironmentVariables } from "./environment-variables.ts";
-import { finishWithoutUs } from "./process-group.ts";
-import { ProcessGroups } from "./process-groups.ts";
+import { finishWithoutUs, ProcessGroups } from "./process-group.ts";
 import { currentProcess, formatIdentity, isDead, type ProcessIdentity } from "./process-identity.ts";
 
 /** The longest path of a Unix socket, without its final zero (`sun_path`). */

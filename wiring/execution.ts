@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ArchiveStore } from "../archive/archive-store.ts";
 import type { AuditLog } from "../archive/audit/audit-log.ts";
+import { clock } from "../base/clock.ts";
 import { typedOnly } from "../broker/approvals/approvals.ts";
 import { Dispatcher } from "../broker/dispatcher.ts";
 import { limitExtracts } from "../broker/limit-extracts.ts";
@@ -34,7 +35,6 @@ import type { OpenEngine } from "../sandbox/sandbox-engine.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { moduleUrl, version } from "../system/package.ts";
-import { clock } from "../system/process-clock.ts";
 import type { OwnProcess } from "../system/state-directory.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { ProgramTools } from "../tools/program-tools.ts";

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { clock } from "../base/clock.ts";
 import { typedOnly } from "../broker/approvals/approvals.ts";
 import { type CallDispatcher, Dispatcher } from "../broker/dispatcher.ts";
 import type { Authorizer } from "../broker/policy/authorizer.ts";
@@ -16,7 +17,6 @@ import { MAX_KEPT_OUTPUT_BYTES } from "../protocol/limits.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { version } from "../system/package.ts";
-import { clock } from "../system/process-clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { ProgramTools } from "../tools/program-tools.ts";
 import type { ToolServers } from "../upstream/tool-servers.ts";

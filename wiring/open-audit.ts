@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { AuditLog, type AuditSink } from "../archive/audit/audit-log.ts";
 import { LazySink } from "../archive/audit/sinks/lazy-sink.ts";
+import { clock } from "../base/clock.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { localActor } from "../system/local-actor.ts";
 import { version } from "../system/package.ts";
 import { PRIVATE_FOLDER_NAME } from "../system/private-folder.ts";
-import { clock } from "../system/process-clock.ts";
 
 const DAY_MS = 86_400_000;
 

@@ -1,11 +1,11 @@
 import type { ArchiveStore } from "../archive/archive-store.ts";
 import type { AuditLog } from "../archive/audit/audit-log.ts";
+import { clock } from "../base/clock.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ArchivingRecorder } from "../execution/record/record-runs.ts";
 import type { RunRecorder } from "../execution/record/run-recorder.ts";
 import type { RunContext } from "../protocol/run-context.ts";
 import { version } from "../system/package.ts";
-import { clock } from "../system/process-clock.ts";
 import type { ProgramTools } from "../tools/program-tools.ts";
 import type { RunRedaction } from "./redact-run.ts";
 

@@ -1,3 +1,4 @@
+import { clock } from "../base/clock.ts";
 import { definitionDigest } from "../catalog/parse-tool.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
 import { credentialsOf, isRemote, withoutPlaces } from "../configuration/configured-servers.ts";
@@ -7,8 +8,7 @@ import { serverCredentials } from "../logins/server-credentials.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { version } from "../system/package.ts";
-import { clock } from "../system/process-clock.ts";
-import type { ProcessGroups } from "../system/process-groups.ts";
+import type { ProcessGroups } from "../system/process-group.ts";
 import type { Authorization, Challenge } from "../upstream/authorization/authorization.ts";
 import {
   type CredentialSource,

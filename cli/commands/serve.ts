@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
+import { clock } from "../../base/clock.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { entryInstead, STARTED_BY_PLUGIN } from "../../configuration/clients/claude-code.ts";
 import { whyNoServers } from "../../configuration/configured-servers.ts";
 import { FollowedConfiguration } from "../../configuration/follow.ts";
 import { whyNoSession } from "../../execution/sessions/session-name.ts";
 import { version } from "../../system/package.ts";
-import { clock } from "../../system/process-clock.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import { checkValue } from "../../tools/direct/check-value.ts";
 import { openServing } from "../../wiring/serving.ts";

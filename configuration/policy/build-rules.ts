@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } 
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
+import { clock as processClock } from "../../base/clock.ts";
 import { messageOf } from "../../base/faults.ts";
 import { loadCedar, NoCedarError } from "../../broker/policy/cedar/cedar-engine.ts";
 import { type LocatedProblem, type Problems, Rules } from "../../broker/policy/cedar/cedar-rules.ts";
@@ -15,7 +16,6 @@ import { LOCAL_PRINCIPAL } from "../../protocol/run-context.ts";
 import { PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
 import { version } from "../../system/package.ts";
 import { PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
-import { clock as processClock } from "../../system/process-clock.ts";
 import type { Configuration } from "../configuration.ts";
 import { ConfigurationError } from "../configuration-error.ts";
 

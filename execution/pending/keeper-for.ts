@@ -1,8 +1,8 @@
+import { clock } from "../../base/clock.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
-import { clock } from "../../system/process-clock.ts";
 import type { RunOptions } from "../execute-program.ts";
 import { openPending } from "./open-pending.ts";
 

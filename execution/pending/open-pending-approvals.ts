@@ -1,6 +1,6 @@
+import { clock } from "../../base/clock.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
-import { clock } from "../../system/process-clock.ts";
 import { PendingApprovals } from "./pending-approvals.ts";
 
 /** The runs of a project that wait for approvals. Nothing is read or made before it is needed. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { parseConfiguration } from "../../configuration/parse.ts";
 import { Redactor } from "../../secrets/redaction.ts";
-import { ProcessGroups } from "../../system/process-groups.ts";
+import { ProcessGroups } from "../../system/process-group.ts";
 import type { Upstream } from "../../upstream/upstream.ts";
 import { composeUpstreams } from "../../wiring/upstreams.ts";
 import { jsonOf, toolCall, upstreamErrorOf } from "../upstream/upstream-fixtures.ts";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
+import { clock } from "../../../../base/clock.ts";
 import { FollowedConfiguration } from "../../../../configuration/follow.ts";
 import { McpService } from "../../../../server/mcp/service.ts";
-import { clock } from "../../../../system/process-clock.ts";
 import { checkValue } from "../../../../tools/direct/check-value.ts";
 import { openServing } from "../../../../wiring/serving.ts";
 import { projectInProcess } from "../../../cli/ptc-in-process.ts";

@@ -4,8 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { finishWithoutUs } from "../../../../system/process-group.ts";
-import { ProcessGroups } from "../../../../system/process-groups.ts";
+import { finishWithoutUs, ProcessGroups } from "../../../../system/process-group.ts";
 import { notReadyInTime } from "../../../../upstream/call-budget.ts";
 import { whySlow } from "../../../../upstream/mcp/stdio/start-time.ts";
 import { eventually } from "../../../eventually.ts";

@@ -1,7 +1,12 @@
 import { spawn } from "node:child_process";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { formatIdentity, parseIdentity } from "../../system/process-identity.ts";
-import { commandTable, findProcessTable, UNKNOWN_START } from "../../system/process-table.ts";
+import {
+  commandTable,
+  findProcessTable,
+  formatIdentity,
+  parseIdentity,
+  UNKNOWN_START,
+} from "../../system/process-identity.ts";
 
 test.each([
   ["this system's", findProcessTable()],
