@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { RUNNER_STARTS } from "../languages/program-files.ts";
+import { RUNNER_STARTS } from "../languages/languages.ts";
 import { DockerEngine } from "../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine, SocketFolder } from "../sandbox/docker/docker-sandbox-engine.ts";
 import type { Bench } from "./measurement.ts";

@@ -5,7 +5,7 @@ import type { RunApprovals } from "../broker/approvals/approvals.ts";
 import type { RunEvents } from "../broker/decision-events.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
 import { type CallLimits, SandboxConnection } from "../broker/sandbox-connection.ts";
-import type { ProgramSession } from "../languages/program-session.ts";
+import type { ProgramSession } from "../languages/program.ts";
 import { FrameError } from "../protocol/frames.ts";
 import type { ProgramEnvironment } from "../protocol/messages.ts";
 import type { ProgramFile } from "../protocol/program-files.ts";

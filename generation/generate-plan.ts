@@ -33,7 +33,7 @@ import {
 } from "../catalog/store/stored-catalog.ts";
 import { buildServerModel, type ServerModel } from "../catalog/tool-model.ts";
 import type { LanguagePrinter } from "../codegen/language-printer.ts";
-import { PRINTER } from "../languages/languages.ts";
+import { loadPrinters } from "../languages/languages.ts";
 import type { PrintedPrograms } from "../programs/saved-programs.ts";
 import { byCodeUnit, textDigest } from "../protocol/canonical-json.ts";
 import { namespacedName, PROGRAMS_MODULE, serverModule } from "../protocol/tool-names.ts";
@@ -76,9 +76,10 @@ export async function planGeneration({
   keep = [],
   modules: onDisk = new Map(),
   learned = previous?.learned,
-  printers = [PRINTER],
+  printers: given,
   programs = [],
 }: GenerationRequest): Promise<GenerationPlan> {
+  const printers = given ?? (await loadPrinters([]));
   const listed = new Set(listings.map((listing) => listing.name));
   const kept = keep.filter((name) => !listed.has(name)).flatMap((name) => listAgain(name, previous) ?? []);
   const all = [...listings, ...kept].sort((a, b) => byCodeUnit(a.name, b.name));

@@ -1,7 +1,7 @@
+import type { LanguagePrinter } from "../codegen/language-printer.ts";
 import type { Failure } from "../protocol/failure.ts";
 import type { OnPhase } from "../protocol/run-context.ts";
 import type { RunnerName, RunnerStart } from "../protocol/runners.ts";
-import type { FailureReason } from "./failure-reason.ts";
 import type { ModuleSource } from "./module-source.ts";
 import type { Program } from "./program.ts";
 
@@ -15,7 +15,7 @@ export interface TypecheckOptions {
   patienceMs?: number | undefined;
 }
 
-/** The facts of a language that are available without loading its bundler and type checker. */
+/** What is known of a language without loading anything. */
 export interface LanguageFacts {
   /** What people call it. */
   readonly title: string;
@@ -65,14 +65,60 @@ export type Preparation =
       reasons: readonly FailureReason[];
     };
 
+/** What is known of a program's types. */
+export type TypeCheckOutcome =
+  /** `hints` is for a model: what contradicts results as they were observed so far, one line each. */
+  | { kind: "clean"; hints?: readonly string[] }
+  /** `message` is for a model: places, lines, what is wrong and what is expected. */
+  | { kind: "errors"; message: string; count: number }
+  /** The program could not be checked, for reasons other than its types. */
+  | { kind: "unchecked"; reason: string };
+
+/** What becomes of a program that is bundled. @param checked `undefined` where its types are not checked. */
+export function afterCheck(
+  bundle: string,
+  checked: TypeCheckOutcome | undefined,
+  mode: TypecheckMode,
+): Preparation {
+  if (checked?.kind === "unchecked") return { ok: true, bundle, unchecked: checked.reason };
+  if (checked?.kind !== "errors")
+    return checked?.hints?.length ? { ok: true, bundle, hints: checked.hints } : { ok: true, bundle };
+  const { message } = checked;
+  if (mode === "warn") return { ok: true, bundle, warning: message };
+  return { ok: false, type: "TypeCheckError", message, reasons: [] };
+}
+
 /** How a program ended that ran. */
 export type EndedProgram =
   | { ok: false; error: Failure }
   /** `isEmpty` when neither a result nor a console line came of it, and nothing was emitted. */
   | { ok: true; consoleText: string; isEmpty: boolean };
 
-/** A language that programs are written in. */
-export interface Language extends LanguageFacts {
+/** A language as it registers itself in languages.ts: its facts, and how what it needs is loaded. */
+export interface RegisteredLanguage extends LanguageFacts {
+  /** What has a colour in its text on pages. */
+  readonly syntax: CodeSyntax;
+  /** What prints the modules that its programs import. */
+  loadPrinter(): Promise<LanguagePrinter>;
+  /** Why its programs are not checked before they run on this machine, and what to do; `undefined` where they are. */
+  whyUnchecked(): Promise<string | undefined>;
+  open(processes: LanguageProcesses): Promise<LanguageService>;
+}
+
+/** What a language does with the processes that it starts. */
+export interface LanguageProcesses {
+  /** Receive each process's start and end, so that a later ptc can end it if this one is killed. */
+  onSpawn?(pid: number): void;
+  onExit?(pid: number): void;
+  /** Where the files of such processes are kept, which a later ptc clears too; the system's folder for such files without it. */
+  folder?: string | undefined;
+}
+
+/** A language that is in use. */
+export interface Language extends LanguageFacts, LanguageService {}
+
+/** What a language does with programs. */
+export interface LanguageService {
   /**
    * Whether a text has signs of this language that it would hardly have by chance. Cheap, and no proof: other languages have
    * texts that hold such signs.
@@ -103,10 +149,52 @@ export interface Language extends LanguageFacts {
   close(): Promise<void>;
 }
 
+/** Loads what a language needs to work on programs. */
+export async function openLanguage(
+  registered: RegisteredLanguage,
+  processes: LanguageProcesses = {},
+): Promise<Language> {
+  return { ...registered, ...(await registered.open(processes)) };
+}
+
 /** The language with this name. */
 export function findLanguage<Known extends LanguageFacts>(
   languages: readonly Known[],
   name: string,
 ): Known | undefined {
   return languages.find(({ names }) => names.includes(name));
+}
+
+/**
+ * Why a program cannot be run, as data, for code that adds advice to the failure's message. It is not part of the envelope,
+ * which carries only the message.
+ */
+export type FailureReason =
+  /** The program's text cannot be bundled. */
+  | { code: "invalid_text" }
+  /** It could not be bundled in time, which a machine with less to do may manage. */
+  | { code: "out_of_time" }
+  | { code: "top_level_return" }
+  /** It looks like a program in another language, of this name. */
+  | { code: "other_language"; language: string }
+  /** It imports the module of a server that does not exist or has no module. */
+  | { code: "unknown_server"; module: string }
+  /** It imports something other than a server's module or a module of Node.js. */
+  | { code: "unknown_import"; path: string }
+  /** It imports a name that the server's module does not export. */
+  | { code: "unknown_export"; module: string; name: string }
+  /** It imports a server's module that is missing or was edited. */
+  | { code: "missing_module"; module: string }
+  /** It imports a server's module that cannot be bundled. */
+  | { code: "broken_module"; module: string };
+
+/**
+ * What has a colour in a language's text, as sources of regular expressions. Each matches at least one character and cannot
+ * backtrack, so any text takes linear time.
+ */
+export interface CodeSyntax {
+  readonly comment: string;
+  readonly string: string;
+  /** Words, with a space between two. */
+  readonly keywords: string;
 }

@@ -1,36 +1,128 @@
+/**
+ * The languages that programs may be in. Each registers itself in its own folder (languages/typescript/language.ts): what is known
+ * of it without loading anything, and how its printer, its checker and the rest are loaded when a program needs them. Adding a
+ * language takes a folder and a line in the table below; its printer stands in codegen/, its runner in runner-image/.
+ */
+import { extname } from "node:path";
 import type { LanguagePrinter, ToolPrinter } from "../codegen/language-printer.ts";
-import { TYPESCRIPT_PRINTER } from "../codegen/typescript/typescript-printer.ts";
-import { findLanguage } from "./language.ts";
-import { LANGUAGES, type LanguageName } from "./program-files.ts";
+import type { RunnerName, RunnerStarts } from "../protocol/runners.ts";
+import {
+  type CodeSyntax,
+  findLanguage,
+  type Language,
+  type LanguageFacts,
+  type LanguageProcesses,
+  openLanguage,
+  type RegisteredLanguage,
+} from "./language.ts";
+import { PYTHON } from "./python/language.ts";
+import { TYPESCRIPT } from "./typescript/language.ts";
 
-/** Prints the modules that programs in TypeScript import. */
-export const PRINTER: LanguagePrinter = TYPESCRIPT_PRINTER;
+/** By the names with which ptc.yaml turns them on. The first one is the language of programs where nothing names another. */
+const REGISTERED = {
+  typescript: TYPESCRIPT,
+  python: PYTHON,
+} satisfies Readonly<Record<string, RegisteredLanguage>>;
+
+export type LanguageName = keyof typeof REGISTERED;
+
+export const LANGUAGE_NAMES = Object.keys(REGISTERED) as [LanguageName, ...LanguageName[]];
+
+/** All languages, on or off. */
+export const LANGUAGES: readonly RegisteredLanguage[] = Object.values(REGISTERED);
+
+/** How a sandbox starts the runner of each language, on or off. An engine gets this handed in. */
+export const RUNNER_STARTS = Object.fromEntries(
+  LANGUAGES.map(({ runner, start }) => [runner, start]),
+) as RunnerStarts;
+
+/** Language and file name of a program that is handed in without either. */
+export function unnamedProgram([first = "typescript"]: readonly LanguageName[]): LanguageFacts["unnamed"] {
+  return REGISTERED[first].unnamed;
+}
+
+/** What runs programs in a language, which there must be. */
+export function runnerOf(language: string): RunnerName {
+  return languageOr(language).runner;
+}
+
+/** The suffixes of program files. */
+export function programSuffixes(languages: readonly LanguageName[]): string[] {
+  return languages.flatMap((name) => Object.keys(REGISTERED[name].suffixes));
+}
+
+/** The language of a program file, on or off, by its suffix; `undefined` for an unknown suffix. */
+export function languageOfFile(file: string): string | undefined {
+  return named("suffixes", extname(file).toLowerCase());
+}
+
+/** The language, on or off, whose interpreter the first line of a program names after `#!`. */
+export function languageOfInterpreter(code: string): string | undefined {
+  const [, path = "", argument] = /^#!\s*(\S+)(?:[ \t]+(?:-S[ \t]+)?(\S+))?/.exec(code) ?? [];
+  const file = path.split("/").at(-1) ?? "";
+  return named("interpreters", (file === "env" ? argument : file)?.replace(/[\d.]+$/, "") ?? "");
+}
+
+function named(kind: "suffixes" | "interpreters", name: string): string | undefined {
+  return LANGUAGES.flatMap(({ [kind]: names }) => (Object.hasOwn(names, name) ? (names[name] ?? []) : []))[0];
+}
+
+/** The language, on or off, that people mean by a name: its own in any case, a suffix or an interpreter. */
+export function languageNamed(name: string): string | undefined {
+  const wanted = name.trim().toLowerCase();
+  if (isLanguage(wanted)) return wanted;
+  return languageOfFile(`x.${wanted}`) ?? languageOfInterpreter(`#!${wanted}`);
+}
+
+/** Why programs cannot be in a language of this name, and what to do; `undefined` when they can. */
+export function whyNotOn(name: string, languages: readonly string[]): string | undefined {
+  const facts = findLanguage(LANGUAGES, name);
+  const on = LANGUAGES.filter(({ names }) => names.some((each) => languages.includes(each)));
+  if (facts !== undefined && on.includes(facts)) return undefined;
+  const known = on.flatMap(({ names }) => names).join(", ");
+  if (facts === undefined) return `there is no language '${name}'; programs are in ${known}`;
+  const all = [...languages, facts.names[0]].join(", ");
+  return `${facts.title} is off; add \`languages: [${all}]\` to ptc.yaml`;
+}
+
+/** Whether two names are of one language, as `typescript` and `javascript` are. */
+export function isSameLanguage(name: string, other: string): boolean {
+  const facts = findLanguage(LANGUAGES, name);
+  return facts !== undefined && facts === findLanguage(LANGUAGES, other);
+}
+
+/** Whether there is a language of this name, on or off. */
+export function isLanguage(name: string): boolean {
+  return findLanguage(LANGUAGES, name) !== undefined;
+}
+
+/** What has a colour in a recorded program. @param language as the record names it, whether it is on or off. */
+export function syntaxOf(language: string): CodeSyntax {
+  return languageOr(language).syntax;
+}
+
+/** The language of a name, on or off; the first one where there is none of that name. */
+function languageOr(name: string): RegisteredLanguage {
+  return findLanguage(LANGUAGES, name) ?? REGISTERED.typescript;
+}
 
 /** The printers of the languages that are on; that of programs that name none comes first. */
 export type Printers = readonly [LanguagePrinter, ...LanguagePrinter[]];
 
-/** What prints the modules of each language. Only what is in use is loaded. */
-const PRINTERS: Readonly<Record<LanguageName, () => LanguagePrinter | Promise<LanguagePrinter>>> = {
-  typescript: () => TYPESCRIPT_PRINTER,
-  python: async () => (await import("../codegen/python/python-printer.ts")).PYTHON_PRINTER,
-};
-
-/** The printers of some languages, in the same order. */
+/** The printers of some languages, in the same order; that of the first language where there are none. */
 export async function loadPrinters(languages: readonly LanguageName[]): Promise<Printers> {
-  const [first = PRINTER, ...others] = await Promise.all(languages.map((language) => PRINTERS[language]()));
-  return [first, ...others];
+  const [first, ...others] = await Promise.all(languages.map((name) => REGISTERED[name].loadPrinter()));
+  return [first ?? (await REGISTERED.typescript.loadPrinter()), ...others];
 }
 
-/** What the type check of each language needs beside ptc, and is missing: a sentence that says what to do. */
-const MISSING: Readonly<Record<LanguageName, () => Promise<string | undefined>>> = {
-  typescript: async () => undefined,
-  python: async () => (await import("./python/type-check/pyright-process.ts")).whyPyrightIsMissing(),
-};
+/** The printer of the language that a program names, whether the language is on or off; `undefined` for no language. */
+export async function loadPrinter(name: string): Promise<LanguagePrinter | undefined> {
+  return findLanguage(LANGUAGES, name)?.loadPrinter();
+}
 
-/** Why programs are not checked before they run on this machine: a sentence for each language of which that is so. */
-export async function uncheckedLanguages(languages: readonly LanguageName[]): Promise<string[]> {
-  const reasons = await Promise.all(languages.map((language) => MISSING[language]()));
-  return reasons.filter((reason) => reason !== undefined);
+/** As `loadPrinter`; the printer of the first language for a name that is no language's. */
+export function loadPrinterOr(name: string): Promise<LanguagePrinter> {
+  return languageOr(name).loadPrinter();
 }
 
 /** Of some printers the one of a program's language; the first where it names none, or none of theirs. */
@@ -42,8 +134,65 @@ export function pickPrinter<Printer extends Pick<ToolPrinter, "language">>(
   return printers.find(({ language }) => names.includes(language)) ?? printers[0];
 }
 
-/** The printer of the language that a program names, whether the language is on or off; `undefined` for no language. */
-export async function loadPrinter(name: string): Promise<LanguagePrinter | undefined> {
-  const [language] = findLanguage(LANGUAGES, name)?.names ?? [];
-  return language === undefined ? undefined : PRINTERS[language as LanguageName]();
+/** Why programs are not checked before they run on this machine: a sentence for each language of which that is so. */
+export async function uncheckedLanguages(languages: readonly LanguageName[]): Promise<string[]> {
+  const reasons = await Promise.all(languages.map((name) => REGISTERED[name].whyUnchecked()));
+  return reasons.filter((reason) => reason !== undefined);
+}
+
+/** The languages of a host. Each is opened when it is first needed. */
+export class OpenLanguages<Name extends string = LanguageName> {
+  readonly #processes: LanguageProcesses;
+  readonly #registered: Readonly<Record<Name, RegisteredLanguage>>;
+  readonly #opened = new Map<Name, Promise<Language>>();
+  #on: readonly Name[];
+  /** Those that were started in advance; `undefined` where none is to be. */
+  #warmed: Set<Name> | undefined;
+
+  constructor(
+    on: readonly Name[],
+    processes: LanguageProcesses,
+    registered: Readonly<Record<Name, RegisteredLanguage>> = REGISTERED as never,
+  ) {
+    this.#on = on;
+    this.#processes = processes;
+    this.#registered = registered;
+  }
+
+  /** Has later programs be in other languages, which are started in advance where the earlier ones were. */
+  turnOn(on: readonly Name[]): void {
+    this.#on = on;
+    if (this.#warmed !== undefined) void this.warm();
+  }
+
+  /** The languages that programs may be in; that of programs that name none comes first. */
+  on(): Promise<readonly Language[]> {
+    return Promise.all(this.#on.map((name) => this.#open(name)));
+  }
+
+  /** The language of a recorded program, which may be off by now, as the only one; none where there is no such language. */
+  async recorded(name: string): Promise<readonly Language[]> {
+    const all = Object.entries<RegisteredLanguage>(this.#registered) as [Name, RegisteredLanguage][];
+    const [found] = all.find(([, { names }]) => names.includes(name)) ?? [];
+    return found === undefined ? [] : [await this.#open(found)];
+  }
+
+  /** Starts in advance what the first programs would otherwise wait for. Never rejects. */
+  async warm(): Promise<void> {
+    this.#warmed ??= new Set();
+    const cold = this.#on.filter((name) => this.#warmed?.has(name) === false);
+    for (const name of cold) this.#warmed.add(name);
+    await Promise.all(cold.map(async (name) => (await this.#open(name)).warm()));
+  }
+
+  /** Ends the processes of all languages. Never rejects. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#opened.values()].map(async (opened) => (await opened).close()));
+  }
+
+  #open(name: Name): Promise<Language> {
+    const opened = this.#opened.get(name) ?? openLanguage(this.#registered[name], this.#processes);
+    this.#opened.set(name, opened);
+    return opened;
+  }
 }

@@ -1,18 +1,17 @@
 import { buildFailure, type Failure } from "../protocol/failure.ts";
 import type { OnPhase } from "../protocol/run-context.ts";
 import type { Redactor } from "../secrets/redaction.ts";
-import type { FailureReason } from "./failure-reason.ts";
 import {
   type EndedProgram,
+  type FailureReason,
   findLanguage,
   type Language,
   type LanguageFacts,
   type TypecheckOptions,
 } from "./language.ts";
 import type { ModuleSource } from "./module-source.ts";
-import type { Program } from "./program.ts";
-import type { ProgramSession } from "./program-session.ts";
-import { withoutFences } from "./without-fences.ts";
+import type { Program, ProgramSession } from "./program.ts";
+import { withoutFences } from "./settle-program.ts";
 
 export type Prepared =
   /** `bundle` is for the runner that is named `runner`. */

@@ -1,6 +1,5 @@
 import { findLanguage, type Language } from "./language.ts";
 import type { Program } from "./program.ts";
-import { fenceOf, withoutFences } from "./without-fences.ts";
 
 /** A program whose language is not said, or one that says all. */
 export type HandedIn = Program | (Pick<Program, "code" | "data"> & Partial<Program>);
@@ -37,4 +36,21 @@ async function recognise(code: string, [first, ...others]: readonly Language[]):
   if (likely.length === 0 || (await first.accepts(text))) return undefined;
   for (const language of likely) if (await language.accepts(text)) return language.unnamed.language;
   return undefined;
+}
+
+/** A program between the fences of a Markdown code block. No pattern here may backtrack far: programs can be long. */
+const FENCED = /^(\s*)```[^\S\r\n]*([\w+-]*)[^\S\r\n]*(\r?\n[\s\S]*\n)[^\S\r\n]*```(\s*)$/;
+
+/**
+ * Removes the fences from a program that was handed in as a Markdown code block. Lines keep their numbers. No useful program
+ * begins and ends with a fence: as JavaScript, each fence is a template literal that is called.
+ */
+export function withoutFences(code: string): string {
+  const [, before, , inside, after] = FENCED.exec(code) ?? [];
+  return inside === undefined ? code : `${before}${inside}${after}`;
+}
+
+/** What the opening fence of such a program says of its language; `undefined` when it has no fences, or they say nothing. */
+export function fenceOf(code: string): string | undefined {
+  return FENCED.exec(code)?.[2] || undefined;
 }

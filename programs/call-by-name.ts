@@ -1,8 +1,8 @@
 import { extname } from "node:path";
 import { programFunction, toolNameOf } from "../catalog/program-name.ts";
 import { findLanguage, type LanguageFacts } from "../languages/language.ts";
+import { LANGUAGES } from "../languages/languages.ts";
 import type { Program } from "../languages/program.ts";
-import { LANGUAGES } from "../languages/program-files.ts";
 import type { NamedProgram } from "./saved-programs.ts";
 
 /** Texts of programs of which one waits for its calls and the other does not. */

@@ -5,7 +5,7 @@ import { programFunction, whyNoName } from "../catalog/program-name.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import { MAX_CONFIGURATION_BYTES } from "../configuration/yaml-source.ts";
-import { languageOfFile } from "../languages/program-files.ts";
+import { languageOfFile } from "../languages/languages.ts";
 import { byCodeUnit } from "../protocol/canonical-json.ts";
 import { MAX_CODE_BYTES } from "../protocol/limits.ts";
 import { PROGRAMS_MODULE } from "../protocol/tool-names.ts";

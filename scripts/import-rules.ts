@@ -176,15 +176,24 @@ const packageRules = Object.entries(SINGLE_IMPORTER).map(([name, file]) => ({
 }));
 
 /** Folders that know one language. Everybody else has what they make handed in. */
-const LANGUAGE_FOLDERS = ["codegen/typescript", "codegen/python", "languages/typescript", "languages/python"];
+const LANGUAGES = ["typescript", "python"];
 
-const languageRules = LANGUAGE_FOLDERS.map((folder) => ({
-  name: `${folder.replace("/", "-")}-importers`,
-  comment: `only the files of languages/ itself import ${folder}/: take a LanguagePrinter (codegen/language-printer.ts) or a Language (languages/language.ts)`,
-  severity: "error" as const,
-  from: { path: `^(?:${FOLDERS.join("|")})/`, pathNot: `^(?:${folder}/|languages/[^/]+$)` },
-  to: { path: `^${folder}/` },
-}));
+const languageRules = LANGUAGES.flatMap((language) => [
+  {
+    name: `codegen-${language}-importers`,
+    comment: `only languages/${language}/ imports codegen/${language}/: take a LanguagePrinter (codegen/language-printer.ts)`,
+    severity: "error" as const,
+    from: { path: `^(?:${FOLDERS.join("|")})/`, pathNot: `^(?:codegen|languages)/${language}/` },
+    to: { path: `^codegen/${language}/` },
+  },
+  {
+    name: `languages-${language}-importers`,
+    comment: `only languages/languages.ts imports languages/${language}/: it finds and opens languages for everybody`,
+    severity: "error" as const,
+    from: { path: `^(?:${FOLDERS.join("|")})/`, pathNot: `^languages/(?:${language}/|languages\\.ts$)` },
+    to: { path: `^languages/${language}/` },
+  },
+]);
 
 export const forbidden: IForbiddenRuleType[] = [
   ...folderRules,

@@ -1,6 +1,6 @@
 import type { Viewer } from "../broker/policy/authorizer.ts";
+import { whyNotOn } from "../languages/languages.ts";
 import type { Program } from "../languages/program.ts";
-import { whyNotOn } from "../languages/program-files.ts";
 import { callByName } from "../programs/call-by-name.ts";
 import { checkValue } from "./direct/check-value.ts";
 import type { ProgramTools } from "./program-tools.ts";

@@ -23,9 +23,8 @@ import { reportRun } from "../execution/runs/report-run.ts";
 import type { RunFeed } from "../execution/runs/run-feed.ts";
 import { type Arriving, LazySessions, projectOf } from "../execution/sessions/open-sessions.ts";
 import type { SessionsOptions } from "../execution/sessions/sessions.ts";
-import { ComposedLanguages } from "../languages/compose-languages.ts";
 import type { Preparation } from "../languages/language.ts";
-import { loadPrinter, PRINTER } from "../languages/languages.ts";
+import { loadPrinterOr, OpenLanguages } from "../languages/languages.ts";
 import type { ModuleSource } from "../languages/module-source.ts";
 import { type HandedIn, settleProgram } from "../languages/settle-program.ts";
 import type { LoginSecrets } from "../logins/login-secrets.ts";
@@ -116,7 +115,7 @@ export function composeExecution(configuration: Configuration, options: Composit
   telemetry?.observePool(() => sandboxes.state);
   const liveUpstreams = composeServers(configuration, pool, listings);
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
-  const languages = new ComposedLanguages(configuration.languages, {
+  const languages = new OpenLanguages(configuration.languages, {
     onSpawn: (pid) => own.state.groups.record(pid),
     onExit: (pid) => own.state.groups.forget(pid),
     folder: own.state.path,
@@ -176,7 +175,7 @@ export function composeExecution(configuration: Configuration, options: Composit
         ? languages.on()
         : languages.recorded(earlier.program.language));
       const program = await settleProgram(handedIn, known);
-      const printer = (await loadPrinter(program.language)) ?? PRINTER;
+      const printer = await loadPrinterOr(program.language);
       const given =
         earlier === undefined
           ? programTools.modulesFor(context, printer)

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Configuration } from "../configuration/configuration.ts";
-import { runnerOf } from "../languages/program-files.ts";
+import { runnerOf } from "../languages/languages.ts";
 import { buildRunnerImage, type RunnerImage } from "../sandbox/image/runner-image.ts";
 import type { ImageStore } from "../sandbox/sandbox-engine.ts";
 import { packageDirectory } from "../system/package.ts";

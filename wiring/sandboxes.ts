@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Configuration } from "../configuration/configuration.ts";
 import { thisMachine } from "../configuration/parse.ts";
-import { RUNNER_STARTS, runnerOf, unnamedProgram } from "../languages/program-files.ts";
+import { RUNNER_STARTS, runnerOf, unnamedProgram } from "../languages/languages.ts";
 import type { RunnerName } from "../protocol/runners.ts";
 import { startsAtOnce } from "../sandbox/pool/pool-policy.ts";
 import { type PoolOptions, SandboxPool } from "../sandbox/pool/sandbox-pool.ts";

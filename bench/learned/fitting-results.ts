@@ -1,5 +1,5 @@
+import { TYPESCRIPT_PRINTER as PRINTER } from "../../codegen/typescript/typescript-printer.ts";
 import { planGeneration } from "../../generation/generate-plan.ts";
-import { PRINTER } from "../../languages/languages.ts";
 import { serverModule } from "../../protocol/tool-names.ts";
 import { compileGenerated } from "../../tests/codegen/compile-generated.ts";
 import { checkPython } from "../../tests/codegen/python/check-python.ts";

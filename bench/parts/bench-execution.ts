@@ -4,7 +4,8 @@ import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import type { ExecutionLimits, ExecutionParts } from "../../execution/execute-program.ts";
 import type { Program } from "../../languages/program.ts";
-import { createTypeScript } from "../../languages/typescript/typescript.ts";
+import { TYPESCRIPT } from "../../languages/typescript/language.ts";
+import { openTypeScript } from "../../languages/typescript/typescript.ts";
 import { SandboxStarter } from "../../sandbox/sandbox-starter.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { toolOf } from "../../tests/catalog/tool-of.ts";
@@ -38,7 +39,7 @@ export function openBench({ engine, image }: SandboxedBench) {
   });
   const server = { definitionDigest: () => TOOL.definitionDigest, call };
   const parts: Omit<ExecutionParts, "sandboxes"> = {
-    languages: [createTypeScript({ declarations: { runtime: "", node: "" } })],
+    languages: [{ ...TYPESCRIPT, ...openTypeScript() }],
     modules: { modules: () => [], load: async () => undefined },
     dispatcher: new Dispatcher({
       context: { principal: "local", source: "run" },

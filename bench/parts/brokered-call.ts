@@ -6,7 +6,7 @@ import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import { RunnerOutput } from "../../execution/output/runner-output.ts";
-import { RUNNER_STARTS } from "../../languages/program-files.ts";
+import { RUNNER_STARTS } from "../../languages/languages.ts";
 import { bundleProgram } from "../../languages/typescript/bundling/bundle.ts";
 import { SOCKET_FILE_NAME } from "../../protocol/runners.ts";
 import { buildContainerRequest } from "../../sandbox/docker/container-profile.ts";

@@ -1,7 +1,6 @@
 import type { ServerListing } from "../../catalog/parse-tool.ts";
 import { buildServerModel } from "../../catalog/tool-model.ts";
 import type { GeneratedModule } from "../../codegen/generated-module.ts";
-import { PYTHON_STUBS } from "../../codegen/python/program-stubs.ts";
 import { PYTHON_PRINTER } from "../../codegen/python/python-printer.ts";
 import { createPythonTypeChecker } from "../../languages/python/type-check/type-check-python.ts";
 import { type Figure, percentile, show } from "../figure.ts";
@@ -19,7 +18,7 @@ export async function measurePythonCheck(listings: readonly ServerListing[]): Pr
     modules: () => [...modules.keys()],
     load: async (module: string) => modules.get(module),
   };
-  const checker = createPythonTypeChecker({ stubs: PYTHON_STUBS, limitMs: 60_000 });
+  const checker = createPythonTypeChecker({ limitMs: 60_000 });
   const times: number[] = [];
   for (let round = 0; round < WARM_UP + ROUNDS; round++) {
     const code = programOf([...modules.keys()], round);

@@ -1,6 +1,5 @@
 import type { ServerListing } from "../../catalog/parse-tool.ts";
 import { buildServerModel } from "../../catalog/tool-model.ts";
-import { PROGRAM_DECLARATIONS } from "../../codegen/typescript/editor/program-declarations.ts";
 import { printServerModule } from "../../codegen/typescript/print-typescript.ts";
 import { readModule } from "../../codegen/typescript/typescript-printer.ts";
 import type { ModuleSource } from "../../languages/module-source.ts";
@@ -16,7 +15,7 @@ const LINES = 30;
 /** Checking a program of 30 lines against many modules of which it uses two, warm, against bundling the same program. */
 export async function measureTypeCheck(listings: readonly ServerListing[]): Promise<Comparison> {
   const modules = await printModules(listings);
-  const checker = createTypeChecker({ declarations: PROGRAM_DECLARATIONS });
+  const checker = createTypeChecker();
   const baselineMs: number[] = [];
   const measuredMs: number[] = [];
   for (let round = 0; round < WARM_UP + ROUNDS; round++) {

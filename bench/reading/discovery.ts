@@ -1,7 +1,7 @@
 import type { ServerListing } from "../../catalog/parse-tool.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import { ToolCatalog } from "../../catalog/tool-catalog.ts";
-import { PRINTER } from "../../languages/languages.ts";
+import { TYPESCRIPT_PRINTER as PRINTER } from "../../codegen/typescript/typescript-printer.ts";
 import { answerInspectTool, answerSearchTools } from "../../server/mcp/tools/discovery.ts";
 import { buildInstructions, chooseExamples } from "../../server/mcp/tools/instructions.ts";
 import { buildToolDefinitions } from "../../server/mcp/tools/own-tools.ts";

@@ -18,7 +18,7 @@ const SAME_WORDS_LIKENESS = 0.9;
  * most of its words. Case, separators and endings of words do not matter. Empty when none is like it.
  *
  * This is for people and models who look for a name, and can choose from several. Where code names something that is not
- * there, `languages/nearest-names.ts` gives only what was most likely meant, and goes by the exact spelling.
+ * there, `languages/name-lookup.ts` gives only what was most likely meant, and goes by the exact spelling.
  */
 export function similarNames(name: string, candidates: readonly string[], limit: number): string[] {
   const wanted = shapeOf(name);

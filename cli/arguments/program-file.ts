@@ -8,7 +8,7 @@ import {
   languageOfInterpreter,
   programSuffixes,
   whyNotOn,
-} from "../../languages/program-files.ts";
+} from "../../languages/languages.ts";
 import type { HandedIn } from "../../languages/settle-program.ts";
 import { MAX_CODE_BYTES, MAX_NESTING_DEPTH, MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
 import {

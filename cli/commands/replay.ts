@@ -13,8 +13,8 @@ import { loadReplayable, type Unreplayable } from "../../execution/replay/load-r
 import type { Replayable } from "../../execution/replay/recorded-run.ts";
 import type { Replayed } from "../../execution/replay/replay-program.ts";
 import { selectReplayable } from "../../execution/replay/select-replayable.ts";
+import { isSameLanguage } from "../../languages/languages.ts";
 import type { Program } from "../../languages/program.ts";
-import { isSameLanguage } from "../../languages/program-files.ts";
 import type { HandedIn } from "../../languages/settle-program.ts";
 import type { Host } from "../../wiring/host.ts";
 import { openHost } from "../../wiring/open-host.ts";

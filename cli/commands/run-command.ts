@@ -4,7 +4,7 @@ import { visibleLine } from "../../base/visible-text.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import type { TypecheckMode } from "../../languages/language.ts";
-import { unnamedProgram } from "../../languages/program-files.ts";
+import { unnamedProgram } from "../../languages/languages.ts";
 import type { HandedIn } from "../../languages/settle-program.ts";
 import { warmSandbox } from "../../wiring/sandboxes.ts";
 import { readProgram, readProgramFiles } from "../arguments/program-file.ts";

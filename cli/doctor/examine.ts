@@ -26,8 +26,7 @@ import { secretSourcesOf, valuesOf, whyNoServers } from "../../configuration/con
 import { findConfiguration, loadConfiguration } from "../../configuration/load.ts";
 import type { ManagedSettings } from "../../configuration/managed-settings.ts";
 import { generatedDirectory } from "../../generation/generated-modules.ts";
-import { uncheckedLanguages } from "../../languages/languages.ts";
-import { runnerOf } from "../../languages/program-files.ts";
+import { runnerOf, uncheckedLanguages } from "../../languages/languages.ts";
 import { UserSecrets } from "../../logins/user-secrets.ts";
 import type { RunnerName } from "../../protocol/runners.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";

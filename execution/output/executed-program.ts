@@ -1,4 +1,4 @@
-import type { FailureReason } from "../../languages/failure-reason.ts";
+import type { FailureReason } from "../../languages/language.ts";
 import type { Program } from "../../languages/program.ts";
 import type { ValueSource } from "../../protocol/claim.ts";
 import type { EmittedBlock } from "../../protocol/emitted.ts";

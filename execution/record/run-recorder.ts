@@ -1,7 +1,6 @@
 import type { RunEvents } from "../../broker/decision-events.ts";
 import type { TypecheckMode } from "../../languages/language.ts";
-import type { Program } from "../../languages/program.ts";
-import type { SessionPlace } from "../../languages/program-session.ts";
+import type { Program, SessionPlace } from "../../languages/program.ts";
 import type { EmittedBlock } from "../../protocol/emitted.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import type { ProgramEnvironment, Trace } from "../../protocol/messages.ts";

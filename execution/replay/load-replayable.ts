@@ -1,7 +1,7 @@
 import { ArchiveError } from "../../archive/archive-error.ts";
 import type { ArchiveStore } from "../../archive/archive-store.ts";
 import { loadPrinter } from "../../languages/languages.ts";
-import type { SessionPlace } from "../../languages/program-session.ts";
+import type { SessionPlace } from "../../languages/program.ts";
 import { type Replayable, toReplayable } from "./recorded-run.ts";
 
 /** Why a run that is in the archive cannot be replayed. */

@@ -3,14 +3,14 @@ import type { ArchivedRun } from "../../archive/archived-run.ts";
 import { toolNameOf } from "../../catalog/program-name.ts";
 import type { GeneratedModule } from "../../codegen/generated-module.ts";
 import type { LanguagePrinter } from "../../codegen/language-printer.ts";
+import { isLanguage, languageOfFile } from "../../languages/languages.ts";
 import {
   type ModuleSource,
   outputFile,
   type SavedProgram,
   type SavedSources,
 } from "../../languages/module-source.ts";
-import { isLanguage, languageOfFile } from "../../languages/program-files.ts";
-import type { SessionPlace } from "../../languages/program-session.ts";
+import type { SessionPlace } from "../../languages/program.ts";
 import { CALL_DECISIONS } from "../../protocol/call-decision.ts";
 import { MAX_FILE_RESULT_BYTES, MAX_FILE_RESULT_VALUES } from "../../protocol/limits.ts";
 import { type ProgramEnvironment, Trace } from "../../protocol/messages.ts";

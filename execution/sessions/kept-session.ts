@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { RunRead } from "../../broker/policy/run-history.ts";
-import type { Program } from "../../languages/program.ts";
-import type { ProgramSession } from "../../languages/program-session.ts";
+import type { Program, ProgramSession } from "../../languages/program.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";

@@ -1,8 +1,8 @@
 import type { Clock } from "../../base/clock.ts";
 import { RunState } from "../../broker/policy/run-history.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
+import { runnerOf } from "../../languages/languages.ts";
 import type { Program } from "../../languages/program.ts";
-import { runnerOf } from "../../languages/program-files.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import type { RunnerName } from "../../protocol/runners.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";

@@ -1,18 +1,17 @@
 import { listUpTo } from "../../base/visible-text.ts";
 import type { DeclaredTool, GeneratedModule } from "../../codegen/generated-module.ts";
+import { sandboxTable } from "../../codegen/python/reading/sandbox-table.ts";
 import { MAX_CODE_BYTES } from "../../protocol/limits.ts";
 import { duringPhase, type OnPhase } from "../../protocol/run-context.ts";
 import { encodePythonBundle, type PythonBundle } from "../../protocol/runners.ts";
 import { EXTRACT_SERVER, PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
 import { type CalledProgram, collectEarlier, collectPrograms } from "../called-programs.ts";
-import type { FailureReason } from "../failure-reason.ts";
-import type { Preparation, TypecheckOptions } from "../language.ts";
+import { afterCheck, type FailureReason, type Preparation, type TypecheckOptions } from "../language.ts";
 import type { ModuleSource } from "../module-source.ts";
-import { nearestNames } from "../nearest-names.ts";
-import { mayExtract, offersExtract } from "../offers-extract.ts";
+import { mayExtract, nearestNames, offersExtract } from "../name-lookup.ts";
 import type { Program } from "../program.ts";
-import { blankTexts } from "./blank-text.ts";
-import type { PythonParts } from "./python-parts.ts";
+import { blankTexts } from "./python-text.ts";
+import type { PythonTypeChecker } from "./type-check/type-check-python.ts";
 
 const MAX_LINE_CHARS = 200;
 const MAX_LISTED_CHARS = 1_500;
@@ -25,7 +24,7 @@ const MAX_ERRORS_SHOWN = 5;
 export async function preparePython(
   program: Program,
   source: ModuleSource,
-  { checker, table }: PythonParts,
+  checker: PythonTypeChecker,
   { mode, patienceMs }: TypecheckOptions,
   onPhase?: OnPhase,
   earlier: readonly Program[] = [],
@@ -69,7 +68,7 @@ export async function preparePython(
     source: program.code,
     file_name: program.fileName,
     ...((await offersExtract(texts, source)) ? { extract: true } : {}),
-    ...table(modules),
+    ...sandboxTable(modules),
     ...(saved.length === 0 ? {} : { programs: programsOf(saved) }),
   });
   // The check is about tools, so a program that mentions none is not checked.
@@ -82,11 +81,7 @@ export async function preparePython(
   const checked = checks
     ? await duringPhase(onPhase, "type_check", () => checker.check(program, source, way, earlier, patienceMs))
     : undefined;
-  if (checked?.kind === "unchecked") return { ok: true, bundle, unchecked: checked.reason };
-  if (checked?.kind !== "errors")
-    return checked?.hints?.length ? { ok: true, bundle, hints: checked.hints } : { ok: true, bundle };
-  if (mode === "warn") return { ok: true, bundle, warning: checked.message };
-  return { ok: false, type: "TypeCheckError", message: checked.message, reasons: [] };
+  return afterCheck(bundle, checked, mode);
 }
 
 /** A program without a word of `await` cannot wait for anything, so its calls wait by themselves. */

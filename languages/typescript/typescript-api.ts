@@ -12,6 +12,7 @@ import {
   type Type,
   TypeFlags,
 } from "typescript/unstable/async";
+import type { LanguageProcesses } from "../language.ts";
 
 export {
   isArrayLiteralExpression,
@@ -76,17 +77,11 @@ interface Client {
   process?: ChildProcess;
 }
 
-/** Receives the process's start and end, so that a later ptc can end it if this one is killed. */
-export interface ProcessObserver {
-  onSpawn?(pid: number): void;
-  onExit?(pid: number): void;
-}
-
 /** TypeScript in a process of its own, which sees only virtual files and its own library, and is ended by killing it. */
 export class TypeScriptProcess {
   readonly #api: API;
   readonly #config: string;
-  readonly #observer: ProcessObserver;
+  readonly #processes: LanguageProcesses;
   #snapshot: Snapshot | undefined;
   #child: ChildProcess | undefined;
   #killed = false;
@@ -94,8 +89,8 @@ export class TypeScriptProcess {
   /** Is aborted when the process is gone. */
   readonly gone = this.#gone.signal;
 
-  constructor(root: string, config: string, files: VirtualFiles, observer: ProcessObserver) {
-    this.#observer = observer;
+  constructor(root: string, config: string, files: VirtualFiles, processes: LanguageProcesses) {
+    this.#processes = processes;
     const library = libraryDirectory();
     const isLibrary = (path: string): boolean =>
       path.startsWith(library) && /^lib(?:\.[a-z0-9]+)*\.d\.ts$/.test(path.slice(library.length));
@@ -126,7 +121,7 @@ export class TypeScriptProcess {
     if (child === undefined || child.stdin === null) throw new Error("TypeScript has no process");
     this.#child = child;
     const { pid } = child;
-    if (pid !== undefined) this.#observer.onSpawn?.(pid);
+    if (pid !== undefined) this.#processes.onSpawn?.(pid);
     child.on("error", () => {});
     ignoreFailedWrites(child.stdin);
     // The process does not always notice that ptc has ended, for example while it waits for a file.
@@ -134,7 +129,7 @@ export class TypeScriptProcess {
     process.once("exit", killWithUs);
     child.once("exit", () => {
       process.off("exit", killWithUs);
-      if (pid !== undefined) this.#observer.onExit?.(pid);
+      if (pid !== undefined) this.#processes.onExit?.(pid);
       this.#gone.abort();
     });
     if (this.#killed) this.kill();

@@ -8,8 +8,8 @@ import {
   formatTokens,
 } from "../../base/quantities.ts";
 import { wholeValueOf } from "../../execution/output/archived-output.ts";
-import type { CodeSyntax } from "../../languages/code-syntax.ts";
-import { syntaxOf } from "../../languages/syntax-of.ts";
+import type { CodeSyntax } from "../../languages/language.ts";
+import { syntaxOf } from "../../languages/languages.ts";
 import {
   decisionOf,
   emittedLine,

@@ -2,9 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { readModule } from "../../codegen/typescript/typescript-printer.ts";
+import { TYPESCRIPT_PRINTER as PRINTER, readModule } from "../../codegen/typescript/typescript-printer.ts";
 import { GeneratedModules } from "../../generation/generated-modules.ts";
-import { PRINTER } from "../../languages/languages.ts";
 import { textDigest } from "../../protocol/canonical-json.ts";
 import { generateModule } from "../codegen/list-tools.ts";
 

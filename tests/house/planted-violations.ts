@@ -115,15 +115,21 @@ export const PLANTED: readonly Planted[] = [
     "languages-python-importers",
   ],
   [
-    "the printer of one language into what bundles programs in it",
-    "languages/typescript/x.ts",
+    "the bundler into what prepares programs in any language",
+    "languages/x.ts",
+    'import "./typescript/bundling/bundle.ts";',
+    "languages-typescript-importers",
+  ],
+  [
+    "the printer of one language into what bundles programs in another",
+    "languages/python/x.ts",
     'import type { printed } from "../../codegen/typescript/print.ts";\nexport type X = typeof printed;',
     "codegen-typescript-importers",
   ],
   [
-    "the printer of stubs into what checks programs with them",
-    "languages/python/x.ts",
-    'import type { stubs } from "../../codegen/python/print.ts";\nexport type X = typeof stubs;',
+    "the printer of stubs into what knows all languages",
+    "languages/x.ts",
+    'import type { stubs } from "../codegen/python/print.ts";\nexport type X = typeof stubs;',
     "codegen-python-importers",
   ],
   [

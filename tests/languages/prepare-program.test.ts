@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { PROGRAM_DECLARATIONS } from "../../codegen/typescript/editor/program-declarations.ts";
 import type { TypecheckMode } from "../../languages/language.ts";
 import type { ModuleSource } from "../../languages/module-source.ts";
 import { type Prepared, prepareProgram } from "../../languages/prepare-program.ts";
-import { createTypeScript } from "../../languages/typescript/typescript.ts";
-import { withoutFences } from "../../languages/without-fences.ts";
+import { withoutFences } from "../../languages/settle-program.ts";
+import { TYPESCRIPT } from "../../languages/typescript/language.ts";
+import { openTypeScript } from "../../languages/typescript/typescript.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { checkedModules } from "./typescript/type-check/sample-modules.ts";
 
-const typescript = createTypeScript({ declarations: PROGRAM_DECLARATIONS });
+const typescript = { ...TYPESCRIPT, ...openTypeScript() };
 const redactor = new Redactor([]);
 let modules: ModuleSource;
 beforeAll(async () => {

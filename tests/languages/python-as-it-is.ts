@@ -1,5 +1,5 @@
 import type { Language } from "../../languages/language.ts";
-import { PYTHON_FACTS } from "../../languages/python/python-facts.ts";
+import { PYTHON } from "../../languages/python/language.ts";
 import { encodePythonBundle, type PythonBundle } from "../../protocol/runners.ts";
 
 /** The tools of the server `desk` that a program in Python can import. All others it can call by their namespaced names. */
@@ -7,18 +7,9 @@ const DESK = ["echo", "add", "fail", "slow", "big", "note", "look"];
 
 /** Python as the host sends it to its runner, without any check. A program without `await` and `async` blocks in calls. */
 export const PYTHON_AS_IT_IS: Language = {
-  title: "Python",
-  offers: "Python",
-  names: ["python"],
-  interpreters: {},
+  ...PYTHON,
   looksLike: () => false,
   accepts: async () => true,
-  suffixes: { ".py": "python" },
-  unnamed: { language: "python", fileName: "program.py" },
-  ways: PYTHON_FACTS.ways,
-  runner: "python",
-  start: PYTHON_FACTS.start,
-  callSaved: ({ name }) => name,
   prepare: async ({ code, fileName }) => ({ ok: true, bundle: encodePythonBundle(bundleOf(code, fileName)) }),
   advise: async () => [],
   warm: async () => {},

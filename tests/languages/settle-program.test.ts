@@ -1,13 +1,15 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { createPython } from "../../languages/python/python.ts";
+import { PYTHON } from "../../languages/python/language.ts";
+import { openPython } from "../../languages/python/python.ts";
 import { settleProgram } from "../../languages/settle-program.ts";
-import { createTypeScript } from "../../languages/typescript/typescript.ts";
+import { TYPESCRIPT } from "../../languages/typescript/language.ts";
+import { openTypeScript } from "../../languages/typescript/typescript.ts";
 
-const typescript = createTypeScript({ declarations: { runtime: "", node: "" } });
-const python = createPython({
-  checker: { check: async () => ({ kind: "clean" }), warm: async () => {}, close: async () => {} },
-  table: () => ({ modules: {} }),
-});
+const typescript = { ...TYPESCRIPT, ...openTypeScript() };
+const python = {
+  ...PYTHON,
+  ...openPython({}, { check: async () => ({ kind: "clean" }), warm: async () => {}, close: async () => {} }),
+};
 afterAll(() => typescript.close());
 
 const EITHER = {
@@ -15,7 +17,7 @@ const EITHER = {
   "Python first": [python, typescript],
 } as const;
 
-const PYTHON = [
+const PYTHON_TEXTS = [
   'tickers = ["A"]\nfor t in tickers:\n    data = await mcp__x__y(ticker=t, limit=4)\n    print(f"{t}: {data}")',
   "import asyncio\nprint(1)",
   "from servers.github import list_issues\nprint(list_issues(owner='o'))",
@@ -24,7 +26,7 @@ const PYTHON = [
   "```python\nx = 1\n```",
   "```py\nconst_ = 1\n```",
 ];
-const TYPESCRIPT = [
+const TYPESCRIPT_TEXTS = [
   "const x: number = 1;\nconsole.log(x);",
   'import * as github from "./servers/github/index.js";\nconsole.log(await github.listIssues({}));',
   "const text = `\nimport os\ndef f():\n    pass\n`;\nconsole.log(text);",
@@ -34,12 +36,12 @@ const TYPESCRIPT = [
 ];
 
 describe.each(Object.keys(EITHER) as (keyof typeof EITHER)[])("a program without a language, %s", (order) => {
-  it.each(PYTHON)("is taken for Python: %s", async (code) => {
+  it.each(PYTHON_TEXTS)("is taken for Python: %s", async (code) => {
     const settled = await settleProgram({ code, data: {} }, EITHER[order]);
     expect(settled).toEqual({ code, data: {}, language: "python", fileName: "program.py" });
   });
 
-  it.each(TYPESCRIPT)("is taken for TypeScript: %s", async (code) => {
+  it.each(TYPESCRIPT_TEXTS)("is taken for TypeScript: %s", async (code) => {
     const settled = await settleProgram({ code, data: {} }, EITHER[order]);
     expect(settled).toMatchObject({ language: "typescript", fileName: "program.ts" });
   });
@@ -59,6 +61,6 @@ describe.each(Object.keys(EITHER) as (keyof typeof EITHER)[])("a program without
 });
 
 it("is never taken for a language that is off", async () => {
-  for (const code of PYTHON)
+  for (const code of PYTHON_TEXTS)
     expect((await settleProgram({ code, data: {} }, [typescript])).language).toBe("typescript");
 });

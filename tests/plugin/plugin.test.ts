@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { buildServerModel } from "../../catalog/tool-model.ts";
 import type { GeneratedModule } from "../../codegen/generated-module.ts";
-import { PYTHON_STUBS } from "../../codegen/python/program-stubs.ts";
 import { PYTHON_PRINTER } from "../../codegen/python/python-printer.ts";
 import type { ModuleSource } from "../../languages/module-source.ts";
 import { createPythonTypeChecker } from "../../languages/python/type-check/type-check-python.ts";
@@ -71,7 +70,7 @@ describe("the skill", () => {
   });
 
   it("shows a program in Python whose calls are right", async () => {
-    const checker = createPythonTypeChecker({ stubs: PYTHON_STUBS, limitMs: 60_000 });
+    const checker = createPythonTypeChecker({ limitMs: 60_000 });
     const modules = await pythonModules();
     const programs = programsIn(SKILL, "py");
     expect(programs).toHaveLength(1);

@@ -3,18 +3,17 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { UNASKED } from "../../broker/approvals/approvals.ts";
 import { PYTHON_PRINTER } from "../../codegen/python/python-printer.ts";
-import { sandboxTable } from "../../codegen/python/reading/sandbox-table.ts";
-import { PROGRAM_DECLARATIONS } from "../../codegen/typescript/editor/program-declarations.ts";
 import { TYPESCRIPT_PRINTER } from "../../codegen/typescript/typescript-printer.ts";
 import { executeProgram } from "../../execution/execute-program.ts";
 import { RecordedModules } from "../../execution/replay/recorded-run.ts";
 import type { Language } from "../../languages/language.ts";
-import type { ModuleSource } from "../../languages/module-source.ts";
+import { languageOfFile } from "../../languages/languages.ts";
+import { type ModuleSource, UsedModules } from "../../languages/module-source.ts";
 import type { Program } from "../../languages/program.ts";
-import { languageOfFile } from "../../languages/program-files.ts";
-import { createPython } from "../../languages/python/python.ts";
-import { createTypeScript } from "../../languages/typescript/typescript.ts";
-import { UsedModules } from "../../languages/used-modules.ts";
+import { PYTHON } from "../../languages/python/language.ts";
+import { openPython } from "../../languages/python/python.ts";
+import { TYPESCRIPT } from "../../languages/typescript/language.ts";
+import { openTypeScript } from "../../languages/typescript/typescript.ts";
 import { type Manifest, renderManifest } from "../../programs/manifest.ts";
 import { SavedPrograms } from "../../programs/saved-programs.ts";
 import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
@@ -32,11 +31,14 @@ const LIMITS = {
 const NO_SERVERS: ModuleSource = { modules: () => [], load: async () => undefined };
 
 const LANGUAGES: readonly Language[] = [
-  createTypeScript({ declarations: PROGRAM_DECLARATIONS }),
-  createPython({
-    checker: { check: async () => ({ kind: "clean" }), warm: async () => {}, close: async () => {} },
-    table: sandboxTable,
-  }),
+  { ...TYPESCRIPT, ...openTypeScript() },
+  {
+    ...PYTHON,
+    ...openPython(
+      {},
+      { check: async () => ({ kind: "clean" }), warm: async () => {}, close: async () => {} },
+    ),
+  },
 ];
 
 /** Ends what the programs of all folders were bundled with. */

@@ -3,7 +3,8 @@ import type { CallDispatcher } from "../../broker/dispatcher.ts";
 import { executeProgram, type RunOptions } from "../../execution/execute-program.ts";
 import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import type { Program } from "../../languages/program.ts";
-import { createTypeScript } from "../../languages/typescript/typescript.ts";
+import { TYPESCRIPT } from "../../languages/typescript/language.ts";
+import { openTypeScript } from "../../languages/typescript/typescript.ts";
 import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
 import { SandboxStarter } from "../../sandbox/sandbox-starter.ts";
 import { Redactor } from "../../secrets/redaction.ts";
@@ -62,7 +63,7 @@ export class SessionOfPrograms {
       program,
       {
         sandboxes: this.kept,
-        languages: [createTypeScript({ declarations: { runtime: "", node: "" } }), PYTHON_AS_IT_IS],
+        languages: [{ ...TYPESCRIPT, ...openTypeScript() }, PYTHON_AS_IT_IS],
         modules: modulesOf({}),
         dispatcher,
         approver: { ask: async () => UNASKED },

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ApprovalAnswer } from "../../broker/approvals/approvals.ts";
-import { RUNNER_STARTS } from "../../languages/program-files.ts";
+import { RUNNER_STARTS } from "../../languages/languages.ts";
 import { GUARD_EXITS } from "../../protocol/guard.ts";
 import { SOCKET_FILE_NAME, STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../../protocol/runners.ts";
 import { buildContainerRequest } from "../../sandbox/docker/container-profile.ts";

@@ -12,9 +12,10 @@ import {
 } from "../../execution/execute-program.ts";
 import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
 import type { RunRecorder } from "../../execution/record/run-recorder.ts";
-import { RUNNER_STARTS } from "../../languages/program-files.ts";
-import type { ProgramSession } from "../../languages/program-session.ts";
-import { createTypeScript } from "../../languages/typescript/typescript.ts";
+import { RUNNER_STARTS } from "../../languages/languages.ts";
+import type { ProgramSession } from "../../languages/program.ts";
+import { TYPESCRIPT } from "../../languages/typescript/language.ts";
+import { openTypeScript } from "../../languages/typescript/typescript.ts";
 import type { ConsoleEntry } from "../../protocol/console-stream.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import type { ProgramEnvironment } from "../../protocol/messages.ts";
@@ -123,7 +124,7 @@ export class RealSandboxes {
     });
     this.#parts = {
       sandboxes: over(source),
-      languages: [createTypeScript({ declarations: { runtime: "", node: "" } }), PYTHON_AS_IT_IS],
+      languages: [{ ...TYPESCRIPT, ...openTypeScript() }, PYTHON_AS_IT_IS],
       modules: deskModule(Object.keys(tools)),
       dispatcher: deskDispatcher(tools, ask),
       approver: approver ?? { ask: async () => UNASKED },

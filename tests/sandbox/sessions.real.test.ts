@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ProgramSession } from "../../languages/program-session.ts";
+import type { ProgramSession } from "../../languages/program.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
 import { ALL_LEFTOVERS, LASTING, NEXT } from "../runner-image/session-attacks.ts";

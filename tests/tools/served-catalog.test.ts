@@ -2,9 +2,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { TYPESCRIPT_PRINTER as PRINTER } from "../../codegen/typescript/typescript-printer.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { buildAuthorizer } from "../../configuration/policy/configured-policy.ts";
-import { PRINTER } from "../../languages/languages.ts";
 import { ServedCatalog } from "../../tools/served-catalog.ts";
 import type { UpstreamListing } from "../../upstream/upstream.ts";
 

@@ -4,7 +4,7 @@ import { visibleLine } from "../../../base/visible-text.ts";
 import { type Parameter, toolParameters } from "../../../catalog/arguments.ts";
 import { similarNames } from "../../../catalog/search/similar-names.ts";
 import type { Configuration } from "../../../configuration/configuration.ts";
-import { whyNotOn } from "../../../languages/program-files.ts";
+import { whyNotOn } from "../../../languages/languages.ts";
 import type { HandedIn } from "../../../languages/settle-program.ts";
 import { callByName } from "../../../programs/call-by-name.ts";
 import { whyNotInput } from "../../../programs/check-manifest.ts";

@@ -16,8 +16,8 @@ import { ConfigurationError } from "../../../configuration/configuration-error.t
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { loadReplayable } from "../../../execution/replay/load-replayable.ts";
 import { GeneratedFolder } from "../../../generation/generated-folder.ts";
-import { languageOfFile } from "../../../languages/program-files.ts";
-import { withoutFences } from "../../../languages/without-fences.ts";
+import { languageOfFile } from "../../../languages/languages.ts";
+import { withoutFences } from "../../../languages/settle-program.ts";
 import { calledByName } from "../../../programs/call-by-name.ts";
 import { requireSchemas } from "../../../programs/check-manifest.ts";
 import { buildExample, type Example, MAX_EXAMPLE_BYTES, renderExample } from "../../../programs/example.ts";

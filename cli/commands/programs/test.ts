@@ -14,7 +14,7 @@ import type { ObservedCall } from "../../../execution/call-log.ts";
 import { compareCallOrder } from "../../../execution/replay/compare-calls.ts";
 import { firstDifference } from "../../../execution/replay/first-difference.ts";
 import type { Replayed } from "../../../execution/replay/replay-program.ts";
-import { loadPrinter, PRINTER } from "../../../languages/languages.ts";
+import { loadPrinterOr } from "../../../languages/languages.ts";
 import { callByName } from "../../../programs/call-by-name.ts";
 import { requireSchemas } from "../../../programs/check-manifest.ts";
 import { type Example, MAX_EXAMPLE_BYTES, parseExample, recordedRun } from "../../../programs/example.ts";
@@ -281,7 +281,7 @@ async function replay(program: NamedProgram, example: Example, parts: TestParts)
   const own = example.by_name
     ? callByName(program, example.data)
     : { code, language, fileName, data: example.data };
-  const printer = (await loadPrinter(language)) ?? PRINTER;
+  const printer = await loadPrinterOr(language);
   const made: ObservedCall[] = [];
   const replayed = await parts.host.replay(
     recordedRun(example, own),

@@ -1,16 +1,8 @@
 import { visibleLine } from "../../../base/visible-text.ts";
-import type { DeclaredTool } from "../../../codegen/generated-module.ts";
+import type { DeclaredTool, GeneratedModule } from "../../../codegen/generated-module.ts";
 import { ToolNames } from "../../../protocol/tool-names.ts";
-import { describeUnwrapped } from "../../find-functions.ts";
-import { didYouMean, nearestNames } from "../../nearest-names.ts";
-import {
-  isDictOf,
-  type JudgedProgram,
-  keysOf,
-  parametersOf,
-  propertiesOf,
-  toolNamed,
-} from "./named-tools.ts";
+import type { ModuleSource } from "../../module-source.ts";
+import { describeUnwrapped, didYouMean, nearestNames } from "../../name-lookup.ts";
 import type { PyrightDiagnostic } from "./pyright-process.ts";
 
 /** A mistake that makes a program fail when it runs. */
@@ -450,4 +442,102 @@ function kindOf(type: string): string | undefined {
 /** Whether a program itself makes something of that name: a class of its own may have it. */
 function isDefinedIn(plain: string, name: string): boolean {
   return new RegExp(`(?<![.\\w])${name}\\b|\\bself\\.${name}\\s*[:=]`).test(plain);
+}
+
+/** A program that findings are judged in. */
+export interface JudgedProgram {
+  text: ProgramText;
+  /** The modules that the program names. */
+  modules: ReadonlyMap<string, GeneratedModule>;
+  source: ModuleSource;
+  /** The type of its data, where that is known. */
+  dataType?: string | undefined;
+}
+
+/** The tool that a program calls by a name: that of its function, or of all servers, also where it was imported as another. */
+export function toolNamed(
+  name: string | undefined,
+  { text, modules }: JudgedProgram,
+): DeclaredTool | undefined {
+  if (name === undefined) return undefined;
+  const tools = [...modules.values()].flatMap((module) => module.tools);
+  const renamed = new RegExp(`\\b([\\p{XIDC}]+)\\s+as\\s+${name}\\b`, "u").exec(text.plain)?.[1];
+  const wanted = renamed ?? name;
+  const [alias] = new ToolNames(tools).resolve(wanted);
+  if (alias !== undefined) return alias;
+  const own = tools.filter((tool) => tool.identifier === wanted);
+  return own.length === 1 ? own[0] : own.find((tool) => new RegExp(`\\b${tool.module}\\b`).test(text.plain));
+}
+
+export function propertiesOf(tool: DeclaredTool): string[] {
+  const names = tool.parameters ?? {};
+  return parametersOf(tool).map((parameter) => names[parameter] ?? parameter);
+}
+
+export function parametersOf(tool: DeclaredTool): string[] {
+  const [, parameters = ""] = /^[^(]*\(\*, ([\s\S]*)/.exec(tool.signature()) ?? [];
+  return [...parameters.matchAll(/(?:^|, )([\p{XIDC}]+)\??: /gu)].map(([, name = ""]) => name);
+}
+
+export function isDictOf(type: string, moduleText: string): boolean {
+  return moduleText.includes(`\nclass ${type}(TypedDict`) || moduleText.includes(`\n${type} = TypedDict(`);
+}
+
+export function keysOf(type: string, moduleText: string): string[] {
+  const at = moduleText.search(new RegExp(`^(?:class ${type}\\(TypedDict|${type} = TypedDict\\()`, "m"));
+  const block = moduleText.slice(at).split(/\n(?=\S)/, 1)[0] ?? "";
+  return [...block.matchAll(/^ {4}([\p{XIDC}]+): |^ {8}"(.+)": /gmu)].map(
+    ([, plain, quoted]) => plain ?? quoted ?? "",
+  );
+}
+
+/** A program's text with what is found in it by line and column. */
+export class ProgramText {
+  readonly code: string;
+  /** The same text with spaces for what is in strings and comments. */
+  readonly plain: string;
+  readonly lines: readonly string[];
+  readonly #starts: number[] = [];
+
+  constructor(code: string) {
+    this.code = code;
+    this.plain = withoutStrings(code);
+    this.lines = code.split(/\r\n|\r|\n/);
+    this.#starts.push(0);
+    for (const { index, 0: end } of code.matchAll(/\r\n|\r|\n/g)) this.#starts.push(index + end.length);
+  }
+
+  /** Where a place of pyright's is in the text, in UTF-16 code units. */
+  offsetOf({ line, character }: { line: number; character: number }): number {
+    return Math.min((this.#starts[line] ?? this.code.length) + character, this.code.length);
+  }
+
+  /** The name that is called by the innermost call around a place: its last part. */
+  calleeAround(offset: number): string | undefined {
+    let depth = 0;
+    for (let at = offset - 1; at >= 0; at--) {
+      const character = this.plain[at];
+      if (character === ")" || character === "]" || character === "}") depth++;
+      else if (character === "[" || character === "{") depth = Math.max(0, depth - 1);
+      else if (character === "(") {
+        if (depth > 0) depth--;
+        else {
+          const name = nameBefore(this.plain, at);
+          if (name !== undefined) return name;
+        }
+      }
+    }
+    return undefined;
+  }
+}
+
+const STRING =
+  /[rRbBuUfF]{0,2}(?:"""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|"(?:[^"\\\n]|\\[\s\S])*"?|'(?:[^'\\\n]|\\[\s\S])*'?)|#.*/g;
+
+function withoutStrings(code: string): string {
+  return code.replace(STRING, (text) => text.replace(/[^\r\n]/g, " "));
+}
+
+function nameBefore(text: string, at: number): string | undefined {
+  return /([\p{XIDS}_][\p{XIDC}]*)\s*$/u.exec(text.slice(Math.max(0, at - 200), at))?.[1];
 }

@@ -6,17 +6,10 @@ import { dirname, join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { pathToFileURL } from "node:url";
 import { isObject } from "../../../base/json.ts";
+import type { LanguageProcesses } from "../../language.ts";
 
 /** The heap of the checker, beyond which it dies and is started again. */
 const MAX_HEAP_MB = 384;
-
-/** Receives the process's start and end, so that a later ptc can end it if this one is killed. */
-export interface CheckerObserver {
-  onSpawn?(pid: number): void;
-  onExit?(pid: number): void;
-  /** Where the checker's files are kept, which a later ptc clears too; the system's folder for such files without it. */
-  folder?: string | undefined;
-}
 
 /** What pyright found at one place. Lines and columns count from 0, columns in UTF-16 code units. */
 export interface PyrightDiagnostic {
@@ -72,8 +65,8 @@ export class PyrightProcess {
   readonly ended: Promise<void>;
 
   /** @param roots the folders of stubs, each for the programs beside them. */
-  constructor(pyright: string, roots: readonly string[], observer: CheckerObserver) {
-    this.#folder = realpathSync(mkdtempSync(join(observer.folder ?? tmpdir(), "ptc-pyright-")));
+  constructor(pyright: string, roots: readonly string[], processes: LanguageProcesses) {
+    this.#folder = realpathSync(mkdtempSync(join(processes.folder ?? tmpdir(), "ptc-pyright-")));
     for (const root of roots) {
       mkdirSync(join(this.#folder, root));
       writeFileSync(join(this.#folder, root, "pyrightconfig.json"), JSON.stringify(CHECK_SETTINGS));
@@ -100,7 +93,7 @@ export class PyrightProcess {
     );
     this.#child = child;
     const { pid } = child;
-    if (pid !== undefined) observer.onSpawn?.(pid);
+    if (pid !== undefined) processes.onSpawn?.(pid);
     const killWithUs = () => this.kill();
     process.once("exit", killWithUs);
     this.#connection = new LspConnection(
@@ -112,7 +105,7 @@ export class PyrightProcess {
     this.ended = new Promise((resolve) => {
       const end = (): void => {
         process.off("exit", killWithUs);
-        if (pid !== undefined) observer.onExit?.(pid);
+        if (pid !== undefined) processes.onExit?.(pid);
         this.#connection.end();
         this.#removeFolder();
         resolve();

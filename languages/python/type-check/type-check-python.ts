@@ -1,15 +1,14 @@
 import { messageOf } from "../../../base/faults.ts";
 import type { DeclaredTool, GeneratedModule } from "../../../codegen/generated-module.ts";
+import { PYTHON_STUBS } from "../../../codegen/python/program-stubs.ts";
 import { MAX_ERROR_MESSAGE_CHARS } from "../../../protocol/limits.ts";
-import { EXTRACT_SERVER, type NamedTool, PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
+import { EXTRACT_SERVER, PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
+import type { LanguageProcesses, TypeCheckOutcome } from "../../language.ts";
 import type { ModuleSource } from "../../module-source.ts";
-import { mayExtract } from "../../offers-extract.ts";
+import { mayExtract } from "../../name-lookup.ts";
 import type { Program } from "../../program.ts";
-import { ProgramText } from "./checked-text.ts";
-import { judgeFinding, type PythonMistake } from "./judge-finding.ts";
-import type { JudgedProgram } from "./named-tools.ts";
+import { type JudgedProgram, judgeFinding, ProgramText, type PythonMistake } from "./judge-finding.ts";
 import {
-  type CheckerObserver,
   findPyright,
   type PyrightDiagnostic,
   PyrightProcess,
@@ -26,29 +25,14 @@ function asideRoot(mode: CheckedMode): CheckedRoot {
   return `aside-${mode}`;
 }
 
-/** What prints the stubs that a program is checked with. */
-interface StubPrinter {
-  readonly builtinsFile: string;
-  readonly serversFile: string;
-  moduleFile(module: string): string;
-  builtins(tools: readonly NamedTool[], mode: CheckedMode): string;
-  servers(modules: readonly string[]): string;
-  inMode(text: string, mode: CheckedMode): string;
-}
-
 /** The most modules that one program is checked with. */
 const MAX_MODULES = 60;
 
 /** The stubs that programs were checked with. Modules stay, so that the next program that uses them finds them read. */
 class ShownStubs {
-  readonly #printer: StubPrinter;
   readonly #shown = new Map<string, GeneratedModule>();
   /** The type of the data of the program that was shown last; Any without it. */
   #dataType: string | undefined;
-
-  constructor(printer: StubPrinter) {
-    this.#printer = printer;
-  }
 
   get size(): number {
     return this.#shown.size;
@@ -58,7 +42,7 @@ class ShownStubs {
   async show(code: string, source: ModuleSource, mode: CheckedMode, dataOf?: string) {
     const named = new Map<string, GeneratedModule>();
     for (const name of source.modules()) {
-      const package_ = this.#printer.moduleFile(name).split("/").at(-2) ?? name;
+      const package_ = PYTHON_STUBS.moduleFile(name).split("/").at(-2) ?? name;
       const isNamed =
         new RegExp(`(?:\\b|mcp__)(?:${package_}|${name})(?:\\b|__)`).test(code) ||
         (name === EXTRACT_SERVER && mayExtract(code, source)) ||
@@ -101,13 +85,13 @@ class ShownStubs {
     const tools: DeclaredTool[] = [];
     for (const [name, module] of this.#shown) {
       const shown = show(module);
-      files.set(this.#printer.moduleFile(name), this.#printer.inMode(shown.text, mode));
+      files.set(PYTHON_STUBS.moduleFile(name), PYTHON_STUBS.inMode(shown.text, mode));
       tools.push(...shown.tools.filter(({ isAvailable }) => isAvailable));
     }
     if (this.#shown.has(PROGRAMS_MODULE))
       files.set(`${PROGRAMS_MODULE}/__init__.pyi`, `from servers.${PROGRAMS_MODULE} import *\n`);
-    files.set(this.#printer.serversFile, this.#printer.servers([...this.#shown.keys()]));
-    files.set(this.#printer.builtinsFile, declareData(this.#printer.builtins(tools, mode), this.#dataType));
+    files.set(PYTHON_STUBS.serversFile, PYTHON_STUBS.servers([...this.#shown.keys()]));
+    files.set(PYTHON_STUBS.builtinsFile, declareData(PYTHON_STUBS.builtins(tools, mode), this.#dataType));
     return new Map([...files].map(([path, text]) => [`${root}/${path}`, text]));
   }
 }
@@ -180,15 +164,6 @@ export function namedDeclarations(text: string, program: string, tools: readonly
     .join("");
 }
 
-/** What is known of a program's types. */
-type PythonCheckOutcome =
-  /** `hints` is for a model: what contradicts results as they were observed so far, one line each. */
-  | { kind: "clean"; hints?: readonly string[] }
-  /** `message` is for a model: places, lines, what is wrong and what is expected. */
-  | { kind: "errors"; message: string; count: number }
-  /** The program could not be checked, for reasons other than its types. */
-  | { kind: "unchecked"; reason: string };
-
 export interface PythonTypeChecker {
   /**
    * Finds mistakes that would fail when the program runs: wrong arguments of tools, results that are used before they are
@@ -204,15 +179,14 @@ export interface PythonTypeChecker {
     mode: CheckedMode,
     earlier?: readonly Program[],
     patienceMs?: number,
-  ): Promise<PythonCheckOutcome>;
+  ): Promise<TypeCheckOutcome>;
   /** Starts in advance what the first check would otherwise wait for. Never rejects. */
   warm(): Promise<void>;
   /** Ends the checker's process, even while it works. Never rejects. */
   close(): Promise<void>;
 }
 
-interface PythonTypeCheckerOptions extends CheckerObserver {
-  stubs: StubPrinter;
+interface PythonTypeCheckerOptions extends LanguageProcesses {
   /** How long a program waits for its check at most, in milliseconds. */
   limitMs?: number;
 }
@@ -233,7 +207,7 @@ const MODES: readonly CheckedMode[] = ["async", "sync"];
 const ROOTS: readonly CheckedRoot[] = [...MODES, ...MODES.map(asideRoot)];
 
 /** A checker with one process of pyright, started on first use, and again after it died, was killed or has grown. */
-export function createPythonTypeChecker(options: PythonTypeCheckerOptions): PythonTypeChecker {
+export function createPythonTypeChecker(options: PythonTypeCheckerOptions = {}): PythonTypeChecker {
   return new PyrightChecker(options);
 }
 
@@ -253,7 +227,7 @@ class PyrightChecker implements PythonTypeChecker {
     mode: CheckedMode,
     earlier: readonly Program[] = [],
     patienceMs?: number,
-  ): Promise<PythonCheckOutcome> {
+  ): Promise<TypeCheckOutcome> {
     const before = textBefore(earlier);
     if (before.length + program.code.length > MAX_CHECKED_CHARS)
       return Promise.resolve({
@@ -294,7 +268,7 @@ class PyrightChecker implements PythonTypeChecker {
     source: ModuleSource,
     mode: CheckedMode,
     before: string,
-  ): Promise<PythonCheckOutcome> {
+  ): Promise<TypeCheckOutcome> {
     const running = await this.#start();
     running.checks++;
     const { process, stubs } = running;
@@ -330,8 +304,8 @@ class PyrightChecker implements PythonTypeChecker {
     };
   }
 
-  #inTurn(work: () => Promise<PythonCheckOutcome>, killAfterMs = KILL_AFTER_MS): Promise<PythonCheckOutcome> {
-    const turn = this.#last.then(async (): Promise<PythonCheckOutcome> => {
+  #inTurn(work: () => Promise<TypeCheckOutcome>, killAfterMs = KILL_AFTER_MS): Promise<TypeCheckOutcome> {
+    const turn = this.#last.then(async (): Promise<TypeCheckOutcome> => {
       const running = work();
       const kill = setTimeout(() => this.#process?.process.kill(), killAfterMs);
       kill.unref();
@@ -364,7 +338,7 @@ class PyrightChecker implements PythonTypeChecker {
     const pyright = findPyright();
     if (pyright === undefined) throw new Error(whyPyrightIsMissing());
     const process = new PyrightProcess(pyright, ROOTS, this.#options);
-    const started = { process, stubs: new ShownStubs(this.#options.stubs), checks: 0 };
+    const started = { process, stubs: new ShownStubs(), checks: 0 };
     this.#process = started;
     void process.ended.then(() => {
       if (this.#process === started) this.#process = undefined;
@@ -373,13 +347,9 @@ class PyrightChecker implements PythonTypeChecker {
     return started;
   }
 
-  async #within(
-    limitMs: number,
-    work: Promise<PythonCheckOutcome>,
-    reason: string,
-  ): Promise<PythonCheckOutcome> {
+  async #within(limitMs: number, work: Promise<TypeCheckOutcome>, reason: string): Promise<TypeCheckOutcome> {
     let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<PythonCheckOutcome>((resolve) => {
+    const late = new Promise<TypeCheckOutcome>((resolve) => {
       timer = setTimeout(() => resolve({ kind: "unchecked", reason }), limitMs);
     });
     try {

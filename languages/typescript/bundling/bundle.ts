@@ -5,14 +5,19 @@ import { MAX_CODE_BYTES } from "../../../protocol/limits.ts";
 import { PROGRAM_SCHEME } from "../../../protocol/runners.ts";
 import { PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
 import { type CalledProgram, collectPrograms } from "../../called-programs.ts";
-import type { FailureReason } from "../../failure-reason.ts";
+import type { FailureReason } from "../../language.ts";
 import type { ModuleSource } from "../../module-source.ts";
-import { nearestNames } from "../../nearest-names.ts";
-import { mayExtract, offersExtract } from "../../offers-extract.ts";
+import { mayExtract, nearestNames, offersExtract } from "../../name-lookup.ts";
 import type { Program } from "../../program.ts";
-import { explainAmbiguous, loadMentioned, mentionedToolNames, toolNamesOf } from "../mentioned-tools.ts";
-import { adviseGlobals, explainMissingExport } from "../missing-export.ts";
-import { calledPrograms } from "../named-programs.ts";
+import {
+  adviseGlobals,
+  calledPrograms,
+  explainAmbiguous,
+  explainMissingExport,
+  loadMentioned,
+  mentionedToolNames,
+  toolNamesOf,
+} from "../tool-names.ts";
 import {
   BundlerOverwhelmed,
   bundle,
@@ -138,7 +143,7 @@ interface KeptBindings {
 }
 
 async function keepBindings(program: Program): Promise<KeptBindings> {
-  const { HAND_OVER, renderKeptBindings } = await import("./kept-bindings.ts");
+  const { HAND_OVER, renderKeptBindings } = await import("./session-names.ts");
   return { banner: HAND_OVER, behind: await renderKeptBindings(program) };
 }
 

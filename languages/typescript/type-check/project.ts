@@ -1,3 +1,7 @@
+import { PROGRAM_DECLARATIONS } from "../../../codegen/typescript/editor/program-declarations.ts";
+import { PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
+import type { FileChanges, VirtualFiles } from "../typescript-api.ts";
+
 /** The virtual working folder of the type checker, and the paths in it. */
 export const ROOT = "/ptc";
 export const CONFIG_PATH = `${ROOT}/tsconfig.json`;
@@ -41,4 +45,80 @@ export function sessionPath(index: number): string {
 /** The path of a generated module. */
 export function checkedPath(module: string): string {
   return `${ROOT}/servers/${module}/index.ts`;
+}
+
+/** A type of the module of saved programs; `isOpen`: what has it may have any other members too. */
+export interface DataType {
+  name: string;
+  isOpen: boolean;
+}
+
+/** The texts that one check sees besides TypeScript's own library. */
+export interface CheckedTexts {
+  code: string;
+  /** Earlier programs of its session, as modules. */
+  session?: readonly string[];
+  /** Text of each generated module in use, by name. */
+  modules: ReadonlyMap<string, string>;
+  /** Namespaced names that the program uses as globals, and the function that each stands for. */
+  toolNames: ReadonlyMap<string, { module: string; identifier: string }>;
+  /** The type of the program's data, as the module of saved programs declares it; any without it. */
+  dataType?: DataType | undefined;
+  /** Whether the program may ask a model. */
+  hasExtract: boolean;
+}
+
+/** The virtual files of the type checker. Generated modules stay between checks; only imported ones are read. */
+export class CheckedFiles implements VirtualFiles {
+  readonly #files = new Map<string, string>([[CONFIG_PATH, JSON.stringify(CONFIG)]]);
+
+  read(path: string): string | undefined {
+    return this.#files.get(path);
+  }
+
+  hasDirectory(path: string): boolean {
+    const inside = path.endsWith("/") ? path : `${path}/`;
+    for (const file of this.#files.keys()) if (file.startsWith(inside)) return true;
+    return false;
+  }
+
+  /** Puts the files of a check in place and returns how they differ from the previous ones. */
+  replace(texts: CheckedTexts): FileChanges {
+    const changes: FileChanges = { changed: [], created: [], deleted: [] };
+    const put = (path: string, text: string): void => {
+      const before = this.#files.get(path);
+      if (before === text) return;
+      (before === undefined ? changes.created : changes.changed).push(path);
+      this.#files.set(path, text);
+    };
+    put(PROGRAM_PATH, texts.code);
+    const { runtime, node } = PROGRAM_DECLARATIONS;
+    put(RUNTIME_PATH, declareData(runtime, texts.dataType));
+    put(SURROUNDINGS_PATH, node);
+    const extract = texts.hasExtract ? PROGRAM_DECLARATIONS.extract : "";
+    put(TOOL_NAMES_PATH, declareToolNames(texts.toolNames) + extract);
+    for (const [index, text] of (texts.session ?? []).entries()) put(sessionPath(index), text);
+    for (const [module, text] of texts.modules) put(checkedPath(module), text);
+    if (texts.modules.has(PROGRAMS_MODULE))
+      put(PROGRAMS_PATH, `export * from "../servers/${PROGRAMS_MODULE}/index.js";\n`);
+    return changes;
+  }
+}
+
+/** A saved program sees the data that its manifest describes. What that leaves open may be anything. */
+function declareData(runtime: string, type: DataType | undefined): string {
+  if (type === undefined) return runtime;
+  const declared = `import("./servers/${PROGRAMS_MODULE}/index.js").${type.name}`;
+  return runtime.replace(
+    "var data: any;",
+    `var data: ${declared}${type.isOpen ? " & { [name: string]: any }" : ""};`,
+  );
+}
+
+function declareToolNames(names: CheckedTexts["toolNames"]): string {
+  const lines = [...names].map(
+    ([name, { module, identifier }]) =>
+      `declare const ${name}: typeof import("./servers/${module}/index.js").${identifier};`,
+  );
+  return `${lines.join("\n")}\n`;
 }

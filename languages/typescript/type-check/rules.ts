@@ -1,11 +1,9 @@
 import type { DeclaredTool } from "../../../codegen/generated-module.ts";
 import { isWritableName } from "../../../protocol/tool-names.ts";
-import { describeUnwrapped } from "../../find-functions.ts";
 import type { ModuleSource } from "../../module-source.ts";
-import { didYouMean, nearestNames } from "../../nearest-names.ts";
-import { adviseUndefined } from "../advice/undefined-names.ts";
-import { explainAmbiguous } from "../mentioned-tools.ts";
-import { explainMissingExport } from "../missing-export.ts";
+import { describeUnwrapped, didYouMean, nearestNames } from "../../name-lookup.ts";
+import { adviseUndefined } from "../advice.ts";
+import { explainAmbiguous, explainMissingExport, explainUnavailable } from "../tool-names.ts";
 import {
   type Checker,
   type Diagnostic,
@@ -35,10 +33,8 @@ import {
   type SourceFile,
   type Type,
 } from "../typescript-api.ts";
-import { explainUnavailable } from "../unavailable-tools.ts";
-import { judgeArgument, judgeCount } from "./arguments.ts";
+import { isSettled, judgeArgument, judgeCount } from "./arguments.ts";
 import type { GeneratedTypes } from "./generated-types.ts";
-import { isSettled } from "./settled.ts";
 
 /** One mistake in a program. */
 export interface TypeMistake {

@@ -1,15 +1,14 @@
 import type { DeclaredTool, GeneratedModule } from "../../../codegen/generated-module.ts";
 import { MAX_ERROR_MESSAGE_CHARS } from "../../../protocol/limits.ts";
 import { PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
+import type { LanguageProcesses } from "../../language.ts";
 import type { ModuleSource } from "../../module-source.ts";
-import { offersExtract } from "../../offers-extract.ts";
+import { offersExtract } from "../../name-lookup.ts";
 import type { Program } from "../../program.ts";
-import { loadMentioned, mentionedToolNames, toolNamesOf } from "../mentioned-tools.ts";
-import { type OpenedProgram, type ProcessObserver, TypeScriptProcess } from "../typescript-api.ts";
-import { withoutUnavailable } from "../unavailable-tools.ts";
-import { CheckedFiles, type DataType, type ProgramDeclarations } from "./files.ts";
+import { loadMentioned, mentionedToolNames, toolNamesOf, withoutUnavailable } from "../tool-names.ts";
+import { type OpenedProgram, TypeScriptProcess } from "../typescript-api.ts";
 import { GeneratedTypes } from "./generated-types.ts";
-import { CONFIG_PATH, PROGRAM_PATH, ROOT } from "./project.ts";
+import { CheckedFiles, CONFIG_PATH, type DataType, PROGRAM_PATH, ROOT } from "./project.ts";
 import { findMistakes, type TypeMistake } from "./rules.ts";
 
 /** What is put behind a program so that it finds the names of earlier ones, and the modules that these are then. */
@@ -18,7 +17,7 @@ async function earlierNames(
   earlier: readonly Program[],
 ): Promise<{ behind: string; session: readonly string[] }> {
   if (earlier.length === 0) return { behind: "", session: [] };
-  return (await import("../bundling/earlier-types.ts")).declareEarlier(program, earlier);
+  return (await import("../bundling/session-names.ts")).declareEarlier(program, earlier);
 }
 
 /** What is wrong with a program, as text for a model. */
@@ -53,11 +52,8 @@ export class TypeCheckProcess {
   readonly #files = new CheckedFiles();
   readonly #process: TypeScriptProcess;
 
-  readonly #declarations: ProgramDeclarations;
-
-  constructor(declarations: ProgramDeclarations, observer: ProcessObserver) {
-    this.#declarations = declarations;
-    this.#process = new TypeScriptProcess(ROOT, CONFIG_PATH, this.#files, observer);
+  constructor(processes: LanguageProcesses) {
+    this.#process = new TypeScriptProcess(ROOT, CONFIG_PATH, this.#files, processes);
   }
 
   /**
@@ -69,7 +65,6 @@ export class TypeCheckProcess {
     await this.#process.start();
     this.#files.replace({
       code: "export const works: number[] = [new Map<string, number>().size];",
-      declarations: { ...this.#declarations, runtime: "export {};" },
       modules: new Map(),
       toolNames: new Map(),
       hasExtract: false,
@@ -130,7 +125,6 @@ export class TypeCheckProcess {
     const changes = this.#files.replace({
       code: `${program.code}${behind}`,
       session,
-      declarations: this.#declarations,
       dataType,
       modules: new Map(
         [...seen].map(([name, module]) => [name, withoutUnavailable(module, { declaredOnly })]),

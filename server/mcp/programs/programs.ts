@@ -5,7 +5,7 @@ import { oneLine } from "../../../base/visible-text.ts";
 import { LATER } from "../../../broker/approvals/approvals.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
 import type { ProgramRunner } from "../../../execution/program-runner.ts";
-import { languageNamed, languageOfInterpreter } from "../../../languages/program-files.ts";
+import { languageNamed, languageOfInterpreter } from "../../../languages/languages.ts";
 import type { HandedIn } from "../../../languages/settle-program.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
 import type { Telemetry } from "../../../telemetry/telemetry.ts";

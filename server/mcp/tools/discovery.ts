@@ -4,8 +4,7 @@ import type { Tool } from "../../../catalog/tool.ts";
 import { knownServers, type ToolCatalog, unknownServer, unknownTool } from "../../../catalog/tool-catalog.ts";
 import { describeTool } from "../../../codegen/describe-tool.ts";
 import type { ToolPrinter } from "../../../codegen/language-printer.ts";
-import { pickPrinter } from "../../../languages/languages.ts";
-import { languageNamed, whyNotOn } from "../../../languages/program-files.ts";
+import { languageNamed, pickPrinter, whyNotOn } from "../../../languages/languages.ts";
 import type { InspectToolArguments, ListCallableToolsArguments, SearchToolsArguments } from "./own-tools.ts";
 import { errorReply, type ToolReply, textReply } from "./reply.ts";
 

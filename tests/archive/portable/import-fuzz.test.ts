@@ -10,8 +10,8 @@ import { findRuns, readArchived, readStats } from "../../../archive/sqlite/sqlit
 import { renderRunList } from "../../../cli/run-report/list-text.ts";
 import { renderRunText } from "../../../cli/run-report/run-text.ts";
 import { renderStatsText } from "../../../cli/run-report/stats-text.ts";
+import { TYPESCRIPT_PRINTER as PRINTER } from "../../../codegen/typescript/typescript-printer.ts";
 import { toReplayable } from "../../../execution/replay/recorded-run.ts";
-import { PRINTER } from "../../../languages/languages.ts";
 import { readPageAssets } from "../../../server/pages/page.ts";
 import { renderRunPage } from "../../../server/pages/run-page.ts";
 import { renderStatsPage } from "../../../server/pages/stats-page.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, describe, expect, it } from "vitest";
 import { readProgram } from "../../../cli/arguments/program-file.ts";
-import type { LanguageName } from "../../../languages/program-files.ts";
+import type { LanguageName } from "../../../languages/languages.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ptc-program-"));
 afterAll(() => rmSync(folder, { recursive: true }));

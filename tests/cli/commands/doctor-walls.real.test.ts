@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { RUNNER_STARTS } from "../../../languages/program-files.ts";
+import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import { KnownWalls } from "../../../sandbox/known-walls.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ArchivedRun } from "../../../archive/archived-run.ts";
+import { TYPESCRIPT_PRINTER as PRINTER } from "../../../codegen/typescript/typescript-printer.ts";
 import { toReplayable } from "../../../execution/replay/recorded-run.ts";
-import { PRINTER } from "../../../languages/languages.ts";
 
 const OPTIONS = {
   timeout_ms: 1_000,

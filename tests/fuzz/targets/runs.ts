@@ -6,7 +6,8 @@ import { Dispatcher } from "../../../broker/dispatcher.ts";
 import { PolicyAuthorizer } from "../../../broker/policy/authorizer.ts";
 import { executeProgram } from "../../../execution/execute-program.ts";
 import { ArchivingRecorder } from "../../../execution/record/record-runs.ts";
-import { createTypeScript } from "../../../languages/typescript/typescript.ts";
+import { TYPESCRIPT } from "../../../languages/typescript/language.ts";
+import { openTypeScript } from "../../../languages/typescript/typescript.ts";
 import type { Sandbox, SandboxOutput } from "../../../sandbox/sandbox.ts";
 import { SandboxError } from "../../../sandbox/sandbox-error.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
@@ -59,7 +60,7 @@ export const target = fuzzTarget({
             return sandbox;
           },
         },
-        languages: [createTypeScript({ declarations: { runtime: "", node: "" } })],
+        languages: [{ ...TYPESCRIPT, ...openTypeScript() }],
         modules: { modules: () => [], load: async () => undefined },
         dispatcher: dispatcher(random),
         approver: { ask: async () => UNASKED },

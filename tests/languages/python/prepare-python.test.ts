@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { PYTHON_PRINTER } from "../../../codegen/python/python-printer.ts";
-import { sandboxTable } from "../../../codegen/python/reading/sandbox-table.ts";
 import { planGeneration } from "../../../generation/generate-plan.ts";
 import type { ModuleSource } from "../../../languages/module-source.ts";
-import { createPython } from "../../../languages/python/python.ts";
+import { openPython } from "../../../languages/python/python.ts";
 import { listingOf } from "../../codegen/list-tools.ts";
 
 const TOOLS = [
@@ -22,8 +21,9 @@ const source: ModuleSource = {
 };
 
 const checked: string[] = [];
-const python = createPython({
-  checker: {
+const python = openPython(
+  {},
+  {
     async check({ code }) {
       checked.push(code);
       return code.includes("wrong") ? { kind: "errors", message: "is wrong", count: 1 } : { kind: "clean" };
@@ -31,8 +31,7 @@ const python = createPython({
     warm: async () => {},
     close: async () => {},
   },
-  table: sandboxTable,
-});
+);
 
 const prepare = (code: string, mode: "error" | "warn" | "off" = "error") =>
   python.prepare({ code, data: {}, language: "python", fileName: "report.py" }, source, { mode });

@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import Docker from "dockerode";
 import { expect, onTestFinished, test } from "vitest";
-import { RUNNER_STARTS } from "../../../languages/program-files.ts";
+import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import { buildContainerRequest } from "../../../sandbox/docker/container-profile.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 

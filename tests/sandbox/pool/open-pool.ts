@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { onTestFinished } from "vitest";
-import { RUNNER_STARTS } from "../../../languages/program-files.ts";
+import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import { WarmPool, type WarmPoolOptions } from "../../../sandbox/pool/warm-pool.ts";
 import { SandboxStarter } from "../../../sandbox/sandbox-starter.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import { SandboxConnection } from "../../../broker/sandbox-connection.ts";
-import { RUNNER_STARTS } from "../../../languages/program-files.ts";
+import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import { bundleProgram } from "../../../languages/typescript/bundling/bundle.ts";
 import { type Claim, parseClaim } from "../../../protocol/claim.ts";
 import { ConsoleDecoder } from "../../../protocol/console-stream.ts";

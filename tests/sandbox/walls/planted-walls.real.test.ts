@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { RUNNER_STARTS } from "../../../languages/program-files.ts";
+import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import {
   SANDBOX_SOCKET_DIRECTORY,
   SOCKET_FILE_NAME,

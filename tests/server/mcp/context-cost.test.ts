@@ -1,6 +1,7 @@
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { describe, expect, it } from "vitest";
-import { loadPrinters, PRINTER } from "../../../languages/languages.ts";
+import { TYPESCRIPT_PRINTER as PRINTER } from "../../../codegen/typescript/typescript-printer.ts";
+import { loadPrinters } from "../../../languages/languages.ts";
 import { buildInstructions } from "../../../server/mcp/tools/instructions.ts";
 import { buildToolDefinitions } from "../../../server/mcp/tools/own-tools.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ToolPrinter } from "../../../codegen/language-printer.ts";
-import { PRINTER } from "../../../languages/languages.ts";
+import { TYPESCRIPT_PRINTER as PRINTER } from "../../../codegen/typescript/typescript-printer.ts";
 import {
   answerInspectTool,
   answerListCallableTools,

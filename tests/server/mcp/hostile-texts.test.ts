@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { unknownServer, unknownTool } from "../../../catalog/tool-catalog.ts";
+import { TYPESCRIPT_PRINTER as PRINTER } from "../../../codegen/typescript/typescript-printer.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
-import { PRINTER } from "../../../languages/languages.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
 import { buildApprovalForm } from "../../../server/mcp/elicitation.ts";
 import { RunProgress } from "../../../server/mcp/programs/live-run.ts";

@@ -1,10 +1,10 @@
 import { PassThrough } from "node:stream";
 import type { ServerTools, Tool } from "../../../catalog/tool.ts";
 import { type FoundTools, ToolCatalog } from "../../../catalog/tool-catalog.ts";
+import { TYPESCRIPT_PRINTER as PRINTER } from "../../../codegen/typescript/typescript-printer.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
 import type { ProgramOptions, ProgramRunner } from "../../../execution/program-runner.ts";
 import type { RunEvent } from "../../../execution/runs/run-events.ts";
-import { PRINTER } from "../../../languages/languages.ts";
 import type { HandedIn } from "../../../languages/settle-program.ts";
 import type { Envelope } from "../../../protocol/envelope.ts";
 import { buildFailure, type Failure } from "../../../protocol/failure.ts";

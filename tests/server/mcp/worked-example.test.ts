@@ -4,8 +4,8 @@ import type { ServerListing } from "../../../catalog/parse-tool.ts";
 import type { ServerTools, Tool } from "../../../catalog/tool.ts";
 import { buildServerModel } from "../../../catalog/tool-model.ts";
 import type { LanguagePrinter } from "../../../codegen/language-printer.ts";
-import { PROGRAM_DECLARATIONS } from "../../../codegen/typescript/editor/program-declarations.ts";
-import { loadPrinters, PRINTER } from "../../../languages/languages.ts";
+import { TYPESCRIPT_PRINTER as PRINTER } from "../../../codegen/typescript/typescript-printer.ts";
+import { loadPrinters } from "../../../languages/languages.ts";
 import type { ModuleSource } from "../../../languages/module-source.ts";
 import { createTypeChecker } from "../../../languages/typescript/typescript.ts";
 import { namespacedName, serverModule } from "../../../protocol/tool-names.ts";
@@ -65,7 +65,7 @@ async function modulesIn(printer: LanguagePrinter): Promise<ModuleSource> {
 }
 
 describe.skipIf(!toolListsPresent)(`the worked example of real servers${whyToolListsAreSkipped}`, () => {
-  const typescript = createTypeChecker({ declarations: PROGRAM_DECLARATIONS, checkLimitMs: 60_000 });
+  const typescript = createTypeChecker({ checkLimitMs: 60_000 });
   afterAll(() => typescript.close());
 
   it("is a program in TypeScript without type errors", async () => {

@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { PYTHON_SYNTAX, syntaxOf, TYPESCRIPT_SYNTAX } from "../../../languages/syntax-of.ts";
+import { syntaxOf } from "../../../languages/languages.ts";
+import { PYTHON } from "../../../languages/python/language.ts";
+import { TYPESCRIPT } from "../../../languages/typescript/language.ts";
 import { tokenizeLines } from "../../../server/pages/run-page.ts";
 import { bucketDays, nameBucket } from "../../../server/reports/day-buckets.ts";
 import { findFailingPlaces, layOutCalls, showJson, showText } from "../../../server/reports/run-overview.ts";
@@ -153,7 +155,7 @@ describe("the tokens of a program", () => {
     const code = fc.string({ unit: fc.constantFrom(..."ab1 \n\\/*\"'`${}.", "const ") });
     fc.assert(
       fc.property(code, (text) => {
-        const lines = tokenizeLines(text, TYPESCRIPT_SYNTAX).map((tokens) =>
+        const lines = tokenizeLines(text, TYPESCRIPT.syntax).map((tokens) =>
           tokens.map((token) => token.text).join(""),
         );
         expect(lines.join("\n")).toBe(text);
@@ -165,15 +167,15 @@ describe("the tokens of a program", () => {
     const code = fc.string({ unit: fc.constantFrom(..."ab1 \n\\#\"'{}.r", '"""', "def ") });
     fc.assert(
       fc.property(code, (text) => {
-        const lines = tokenizeLines(text, PYTHON_SYNTAX).map((tokens) =>
+        const lines = tokenizeLines(text, PYTHON.syntax).map((tokens) =>
           tokens.map((token) => token.text).join(""),
         );
         expect(lines.join("\n")).toBe(text);
       }),
     );
     for (const piece of ['"""', '"\\', "f'", "#", "b", "def "])
-      expect(tokenizeLines(piece.repeat(200_000), PYTHON_SYNTAX).flat().length).toBeGreaterThan(0);
-    const tokens = tokenizeLines(`for a in rb'#': # "x"\n  """b\n"c" """ + None // 2`, PYTHON_SYNTAX);
+      expect(tokenizeLines(piece.repeat(200_000), PYTHON.syntax).flat().length).toBeGreaterThan(0);
+    const tokens = tokenizeLines(`for a in rb'#': # "x"\n  """b\n"c" """ + None // 2`, PYTHON.syntax);
     expect(tokens.flat().filter(({ kind }) => kind !== "plain")).toEqual([
       { kind: "keyword", text: "for" },
       { kind: "keyword", text: "in" },
@@ -185,20 +187,20 @@ describe("the tokens of a program", () => {
       { kind: "number", text: "2" },
     ]);
     expect([syntaxOf("python"), syntaxOf("javascript"), syntaxOf("gone")]).toEqual([
-      PYTHON_SYNTAX,
-      TYPESCRIPT_SYNTAX,
-      TYPESCRIPT_SYNTAX,
+      PYTHON.syntax,
+      TYPESCRIPT.syntax,
+      TYPESCRIPT.syntax,
     ]);
   });
 
   it("tell comments, strings, numbers and keywords apart", () => {
-    const [line = []] = tokenizeLines(`const a1 = "//"; // 'x'`, TYPESCRIPT_SYNTAX);
+    const [line = []] = tokenizeLines(`const a1 = "//"; // 'x'`, TYPESCRIPT.syntax);
     expect(line.filter(({ kind }) => kind !== "plain")).toEqual([
       { kind: "keyword", text: "const" },
       { kind: "string", text: '"//"' },
       { kind: "comment", text: "// 'x'" },
     ]);
-    const two = tokenizeLines("/* a\nb */ 12", TYPESCRIPT_SYNTAX);
+    const two = tokenizeLines("/* a\nb */ 12", TYPESCRIPT.syntax);
     expect(two.map((tokens) => tokens.map(({ kind }) => kind))).toEqual([
       ["comment"],
       ["comment", "plain", "number"],
@@ -207,7 +209,7 @@ describe("the tokens of a program", () => {
 
   it("take time in proportion to the program", () => {
     for (const piece of ["/*", '"\\', "`${", "'", "//", "1.", "const "]) {
-      expect(tokenizeLines(piece.repeat(200_000), TYPESCRIPT_SYNTAX).flat().length).toBeGreaterThan(0);
+      expect(tokenizeLines(piece.repeat(200_000), TYPESCRIPT.syntax).flat().length).toBeGreaterThan(0);
     }
   });
 });

@@ -2,7 +2,6 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { PYTHON_STUBS } from "../../../../codegen/python/program-stubs.ts";
 import type { ModuleSource } from "../../../../languages/module-source.ts";
 import { createPythonTypeChecker } from "../../../../languages/python/type-check/type-check-python.ts";
 import { CORRECT } from "./correct-programs.ts";
@@ -11,7 +10,7 @@ import { MISTAKEN } from "./mistaken-programs.ts";
 import { MORE_MISTAKEN } from "./more-mistaken-programs.ts";
 import { sampleStubs, verdictOf } from "./sample-stubs.ts";
 
-const checker = createPythonTypeChecker({ stubs: PYTHON_STUBS, limitMs: 60_000 });
+const checker = createPythonTypeChecker({ limitMs: 60_000 });
 let modules: ModuleSource;
 beforeAll(async () => {
   modules = await sampleStubs();
@@ -71,12 +70,12 @@ describe("the type check of programs in Python", () => {
   });
 
   it("lets a program run unchecked that would wait too long", async () => {
-    const hasty = createPythonTypeChecker({ stubs: PYTHON_STUBS, limitMs: 1 });
+    const hasty = createPythonTypeChecker({ limitMs: 1 });
     expect(await verdictOf(hasty, modules, "from servers.mail import send\nsend()")).toBe(
       "unchecked: type checking took longer than 1 ms",
     );
     // Whoever waits longer has it checked, also where the checker has yet to start.
-    const cold = createPythonTypeChecker({ stubs: PYTHON_STUBS, limitMs: 1 });
+    const cold = createPythonTypeChecker({ limitMs: 1 });
     onTestFinished(() => cold.close());
     const program = {
       code: "from servers.mail import send\nsend()",
@@ -93,7 +92,6 @@ describe("the type check of programs in Python", () => {
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const pids: number[] = [];
     const dying = createPythonTypeChecker({
-      stubs: PYTHON_STUBS,
       limitMs: 60_000,
       folder,
       onSpawn: (pid) => pids.push(pid),

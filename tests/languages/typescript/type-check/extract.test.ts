@@ -1,5 +1,4 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { PROGRAM_DECLARATIONS } from "../../../../codegen/typescript/editor/program-declarations.ts";
 import { printGlobals, readModule } from "../../../../codegen/typescript/typescript-printer.ts";
 import type { ModuleSource } from "../../../../languages/module-source.ts";
 import { bundleProgram } from "../../../../languages/typescript/bundling/bundle.ts";
@@ -7,7 +6,7 @@ import { createTypeChecker } from "../../../../languages/typescript/typescript.t
 import { generateModule } from "../../../codegen/list-tools.ts";
 import { verdict } from "./sample-modules.ts";
 
-const checker = createTypeChecker({ declarations: PROGRAM_DECLARATIONS });
+const checker = createTypeChecker();
 afterAll(() => checker.close());
 
 /** The modules of a configuration with a model, whose tool may be called or not. */

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { PROGRAM_DECLARATIONS } from "../../../../codegen/typescript/editor/program-declarations.ts";
 import type { ModuleSource } from "../../../../languages/module-source.ts";
 import { bundleProgram } from "../../../../languages/typescript/bundling/bundle.ts";
 import { createTypeChecker } from "../../../../languages/typescript/typescript.ts";
 import { checkedModules, verdict } from "./sample-modules.ts";
 
-const checker = createTypeChecker({ declarations: PROGRAM_DECLARATIONS });
+const checker = createTypeChecker();
 let modules: ModuleSource;
 beforeAll(async () => {
   modules = await checkedModules();

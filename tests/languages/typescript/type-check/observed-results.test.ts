@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildServerModel } from "../../../../catalog/tool-model.ts";
-import { PYTHON_STUBS } from "../../../../codegen/python/program-stubs.ts";
 import { PYTHON_PRINTER } from "../../../../codegen/python/python-printer.ts";
-import { PROGRAM_DECLARATIONS } from "../../../../codegen/typescript/editor/program-declarations.ts";
 import { TYPESCRIPT_PRINTER } from "../../../../codegen/typescript/typescript-printer.ts";
 import type { ModuleSource } from "../../../../languages/module-source.ts";
 import { createPythonTypeChecker } from "../../../../languages/python/type-check/type-check-python.ts";
@@ -31,8 +29,8 @@ async function source(printer: typeof TYPESCRIPT_PRINTER): Promise<ModuleSource>
 }
 
 describe("what contradicts results that were observed and not declared", () => {
-  const typescript = createTypeChecker({ declarations: PROGRAM_DECLARATIONS });
-  const python = createPythonTypeChecker({ stubs: PYTHON_STUBS, limitMs: 60_000 });
+  const typescript = createTypeChecker();
+  const python = createPythonTypeChecker({ limitMs: 60_000 });
   beforeAll(() => python.warm());
   afterAll(() => Promise.all([typescript.close(), python.close()]));
   const inTypeScript = async (code: string) =>

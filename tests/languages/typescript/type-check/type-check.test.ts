@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { PROGRAM_DECLARATIONS } from "../../../../codegen/typescript/editor/program-declarations.ts";
 import type { ModuleSource } from "../../../../languages/module-source.ts";
 import { createTypeChecker } from "../../../../languages/typescript/typescript.ts";
 import { MAX_ERROR_MESSAGE_CHARS } from "../../../../protocol/limits.ts";
@@ -17,7 +16,7 @@ const WRONG = "await mcp__github__create_issue({ titel: 1 });";
 const BOMB =
   'type B<N extends any[], A> = N["length"] extends 30 ? A : B<[...N, 1], A> | B<[...N, 2], A>;\nconst x: B<[], 1> = 1;';
 
-const checker = createTypeChecker({ declarations: PROGRAM_DECLARATIONS });
+const checker = createTypeChecker();
 let modules: ModuleSource & { loaded: string[] };
 beforeAll(async () => {
   modules = await checkedModules();
@@ -108,7 +107,6 @@ describe("the checker's process", () => {
   const ours: ReturnType<typeof createTypeChecker>[] = [];
   const create = (limitMs?: number) => {
     const created = createTypeChecker({
-      declarations: PROGRAM_DECLARATIONS,
       ...(limitMs === undefined ? {} : { checkLimitMs: limitMs }),
     });
     ours.push(created);

@@ -1,13 +1,12 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { visibleLine } from "../../../../base/visible-text.ts";
 import type { GeneratedModule } from "../../../../codegen/generated-module.ts";
-import { PROGRAM_DECLARATIONS } from "../../../../codegen/typescript/editor/program-declarations.ts";
 import { readModule } from "../../../../codegen/typescript/typescript-printer.ts";
 import { createTypeChecker } from "../../../../languages/typescript/typescript.ts";
 import { generateModule } from "../../../codegen/list-tools.ts";
 import { verdict } from "./sample-modules.ts";
 
-const checker = createTypeChecker({ declarations: PROGRAM_DECLARATIONS });
+const checker = createTypeChecker();
 afterAll(() => checker.close());
 
 const checked = (module: GeneratedModule, code: string) =>

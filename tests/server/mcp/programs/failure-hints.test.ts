@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PRINTER } from "../../../../languages/languages.ts";
+import { TYPESCRIPT_PRINTER as PRINTER } from "../../../../codegen/typescript/typescript-printer.ts";
 import { buildFailure } from "../../../../protocol/failure.ts";
 import { hintsFor } from "../../../../server/mcp/programs/program-reply.ts";
 import { serversOf } from "../../../catalog/tool-of.ts";

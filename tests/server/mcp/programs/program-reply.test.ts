@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { TYPESCRIPT_PRINTER as PRINTER } from "../../../../codegen/typescript/typescript-printer.ts";
 import type { ObservedCall } from "../../../../execution/call-log.ts";
-import { PRINTER } from "../../../../languages/languages.ts";
 import { buildFailure } from "../../../../protocol/failure.ts";
 import { buildProgramReply, endOfProgram } from "../../../../server/mcp/programs/program-reply.ts";
 import { ClientNotices } from "../../../../server/mcp/programs/program-request.ts";

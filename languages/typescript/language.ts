@@ -1,10 +1,10 @@
 import { RUNNER_PATH } from "../../protocol/runners.ts";
-import type { LanguageFacts } from "../language.ts";
+import type { RegisteredLanguage } from "../language.ts";
 
 const NODE = "/usr/local/bin/node";
 
 /** JavaScript counts as TypeScript without types, with the same bundler and runner. */
-export const TYPESCRIPT_FACTS: LanguageFacts = {
+export const TYPESCRIPT: RegisteredLanguage = {
   title: "TypeScript",
   offers: "TypeScript or JavaScript",
   names: ["typescript", "javascript"],
@@ -26,6 +26,18 @@ export const TYPESCRIPT_FACTS: LanguageFacts = {
     ],
     variables: ["NODE_ENV=production"],
   },
+  syntax: {
+    // Quotes in regular expressions and templates within templates may be misread.
+    comment: String.raw`\/\/[^\n]*|\/\*[^]*?(?:\*\/|$)`,
+    string: String.raw`"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|\`(?:[^\`\\]|\\[^])*\`?`,
+    keywords:
+      "as async await break case catch class const continue default delete do else export extends false finally for from function if import in instanceof interface let new null of return static super switch this throw true try type typeof undefined var void while yield",
+  },
+  loadPrinter: async () =>
+    (await import("../../codegen/typescript/typescript-printer.ts")).TYPESCRIPT_PRINTER,
+  // TypeScript is installed with ptc.
+  whyUnchecked: async () => undefined,
+  open: async (processes) => (await import("./typescript.ts")).openTypeScript(processes),
   callSaved: ({ name, functionName, digest }) =>
     [
       `// ${name} ${digest}`,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { blankTexts } from "../../../languages/python/blank-text.ts";
+import { blankTexts } from "../../../languages/python/python-text.ts";
 
 const words = (source: string) => blankTexts(source).code.match(/[A-Za-z_]\w*/g) ?? [];
 

@@ -1,10 +1,9 @@
-import type { Failure } from "../../../protocol/failure.ts";
-import { adviseOnUnwrapped, findFunctions, isTool } from "../../find-functions.ts";
-import type { ModuleSource } from "../../module-source.ts";
-import { nameServers } from "../../name-servers.ts";
-import { nearestNames } from "../../nearest-names.ts";
-import type { Program } from "../../program.ts";
-import { mayBePython } from "../python-signs.ts";
+import type { Failure } from "../../protocol/failure.ts";
+import type { EndedProgram } from "../language.ts";
+import type { ModuleSource } from "../module-source.ts";
+import { adviseOnUnwrapped, findFunctions, isTool, nameServers, nearestNames } from "../name-lookup.ts";
+import type { Program } from "../program.ts";
+import { blankTexts, mayBePython } from "./python-text.ts";
 
 const UNDEFINED_NAME = /^NameError: name '(\w{1,100})' is not defined/;
 const NO_ATTRIBUTE = /^AttributeError: module 'servers\.(\w{1,128})' has no attribute '(\w{1,200})'/;
@@ -217,4 +216,47 @@ function advisePythonCredentials(code: string): string | undefined {
   const name = read.find((each) => CREDENTIAL_NAME.test(each));
   if (name === undefined) return undefined;
   return `${name} is not set in the sandbox: a program has no credentials; servers have theirs, and their tools need none from it`;
+}
+
+/** Longer programs mostly carry data, and are not looked into. */
+const MAX_CODE_CHARS = 256 * 1024;
+
+const PENDING = /<coroutine object |<(?:Future|Task) (?:pending|finished)|<_GatheringFuture /;
+const NO_NETWORK =
+  /\bName or service not known\b|\bTemporary failure in name resolution\b|\bNetwork is unreachable\b/;
+const NO_VALUE = "nothing was printed and no result is set";
+
+const GIVES_NOTHING = `${NO_VALUE}: end the program with what is to come back, or print it`;
+
+/** Advice on a program that succeeded without giving anything back, or whose value was probably lost, one line each. */
+export function advisePythonSuccess(
+  { code }: Program,
+  { consoleText, isEmpty }: EndedProgram & { ok: true },
+  modules: ModuleSource,
+): string[] {
+  if (PENDING.test(consoleText)) return ["a call was printed and not its value: await it first"];
+  if (NO_NETWORK.test(consoleText))
+    return [`a program has no network: call a tool of a server instead${nameServers(modules)}`];
+  if (!isEmpty) return [];
+  const advice = code.length > MAX_CODE_CHARS ? undefined : adviseOnLostValue(blankTexts(code).code);
+  return [advice ?? GIVES_NOTHING];
+}
+
+/** Says how to give the value that a program seems to mean. @param code the program without its texts. */
+function adviseOnLostValue(code: string): string | undefined {
+  for (const { 1: isAsync, 2: name = "" } of code.matchAll(/^(async[ \t]+)?def[ \t]+(\w+)/gm)) {
+    if (mentions(code, name) > 1) continue;
+    const call = `${isAsync === undefined ? "" : "await "}${name}()`;
+    return `${NO_VALUE}: ${name} is never called; end the program with ${call}`;
+  }
+  const guarded = /^if[ \t]+__name__/m.test(code);
+  if (guarded) return undefined;
+  const [last = ""] = code.trimEnd().split("\n").slice(-1);
+  const [, assigned] = /^([A-Za-z_]\w*)[ \t]*(?::[^=]*)?=(?!=)/.exec(last) ?? [];
+  if (assigned !== undefined) return `${NO_VALUE}: end the program with ${assigned}, or print it`;
+  return undefined;
+}
+
+function mentions(code: string, name: string): number {
+  return code.match(new RegExp(`\\b${name}\\b`, "g"))?.length ?? 0;
 }

@@ -1,9 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import type { ModuleSource } from "../../../../languages/module-source.ts";
-import { advisePythonFailure } from "../../../../languages/python/advice/python-failures.ts";
-import { advisePythonSuccess } from "../../../../languages/python/python.ts";
-import { buildFailure, type FailureType } from "../../../../protocol/failure.ts";
-import { sampleStubs } from "../type-check/sample-stubs.ts";
+import type { ModuleSource } from "../../../languages/module-source.ts";
+import { advisePythonFailure, advisePythonSuccess } from "../../../languages/python/advice.ts";
+import { buildFailure, type FailureType } from "../../../protocol/failure.ts";
+import { sampleStubs } from "./type-check/sample-stubs.ts";
 
 let modules: ModuleSource;
 beforeAll(async () => {

@@ -1,0 +1,46 @@
+import { PYTHON_RUNNER_PATH } from "../../protocol/runners.ts";
+import type { RegisteredLanguage } from "../language.ts";
+
+const INTERPRETER = "/usr/bin/python3";
+const PREFIX = String.raw`(?:\b[bfruBFRU]{1,2}(?=["']))?`;
+
+/** Python, as version 3.11 has it. */
+export const PYTHON: RegisteredLanguage = {
+  title: "Python",
+  offers: "Python",
+  names: ["python"],
+  suffixes: { ".py": "python" },
+  interpreters: { python: "python", pypy: "python" },
+  unnamed: { language: "python", fileName: "program.py" },
+  ways: { output: "print", value: "result" },
+  runner: "python",
+  start: {
+    // Nothing is imported from the program's folder or the user's, and nothing compiled is written.
+    command: (heapMb) => [INTERPRETER, "-P", "-s", "-B", PYTHON_RUNNER_PATH, `--memory-mb=${heapMb}`],
+    // Sets have the same order in every sandbox. Threads reserve no memory that the program's limit would count.
+    variables: ["PYTHONHASHSEED=0", "MALLOC_ARENA_MAX=1"],
+  },
+  syntax: {
+    comment: String.raw`#[^\n]*`,
+    string: `${PREFIX}(?:${[
+      String.raw`"""(?:[^"\\]|\\[^]|"(?!""))*(?:""")?`,
+      String.raw`'''(?:[^'\\]|\\[^]|'(?!''))*(?:''')?`,
+      String.raw`"(?:[^"\\\n]|\\[^])*"?`,
+      String.raw`'(?:[^'\\\n]|\\[^])*'?`,
+    ].join("|")})`,
+    // `match` and `case` are names elsewhere, and have no colour.
+    keywords:
+      "False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield",
+  },
+  loadPrinter: async () => (await import("../../codegen/python/python-printer.ts")).PYTHON_PRINTER,
+  whyUnchecked: async () => (await import("./type-check/pyright-process.ts")).whyPyrightIsMissing(),
+  open: async (processes) => (await import("./python.ts")).openPython(processes),
+  // Who calls a program waits for it as it waits for its own calls.
+  callSaved: ({ name, toolName, digest, code }) =>
+    [
+      `# ${name} ${digest}`,
+      `from programs import ${toolName}`,
+      `result = ${/\b(?:await|async)\b/.test(code) ? "await " : ""}${toolName}(data)`,
+      "",
+    ].join("\n"),
+};
