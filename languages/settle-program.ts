@@ -51,6 +51,6 @@ export function withoutFences(code: string): string {
 }
 
 /** What the opening fence of such a program says of its language; `undefined` when it has no fences, or they say nothing. */
-export function fenceOf(code: string): string | undefined {
+function fenceOf(code: string): string | undefined {
   return FENCED.exec(code)?.[2] || undefined;
 }

@@ -84,10 +84,11 @@ describe("the import rules", () => {
     expect(await brokenRules("upstream/mcp/client/x.ts", client)).toEqual([]);
   });
 
-  it("let the front doors of languages/ import what knows a language", async () => {
-    const text =
-      'import "../codegen/typescript/print.ts";\nimport "../languages/typescript/bundling/bundle.ts";';
-    expect(await brokenRules("languages/x.ts", text)).toEqual([]);
+  it("let languages/languages.ts find languages, and each of them use its own printer", async () => {
+    const finds = 'import "./typescript/bundling/bundle.ts";';
+    expect(await brokenRules("languages/languages.ts", finds)).toEqual([]);
+    const prints = 'import "../../codegen/typescript/print.ts";';
+    expect(await brokenRules("languages/typescript/x.ts", prints)).toEqual([]);
   });
 
   it("let wiring/engine.ts choose an engine, and commands tell its errors", async () => {

@@ -221,11 +221,7 @@ function unquote(name: string): string {
 }
 
 /** Whether an expression is a member of the program's data, of which the type is known only where a manifest declares it. */
-export async function isOfData(
-  expression: Node,
-  declaration: Node | undefined,
-  checker: Checker,
-): Promise<boolean> {
+async function isOfData(expression: Node, declaration: Node | undefined, checker: Checker): Promise<boolean> {
   const source = isPropertyAccessExpression(expression) ? expression.expression : takenFrom(declaration);
   if (source === undefined || !isIdentifier(source) || source.text !== "data") return false;
   const symbol = await checker.getSymbolAtLocation(source);

@@ -8,12 +8,12 @@ export const CONFIG_PATH = `${ROOT}/tsconfig.json`;
 export const PROGRAM_PATH = `${ROOT}/program.ts`;
 export const RUNTIME_PATH = `${ROOT}/runtime.d.ts`;
 /** The path under which saved programs are imported; their functions are those of the module `programs`. */
-export const PROGRAMS_PATH = `${ROOT}/programs/index.ts`;
+const PROGRAMS_PATH = `${ROOT}/programs/index.ts`;
 /** Matches the path of a generated module. */
 export const MODULE_PATH = /^\/ptc\/servers\/([a-z0-9_]+)\/index\.ts$/;
 
 /** The path of the declarations of Node.js globals, and of tools that are called by their namespaced names. */
-export const SURROUNDINGS_PATH = `${ROOT}/surroundings.d.ts`;
+const SURROUNDINGS_PATH = `${ROOT}/surroundings.d.ts`;
 export const TOOL_NAMES_PATH = `${ROOT}/tool-names.d.ts`;
 
 /**
@@ -38,12 +38,12 @@ export const CONFIG = {
 };
 
 /** The path of an earlier program of a session, from 0: beside the program, so that both import the same. */
-export function sessionPath(index: number): string {
+function sessionPath(index: number): string {
   return `${ROOT}/session-${index}.ts`;
 }
 
 /** The path of a generated module. */
-export function checkedPath(module: string): string {
+function checkedPath(module: string): string {
   return `${ROOT}/servers/${module}/index.ts`;
 }
 
