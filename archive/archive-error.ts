@@ -5,7 +5,7 @@ export type ArchiveErrorCode =
   | "missing"
   /** The file is another program's database. */
   | "foreign"
-  /** A newer ptc has written it. */
+  /** A newer ptc has written it: the archive, or one run. */
   | "newer"
   /** Its file or folder may be under another user's control. */
   | "unsafe"
@@ -36,7 +36,9 @@ export class ArchiveError extends Error {
   }
 }
 
+const ABOUT_ONE_RUN: ReadonlySet<ArchiveErrorCode> = new Set(["tampered", "corrupt", "newer"]);
+
 /** Whether an error concerns only one run, so that others can still be read. */
 export function isAboutOneRun(error: unknown): error is ArchiveError {
-  return error instanceof ArchiveError && (error.code === "tampered" || error.code === "corrupt");
+  return error instanceof ArchiveError && ABOUT_ONE_RUN.has(error.code);
 }

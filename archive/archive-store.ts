@@ -1,10 +1,9 @@
 import type { ArchivedRun } from "./archived-run.ts";
-import type { FollowingRuns } from "./following-runs.ts";
-import type { PageFilter, RunPage } from "./listed-run.ts";
-import type { RunIntake, RunOrigin } from "./run-intake.ts";
+import type { CallToArchive, RunToArchive } from "./build-record.ts";
+import type { DamagedRun, ListedRun, PageFilter, RunFilter, RunPage } from "./listed-run.ts";
+import type { RunRecord } from "./run-record.ts";
 import type { FoundRuns } from "./run-reference.ts";
 import type { Stats } from "./run-stats.ts";
-import type { CallToArchive, RunToArchive } from "./run-to-archive.ts";
 
 /**
  * Archived runs, independent of where they are stored. Runs are a chain of records (`chain`), each of which names everything
@@ -54,8 +53,8 @@ export interface ArchiveStore extends RunArchiver {
   prune(options: PruneOptions): Promise<Pruned>;
   /** Deletes runs by their ids in the same way, including damaged runs. */
   delete(runIds: readonly string[], nowMs: number): Promise<Pruned>;
-  /** Begins to import runs of another archive. Creates this archive if necessary. */
-  takeIn(origin: RunOrigin): Promise<RunIntake>;
+  /** Begins an import of runs of another archive. Creates this archive if necessary. */
+  beginImport(origin: RunOrigin): Promise<RunImport>;
 }
 
 /** Archives runs while they go on. Failures of the archive are reported only at the end of a run. */
@@ -117,4 +116,79 @@ export interface Verification {
 export interface KeptHead {
   id?: number | undefined;
   link: string;
+}
+
+/** A run in the order in which runs were archived. */
+interface FollowingRun {
+  /** Its number in that order, from 1. Runs that were pruned leave gaps. */
+  position: number;
+  runId: string;
+  source: string;
+  /** Namespaced names of the tools that it called. */
+  tools: readonly string[];
+}
+
+/** The runs after a position, in the order in which they were archived, and the position of the newest run. */
+export interface FollowingRuns {
+  runs: readonly FollowingRun[];
+  newest: number;
+}
+
+/** The origin of imported runs. */
+export interface RunOrigin {
+  /** Milliseconds since 1970. */
+  importedAt: number;
+  /** The origin as lists show it. */
+  origin: string;
+}
+
+/**
+ * Imports runs of another archive, each completely or not at all. Imported runs stay even if a later one is refused. Methods
+ * reject with an `ArchiveError` for failures of the archive itself.
+ */
+export interface RunImport {
+  /** The digest of the record of a run that is already here; `undefined` for an unknown run. */
+  recordDigestOf(runId: string): Promise<string | undefined>;
+  /** Adds a JSON text for later runs. It is kept only if one of them names it. */
+  addText(json: string): Promise<void>;
+  /**
+   * Checks a run as reading it would, and imports it with the texts that it names, which must have been added before.
+   *
+   * @param recordDigest the digest of the record's canonical JSON.
+   */
+  addRun(record: RunRecord, recordDigest: string): Promise<ImportResult>;
+  /** Drops texts that no run named. Must always be called at the end. */
+  end(): Promise<void>;
+}
+
+export type ImportResult =
+  | { kind: "added" }
+  /** The archive already has this run, byte for byte. */
+  | { kind: "known" }
+  /** The archive has another run with this id. */
+  | { kind: "conflict" }
+  /** ptc would not have archived such a run. `problem` follows the name of the run. */
+  | { kind: "refused"; problem: string };
+
+const PAGE = 1_000;
+
+/**
+ * Every matching run, newest first, read page by page.
+ *
+ * @param onDamaged receives matching runs that cannot be listed.
+ * @throws ArchiveError
+ */
+export async function* allRuns(
+  archive: Pick<ArchiveStore, "list">,
+  filter: RunFilter,
+  onDamaged: (run: DamagedRun) => void,
+  pageSize = PAGE,
+): AsyncGenerator<ListedRun> {
+  let before: string | undefined;
+  do {
+    const page = await archive.list({ ...filter, ...(before !== undefined && { before }), limit: pageSize });
+    for (const run of page.damaged) onDamaged(run);
+    yield* page.runs;
+    before = page.next;
+  } while (before !== undefined);
 }

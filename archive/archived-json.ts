@@ -1,5 +1,6 @@
-import type * as z from "zod/mini";
-import { parseForeignJson } from "../base/json.ts";
+import * as z from "zod/mini";
+import { ForeignJsonError, parseForeignJson } from "../base/json.ts";
+import { ArchiveError } from "./archive-error.ts";
 
 /** The deepest nesting of archived values. Results come from servers, and readers recurse. */
 const MAX_JSON_DEPTH = 1_000;
@@ -32,4 +33,53 @@ export function parseJson<T>(schema: z.ZodMiniType<T>, json: string): T | undefi
     return undefined;
   }
   return schema.safeParse(value).data;
+}
+
+/**
+ * A schema that also accepts members of objects that it does not name, because a later version added them, and keeps or drops
+ * them. All else is as the schema says.
+ */
+export function openToMore<T>(schema: z.ZodMiniType<T>, more: "keep" | "drop" = "keep"): z.ZodMiniType<T> {
+  const { def } = schema._zod as unknown as { def: SchemaDef };
+  const inner = (each: z.ZodMiniType) => openToMore(each, more);
+  const opened = {
+    ...(def.shape === undefined
+      ? {}
+      : {
+          shape: Object.fromEntries(Object.entries(def.shape).map(([name, each]) => [name, inner(each)])),
+          catchall: more === "keep" ? z.unknown() : undefined,
+        }),
+    ...(def.element === undefined ? {} : { element: inner(def.element) }),
+    ...(def.innerType === undefined ? {} : { innerType: inner(def.innerType) }),
+    ...(def.options === undefined ? {} : { options: def.options.map(inner) }),
+  };
+  return z.clone(schema, { ...schema._zod.def, ...opened });
+}
+
+/** The parts of a schema's definition that hold other schemas: of objects, arrays, optional and nullable values, and unions. */
+interface SchemaDef {
+  shape?: Readonly<Record<string, z.ZodMiniType>>;
+  element?: z.ZodMiniType;
+  innerType?: z.ZodMiniType;
+  options?: readonly z.ZodMiniType[];
+}
+
+/** The largest JSON text under one digest: larger than the largest message of a sandbox. */
+export const MAX_BLOB_BYTES = 128 * 1024 * 1024;
+
+/** @throws ArchiveError `unkeepable` for a text of more than `MAX_BLOB_BYTES` bytes of UTF-8. */
+export function checkSize(bytes: number): void {
+  if (bytes <= MAX_BLOB_BYTES) return;
+  const message = `a value of ${bytes} bytes is too large to archive: ${MAX_BLOB_BYTES} is the most`;
+  throw new ArchiveError("unkeepable", message);
+}
+
+/** @throws ArchiveError `unkeepable` for a text that no reader of an archive would accept. */
+export function checkReadable(json: string): void {
+  try {
+    parseArchived(json);
+  } catch (error) {
+    if (!(error instanceof ForeignJsonError)) throw error;
+    throw new ArchiveError("unkeepable", `a value that ${error.message} cannot be archived`, error);
+  }
 }

@@ -1,6 +1,5 @@
 import * as z from "zod/mini";
 import { Count, Instant, Sum, WholeDuration } from "./bounds.ts";
-import type { DamagedRun } from "./damaged-run.ts";
 
 /** A run in lists. It is not checked against its record; reading the run does that. */
 export const ListedRun = z.object({
@@ -27,6 +26,13 @@ export const ListedRun = z.object({
   origin: z.nullable(z.string()),
 });
 export type ListedRun = z.infer<typeof ListedRun>;
+
+/** A run that cannot be read, or differs from what was archived. */
+export interface DamagedRun {
+  runId: string;
+  /** One line that names the run, and says what is wrong. */
+  message: string;
+}
 
 /** Selects runs that meet all conditions. */
 export interface RunFilter {

@@ -1,7 +1,12 @@
 import * as z from "zod/mini";
 import { Digest } from "../protocol/digest.ts";
+import type { EmittedBlock } from "../protocol/emitted.ts";
+import { EmittedBlocks } from "../protocol/emitted.ts";
+import { Envelope } from "../protocol/envelope.ts";
+import { FailureType } from "../protocol/failure.ts";
 import { MAX_PROGRAM_FILES, ProgramFileName } from "../protocol/program-files.ts";
 import { RUN_SOURCES } from "../protocol/run-context.ts";
+import { openToMore } from "./archived-json.ts";
 import { Count, Duration, Instant, MAX_CALLS } from "./bounds.ts";
 
 /**
@@ -143,7 +148,8 @@ export function digestsIn(record: RunRecord): Set<string> {
     ...RUN_PARTS.map((part) => record[part]),
     ...record.modules.map(({ digest }) => digest),
     ...(record.files ?? []).map(({ content }) => content),
-    ...Object.values(record.kept ?? {}).filter((digest) => digest !== undefined),
+    // A later version may have kept more.
+    ...Object.values(record.kept ?? {}).flatMap((digest) => Digest.safeParse(digest).data ?? []),
     ...record.calls.flatMap((call) => [call.arguments, call.outcome]),
   ]);
 }
@@ -170,3 +176,61 @@ export const ArchivedOutcome = z.discriminatedUnion("ok", [
   }),
 ]);
 export type ArchivedOutcome = z.infer<typeof ArchivedOutcome>;
+
+/** How a run is written as texts: the schemas of its record, and of the texts that have more than one member. */
+export interface RunForm {
+  record: z.ZodMiniType<RunRecord>;
+  envelope: z.ZodMiniType<Envelope>;
+  outcome: z.ZodMiniType<ArchivedOutcome>;
+  emitted: z.ZodMiniType<EmittedBlock[]>;
+}
+
+/** What this ptc writes, and nothing else. */
+export const WRITTEN: RunForm = {
+  record: RunRecord,
+  envelope: Envelope,
+  outcome: ArchivedOutcome,
+  emitted: EmittedBlocks,
+};
+
+const Counted = z.int().check(z.gte(0));
+const MetricsOfFormat1 = z.looseObject({
+  duration_ms: Counted,
+  tool_calls: Counted,
+  tool_result_bytes: Counted,
+});
+const FailureOfFormat1 = z.looseObject({ type: FailureType, message: z.string(), retryable: z.boolean() });
+
+/** The envelope that every ptc has written of runs of format 1. */
+const EnvelopeOfFormat1 = z.looseObject({
+  run_id: z.string(),
+  trace_id: z.string(),
+  tool_name: z.string(),
+  tool_version: z.string(),
+  input_digest: Digest,
+  output_digest: Digest,
+  sandbox_image: z.nullable(Digest),
+  duration_ms: Counted,
+  approval_state: z.enum(["NOT_REQUIRED", "APPROVED", "DENIED"]),
+  result: z.discriminatedUnion("ok", [
+    z.looseObject({ ok: z.literal(true), data: z.unknown(), metrics: MetricsOfFormat1 }),
+    z.looseObject({ ok: z.literal(false), error: FailureOfFormat1, metrics: MetricsOfFormat1 }),
+  ]),
+});
+
+/**
+ * How archived runs are read, by the `format` of their record. What a version adds without another format is a member that older
+ * readers may leave out of account: they read the run without it, and the digests tell whether it was changed. What older readers
+ * would misread is another format, which they refuse by its number.
+ */
+export const FORMS: ReadonlyMap<number, RunForm> = new Map([
+  [
+    1,
+    {
+      record: openToMore(RunRecord),
+      envelope: EnvelopeOfFormat1,
+      outcome: openToMore(ArchivedOutcome),
+      emitted: openToMore(EmittedBlocks, "drop"),
+    },
+  ],
+]);

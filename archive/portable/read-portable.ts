@@ -5,10 +5,9 @@ import type * as z from "zod/mini";
 import { ForeignJsonError, parseForeignJson } from "../../base/json.ts";
 import { canonicalJson, textDigest } from "../../protocol/canonical-json.ts";
 import { ArchiveError } from "../archive-error.ts";
-import { parseJson } from "../archived-json.ts";
-import { MAX_BLOB_BYTES } from "../archived-text.ts";
-import { parseRecord, RecordProblem } from "../run-contents.ts";
-import { digestsIn, RunId, type RunRecord } from "../run-record.ts";
+import { MAX_BLOB_BYTES, parseJson } from "../archived-json.ts";
+import { parseRecord, RecordProblem } from "../archived-run.ts";
+import { digestsIn, RunId, type RunRecord, WRITTEN } from "../run-record.ts";
 
 import { PORTABLE_VERSION, PortableHeader, PortableLine } from "./portable-format.ts";
 
@@ -150,7 +149,7 @@ function checkRecord(
   const json = canonicalJson(line.record ?? null);
   if (textDigest(json) !== line.run) throw refuse("does not match its digest");
   try {
-    return parseRecord(json);
+    return parseRecord(json, WRITTEN);
   } catch (error) {
     if (error instanceof RecordProblem) return error;
     throw error;

@@ -6,10 +6,9 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { ArchiveError, isAboutOneRun } from "../archive-error.ts";
-import type { ArchiveStore } from "../archive-store.ts";
+import type { ArchiveStore, RunImport } from "../archive-store.ts";
 import type { ArchivedRun } from "../archived-run.ts";
-import type { DamagedRun } from "../damaged-run.ts";
-import type { RunIntake } from "../run-intake.ts";
+import type { DamagedRun } from "../listed-run.ts";
 import { digestsIn } from "../run-record.ts";
 import { PortableLines } from "./portable-format.ts";
 import {
@@ -59,7 +58,7 @@ export async function writeRunFile(
  * @throws ArchiveError `bad-file`; `conflict` when the archive has a run with the same id and other content.
  */
 export function readRunFile(
-  archive: Pick<ArchiveStore, "takeIn">,
+  archive: Pick<ArchiveStore, "beginImport">,
   file: string,
   nowMs: number,
 ): Promise<Imported> {
@@ -159,12 +158,12 @@ type PortableRun = Extract<PortableItem, { kind: "run" }>;
  * @throws ArchiveError `bad-file`; `conflict` when the archive has a run with the same id and other content.
  */
 async function importRuns(
-  archive: Pick<ArchiveStore, "takeIn">,
+  archive: Pick<ArchiveStore, "beginImport">,
   source: PortableSource,
   nowMs: number,
 ): Promise<Imported> {
   const result: Imported = { imported: [], skipped: [], refused: [] };
-  const intake = await archive.takeIn({ importedAt: nowMs, origin: printable(source.origin) });
+  const intake = await archive.beginImport({ importedAt: nowMs, origin: printable(source.origin) });
   try {
     for await (const item of readPortable(source)) {
       if (item.kind === "run") await refuseOther(intake, item);
@@ -177,12 +176,12 @@ async function importRuns(
   }
 }
 
-async function refuseOther(intake: RunIntake, { record, digest }: PortableRun): Promise<void> {
+async function refuseOther(intake: RunImport, { record, digest }: PortableRun): Promise<void> {
   const known = await intake.recordDigestOf(record.run_id);
   if (known !== undefined && known !== digest) throw conflict(record.run_id);
 }
 
-async function take(item: PortableItem, intake: RunIntake, result: Imported): Promise<void> {
+async function take(item: PortableItem, intake: RunImport, result: Imported): Promise<void> {
   if (item.kind === "blob") {
     await intake.addText(item.json);
     return;

@@ -5,18 +5,19 @@ import { matchesPattern } from "../../protocol/tool-names.ts";
 import { ArchiveError } from "../archive-error.ts";
 import type {
   ArchiveStore,
+  FollowingRuns,
   KeptHead,
   PendingRun,
   Pruned,
   PruneOptions,
+  RunImport,
+  RunOrigin,
   Verification,
 } from "../archive-store.ts";
-import { type ArchivedRun, withValues } from "../archived-run.ts";
+import type { ArchivedRun } from "../archived-run.ts";
 import { LAST_INSTANT_MS, LONGEST_MS, MAX_CALLS, MAX_COUNT } from "../bounds.ts";
-import type { FollowingRuns } from "../following-runs.ts";
 import { ListedRun, type PageFilter, type RunFilter, type RunPage } from "../listed-run.ts";
-import { RecordProblem, readContents } from "../run-contents.ts";
-import type { IntakeResult, RunIntake, RunOrigin } from "../run-intake.ts";
+import { CheckedImport, type ImportRows } from "../run-import.ts";
 import { digestsIn, type RunRecord } from "../run-record.ts";
 import {
   type FoundRuns,
@@ -26,20 +27,18 @@ import {
   parseReference,
 } from "../run-reference.ts";
 import { DayStats, type Stats, ToolStats, totalOf } from "../run-stats.ts";
-import { summarizeRun } from "../run-summary.ts";
-import { putBlob, readBlob } from "./blobs.ts";
-import { appendRun } from "./changes/append-run.ts";
+import type { RunSummary } from "../run-summary.ts";
+import { damagedRun, readRun, type StoredRows, verifyArchive } from "../verification.ts";
+import { blobIdOf, putBlob, readBlob } from "./blobs.ts";
 import { deleteRunsById, pruneRuns } from "./changes/prune.ts";
-import { recordDigestOf } from "./changes/store-run.ts";
+import { appendRun, recordDigestOf } from "./changes/store-run.ts";
 import { holdBlob, releaseHeld } from "./changes/sweep.ts";
 import { readChainEnd } from "./file/chain-ends.ts";
 import { fileAt, openForReading, openForWriting, tryWriting } from "./file/connection.ts";
 import type { Database, SqlValue } from "./file/database.ts";
-import { damagedRow } from "./queries/damaged-row.ts";
-import { readRun } from "./queries/read-run.ts";
-import { verifyArchive } from "./queries/verify.ts";
+import { SqliteRows } from "./stored-rows.ts";
 import { ArchiveWriter } from "./writer/archive-writer.ts";
-import type { WriterOptions } from "./writer/writer-messages.ts";
+import type { WriterOptions } from "./writer/run-writer.ts";
 
 /**
  * Keeps runs in one SQLite file. Connections are opened on first use: one for reading and one for deleting and importing. A
@@ -52,6 +51,8 @@ export class SqliteArchiveStore implements ArchiveStore {
   /** Connections to files that are no longer at the path. Runs that were read may still read values through them. */
   readonly #replaced: Database[] = [];
   #changing: Database | undefined;
+  /** A connection that waits for the next reading of one state. */
+  #idle: { db: Database; file: string | undefined } | undefined;
 
   /** @param workerModule the `writer-worker` module, if it is not beside `archive-writer`. */
   constructor(options: WriterOptions, workerModule?: URL) {
@@ -94,7 +95,8 @@ export class SqliteArchiveStore implements ArchiveStore {
   }
 
   async read(runId: string): Promise<ArchivedRun> {
-    return readArchived(this.#toRead(), runId);
+    const later = this.#toRead();
+    return this.#snapshot((rows) => readRun(rows, runId, async (digest) => readBlob(later, digest)));
   }
 
   async stats(filter: { sinceMs?: number }): Promise<Stats> {
@@ -102,7 +104,7 @@ export class SqliteArchiveStore implements ArchiveStore {
   }
 
   async verify(heads: readonly KeptHead[] = []): Promise<Verification> {
-    return verifyArchive(this.#toRead(), heads);
+    return this.#snapshot((rows) => verifyArchive(rows, heads));
   }
 
   async head(): Promise<string> {
@@ -118,15 +120,17 @@ export class SqliteArchiveStore implements ArchiveStore {
     return deleteRunsById(this.#toDelete(), runIds, nowMs);
   }
 
-  async takeIn(origin: RunOrigin): Promise<RunIntake> {
-    return new SqliteIntake(this.#toChange(), origin);
+  async beginImport(origin: RunOrigin): Promise<RunImport> {
+    return importInto(this.#toChange(), origin);
   }
 
   async close(): Promise<void> {
     await this.#writer.close();
-    for (const db of [this.#reading?.db, this.#changing, ...this.#replaced.splice(0)]) db?.close();
+    for (const db of [this.#reading?.db, this.#changing, this.#idle?.db, ...this.#replaced.splice(0)])
+      db?.close();
     this.#reading = undefined;
     this.#changing = undefined;
+    this.#idle = undefined;
   }
 
   #toRead(): Database {
@@ -137,6 +141,21 @@ export class SqliteArchiveStore implements ArchiveStore {
     }
     this.#reading ??= { db: openForReading(this.#path), file };
     return this.#reading.db;
+  }
+
+  /** Does some work on one state of the archive, through a connection that nothing else uses meanwhile. */
+  async #snapshot<T>(work: (rows: StoredRows) => Promise<T>): Promise<T> {
+    const file = fileAt(this.#path);
+    const idle = this.#idle;
+    this.#idle = undefined;
+    if (idle !== undefined && idle.file !== file) idle.db.close();
+    const db = idle?.file === file && idle !== undefined ? idle.db : openForReading(this.#path);
+    try {
+      return await db.reading(() => work(new SqliteRows(db)));
+    } finally {
+      if (this.#idle === undefined) this.#idle = { db, file };
+      else db.close();
+    }
   }
 
   /** Opens the archive for deleting, but does not create one for that. */
@@ -152,8 +171,8 @@ export class SqliteArchiveStore implements ArchiveStore {
 }
 
 /** Reads one run, whose values are read later through the same connection. @throws ArchiveError */
-export function readArchived(db: Database, runId: string): ArchivedRun {
-  return withValues(readRun(db, runId), async (digest) => readBlob(db, digest));
+export function readArchived(db: Database, runId: string): Promise<ArchivedRun> {
+  return db.reading(() => readRun(new SqliteRows(db), runId));
 }
 
 const RunRow = z.object({ id: z.int(), run_id: z.string(), source: z.string() });
@@ -390,7 +409,7 @@ export function listRunPage(db: Database, filter: PageFilter): RunPage {
   const runId = last?.ok ? last.row.run_id : last?.raw.run_id;
   return {
     runs: rows.flatMap((each) => (each.ok ? [each.row] : [])),
-    damaged: rows.flatMap((each) => (each.ok ? [] : [damagedRow(each.raw, each.columns)])),
+    damaged: rows.flatMap((each) => (each.ok ? [] : [damagedRun(each.raw.run_id, each.columns)])),
     next: rows.length < filter.limit || typeof runId !== "string" ? undefined : runId,
   };
 }
@@ -403,54 +422,53 @@ function toolsMatching(db: Database, { tool, server }: RunFilter): number[] {
     .map(({ id }) => id);
 }
 
-/** Characters of texts stored in one transaction, for which other writers wait. */
-const BATCH_CHARS = 4 * 1024 * 1024;
-
 /**
  * Imports runs in short transactions, because other writers wait for each. Nothing else may write through `db` meanwhile.
  */
-export class SqliteIntake implements RunIntake {
+class SqliteImport implements ImportRows {
   readonly #db: Database;
-  readonly #origin: RunOrigin;
-  /** Blobs to which no run refers yet are held under this name. */
+  /** Texts to which no run refers yet are held under this name. */
   readonly #holder = `import ${randomUUID()}`;
-  readonly #blobIds = new Map<string, number>();
-  /** By digest, why an added text cannot be stored. */
-  readonly #unkept = new Map<string, string>();
-  #waiting: string[] = [];
-  #waitingChars = 0;
+  readonly #heldAt: number;
   #begun = false;
 
-  constructor(db: Database, origin: RunOrigin) {
+  constructor(db: Database, { importedAt }: RunOrigin) {
     this.#db = db;
-    this.#origin = origin;
+    this.#heldAt = importedAt;
   }
 
   async recordDigestOf(runId: string): Promise<string | undefined> {
     return recordDigestOf(this.#db, runId);
   }
 
-  async addText(json: string): Promise<void> {
-    this.#waiting.push(json);
-    this.#waitingChars += json.length;
-    if (this.#waitingChars > BATCH_CHARS) this.#putWaiting();
+  async hold(texts: readonly string[]): Promise<Map<string, string>> {
+    // It is enough to wait for the disk once, at the end.
+    if (!this.#begun) this.#db.exec("PRAGMA synchronous = NORMAL");
+    this.#begun = true;
+    const unkept = new Map<string, string>();
+    this.#db.transaction(() => {
+      for (const json of texts) {
+        try {
+          holdBlob(this.#db, this.#holder, putBlob(this.#db, json).id, this.#heldAt);
+        } catch (error) {
+          if (!(error instanceof ArchiveError && error.code === "unkeepable")) throw error;
+          unkept.set(textDigest(json), error.message);
+        }
+      }
+    });
+    return unkept;
   }
 
-  async addRun(record: RunRecord, recordDigest: string): Promise<IntakeResult> {
-    this.#putWaiting();
-    try {
-      return this.#db.transaction((): IntakeResult => {
-        const known = recordDigestOf(this.#db, record.run_id);
-        if (known !== undefined) return { kind: known === recordDigest ? "known" : "conflict" };
-        this.#append(record, recordDigest);
-        return { kind: "added" };
-      });
-    } catch (error) {
-      const isBadRun =
-        error instanceof RecordProblem || (error instanceof ArchiveError && error.code === "unkeepable");
-      if (!isBadRun) throw error;
-      return { kind: "refused", problem: error.message };
-    }
+  readText = async (digest: string) => readBlob(this.#db, digest);
+
+  async append(record: RunRecord, summary: RunSummary, origin: RunOrigin): Promise<string | undefined> {
+    return this.#db.transaction(() => {
+      const there = recordDigestOf(this.#db, record.run_id);
+      if (there !== undefined) return there;
+      const blobIds = [...digestsIn(record)].map((digest) => blobIdOf(this.#db, digest) ?? 0);
+      appendRun(this.#db, record, summary, new Set(blobIds), origin);
+      return undefined;
+    });
   }
 
   async end(): Promise<void> {
@@ -458,38 +476,9 @@ export class SqliteIntake implements RunIntake {
     this.#db.exec("PRAGMA synchronous = FULL");
     releaseHeld(this.#db, this.#holder);
   }
+}
 
-  #append(record: RunRecord, recordDigest: string): void {
-    const named = [...digestsIn(record)];
-    for (const each of named) {
-      const problem = this.#unkept.get(each);
-      if (problem !== undefined) throw new RecordProblem(problem);
-    }
-    const contents = readContents(record, (each) => readBlob(this.#db, each));
-    const blobIds = new Set(named.map((each) => this.#blobIds.get(each) ?? 0));
-    const stored = appendRun(this.#db, record, summarizeRun(record, contents), blobIds, this.#origin);
-    if (stored !== recordDigest) throw new RecordProblem("the record does not match its digest");
-  }
-
-  #putWaiting(): void {
-    // It is enough to wait for the disk once, at the end.
-    if (!this.#begun) this.#db.exec("PRAGMA synchronous = NORMAL");
-    this.#begun = true;
-    this.#db.transaction(() => {
-      for (const json of this.#waiting) this.#put(json);
-    });
-    this.#waiting = [];
-    this.#waitingChars = 0;
-  }
-
-  #put(json: string): void {
-    try {
-      const { digest, id } = putBlob(this.#db, json);
-      this.#blobIds.set(digest, id);
-      holdBlob(this.#db, this.#holder, id, this.#origin.importedAt);
-    } catch (error) {
-      if (!(error instanceof ArchiveError && error.code === "unkeepable")) throw error;
-      this.#unkept.set(textDigest(json), error.message);
-    }
-  }
+/** Imports runs into an archive that is open. */
+export function importInto(db: Database, origin: RunOrigin): RunImport {
+  return new CheckedImport(new SqliteImport(db, origin), origin);
 }

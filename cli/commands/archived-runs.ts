@@ -1,6 +1,5 @@
 import type { ArchiveStore } from "../../archive/archive-store.ts";
-import type { DamagedRun } from "../../archive/damaged-run.ts";
-import type { ListedRun } from "../../archive/listed-run.ts";
+import type { DamagedRun, ListedRun } from "../../archive/listed-run.ts";
 import { openArchive } from "../../archive/open-archive.ts";
 import type { FoundRuns } from "../../archive/run-reference.ts";
 import { countNoun } from "../../base/quantities.ts";

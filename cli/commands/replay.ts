@@ -1,6 +1,6 @@
 import { isAboutOneRun } from "../../archive/archive-error.ts";
 import type { ArchiveStore } from "../../archive/archive-store.ts";
-import type { DamagedRun } from "../../archive/damaged-run.ts";
+import type { DamagedRun } from "../../archive/listed-run.ts";
 import { openArchive } from "../../archive/open-archive.ts";
 import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";

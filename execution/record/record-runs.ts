@@ -7,7 +7,7 @@ import {
   NO_ARGUMENTS,
   type RunToArchive,
   unkeptOutcome,
-} from "../../archive/run-to-archive.ts";
+} from "../../archive/build-record.ts";
 import type { Clock } from "../../base/clock.ts";
 import { messageOf } from "../../base/faults.ts";
 import type { ApprovalAnswered, CallGoingOut, PolicyDecided } from "../../broker/decision-events.ts";

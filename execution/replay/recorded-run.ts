@@ -13,7 +13,8 @@ import {
 import type { SessionPlace } from "../../languages/program.ts";
 import { CALL_DECISIONS } from "../../protocol/call-decision.ts";
 import { MAX_FILE_RESULT_BYTES, MAX_FILE_RESULT_VALUES } from "../../protocol/limits.ts";
-import { type ProgramEnvironment, Trace } from "../../protocol/messages.ts";
+import type { ProgramEnvironment } from "../../protocol/messages.ts";
+import { Trace } from "../../protocol/messages.ts";
 import { namespacedName, PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
 import { countriesWith } from "../../secrets/pii/countries.ts";
 import { PII_KINDS } from "../../secrets/pii/pii-kinds.ts";

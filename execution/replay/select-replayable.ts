@@ -1,6 +1,5 @@
-import { allRuns } from "../../archive/all-runs.ts";
-import type { ArchiveStore } from "../../archive/archive-store.ts";
-import type { DamagedRun } from "../../archive/damaged-run.ts";
+import { type ArchiveStore, allRuns } from "../../archive/archive-store.ts";
+import type { DamagedRun } from "../../archive/listed-run.ts";
 import { NEVER_RAN } from "./replay-program.ts";
 
 /**

@@ -1,66 +1,56 @@
-import type { ListedRun } from "../../archive/listed-run.ts";
-import type { RunRecord } from "../../archive/run-record.ts";
+import { ListedRun } from "../../archive/listed-run.ts";
 import { type DayStats, type Stats, type ToolStats, totalOf } from "../../archive/run-stats.ts";
-import { summarizeTools } from "../../archive/run-summary.ts";
+import type { RunSummary } from "../../archive/run-summary.ts";
+import type { StoredRun, StoredTool } from "../../archive/verification.ts";
+
+/** A run as it is kept: what `StoredRows` yields, with nothing checked. */
+export interface KeptRow extends Omit<StoredRun, "columns" | "tools"> {
+  columns: RunSummary;
+  tools: StoredTool[];
+}
+
+const NOTHING = { runs: 0, calls: 0, failed_calls: 0, duration_ms: 0, result_bytes: 0 };
+const NO_DAY = { runs: 0, failed: 0, calls: 0, duration_ms: 0, result_bytes: 0, kept_bytes: 0 };
 
 /** What `ArchiveStore.stats` says of some runs, counted one by one. */
-export function countRuns(runs: readonly { record: RunRecord; listed: ListedRun }[]): Stats {
-  const counted = runs.filter(({ record }) => record.source !== "replay");
+export function countRuns(rows: readonly KeptRow[], sinceMs: number): Stats {
+  const isDated = ({ columns, importedAt, origin }: KeptRow) =>
+    ListedRun.safeParse({ ...columns, imported_at: importedAt, origin }).success;
   const failures = new Map<string, number>();
   const tools = new Map<string, ToolStats>();
   const days = new Map<string, DayStats>();
-  for (const { record, listed } of counted) {
-    if (listed.status !== "ok") failures.set(listed.status, (failures.get(listed.status) ?? 0) + 1);
-    for (const called of summarizeTools(record.calls)) {
-      const key = JSON.stringify([called.tool, called.server]);
-      const known = tools.get(key) ?? {
-        tool: called.tool,
-        server: called.server,
-        runs: 0,
-        calls: 0,
-        failed_calls: 0,
-        duration_ms: 0,
-        result_bytes: 0,
-      };
-      tools.set(key, {
-        ...known,
-        runs: known.runs + 1,
-        calls: known.calls + called.calls,
-        failed_calls: known.failed_calls + called.failed_calls,
-        duration_ms: known.duration_ms + called.duration_ms,
-        result_bytes: known.result_bytes + called.result_bytes,
-      });
+  for (const row of rows.filter(isDated)) {
+    const { source, started_at, status, calls, duration_ms, result_bytes, returned_bytes } = row.columns;
+    if (source === "replay" || started_at < sinceMs) continue;
+    if (status !== "ok") failures.set(status, (failures.get(status) ?? 0) + 1);
+    for (const called of row.tools) {
+      const { tool, server } = called;
+      const known = tools.get(`${server} ${tool}`) ?? { tool, server, ...NOTHING };
+      known.runs += 1;
+      for (const key of ["calls", "failed_calls", "duration_ms", "result_bytes"] as const)
+        known[key] += called[key];
+      tools.set(`${server} ${tool}`, known);
     }
-    const day = new Date(record.started_at).toISOString().slice(0, 10);
-    const known = days.get(day) ?? {
-      day,
-      runs: 0,
-      failed: 0,
-      calls: 0,
-      duration_ms: 0,
-      result_bytes: 0,
-      kept_bytes: 0,
-    };
-    days.set(day, {
-      day,
-      runs: known.runs + 1,
-      failed: known.failed + (listed.status === "ok" ? 0 : 1),
-      calls: known.calls + listed.calls,
-      duration_ms: known.duration_ms + listed.duration_ms,
-      result_bytes: known.result_bytes + listed.result_bytes,
-      kept_bytes: known.kept_bytes + Math.max(listed.result_bytes - listed.returned_bytes, 0),
-    });
+    const name = new Date(started_at).toISOString().slice(0, 10);
+    const day = days.get(name) ?? { day: name, ...NO_DAY };
+    day.runs += 1;
+    day.failed += status === "ok" ? 0 : 1;
+    day.calls += calls;
+    day.duration_ms += duration_ms;
+    day.result_bytes += result_bytes;
+    day.kept_bytes += Math.max(result_bytes - returned_bytes, 0);
+    days.set(name, day);
   }
   const inOrder = [...days.values()].sort((a, b) => (a.day < b.day ? -1 : 1));
   const total = totalOf(inOrder);
   return {
     runs: total.runs,
     failures: [...failures]
-      .map(([type, count]) => ({ type, runs: count }))
+      .map(([type, runs]) => ({ type, runs }))
       .sort((a, b) => b.runs - a.runs || (a.type < b.type ? -1 : 1)),
     tools: [...tools.values()].sort((a, b) => b.calls - a.calls || (a.tool < b.tool ? -1 : 1)),
     days: inOrder,
     total,
-    undated: 0,
+    undated: rows.filter((row) => !isDated(row)).length,
   };
 }

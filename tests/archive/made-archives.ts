@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { ArchiveError } from "../../archive/archive-error.ts";
 import type { ArchiveResult, RunArchiver } from "../../archive/archive-store.ts";
-import type { CallToArchive, RunToArchive } from "../../archive/run-to-archive.ts";
+import type { CallToArchive, RunToArchive } from "../../archive/build-record.ts";
 import { storeRun } from "../../archive/sqlite/changes/store-run.ts";
 import { openForWriting } from "../../archive/sqlite/file/connection.ts";
 import { sampleRun } from "./sample-runs.ts";

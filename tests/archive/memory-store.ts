@@ -1,21 +1,30 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { ArchiveError, isAboutOneRun } from "../../archive/archive-error.ts";
+import { ArchiveError } from "../../archive/archive-error.ts";
 import type {
   ArchiveStore,
+  FollowingRuns,
   KeptHead,
   PendingRun,
   Pruned,
   PruneOptions,
+  RunImport,
+  RunOrigin,
   Verification,
 } from "../../archive/archive-store.ts";
-import { type ArchivedRun, namingRun, withValues } from "../../archive/archived-run.ts";
-import { checkReadable, checkSize } from "../../archive/archived-text.ts";
-import { buildRecord, keepValues } from "../../archive/build-record.ts";
-import { entryDigest, linkTo } from "../../archive/chain.ts";
-import type { FollowingRuns } from "../../archive/following-runs.ts";
-import type { PageFilter, RunPage } from "../../archive/listed-run.ts";
-import { RecordProblem, readContents } from "../../archive/run-contents.ts";
-import type { RunIntake, RunOrigin } from "../../archive/run-intake.ts";
+import { checkReadable, checkSize } from "../../archive/archived-json.ts";
+import type { ArchivedRun, TextRead } from "../../archive/archived-run.ts";
+import { buildRecord, type CallToArchive, keepValues } from "../../archive/build-record.ts";
+import {
+  type ChainEnd,
+  entryDigest,
+  linkTo,
+  NO_LINK,
+  type Pruning,
+  pruningDigest,
+  statePruning,
+} from "../../archive/chain.ts";
+import { ListedRun, type PageFilter, type RunFilter, type RunPage } from "../../archive/listed-run.ts";
+import { CheckedImport, type ImportRows } from "../../archive/run-import.ts";
 import { digestsIn, type RunRecord } from "../../archive/run-record.ts";
 import {
   type FoundRuns,
@@ -25,30 +34,32 @@ import {
   parseReference,
 } from "../../archive/run-reference.ts";
 import type { Stats } from "../../archive/run-stats.ts";
-import { summarizeRun } from "../../archive/run-summary.ts";
-import type { CallToArchive } from "../../archive/run-to-archive.ts";
+import { type RunSummary, summarizeRun, summarizeTools } from "../../archive/run-summary.ts";
+import {
+  damagedRun,
+  readRun,
+  type StoredEntry,
+  type StoredRows,
+  type StoredText,
+  verifyArchive,
+} from "../../archive/verification.ts";
 import { canonicalJson, textDigest } from "../../protocol/canonical-json.ts";
-import { countRuns } from "./count-runs.ts";
-import { matches, type StoredRun } from "./stored-run.ts";
+import { matchesPattern } from "../../protocol/tool-names.ts";
+import { countRuns, type KeptRow } from "./count-runs.ts";
 
-/** A place in the chain. A run that was pruned leaves its entry. */
-interface Place {
-  entry: string;
-  previous: string;
-  run: StoredRun | undefined;
-}
-
-const START = textDigest("");
+/** A place in the chain. */
+type Place = { run: KeptRow } | { entry: string } | { previous: string; pruning: Pruning };
 
 /**
- * An archive in memory: the second way to keep what `ArchiveStore` promises to keep. Every answer takes a turn of the
- * event loop, as that of a database elsewhere would.
+ * An archive in memory: the second way to keep what `ArchiveStore` promises to keep, for tests. Every answer takes a turn of
+ * the event loop, as that of a database elsewhere would. Tests damage what it keeps through `texts` and `rowOf`.
  */
 export class MemoryStore implements ArchiveStore {
-  readonly #texts = new Map<string, string>();
-  #places: Place[] = [];
-  #appended = 0;
-  #head = START;
+  readonly texts = new Map<string, string>();
+  readonly #places = new Map<number, Place>();
+  readonly #held = new Set<string>();
+  #start: ChainEnd = { id: 0, link: NO_LINK };
+  #head: ChainEnd = { id: 0, link: NO_LINK };
   #made = false;
 
   begin(runId: string): PendingRun {
@@ -59,17 +70,18 @@ export class MemoryStore implements ArchiveStore {
         await turn();
         try {
           const put = (json: string) => this.put(json);
-          const record = buildRecord(
-            run,
-            calls.map((call) => {
-              const { facts, ...kept } = keepValues(call, put);
-              return { ...facts, ...kept };
-            }),
-            put,
-          );
-          return { ok: true, recordDigest: this.append(record) };
+          const stored = calls.map((call) => {
+            const { facts, ...kept } = keepValues(call, put);
+            return { ...facts, ...kept };
+          });
+          const record = buildRecord(run, stored, put);
+          const known = this.#rowOf(runId)?.recordDigest;
+          const digest = textDigest(canonicalJson(record));
+          if (known === digest) return { ok: true, recordDigest: digest };
+          if (known !== undefined) throw new ArchiveError("unkeepable", "there is another run with this id");
+          return { ok: true, recordDigest: this.append(record, summarizeRun(record, run)) };
         } catch (error) {
-          this.dropUnused();
+          this.#dropUnused();
           return { ok: false, message: error instanceof Error ? error.message : runId };
         }
       },
@@ -87,228 +99,306 @@ export class MemoryStore implements ArchiveStore {
   }
 
   async list({ limit, before, ...filter }: PageFilter): Promise<RunPage> {
-    const matching = (await this.#runs()).filter((run) => matches(run, filter));
-    const from = before === undefined ? 0 : matching.findIndex(({ listed }) => listed.run_id === before) + 1;
-    const runs = matching.slice(from, from + limit).map(({ listed }) => listed);
-    return { runs, damaged: [], next: runs.length < limit ? undefined : runs.at(-1)?.run_id };
+    const matching = (await this.#newest()).filter((row) => matches(row, filter));
+    const from = matching.findIndex(({ columns }) => columns.run_id === before) + 1;
+    const page = matching.slice(from, from + limit).map(listed);
+    const last = matching[from + limit - 1]?.columns.run_id;
+    return {
+      runs: page.flatMap((each) => ("run" in each ? [each.run] : [])),
+      damaged: page.flatMap((each) => ("run" in each ? [] : [each.damaged])),
+      next: page.length < limit ? undefined : last,
+    };
   }
 
   async following(position: number, limit: number): Promise<FollowingRuns> {
-    await this.#runs();
-    const placed = this.#places.flatMap(({ run }, i) =>
-      run === undefined ? [] : [{ run, position: i + 1 }],
-    );
-    const runs = placed
-      .filter((each) => each.position > position)
-      .slice(0, limit)
-      .map(({ run: { record }, position: at }) => ({
-        position: at,
-        runId: record.run_id,
-        source: record.source,
-        tools: [...new Set(record.calls.map(({ tool }) => tool))],
-      }));
-    return { runs, newest: this.#places.length };
+    const rows = (await this.#rows()).filter(({ place }) => place > position).slice(0, limit);
+    const runs = rows.map(({ place, columns: { run_id: runId, source }, tools }) => ({
+      ...{ position: place, runId, source },
+      tools: tools.map(({ tool }) => tool),
+    }));
+    return { runs, newest: this.#head.id };
   }
 
   async find(reference: string): Promise<FoundRuns> {
-    const { runs, inputs, digests } = await this.#named(reference);
-    const [only] = runs;
-    if (digests.length === 0 && runs.length === 1 && only) return { kind: "one", run: only.listed };
-    if (runs.length === 0 && digests.length === 1) {
-      const [run] = inputs;
-      if (inputs.length === 1 && run) return { kind: "one", run: run.listed };
-      const listed = inputs.slice(0, MAX_OF_INPUT).map((each) => each.listed);
-      return { kind: "many", inputDigest: digests[0] ?? "", runs: listed, total: inputs.length };
-    }
-    const candidates = [...digests, ...runs.map(({ record }) => record.run_id)].slice(0, MAX_CANDIDATES);
-    return candidates.length === 0 ? { kind: "none" } : { kind: "ambiguous", candidates };
+    const { runs, digests } = await this.#named(reference);
+    const [inputDigest] = digests;
+    if (runs.length + digests.length > 1)
+      return { kind: "ambiguous", candidates: [...digests, ...runs].slice(0, MAX_CANDIDATES) };
+    const filter = inputDigest === undefined ? { runId: runs[0] ?? "" } : { inputDigest };
+    const { runs: found, damaged } = await this.list({ ...filter, limit: MAX_OF_INPUT });
+    const [newest] = found;
+    if (newest === undefined && damaged[0] !== undefined)
+      throw new ArchiveError("tampered", damaged[0].message);
+    if (newest === undefined) return { kind: "none" };
+    if (inputDigest === undefined || found.length === 1) return { kind: "one", run: newest };
+    const total = (await this.#rows()).filter(({ columns }) => columns.input_digest === inputDigest).length;
+    return { kind: "many", inputDigest, runs: found, total };
   }
 
   async findIds(reference: string): Promise<string[]> {
-    const { runs, inputs, digests } = await this.#named(reference);
+    const { runs, digests } = await this.#named(reference);
     if (runs.length + digests.length > 1) throw namesSeveral(reference);
-    return [...runs, ...inputs].map(({ record }) => record.run_id);
+    const ofInput = (await this.#rows()).filter(({ columns }) => digests.includes(columns.input_digest));
+    return [...runs, ...ofInput.map(({ columns }) => columns.run_id)];
   }
 
   async read(runId: string): Promise<ArchivedRun> {
-    const run = (await this.#runs()).find(({ record }) => record.run_id === runId);
-    if (run === undefined) throw new ArchiveError("missing", `run ${runId} is not in the archive`);
-    const { listed: _, ...entry } = run;
-    const contents = namingRun(runId, () => readContents(run.record, (digest) => this.text(digest)));
-    return withValues({ ...contents, ...entry }, async (digest) => {
-      await turn();
-      return this.text(digest);
-    });
+    await this.#rows();
+    return readRun(this.#stored(), runId);
   }
 
   async stats({ sinceMs = 0 }: { sinceMs?: number }): Promise<Stats> {
-    return countRuns((await this.#runs()).filter(({ record }) => record.started_at >= sinceMs));
+    return countRuns(await this.#rows(), sinceMs);
   }
 
   async verify(heads: readonly KeptHead[] = []): Promise<Verification> {
-    const runs = await this.#runs();
-    const problems: string[] = [];
-    let link = this.#places[0]?.previous ?? this.#head;
-    for (const { entry, previous, run } of this.#places) {
-      if (previous !== link) problems.push("a record does not follow the one before it");
-      link = linkTo(previous, run === undefined ? entry : entryDigest(run));
-      if (run === undefined) continue;
-      await this.read(run.record.run_id).catch((error: unknown) => {
-        if (!isAboutOneRun(error)) throw error;
-        problems.push(error.message);
-      });
-    }
-    if (link !== this.#head) problems.push("the chain does not end in its newest record");
-    const links = [...this.#places.map(({ previous }) => previous), this.#head];
-    for (const kept of heads) if (!links.includes(kept.link)) problems.push(`${kept.link} is no link`);
-    const pruned = this.#places.length - runs.length;
-    const head = await this.head();
-    return { runs: runs.length, blobs: this.#texts.size, pruned, problems, notes: [], head };
+    await this.#rows();
+    return verifyArchive(this.#stored(), heads);
   }
 
   async head(): Promise<string> {
-    await this.#runs();
-    return `${this.#appended}:${this.#head}`;
+    await this.#rows();
+    return `${this.#head.id}:${this.#head.link}`;
   }
 
-  async prune({ beforeMs }: PruneOptions): Promise<Pruned> {
-    const old = (await this.#runs()).filter(
-      ({ record, importedAt }) => (importedAt ?? record.started_at) < beforeMs,
+  async prune({ beforeMs, nowMs }: PruneOptions): Promise<Pruned> {
+    const isOld = ({ importedAt, columns: { started_at: at } }: KeptRow) =>
+      at < beforeMs ? (importedAt ?? at) < beforeMs : importedAt !== null && importedAt < beforeMs;
+    return this.#drop((await this.#rows()).filter(isOld), nowMs);
+  }
+
+  async delete(runIds: readonly string[], nowMs: number): Promise<Pruned> {
+    const rows = await this.#rows();
+    return this.#drop(
+      rows.filter(({ columns }) => runIds.includes(columns.run_id)),
+      nowMs,
     );
-    return this.#drop(old.map(({ record }) => record.run_id));
   }
 
-  async delete(runIds: readonly string[]): Promise<Pruned> {
-    await this.#runs();
-    return this.#drop(runIds);
-  }
-
-  async takeIn(origin: RunOrigin): Promise<RunIntake> {
+  async beginImport(origin: RunOrigin): Promise<RunImport> {
     await turn();
     this.#made = true;
-    return new MemoryIntake(this, origin);
+    const rows: ImportRows = {
+      recordDigestOf: async (runId) => this.#rowOf(runId)?.recordDigest,
+      hold: async (texts) => {
+        const unkept = new Map<string, string>();
+        for (const json of texts) {
+          try {
+            this.#held.add(this.put(json));
+          } catch (error) {
+            unkept.set(textDigest(json), (error as Error).message);
+          }
+        }
+        return unkept;
+      },
+      readText: (digest) => this.#readText(digest),
+      append: async (record, summary) => {
+        const there = this.#rowOf(record.run_id)?.recordDigest;
+        if (there === undefined) this.append(record, summary, origin);
+        return there;
+      },
+      end: async () => {
+        this.#held.clear();
+        this.#dropUnused();
+      },
+    };
+    return new CheckedImport(rows, origin);
   }
 
   async close(): Promise<void> {}
 
-  /** Keeps a text. @throws ArchiveError `unkeepable` */
+  /** The row of a run, which a test may damage. */
+  rowOf(runId: string): KeptRow {
+    const row = this.#rowOf(runId);
+    if (row === undefined) throw new Error(`there is no run ${runId}`);
+    return row;
+  }
+
+  /** Removes a run as somebody would who does not know of the chain. */
+  remove(runId: string): void {
+    this.#places.delete(this.rowOf(runId).place);
+    this.#dropUnused();
+  }
+
+  /** Keeps a text, and returns its digest. @throws ArchiveError `unkeepable` */
   put(json: string): string {
     checkSize(Buffer.byteLength(json));
     checkReadable(json);
     const digest = textDigest(json);
-    this.#texts.set(digest, json);
+    this.texts.set(digest, json);
     return digest;
   }
 
-  text(digest: string) {
-    const json = this.#texts.get(digest);
-    if (json === undefined) return { ok: false, problem: "is missing" } as const;
-    if (textDigest(json) !== digest) return { ok: false, problem: "does not match its digest" } as const;
-    return { ok: true, json } as const;
+  async #readText(digest: string): Promise<TextRead> {
+    await turn();
+    const json = this.texts.get(digest);
+    if (json === undefined) return { ok: false, problem: "is missing" };
+    return textDigest(json) === digest
+      ? { ok: true, json }
+      : { ok: false, problem: "does not match its digest" };
   }
 
-  recordDigestOf(runId: string): string | undefined {
-    return this.#places.find(({ run }) => run?.record.run_id === runId)?.run?.recordDigest;
-  }
-
-  append(record: RunRecord, imported?: RunOrigin): string {
-    const contents = readContents(record, (digest) => this.text(digest));
+  /** Appends a record whose texts are kept already, which is not checked. */
+  append(record: RunRecord, columns: RunSummary, imported?: RunOrigin): string {
     const recordDigest = this.put(canonicalJson(record));
     const [importedAt, origin] = [imported?.importedAt ?? null, imported?.origin ?? null];
-    const listed = { ...summarizeRun(record, contents), imported_at: importedAt, origin };
-    const run = { record, recordDigest, importedAt, origin, listed };
-    const entry = entryDigest(run);
-    this.#places.push({ entry, previous: this.#head, run });
-    this.#head = linkTo(this.#head, entry);
-    this.#appended++;
+    const { id, link: previous } = this.#head;
+    const link = linkTo(previous, entryDigest({ recordDigest, importedAt, origin }));
+    const counted = { started_at: record.started_at, isReplay: record.source === "replay" };
+    const tools = summarizeTools(record.calls).map((each) => ({ ...each, ...counted }));
+    const references = [...new Set([recordDigest, ...digestsIn(record)])];
+    const row = {
+      place: id + 1,
+      previous,
+      link,
+      recordDigest,
+      importedAt,
+      origin,
+      columns,
+      tools,
+      references,
+    };
+    this.#places.set(row.place, { run: row });
+    this.#head = { id: row.place, link };
     this.#made = true;
     return recordDigest;
   }
 
-  dropUnused(): { blobs: number; bytes: number } {
-    const used = new Set(
-      this.#places.flatMap(({ run }) => (run ? [run.recordDigest, ...digestsIn(run.record)] : [])),
-    );
-    const unused = [...this.#texts].filter(([digest]) => !used.has(digest));
-    for (const [digest] of unused) this.#texts.delete(digest);
+  #drop(rows: readonly KeptRow[], at: number): Pruned {
+    if (rows.length === 0) return { runs: 0, blobs: 0, bytes: 0 };
+    for (const row of rows) this.#places.set(row.place, { entry: entryDigest(row) });
+    const prunings = [...this.#places.values()].flatMap((each) => ("pruning" in each ? [each.pruning] : []));
+    const entryAt = (place: number) => {
+      const found = this.#places.get(place);
+      return found !== undefined && "entry" in found ? found.entry : undefined;
+    };
+    const places = rows.map(({ place }) => place);
+    const { start, pruning } = statePruning(this.#start, prunings, { places, at }, entryAt);
+    for (const place of [...this.#places.keys()]) if (place <= start.id) this.#places.delete(place);
+    this.#start = start;
+    const { id, link: previous } = this.#head;
+    this.#places.set(id + 1, { previous, pruning: { ...pruning, id: id + 1 } });
+    this.#head = { id: id + 1, link: linkTo(previous, pruningDigest(pruning)) };
+    return { runs: rows.length, ...this.#dropUnused() };
+  }
+
+  #dropUnused(): { blobs: number; bytes: number } {
+    const used = new Set([...this.#inOrder().flatMap(({ references }) => references), ...this.#held]);
+    const unused = [...this.texts].filter(([digest]) => !used.has(digest));
+    for (const [digest] of unused) this.texts.delete(digest);
     return { blobs: unused.length, bytes: unused.reduce((sum, [, json]) => sum + json.length, 0) };
   }
 
-  #drop(runIds: readonly string[]): Pruned {
-    let runs = 0;
-    for (const place of this.#places) {
-      if (place.run === undefined || !runIds.includes(place.run.record.run_id)) continue;
-      place.run = undefined;
-      runs++;
-    }
-    const kept = this.#places.findIndex(({ run }) => run !== undefined);
-    this.#places = kept < 0 ? [] : this.#places.slice(kept);
-    return { runs, ...this.dropUnused() };
+  #inOrder(): KeptRow[] {
+    return [...this.#places.values()].flatMap((each) => ("run" in each ? [each.run] : []));
   }
 
-  /** The newest first. */
-  async #runs(): Promise<StoredRun[]> {
+  #rowOf(runId: string): KeptRow | undefined {
+    return this.#inOrder().find(({ columns }) => columns.run_id === runId);
+  }
+
+  /** The runs in the order in which they were archived. */
+  async #rows(): Promise<KeptRow[]> {
     await turn();
     if (!this.#made) throw new ArchiveError("missing", "there is no archive");
-    return this.#places
-      .flatMap(({ run }) => (run === undefined ? [] : [run]))
-      .reverse()
-      .sort((a, b) => b.record.started_at - a.record.started_at);
+    return this.#inOrder();
   }
 
-  async #named(reference: string): Promise<{ runs: StoredRun[]; inputs: StoredRun[]; digests: string[] }> {
+  async #newest(): Promise<KeptRow[]> {
+    return (await this.#rows()).reverse().sort((a, b) => b.columns.started_at - a.columns.started_at);
+  }
+
+  async #named(reference: string): Promise<{ runs: string[]; digests: string[] }> {
     const { digestPrefix, runIdPrefix } = parseReference(reference);
-    const all = await this.#runs();
-    const begins = (text: string, prefix: string | undefined) =>
-      prefix !== undefined && text.startsWith(prefix);
-    const inputs = all.filter(({ record }) => begins(record.input_digest, digestPrefix));
+    const rows = await this.#rows();
+    const like = (values: string[], prefix: string | undefined) =>
+      prefix === undefined ? [] : [...new Set(values.filter((value) => value.startsWith(prefix)))].sort();
     return {
-      runs: all.filter(({ record }) => begins(record.run_id, runIdPrefix)),
-      inputs,
-      digests: [...new Set(inputs.map(({ record }) => record.input_digest))],
+      runs: like(
+        rows.map(({ columns }) => columns.run_id),
+        runIdPrefix,
+      ),
+      digests: like(
+        rows.map(({ columns }) => columns.input_digest),
+        digestPrefix,
+      ),
+    };
+  }
+
+  #stored(): StoredRows {
+    const { texts, ...store } = {
+      texts: this.texts,
+      places: this.#places,
+      ends: { start: this.#start, head: this.#head },
+      row: (runId: string) => this.#rowOf(runId),
+    };
+    const used = () => new Set(this.#inOrder().flatMap(({ references }) => references));
+    return {
+      place: "in memory",
+      faults: async () => [],
+      chainEnd: async (name) => store.ends[name],
+      async *entries(): AsyncGenerator<StoredEntry> {
+        for (const [place, each] of [...store.places].sort(([a], [b]) => a - b)) {
+          if ("entry" in each) yield { kind: "pruned", place, entry: each.entry };
+          else if ("run" in each)
+            yield {
+              kind: "run",
+              place,
+              previous: each.run.previous,
+              runId: each.run.columns.run_id,
+              entry: each.run,
+            };
+          else {
+            const { id: _, ...pruning } = each.pruning;
+            yield { kind: "pruning", place, previous: each.previous, statement: canonicalJson(pruning) };
+          }
+        }
+      },
+      previousAt: async (place) => {
+        const found = store.places.get(place);
+        if (found === undefined || "entry" in found) return undefined;
+        return "run" in found ? found.run.previous : found.previous;
+      },
+      run: async (runId) => {
+        const row = store.row(runId);
+        if (row === undefined) return undefined;
+        return { ...row, columns: { ...row.columns } };
+      },
+      readText: (digest) => this.#readText(digest),
+      async *texts(): AsyncGenerator<StoredText> {
+        const inRuns = used();
+        for (const digest of texts.keys()) yield { digest, keptFor: inRuns.has(digest) ? "run" : "nothing" };
+      },
     };
   }
 }
 
-class MemoryIntake implements RunIntake {
-  readonly #store: MemoryStore;
-  readonly #origin: RunOrigin;
-  readonly #unkept = new Map<string, string>();
+/** A run as lists have it, or as one that cannot be listed. */
+function listed({ columns, importedAt, origin }: KeptRow) {
+  const parsed = ListedRun.safeParse({ ...columns, imported_at: importedAt, origin });
+  if (parsed.success) return { run: parsed.data };
+  return {
+    damaged: damagedRun(columns.run_id, [...new Set(parsed.error.issues.map(({ path }) => path.join(".")))]),
+  };
+}
 
-  constructor(store: MemoryStore, origin: RunOrigin) {
-    this.#store = store;
-    this.#origin = origin;
-  }
-
-  async recordDigestOf(runId: string): Promise<string | undefined> {
-    return this.#store.recordDigestOf(runId);
-  }
-
-  async addText(json: string): Promise<void> {
-    try {
-      this.#store.put(json);
-    } catch (error) {
-      this.#unkept.set(textDigest(json), (error as Error).message);
-    }
-  }
-
-  async addRun(record: RunRecord, recordDigest: string): ReturnType<RunIntake["addRun"]> {
-    const known = this.#store.recordDigestOf(record.run_id);
-    if (known !== undefined) return { kind: known === recordDigest ? "known" : "conflict" };
-    for (const digest of digestsIn(record)) {
-      const problem = this.#unkept.get(digest);
-      if (problem !== undefined) return { kind: "refused", problem };
-    }
-    try {
-      this.#store.append(record, this.#origin);
-      return { kind: "added" };
-    } catch (error) {
-      if (!(error instanceof RecordProblem)) throw error;
-      return { kind: "refused", problem: error.message };
-    }
-  }
-
-  async end(): Promise<void> {
-    this.#store.dropUnused();
-  }
+function matches({ columns, tools }: KeptRow, filter: RunFilter): boolean {
+  const { status, tool, server, sinceMs, untilMs, inputDigest, runId, clientSession } = filter;
+  const is = (wanted: string | undefined, value: string | null) => wanted === undefined || value === wanted;
+  const called =
+    (tool === undefined && server === undefined) ||
+    tools.some((each) => (tool === undefined || matchesPattern(tool, each.tool)) && is(server, each.server));
+  return (
+    called &&
+    (status === "failed" ? columns.status !== "ok" : is(status, columns.status)) &&
+    is(filter.source, columns.source) &&
+    (sinceMs === undefined || columns.started_at >= sinceMs) &&
+    (untilMs === undefined || columns.started_at < untilMs) &&
+    is(inputDigest, columns.input_digest) &&
+    is(runId, columns.run_id) &&
+    is(filter.user, columns.user) &&
+    is(filter.host, columns.host) &&
+    is(filter.client, columns.client) &&
+    (clientSession === undefined || columns.client_session?.startsWith(clientSession) === true)
+  );
 }

@@ -1,24 +1,30 @@
-import { allRuns } from "../../archive/all-runs.ts";
-import type { ArchiveStore } from "../../archive/archive-store.ts";
-import type { DamagedRun } from "../../archive/damaged-run.ts";
-import type { ListedRun, PageFilter, RunFilter } from "../../archive/listed-run.ts";
+import { type ArchiveStore, allRuns, type KeptHead, type Verification } from "../../archive/archive-store.ts";
+import type { DamagedRun, ListedRun, PageFilter, RunFilter } from "../../archive/listed-run.ts";
 import { readPortable } from "../../archive/portable/read-portable.ts";
 import { readRunFile, runFile, writeRunFile } from "../../archive/portable/run-files.ts";
 import type { Database } from "../../archive/sqlite/file/database.ts";
 import {
   findRuns,
+  importInto,
   listRunPage,
-  readArchived,
-  SqliteIntake,
+  readArchived as readRun,
 } from "../../archive/sqlite/sqlite-archive-store.ts";
+import { SqliteRows } from "../../archive/sqlite/stored-rows.ts";
+import { verifyArchive as verify } from "../../archive/verification.ts";
+
+export { readRun };
+
+export function verifyArchive(db: Database, heads?: readonly KeptHead[]): Promise<Verification> {
+  return db.reading(() => verify(new SqliteRows(db), heads));
+}
 
 /** As much of a store as lists, files and reports of runs need, over a connection that a test has open. */
-export function storeOn(db: Database): Pick<ArchiveStore, "find" | "list" | "read" | "takeIn"> {
+export function storeOn(db: Database): Pick<ArchiveStore, "find" | "list" | "read" | "beginImport"> {
   return {
     find: async (reference) => findRuns(db, reference),
     list: async (filter) => listRunPage(db, filter),
-    read: async (runId) => readArchived(db, runId),
-    takeIn: async (origin) => new SqliteIntake(db, origin),
+    read: (runId) => readRun(db, runId),
+    beginImport: async (origin) => importInto(db, origin),
   };
 }
 

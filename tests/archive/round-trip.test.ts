@@ -2,17 +2,16 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
+import type { CallToArchive } from "../../archive/build-record.ts";
 import type { CallRecord } from "../../archive/run-record.ts";
-import type { CallToArchive } from "../../archive/run-to-archive.ts";
 import { storeRun } from "../../archive/sqlite/changes/store-run.ts";
 import { openForReading } from "../../archive/sqlite/file/connection.ts";
 import type { Database } from "../../archive/sqlite/file/database.ts";
-import { readRun } from "../../archive/sqlite/queries/read-run.ts";
-import { verifyArchive } from "../../archive/sqlite/queries/verify.ts";
 import { readStats } from "../../archive/sqlite/sqlite-archive-store.ts";
 import { ArchiveWriter } from "../../archive/sqlite/writer/archive-writer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { tries } from "../tries.ts";
+import { readRun, verifyArchive } from "./on-connection.ts";
 import { openQuickly, sampleCall, sampleRun, temporaryFolder } from "./sample-runs.ts";
 
 const folder = temporaryFolder();
@@ -45,7 +44,7 @@ describe("a record", () => {
           answer: (seq) => answers[seq],
         });
         storeRun(db, run, calls.toReversed());
-        const found = readRun(db, run.facts.run_id);
+        const found = await readRun(db, run.facts.run_id);
         expect(found.code).toBe(run.code);
         expect(JSON.stringify(found.data)).toBe(run.dataJson);
         expect(found.consoleText).toBe(run.consoleText);
@@ -58,35 +57,35 @@ describe("a record", () => {
         );
         for (const [index, call] of found.record.calls.entries()) {
           // Arguments in canonical form; what a program was given, with its members in the order it saw.
-          expect(found.argumentsOf(call)).toEqual({ a: 1, b: index });
+          expect(await found.argumentsOf(call)).toEqual({ a: 1, b: index });
           expect(call.arguments).toBe(digestOf({ a: 1, b: index }));
-          expect(JSON.stringify(found.outcomeOf(call))).toBe(calls[index]?.outcomeJson);
+          expect(JSON.stringify(await found.outcomeOf(call))).toBe(calls[index]?.outcomeJson);
         }
       },
     );
     return fc.assert(properties, { numRuns: tries(150) });
   }, 120_000);
 
-  test("is one link of a chain in which nothing is wrong", () => {
-    const { problems, runs } = verifyArchive(db);
+  test("is one link of a chain in which nothing is wrong", async () => {
+    const { problems, runs } = await verifyArchive(db);
     expect(problems).toEqual([]);
     expect(runs).toBeGreaterThan(0);
   });
 
-  test("keeps the members of a result in their order, as a replay must see them", () => {
+  test("keeps the members of a result in their order, as a replay must see them", async () => {
     const { run, calls } = sampleRun({
       calls: 1,
       answer: () => JSON.parse('{"z":1,"a":{"__proto__":2,"b":3}}'),
     });
     storeRun(db, run, calls);
-    const found = readRun(db, run.facts.run_id);
+    const found = await readRun(db, run.facts.run_id);
     const [call] = found.record.calls;
-    expect(call && JSON.stringify(found.outcomeOf(call))).toBe(
+    expect(call && JSON.stringify(await found.outcomeOf(call))).toBe(
       '{"ok":true,"data":{"z":1,"a":{"__proto__":2,"b":3}}}',
     );
   });
 
-  test("stores equal values once, and large ones compressed", () => {
+  test("stores equal values once, and large ones compressed", async () => {
     const path = join(folder.path, "once.db");
     const archive = openQuickly(path);
     const page = "a line of a page that repeats\n".repeat(4_000);
@@ -94,22 +93,24 @@ describe("a record", () => {
       const { run, calls } = sampleRun({ calls: 5, answer: () => page });
       storeRun(archive, run, calls);
     }
-    const { problems, blobs } = verifyArchive(archive);
+    const { problems, blobs } = await verifyArchive(archive);
     archive.close();
     expect(problems).toEqual([]);
     // Per run: environment, envelope and record. Shared: code, data, console, one answer, five times arguments.
     expect(blobs).toBe(20 * 3 + 10);
   });
 
-  test("holds results that nest as deep as any that is taken", () => {
+  test("holds results that nest as deep as any that is taken", async () => {
     const deepest = JSON.parse(`${"[".repeat(999)}${"]".repeat(999)}`);
     const { run, calls } = sampleRun({ calls: 1, answer: () => deepest });
     storeRun(db, run, calls);
-    const found = readRun(db, run.facts.run_id);
-    expect(found.record.calls.map((call) => found.outcomeOf(call))).toEqual([{ ok: true, data: deepest }]);
+    const found = await readRun(db, run.facts.run_id);
+    expect(await Promise.all(found.record.calls.map((call) => found.outcomeOf(call)))).toEqual([
+      { ok: true, data: deepest },
+    ]);
   });
 
-  test("is refused when its envelope is another run's, or a reader would not accept it", () => {
+  test("is refused when its envelope is another run's, or a reader would not accept it", async () => {
     const { run, calls } = sampleRun();
     const foreign = { ...run, envelope: sampleRun().run.envelope };
     expect(() => storeRun(db, foreign, calls)).toThrow(/another run's/);
@@ -120,8 +121,8 @@ describe("a record", () => {
     expect(() => storeRun(db, run, [call, call])).toThrow(/two calls 0: it was not archived/);
     const endless = { ...run.envelope, duration_ms: 2 ** 53 - 1 };
     expect(() => storeRun(db, { ...run, envelope: endless }, calls)).toThrow(/duration_ms: it was not/);
-    expect(() => readRun(db, run.facts.run_id)).toThrow(/not in the archive/);
-    expect(verifyArchive(db).problems).toEqual([]);
+    await expect(readRun(db, run.facts.run_id)).rejects.toThrow(/not in the archive/);
+    expect((await verifyArchive(db)).problems).toEqual([]);
   });
 
   test.each([
@@ -129,24 +130,24 @@ describe("a record", () => {
     ["an outcome that is no JSON", { outcomeJson: "Infinity" }],
     ["arguments without a canonical form", { argumentsJson: '{"n":1e999}' }],
     ["arguments twice in one", { argumentsJson: '{"n":1,"n":2}' }],
-  ])("of a run with a call that has %s says so, and keeps the rest", (_, change) => {
+  ])("of a run with a call that has %s says so, and keeps the rest", async (_, change) => {
     const { run, calls } = sampleRun({ calls: 3 });
     const [first, second, third] = calls as [CallToArchive, CallToArchive, CallToArchive];
     storeRun(db, run, [first, { ...second, ...change }, third]);
-    const read = readRun(db, run.facts.run_id);
+    const read = await readRun(db, run.facts.run_id);
     expect(read.record.calls.map(({ unkept }) => unkept === undefined)).toEqual([true, false, true]);
-    expect(read.outcomeOf(read.record.calls[2] as CallRecord)).toEqual(JSON.parse(third.outcomeJson));
-    expect(verifyArchive(db).problems).toEqual([]);
+    expect(await read.outcomeOf(read.record.calls[2] as CallRecord)).toEqual(JSON.parse(third.outcomeJson));
+    expect((await verifyArchive(db)).problems).toEqual([]);
   });
 
-  test("is found whatever its program named tools, and wherever its first line was cut", () => {
+  test("is found whatever its program named tools, and wherever its first line was cut", async () => {
     const half = ["mcp__math__\ud800", "mcp__math__\ud801", "mcp__math__\u0000", "__proto__"];
     const code = `${"x".repeat(119)}\u{1f600} and more`;
     const { run } = sampleRun({ code, calls: 0 });
     const calls = half.map((tool, seq) => sampleCall(seq, "fine", tool));
     storeRun(db, { ...run, facts: { ...run.facts, file_name: "a\udc00.ts" } }, calls);
-    expect(readRun(db, run.facts.run_id).record.calls.map(({ tool }) => tool)).toEqual(half);
-    expect(verifyArchive(db).problems).toEqual([]);
+    expect((await readRun(db, run.facts.run_id)).record.calls.map(({ tool }) => tool)).toEqual(half);
+    expect((await verifyArchive(db)).problems).toEqual([]);
     expect(readStats(db).tools.map(({ calls: count }) => count)).toContain(2);
   });
 });
@@ -165,10 +166,12 @@ describe("the writer", () => {
     );
     await writer.close();
     const db = openForReading(path);
-    expect(results).toEqual(
-      samples.map(({ run }) => ({ ok: true, recordDigest: readRun(db, run.facts.run_id).recordDigest })),
-    );
-    expect(verifyArchive(db)).toMatchObject({ runs: 10, problems: [] });
+    for (const [i, { run }] of samples.entries())
+      expect(results[i]).toEqual({
+        ok: true,
+        recordDigest: (await readRun(db, run.facts.run_id)).recordDigest,
+      });
+    expect(await verifyArchive(db)).toMatchObject({ runs: 10, problems: [] });
     db.close();
   });
 
@@ -187,8 +190,8 @@ describe("the writer", () => {
     expect(await kept.finish(run)).toMatchObject({ ok: true });
     await writer.close();
     const db = openForReading(path);
-    expect(verifyArchive(db)).toMatchObject({ runs: 1, problems: [], blobs: 12 * 2 + 7 });
-    expect(readRun(db, run.facts.run_id).record.calls).toHaveLength(12);
+    expect(await verifyArchive(db)).toMatchObject({ runs: 1, problems: [], blobs: 12 * 2 + 7 });
+    expect((await readRun(db, run.facts.run_id)).record.calls).toHaveLength(12);
     expect(db.all(z.unknown(), "SELECT * FROM held_blobs")).toEqual([]);
     db.close();
   });

@@ -2,7 +2,7 @@ import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { CallToArchive, RunToArchive } from "../../archive/run-to-archive.ts";
+import type { CallToArchive, RunToArchive } from "../../archive/build-record.ts";
 import { openForWriting } from "../../archive/sqlite/file/connection.ts";
 import type { Database } from "../../archive/sqlite/file/database.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { allRuns } from "../../archive/all-runs.ts";
-import type { ArchiveStore } from "../../archive/archive-store.ts";
+import { type ArchiveStore, allRuns } from "../../archive/archive-store.ts";
+import type { ArchivedRun } from "../../archive/archived-run.ts";
 import type { RunFilter } from "../../archive/listed-run.ts";
 import { readRunFile, writeRunFile } from "../../archive/portable/run-files.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
@@ -14,23 +14,43 @@ const DAY_MS = 86_400_000;
 const NOON = Date.UTC(2030, 0, 2, 12);
 const DEEPER_THAN_KEPT = `${"[".repeat(2_000)}${"]".repeat(2_000)}`;
 
-/** Opens an archive of its own, in which nothing was archived yet. */
-export type OpenStore = (folder: string) => ArchiveStore;
+/** A kind of store, and how somebody damages what it keeps. */
+export interface StoreKind<Store extends ArchiveStore> {
+  name: string;
+  /** Opens an archive of its own in a new folder, in which nothing was archived yet. */
+  open(folder: string): Store;
+  damage(store: Store, folder: string): Damage;
+}
+
+interface Damage {
+  removeText(digest: string): void;
+  replaceText(digest: string, json: string): void;
+  /** Removes a run as somebody would who does not know of the chain. */
+  removeRun(runId: string): void;
+  setColumn(runId: string, column: string, value: string | number): void;
+}
 
 /** What every `ArchiveStore` promises, asserted of one. `other` is another kind, to exchange runs with. */
-export function describeStore(kind: string, open: OpenStore, other: OpenStore): void {
-  describe(`an archive that is kept by ${kind}`, () => {
+export function describeStore<Store extends ArchiveStore>(
+  kind: StoreKind<Store>,
+  other: StoreKind<ArchiveStore>,
+): void {
+  describe(`an archive that is kept by ${kind.name}`, () => {
     let folder: string;
-    let archive: ArchiveStore;
+    let archive: Store;
+    let damage: Damage;
     const opened: ArchiveStore[] = [];
-    const another = (how: OpenStore) => {
-      const store = how(mkdtempSync(join(folder, "archive-")));
+    const another = <S extends ArchiveStore>(how: StoreKind<S>) => {
+      const store = how.open(mkdtempSync(join(folder, "archive-")));
       opened.push(store);
       return store;
     };
     beforeEach(() => {
       folder = mkdtempSync(join(tmpdir(), "ptc-store-"));
-      archive = another(open);
+      const own = mkdtempSync(join(folder, "own-"));
+      archive = kind.open(own);
+      opened.push(archive);
+      damage = kind.damage(archive, own);
     });
     afterEach(async () => {
       for (const store of opened.splice(0)) await store.close();
@@ -248,6 +268,127 @@ export function describeStore(kind: string, open: OpenStore, other: OpenStore): 
       expect((await archive.verify([{ link: `sha256:${"0".repeat(64)}` }])).problems).not.toEqual([]);
     });
 
+    describe("that somebody has damaged", () => {
+      let runIds: string[];
+      let victim: ArchivedRun;
+      beforeEach(async () => {
+        runIds = [];
+        for (const code of ["one", "two", "three"])
+          runIds.push((await keep(archive, { code, answer: (seq) => `${code} ${seq}` })).run.facts.run_id);
+        victim = await archive.read(runIds[1] ?? "");
+      });
+
+      const call = () => victim.record.calls[0]?.outcome ?? "";
+      const cases: [name: string, change: (runId: string) => void, message: RegExp][] = [
+        [
+          "a text",
+          () => damage.replaceText(victim.record.code, '"else"'),
+          /the code does not match its digest/,
+        ],
+        ["no text", () => damage.removeText(victim.record.envelope), /the envelope is missing/],
+        [
+          "an outcome",
+          () => damage.replaceText(call(), "{}"),
+          /call 1 \(mcp__math__add\): the outcome blob does not match/,
+        ],
+        [
+          "a record",
+          () => damage.replaceText(victim.recordDigest, "{}"),
+          /the record does not match its digest/,
+        ],
+        [
+          "a column",
+          (id) => damage.setColumn(id, "title", "x"),
+          /the column title says something else than the record/,
+        ],
+        ["a number", (id) => damage.setColumn(id, "calls", -1), /calls/],
+      ];
+      it.each(cases)(
+        "names the run of which it holds %s that was not archived, and no other",
+        async (_, change, message) => {
+          const [first = "", bad = "", last = ""] = runIds;
+          change(bad);
+          await expect(archive.read(bad)).rejects.toMatchObject({
+            code: "tampered",
+            message: expect.stringMatching(message),
+          });
+          const { problems, runs } = await archive.verify();
+          expect(runs).toBe(3);
+          expect(problems).toEqual([expect.stringMatching(message)]);
+          expect(problems[0]).toContain(`run ${bad} is not as it was archived`);
+          for (const runId of [first, last]) expect((await archive.read(runId)).record.run_id).toBe(runId);
+          const { runs: listed, damaged } = await archive.list({ limit: 10 });
+          const ids = [...listed.map(({ run_id }) => run_id), ...damaged.map(({ runId }) => runId)];
+          expect(ids.sort()).toEqual([...runIds].sort());
+          const exported = await writeRunFile(archive, runIds, join(folder, "sound.ptc"));
+          expect(exported).toMatchObject({ exported: [first, last], damaged: [{ runId: bad }] });
+          expect(await archive.findIds(bad)).toEqual([bad]);
+          expect(await archive.delete([bad], NOON)).toMatchObject({ runs: 1 });
+          expect((await archive.verify()).runs).toBe(2);
+        },
+      );
+
+      it("names a run that cannot be listed, on its page, and finds it by its id alone to delete it", async () => {
+        const [first = "", bad = "", last = ""] = runIds;
+        damage.setColumn(bad, "duration_ms", -1);
+        const { runs, damaged } = await archive.list({ limit: 10 });
+        expect(runs.map(({ run_id }) => run_id).sort()).toEqual([first, last].sort());
+        expect(damaged).toEqual([
+          {
+            runId: bad,
+            message: expect.stringMatching(/its row holds a wrong duration_ms; do not trust it$/),
+          },
+        ]);
+        await expect(archive.find(bad)).rejects.toMatchObject({ code: "tampered" });
+        expect(await archive.stats({})).toMatchObject({ runs: 2, undated: 1 });
+      });
+
+      it("misses a run that was removed and not pruned, and tells by a head that was kept whether its end was cut off", async () => {
+        const [id, ...link] = (await archive.head()).split(":");
+        const kept = { id: Number(id), link: link.join(":") };
+        expect(await archive.verify([kept])).toMatchObject({ problems: [], notes: [] });
+        damage.removeRun(runIds[1] ?? "");
+        expect((await archive.verify([kept])).problems).toContain("record 2 is missing");
+        await expect(archive.read(runIds[1] ?? "")).rejects.toMatchObject({ code: "missing" });
+        expect((await archive.verify([{ id: 9, link: kept.link }])).problems).toContain(
+          "records 4 to 9 are missing",
+        );
+        expect((await archive.verify([{ ...kept, link: `sha256:${"0".repeat(64)}` }])).problems).toContain(
+          "record 3 is another than the one whose head was kept: the chain was written anew",
+        );
+      });
+
+      it("says in its chain what was pruned, so that nothing else passes for pruned", async () => {
+        await archive.delete([runIds[1] ?? ""], NOON);
+        expect(await archive.verify()).toMatchObject({ runs: 2, pruned: 1, problems: [] });
+        await archive.delete([runIds[0] ?? ""], NOON);
+        // Nothing is left before the third: the chain starts there.
+        expect(await archive.verify()).toMatchObject({ runs: 1, pruned: 0, problems: [] });
+        expect((await archive.verify([{ id: 1, link: "sha256:x" }])).notes).toContain(
+          "record 1 was pruned, and can be compared no more",
+        );
+        damage.removeRun(runIds[2] ?? "");
+        expect((await archive.verify()).problems).toContain("record 3 is missing");
+      });
+    });
+
+    it("keeps calls while a run goes on, and nothing of a run that is given up", async () => {
+      const [kept, dropped] = [sampleRun({ calls: 0 }), sampleRun({ calls: 0 })];
+      const large = (seq: number) => sampleCall(seq, `${seq}`.repeat(1_000_000));
+      const [going, givenUp] = [kept, dropped].map(({ run }) => archive.begin(run.facts.run_id));
+      for (let seq = 0; seq < 6; seq++) {
+        await going?.addCall(large(seq));
+        await givenUp?.addCall(large(seq + 10));
+      }
+      givenUp?.discard();
+      await keep(archive, { code: "another meanwhile" });
+      expect(await going?.finish(kept.run)).toMatchObject({ ok: true });
+      expect((await archive.read(kept.run.facts.run_id)).record.calls).toHaveLength(6);
+      await archive.close();
+      expect(await archive.verify()).toMatchObject({ runs: 2, problems: [] });
+      expect(await idsOf({})).not.toContain(dropped.run.facts.run_id);
+    });
+
     it("exchanges runs with another kind of archive, the same in every byte, there and back", async () => {
       for (const code of ["one", "two"]) await keep(archive, { code, startedAt: NOON });
       const ids = await idsOf({});
@@ -259,7 +400,7 @@ export function describeStore(kind: string, open: OpenStore, other: OpenStore): 
       expect(await readRunFile(there, out, NOON)).toEqual({ ...taken, imported: [], skipped: ids });
       expect(await there.verify()).toMatchObject({ runs: 2, problems: [] });
       await writeRunFile(there, ids, back);
-      const home = another(open);
+      const home = another(kind);
       expect(await readRunFile(home, back, NOON)).toEqual(taken);
       for (const runId of ids) {
         const [before, after] = [await archive.read(runId), await home.read(runId)];

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import type { Pruned, PruneOptions } from "../../archive-store.ts";
-import { coverPlace, entryDigest, linkTo, NO_LINK, pruningDigest } from "../../chain.ts";
-import { appendPruning, readChainEnd, readPrunings, toRanges, writeChainEnd } from "../file/chain-ends.ts";
+import { entryDigest, statePruning } from "../../chain.ts";
+import { appendPruning, readChainEnd, readPrunings, writeChainEnd } from "../file/chain-ends.ts";
 import type { Database, ParsedRow, SqlValue } from "../file/database.ts";
 import { dropUnused } from "./sweep.ts";
 
@@ -138,34 +138,16 @@ function placeOf(run: ParsedRow<Expired>): { id: SqlValue; entry: string } {
   return { id, entry: entryDigest({ recordDigest: record_digest, importedAt: imported_at, origin }) };
 }
 
-/**
- * Says in the chain which places were pruned, and moves its start past the entries that have no run before them: those of pruned
- * runs, and those that say what was pruned, because the new one says more. The start stays before what is gone, but was never
- * said to be pruned: nobody would find that any more.
- */
+/** Says in the chain which places were pruned, and drops what the chain no longer begins before. */
 function state(db: Database, places: readonly number[], at: number): void {
-  const pruned = toRanges(places.toSorted((a, b) => a - b));
-  const prunings = readPrunings(db);
-  const start = readChainEnd(db, "start");
-  const isStated =
-    start.id === 0 ? start.link === NO_LINK : prunings.some(({ through }) => through >= start.id);
-  if (!isStated) {
-    appendPruning(db, { at, through: 0, pruned });
-    return;
+  const entryAt = (place: number) =>
+    db.get(Tombstone, "SELECT entry FROM tombstones WHERE id = ?", place)?.entry;
+  const before = readChainEnd(db, "start");
+  const { start, pruning } = statePruning(before, readPrunings(db), { places, at }, entryAt);
+  if (start.id !== before.id) {
+    db.run("DELETE FROM tombstones WHERE id <= ?", start.id);
+    db.run("DELETE FROM prunings WHERE id <= ?", start.id);
+    writeChainEnd(db, "start", start);
   }
-  const stated = [...prunings, { at, through: start.id, pruned }];
-  let { id, link } = start;
-  for (;;) {
-    const next = id + 1;
-    const tombstone = db.get(Tombstone, "SELECT entry FROM tombstones WHERE id = ?", next);
-    const pruning = prunings.find((each) => each.id === next);
-    if (tombstone !== undefined && coverPlace(stated, next)) link = linkTo(link, tombstone.entry);
-    else if (pruning !== undefined) link = linkTo(link, pruningDigest(pruning));
-    else break;
-    id = next;
-  }
-  db.run("DELETE FROM tombstones WHERE id <= ?", id);
-  db.run("DELETE FROM prunings WHERE id <= ?", id);
-  writeChainEnd(db, "start", { id, link });
-  appendPruning(db, { at, through: id, pruned: pruned.filter(([, to]) => to > id) });
+  appendPruning(db, pruning);
 }

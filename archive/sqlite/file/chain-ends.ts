@@ -1,11 +1,18 @@
 import * as z from "zod/mini";
 import { canonicalJson } from "../../../protocol/canonical-json.ts";
 import { ArchiveError } from "../../archive-error.ts";
-import { linkTo, type PruningEntry, parsePruning, pruningDigest } from "../../chain.ts";
+import {
+  type ChainEnd,
+  linkTo,
+  type Pruning,
+  type PruningEntry,
+  parsePruning,
+  pruningDigest,
+  toRanges,
+} from "../../chain.ts";
 import type { Database } from "./database.ts";
 
-const ChainEnd = z.object({ id: z.int(), link: z.string() });
-type ChainEnd = z.infer<typeof ChainEnd>;
+const EndRow = z.object({ id: z.int(), link: z.string() });
 
 /**
  * Reads one end of the chain. `head` is the newest record. `start` is where the chain begins after older runs were pruned.
@@ -13,7 +20,7 @@ type ChainEnd = z.infer<typeof ChainEnd>;
  * @throws ArchiveError `corrupt` when the end is missing.
  */
 export function readChainEnd(db: Database, name: "start" | "head"): ChainEnd {
-  const end = db.get(ChainEnd, "SELECT id, link FROM chain_ends WHERE name = ?", name);
+  const end = db.get(EndRow, "SELECT id, link FROM chain_ends WHERE name = ?", name);
   if (end === undefined) {
     throw new ArchiveError(
       "corrupt",
@@ -41,7 +48,7 @@ export function appendPruning(db: Database, pruning: PruningEntry): void {
 const Statement = z.object({ id: z.int(), statement: z.string() });
 
 /** What the chain says was pruned, by the places of the entries that say it. Those that no ptc has written are left out. */
-export function readPrunings(db: Database): (PruningEntry & { id: number })[] {
+export function readPrunings(db: Database): Pruning[] {
   const rows = db.allParsed(Statement, "SELECT id, statement FROM prunings ORDER BY id");
   return rows.flatMap((each) => {
     const pruning = each.ok ? parsePruning(each.row.statement) : undefined;
@@ -56,15 +63,4 @@ export function stateEarlierPrunings(db: Database, nowMs: number): void {
   const start = readChainEnd(db, "start");
   const pruned = toRanges(db.all(Pruned, "SELECT id FROM tombstones ORDER BY id").map(({ id }) => id));
   if (start.id > 0 || pruned.length > 0) appendPruning(db, { at: nowMs, through: start.id, pruned });
-}
-
-/** Ascending numbers as ranges, each with its first and its last. */
-export function toRanges(ids: readonly number[]): [from: number, to: number][] {
-  const ranges: [number, number][] = [];
-  for (const id of ids) {
-    const last = ranges.at(-1);
-    if (last !== undefined && last[1] === id - 1) last[1] = id;
-    else ranges.push([id, id]);
-  }
-  return ranges;
 }

@@ -6,7 +6,7 @@ import { archiveErrorFrom } from "./sqlite.ts";
 export type SqlValue = null | number | bigint | string | Uint8Array;
 
 /** An unparsed row. Integers that are not safe as a number are of type `bigint`. */
-export type RawRow = Readonly<Record<string, SqlValue>>;
+type RawRow = Readonly<Record<string, SqlValue>>;
 
 /** A row parsed by its schema, or an invalid row with the names of its wrong columns. */
 export type ParsedRow<T> = { ok: true; row: T } | { ok: false; raw: RawRow; columns: string[] };
@@ -60,6 +60,18 @@ export class Database {
   /** Everything that `work` reads is one state of the archive, whatever others write meanwhile. */
   snapshot<T>(work: () => T): T {
     return this.#inTransaction ? work() : this.#within("BEGIN", work);
+  }
+
+  /** Like `snapshot`, for work that takes turns of the event loop. Nothing else may use this connection meanwhile. */
+  async reading<T>(work: () => Promise<T>): Promise<T> {
+    this.exec("BEGIN");
+    this.#inTransaction = true;
+    try {
+      return await work();
+    } finally {
+      this.#inTransaction = false;
+      this.#rollback();
+    }
   }
 
   close(): void {

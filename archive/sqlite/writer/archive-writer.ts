@@ -1,8 +1,8 @@
 import { Worker } from "node:worker_threads";
 import { messageOf } from "../../../base/faults.ts";
 import type { ArchiveResult, PendingRun, RunArchiver } from "../../archive-store.ts";
-import type { CallToArchive, RunToArchive } from "../../run-to-archive.ts";
-import type { WriterOptions, WriterReply, WriterRequest } from "./writer-messages.ts";
+import type { CallToArchive, RunToArchive } from "../../build-record.ts";
+import type { WriterOptions, WriterReply, WriterRequest } from "./run-writer.ts";
 
 /** Calls are sent once their texts have this many characters, because a message costs more than a few small calls. */
 const BATCH_CHARS = 64 * 1024;

@@ -1,12 +1,12 @@
 import { messageOf } from "../../../base/faults.ts";
 import { ArchiveError } from "../../archive-error.ts";
 import type { ArchiveResult } from "../../archive-store.ts";
+import type { CallToArchive, RunToArchive } from "../../build-record.ts";
 import { pruneDaily } from "../changes/prune.ts";
 import { holdCalls, type PendingCall, storeRun } from "../changes/store-run.ts";
 import { releaseHeld, sweepAbandoned } from "../changes/sweep.ts";
 import { fileAt, openForWriting } from "../file/connection.ts";
 import type { Database } from "../file/database.ts";
-import type { WriterOptions, WriterReply, WriterRequest } from "./writer-messages.ts";
 
 /** Characters of one run's calls that are kept in memory. Above this, they are stored before the run ends. */
 const MAX_PENDING_CHARS = 4 * 1024 * 1024;
@@ -185,3 +185,25 @@ export class RunWriter {
 function textChars({ argumentsJson, outcomeJson }: { argumentsJson: string; outcomeJson: string }): number {
   return argumentsJson.length + outcomeJson.length;
 }
+
+/** Options that the writing thread gets when it starts. */
+export interface WriterOptions {
+  path: string;
+  keepDays: number;
+  /** How long one attempt to write waits for other writers. */
+  busyTimeoutMs?: number;
+  /** How long storing a run is retried while others keep the archive busy. */
+  patienceMs?: number;
+}
+
+/** Requests to the writing thread, in order. */
+export type WriterRequest =
+  | { kind: "calls"; runId: string; calls: CallToArchive[] }
+  /** `calls` are the last calls; `callCount` is the number of all. */
+  | { kind: "finish"; runId: string; run: RunToArchive; calls: CallToArchive[]; callCount: number }
+  | { kind: "discard"; runId: string }
+  | { kind: "close" };
+
+export type WriterReply =
+  /** The calls of one `calls` request have been taken, so there is room for more. */
+  { kind: "taken"; runId: string } | { kind: "settled"; runId: string; result: ArchiveResult };

@@ -1,7 +1,6 @@
 /** The writing thread. It hashes, compresses and stores runs, so that the thread that answers calls need not. */
 import { parentPort, workerData } from "node:worker_threads";
-import { RunWriter } from "./run-writer.ts";
-import type { WriterOptions, WriterRequest } from "./writer-messages.ts";
+import { RunWriter, type WriterOptions, type WriterRequest } from "./run-writer.ts";
 
 const runs = new RunWriter(workerData as WriterOptions, (reply) => parentPort?.postMessage(reply));
 let untidy = false;

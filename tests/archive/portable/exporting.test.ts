@@ -6,11 +6,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
 import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
 import type { Database } from "../../../archive/sqlite/file/database.ts";
-import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
-import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
 import { canonicalJson } from "../../../protocol/canonical-json.ts";
 import { programFile } from "../../../protocol/program-files.ts";
-import { exportRuns, importRuns, listRuns } from "../on-connection.ts";
+import { exportRuns, importRuns, listRuns, readRun, verifyArchive } from "../on-connection.ts";
 import { openQuickly, sampleRun, sha256, temporaryFolder } from "../sample-runs.ts";
 
 const folder = temporaryFolder();
@@ -48,9 +46,12 @@ afterAll(() => {
   folder.remove();
 });
 
-const contentsOf = (db: Database, runId: string) => {
-  const { argumentsOf, outcomeOf, importedAt: _, origin: __, ...run } = readRun(db, runId);
-  return { ...run, calls: run.record.calls.map((call) => [argumentsOf(call), outcomeOf(call)]) };
+const contentsOf = async (db: Database, runId: string) => {
+  const { argumentsOf, outcomeOf, textOf: _, importedAt: __, origin: ___, ...run } = await readRun(db, runId);
+  const calls = await Promise.all(
+    run.record.calls.map(async (call) => [await argumentsOf(call), await outcomeOf(call)]),
+  );
+  return { ...run, calls };
 };
 
 describe("an export", () => {
@@ -58,10 +59,10 @@ describe("an export", () => {
     const result = await importRuns(target, exported, NOW);
     expect(result).toEqual({ imported: runIds.slice(0, 3), skipped: [], refused: [] });
     for (const runId of result.imported) {
-      expect(contentsOf(target, runId)).toEqual(contentsOf(source, runId));
-      expect(readRun(target, runId)).toMatchObject({ importedAt: NOW, origin: "runs.ptc" });
+      expect(await contentsOf(target, runId)).toEqual(await contentsOf(source, runId));
+      expect(await readRun(target, runId)).toMatchObject({ importedAt: NOW, origin: "runs.ptc" });
     }
-    expect(verifyArchive(target)).toMatchObject({ runs: 3, problems: [] });
+    expect(await verifyArchive(target)).toMatchObject({ runs: 3, problems: [] });
     expect(listRuns(target, { limit: 10 })[0]).toMatchObject({ imported_at: NOW, origin: "runs.ptc" });
   });
 
@@ -84,7 +85,7 @@ describe("an export", () => {
       imported: [],
       skipped: [runIds[0], runIds[3]],
     });
-    expect(verifyArchive(target)).toMatchObject({ runs: 4, problems: [] });
+    expect(await verifyArchive(target)).toMatchObject({ runs: 4, problems: [] });
   });
 
   test("is kept after it was imported as long as a run of that day", async () => {

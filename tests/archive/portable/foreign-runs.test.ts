@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
 import { readStats } from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { digestOf } from "../../../protocol/canonical-json.ts";
-import { importRuns, readFileOfRuns } from "../on-connection.ts";
+import { importRuns, readFileOfRuns, verifyArchive } from "../on-connection.ts";
 import { sha256 } from "../sample-runs.ts";
 import { blobLine, ExportedRuns, NOW, ROOMY } from "./exported-runs.ts";
 
@@ -146,7 +145,7 @@ describe("a run that ptc did not archive is refused in one line, and the others 
     expect(refused[0]?.message).toMatch(
       /^(?:run [0-9a-f-]{36}|the run on line \d+) was not imported: [^\n]*$/,
     );
-    expect(verifyArchive(made.target)).toMatchObject({ runs: 2, problems: [] });
+    expect(await verifyArchive(made.target)).toMatchObject({ runs: 2, problems: [] });
     expect(readStats(made.target)).toMatchObject({ runs: 2, undated: 0 });
   });
 

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
-import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
-import { exportRuns, importRuns, listRuns, readFileOfRuns } from "../on-connection.ts";
+import { exportRuns, importRuns, listRuns, readFileOfRuns, verifyArchive } from "../on-connection.ts";
 import { sampleRun, sha256 } from "../sample-runs.ts";
 import { blobLine, ExportedRuns, NOW, ROOMY } from "./exported-runs.ts";
 
@@ -14,7 +13,7 @@ const { folder, exported, body, lastLine, writeLines, withRun } = made;
 
 describe("a file that is not a whole, unchanged export", () => {
   const refused = async (file: string, named: RegExp) => {
-    const before = verifyArchive(made.target);
+    const before = await verifyArchive(made.target);
     const refusal = await importRuns(made.target, file, NOW).then(
       () => undefined,
       (error: unknown) => error,
@@ -22,7 +21,7 @@ describe("a file that is not a whole, unchanged export", () => {
     expect(refusal).toMatchObject({ name: "ArchiveError" });
     expect((refusal as Error).message).toMatch(named);
     expect((refusal as Error).message).not.toMatch(/\n/);
-    expect(verifyArchive(made.target)).toEqual(before);
+    expect(await verifyArchive(made.target)).toEqual(before);
   };
 
   test("is refused when it is cut off anywhere, or a byte of it is another", async () => {
@@ -132,9 +131,9 @@ describe("a file that is not a whole, unchanged export", () => {
     const other = join(folder.path, "conflict.ptc");
     await exportRuns(made.source, [run.facts.run_id], other);
     storeRun(made.target, { ...run, consoleText: "other" }, calls);
-    const before = verifyArchive(made.target);
+    const before = await verifyArchive(made.target);
     await expect(importRuns(made.target, other, NOW)).rejects.toMatchObject({ code: "conflict" });
-    expect(verifyArchive(made.target)).toEqual(before);
+    expect(await verifyArchive(made.target)).toEqual(before);
   });
 
   test("cannot fill memory or time: made.lines, their number and all of it are bounded", async () => {

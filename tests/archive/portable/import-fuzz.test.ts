@@ -5,7 +5,6 @@ import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
 import { ArchiveError } from "../../../archive/archive-error.ts";
 import { pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
-import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
 import { findRuns, readArchived, readStats } from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { renderRunList } from "../../../cli/run-report/list-text.ts";
 import { renderRunText } from "../../../cli/run-report/run-text.ts";
@@ -16,7 +15,7 @@ import { readPageAssets } from "../../../server/pages/page.ts";
 import { renderRunPage } from "../../../server/pages/run-page.ts";
 import { renderStatsPage } from "../../../server/pages/stats-page.ts";
 import { tries } from "../../tries.ts";
-import { exportRuns, importRuns, listAllRuns } from "../on-connection.ts";
+import { exportRuns, importRuns, listAllRuns, verifyArchive } from "../on-connection.ts";
 import { openQuickly, sampleRun, sha256, temporaryFolder } from "../sample-runs.ts";
 
 /** More of them where somebody has the time. */
@@ -208,7 +207,7 @@ test("whatever is in a file, it is refused in one line, or all that reads archiv
           for (const { message } of refused) expect(message).toMatch(/^(?:run|the run on line) [^\p{Cc}]*$/u);
           expect(imported.length + refused.length).toBe(runs.length);
         }
-        expect(verifyArchive(db).problems).toEqual([]);
+        expect((await verifyArchive(db)).problems).toEqual([]);
         const listed = await listAllRuns(db, {}, ({ message }) => expect(message).toBe(""));
         renderRunList(listed, TERMINAL, NOW);
         const stats = readStats(db);
@@ -217,7 +216,7 @@ test("whatever is in a file, it is refused in one line, or all that reads archiv
         renderStatsPage(stats, assets, NOW);
         for (const { run_id } of listed) {
           expect(findRuns(db, run_id)).toMatchObject({ kind: "one" });
-          const run = readArchived(db, run_id);
+          const run = await readArchived(db, run_id);
           await renderRunText(run, TERMINAL, NOW);
           await renderRunPage(run, assets);
           toReplayable(run, PRINTER);
@@ -228,7 +227,7 @@ test("whatever is in a file, it is refused in one line, or all that reads archiv
         }
         pruneRuns(db, { beforeMs: NOW, nowMs: NOW });
         pruneRuns(db, { beforeMs: Number.POSITIVE_INFINITY, nowMs: NOW });
-        expect(verifyArchive(db)).toMatchObject({ runs: 0, blobs: 0, problems: [] });
+        expect(await verifyArchive(db)).toMatchObject({ runs: 0, blobs: 0, problems: [] });
       } finally {
         db.close();
       }

@@ -9,10 +9,9 @@ import { holdCalls, storeRun } from "../../../archive/sqlite/changes/store-run.t
 import { releaseHeld, sweepAbandoned } from "../../../archive/sqlite/changes/sweep.ts";
 import { openForReading, openForWriting } from "../../../archive/sqlite/file/connection.ts";
 import type { Database } from "../../../archive/sqlite/file/database.ts";
-import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
 import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
 import { tries } from "../../tries.ts";
-import { listRuns } from "../on-connection.ts";
+import { listRuns, verifyArchive } from "../on-connection.ts";
 import { sampleRun, temporaryFolder } from "../sample-runs.ts";
 
 const folder = temporaryFolder();
@@ -57,7 +56,7 @@ describe("a process that is killed while it archives", { timeout: TIMEOUT_MS }, 
       await closed;
       all.push(...acknowledged);
       const db = openForReading(path);
-      const { problems, runs } = verifyArchive(db);
+      const { problems, runs } = await verifyArchive(db);
       expect(problems).toEqual([]);
       expect(runs).toBeGreaterThanOrEqual(all.length);
       expect(runs).toBeLessThanOrEqual(all.length + round + 1);
@@ -78,11 +77,11 @@ describe("a process that is killed while it archives", { timeout: TIMEOUT_MS }, 
     const closed = once(child, "close");
     child.kill("SIGKILL");
     await closed;
-    const before = verifyArchive(db);
+    const before = await verifyArchive(db);
     sweepAbandoned(db, Date.now());
-    expect(verifyArchive(db).blobs).toBe(before.blobs);
+    expect((await verifyArchive(db)).blobs).toBe(before.blobs);
     sweepAbandoned(db, Date.now() + FOUR_DAYS_MS);
-    const after = verifyArchive(db);
+    const after = await verifyArchive(db);
     expect(after).toMatchObject({ runs: 1, problems: [] });
     expect(after.blobs).toBeLessThan(before.blobs);
     expect(heldBlobs()).toBe(0);
@@ -93,31 +92,31 @@ describe("a process that is killed while it archives", { timeout: TIMEOUT_MS }, 
 describe("values that are held for a run under way", () => {
   const DAY_MS = FOUR_DAYS_MS / 4;
   const held = (db: Database) => db.get(Held, "SELECT count(*) AS held FROM held_blobs")?.held ?? 0;
-  const blobs = (db: Database) => verifyArchive(db).blobs;
+  const blobs = async (db: Database) => (await verifyArchive(db)).blobs;
 
-  test("stay for three days after the last of them, and then go, but for what a run has too", () => {
+  test("stay for three days after the last of them, and then go, but for what a run has too", async () => {
     const db = openForWriting(join(folder.path, "held-days.db"));
     const shared = sampleRun({ calls: 1 });
     storeRun(db, shared.run, shared.calls);
-    const before = blobs(db);
+    const before = await blobs(db);
     const { run, calls } = sampleRun({ calls: 2, answer: (seq) => `held ${seq}` });
     const runId = run.facts.run_id;
     holdCalls(db, runId, [...shared.calls, ...calls.slice(0, 1)], 0);
     // The next that are held renew the hold on the first.
     holdCalls(db, runId, calls.slice(1), 2 * DAY_MS);
-    const all = blobs(db);
+    const all = await blobs(db);
     expect(all).toBeGreaterThan(before);
     for (const nowMs of [3 * DAY_MS + 1, 5 * DAY_MS]) {
       sweepAbandoned(db, nowMs);
-      expect(blobs(db)).toBe(all);
+      expect(await blobs(db)).toBe(all);
     }
     sweepAbandoned(db, 5 * DAY_MS + 1);
-    expect([held(db), blobs(db)]).toEqual([0, before]);
-    expect(verifyArchive(db).problems).toEqual([]);
+    expect([held(db), await blobs(db)]).toEqual([0, before]);
+    expect((await verifyArchive(db)).problems).toEqual([]);
     db.close();
   });
 
-  test("go at once with a run that is not to be archived, and become those of one that is", () => {
+  test("go at once with a run that is not to be archived, and become those of one that is", async () => {
     const db = openForWriting(join(folder.path, "held-ends.db"));
     const { run, calls } = sampleRun({ answer: (seq) => `held ${seq}` });
     const pending = holdCalls(db, run.facts.run_id, calls, 0);
@@ -126,9 +125,9 @@ describe("values that are held for a run under way", () => {
     releaseHeld(db, other.run.facts.run_id);
     storeRun(db, run, pending);
     expect(held(db)).toBe(0);
-    const after = blobs(db);
+    const after = await blobs(db);
     sweepAbandoned(db, FOUR_DAYS_MS);
-    expect(verifyArchive(db)).toMatchObject({ runs: 1, blobs: after, problems: [] });
+    expect(await verifyArchive(db)).toMatchObject({ runs: 1, blobs: after, problems: [] });
     db.close();
   });
 });
@@ -159,7 +158,7 @@ describe("several processes that share an archive", { timeout: TIMEOUT_MS }, () 
     const codes = await Promise.all(writers.map(({ child }) => once(child, "close")));
     expect(codes.map(([code]) => code)).toEqual([0, 0, 0]);
     const db = openForReading(path);
-    expect(verifyArchive(db)).toMatchObject({ runs: 75, problems: [] });
+    expect(await verifyArchive(db)).toMatchObject({ runs: 75, problems: [] });
     const present = listRuns(db, { limit: 1_000 }).map((run) => run.run_id);
     expect(present.sort()).toEqual(writers.flatMap(({ acknowledged }) => acknowledged).sort());
     db.close();
@@ -214,7 +213,7 @@ describe("a reader", { timeout: TIMEOUT_MS }, () => {
     const pruning = openForWriting(path);
     let checks = 0;
     while (child.exitCode === null) {
-      const { problems } = verifyArchive(reading);
+      const { problems } = await verifyArchive(reading);
       expect(problems).toEqual([]);
       const [newest] = listRuns(reading, { limit: 1 });
       if (newest !== undefined && checks % 3 === 2) {

@@ -6,15 +6,13 @@ import { totalOf } from "../../../archive/run-stats.ts";
 import { deleteRunsById, pruneDaily, pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
 import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
 import type { Database, SqlValue } from "../../../archive/sqlite/file/database.ts";
-import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
-import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
 import {
   findRunIds,
   findRuns,
   listRunPage,
   readStats,
 } from "../../../archive/sqlite/sqlite-archive-store.ts";
-import { exportRuns, listAllRuns } from "../on-connection.ts";
+import { exportRuns, listAllRuns, readRun, verifyArchive } from "../on-connection.ts";
 import { openQuickly, sampleRun, temporaryFolder } from "../sample-runs.ts";
 
 const folder = temporaryFolder();
@@ -71,8 +69,8 @@ describe("a row that ptc did not write takes no other run with it", () => {
       expect([...listed.map(({ run_id }) => run_id), ...named].sort()).toEqual([...runIds].sort());
     }
 
-    expect(() => readRun(db, bad)).toThrow(expect.objectContaining({ code: "tampered" }));
-    for (const runId of sound) expect(readRun(db, runId).record.run_id).toBe(runId);
+    await expect(readRun(db, bad)).rejects.toThrow(expect.objectContaining({ code: "tampered" }));
+    for (const runId of sound) expect((await readRun(db, runId)).record.run_id).toBe(runId);
     expect(findRunIds(db, bad)).toEqual([bad]);
     if (damaged.length > 0) expect(() => findRuns(db, bad)).toThrow(/is not as it was archived/);
 
@@ -87,7 +85,7 @@ describe("a row that ptc did not write takes no other run with it", () => {
       ...stats.tools.map((tool) => tool.result_bytes),
     ])
       expect(most).toBeLessThan(1e9);
-    expect(verifyArchive(db).problems.join("\n")).toContain(bad);
+    expect((await verifyArchive(db)).problems.join("\n")).toContain(bad);
 
     const file = `${path}.ptc`;
     expect(await exportRuns(db, runIds, file)).toMatchObject({
@@ -98,7 +96,7 @@ describe("a row that ptc did not write takes no other run with it", () => {
 
     pruneDaily(db, 30, NOW);
     expect(pruneRuns(db, { beforeMs: NOW - 2 * DAY_MS, nowMs: NOW }).runs).toBeLessThanOrEqual(1);
-    for (const runId of sound) expect(readRun(db, runId).record.run_id).toBe(runId);
+    for (const runId of sound) expect((await readRun(db, runId)).record.run_id).toBe(runId);
     expect(pruneRuns(db, { beforeMs: Number.POSITIVE_INFINITY, nowMs: NOW }).runs).toBeGreaterThanOrEqual(2);
     expect(readStats(db)).toMatchObject({ runs: 0, undated: 0 });
     db.close();
@@ -143,7 +141,7 @@ describe("a row that ptc did not write takes no other run with it", () => {
     );
   });
 
-  test("and is deleted by its name", () => {
+  test("and is deleted by its name", async () => {
     const { db, runIds } = withDamage((archive, runId) => {
       archive.run(
         "UPDATE runs SET started_at = ?, imported_at = ? WHERE run_id = ?",
@@ -156,16 +154,16 @@ describe("a row that ptc did not write takes no other run with it", () => {
     expect(listRunPage(db, { limit: 10 })).toMatchObject({ damaged: [], runs: [{}, {}] });
     const { run, calls } = sampleRun();
     storeRun(db, run, calls);
-    expect(readRun(db, run.facts.run_id).code).toBe(run.code);
+    expect((await readRun(db, run.facts.run_id)).code).toBe(run.code);
     db.close();
   });
 
-  test("nor a place in the chain that no number holds", () => {
+  test("nor a place in the chain that no number holds", async () => {
     const { db } = withDamage((archive) => {
       archive.exec("PRAGMA foreign_keys = OFF");
       archive.run("UPDATE runs SET id = ? WHERE id = 2", 2n ** 60n);
     });
-    expect(verifyArchive(db).problems.join("\n")).toMatch(/its row holds a wrong id/);
+    expect((await verifyArchive(db)).problems.join("\n")).toMatch(/its row holds a wrong id/);
     db.close();
   });
 });
@@ -173,13 +171,13 @@ describe("a row that ptc did not write takes no other run with it", () => {
 describe("a run that says it started in the future", () => {
   const later = NOW + 1_000 * DAY_MS;
 
-  test("is listed, counted and checked like any other", () => {
+  test("is listed, counted and checked like any other", async () => {
     const { db } = withDamage(() => {});
     const { run, calls } = sampleRun({ startedAt: Date.UTC(9999, 11, 31, 23, 59, 59, 999) });
     storeRun(db, run, calls);
     expect(listRunPage(db, { limit: 1 }).runs).toMatchObject([{ run_id: run.facts.run_id }]);
     expect(readStats(db).days.map(({ day }) => day)).toEqual(["2030-05-31", "9999-12-31"]);
-    expect(verifyArchive(db).problems).toEqual([]);
+    expect((await verifyArchive(db)).problems).toEqual([]);
     db.close();
   });
 

@@ -5,11 +5,10 @@ import { afterAll, describe, expect, test } from "vitest";
 import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
 import { openForReading, openForWriting } from "../../../archive/sqlite/file/connection.ts";
 import { loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
-import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
-import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
 import { SqliteArchiveStore } from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
 import { archiveRun, makeArchive } from "../made-archives.ts";
+import { readRun, verifyArchive } from "../on-connection.ts";
 import { sampleRun, temporaryFolder } from "../sample-runs.ts";
 
 const folder = temporaryFolder();
@@ -19,11 +18,11 @@ const { DatabaseSync } = loadSqlite();
 const TIMEOUT_MS = 60_000;
 const fresh = (name: string) => join(folder.path, name, "archive.db");
 
-function readCode(path: string, runId: string): string {
+async function readCode(path: string, runId: string): Promise<string> {
   const db = openForReading(path);
   try {
-    expect(verifyArchive(db).problems).toEqual([]);
-    return readRun(db, runId).code;
+    expect((await verifyArchive(db)).problems).toEqual([]);
+    return (await readRun(db, runId)).code;
   } finally {
     db.close();
   }
@@ -44,7 +43,7 @@ describe("a run is not lost", { timeout: TIMEOUT_MS }, () => {
     other.close();
     expect(await Promise.all(results)).toMatchObject([{ ok: true }, { ok: true }]);
     await writer.close();
-    for (const { run } of samples) expect(readCode(path, run.facts.run_id)).toBe(run.code);
+    for (const { run } of samples) expect(await readCode(path, run.facts.run_id)).toBe(run.code);
   });
 
   test("which is told when that never ends", async () => {
@@ -71,7 +70,7 @@ describe("a run is not lost", { timeout: TIMEOUT_MS }, () => {
     const results = await Promise.all(samples.map((sample) => archiveRun(writer, sample)));
     expect(results).toMatchObject([{ ok: true }, { ok: true }]);
     await writer.close();
-    for (const { run } of samples) expect(readCode(path, run.facts.run_id)).toBe(run.code);
+    for (const { run } of samples) expect(await readCode(path, run.facts.run_id)).toBe(run.code);
   });
 
   test("unseen, where its last message cannot be sent to the writing thread", async () => {
@@ -88,7 +87,7 @@ describe("a run is not lost", { timeout: TIMEOUT_MS }, () => {
     const next = sampleRun();
     expect(await archiveRun(writer, next)).toMatchObject({ ok: true });
     await writer.close();
-    expect(readCode(path, next.run.facts.run_id)).toBe(next.run.code);
+    expect(await readCode(path, next.run.facts.run_id)).toBe(next.run.code);
   });
 
   test("unseen, where calls cannot be sent; and they take no room from others for ever", async () => {
@@ -121,7 +120,7 @@ describe("a run is not lost", { timeout: TIMEOUT_MS }, () => {
     expect(await first).toMatchObject({ ok: true });
     expect(await after?.finish(samples[1]?.run as (typeof samples)[0]["run"])).toMatchObject({ ok: true });
     await writer.close();
-    for (const { run } of samples) expect(readCode(path, run.facts.run_id)).toBe(run.code);
+    for (const { run } of samples) expect(await readCode(path, run.facts.run_id)).toBe(run.code);
   });
 
   test("into an archive that was moved away or deleted under way", async () => {
@@ -141,7 +140,7 @@ describe("a run is not lost", { timeout: TIMEOUT_MS }, () => {
     // What was read before can still be read whole.
     expect(await read.textOf(read.record.code)).toBe(JSON.stringify(before.run.code));
     await writer.close();
-    expect(readCode(path, last.run.facts.run_id)).toBe(last.run.code);
+    expect(await readCode(path, last.run.facts.run_id)).toBe(last.run.code);
   });
 
   test("or is told where a part of it was in what was moved away", async () => {
@@ -161,15 +160,15 @@ describe("a run is not lost", { timeout: TIMEOUT_MS }, () => {
     const next = sampleRun();
     expect(await archiveRun(writer, next)).toMatchObject({ ok: true });
     await writer.close();
-    expect(readCode(path, next.run.facts.run_id)).toBe(next.run.code);
+    expect(await readCode(path, next.run.facts.run_id)).toBe(next.run.code);
   });
 
-  test("by being handed over a second time", () => {
+  test("by being handed over a second time", async () => {
     const db = openForWriting(fresh("twice"));
     const { run, calls } = sampleRun();
     expect(storeRun(db, run, calls)).toBe(storeRun(db, run, calls));
     expect(() => storeRun(db, { ...run, consoleText: "other" }, calls)).toThrow(/keeps it out/);
-    expect(verifyArchive(db)).toMatchObject({ runs: 1, problems: [] });
+    expect(await verifyArchive(db)).toMatchObject({ runs: 1, problems: [] });
     db.close();
   });
 });

@@ -15,11 +15,9 @@ import {
 } from "../../../archive/sqlite/file/connection.ts";
 import { Database } from "../../../archive/sqlite/file/database.ts";
 import { archiveErrorFrom, loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
-import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
-import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
 import { readStats } from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { makeArchive, refusal } from "../made-archives.ts";
-import { listRuns } from "../on-connection.ts";
+import { listRuns, readRun, verifyArchive } from "../on-connection.ts";
 import { temporaryFolder } from "../sample-runs.ts";
 
 const folder = temporaryFolder();
@@ -83,24 +81,26 @@ describe("a file that is no archive of this ptc's", () => {
     expect(refusal(() => openForReading(empty)).code).toBe("missing");
   });
 
-  test("never passes for whole when any byte of it was changed", { timeout: 180_000 }, () => {
+  test("never passes for whole when any byte of it was changed", { timeout: 180_000 }, async () => {
     const path = fresh("whole");
     const runIds = makeArchive(path, 3);
     const bytes = readFileSync(path);
-    const read = (file: string) => {
+    const read = async (file: string) => {
       const db = openForReading(file);
       try {
-        const { problems } = verifyArchive(db);
-        const runs = runIds.map((runId) => {
-          const run = readRun(db, runId);
-          return [run.record, run.code, run.envelope, run.record.calls.map((call) => run.outcomeOf(call))];
-        });
+        const { problems } = await verifyArchive(db);
+        const runs = [];
+        for (const runId of runIds) {
+          const run = await readRun(db, runId);
+          const outcomes = await Promise.all(run.record.calls.map((call) => run.outcomeOf(call)));
+          runs.push([run.record, run.code, run.envelope, outcomes]);
+        }
         return { problems, seen: JSON.stringify([runs, listRuns(db, { limit: 10 }), readStats(db)]) };
       } finally {
         db.close();
       }
     };
-    const whole = read(path).seen;
+    const whole = (await read(path)).seen;
     const found = new Set<string>();
     for (let i = 0; i < 300; i++) {
       const damaged = Buffer.from(bytes);
@@ -110,7 +110,7 @@ describe("a file that is no archive of this ptc's", () => {
       mkdirSync(join(file, ".."));
       writeFileSync(file, damaged);
       try {
-        const { problems, seen } = read(file);
+        const { problems, seen } = await read(file);
         if (problems.length === 0) expect(seen).toBe(whole);
         found.add(problems.length > 0 ? "problem" : "harmless");
       } catch (error) {
@@ -126,7 +126,7 @@ describe("a migration", () => {
   const NEXT = [...MIGRATIONS, "ALTER TABLE meta ADD COLUMN more TEXT"];
   const FAILING = [...NEXT, "CREATE TABLE half (x); CREATE TABLE meta (again)"];
 
-  test("brings an archive up to date without touching its runs, once", () => {
+  test("brings an archive up to date without touching its runs, once", async () => {
     const path = fresh("older");
     const [runId = ""] = makeArchive(path);
     const db = openForWriting(path);
@@ -134,11 +134,11 @@ describe("a migration", () => {
     migrate(db, NEXT);
     migrate(db, NEXT);
     expect(versionsBehind(db, NEXT)).toBe(0);
-    expect(readRun(db, runId).code).toBe("run(0)");
+    expect((await readRun(db, runId)).code).toBe("run(0)");
     db.close();
   });
 
-  test("says in the chain what was pruned before the chain said so", () => {
+  test("says in the chain what was pruned before the chain said so", async () => {
     const path = fresh("pruned");
     const db = openOlder(path, 5);
     const kept = db.get(Head, "SELECT id, link FROM chain_ends WHERE name = 'head'");
@@ -155,28 +155,28 @@ describe("a migration", () => {
     for (const blob of db.all(Id, "SELECT id FROM blobs")) dropUnused(db, new Set([blob.id]));
     db.close();
     const reading = openForReading(path);
-    const found = verifyArchive(reading);
+    const found = await verifyArchive(reading);
     expect(found).toMatchObject({ runs: 2, pruned: 1, problems: [] });
     expect(found.head).toMatch(/^6:/);
     // A head of before proves nothing of what was pruned, and one of now does.
-    expect(verifyArchive(reading, kept && [kept]).problems).toEqual([
+    expect((await verifyArchive(reading, kept && [kept])).problems).toEqual([
       expect.stringMatching(/^records 1 to 2 are gone, and the entry .* is newer than record 5/),
       expect.stringMatching(/^record 4 is gone, and the entry .* is newer than record 5/),
     ]);
-    expect(verifyArchive(reading, [{ link: found.head.slice(2) }])).toMatchObject({
+    expect(await verifyArchive(reading, [{ link: found.head.slice(2) }])).toMatchObject({
       problems: [],
       notes: [expect.stringMatching(/^a head without its place/)],
     });
     reading.close();
   });
 
-  test("that fails leaves the version that was there", () => {
+  test("that fails leaves the version that was there", async () => {
     const path = fresh("failing");
     makeArchive(path);
     const db = openForWriting(path);
     expect(refusal(() => migrate(db, FAILING)).message).toMatch(/already exists/);
     expect(versionsBehind(db, FAILING)).toBe(2);
-    expect(verifyArchive(db).problems).toEqual([]);
+    expect((await verifyArchive(db)).problems).toEqual([]);
     db.close();
   });
 });

@@ -4,20 +4,20 @@ import type { DatabaseSync } from "node:sqlite";
 import { brotliCompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ArchiveError } from "../../../archive/archive-error.ts";
+import type { KeptHead } from "../../../archive/archive-store.ts";
+import type { ArchivedRun } from "../../../archive/archived-run.ts";
+import { readContents } from "../../../archive/archived-run.ts";
 import { buildRecord } from "../../../archive/build-record.ts";
 import { entryDigest, linkTo, pruningDigest } from "../../../archive/chain.ts";
-import { readContents } from "../../../archive/run-contents.ts";
 import { summarizeRun } from "../../../archive/run-summary.ts";
 import { putBlob, readBlob } from "../../../archive/sqlite/blobs.ts";
-import { appendRun } from "../../../archive/sqlite/changes/append-run.ts";
 import { deleteRunsById, pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
-import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
+import { appendRun, storeRun } from "../../../archive/sqlite/changes/store-run.ts";
 import { openForReading } from "../../../archive/sqlite/file/connection.ts";
 import { loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
-import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
-import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
 import { canonicalJson, textDigest } from "../../../protocol/canonical-json.ts";
 import { programFile } from "../../../protocol/program-files.ts";
+import { readRun, verifyArchive } from "../on-connection.ts";
 import { openQuickly, sampleRun, temporaryFolder } from "../sample-runs.ts";
 
 const folder = temporaryFolder();
@@ -26,10 +26,10 @@ afterAll(folder.remove);
 const original = join(folder.path, "original.db");
 const runIds: string[] = [];
 /** The second of three runs: the one that is tampered with. */
-let victim: ReturnType<typeof readRun>;
+let victim: ArchivedRun;
 let runId: string;
 
-beforeAll(() => {
+beforeAll(async () => {
   const db = openQuickly(original);
   for (let i = 0; i < 3; i++) {
     const { run, calls } = sampleRun({
@@ -43,21 +43,24 @@ beforeAll(() => {
     runIds.push(run.facts.run_id);
   }
   runId = runIds[1] ?? "";
-  victim = readRun(db, runId);
+  victim = await readRun(db, runId);
   db.close();
 });
 
 /** What is found wrong after an edit: on reading the run, and on checking the whole archive. */
-function tamper(name: string, change: (db: DatabaseSync) => void): { read: string; verify: string } {
+async function tamper(
+  name: string,
+  change: (db: DatabaseSync) => void,
+): Promise<{ read: string; verify: string }> {
   const path = join(folder.path, `${name.replaceAll(/\W+/g, "-")}.db`);
   copyFileSync(original, path);
   edit(path, change);
   const db = openForReading(path);
   try {
-    const verify = verifyArchive(db).problems.join("\n");
+    const verify = (await verifyArchive(db)).problems.join("\n");
     let read = "";
     try {
-      readRun(db, runId);
+      await readRun(db, runId);
     } catch (error) {
       if (!(error instanceof ArchiveError)) throw error;
       if (error.code === "missing") return { read: error.message, verify };
@@ -114,12 +117,12 @@ function replaceRecord(db: DatabaseSync, change: object): string {
   return digest;
 }
 
-test("a file whose bytes are not those that the record says is found", () => {
+test("a file whose bytes are not those that the record says is found", async () => {
   const files = victim.record.files?.map((file) => ({ ...file, digest: textDigest("another") }));
   const db = openForReading(original);
-  const read = (digest: string) => readBlob(db, digest);
-  expect(readContents(victim.record, read).files[0]?.name).toBe("data.csv");
-  expect(() => readContents({ ...victim.record, files }, read)).toThrow(
+  const read = async (digest: string) => readBlob(db, digest);
+  expect((await readContents(victim.record, read)).files[0]?.name).toBe("data.csv");
+  await expect(readContents({ ...victim.record, files }, read)).rejects.toThrow(
     "the file 'data.csv' is not the one that the program was handed",
   );
   db.close();
@@ -151,15 +154,15 @@ describe("a value that was changed is found and named", () => {
     ],
   ];
 
-  test.each(values)("%s, edited", (name, digest, named) => {
+  test.each(values)("%s, edited", async (name, digest, named) => {
     const edit = (db: DatabaseSync) => rewrite(db, digest(), '{"ok":true,"data":"something else"}');
-    const { read, verify } = tamper(`edited ${name}`, edit);
+    const { read, verify } = await tamper(`edited ${name}`, edit);
     expect(read).toMatch(named);
     expect(verify).toMatch(named);
   });
 
-  test.each(values)("%s, with one bit turned over", (name, digest, named) => {
-    const { read } = tamper(`bit of ${name}`, (db) => {
+  test.each(values)("%s, with one bit turned over", async (name, digest, named) => {
+    const { read } = await tamper(`bit of ${name}`, (db) => {
       const row = db.prepare("SELECT content FROM blobs WHERE digest = ?").get(bytesOf(digest()));
       const content = Buffer.from(row?.content as Uint8Array);
       content[content.length >> 1] = (content[content.length >> 1] ?? 0) ^ 4;
@@ -168,26 +171,26 @@ describe("a value that was changed is found and named", () => {
     expect(read).toMatch(named);
   });
 
-  test.each(values)("%s, removed", (name, digest, named) => {
+  test.each(values)("%s, removed", async (name, digest, named) => {
     const missing = new RegExp(named.source.replace("does not match its digest", "is missing"));
-    const { read, verify } = tamper(`removed ${name}`, (db) => {
+    const { read, verify } = await tamper(`removed ${name}`, (db) => {
       db.prepare("DELETE FROM blobs WHERE digest = ?").run(bytesOf(digest()));
     });
     expect(read).toMatch(missing);
     expect(verify).toMatch(missing);
   });
 
-  test.each(values)("%s, said to be another size or to be packed otherwise", (name, digest) => {
+  test.each(values)("%s, said to be another size or to be packed otherwise", async (name, digest) => {
     for (const edit of ["size = size - 1", "size = 1 << 40", "codec = 7", "codec = 1 - codec"]) {
-      const { read } = tamper(`${name} ${edit}`, (db) => {
+      const { read } = await tamper(`${name} ${edit}`, (db) => {
         db.prepare(`UPDATE blobs SET ${edit} WHERE digest = ?`).run(bytesOf(digest()));
       });
       expect(read).toMatch(edit === "size = 1 << 40" ? /is too large/ : /does not match its digest/);
     }
   });
 
-  test("two outcomes, swapped", () => {
-    const { read, verify } = tamper("swapped", (db) => {
+  test("two outcomes, swapped", async () => {
+    const { read, verify } = await tamper("swapped", (db) => {
       const select = db.prepare("SELECT content, size, codec FROM blobs WHERE digest = ?");
       const [a, b] = [0, 1].map((seq) => bytesOf(callAt(seq).outcome));
       const [ofA, ofB] = [select.get(a as Buffer), select.get(b as Buffer)];
@@ -205,14 +208,14 @@ describe("a value that was changed is found and named", () => {
 });
 
 describe("a record that was replaced by one that is whole in itself", () => {
-  test("is not the one in the chain", () => {
-    const { read, verify } = tamper("replaced", (db) => replaceRecord(db, { file_name: "other.ts" }));
+  test("is not the one in the chain", async () => {
+    const { read, verify } = await tamper("replaced", (db) => replaceRecord(db, { file_name: "other.ts" }));
     expect(read).toMatch(/the digest of the record is not the one in the chain/);
     expect(verify).toMatch(/the digest of the record is not the one in the chain/);
   });
 
-  test("does not fit what comes after it, even with a link of its own", () => {
-    const { read, verify } = tamper("relinked", (db) => {
+  test("does not fit what comes after it, even with a link of its own", async () => {
+    const { read, verify } = await tamper("relinked", (db) => {
       const recordDigest = replaceRecord(db, { file_name: "other.ts" });
       const row = db.prepare("SELECT previous FROM runs WHERE run_id = ?").get(runId);
       const entry = entryDigest({ recordDigest, importedAt: null, origin: null });
@@ -260,8 +263,8 @@ describe("a column that was edited is found and named", () => {
     expect(columns.map((column) => column.name).sort()).toEqual(covered.sort());
   });
 
-  test.each(COLUMNS)("%s", (column, named) => {
-    const { read, verify } = tamper(`column ${column}`, (db) => {
+  test.each(COLUMNS)("%s", async (column, named) => {
+    const { read, verify } = await tamper(`column ${column}`, (db) => {
       const isNumber = /^(?:imported_at|started_at|duration_ms|.*calls|.*bytes|redactions)$/.test(column);
       const value = isNumber ? `coalesce(${column}, 0) + 1` : `coalesce(${column}, '') || 'x'`;
       db.prepare(`UPDATE runs SET ${column} = ${value} WHERE run_id = ?`).run(runId);
@@ -276,8 +279,10 @@ describe("a column that was edited is found and named", () => {
     ["name of a tool", "UPDATE tools SET name = 'mcp__math__sub'", /the counts of its calls/],
     ["references", "DELETE FROM run_blobs WHERE run = 2", /the list of what it refers to/],
     ["references to more", "UPDATE run_blobs SET run = 2 WHERE run = 3", /the list of what it refers to/],
-  ])("%s", (name, sql, named) => {
-    const { read, verify } = tamper(name, (db) => db.exec(`${sql.replace(/^UPDATE/, "UPDATE OR IGNORE")}`));
+  ])("%s", async (name, sql, named) => {
+    const { read, verify } = await tamper(name, (db) =>
+      db.exec(`${sql.replace(/^UPDATE/, "UPDATE OR IGNORE")}`),
+    );
     expect(read).toMatch(named);
     expect(verify).toMatch(named);
   });
@@ -299,20 +304,20 @@ describe("the chain shows", () => {
       "INSERT INTO blobs VALUES (99, x'00', 0, 1, x'31')",
       /blob sha256:00 belongs to no run/,
     ],
-  ])("%s", (name, sql, named) => {
+  ])("%s", async (name, sql, named) => {
     // Both rows at once: ids are unique.
     const statements = name.startsWith("records in another")
       ? "UPDATE runs SET id = -id; UPDATE runs SET id = CASE id WHEN -1 THEN 1 ELSE 5 + id END"
       : sql;
-    expect(tamper(name, (db) => db.exec(statements)).verify).toMatch(named);
+    expect((await tamper(name, (db) => db.exec(statements))).verify).toMatch(named);
   });
 
-  test("records removed from the beginning, wherever the archive says that it begins", () => {
-    const { verify } = tamper("beginning", (db) => removeBeginning(db, 2));
+  test("records removed from the beginning, wherever the archive says that it begins", async () => {
+    const { verify } = await tamper("beginning", (db) => removeBeginning(db, 2));
     expect(verify).toMatch(/^records 1 to 2 are gone, and nothing in the chain says that ptc pruned them$/m);
   });
 
-  test("records removed from the beginning where all later ones were moved up, also after ptc has pruned more", () => {
+  test("records removed from the beginning where all later ones were moved up, also after ptc has pruned more", async () => {
     const path = join(folder.path, "moved-up.db");
     copyFileSync(original, path);
     edit(path, (db) => {
@@ -321,14 +326,14 @@ describe("the chain shows", () => {
     });
     const db = openQuickly(path);
     const problems = ["the chain does not begin with its first record: what came before was cut off"];
-    expect(verifyArchive(db).problems).toEqual(problems);
+    expect((await verifyArchive(db)).problems).toEqual(problems);
     pruneRuns(db, { beforeMs: Number.POSITIVE_INFINITY, nowMs: 1 });
-    expect(verifyArchive(db).problems).toEqual(problems);
+    expect((await verifyArchive(db)).problems).toEqual(problems);
     db.close();
   });
 
-  test("a record in whose place its entry was put, as if it had been pruned", () => {
-    const { verify } = tamper("entombed", (db) => {
+  test("a record in whose place its entry was put, as if it had been pruned", async () => {
+    const { verify } = await tamper("entombed", (db) => {
       db.prepare("INSERT INTO tombstones VALUES (2, ?, 0)").run(entryAt(db, 2));
       db.exec(
         "DELETE FROM runs WHERE id = 2; DELETE FROM run_blobs WHERE run = 2; DELETE FROM run_tools WHERE run = 2",
@@ -338,19 +343,19 @@ describe("the chain shows", () => {
     expect(verify).toBe("record 2 is gone, and nothing in the chain says that ptc pruned it");
   });
 
-  test("what was removed also after ptc has pruned more", () => {
+  test("what was removed also after ptc has pruned more", async () => {
     const path = join(folder.path, "pruned-after.db");
     copyFileSync(original, path);
     edit(path, (db) => removeBeginning(db, 1));
     const db = openQuickly(path);
     pruneRuns(db, { beforeMs: Number.POSITIVE_INFINITY, nowMs: 1 });
-    expect(verifyArchive(db).problems).toEqual([
+    expect((await verifyArchive(db)).problems).toEqual([
       "record 1 is gone, and nothing in the chain says that ptc pruned it",
     ]);
     db.close();
   });
 
-  test("what was removed at place 1,000 and after", () => {
+  test("what was removed at place 1,000 and after", async () => {
     const path = join(folder.path, "long.db");
     const db = openQuickly(path);
     db.transaction(() => {
@@ -367,39 +372,39 @@ describe("the chain shows", () => {
         appendRun(db, record, summarizeRun(record, run), blobs);
       }
     });
-    expect(verifyArchive(db)).toMatchObject({ runs: 1_003, problems: [] });
+    expect(await verifyArchive(db)).toMatchObject({ runs: 1_003, problems: [] });
     db.run("DELETE FROM runs WHERE id = 1001");
-    expect(verifyArchive(db).problems).toContain("record 1001 is missing");
+    expect((await verifyArchive(db)).problems).toContain("record 1001 is missing");
     db.close();
   });
 
-  test("nothing, where nothing was done", () => {
-    expect(tamper("untouched", () => {})).toEqual({ read: "", verify: "" });
+  test("nothing, where nothing was done", async () => {
+    expect(await tamper("untouched", () => {})).toEqual({ read: "", verify: "" });
   });
 });
 
 describe("a head that was kept elsewhere", () => {
-  const keep = () => {
+  const keep = async () => {
     const db = openForReading(original);
-    const [id, ...link] = verifyArchive(db).head.split(":");
+    const [id, ...link] = (await verifyArchive(db)).head.split(":");
     db.close();
     return { id: Number(id), link: link.join(":") };
   };
 
   /** What is found with it after an edit. */
-  function found(name: string, change: (db: DatabaseSync) => void, heads = [keep()]) {
+  async function found(name: string, change: (db: DatabaseSync) => void, heads?: readonly KeptHead[]) {
     const path = join(folder.path, `${name}.db`);
     copyFileSync(original, path);
     edit(path, change);
     const db = openForReading(path);
     try {
-      return { alone: verifyArchive(db), compared: verifyArchive(db, heads) };
+      return { alone: await verifyArchive(db), compared: await verifyArchive(db, heads ?? [await keep()]) };
     } finally {
       db.close();
     }
   }
 
-  test("proves the newest records, which nothing on the same disk does", () => {
+  test("proves the newest records, which nothing on the same disk does", async () => {
     const cut = (db: DatabaseSync) => {
       db.exec(`
         UPDATE chain_ends SET id = 2, link = (SELECT link FROM runs WHERE id = 2) WHERE name = 'head';
@@ -407,21 +412,21 @@ describe("a head that was kept elsewhere", () => {
       `);
       dropLoose(db);
     };
-    const { alone, compared } = found("cut", cut);
+    const { alone, compared } = await found("cut", cut);
     expect(alone).toMatchObject({
       problems: [],
       notes: [expect.stringMatching(/^nothing in the archive can show/)],
     });
     expect(compared.problems).toEqual(["record 3 is missing"]);
-    const { id: _, ...bare } = keep();
-    expect(found("cut-bare", cut, [bare as ReturnType<typeof keep>]).compared.problems).toEqual([
+    const { id: _, ...bare } = await keep();
+    expect((await found("cut-bare", cut, [bare])).compared.problems).toEqual([
       expect.stringContaining("is the link of no record"),
     ]);
   });
 
-  test("proves the beginning, also against an entry that says that ptc pruned it", () => {
-    const { alone, compared } = found("forged", (db) => {
-      const { id, link } = keep();
+  test("proves the beginning, also against an entry that says that ptc pruned it", async () => {
+    const { id, link } = await keep();
+    const { alone, compared } = await found("forged", (db) => {
       removeBeginning(db, 2);
       const pruning = { at: 1, through: 2, pruned: [] };
       db.prepare("INSERT INTO prunings VALUES (?, ?, ?)").run(id + 1, link, canonicalJson(pruning));
@@ -436,49 +441,51 @@ describe("a head that was kept elsewhere", () => {
     ]);
   });
 
-  test("proves the beginning where ptc has pruned some of it, and all later records were moved up over more", () => {
+  test("proves the beginning where ptc has pruned some of it, and all later records were moved up over more", async () => {
     const path = join(folder.path, "kept-moved-up.db");
     copyFileSync(original, path);
     let db = openQuickly(path);
     deleteRunsById(db, runIds.slice(0, 1), 1);
-    const [id, ...link] = verifyArchive(db).head.split(":");
+    const [id, ...link] = (await verifyArchive(db)).head.split(":");
     const kept = { id: Number(id), link: link.join(":") };
-    expect(verifyArchive(db, [kept])).toMatchObject({ problems: [], notes: [] });
+    expect(await verifyArchive(db, [kept])).toMatchObject({ problems: [], notes: [] });
     db.close();
     edit(path, (raw) => {
       removeBeginning(raw, 2);
       moveUp(raw, 1);
     });
     db = openQuickly(path);
-    expect(verifyArchive(db, [kept]).problems).toEqual(["record 4 is missing"]);
-    expect(verifyArchive(db, [{ link: kept.link }])).toMatchObject({
+    expect((await verifyArchive(db, [kept])).problems).toEqual(["record 4 is missing"]);
+    expect(await verifyArchive(db, [{ link: kept.link }])).toMatchObject({
       problems: [],
       notes: ["a head without its place cannot tell whether pruned records are all that is gone before it"],
     });
     db.close();
   });
 
-  test("of another chain is told as that", () => {
-    const heads = [{ ...keep(), link: `sha256:${"0".repeat(64)}` }];
-    expect(found("anew", () => {}, heads).compared.problems).toEqual([
+  test("of another chain is told as that", async () => {
+    const heads = [{ ...(await keep()), link: `sha256:${"0".repeat(64)}` }];
+    expect((await found("anew", () => {}, heads)).compared.problems).toEqual([
       "record 3 is another than the one whose head was kept: the chain was written anew",
     ]);
   });
 
-  test("covers what ptc pruned before it, and one of before is told as gone", () => {
+  test("covers what ptc pruned before it, and one of before is told as gone", async () => {
     const path = join(folder.path, "kept-pruned.db");
     copyFileSync(original, path);
     const db = openQuickly(path);
     const early = { id: 1, link: `sha256:${"0".repeat(64)}` };
     pruneRuns(db, { beforeMs: Number.POSITIVE_INFINITY, nowMs: 1 });
-    const [id, ...link] = verifyArchive(db).head.split(":");
+    const [id, ...link] = (await verifyArchive(db)).head.split(":");
     const now = { id: Number(id), link: link.join(":") };
-    expect(verifyArchive(db, [now])).toMatchObject({ problems: [], notes: [] });
-    expect(verifyArchive(db, [early, now])).toMatchObject({
+    expect(await verifyArchive(db, [now])).toMatchObject({ problems: [], notes: [] });
+    expect(await verifyArchive(db, [early, now])).toMatchObject({
       problems: [],
       notes: ["record 1 was pruned, and can be compared no more"],
     });
-    expect(verifyArchive(db, [early]).problems).toEqual([expect.stringContaining("is newer than record 1")]);
+    expect((await verifyArchive(db, [early])).problems).toEqual([
+      expect.stringContaining("is newer than record 1"),
+    ]);
     db.close();
   });
 });

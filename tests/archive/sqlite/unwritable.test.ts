@@ -4,11 +4,9 @@ import { afterAll, describe, expect, test } from "vitest";
 import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
 import { openForReading, openForWriting } from "../../../archive/sqlite/file/connection.ts";
 import { loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
-import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
-import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
 import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
 import { archiveRun, makeArchive, refusal } from "../made-archives.ts";
-import { listRuns } from "../on-connection.ts";
+import { listRuns, readRun, verifyArchive } from "../on-connection.ts";
 import { sampleRun, temporaryFolder } from "../sample-runs.ts";
 import { mountSmallDisk } from "./small-disk.ts";
 
@@ -41,8 +39,9 @@ describe("an archive that cannot be written", () => {
       expect(await archiveRun(writer, after)).toMatchObject({ ok: true });
       await writer.close();
       const db = openForReading(path);
-      expect(verifyArchive(db)).toMatchObject({ problems: [], runs: 2 });
-      for (const { run } of [before, after]) expect(readRun(db, run.facts.run_id).code).toBe(run.code);
+      expect(await verifyArchive(db)).toMatchObject({ problems: [], runs: 2 });
+      for (const { run } of [before, after])
+        expect((await readRun(db, run.facts.run_id)).code).toBe(run.code);
       db.close();
     } finally {
       disk.remove();
@@ -64,14 +63,14 @@ describe("an archive that cannot be written", () => {
       });
       await writer.close();
       const db = openForReading(path);
-      expect(readRun(db, runId).code).toBe("run(0)");
+      expect((await readRun(db, runId)).code).toBe("run(0)");
       db.close();
     } finally {
       disk.remove();
     }
   });
 
-  test("because another process keeps it locked says so, and waits its turn before that", () => {
+  test("because another process keeps it locked says so, and waits its turn before that", async () => {
     const path = fresh("locked");
     makeArchive(path);
     const other = new DatabaseSync(path);
@@ -86,7 +85,7 @@ describe("an archive that cannot be written", () => {
     other.exec("COMMIT");
     other.close();
     storeRun(db, run, calls);
-    expect(verifyArchive(db)).toMatchObject({ runs: 2, problems: [] });
+    expect(await verifyArchive(db)).toMatchObject({ runs: 2, problems: [] });
     db.close();
   });
 });

@@ -28,7 +28,8 @@ function archive() {
   return made.db;
 }
 const db = archive();
-const show = (run: SampleRun, terminal = PLAIN) => renderRunText(storeSample(db, run), terminal, NOW);
+const show = async (run: SampleRun, terminal = PLAIN) =>
+  renderRunText(await storeSample(db, run).read(), terminal, NOW);
 
 describe("a run on a terminal", () => {
   it("has its failing line marked with a caret, and the lines that had called it", async () => {

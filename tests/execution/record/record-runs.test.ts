@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { AuditedCall, AuditedEnding } from "../../../archive/audit/audit-line.ts";
-import type { CallToArchive, RunToArchive } from "../../../archive/run-to-archive.ts";
+import type { CallToArchive, RunToArchive } from "../../../archive/build-record.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
 import { ArchivingRecorder, type RecorderOptions } from "../../../execution/record/record-runs.ts";
 import type { RunReport } from "../../../execution/record/run-recorder.ts";

@@ -6,10 +6,8 @@ import { gzipSync } from "node:zlib";
 import { ArchiveError } from "../../../archive/archive-error.ts";
 import { pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
 import type { Database } from "../../../archive/sqlite/file/database.ts";
-import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
-import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
 import { findRuns, readStats } from "../../../archive/sqlite/sqlite-archive-store.ts";
-import { exportRuns, importRuns, listRuns } from "../../archive/on-connection.ts";
+import { exportRuns, importRuns, listRuns, readRun, verifyArchive } from "../../archive/on-connection.ts";
 import { openQuickly } from "../../archive/sample-runs.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
 import { hostileExport, sealLines } from "../hostile/hostile-export.ts";
@@ -71,11 +69,11 @@ async function checkImport(bytes: Buffer): Promise<void> {
   }
   const listed = listRuns(db, { limit: 1_000 });
   assert.equal(listed.length, before + imported.length, "something is half taken in");
-  assert.deepEqual(verifyArchive(db).problems, []);
+  assert.deepEqual((await verifyArchive(db)).problems, []);
   const stats = readStats(db);
   for (const figure of Object.values(stats.total)) assert.ok(Number.isFinite(figure));
   for (const runId of imported) {
-    readRun(db, runId);
+    await readRun(db, runId);
     assert.equal(findRuns(db, runId).kind, "one");
   }
   if (imported.length > 0) {

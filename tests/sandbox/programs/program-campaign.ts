@@ -3,15 +3,15 @@ import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ArchivedRun } from "../../../archive/archived-run.ts";
 import { AuditLog } from "../../../archive/audit/audit-log.ts";
 import { openForReading } from "../../../archive/sqlite/file/connection.ts";
-import { readRun } from "../../../archive/sqlite/queries/read-run.ts";
-import { verifyArchive } from "../../../archive/sqlite/queries/verify.ts";
 import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
 import { ArchivingRecorder } from "../../../execution/record/record-runs.ts";
 import type { BegunRun, RunRecorder } from "../../../execution/record/run-recorder.ts";
 import { inputDigest } from "../../../languages/program.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
+import { readRun, verifyArchive } from "../../archive/on-connection.ts";
 import { checkEnvelope } from "../../fuzz/check-envelope.ts";
 import { FuzzFailure, type FuzzTarget } from "../../fuzz/fuzz-target.ts";
 import { heldBytes } from "../../fuzz/host-load.ts";
@@ -61,19 +61,19 @@ class Records implements RunRecorder {
   }
 
   /** The run as it was archived, every digest of it checked. */
-  archived(runId: string): ReturnType<typeof readRun> {
+  async archived(runId: string): Promise<ArchivedRun> {
     const db = openForReading(join(this.#folder, "archive.db"));
     try {
-      return readRun(db, runId);
+      return await readRun(db, runId);
     } finally {
       db.close();
     }
   }
 
-  problems(): string[] {
+  async problems(): Promise<string[]> {
     const db = openForReading(join(this.#folder, "archive.db"));
     try {
-      return verifyArchive(db).problems;
+      return (await verifyArchive(db)).problems;
     } finally {
       db.close();
     }
@@ -125,7 +125,7 @@ export class ProgramCampaign {
     const { result } = await this.#sandboxes.run(
       "globalThis.result = await callTool('mcp__desk__echo', { a: 1 });",
     );
-    const problems = this.#records.problems();
+    const problems = await this.#records.problems();
     this.#top.release();
     await this.#records.close();
     this.#sandboxes.close();
@@ -152,7 +152,7 @@ export class ProgramCampaign {
     assert.ok(result.metrics.tool_calls <= LIMITS.maxToolCalls, "it made more calls than it may");
     assert.ok(Buffer.byteLength(console.out) <= LIMITS.maxOutputBytes + SAID_BYTES, "too much is shown");
     assert.equal(await ran.recorded, undefined, "it is not archived");
-    const archived = this.#records.archived(envelope.run_id);
+    const archived = await this.#records.archived(envelope.run_id);
     assert.deepEqual(archived.envelope, JSON.parse(JSON.stringify(envelope)));
     assert.equal(archived.record.calls.length, result.metrics.tool_calls, "a call is not archived");
     const audited = await this.#records.auditOf(envelope.run_id);

@@ -51,7 +51,7 @@ describe.skipIf(command === undefined)("a page in Chromium", () => {
     archive.remove();
   });
 
-  const pageOf = (run: SampleRun) => renderRunPage(storeSample(archive.db, run), assets);
+  const pageOf = async (run: SampleRun) => renderRunPage(await storeSample(archive.db, run).read(), assets);
   const open = async (run: SampleRun, options?: Parameters<Chromium["open"]>[1]) =>
     browser.open(await pageOf(run), options);
   const shownCalls = (page: OpenPage) =>

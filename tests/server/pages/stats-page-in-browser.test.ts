@@ -119,10 +119,10 @@ describe.skipIf(command === undefined)("a page of counts in Chromium", () => {
     const archive = useArchive();
     archives.push(archive);
     const query = "the words that somebody looked for in all of the documents";
-    const run = storeSample(archive.db, {
+    const { read } = storeSample(archive.db, {
       calls: [{ tool: "mcp__documents__search_documents", from: 0, took: 5, arguments: { query } }],
     });
-    const page = await browser.open(await renderRunPage(run, assets), NARROW);
+    const page = await browser.open(await renderRunPage(await read(), assets), NARROW);
     const preview = await page.evaluate<{ text: string; isWhole: boolean }>(`(() => {
       const preview = document.querySelector('.call .preview');
       const { left, right, height } = preview.getBoundingClientRect();

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import type { RunArchiver } from "../../../archive/archive-store.ts";
 import type { ArchivedRun } from "../../../archive/archived-run.ts";
+import type { CallToArchive, RunToArchive } from "../../../archive/build-record.ts";
 import type { RunFacts } from "../../../archive/run-record.ts";
-import type { CallToArchive, RunToArchive } from "../../../archive/run-to-archive.ts";
 import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
 import { openForWriting } from "../../../archive/sqlite/file/connection.ts";
 import type { Database } from "../../../archive/sqlite/file/database.ts";
@@ -69,11 +69,14 @@ export function useArchive(): { path: string; folder: string; db: Database; remo
   return { path, folder, db, remove };
 }
 
-/** Archives a run and reads it again, as reports get it. */
-export function storeSample(db: Database, sample: SampleRun): ArchivedRun {
+/** Archives a run. `read` reads it again, as reports get it. */
+export function storeSample(
+  db: Database,
+  sample: SampleRun,
+): { record: RunFacts; read: () => Promise<ArchivedRun> } {
   const { run, calls } = handOver(sample);
   storeRun(db, run, calls);
-  return readArchived(db, run.facts.run_id);
+  return { record: run.facts, read: () => readArchived(db, run.facts.run_id) };
 }
 
 /** Archives a run in any store, and returns its id. */

@@ -1,0 +1,82 @@
+import { canonicalJson, textDigest } from "../protocol/canonical-json.ts";
+import { ArchiveError } from "./archive-error.ts";
+import type { ImportResult, RunImport, RunOrigin } from "./archive-store.ts";
+import { type ReadText, RecordProblem, readContents } from "./archived-run.ts";
+import { digestsIn, type RunRecord, WRITTEN } from "./run-record.ts";
+import { type RunSummary, summarizeRun } from "./run-summary.ts";
+
+/** What an import asks of a store. Each step is kept as a whole or not at all. */
+export interface ImportRows {
+  /** The digest of the record of a run; `undefined` for an unknown run. */
+  recordDigestOf(runId: string): Promise<string | undefined>;
+  /** Keeps texts until the end of the import, and returns why a text cannot be kept, by its digest. */
+  hold(texts: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** Reads a text and compares it with its digest. */
+  readText: ReadText;
+  /** Appends a run whose texts are held, unless there is one with its id by now, whose record digest is returned then. */
+  append(record: RunRecord, summary: RunSummary, origin: RunOrigin): Promise<string | undefined>;
+  /** Drops the texts that no run has named. */
+  end(): Promise<void>;
+}
+
+/** Characters of texts that are kept in one step, for which other writers wait. */
+const BATCH_CHARS = 4 * 1024 * 1024;
+
+/** Imports runs into a store, of which it checks everything that reading them would check. */
+export class CheckedImport implements RunImport {
+  readonly #rows: ImportRows;
+  readonly #origin: RunOrigin;
+  /** By digest, why a text cannot be kept. */
+  readonly #unkept = new Map<string, string>();
+  #waiting: string[] = [];
+  #waitingChars = 0;
+
+  constructor(rows: ImportRows, origin: RunOrigin) {
+    this.#rows = rows;
+    this.#origin = origin;
+  }
+
+  recordDigestOf(runId: string): Promise<string | undefined> {
+    return this.#rows.recordDigestOf(runId);
+  }
+
+  async addText(json: string): Promise<void> {
+    this.#waiting.push(json);
+    this.#waitingChars += json.length;
+    if (this.#waitingChars > BATCH_CHARS) await this.#holdWaiting();
+  }
+
+  async addRun(record: RunRecord, recordDigest: string): Promise<ImportResult> {
+    await this.#holdWaiting();
+    const known = await this.#rows.recordDigestOf(record.run_id);
+    if (known !== undefined) return { kind: known === recordDigest ? "known" : "conflict" };
+    try {
+      for (const digest of digestsIn(record)) {
+        const problem = this.#unkept.get(digest);
+        if (problem !== undefined) throw new RecordProblem(problem);
+      }
+      const contents = await readContents(record, this.#rows.readText, WRITTEN);
+      if (textDigest(canonicalJson(record)) !== recordDigest)
+        throw new RecordProblem("the record does not match its digest");
+      const there = await this.#rows.append(record, summarizeRun(record, contents), this.#origin);
+      if (there === undefined) return { kind: "added" };
+      return { kind: there === recordDigest ? "known" : "conflict" };
+    } catch (error) {
+      const isBadRun =
+        error instanceof RecordProblem || (error instanceof ArchiveError && error.code === "unkeepable");
+      if (!isBadRun) throw error;
+      return { kind: "refused", problem: error.message };
+    }
+  }
+
+  end(): Promise<void> {
+    return this.#rows.end();
+  }
+
+  async #holdWaiting(): Promise<void> {
+    const texts = this.#waiting;
+    this.#waiting = [];
+    this.#waitingChars = 0;
+    for (const [digest, why] of await this.#rows.hold(texts)) this.#unkept.set(digest, why);
+  }
+}
