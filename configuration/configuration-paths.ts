@@ -8,7 +8,7 @@ export interface FindOptions {
   env: EnvironmentVariables;
   /** Absolute. */
   cwd: string;
-  /** Where managed settings are looked for; the places of this system without it. No variable and no option says so. */
+  /** Where managed settings are looked for; by default the places of this system. No variable and no option changes that. */
   managedPlaces?: readonly ManagedPlace[] | undefined;
 }
 

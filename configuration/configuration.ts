@@ -10,7 +10,7 @@ import type { Settings } from "./settings/settings.ts";
 
 /**
  * What a `ptc.yaml` says, checked, with every default filled in, as plain data for the other folders. What each setting means
- * stands where it is declared, in `settings/`; here is what ptc makes of them.
+ * stands where it is declared, in `settings/`.
  */
 export interface Configuration {
   /** The file as messages name it; `undefined` when there is none. */
@@ -22,9 +22,9 @@ export interface Configuration {
   readonly approvals: Plain<Settings["approvals"]>;
   readonly languages: Readonly<Settings["languages"]>;
   readonly policy: ConfiguredRules;
-  /** What is redacted of personal data in what leaves a run; `undefined` for nothing. */
+  /** The personal data that is redacted from what leaves a run; `undefined` for none. */
   readonly pii: PiiSettings | undefined;
-  /** Every entry of `tools` and `approvals`, and every tool that has labels of its own, with its place in the file. */
+  /** Every entry of `tools` and `approvals`, and every tool with its own labels, with its place in the file. */
   readonly toolPatterns: readonly ToolPattern[];
   /** `maxReplyBytes` is never more than `maxOutputBytes`. */
   readonly execution: Plain<Settings["execution"]> & { readonly maxParallelPrograms: number };
@@ -41,16 +41,16 @@ export interface Configuration {
   /** As patterns over namespaced names. */
   readonly direct: readonly string[];
   readonly audit: Plain<Settings["audit"]>;
-  /** What finds tools beside words; without either, words alone do. */
+  /** Models that help words to find tools. */
   readonly search: {
     readonly embedding?: ModelSettings | undefined;
     readonly rerank?: ModelSettings | undefined;
   };
   /** The path is absolute. */
   readonly archive: Plain<Settings["archive"]>;
-  /** What managed settings say, whose lists and rules are asked with each decision; none where there are none. */
+  /** Managed settings, whose lists and rules count in each decision. */
   readonly managed: readonly ManagedSettings[];
-  /** What of the project's settings does not count because of them, one line each. */
+  /** The project's settings that do not count because of managed settings, one line each. */
   readonly held: readonly string[];
   /** Values that must be redacted wherever text leaves ptc: expanded variables, values of `env`, values of `headers`. */
   readonly secrets: readonly string[];
@@ -72,7 +72,7 @@ export interface ModelSettings {
   readonly key: ConfiguredSecret | undefined;
   /** How long a search waits for it. */
   readonly timeoutMs: number;
-  /** Why it is not asked: not all that it is asked with is known. */
+  /** Why the model is not asked: a variable that it needs is not set. */
   readonly off?: string | undefined;
 }
 
@@ -88,7 +88,7 @@ interface AnyServer {
    * server on stdio has it anew whenever it is seen at work, up to five minutes.
    */
   readonly connectTimeoutMs: number;
-  /** The folders that the server is told of, absolute (MCP, "Roots"). Without any, it is not told that there are roots. */
+  /** The folders that ptc names to the server, absolute (MCP, "Roots"). Without any, ptc does not declare roots. */
   readonly roots?: readonly string[] | undefined;
   /** What its data carries, and what may flow into it. */
   readonly flow: ServerFlow;

@@ -1,4 +1,4 @@
-/** What follows from the servers of a configuration: which are off, which are elsewhere, and what of them is secret. */
+/** Questions about the servers of a configuration: which are off, which are remote, and which of their values are secret. */
 import { urlCredentialsIn } from "../secrets/redaction-secrets.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
@@ -10,7 +10,7 @@ export function isRemote(server: ServerConfiguration): server is RemoteServerCon
   return server.transport === "http" || server.transport === "sse";
 }
 
-/** What a server is given that is written out in the configuration: variables of commands, else headers. */
+/** The values that the configuration writes out for a server: environment variables of commands, else headers. */
 export function valuesOf(server: ServerConfiguration): Readonly<Record<string, string>> {
   return "env" in server ? server.env : server.headers;
 }
@@ -45,7 +45,7 @@ const SECRET_NAME = /auth|cookie|cred|dsn|jwt|key|pass|pat$|private|pwd|secret|s
 export function credentialsOf(server: ServerConfiguration): string[] {
   if (!("env" in server)) return secretsOf(server);
   const named = Object.entries(server.env).flatMap(([name, value]) =>
-    // The name of a local tool stands before that of its variable.
+    // `tool/VARIABLE` for a variable of a local tool.
     SECRET_NAME.test(name.slice(name.indexOf("/") + 1)) ? [value] : [],
   );
   return [...named, ...argumentsWithPasswords(server)];

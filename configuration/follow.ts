@@ -10,7 +10,7 @@ import { readPolicyFile } from "./policy-files.ts";
 
 /** How often the file is looked at while nothing is asked of ptc. */
 const LOOK_MS = 1_000;
-/** An edit is believed when the file has not changed for this long: an editor may have written half of it. */
+/** An edit counts when the file has not changed for this long: an editor may have written half of the file. */
 const SETTLE_MS = 50;
 const MAX_SETTLING = 40;
 /** Some file systems date files in steps of two seconds. A file that is younger is read, and not only looked at. */
@@ -35,8 +35,8 @@ interface Reading {
 }
 
 /**
- * The configuration of a ptc that goes on while its file is edited. `refresh` is called before everything that depends on it,
- * so that no edit is missed; `watch` finds edits in between. An edit that cannot be used changes nothing but `problem`.
+ * The configuration of a ptc that keeps running while its file is edited. `refresh` is called before everything that depends on
+ * the configuration, so that no edit is missed; `watch` finds edits in between. An edit that cannot be used changes nothing but `problem`.
  */
 export class FollowedConfiguration {
   readonly #options: FollowOptions;
@@ -117,7 +117,7 @@ export class FollowedConfiguration {
       const { version, isYoung } = look(this.#paths, otherPaths(this.#tried, this.#options));
       if (version === this.#version && !this.#isYoung) return;
       const now = await this.#read();
-      if (!isSame(now, this.#reading)) await this.#takeIn(await this.#settled(now));
+      if (!isSame(now, this.#reading)) await this.#adopt(await this.#settled(now));
       // Other files of rules may be in force by now.
       this.#version = this.#tried === before ? version : "";
       this.#isYoung = isYoung;
@@ -126,7 +126,7 @@ export class FollowedConfiguration {
     }
   }
 
-  async #takeIn(reading: Reading): Promise<void> {
+  async #adopt(reading: Reading): Promise<void> {
     const { file } = this.#current;
     const isSameText = reading.found?.text === this.#reading.found?.text;
     const isManaged = reading.managed !== this.#reading.managed;

@@ -19,9 +19,9 @@ import {
 import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
 
 /**
- * Managed settings: what whoever administers a machine says of every ptc on it, in a file that its users cannot write. A project can
- * be stricter and never looser (`merge-managed.ts`). A file that is there and cannot be believed keeps ptc from running: one that was
- * ignored would be as good as none.
+ * Managed settings: what the administrator of a machine sets for every ptc on it, in a file that users cannot write. A project can be
+ * stricter and never looser (`merge-managed.ts`). A file that is there and cannot be trusted keeps ptc from running: to ignore it would
+ * be to have none.
  */
 
 /** Where managed settings are looked for. */
@@ -56,9 +56,9 @@ const MAX_LINKS = 8;
 
 /** Which servers are meant: by all that is here, a name, or a command or an address, or one of these with a name. */
 const Match = mapping({
-  /** A pattern of names in ptc.yaml. Whoever writes that file chooses the names. */
+  /** A pattern of names in ptc.yaml. The author of that file chooses the names. */
   name: text(512).optional(),
-  /** The command with all of its arguments, each a pattern. */
+  /** The command with all arguments, each a pattern. */
   command: list(text(4_096)).min(1, { error: "must name a command" }).optional(),
   /** A pattern of addresses; `*` in its host does not lead out of it. */
   url: text(8_192)
@@ -168,7 +168,7 @@ function readRules(file: string, place: ManagedPlace): PolicyFile {
  * @throws ConfigurationError for any other.
  */
 function readTrusted(path: string, { owner, top }: ManagedPlace, maxBytes: number): Buffer | undefined {
-  const advice = "; ptc runs nothing until that is mended by whoever administers this machine";
+  const advice = "; ptc runs nothing until the administrator of this machine corrects that";
   let descriptor: number | undefined;
   let isThere = false;
   try {

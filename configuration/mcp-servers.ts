@@ -1,4 +1,4 @@
-/** The MCP servers of ptc.yaml: what may be wrong with their entries, and what is made of them. */
+/** The MCP servers of ptc.yaml: finds problems of their entries, and builds servers from them. */
 import { resolve } from "node:path";
 import { serverModule } from "../protocol/tool-names.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
@@ -134,7 +134,7 @@ function findAuthProblems(
   }
   if (auth.client_secret !== undefined && auth.client_id === undefined)
     return at("client_secret", "needs a `client_id` beside it");
-  // Without it, the server's metadata would decide where the secret goes.
+  // Else the server's metadata would decide where the secret goes.
   if (auth.client_secret !== undefined && auth.issuer === undefined)
     return at(
       "client_secret",
@@ -161,7 +161,7 @@ function hasAuthorization({ headers = {}, url = "" }: ServerEntry): boolean {
 /**
  * A server as ptc starts it.
  *
- * @param unset what of it is not known: no such text is a secret, and nothing is started with one.
+ * @param unset texts with variables that are not set: they are no secrets, and nothing is started with them.
  */
 export function buildServer(
   whole: ServerEntry,

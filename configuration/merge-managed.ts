@@ -6,9 +6,9 @@ import type { ManagedLabels, ManagedSettings, ServerMatch } from "./managed-sett
 export type IsGiven = (key: string) => boolean;
 
 /**
- * A project's configuration as managed settings leave it: stricter where they are, and else as it was. Pure. What each key does,
- * docs/policy.md says under "Managed settings"; lists of tools and rules are kept beside the project's, since neither can be said in
- * terms of the other, and are asked with each decision.
+ * A project's configuration, made stricter where managed settings are. Pure. docs/policy.md says under "Managed settings" what each
+ * key does. Their lists of tools and rules stay beside the project's, since neither can be expressed by the other; each decision
+ * uses both.
  */
 export function mergeManaged(
   configuration: Configuration,
@@ -41,7 +41,7 @@ export function mergeManaged(
         `${configuration.file ?? "configuration"}: ${key}: ${outside.join(", ")} counts only as far as managed settings (${settings.file}) allow it`,
       );
   };
-  // Every other runtime isolates less, as far as ptc knows, unless whoever manages the machine names it.
+  // As far as ptc knows, every other runtime isolates less, unless managed settings name it.
   const isStrong = settings.sandbox.allow_weaker_isolation === false;
   const runtime = settings.sandbox.runtime ?? (isStrong ? "runsc" : undefined);
   within("tools.allow", configuration.tools.allow ?? [], settings.tools.allow);
@@ -109,7 +109,7 @@ function whyNotAllowed(server: ServerConfiguration, { file, servers }: ManagedSe
   return `managed settings do not allow it (${file}: servers.allow)`;
 }
 
-/** A name alone proves nothing about what is started or asked: where there are entries for that, one of them has to fit. */
+/** A name proves nothing about the command or the address: if any entry lists those, one of them must match. */
 function allows(server: ServerConfiguration, entry: ServerMatch, all: readonly ServerMatch[]): boolean {
   const kind = "url" in server ? "url" : "command";
   if (entry[kind] === undefined && all.some((other) => other[kind] !== undefined)) return false;
@@ -129,7 +129,7 @@ function matchesServer(
   );
 }
 
-/** Whether all that a server starts is this command, whatever the arguments of its calls are. */
+/** Whether a server starts this command only, whatever the arguments of calls are. */
 function isEveryCommand(patterns: readonly string[], server: ServerConfiguration): boolean {
   if (server.transport === "stdio") return matchesCommand(patterns, [server.command, ...server.args]);
   if (server.transport !== "local") return false;
@@ -147,7 +147,7 @@ function isEveryCommand(patterns: readonly string[], server: ServerConfiguration
 /** Stands for an argument of a call: only a `*` matches it, and a `*` matches every value. */
 const ANY_VALUE = "\0";
 
-/** Whether something that a server starts is this command; of local tools, whether one starts this program. */
+/** Whether a server starts this command; for local tools, whether one of them starts this program. */
 function isAnyCommand(patterns: readonly string[], server: ServerConfiguration): boolean {
   if (server.transport !== "local") return isEveryCommand(patterns, server);
   return server.localTools.some(({ program }) => matchesPattern(patterns[0] ?? "", program));
@@ -176,7 +176,7 @@ export function matchesUrl(pattern: string, address: string): boolean {
 
 type Flow = ServerConfiguration["flow"];
 
-/** More labels on what comes from a server, and fewer that flow into it; for its tools too, whatever is said of them. */
+/** Adds labels to what comes from a server and takes labels from what may flow into it, for each tool too. */
 function restrictFlow(flow: Flow, { labels = [], accepts }: ManagedLabels): Flow {
   const restrict = (own: Pick<Flow, "labels" | "accepts">) => ({
     labels: own.labels === undefined ? undefined : [...new Set([...own.labels, ...labels])],

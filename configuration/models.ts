@@ -41,7 +41,7 @@ function findUrlProblem(text: string, path: readonly PropertyKey[], base: string
 /** The API of a model's provider. */
 type ModelApi = ModelServerConfiguration["api"];
 
-/** The server whose one tool asks the model. @param pii what is redacted of personal data in what leaves a run. */
+/** The server whose one tool asks the model. @param pii the personal data that is redacted from what leaves a run. */
 export function buildModelServer(
   entry: ExtractEntry | undefined,
   pii: PiiSettings | undefined,
@@ -75,13 +75,13 @@ export function buildModelServer(
     connectTimeoutMs: entry.timeout_seconds * 1_000,
     flow: { labels: entry.labels, accepts: entry.accepts, tools: {} },
     withheldPii: withheldFrom(entry, pii),
-    // What it answers is made of what the run has read: it decides nothing about what is shown.
+    // Its answers are made from what the run has read, so they change nothing about what is shown.
     piiAllowed: [],
     off,
   };
 }
 
-/** The personal data that a model is not sent: what is redacted anywhere, but for what it is allowed. */
+/** The personal data that is kept from a model: what is redacted anywhere, except what its entry allows. */
 function withheldFrom({ pii: own }: ExtractEntry, pii: PiiSettings | undefined): PiiSettings | undefined {
   const kinds = pii?.kinds.filter((kind) => own?.allow.includes(kind) !== true) ?? [];
   return pii === undefined || kinds.length === 0 ? undefined : { kinds, countries: pii.countries };

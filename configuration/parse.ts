@@ -139,7 +139,7 @@ function firstProblem(problems: readonly Problem[], source: YamlSource, file: st
   );
 }
 
-/** What ptc makes of settings: names and units of the code, absolute paths, and what is not said from what is. */
+/** Gives settings the names and units of the code, resolves paths, and derives the defaults that depend on the machine. */
 function buildConfiguration(
   settings: Settings,
   { secrets: expandedSecrets, unsetIn }: ExpandedFile,

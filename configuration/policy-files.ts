@@ -26,7 +26,7 @@ export function readPolicy({ files, groups = {} }: Settings["policy"], directory
 }
 
 /**
- * Reads a file of rules. Never throws: what is wrong with the file is known from what is returned.
+ * Reads a file of rules. Never throws: `problem` says what is wrong with the file.
  *
  * @param directory absolute; what `file` is relative to.
  * @param place where the configuration names it.

@@ -1,4 +1,4 @@
-/** What settings name tools by: the entries of `tools`, `approvals` and `direct`, and the tools that have labels of their own. */
+/** The settings that name tools: entries of `tools`, `approvals` and `direct`, and tools with their own labels. */
 import { visibleLine } from "../base/visible-text.ts";
 import { similarNames } from "../catalog/search/similar-names.ts";
 import { matchesPattern, namespacedName, PROGRAMS_MODULE, serverModule } from "../protocol/tool-names.ts";
@@ -15,7 +15,7 @@ interface NamedServer {
 }
 
 /**
- * What an entry of `direct` stands for, as a pattern over namespaced names: a server's name for all of its tools,
+ * What an entry of `direct` stands for, as a pattern over namespaced names: a server's name for all tools of that server,
  * `<server>.<tool>` for one of them, or a pattern as it is. `undefined` for a name of no server.
  */
 export function directPattern(entry: string, servers: readonly NamedServer[]): string | undefined {
@@ -54,7 +54,7 @@ export function locatePatterns(
   ];
 }
 
-/** The tools that have labels of their own. */
+/** The tools with their own labels. */
 function locateOwnLabels(servers: readonly ServerEntry[], source: YamlSource): ToolPattern[] {
   return servers.flatMap(({ name, tools = {} }, index) =>
     Object.keys(tools).map((tool) => ({

@@ -41,7 +41,7 @@ const SYNTAX: Readonly<Record<string, string>> = {
     "has something after the end of a value; put the value in quotes, or check the indentation",
 };
 
-/** A parsed text that knows the line of each of its values. */
+/** A parsed text that knows the line of each value. */
 export class YamlSource {
   readonly value: unknown;
   readonly #document: Document;

@@ -2,8 +2,7 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { clock } from "../base/clock.ts";
 import { messageOf } from "../base/faults.ts";
-import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
-import { isRemote } from "../configuration/configured-servers.ts";
+import type { RemoteServerConfiguration } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { askForChallenge } from "../upstream/authorization/ask-server.ts";
 import { AuthorizationError } from "../upstream/authorization/authorization.ts";
@@ -12,9 +11,8 @@ import type { OnLogin } from "../upstream/authorization/login-event.ts";
 import type { BegunLogin } from "../upstream/mcp/client/auth/person-login.ts";
 import { AuthSecrets } from "../upstream/secret-sources/auth-secrets.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
-import { type LoginSecrets, ownLoginSecrets } from "./login-secrets.ts";
-import { loginKeyOf, openLoginStore } from "./open-logins.ts";
-import { serverCredentials } from "./server-credentials.ts";
+import { faultOf, loginKeyOf, openLoginStore } from "./logins.ts";
+import { type LoginSecrets, ownLoginSecrets, serverCredentials } from "./user-secrets.ts";
 
 /** A login that waits for a person to open an address. */
 export interface WaitingLogin {
@@ -27,8 +25,8 @@ export interface WaitingLogin {
   /** Resolves when the login is kept. @throws UpstreamError when it failed, or was cancelled. */
   readonly done: Promise<void>;
   /**
-   * Takes the address at which a browser on another machine has ended up. What comes of it is told by `done`. Returns what is
-   * wrong with it where it is not such an address.
+   * Completes the login with the address at which a browser on another machine ended up; `done` settles accordingly. Returns what
+   * is wrong with any other address.
    */
   paste(address: string): string | undefined;
   /** Gives up. Nothing is kept. */
@@ -37,10 +35,10 @@ export interface WaitingLogin {
 
 export interface BeginOptions {
   env: EnvironmentVariables;
-  /** Its own without it. */
+  /** By default `ownLoginSecrets`. */
   secrets?: LoginSecrets;
   signal?: AbortSignal;
-  /** Is told what becomes of the login. */
+  /** Called when the login is complete, or has failed. */
   onLogin?: OnLogin | undefined;
 }
 
@@ -58,12 +56,7 @@ export async function beginLogin(
   if (configured?.type !== "oauth") return undefined;
   const store = openLoginStore(env);
   const key = loginKeyOf(principal, server);
-  let resolve = () => {};
-  let reject: (error: unknown) => void = () => {};
-  const done = new Promise<void>((resolveDone, rejectDone) => {
-    resolve = resolveDone;
-    reject = rejectDone;
-  });
+  const { promise: done, resolve, reject } = Promise.withResolvers<void>();
   done.catch(() => {});
   let begun: BegunLogin | undefined;
   /** A code is valid once: of two redirects with one, the first counts. */
@@ -152,36 +145,8 @@ async function readHeaders(
   return (await credentials.credentialsFor(principal, server.name, signal)).values;
 }
 
-/** The server of that name, which can be logged in to. @throws UpstreamError that says why it cannot. */
-export function loginServer({ servers }: Configuration, name: string): RemoteServerConfiguration {
-  const server = servers.find((each) => each.name === name || each.module === name);
-  const refuse = (why: string) => new UpstreamError("start_failed", `server '${name}' ${why}`);
-  if (server === undefined) {
-    const known = servers.map((each) => each.name).join(", ");
-    throw refuse(`is not in the configuration${known === "" ? "" : `; there are ${known}`}`);
-  }
-  if (server.off !== undefined) throw refuse(`is off: ${server.off}`);
-  if (!isRemote(server))
-    throw refuse(
-      server.transport === "model"
-        ? "is the model of `extract`: it has no login, but its `key`"
-        : "is a program on this machine: it has no login, but its `env`",
-    );
-  if (server.auth === undefined) throw refuse("has its credentials in ptc.yaml: it has no login");
-  if (server.auth.type === "client_credentials")
-    throw refuse("has client_credentials in ptc.yaml: it gets its tokens without a login");
-  return server;
-}
-
 function isLoginFault(error: unknown): boolean {
   return error instanceof UpstreamError || error instanceof AuthorizationError;
-}
-
-/** The error of a server for what went wrong with its login. @throws anything else, as it is. */
-export function faultOf(server: string, error: unknown): UpstreamError {
-  if (error instanceof UpstreamError) return error;
-  if (!(error instanceof AuthorizationError)) throw error;
-  return new UpstreamError("handshake_failed", `server '${server}' ${messageOf(error)}`, { cause: error });
 }
 
 function portOf(redirectUri: string | undefined): number | undefined {
@@ -212,9 +177,9 @@ export interface CallbackListener {
 /**
  * Waits on this machine for the browser to come back from a login.
  *
- * @param port the one with which the client is registered; a free one without it.
+ * @param port the one with which the client is registered; by default a free one.
  * @param name how the redirect names this machine. It is listened on as 127.0.0.1, which browsers try for either.
- * @param answer is given the query of each redirect.
+ * @param answer receives the query of each redirect.
  * @throws AuthorizationError when the port is taken.
  */
 export async function listenForCallback(

@@ -1,9 +1,14 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
+import type { ServerConfiguration } from "../configuration/configuration.ts";
+import { valuesOf } from "../configuration/configured-servers.ts";
 import { type Keyring, KeyringError, openKeyring } from "../secrets/keyring/keyring.ts";
 import { SecretsFile } from "../secrets/keyring/secrets-file.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
+import { ConfiguredCredentials, type CredentialSource } from "../upstream/authorization/credentials.ts";
 import type { SecretKeyring } from "../upstream/secret-sources/secret-source.ts";
+import { SecretSources } from "../upstream/secret-sources/secret-sources.ts";
+import { SourcedCredentials } from "../upstream/secret-sources/sourced-credentials.ts";
 
 /** What became of a change. `why` it failed is one line. */
 export type Changed<T> = ({ ok: true } & T) | { ok: false; why: string };
@@ -74,4 +79,45 @@ async function changed<T extends object>(change: () => Promise<T>): Promise<Chan
     if (error instanceof KeyringError) return { ok: false, why: error.message };
     throw error;
   }
+}
+
+/** What a login reads the secrets of a configuration with. */
+export interface LoginSecrets {
+  readonly sources: Pick<SecretSources, "read">;
+  /** Called with every secret before it is used. */
+  onSecret(secret: string): void;
+}
+
+/** Reads secrets for a single login, whose texts only the person who logs in reads. */
+export function ownLoginSecrets(env: EnvironmentVariables): LoginSecrets {
+  const sources = new SecretSources({
+    env,
+    keyring: new UserSecrets(env),
+    redact: (text) => text,
+    onSpawn() {},
+    onExit() {},
+  });
+  return { sources, onSecret() {} };
+}
+
+/** The `env` and `headers` of servers: those that are written out, and those that are read when a server starts. */
+export function serverCredentials(
+  servers: readonly ServerConfiguration[],
+  secretSources: Pick<SecretSources, "read">,
+): CredentialSource {
+  const values = servers.map((server) => {
+    return [server.name, valuesOf(server)] as const;
+  });
+  const sourced = servers.map((server) => {
+    return [
+      server.name,
+      {
+        sources: server.secretSources,
+        areHeaders: "headers" in server,
+        // Each value belongs to one tool, and the other tools work without it.
+        areApart: server.transport === "local",
+      },
+    ] as const;
+  });
+  return new SourcedCredentials(new ConfiguredCredentials(new Map(values)), new Map(sourced), secretSources);
 }

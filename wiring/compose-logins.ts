@@ -3,8 +3,9 @@ import type { CallDispatcher } from "../broker/dispatcher.ts";
 import { offerLogins } from "../broker/offer-logins.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import { beginLogin, loginServer } from "../logins/log-in.ts";
-import type { LoginSecrets } from "../logins/login-secrets.ts";
+import { beginLogin } from "../logins/log-in.ts";
+import { loginServer } from "../logins/logins.ts";
+import type { LoginSecrets } from "../logins/user-secrets.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 
 interface LoginParts {

@@ -27,7 +27,7 @@ import type { Preparation } from "../languages/language.ts";
 import { loadPrinterOr, OpenLanguages } from "../languages/languages.ts";
 import type { ModuleSource } from "../languages/module-source.ts";
 import { type HandedIn, settleProgram } from "../languages/settle-program.ts";
-import type { LoginSecrets } from "../logins/login-secrets.ts";
+import type { LoginSecrets } from "../logins/user-secrets.ts";
 import { MAX_FILE_RESULT_BYTES, MAX_FILE_RESULT_VALUES, MAX_KEPT_OUTPUT_BYTES } from "../protocol/limits.ts";
 import { EXTRACT_NAME } from "../protocol/tool-names.ts";
 import type { OpenEngine } from "../sandbox/sandbox-engine.ts";

@@ -13,7 +13,7 @@ import { renderOffer } from "../../catalog/parse-tool.ts";
 import { readCatalog } from "../../catalog/store/catalog-file.ts";
 import { storedServers } from "../../catalog/store/stored-catalog.ts";
 import { describeTwice, findPtcInClaude } from "../../configuration/clients/claude-code.ts";
-import { findClientFiles } from "../../configuration/clients/import/client-files.ts";
+import { findClientFiles } from "../../configuration/clients/clients.ts";
 import { findDoubles, serversWrittenIn } from "../../configuration/clients/take-over.ts";
 import type {
   Configuration,

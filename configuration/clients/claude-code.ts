@@ -1,9 +1,9 @@
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { isObject, parseForeignJson } from "../../base/json.ts";
+import { isObject } from "../../base/json.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
-import { isPtcEntry } from "./client-entry.ts";
+import { claudeFolder, isPtcEntry, memberOf, readJson } from "./clients.ts";
 
 /*
  * Claude Code can have ptc twice: by the plugin, and by an entry that `claude mcp add` or `ptc install` wrote. It leaves out
@@ -37,16 +37,15 @@ export interface ClaudeCode {
 
 /** Finds ptc among what Claude Code starts in a folder. What cannot be read counts as not there. */
 export function findPtcInClaude(env: EnvironmentVariables, cwd: string): ClaudeCode {
-  const home = env.HOME || homedir();
-  const claude = env.CLAUDE_CONFIG_DIR || join(home, ".claude");
-  const userFile = join(env.CLAUDE_CONFIG_DIR || home, ".claude.json");
-  const user = readJson(userFile);
+  const claude = claudeFolder(env);
+  const userFile = join(env.CLAUDE_CONFIG_DIR || env.HOME || homedir(), ".claude.json");
+  const user = readJson(userFile, LIMITS);
   const folders = foldersOf(real(cwd));
   const settings = [
     join(claude, "settings.json"),
     join(cwd, ".claude/settings.json"),
     join(cwd, ".claude/settings.local.json"),
-  ].map(readJson);
+  ].map((path) => readJson(path, LIMITS));
   const ofFolders = folders.map((folder) => memberOf(memberOf(user, "projects"), folder));
   const all = [...settings, ...ofFolders];
   const lists = (key: string) => new Set(all.flatMap((each) => textsOf(memberOf(each, key))));
@@ -74,7 +73,7 @@ export function findPtcInClaude(env: EnvironmentVariables, cwd: string): ClaudeC
   for (const folder of folders) {
     const file = join(folder, ".mcp.json");
     const isApproved = (name: string) => !rejected.has(name) && (approvesAll || approved.has(name));
-    add(memberOf(readJson(file), "mcpServers"), file, isApproved);
+    add(memberOf(readJson(file, LIMITS), "mcpServers"), file, isApproved);
   }
   add(memberOf(user, "mcpServers"), userFile, () => true);
   return { plugin: pluginOf(claude, settings, folders), entries: [...found.values()] };
@@ -115,7 +114,7 @@ function pluginOf(
   settings: readonly unknown[],
   folders: readonly string[],
 ): string | undefined {
-  const installed = memberOf(readJson(join(claude, "plugins/installed_plugins.json")), "plugins");
+  const installed = memberOf(readJson(join(claude, "plugins/installed_plugins.json"), LIMITS), "plugins");
   if (!isObject(installed)) return undefined;
   return Object.keys(installed).find((name) => {
     if (!name.startsWith("ptc@")) return false;
@@ -153,14 +152,6 @@ function configurationOf(entry: unknown, cwd: string): string | undefined {
     : resolve(cwd, named.replaceAll(/\$\{CLAUDE_PROJECT_DIR(?::-[^}]*)?\}/g, cwd));
 }
 
-function readJson(path: string): unknown {
-  try {
-    return parseForeignJson(readFileSync(path), LIMITS);
-  } catch {
-    return undefined;
-  }
-}
-
 function real(path: string): string {
   try {
     return realpathSync(path);
@@ -171,8 +162,4 @@ function real(path: string): string {
 
 function textsOf(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }

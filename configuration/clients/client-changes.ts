@@ -4,11 +4,12 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
+import { diffLines } from "../../base/diff-lines.ts";
 import { isObject, parseForeignJson } from "../../base/json.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
-import type { ClientPlace } from "./client-place.ts";
+import type { ClientPlace } from "./clients.ts";
 import { type EntryEdit, editEntry, findEntry } from "./edit-entry.ts";
-import { ClientFileError } from "./import/read-client-file.ts";
+import { ClientFileError } from "./read-client-file.ts";
 
 /*
  * What ptc has changed in the files of clients, so that it can be undone.
@@ -21,6 +22,8 @@ import { ClientFileError } from "./import/read-client-file.ts";
 
 const MAX_CHANGE_BYTES = 64 * 1024 * 1024;
 const LIMITS = { maxBytes: MAX_CHANGE_BYTES, maxDepth: 136 };
+/** The most characters of a line that is shown. */
+const MAX_LINE_CHARS = 160;
 /** The most changes that are read. */
 const MAX_CHANGES = 10_000;
 
@@ -59,7 +62,7 @@ export interface KeptChange {
   change: ClientChange;
 }
 
-/** What an edit is of: the client's file, and the folder that ptc is called in. */
+/** The client's file that is edited, and the folder in which ptc is called. */
 export interface EditedFile extends Pick<ClientPlace, "client" | "path" | "format" | "keys"> {
   project: string;
 }
@@ -206,4 +209,30 @@ export class ClientChanges {
       return undefined;
     }
   }
+}
+
+/**
+ * The lines of a file that change: removed ones begin with `- `, added ones with `+ `. Lines around them are left out, because
+ * other entries may hold secrets, and so are lines that only get or lose their comma.
+ */
+export function fileChanges(before: string | undefined, after: string | undefined): string[] {
+  const edits = diffLines(linesOf(before), linesOf(after)).filter((line) => !line.startsWith("  "));
+  const changes: string[] = [];
+  for (let index = 0; index < edits.length; index++) {
+    const [line = "", next = ""] = edits.slice(index, index + 2);
+    const isComma =
+      line.startsWith("- ") && next.startsWith("+ ") && withoutComma(line) === withoutComma(next);
+    if (isComma) index++;
+    else changes.push(line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS)}...` : line);
+  }
+  return changes;
+}
+
+function linesOf(text: string | undefined): string[] {
+  if (text === undefined || text === "") return [];
+  return text.replace(/\r?\n$/, "").split(/\r?\n/);
+}
+
+function withoutComma(line: string): string {
+  return line.slice(2).replace(/,\s*$/, "");
 }

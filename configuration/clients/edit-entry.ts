@@ -1,9 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { isObject } from "../../base/json.ts";
-import { isPtcEntry } from "./client-entry.ts";
-import type { ClientPlace } from "./client-place.ts";
-import { editJsonEntry, type PlacedEdit, placeOfJsonMistake, writtenJsonEntry } from "./edit-json-entry.ts";
-import { ClientFileError, readClientFile } from "./import/read-client-file.ts";
+import { type ClientPlace, isPtcEntry } from "./clients.ts";
+import { ClientFileError, readClientFile } from "./read-client-file.ts";
 
 const BYTE_ORDER_MARK = "\ufeff";
 
@@ -26,6 +24,33 @@ export interface FoundEntry {
   written: string | undefined;
 }
 
+/** An entry to set or remove in a text. */
+export interface PlacedEdit {
+  keys: readonly string[];
+  name: string;
+  /** The members to set; `undefined` removes the entry. */
+  entry: Readonly<Record<string, unknown>> | undefined;
+  /** The entry that is there, parsed. */
+  there: unknown;
+  /** How a new entry is written, comments and all; it says what `entry` says. By default `entry` is rendered. */
+  written?: string | undefined;
+}
+
+/** Edits texts of one format. */
+interface Editor {
+  /** The text with the entry set or removed; `undefined` when nothing is left. */
+  editEntry(text: string, edit: PlacedEdit): string | undefined;
+  /** How the entry is written in the text; `undefined` where it is not there, or in a form that cannot be written again. */
+  writtenEntry(text: string, place: readonly string[]): string | undefined;
+  /** Where a text stops being of the format, as far as that is known. */
+  placeOfMistake(text: string): string | undefined;
+}
+
+/** Parsers are loaded for the files that there are. */
+async function editorOf(format: ClientPlace["format"]): Promise<Editor> {
+  return format === "toml" ? import("./edit-toml-entry.ts") : import("./edit-json-entry.ts");
+}
+
 /** The entry of that name in the text; `undefined` where there is none. @throws ClientFileError */
 export async function findEntry(
   { path, format, keys }: EntryPlace,
@@ -37,8 +62,8 @@ export async function findEntry(
   const file = await readClientFile(format === "toml" ? "file.toml" : path, plain);
   const value = isObject(file) ? entryAt(file, keys, name) : undefined;
   if (value === undefined) return undefined;
-  const write = format === "toml" ? writtenTomlEntry : writtenJsonEntry;
-  return { value: structuredClone(value), written: await write(plain, { keys, name }) };
+  const { writtenEntry } = await editorOf(format);
+  return { value: structuredClone(value), written: writtenEntry(plain, [...keys, name]) };
 }
 
 /**
@@ -76,10 +101,8 @@ export async function editEntry(
     entry === undefined ? undefined : { ...(there as object), ...entry },
   );
   if (there !== undefined && isDeepStrictEqual(structuredClone(old), structuredClone(expected))) return text;
-  const edited =
-    format === "toml"
-      ? await editTomlEntry(before, { keys, name, entry, there, written })
-      : await editJsonEntry(before, { keys, name, entry, there, written });
+  const editor = await editorOf(format);
+  const edited = editor.editEntry(before, { keys, name, entry, there, written });
   const isLeft = edited !== undefined && edited.trim() !== "";
   const after = isLeft ? await readClientFile(file, edited).catch(() => undefined) : {};
   // A member that is there twice, or a form of TOML that is not known here, would have come out otherwise.
@@ -93,7 +116,7 @@ export async function editEntry(
 /** @throws ClientFileError naming where the mistake is, as far as that is known. */
 async function tellPlace(error: unknown, format: ClientPlace["format"], text: string): Promise<never> {
   if (!(error instanceof ClientFileError)) throw error;
-  const place = format === "json" ? await placeOfJsonMistake(text) : undefined;
+  const place = (await editorOf(format)).placeOfMistake(text);
   const where = place === undefined ? "" : ` (${place})`;
   throw new ClientFileError(`${error.message}${where}; mend it, and try again. Nothing was changed`);
 }
@@ -137,158 +160,4 @@ function withoutEmpty(value: unknown, [key, ...rest]: readonly string[]): unknow
   const inside = withoutEmpty(value[key], rest);
   const { [key]: _, ...others } = value;
   return isObject(inside) && Object.keys(inside).length === 0 ? others : { ...others, [key]: inside };
-}
-
-/**
- * The TOML text with the entry set or removed. The parser keeps no comments, so the text is edited line by line; the caller
- * compares what it then says with what it should say.
- */
-async function editTomlEntry(
-  text: string,
-  { keys, name, entry, there, written }: PlacedEdit,
-): Promise<string | undefined> {
-  const toml = await import("smol-toml");
-  const eol = text.includes("\r\n") ? "\r\n" : "\n";
-  const place = [...keys, name];
-  const header = `[${place.map(renderKey).join(".")}]`;
-  const renderMember = (key: string, value: unknown) => toml.stringify({ [key]: value }).trimEnd();
-  if (entry !== undefined && there === undefined) {
-    const rendered = [header, ...Object.entries(entry).map(([key, value]) => renderMember(key, value)), ""];
-    const table = written ?? rendered.join(eol);
-    if (text.trim() === "") return `${text}${table}`;
-    return `${text}${text.endsWith("\n") ? "" : eol}${eol}${table}`;
-  }
-  const lines = linesOf(text);
-  const start = lines.findIndex((line) => isHeaderOf(toml.parse, line, place));
-  if (start < 0) return text;
-  const end = endOfTable(lines, start);
-  if (entry === undefined) {
-    const own = ofEntry(toml.parse, lines, place);
-    const kept = lines.filter((_, index) => !own[index]);
-    return withoutBlankBefore(kept, lines, start).join("");
-  }
-  let section = lines.slice(start, end);
-  for (const [key, value] of Object.entries(entry)) {
-    const old = (there as Record<string, unknown>)[key];
-    if (isDeepStrictEqual(old, value)) continue;
-    section = withMember(section, key, `${renderMember(key, value)}${eol}`, old !== undefined, toml.parse);
-  }
-  return [...lines.slice(0, start), ...section, ...lines.slice(end)].join("");
-}
-
-/** How the entry is written in the text: its table and those below it. `undefined` where it is written in another form. */
-async function writtenTomlEntry(
-  text: string,
-  { keys, name }: Pick<PlacedEdit, "keys" | "name">,
-): Promise<string | undefined> {
-  const { parse } = await import("smol-toml");
-  const lines = linesOf(text);
-  const isOwn = ofEntry(parse, lines, [...keys, name]);
-  const own = lines.filter((_, index) => isOwn[index]);
-  return own.length === 0 ? undefined : own.join("").replace(/\n?$/, "\n");
-}
-
-function linesOf(text: string): string[] {
-  return text.split(/(?<=\n)/);
-}
-
-type Parse = (text: string) => unknown;
-
-function isHeaderOf(
-  parse: Parse,
-  line: string | undefined,
-  path: readonly string[],
-  orBelow = false,
-): boolean {
-  const inside = /^\s*\[([^[\]]+)\]\s*(?:#.*)?$/.exec((line ?? "").trimEnd())?.[1];
-  if (inside === undefined) return false;
-  const named = keysOf(parse, inside);
-  return (
-    named !== undefined &&
-    (orBelow ? isDeepStrictEqual(named.slice(0, path.length), path) : isDeepStrictEqual(named, path))
-  );
-}
-
-/** Which lines belong to the table of an entry or to one below it; so do blank lines between two such tables. */
-function ofEntry(parse: Parse, lines: readonly string[], place: readonly string[]): boolean[] {
-  const own = lines.map((_, index) => isIn(lines, index, (line) => isHeaderOf(parse, line, place, true)));
-  for (let index = 1; index < lines.length; index++) {
-    if (lines[index]?.trim() !== "" || !own[index - 1]) continue;
-    let next = index;
-    while (lines[next]?.trim() === "") next++;
-    if (own[next]) own.fill(true, index, next);
-  }
-  return own;
-}
-
-/** The line behind the last line of a table's own members. Comments and blank lines before the next table are the next one's. */
-function endOfTable(lines: readonly string[], start: number): number {
-  let end = start + 1;
-  while (end < lines.length && !/^\s*\[/.test(lines[end] ?? "")) end++;
-  while (end > start + 1 && /^\s*(?:#.*)?$/.test((lines[end - 1] ?? "").trimEnd())) end--;
-  return end;
-}
-
-/** Whether a line belongs to a table whose header is wanted. */
-function isIn(lines: readonly string[], index: number, isWanted: (line: string) => boolean): boolean {
-  for (let start = index; start >= 0; start--) {
-    const line = lines[start] ?? "";
-    if (/^\s*\[/.test(line)) return isWanted(line) && index < endOfTable(lines, start);
-  }
-  return false;
-}
-
-/** Takes out one of the blank lines that stood around the table, so that none is left over. */
-function withoutBlankBefore(kept: readonly string[], lines: readonly string[], start: number): string[] {
-  const isBlank = (line: string | undefined) => line !== undefined && line.trim() === "";
-  const isLast = kept.slice(start).every(isBlank);
-  if (isBlank(lines[start - 1]) && (isLast || isBlank(kept[start])))
-    return [...kept.slice(0, start - 1), ...kept.slice(start)];
-  return [...kept];
-}
-
-/** The section with one member set. A value may go over several lines. */
-function withMember(
-  section: readonly string[],
-  key: string,
-  line: string,
-  isThere: boolean,
-  parse: (text: string) => unknown,
-): string[] {
-  if (!isThere) return [...section, line];
-  const at = section.findIndex((each) => new RegExp(`^\\s*(?:${key}|"${key}"|'${key}')\\s*=`).test(each));
-  if (at < 0) return [...section];
-  let end = at + 1;
-  while (end < section.length && !isWhole(section.slice(at, end).join(""), parse)) end++;
-  return [...section.slice(0, at), line, ...section.slice(end)];
-}
-
-function isWhole(text: string, parse: (text: string) => unknown): boolean {
-  try {
-    parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** The names in a header, or `undefined` where it is none. */
-function keysOf(parse: (text: string) => unknown, inside: string): string[] | undefined {
-  try {
-    const names: string[] = [];
-    let at: unknown = parse(`[${inside}]`);
-    while (typeof at === "object" && at !== null) {
-      const [key] = Object.keys(at);
-      if (key === undefined) break;
-      names.push(key);
-      at = (at as Record<string, unknown>)[key];
-    }
-    return names;
-  } catch {
-    return undefined;
-  }
-}
-
-function renderKey(key: string): string {
-  return /^[A-Za-z0-9_-]+$/.test(key) ? key : JSON.stringify(key);
 }

@@ -1,15 +1,12 @@
-import type { Node, ParseError } from "jsonc-parser";
-
-export interface PlacedEdit {
-  keys: readonly string[];
-  name: string;
-  /** The members to set; `undefined` removes the entry. */
-  entry: Readonly<Record<string, unknown>> | undefined;
-  /** The entry that is there, parsed. */
-  there: unknown;
-  /** How a new entry is written, comments and all; it says what `entry` says. Without it, `entry` is rendered. */
-  written?: string | undefined;
-}
+import {
+  findNodeAtLocation,
+  type Node,
+  type ParseError,
+  parse,
+  parseTree,
+  printParseErrorCode,
+} from "jsonc-parser";
+import type { PlacedEdit } from "./edit-entry.ts";
 
 /** Whatever JSON with comments has between a value and the comma behind it, and that comma. */
 const TO_COMMA = /^(?:\s|\/\/[^\n]*\n|\/\*[\s\S]*?\*\/)*,/;
@@ -18,15 +15,10 @@ const TO_COMMA = /^(?:\s|\/\/[^\n]*\n|\/\*[\s\S]*?\*\/)*,/;
  * The JSON text, which may have comments, with the entry set or removed. `undefined` when nothing is left. Only what belongs to
  * the entry is written anew, since an editor that formats the neighbourhood changes what it was not asked to.
  */
-export async function editJsonEntry(
+export function editEntry(
   text: string,
   { keys, name, entry, there, written }: PlacedEdit,
-): Promise<string | undefined> {
-  const { findNodeAtLocation, parseTree } = await import("jsonc-parser");
-  const find = (within: string, path: readonly string[]): Node | undefined => {
-    const root = parseTree(within, undefined, { allowTrailingComma: true });
-    return root === undefined ? undefined : findNodeAtLocation(root, [...path]);
-  };
+): string | undefined {
   const place = [...keys, name];
   const form = formOf(text);
   if (entry === undefined) {
@@ -73,25 +65,24 @@ export async function editJsonEntry(
 }
 
 /** How the entry is written in the text; `undefined` where it is not there. */
-export async function writtenJsonEntry(
-  text: string,
-  { keys, name }: Pick<PlacedEdit, "keys" | "name">,
-): Promise<string | undefined> {
-  const { findNodeAtLocation, parseTree } = await import("jsonc-parser");
-  const root = parseTree(text, undefined, { allowTrailingComma: true });
-  const node = root === undefined ? undefined : findNodeAtLocation(root, [...keys, name]);
+export function writtenEntry(text: string, place: readonly string[]): string | undefined {
+  const node = find(text, place);
   return node === undefined ? undefined : text.slice(node.offset, node.offset + node.length);
 }
 
 /** Where a text stops being JSON with comments: line and column, from 1. */
-export async function placeOfJsonMistake(text: string): Promise<string | undefined> {
-  const { parse, printParseErrorCode } = await import("jsonc-parser");
+export function placeOfMistake(text: string): string | undefined {
   const errors: ParseError[] = [];
   parse(text, errors, { allowTrailingComma: true });
   const [first] = errors;
   if (first === undefined) return undefined;
   const lines = text.slice(0, first.offset).split("\n");
   return `line ${lines.length}, column ${(lines.at(-1) ?? "").length + 1}: ${printParseErrorCode(first.error)}`;
+}
+
+function find(text: string, place: readonly string[]): Node | undefined {
+  const root = parseTree(text, undefined, { allowTrailingComma: true });
+  return root === undefined ? undefined : findNodeAtLocation(root, [...place]);
 }
 
 /** How a text is laid out; `indent` is undefined for one without line feeds. */

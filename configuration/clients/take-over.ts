@@ -4,11 +4,10 @@ import { isObject } from "../../base/json.ts";
 import { withoutArgumentSecrets } from "../plain-secrets.ts";
 import type { ServerEntry } from "../settings/server-settings.ts";
 import { type ClientChange, changeEntry, type EditedFile } from "./client-changes.ts";
-import { isPtcEntry } from "./client-entry.ts";
+import { type ClientFile, formatOf, isPtcEntry } from "./clients.ts";
 import type { EntryPlace } from "./edit-entry.ts";
-import type { ClientFile } from "./import/client-files.ts";
-import { importableEntries, serverPlaces } from "./import/import-servers.ts";
-import { ClientFileError, readClientFile } from "./import/read-client-file.ts";
+import { importableEntries, serverPlaces } from "./import-servers.ts";
+import { ClientFileError, readClientFile } from "./read-client-file.ts";
 
 /** An entry of a client that starts a server which ptc.yaml has too. */
 export interface DoubleEntry extends EditedFile {
@@ -32,7 +31,7 @@ export async function findDoubles(
   if (pluginRoot !== undefined) return [];
   const file = await readIfReadable(path, text);
   if (file === undefined) return [];
-  const format = path.endsWith(".toml") ? "toml" : "json";
+  const format = formatOf(path);
   return importableEntries(file, project, { isGemini }).flatMap(({ keys, name, server }) =>
     servers.some((own) => isSameServer(own, server))
       ? [{ client, path, format, keys, project, name, target: targetOf(server) } as const]
@@ -61,7 +60,7 @@ export async function findPtcEntries({ client, path }: ClientFile, text: string)
   const file = await readIfReadable(path, text);
   if (file === undefined) return [];
   const projects = isObject(file) && isObject(file.projects) ? Object.keys(file.projects) : [];
-  const format = path.endsWith(".toml") ? "toml" : "json";
+  const format = formatOf(path);
   return serverPlaces(file, projects).flatMap(({ keys, name, entry }) =>
     isPtcEntry(entry) ? [{ client, path, format, keys, name } as const] : [],
   );

@@ -144,8 +144,8 @@ export interface LocalAccount {
 }
 
 /**
- * The principals in each group, where `os-user:NAME` and `os-group:NAME` have become the principal of whoever started ptc on this
- * machine, if that is who it is for the system.
+ * The principals in each group, where `os-user:NAME` and `os-group:NAME` become the local principal if the
+ * operating system says that the user who started ptc is meant.
  *
  * @throws ConfigurationError when that cannot be known, since a group may be one that rules forbid something to.
  */

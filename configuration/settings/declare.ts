@@ -1,6 +1,6 @@
 /**
  * What declarations of settings are made of. A setting is declared once, where its section is: its type with the message for a
- * wrong value, its bounds, its default, and what is said of it (`setting`). From that come the types (`Plain`), the messages of
+ * wrong value, its bounds, its default, and its description (`setting`). From that come the types (`Plain`), the messages of
  * `ptc.yaml:3: ...`, docs/settings.md, the JSON Schema for editors, and the commented ptc.yaml of `ptc init`. Zero never means
  * unlimited.
  */
@@ -8,27 +8,27 @@ import * as z from "zod";
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-/** What is said of a setting besides its type. */
+/** What a declaration says besides the type. */
 interface SettingText {
-  /** What it is for, after its name and its values: a row of docs/settings.md. A mapping without one has no row of its own. */
+  /** What the setting is for: a row of docs/settings.md. A mapping without a description has no row. */
   readonly description?: string;
-  /** Its line in the commented ptc.yaml, which leaves it out without this. */
+  /** The line in the commented ptc.yaml; a setting without it is left out there. */
   readonly line?: {
-    /** What stands above it. A key without it follows the one before. */
+    /** The comment above the key. Without it, the key follows the one before. */
     readonly heading?: string;
-    /** The value, as YAML. Without it, the default, or the keys below it. */
+    /** The value, as YAML. By default the default of the setting, or the keys below it. */
     readonly value?: string;
-    /** What stands behind the value: this, or the description. */
+    /** The comment behind the value; `true` for the description. */
     readonly comment?: string | true;
   };
-  /** What else may stand there and is expanded before it is checked, as JSON Schema. */
+  /** The other forms of the value, which the schema expands before it checks, as JSON Schema. */
   readonly shorthand?: JsonSchema;
 }
 
-/** What is said of settings, by the schema of each. */
+/** The texts of settings, by the schema of each. */
 export const TEXTS = z.registry<SettingText>();
 
-/** Says of a setting what it is for. @param line its line in the commented ptc.yaml, if it has one. */
+/** Describes a setting. @param line the line in the commented ptc.yaml, for a setting that is shown there. */
 export function setting<T extends z.ZodType>(
   schema: T,
   description?: string,
@@ -39,12 +39,12 @@ export function setting<T extends z.ZodType>(
   return schema;
 }
 
-/** Says what stands above a section in the commented ptc.yaml. */
+/** Gives a section the comment above it in the commented ptc.yaml. */
 export function headed<T extends z.ZodType>(heading: string, schema: T): T {
   return setting(schema, undefined, { heading });
 }
 
-/** Says what else may stand in the place of a value, which the schema expands itself. */
+/** Declares another form of a value, which the schema expands before it checks. */
 export function shorthand<T extends z.ZodType>(schema: T, short: JsonSchema): T {
   TEXTS.add(schema, { ...TEXTS.get(schema), shorthand: short });
   return schema;
@@ -89,20 +89,25 @@ export function list<T extends z.ZodType>(entry: T, error = "must be a list, one
   return z.array(entry, { error });
 }
 
-/** A list that is empty where it has no value. */
+const NO_VALUE = { type: "null" } as const;
+
+/** A list that is empty when the key has no value. */
 export function orEmpty<T extends z.ZodType>(schema: z.ZodArray<T>) {
-  return z.preprocess((value) => value ?? undefined, schema.default([]));
+  return shorthand(
+    z.preprocess((value) => value ?? undefined, schema.default([])),
+    NO_VALUE,
+  );
 }
 
 const MAPPING = "must be a mapping of keys to values";
 
 /** A mapping with known keys and no others. */
 export function mapping<T extends z.ZodRawShape>(shape: T, error = MAPPING) {
-  // An unknown key is an issue too, and gets a message of its own.
+  // Unknown keys are issues too, and `parse.ts` words their message.
   return z.strictObject(shape, { error: ({ code }) => (code === "invalid_type" ? error : undefined) });
 }
 
-/** A mapping that has its defaults where it has no value, as when every key below it is commented out. */
+/** A mapping that gets its defaults when it has no value, as when every key below it is commented out. */
 export function section<T extends z.ZodRawShape>(
   shape: T,
   short?: {
@@ -110,7 +115,7 @@ export function section<T extends z.ZodRawShape>(
     readonly schema: JsonSchema;
     /** The mapping that it stands for; `undefined` for any other value. */
     readonly expand: (value: unknown) => object | undefined;
-    /** The message for what is neither. */
+    /** The message for any other value. */
     readonly error: string;
   },
 ) {
@@ -119,10 +124,10 @@ export function section<T extends z.ZodRawShape>(
     (value) => short?.expand(value) ?? value ?? undefined,
     known.prefault({} as z.input<typeof known>),
   );
-  return short === undefined ? schema : shorthand(schema, short.schema);
+  return shorthand(schema, short === undefined ? NO_VALUE : { anyOf: [short.schema, NO_VALUE] });
 }
 
-/** One key of a file: where it is, how it is declared, and what is said of it. */
+/** One key of a file: its path, its schema and its texts. */
 export interface DeclaredSetting extends SettingText {
   /** Such as `servers[].auth.type`: `[]` stands for an entry of a list, `*` for a name of the user's. */
   readonly path: string;
@@ -164,7 +169,7 @@ export function keysAt(schema: unknown, path: readonly PropertyKey[]): string[] 
   return at instanceof z.ZodObject ? Object.keys(at.shape) : [];
 }
 
-/** The schema that says what a value is, within those that say whether it must be there, and its default. */
+/** The schema of a value without the wrappers for optional values and defaults, and the default. */
 export function unwrap(schema: unknown): { inner: unknown; fallback?: unknown } {
   if (schema instanceof z.ZodPipe) {
     const { in: before, out } = schema.def;

@@ -94,6 +94,11 @@ function isWord(value: unknown): value is string {
 
 const MAPPING_OF_VALUES = "must be a mapping of names to values";
 
+/** A word of a command. Numbers are read as they are written. */
+function word() {
+  return shorthand(z.string({ error: "must be a text; put it in quotes" }), { type: ["number", "boolean"] });
+}
+
 function environment() {
   const name = z.string().regex(/^[^=\0]+$/, { error: "is not a name for an environment variable" });
   return z.record(name, secretValue(z.string()), { error: MAPPING_OF_VALUES }).optional();
@@ -194,7 +199,7 @@ const Server = mapping({
     "how it is reached: `stdio` by default where there is a `command`, `http` (Streamable HTTP) where there is a `url`",
   ),
   command: setting(text(4_096).optional(), "the program to start; never a shell"),
-  args: setting(list(z.string({ error: "must be a text; put it in quotes" })).optional(), "its arguments"),
+  args: setting(list(word()).optional(), "its arguments"),
   env: setting(
     environment(),
     "its environment, beside a minimal one; a value is a text, in which names of variables are expanded, or says where it is read from",
@@ -270,7 +275,7 @@ const LocalTool = mapping({
   title: setting(text(256).optional(), "what people read"),
   description: setting(text(16_384).optional(), "what models and people read"),
   command: setting(
-    list(z.string({ error: "must be a text; put it in quotes" }), A_COMMAND)
+    list(word(), A_COMMAND)
       .min(1, { error: A_COMMAND })
       .max(MAX_ELEMENTS, { error: `must have at most ${MAX_ELEMENTS} elements` }),
     "a program and its arguments, each a separate element; `{name}` in one is an argument's value. Never a shell",

@@ -28,7 +28,8 @@ export function printSettings(): string {
 const INTRODUCTION = `# Settings
 
 All keys of \`ptc.yaml\`. \`[]\` stands for an entry of a list, \`*\` for a name of yours. Unknown keys and values out of bounds are refused,
-with the file, the line and the key. Zero never means unlimited. Made from the schema: \`node scripts/docs.ts\`.
+with the file, the line and the key. Zero never means unlimited. Editors check the file by
+[ptc.schema.json](ptc.schema.json), such as with \`# yaml-language-server: $schema=PATH\` on its first line. Made from the schema: \`node scripts/docs.ts\`.
 `;
 
 /** The settings that have a row: all but mappings of which nothing is said besides their keys. */

@@ -105,7 +105,7 @@ describe.skipIf(!canMount)(`managed settings at their place on Linux${WITHOUT_RO
         code: 2,
         stdout: "",
         stderr:
-          "ptc: /etc/ptc/managed.yaml: is not owned by root; ptc runs nothing until that is mended by whoever administers this machine\n",
+          "ptc: /etc/ptc/managed.yaml: is not owned by root; ptc runs nothing until the administrator of this machine corrects that\n",
       });
     expect(ptc(["doctor"]).stdout).toContain("/etc/ptc/managed.yaml: is not owned by root");
   });

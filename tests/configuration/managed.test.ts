@@ -17,7 +17,7 @@ import { toolOf } from "../catalog/tool-of.ts";
 import { eventually } from "../eventually.ts";
 
 const OWNER = process.getuid?.() ?? 0;
-const BY_ADMIN = "; ptc runs nothing until that is mended by whoever administers this machine";
+const BY_ADMIN = "; ptc runs nothing until the administrator of this machine corrects that";
 let folder: string;
 let place: ManagedPlace;
 

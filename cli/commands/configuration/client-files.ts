@@ -13,13 +13,13 @@ import {
   type KeptChange,
   undoChange,
 } from "../../../configuration/clients/client-changes.ts";
-import { type ClientFile, findClientFiles } from "../../../configuration/clients/import/client-files.ts";
-import { type ImportedServers, importServers } from "../../../configuration/clients/import/import-servers.ts";
+import { type ClientFile, findClientFiles } from "../../../configuration/clients/clients.ts";
+import { type ImportedServers, importServers } from "../../../configuration/clients/import-servers.ts";
 import {
   ClientFileError,
   MAX_CLIENT_FILE_BYTES,
   readClientFile,
-} from "../../../configuration/clients/import/read-client-file.ts";
+} from "../../../configuration/clients/read-client-file.ts";
 import { type DoubleEntry, findDoubles, takeOut } from "../../../configuration/clients/take-over.ts";
 import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
 import { serverModule } from "../../../protocol/tool-names.ts";

@@ -4,13 +4,13 @@ import { join, resolve } from "node:path";
 import { countNoun } from "../../../base/quantities.ts";
 import { oneLine } from "../../../base/visible-text.ts";
 import { findPtcInClaude } from "../../../configuration/clients/claude-code.ts";
-import { type ClientFile, findClientFiles } from "../../../configuration/clients/import/client-files.ts";
-import { type ImportedServers, importServers } from "../../../configuration/clients/import/import-servers.ts";
+import { type ClientFile, findClientFiles } from "../../../configuration/clients/clients.ts";
+import { type ImportedServers, importServers } from "../../../configuration/clients/import-servers.ts";
 import {
   ClientFileError,
   MAX_CLIENT_FILE_BYTES,
   readClientFile,
-} from "../../../configuration/clients/import/read-client-file.ts";
+} from "../../../configuration/clients/read-client-file.ts";
 import {
   findPlainSecrets,
   fromKeyring,

@@ -5,21 +5,22 @@ import { describeTwice, findPtcInClaude } from "../../../configuration/clients/c
 import {
   ClientChanges,
   changeEntry,
+  fileChanges,
   type KeptChange,
 } from "../../../configuration/clients/client-changes.ts";
-import { clientEntry, namedVariables } from "../../../configuration/clients/client-entry.ts";
 import {
   CLIENTS,
   type ClientName,
   type ClientPlace,
   type ClientScope,
+  clientEntry,
   clientPlace,
+  findClientFiles,
+  namedVariables,
   SCOPES,
-} from "../../../configuration/clients/client-place.ts";
+} from "../../../configuration/clients/clients.ts";
 import { editEntry } from "../../../configuration/clients/edit-entry.ts";
-import { fileChanges } from "../../../configuration/clients/file-changes.ts";
-import { findClientFiles } from "../../../configuration/clients/import/client-files.ts";
-import { ClientFileError } from "../../../configuration/clients/import/read-client-file.ts";
+import { ClientFileError } from "../../../configuration/clients/read-client-file.ts";
 import { serversWrittenIn } from "../../../configuration/clients/take-over.ts";
 import { findConfiguration } from "../../../configuration/load.ts";
 import { callOfPtc } from "../../claude-command.ts";

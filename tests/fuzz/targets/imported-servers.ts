@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ForeignJsonError, parseForeignJson } from "../../../base/json.ts";
-import { importServers } from "../../../configuration/clients/import/import-servers.ts";
+import { importServers } from "../../../configuration/clients/import-servers.ts";
 import { parseConfiguration } from "../../../configuration/parse.ts";
 import { renderConfiguration } from "../../../configuration/write-file.ts";
 import { fuzzTarget } from "../fuzz-target.ts";

@@ -3,8 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { loginStatus, logOut } from "../../../logins/login-status.ts";
-import { loginKeyOf, openLoginStore } from "../../../logins/open-logins.ts";
+import { loginKeyOf, loginStatus, logOut, openLoginStore } from "../../../logins/logins.ts";
 import type { Client, Login } from "../../../upstream/authorization/logins/login-record.ts";
 import { discover } from "../../../upstream/mcp/client/auth/discovery.ts";
 import { chooseClient } from "../../../upstream/mcp/client/auth/person-login.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { loginStatus, logOut } from "../../../logins/login-status.ts";
+import { loginStatus, logOut } from "../../../logins/logins.ts";
 import { withLock } from "../../../upstream/authorization/logins/login-store.ts";
 import { tries } from "../../tries.ts";
 import { toolCall } from "../upstream-fixtures.ts";

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
-import { ownLoginSecrets } from "../../../logins/login-secrets.ts";
-import { openLoginStore } from "../../../logins/open-logins.ts";
+import { openLoginStore } from "../../../logins/logins.ts";
+import { ownLoginSecrets } from "../../../logins/user-secrets.ts";
 import { AddressGuard } from "../../../upstream/authorization/address-guard.ts";
 import { buildGuardedFetch } from "../../../upstream/authorization/guarded-fetch.ts";
 import { composeAuthorizations } from "../../../wiring/upstreams.ts";

@@ -17,7 +17,7 @@ import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Surroundings } from "../../../../cli/command.ts";
 import { main } from "../../../../cli/main.ts";
-import { CLIENTS } from "../../../../configuration/clients/client-place.ts";
+import { CLIENTS } from "../../../../configuration/clients/clients.ts";
 import { FakeTerminal } from "../../terminal/terminals.ts";
 import { surroundingsIn } from "../runs-projects.ts";
 

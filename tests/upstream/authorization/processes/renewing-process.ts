@@ -1,8 +1,8 @@
 /** Asks for the token of a server as one of many processes: on a line from stdin, and prints it. `argv`: URL, state folder. */
 import { once } from "node:events";
 import { parseConfiguration } from "../../../../configuration/parse.ts";
-import { ownLoginSecrets } from "../../../../logins/login-secrets.ts";
-import { openLoginStore } from "../../../../logins/open-logins.ts";
+import { openLoginStore } from "../../../../logins/logins.ts";
+import { ownLoginSecrets } from "../../../../logins/user-secrets.ts";
 import { composeAuthorizations } from "../../../../wiring/upstreams.ts";
 
 const [, , url, folder = ""] = process.argv;

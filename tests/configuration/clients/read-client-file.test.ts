@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readClientFile } from "../../../../configuration/clients/import/read-client-file.ts";
+import { readClientFile } from "../../../configuration/clients/read-client-file.ts";
 
 describe("the file of a client", () => {
   it("may be JSON with comments and trailing commas", async () => {

@@ -1,8 +1,9 @@
 import * as z from "zod";
-import { isObject } from "../../../base/json.ts";
-import { oneLine, visibleLine, visibleLines } from "../../../base/visible-text.ts";
-import { serverModule } from "../../../protocol/tool-names.ts";
-import type { ServerEntry } from "../../settings/server-settings.ts";
+import { isObject } from "../../base/json.ts";
+import { oneLine, visibleLine, visibleLines } from "../../base/visible-text.ts";
+import { serverModule } from "../../protocol/tool-names.ts";
+import type { ServerEntry } from "../settings/server-settings.ts";
+import { memberOf } from "./clients.ts";
 
 /** The most characters of a reference that a message quotes. */
 const MAX_REFERENCE_CHARS = 60;
@@ -280,17 +281,11 @@ function inputsOf(file: unknown): ReadonlySet<string> {
   return new Set(ids.filter((id) => typeof id === "string"));
 }
 
-function memberOf(value: unknown, name: string): unknown {
-  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-}
-
 function defined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
 }
-
-/** Translates references to variables in the configuration files of MCP clients to those of ptc.yaml. */
 
 /** A reference to a variable of the environment, as ptc.yaml has it. */
 function variable(name: string): string {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { importServers } from "../../../../configuration/clients/import/import-servers.ts";
-import { parseConfiguration } from "../../../../configuration/parse.ts";
-import { Settings } from "../../../../configuration/settings/settings.ts";
-import { renderConfiguration } from "../../../../configuration/write-file.ts";
+import { importServers } from "../../../configuration/clients/import-servers.ts";
+import { parseConfiguration } from "../../../configuration/parse.ts";
+import { Settings } from "../../../configuration/settings/settings.ts";
+import { renderConfiguration } from "../../../configuration/write-file.ts";
 
 const imported = (file: unknown) => importServers(file, "/home/me/project");
 

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax under test
 import { describe, expect, it } from "vitest";
-import { describeOffServers, offServers } from "../../../configuration/configured-servers.ts";
-import { parse, problemIn } from "../parse-text.ts";
+import { describeOffServers, offServers } from "../../configuration/configured-servers.ts";
+import { parse, problemIn } from "./parse-text.ts";
 
 const SERVERS = `servers:
   - name: git-hub

@@ -1,17 +1,62 @@
-import { clock } from "../base/clock.ts";
+/** The logins of a user: where they are kept, what is known of them, which server can have one, and their end. */
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { messageOf } from "../base/faults.ts";
 import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
 import { isRemote } from "../configuration/configured-servers.ts";
+import { openKeyring } from "../secrets/keyring/keyring.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
+import { clock } from "../base/clock.ts";
+import { AuthorizationError } from "../upstream/authorization/authorization.ts";
 import type { OnLogin } from "../upstream/authorization/login-event.ts";
-import type { Login } from "../upstream/authorization/logins/login-record.ts";
-import { faultOf } from "./log-in.ts";
-import { loginKeyOf, openLoginStore } from "./open-logins.ts";
+import type { Login, LoginKey } from "../upstream/authorization/logins/login-record.ts";
+import { LoginStore } from "../upstream/authorization/logins/login-store.ts";
+import { UpstreamError } from "../upstream/upstream-error.ts";
 
-/** How a server is authorized, and what is known of its login without asking anybody. */
+/** Opens this user's logins. Nothing is read or made before the first is looked for. */
+export function openLoginStore(env: EnvironmentVariables): LoginStore {
+  const folder = env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local/state");
+  return new LoginStore({ folder: join(folder, "ptc/logins"), keyring: () => openKeyring({ env }) });
+}
+
+/** What the login of a principal at a server is known by. */
+export function loginKeyOf(principal: string, { name, url, auth }: RemoteServerConfiguration): LoginKey {
+  return { principal, server: name, url, clientId: auth?.clientId };
+}
+
+/** The server of that name, which can be logged in to. @throws UpstreamError that says why it cannot. */
+export function loginServer({ servers }: Configuration, name: string): RemoteServerConfiguration {
+  const server = servers.find((each) => each.name === name || each.module === name);
+  const refuse = (why: string) => new UpstreamError("start_failed", `server '${name}' ${why}`);
+  if (server === undefined) {
+    const known = servers.map((each) => each.name).join(", ");
+    throw refuse(`is not in the configuration${known === "" ? "" : `; there are ${known}`}`);
+  }
+  if (server.off !== undefined) throw refuse(`is off: ${server.off}`);
+  if (!isRemote(server))
+    throw refuse(
+      server.transport === "model"
+        ? "is the model of `extract`: it has no login, but its `key`"
+        : "is a program on this machine: it has no login, but its `env`",
+    );
+  if (server.auth === undefined) throw refuse("has its credentials in ptc.yaml: it has no login");
+  if (server.auth.type === "client_credentials")
+    throw refuse("has client_credentials in ptc.yaml: it gets its tokens without a login");
+  return server;
+}
+
+/** The error of a server for what went wrong with its login. @throws anything else, as it is. */
+export function faultOf(server: string, error: unknown): UpstreamError {
+  if (error instanceof UpstreamError) return error;
+  if (!(error instanceof AuthorizationError)) throw error;
+  return new UpstreamError("handshake_failed", `server '${server}' ${messageOf(error)}`, { cause: error });
+}
+
+/** How a server is authorized, and what ptc knows of the login without a request. */
 export interface LoginStatus {
   server: string;
   /**
-   * `logged_in`: there is a token, or one can be had without a person. `ended`: there was a login. `none`: there was none, and
+   * `logged_in`: there is a token, or ptc can get one without a person. `ended`: there was a login. `none`: there was none, and
    * the server may not need one. `machine`: ptc.yaml has client credentials. `configured`: credentials are in headers or `env`,
    * as far as there are any.
    */

@@ -1,4 +1,4 @@
-import { type ForeignJsonError, parseForeignJson } from "../../../base/json.ts";
+import { type ForeignJsonError, parseForeignJson } from "../../base/json.ts";
 
 /** The largest file that is read. Clients keep other state than servers in it, so it can be large. */
 export const MAX_CLIENT_FILE_BYTES = 64 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
-import { findPlainSecrets, fromKeyring, replaceSecrets } from "../../../configuration/plain-secrets.ts";
-import { addServer, renderConfiguration } from "../../../configuration/write-file.ts";
+import { findPlainSecrets, fromKeyring, replaceSecrets } from "../../configuration/plain-secrets.ts";
+import { addServer, renderConfiguration } from "../../configuration/write-file.ts";
 
 const ENTRY = {
   name: "new",

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseConfiguration } from "../../../configuration/parse.ts";
+import { parseConfiguration } from "../../configuration/parse.ts";
 
 const environment = { KEY: "key-from-outside", HOST: "http://127.0.0.1:1" };
 const parse = (search: object) =>
