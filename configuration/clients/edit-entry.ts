@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { isObject } from "../../base/json.ts";
 import { type ClientPlace, isPtcEntry } from "./clients.ts";
+import type { PlacedEdit } from "./edit-json-entry.ts";
 import { ClientFileError, readClientFile } from "./read-client-file.ts";
 
 const BYTE_ORDER_MARK = "\ufeff";
@@ -22,18 +23,6 @@ export interface EntryEdit {
 export interface FoundEntry {
   value: unknown;
   written: string | undefined;
-}
-
-/** An entry to set or remove in a text. */
-export interface PlacedEdit {
-  keys: readonly string[];
-  name: string;
-  /** The members to set; `undefined` removes the entry. */
-  entry: Readonly<Record<string, unknown>> | undefined;
-  /** The entry that is there, parsed. */
-  there: unknown;
-  /** How a new entry is written, comments and all; it says what `entry` says. By default `entry` is rendered. */
-  written?: string | undefined;
 }
 
 /** Edits texts of one format. */

@@ -6,7 +6,18 @@ import {
   parseTree,
   printParseErrorCode,
 } from "jsonc-parser";
-import type { PlacedEdit } from "./edit-entry.ts";
+
+/** An entry to set or remove in a text. */
+export interface PlacedEdit {
+  keys: readonly string[];
+  name: string;
+  /** The members to set; `undefined` removes the entry. */
+  entry: Readonly<Record<string, unknown>> | undefined;
+  /** The entry that is there, parsed. */
+  there: unknown;
+  /** How a new entry is written, comments and all; it says what `entry` says. By default `entry` is rendered. */
+  written?: string | undefined;
+}
 
 /** Whatever JSON with comments has between a value and the comma behind it, and that comma. */
 const TO_COMMA = /^(?:\s|\/\/[^\n]*\n|\/\*[\s\S]*?\*\/)*,/;

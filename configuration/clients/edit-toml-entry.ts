@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { parse, stringify } from "smol-toml";
-import type { PlacedEdit } from "./edit-entry.ts";
+import type { PlacedEdit } from "./edit-json-entry.ts";
 
 /**
  * The TOML text with the entry set or removed. The parser keeps no comments, so the text is edited line by line; the caller
