@@ -1,12 +1,12 @@
 /** The logins of a user: where they are kept, what is known of them, which server can have one, and their end. */
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { clock } from "../base/clock.ts";
 import { messageOf } from "../base/faults.ts";
 import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
 import { isRemote } from "../configuration/configured-servers.ts";
 import { openKeyring } from "../secrets/keyring/keyring.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
-import { clock } from "../base/clock.ts";
 import { AuthorizationError } from "../upstream/authorization/authorization.ts";
 import type { OnLogin } from "../upstream/authorization/login-event.ts";
 import type { Login, LoginKey } from "../upstream/authorization/logins/login-record.ts";
