@@ -23,6 +23,7 @@ class Timeout {
   #real: Real | undefined;
   #referenced = true;
   #over = false;
+  #isCleared = false;
 
   constructor(
     id: number,
@@ -57,16 +58,24 @@ class Timeout {
     return this.#referenced && !this.#over;
   }
 
+  /** Starts it again, also after it has fired. A timer that was cleared stays so, as with Node's own. */
   refresh(): this {
+    if (this.#isCleared) return this;
     this.#stop();
     this.#schedule();
     return this;
   }
 
   close(): this {
+    this.#isCleared = true;
+    this.end();
+    return this;
+  }
+
+  /** The program that set it has ended. A later one of the session may start it again. */
+  end(): void {
     this.#over = true;
     this.#stop();
-    return this;
   }
 
   [Symbol.dispose](): void {
@@ -135,9 +144,9 @@ export class ProgramTimers {
     this.scope = scope;
   }
 
-  /** None of them fires any more. */
+  /** The program has ended: none of its timers fires. */
   end(): void {
-    for (const timer of [...this.known.values()]) timer.close();
+    for (const timer of [...this.known.values()]) timer.end();
     this.program++;
     this.#nextId = 1;
   }

@@ -285,6 +285,26 @@ describe("timers of a program", () => {
     expect(again).toEqual(live);
   });
 
+  it("that were cleared stay so when they are started again, as Node's own do, which fire again after they have fired", () => {
+    const code = `
+      const seen = [];
+      const clear = [clearTimeout, (timer) => timer.close(), (timer) => clearTimeout(+timer), (timer) => timer[Symbol.dispose]()];
+      const waiting = clear.map((_, index) => setTimeout(() => seen.push("waiting " + index), 1));
+      const beat = setInterval(() => seen.push("beat"), 1);
+      const fired = setTimeout(() => seen.push("fired"), 1);
+      clear.forEach((each, index) => each(waiting[index]));
+      clearInterval(beat);
+      ${wait}
+      const clearedLate = setTimeout(() => seen.push("late"), 1);
+      clearTimeout(clearedLate);
+      for (const timer of [...waiting, beat, clearedLate]) timer.refresh();
+      fired.refresh();
+      ${wait}
+      return { seen, refs: [...waiting, beat].map((timer) => timer.hasRef()) };`;
+    const [live] = run([{ code, environment: { seed: SEED } as ProgramEnvironment }]);
+    expect(live?.value).toEqual({ seen: ["fired", "fired"], refs: [false, false, false, false, false] });
+  });
+
   it("of an earlier program of the session are those of the one that starts them again", () => {
     const [, second, third] = run([
       {
