@@ -19,9 +19,7 @@ import { parallel } from "./functions/parallel.ts";
 import { checkSavedValue } from "./functions/saved-value.ts";
 import { type DataJson, serializeConsole, serializeResult } from "./result-value.ts";
 import { printedFrames } from "./stack-trace.ts";
-import { ToolError, wireTypeOf } from "./tool-error.ts";
-import { bindTools } from "./tools.ts";
-import { TraceSender } from "./trace-sender.ts";
+import { bindTools, ToolError, wireTypeOf } from "./tools.ts";
 import { writeAll } from "./write-all.ts";
 
 const STDOUT = 1;
@@ -47,7 +45,7 @@ const { defineProperty } = Object;
 const exit = process.exit.bind(process);
 const { wait } = Atomics;
 const { setTimeout } = globalThis;
-// Earlier programs of a session share this realm and may have replaced them.
+const { clearTimeout, setTimeout } = globalThis;
 const { mkdirSync, rmSync, writeFileSync } = fs;
 const { from: bufferFrom } = Buffer;
 const { terminate } = Worker.prototype;
@@ -439,4 +437,46 @@ export function userFrames(stack: string): string[] {
     const name = call[1];
     return name === "" || name === "<anonymous>" ? place : `${name} (${place})`;
   });
+}
+
+const FIRST_TRACE_AFTER_MS = 1_000;
+/** The pause before the next trace, as a share of the time so far. A run that is killed has sent most of its trace, in few messages. */
+const TRACE_PAUSE_SHARE = 1 / 8;
+
+/** Sends the host the trace of a run, whole each time: now and then while it runs, and when `send` is called. */
+class TraceSender {
+  readonly #environment: Environment;
+  readonly #channel: Channel;
+  #runMs = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(environment: Environment, channel: Channel) {
+    this.#environment = environment;
+    this.#channel = channel;
+    this.#schedule();
+  }
+
+  send(): void {
+    this.#channel.send(this.message());
+  }
+
+  /** The trace so far, for a message that carries it along. */
+  message(): SandboxMessage {
+    return { type: "trace", trace: this.#environment.trace() };
+  }
+
+  /** Sends nothing more by itself. */
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #schedule(): void {
+    const delayMs = Math.max(FIRST_TRACE_AFTER_MS, this.#runMs * TRACE_PAUSE_SHARE);
+    this.#timer = setTimeout(() => {
+      this.#runMs += delayMs;
+      this.send();
+      this.#schedule();
+    }, delayMs);
+    this.#timer.unref();
+  }
 }

@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import { normalizeResult } from "../../../broker/normalize-result.ts";
 import type { ReplyMessage } from "../../../protocol/messages.ts";
 import type { Channel } from "../../../runner-image/node/channel.ts";
-import { ToolError } from "../../../runner-image/node/tool-error.ts";
-import { bindTools } from "../../../runner-image/node/tools.ts";
+import { bindTools, ToolError } from "../../../runner-image/node/tools.ts";
 
 const NAME = "mcp__demo__get_x";
 
