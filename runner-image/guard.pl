@@ -90,7 +90,7 @@ $SIG{TERM} = sub { exit $UNATTENDED } if $apart;
 $SIG{CHLD} = sub { };
 my $runner = fork() // die "the runner cannot be started: $!\n";
 run() if $runner == 0;
-# It needs no right over the program's namespaces any more.
+# It no longer needs a right over the program's namespaces.
 my ($header, $none) = (pack('LL', $CAPABILITIES_V3, 0), "\0" x 24);
 syscall($capset, $header, $none) if $apart;
 open STDERR, '>', '/dev/null';
@@ -261,7 +261,7 @@ sub is_later { return $! == $EAGAIN || $! == $EINTR }
 sub deliver {
     my $written = $channel ? syswrite $channel, $to_runner : length $to_runner;
     return if !defined $written && is_later();
-    # Nobody takes it any more.
+    # Nobody reads it now.
     $written //= length $to_runner;
     substr($to_runner, 0, $written) = '';
     $delivered += $written;

@@ -47,7 +47,7 @@ export class KeptSandbox implements SandboxSource {
   readonly #decoder = new FrameDecoder(MAX_CALL_FRAME_BYTES + SESSION_MARK_BYTES);
   #sandbox: Sandbox | undefined;
   #turn: Turn | undefined;
-  /** Resolves when nothing of earlier programs runs any more. */
+  /** Resolves when nothing of earlier programs runs. */
   #cleared: Promise<void> | undefined;
   readonly #key = randomBytes(KEY_BYTES);
   /** Why the sandbox has ended between two programs, where that is known: goes on after "the session ended". */
@@ -57,7 +57,7 @@ export class KeptSandbox implements SandboxSource {
   readonly #outdated: Promise<never>;
   #refuse: (reason: SandboxError) => void = () => {};
   readonly #losing = new AbortController();
-  /** Resolves when the sandbox has ended, or is to be given to no program any more. */
+  /** Resolves when the sandbox has ended, or is given to no further program. */
   readonly lost = whenAborted(this.#losing.signal);
 
   /** @param source has the sandbox, when the first program needs it. */
@@ -116,7 +116,7 @@ export class KeptSandbox implements SandboxSource {
     if (!(await settlesWithin(known, ANSWER_PATIENCE_MS))) this.#lose();
   }
 
-  /** No program gets the sandbox any more. One that has it keeps it to its end. */
+  /** Gives the sandbox to no further program. One that has it keeps it to its end. */
   forsake(): void {
     this.#lose();
     if (this.#turn === undefined) void this.#sandbox?.dispose();

@@ -17,10 +17,10 @@ import { WORKSPACE } from "../../protocol/runners.ts";
 import { Channel, type Connection, SocketConnection } from "./channel.ts";
 import { consoleMethods } from "./console-capture.ts";
 import { Environment } from "./environment/environment.ts";
+import { bindTools } from "./functions/tools.ts";
 import { ProgramRun } from "./program-run.ts";
 import { serializeResult } from "./result-value.ts";
 import { installStackTraces } from "./stack-trace.ts";
-import { bindTools } from "./tools.ts";
 
 /** Imports modules whose text is in memory. Under gVisor that takes a quarter of the time of a module in a file. */
 class ModulesInMemory {

@@ -11,15 +11,15 @@ import type { ProgramMessage, SandboxMessage } from "../../protocol/messages.ts"
 import { FILES_FOLDER, PROGRAM_SCHEME, WORKSPACE } from "../../protocol/runners.ts";
 import type { Channel } from "./channel.ts";
 import { type ConsoleCapture, captureConsole } from "./console-capture.ts";
-import { bytesOf, makeEmit } from "./emit.ts";
 import type { Environment } from "./environment/environment.ts";
 import { type ProgramClock, TICKS_PER_MS } from "./environment/program-clock.ts";
+import { bytesOf, makeEmit } from "./functions/emit.ts";
 import { makeExtract } from "./functions/extract.ts";
 import { parallel } from "./functions/parallel.ts";
 import { checkSavedValue } from "./functions/saved-value.ts";
+import { bindTools, ToolError, wireTypeOf } from "./functions/tools.ts";
 import { type DataJson, serializeConsole, serializeResult } from "./result-value.ts";
 import { printedFrames } from "./stack-trace.ts";
-import { bindTools, ToolError, wireTypeOf } from "./tools.ts";
 import { writeAll } from "./write-all.ts";
 
 const STDOUT = 1;
@@ -44,8 +44,8 @@ const { stringify } = JSON;
 const { defineProperty } = Object;
 const exit = process.exit.bind(process);
 const { wait } = Atomics;
-const { setTimeout } = globalThis;
 const { clearTimeout, setTimeout } = globalThis;
+// Earlier programs of a session share this realm and may have replaced them.
 const { mkdirSync, rmSync, writeFileSync } = fs;
 const { from: bufferFrom } = Buffer;
 const { terminate } = Worker.prototype;
@@ -269,7 +269,7 @@ export class ProgramRun {
     exit(0);
   }
 
-  /** Ends the program and not its process, which waits for the next one. What was left running has no effect any more. */
+  /** Ends the program and not its process, which waits for the next one. What was left running no longer has any effect. */
   #stay(last: readonly SandboxMessage[], isWhole: boolean): void {
     this.#trace?.stop();
     this.#trace = undefined;

@@ -310,7 +310,7 @@ export class OutputSockets {
     await Promise.all(this.#delivered);
   }
 
-  /** Takes no connection any more. */
+  /** Takes no further connection. */
   close(): void {
     for (const listener of this.#listeners) listener.close();
   }

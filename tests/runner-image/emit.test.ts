@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { EmittedBlock } from "../../protocol/emitted.ts";
-import { bytesOf, makeEmit } from "../../runner-image/node/emit.ts";
+import { bytesOf, makeEmit } from "../../runner-image/node/functions/emit.ts";
 
 const PNG = Buffer.from("89504e470d0a1a0a", "hex");
 const PNG_BASE64 = PNG.toString("base64");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { checkAgainstSchema } from "../../broker/schemas/schema-check.ts";
 import { checkSavedValue } from "../../runner-image/node/functions/saved-value.ts";
-import { ToolError } from "../../runner-image/node/tools.ts";
+import { ToolError } from "../../runner-image/node/functions/tools.ts";
 import { hasPython, WITHOUT_PYTHON } from "../cli/terminal/run-on-terminal.ts";
 
 /** Schemas and values with the end of what is said of the value, or null where nothing is. */

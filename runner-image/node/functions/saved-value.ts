@@ -1,4 +1,4 @@
-import { fillToolError, ToolError } from "../tools.ts";
+import { fillToolError, ToolError } from "./tools.ts";
 
 /**
  * Checks what a saved program gives back against the JSON Schema that its manifest declares, where its caller runs. What is refused

@@ -325,7 +325,7 @@ def _reset_signals() -> None:
             continue
         if number in (signal.SIGKILL, signal.SIGSTOP):
             continue
-        # What is ignored is not pending any more.
+        # What is ignored is no longer pending.
         signal.signal(number, signal.SIG_IGN)
         signal.signal(number, handler)
 

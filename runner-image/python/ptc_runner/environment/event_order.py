@@ -90,7 +90,7 @@ class EventOrder:
         self.astray: set[int] = set()
         # Threads that were started and have not ended.
         self._threads: set[int] = set()
-        # Those of programs that have ended, which get no turn any more and end at whatever they wait for.
+        # Those of programs that have ended, which get no further turn and end at what they wait for.
         self._abandoned: set[int] = set()
         # Whether somebody watches for threads that hold up others.
         self.is_watched = False
@@ -125,7 +125,7 @@ class EventOrder:
         self._advance()
 
     def abandon(self) -> None:
-        """The program has ended: nothing of it happens any more. The calling thread goes on alone."""
+        """The program has ended: none of its events happen from now on. The calling thread goes on without the others."""
         self._abandoned |= (self._threads | self.astray) - {get_ident()}
         self.astray.clear()
         self._take_turn()

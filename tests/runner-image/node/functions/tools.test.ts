@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { normalizeResult } from "../../../broker/normalize-result.ts";
-import type { ReplyMessage } from "../../../protocol/messages.ts";
-import type { Channel } from "../../../runner-image/node/channel.ts";
-import { bindTools, ToolError } from "../../../runner-image/node/tools.ts";
+import { normalizeResult } from "../../../../broker/normalize-result.ts";
+import type { ReplyMessage } from "../../../../protocol/messages.ts";
+import type { Channel } from "../../../../runner-image/node/channel.ts";
+import { bindTools, ToolError } from "../../../../runner-image/node/functions/tools.ts";
 
 const NAME = "mcp__demo__get_x";
 

@@ -1,5 +1,5 @@
-import { isObject } from "../../base/json.ts";
-import { EmittedBlock, MAX_EMITTED_BLOCKS, MAX_EMITTED_BYTES } from "../../protocol/emitted.ts";
+import { isObject } from "../../../base/json.ts";
+import { EmittedBlock, MAX_EMITTED_BLOCKS, MAX_EMITTED_BYTES } from "../../../protocol/emitted.ts";
 
 // The program shares this realm and may replace globals.
 const { stringify } = JSON;

@@ -1,8 +1,8 @@
-import { FrameError } from "../../protocol/frames.ts";
-import { MAX_TOOL_NAME_CHARS } from "../../protocol/limits.ts";
-import type { CallError, ReplyMessage } from "../../protocol/messages.ts";
-import { parseNamespacedName } from "../../protocol/tool-names.ts";
-import { type Channel, LateCallError } from "./channel.ts";
+import { FrameError } from "../../../protocol/frames.ts";
+import { MAX_TOOL_NAME_CHARS } from "../../../protocol/limits.ts";
+import type { CallError, ReplyMessage } from "../../../protocol/messages.ts";
+import { parseNamespacedName } from "../../../protocol/tool-names.ts";
+import { type Channel, LateCallError } from "../channel.ts";
 
 const MAX_SHOWN_CHARS = 64;
 
