@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { projectFromSources } from "./ptc-from-sources.ts";
+import { projectFromSources } from "./in-process.ts";
 import { fixtureServer } from "./ptc-process.ts";
 
 const canMount = process.getuid?.() === 0 && spawnSync("unshare", ["-m", "true"]).status === 0;

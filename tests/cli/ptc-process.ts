@@ -1,4 +1,5 @@
 import { type ChildProcessByStdio, spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import {
   cpSync,
@@ -9,17 +10,17 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { afterAll, beforeAll, expect, inject } from "vitest";
 import { Envelope } from "../../protocol/envelope.ts";
-import { generateOnce } from "./generated-once.ts";
 
 /** The real `ptc`, built from this checkout's sources and started as a child process in a folder of its own. */
 
@@ -240,4 +241,55 @@ export function fixtureServer(name: string, file: string, args: readonly string[
 export function envelopeOf({ stdout, stderr }: Exited): Envelope {
   if (!/^[^\n]+\n$/.test(stdout)) throw new Error(`stdout is not one line: ${stdout}\n${stderr}`);
   return Envelope.parse(JSON.parse(stdout));
+}
+
+/** What ptc keeps while it runs is no input of what it generates. */
+const NO_INPUTS = "run";
+
+/**
+ * Has the modules of a folder that nothing was generated in generated, or copies what came of that in a folder with the
+ * same files. What is generated does not depend on where the folder is.
+ *
+ * @param store where what came of it is kept for all files of a run
+ */
+async function generateOnce(folder: string, store: string, generate: () => Promise<void>): Promise<void> {
+  const before = new Set(filesIn(folder));
+  const kept = keyOf(folder, before);
+  if (kept === undefined) return generate();
+  const path = join(store, kept);
+  if (existsSync(path)) return cpSync(path, folder, { recursive: true });
+  await generate();
+  const own = `${path}-${process.pid}`;
+  for (const file of filesIn(folder)) {
+    if (!before.has(file)) cpSync(join(folder, file), join(own, file), { recursive: true });
+  }
+  try {
+    renameSync(own, path);
+  } catch (error) {
+    if (!existsSync(path)) throw error;
+    rmSync(own, { recursive: true, force: true });
+  }
+}
+
+/** A digest of all files; `undefined` where something was generated before, or where a server of the network could say something else later. */
+function keyOf(folder: string, files: ReadonlySet<string>): string | undefined {
+  const hash = createHash("sha256");
+  for (const file of [...files].sort()) {
+    if (file.startsWith("generated/")) return undefined;
+    const text = readFileSync(join(folder, file), "utf8").replaceAll(folder, ".");
+    if (/https?:/.test(text)) return undefined;
+    hash.update(`${JSON.stringify([file, text])}\n`);
+  }
+  return hash.digest("hex");
+}
+
+function filesIn(folder: string, below = folder): string[] {
+  return readdirSync(below).flatMap((name) => {
+    const path = join(below, name);
+    const file = relative(folder, path);
+    if (file === NO_INPUTS) return [];
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found?.isDirectory()) return filesIn(folder, path);
+    return found?.isFile() ? [file] : [];
+  });
 }

@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { serveProtected } from "../../upstream/authorization/servers/protected-server.ts";
 import { serveRouter } from "../../upstream/authorization/servers/router-server.ts";
-import { projectFromSources } from "../ptc-from-sources.ts";
-import { projectInProcess } from "../ptc-in-process.ts";
+import { projectFromSources, projectInProcess } from "../in-process.ts";
 import { hasPython, onTerminal, WITHOUT_PYTHON } from "../terminal/run-on-terminal.ts";
 
 const DUMP = join(import.meta.dirname, "../../fixtures/servers/env-dump.mjs");

@@ -3,17 +3,15 @@ import { mkdirSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Approver, LATER } from "../../../broker/approvals/approvals.ts";
-import { main } from "../../../cli/main.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { openPendingApprovals } from "../../../execution/pending/open-pending-approvals.ts";
 import { openServing } from "../../../wiring/serving.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
 import { eventually } from "../../eventually.ts";
 import { InProcessEngine } from "../../sandbox/in-process-engine.ts";
-import { projectFromSources } from "../ptc-from-sources.ts";
+import { projectFromSources, ptcIn } from "../in-process.ts";
 import { fixtureServer } from "../ptc-process.ts";
 import { hasPython, onTerminal, WITHOUT_PYTHON } from "../terminal/run-on-terminal.ts";
-import { surroundingsIn } from "./runs-projects.ts";
 
 /** A project whose one program makes a call that needs an approval. */
 async function setUp(settings: object = {}) {
@@ -57,11 +55,7 @@ async function setUp(settings: object = {}) {
         signal: new AbortController().signal,
       },
     );
-  const ptc = async (...args: string[]) => {
-    const surroundings = { ...surroundingsIn(directory, ["node", "ptc", "approvals", ...args]), env };
-    const code = await main(surroundings);
-    return { code, stdout: surroundings.stdout.text, stderr: surroundings.stderr.text };
-  };
+  const ptc = (...args: string[]) => ptcIn(directory, ["approvals", ...args], { env });
   const taken = async (ticket: string) => {
     const run = (await host.pendingApprovals()).take("local", ticket);
     return run.kind === "resumed" ? run.resumed.answered.answer : run.kind;

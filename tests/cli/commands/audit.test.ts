@@ -4,9 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { AuditLog } from "../../../archive/audit/audit-log.ts";
 import { followLog } from "../../../archive/audit/reading/read-log.ts";
-import { main } from "../../../cli/main.ts";
 import { eventually } from "../../eventually.ts";
-import { surroundingsIn } from "./runs-projects.ts";
+import { ptcIn } from "../in-process.ts";
 
 const RUN = {
   runId: "3f9a2c00-1",
@@ -62,11 +61,7 @@ async function writeRun(log = open()): Promise<void> {
   await log.close();
 }
 
-async function ptc(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const surroundings = surroundingsIn(folder, ["node", "ptc", "audit", ...args]);
-  const code = await main(surroundings);
-  return { code, stdout: surroundings.stdout.text, stderr: surroundings.stderr.text };
-}
+const ptc = (...args: string[]) => ptcIn(folder, ["audit", ...args]);
 
 test("lines are shown, filtered and exported", async () => {
   await writeRun();

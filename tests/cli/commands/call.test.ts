@@ -1,47 +1,31 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { main } from "../../../cli/main.ts";
 import { Envelope } from "../../../protocol/envelope.ts";
-import { projectFromSources } from "../ptc-from-sources.ts";
-import { type Exited, fixtureServer } from "../ptc-process.ts";
+import { completion, scriptedModel } from "../../upstream/model/scripted-model.ts";
+import { projectInProcess } from "../in-process.ts";
+import { fixtureServer } from "../ptc-process.ts";
 import { hasPython, onTerminal, WITHOUT_PYTHON } from "../terminal/run-on-terminal.ts";
-import { surroundingsIn } from "./runs-projects.ts";
 
 const EVERYTHING = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
 
 /** No engine is there, and none is needed. */
-const NOWHERE = { DOCKER_HOST: "unix:///nowhere/docker.sock" };
+const _NOWHERE = { DOCKER_HOST: "unix:///nowhere/docker.sock" };
 
 async function setUp(more: object = {}) {
-  const project = projectFromSources({
-    "ptc.yaml": {
-      servers: [
-        fixtureServer("docs", "documents.mjs"),
-        { name: "every-thing", command: process.execPath, args: [`${process.cwd()}/${EVERYTHING}`] },
-        { ...fixtureServer("dump", "env-dump.mjs"), env: { TOKEN: { keyring: "hub" } } },
-      ],
-      ...more,
-    },
+  const {
+    project,
+    env,
+    ptc: run,
+  } = projectInProcess({
+    servers: [
+      fixtureServer("docs", "documents.mjs"),
+      { name: "every-thing", command: process.execPath, args: [`${process.cwd()}/${EVERYTHING}`] },
+      { ...fixtureServer("dump", "env-dump.mjs"), env: { TOKEN: { keyring: "hub" } } },
+    ],
+    ...more,
   });
-  const env = { ...project.env, ...NOWHERE };
-  /** Runs a command in this process. */
-  const ptc = async (args: string[], stdin = ""): Promise<Exited> => {
-    const surroundings = {
-      ...surroundingsIn(project.directory, ["node", "ptc", ...args]),
-      env: {
-        ...env,
-        PATH: process.env.PATH,
-        PTC_KEYRING: "off",
-        PTC_HOST: "off",
-        XDG_RUNTIME_DIR: `${project.directory}/run`,
-      },
-      stdin: Readable.from(stdin === "" ? [] : [Buffer.from(stdin)]),
-    };
-    const code = await main(surroundings);
-    return { code, stdout: surroundings.stdout.text, stderr: surroundings.stderr.text };
-  };
+  const ptc = (args: string[], stdin = "") => run(args, {}, stdin);
   await ptc(["auth", "set", "hub"], "keyring-secret-1");
   expect(await ptc(["generate"])).toMatchObject({ code: 0 });
   const call = (args: string[], stdin?: string) => ptc(["call", ...args], stdin);
@@ -235,5 +219,179 @@ describe("ptc call", () => {
     );
     expect(screen).toContain("ptc asks: you want to call\n│ mcp__docs__delete_document\n");
     expect(screen).toMatch(/\ndeleted a\n$/);
+  });
+});
+
+const KEY = "the-key-of-the-model";
+const ARGUMENTS = JSON.stringify({ value: `Ada, ${KEY}`, schema: { type: "string" } });
+
+describe("extract", () => {
+  it("is a tool of ptc's own server where a model is configured: decided about, audited, archived, without its key", async () => {
+    const model = await scriptedModel([completion({ value: `Ada ${KEY}` })]);
+    const extract = { url: model.url, model: "small", key: KEY };
+    const { project, ptc, call, auditLines } = projectInProcess({ extract });
+    expect(await ptc(["generate"])).toMatchObject({ code: 0 });
+    expect((await ptc(["inspect", "mcp__ptc__extract"])).stdout).toContain("through a model");
+    const answered = await call("ptc.extract", "--json", ARGUMENTS);
+    expect(answered).toMatchObject({ code: 0, stdout: "Ada [REDACTED]\n" });
+    expect(JSON.stringify(model.requests[0]?.body)).not.toContain(KEY);
+    const shown = await ptc(["runs", "show", "latest", "--json"]);
+    expect(shown.stdout).not.toContain(KEY);
+    expect(auditLines().find(({ event }) => event === "call")).toMatchObject({
+      server: "ptc",
+      tool: "mcp__ptc__extract",
+      decision: "allowed",
+    });
+    for (const policy of [
+      { tools: { block: ["mcp__ptc__extract"] } },
+      { approvals: { ask: ["mcp__ptc__*"] } },
+    ]) {
+      project.write("ptc.yaml", { extract, ...policy });
+      expect(await call("ptc.extract", "--json", ARGUMENTS)).toMatchObject({ code: 1, stdout: "" });
+    }
+    expect(model.requests).toHaveLength(1);
+    // Where no model is configured, there is nothing of it.
+    project.write("ptc.yaml", {});
+    expect((await call("ptc.extract", "--json", ARGUMENTS)).stderr).toContain(
+      "there is no tool 'ptc.extract'",
+    );
+  });
+});
+
+const text = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
+
+const LOCAL = [
+  {
+    name: "word_count",
+    description: "Counts the words of a text",
+    command: ["wc", "-w"],
+    stdin: "{text}",
+    inputSchema: text,
+    output: "text",
+    timeout_seconds: 10,
+    annotations: { readOnlyHint: true },
+  },
+  {
+    name: "shape",
+    command: [process.execPath, "-e", "process.stdin.pipe(process.stdout)"],
+    inputSchema: { type: "object", properties: { side: { type: "integer" } } },
+    output: "json",
+    outputSchema: { type: "object", properties: { side: { type: "integer" } }, required: ["side"] },
+    env: { SHAPE_TOKEN: "a-configured-secret" },
+  },
+  {
+    name: "wipe",
+    command: ["echo", "wiped", "--", "{text}"],
+    inputSchema: text,
+    annotations: { destructiveHint: true },
+  },
+  {
+    name: "tell",
+    command: ["sh", "-c", "echo $TELL_KEY >&2; exit 1"],
+    inputSchema: {},
+    env: { TELL_KEY: "tell-tale-key-1" },
+  },
+];
+
+const KEYED = {
+  name: "keyed",
+  command: ["sh", "-c", "echo $KEY"],
+  inputSchema: {},
+  env: { KEY: { file: "key.txt" } },
+};
+
+describe("tools.local", () => {
+  it("is a server like any other: generated with types, searched, called, decided about, audited", async () => {
+    const { project, ptc, call, auditLines } = projectInProcess({
+      languages: ["typescript", "python"],
+      tools: { local: LOCAL, block: ["mcp__local__tell*"] },
+    });
+    expect(await ptc(["generate"])).toMatchObject({ code: 0 });
+    const module = project.read("generated/servers/local/index.ts");
+    expect(module).toContain("export type WordCountOutput = string;");
+    expect(module).toContain("Counts the words of a text");
+    expect(project.read("generated/servers/local/__init__.pyi")).toContain("word_count");
+    expect((await ptc(["search", "count words"])).stdout).toContain("wordCount  Counts the words");
+    expect(await call("local.word_count", "text=one two three")).toEqual({
+      code: 0,
+      stdout: "3\n",
+      stderr: "",
+    });
+    expect(await call("local.shape", "side=4")).toMatchObject({ stdout: '{"side":4}\n' });
+    // Arguments and results are checked against the schemas.
+    expect((await call("local.shape", "--json", '{"side": "x"}')).stderr).toContain(
+      "was not called: arguments.side must be integer",
+    );
+    const mismatch =
+      "'mcp__local__shape' answered against its own outputSchema: structuredContent.side is missing";
+    const warned = await call("local.shape", "--json", "{}");
+    expect(warned).toMatchObject({ code: 0, stdout: "{}\n", stderr: `ptc: warning: ${mismatch}\n` });
+    const [last] = JSON.parse((await ptc(["runs", "list", "--json"])).stdout);
+    expect((await ptc(["runs", "show", last.run_id])).stdout).toContain(`warning: ${mismatch}`);
+    expect((await call("local.tell")).stderr).toContain("'mcp__local__tell' is not available");
+    expect((await call("local.wipe", "text=-x")).stderr).toContain("'mcp__local__wipe' needs an approval");
+    expect(await call("local.wipe", "text=-x", "--approve", "mcp__local__*")).toMatchObject({
+      stdout: "wiped -- -x\n",
+    });
+    expect(
+      auditLines()
+        .filter(({ event }) => event === "call")
+        .map(({ server, tool, decision }) => [server, tool, decision]),
+    ).toEqual([
+      ["local", "mcp__local__word_count", "allowed"],
+      ["local", "mcp__local__shape", "allowed"],
+      ["local", "mcp__local__shape", "invalid"],
+      ["local", "mcp__local__shape", "allowed"],
+      ["local", "mcp__local__tell", "unavailable"],
+      ["local", "mcp__local__wipe", "denied"],
+      ["local", "mcp__local__wipe", "approved-once"],
+    ]);
+  });
+
+  it("goes on without the one whose secret cannot be read, until it can", async () => {
+    const { project, ptc, call } = projectInProcess({ tools: { local: [...LOCAL, KEYED] } });
+    expect(await ptc(["generate"])).toMatchObject({ code: 0 });
+    expect(await call("local.word_count", "text=one two")).toMatchObject({ code: 0, stdout: "2\n" });
+    const without = await call("local.keyed");
+    expect(without).toMatchObject({ code: 1, stdout: "" });
+    expect(without.stderr).toMatch(
+      /local tool 'keyed' was not run: ptc\.yaml:\d+: tools\.local\[4\]\.env\.KEY: .*key\.txt/,
+    );
+    project.write("key.txt", "the-key-of-a-file");
+    expect(await call("local.keyed")).toMatchObject({
+      code: 0,
+      stdout: expect.not.stringContaining("the-key-of"),
+    });
+  });
+
+  it("keeps secrets of a tool to it, follows its definition, and says in one line what is wrong", async () => {
+    const { project, ptc, call } = projectInProcess({ tools: { local: LOCAL } });
+    expect(await ptc(["generate"])).toMatchObject({ code: 0 });
+    const told = await call("local.tell");
+    expect(told).toMatchObject({ code: 1, stdout: "" });
+    expect(told.stderr).toMatch(/'mcp__local__tell' failed: `sh` ended with exit code 1: \[REDACTED\]/);
+    const [first, ...others] = LOCAL;
+    const changed = { ...first, description: "Counts words" };
+    project.write("ptc.yaml", { tools: { local: [changed, ...others] } });
+    expect((await call("local.word_count", "text=x")).stderr).toContain(
+      "was changed by its server since its types were generated; run `ptc generate`",
+    );
+    expect(await ptc(["generate", "--check"])).toMatchObject({ code: 4 });
+    project.write("ptc.yaml", { tools: { local: [{ ...first, command: ["nowhere-at-all"] }] } });
+    expect(await ptc(["generate"])).toMatchObject({ code: 0 });
+    expect(await call("local.word_count", "text=x")).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringMatching(
+        /^ptc: .*'mcp__local__word_count' failed: local tool 'word_count' was not run: there is no command `nowhere-at-all` on the PATH[^\n]*\n$/,
+      ),
+    });
+    project.write("ptc.yaml", { tools: { local: [{ ...first, stdin: "{txt}" }] } });
+    expect(await ptc(["generate"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(
+        /^ptc: ptc.yaml:\d+: tools\.local\[0\]\.stdin: `\{txt\}` is none of [^\n]*\n$/,
+      ),
+    });
   });
 });

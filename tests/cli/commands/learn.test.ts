@@ -1,33 +1,14 @@
-import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { main } from "../../../cli/main.ts";
-import { projectFromSources } from "../ptc-from-sources.ts";
+import { projectInProcess } from "../in-process.ts";
 import { fixtureServer } from "../ptc-process.ts";
-import { surroundingsIn } from "./runs-projects.ts";
 
 /** Servers that list the same tools, of which the first is called. */
 function setUp(...names: string[]) {
   const servers = names.map((name) => fixtureServer(name, "documents.mjs"));
-  const project = projectFromSources({
-    "ptc.yaml": { servers, languages: ["typescript", "python"] },
-  });
-  mkdirSync(`${project.directory}/run`, { mode: 0o700, recursive: true });
-  const ptc = async (...args: string[]) => {
-    const surroundings = {
-      ...surroundingsIn(project.directory, ["node", "ptc", ...args]),
-      env: {
-        ...project.env,
-        PATH: process.env.PATH,
-        DOCKER_HOST: "unix:///nowhere/docker.sock",
-        PTC_KEYRING: "off",
-        PTC_HOST: "off",
-        XDG_RUNTIME_DIR: `${project.directory}/run`,
-      },
-    };
-    const code = await main(surroundings);
-    return { code, stdout: surroundings.stdout.text, stderr: surroundings.stderr.text };
-  };
+  const { project, ptc: run } = projectInProcess({ servers, languages: ["typescript", "python"] });
+  const ptc = (...args: string[]) => run(args);
   const read = (path: string) => readFileSync(join(project.directory, path), "utf8");
   return { project, ptc, read };
 }

@@ -1,9 +1,6 @@
-import { mkdirSync } from "node:fs";
 import { expect, it } from "vitest";
-import { main } from "../../../cli/main.ts";
-import { projectFromSources } from "../ptc-from-sources.ts";
+import { projectInProcess } from "../in-process.ts";
 import { fixtureServer } from "../ptc-process.ts";
-import { surroundingsIn } from "./runs-projects.ts";
 
 const RULES = `permit(principal, action, resource);
 @id("no-shouting") forbid(principal, action == Action::"call", resource == Tool::"mcp__docs__get_document")
@@ -12,27 +9,11 @@ forbid(principal, action == Action::"list", resource == Tool::"mcp__docs__list_d
 `;
 
 async function setUp(rules = RULES, more: object = {}) {
-  const project = projectFromSources({
-    "ptc.yaml": { servers: [fixtureServer("docs", "documents.mjs")], policy: ["rules.cedar"], ...more },
-  });
-  project.write("rules.cedar", rules);
-  mkdirSync(`${project.directory}/run`, { mode: 0o700, recursive: true });
-  const ptc = async (...args: string[]) => {
-    const surroundings = {
-      ...surroundingsIn(project.directory, ["node", "ptc", ...args]),
-      env: {
-        ...project.env,
-        PATH: process.env.PATH,
-        DOCKER_HOST: "unix:///nowhere/docker.sock",
-        PTC_KEYRING: "off",
-        PTC_HOST: "off",
-        XDG_RUNTIME_DIR: `${project.directory}/run`,
-      },
-    };
-    const code = await main(surroundings);
-    return { code, stdout: surroundings.stdout.text, stderr: surroundings.stderr.text };
-  };
-  return { project, ptc };
+  const { project, ptc } = projectInProcess(
+    { servers: [fixtureServer("docs", "documents.mjs")], policy: ["rules.cedar"], ...more },
+    { "rules.cedar": rules },
+  );
+  return { project, ptc: (...args: string[]) => ptc(args) };
 }
 
 it("rules decide about ptc call and what is listed, and the archive says which of them did", async () => {

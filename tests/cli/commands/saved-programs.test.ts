@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { compile } from "../editor/language-server.ts";
-import { projectInProcess } from "../ptc-in-process.ts";
+import { projectInProcess } from "../in-process.ts";
 import { fixtureServer } from "../ptc-process.ts";
 
 const PYRIGHT = createRequire(import.meta.url).resolve("pyright/index.js");

@@ -18,11 +18,10 @@ import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import type { Surroundings } from "../../../cli/command.ts";
 import { stopHostAt } from "../../../cli/commands/host.ts";
 import { type Machine, uninstall } from "../../../cli/commands/uninstall.ts";
-import { main } from "../../../cli/main.ts";
 import { currentProcess, formatIdentity, startTimeOf } from "../../../system/process-identity.ts";
 import { memoryPackage } from "../../secrets/keyring/memory-keyring.ts";
+import { ptcIn, surroundingsIn } from "../in-process.ts";
 import { FakeTerminal } from "../terminal/terminals.ts";
-import { surroundingsIn } from "./runs-projects.ts";
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "ptc-uninstall-")));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -51,11 +50,8 @@ async function newProject() {
     }),
     stopHost: async () => {},
   };
-  const run = async (args: string[], terminal: Partial<Surroundings> = {}) => {
-    const own = surroundingsIn(folder, ["node", join(home, "bin/ptc"), ...args]);
-    const code = await main({ ...own, env, ...terminal });
-    return { code, stdout: own.stdout.text, stderr: own.stderr.text };
-  };
+  const run = (args: string[], terminal: Partial<Surroundings> = {}) =>
+    ptcIn(folder, args, { script: join(home, "bin/ptc"), env, ...terminal });
   const remove = async (flags: Parameters<typeof uninstall>[0], terminal: Partial<Surroundings> = {}) => {
     const own = surroundingsIn(folder);
     const code = await uninstall(flags, { ...own, env, ...terminal }, machine).catch(

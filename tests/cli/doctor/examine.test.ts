@@ -2,7 +2,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { examine, type Finding } from "../../../cli/doctor/examine.ts";
+import { examine, examineQuickly, type Finding } from "../../../cli/doctor/examine.ts";
+import { loadConfiguration } from "../../../configuration/load.ts";
+import { openKnownWalls, refuseBrokenWalls } from "../../../wiring/open-known-walls.ts";
 import { makeArchive } from "../../archive/made-archives.ts";
 import { InProcessEngine } from "../../sandbox/in-process-engine.ts";
 
@@ -220,4 +222,76 @@ test("servers that a client has beside ptc are named, and so is a ptc that is th
       detail: expect.stringMatching(/^has x beside ptc .*--take-over/),
     },
   ]);
+});
+
+test("what is known against the walls of an engine is refused with that engine, and nothing is left on disk", async () => {
+  const cwd = mkdtempSync(join(tmpdir(), "ptc-walls-"));
+  onTestFinished(() => rmSync(cwd, { recursive: true }));
+  mkdirSync(join(cwd, "run"), { mode: 0o700 });
+  const env = { XDG_RUNTIME_DIR: join(cwd, "run"), XDG_STATE_HOME: join(cwd, "state") };
+  const configuration = await loadConfiguration({ flag: undefined, env, cwd });
+  const { image, runtime } = configuration.sandbox;
+  const engine = new InProcessEngine();
+  const refuse = (asked: InProcessEngine) => refuseBrokenWalls(configuration, env, () => asked);
+  await refuse(engine);
+  const { digest } = await engine.findImage(image);
+  await openKnownWalls(env).note({ engine, runtime, image: digest }, ["network"]);
+  await expect(refuse(engine)).rejects.toMatchObject({ code: "wall_broken" });
+  const other = new InProcessEngine();
+  other.describe = async () => ({ ...(await engine.describe()), identity: "another" });
+  await refuse(other);
+  expect(readdirSync(join(cwd, "run")).flatMap((base) => readdirSync(join(cwd, "run", base)))).toEqual([]);
+});
+
+/** What is wrong with a folder that has a configuration of that text. */
+async function findQuickly(
+  text: string | undefined,
+  engine = new InProcessEngine(),
+  more: Record<string, string> = {},
+) {
+  const cwd = mkdtempSync(join(tmpdir(), "ptc-quickly-"));
+  onTestFinished(() => rmSync(cwd, { recursive: true }));
+  mkdirSync(join(cwd, "run"), { mode: 0o700 });
+  mkdirSync(join(cwd, "generated"));
+  if (text !== undefined) writeFileSync(join(cwd, "ptc.yaml"), text);
+  for (const [file, content] of Object.entries(more)) writeFileSync(join(cwd, file), content);
+  return examineQuickly({ env: { XDG_RUNTIME_DIR: join(cwd, "run") }, cwd, engine: () => engine });
+}
+
+test("nothing is wrong with a folder that uses no ptc", async () => {
+  expect(await findQuickly(undefined)).toBeUndefined();
+});
+
+const LOCAL = "servers: [{ name: x, command: never-started }]";
+
+test.each([
+  ["servers: 1", "configuration", /^ptc\.yaml:1: .*servers/],
+  ["servers: []", "configuration", /^ptc\.yaml names no servers/],
+  [LOCAL, "servers", /^the tools of 'x' are not known yet; run `ptc generate`$/],
+])("with %j the first thing that is wrong is in the %s", async (text, area, detail) => {
+  expect(await findQuickly(text)).toMatchObject({ area, ok: false, detail: expect.stringMatching(detail) });
+});
+
+test("modules that were edited are told, and nothing is started to find that out", async () => {
+  const engine = new InProcessEngine();
+  const found = await findQuickly(LOCAL, engine, { "generated/catalog.json": "{" });
+  expect(found).toMatchObject({ area: "servers", detail: expect.stringContaining("catalog.json") });
+  expect(engine.live.size).toBe(0);
+});
+
+test("of an engine the runtime and the image are asked for", async () => {
+  const off = "servers: [{ name: x, command: y, env: { A: '${UNSET_VALUE}' } }]";
+  expect(await findQuickly(off)).toMatchObject({ area: "sandbox", part: "gvisor" });
+  const engine = new InProcessEngine();
+  const describe = engine.describe;
+  engine.describe = async () => ({
+    ...(await describe()),
+    runtimes: new Map([["runsc", { path: "/nowhere/runsc" }]]),
+  });
+  expect(await findQuickly(off, engine)).toBeUndefined();
+  Object.assign(engine, { findImage: async () => undefined });
+  expect(await findQuickly(off, engine)).toMatchObject({
+    area: "sandbox",
+    detail: "there is no image 'ptc-runner'; run `ptc image build`",
+  });
 });

@@ -2,10 +2,8 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { describe, expect, it } from "vitest";
-import { main } from "../../../cli/main.ts";
-import { surroundingsIn } from "../commands/runs-projects.ts";
-import { projectFromSources } from "../ptc-from-sources.ts";
-import { type Exited, fixtureServer } from "../ptc-process.ts";
+import { projectInProcess } from "../in-process.ts";
+import { fixtureServer } from "../ptc-process.ts";
 
 const PYRIGHT = createRequire(import.meta.url).resolve("pyright/index.js");
 const PROGRAM = `import servers.x
@@ -81,27 +79,10 @@ async def wrong() -> None:
     await echo(text=1)
 `;
 
-async function generate(
-  languages: readonly string[],
-  files: Record<string, string> = {},
-): Promise<{ project: ReturnType<typeof projectFromSources>; ptc: (args: string[]) => Promise<Exited> }> {
+async function generate(languages: readonly string[], files: Record<string, string> = {}) {
   const settings = { languages, servers: [fixtureServer("x", "echo-v1.mjs")] };
-  const project = projectFromSources({ "ptc.yaml": settings, "program.py": PROGRAM, ...files });
-  const ptc = async (args: string[]): Promise<Exited> => {
-    const surroundings = {
-      ...surroundingsIn(project.directory, ["node", "ptc", ...args]),
-      env: {
-        HOME: project.directory,
-        PATH: process.env.PATH,
-        PTC_KEYRING: "off",
-        PTC_HOST: "off",
-        XDG_RUNTIME_DIR: `${project.directory}/run`,
-      },
-    };
-    const code = await main(surroundings);
-    return { code, stdout: surroundings.stdout.text, stderr: surroundings.stderr.text };
-  };
-  return { project, ptc };
+  const { project, ptc } = projectInProcess(settings, { "program.py": PROGRAM, ...files });
+  return { project, ptc: (args: string[]) => ptc(args) };
 }
 
 describe("editors of programs in Python beside ptc.yaml", () => {

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { projectInProcess } from "../ptc-in-process.ts";
+import { projectInProcess } from "../in-process.ts";
 import { fixtureServer } from "../ptc-process.ts";
 import { allCommands, examplesOf } from "./printed-examples.ts";
 

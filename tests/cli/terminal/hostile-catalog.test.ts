@@ -1,13 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
-import { text as readAll } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeGenerated } from "../../../catalog/store/write-generated.ts";
-import type { Surroundings } from "../../../cli/command.ts";
-import { main } from "../../../cli/main.ts";
 import { planGeneration } from "../../../generation/generate-plan.ts";
+import { ptcIn } from "../in-process.ts";
 
 const CONTROLS = ["\n", "\r", "\v", "\f", "\u0085", "\u2028", "\u2029", "\u001b[2J", "\u009b2J", "\u202e"];
 const EVIL = `x${CONTROLS.join("y")}evil  Safe.`;
@@ -40,22 +37,7 @@ beforeAll(async () => {
   await writeGenerated(join(folder, "generated"), plan.files);
 });
 
-async function ptc(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-  const surroundings = {
-    argv: ["node", "ptc", ...args],
-    env: {},
-    stdin,
-    stdout,
-    stderr,
-    cwd: () => folder,
-    on: () => {},
-  } as Partial<Surroundings> as Surroundings;
-  const code = await main(surroundings);
-  stdout.end();
-  stderr.end();
-  return { code, stdout: await readAll(stdout), stderr: await readAll(stderr) };
-}
+const ptc = (...args: string[]) => ptcIn(folder, args);
 
 describe("a server that names and describes its tools with characters that steer a terminal", () => {
   it.each([

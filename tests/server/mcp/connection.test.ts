@@ -3,6 +3,7 @@ import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/typ
 import { describe, expect, it } from "vitest";
 import type { ApprovalAnswer } from "../../../broker/approvals/approvals.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
+import type { RunContext } from "../../../protocol/run-context.ts";
 import { serversOf } from "../../catalog/tool-of.ts";
 import { CONNECT, connectLegacy, ERAS, progressOptions, RawClient, signalOptions } from "./clients.ts";
 import { CANCELLED, callStarted, executed, FakeCatalog, serve } from "./served.ts";
@@ -228,4 +229,26 @@ describe("a connection", () => {
     client.end();
     await served.ended;
   });
+});
+
+it("runs a client's programs on behalf of whoever its session belongs to", async () => {
+  const context: RunContext = { principal: "ada", source: "serve", session: "s-1" };
+  const contexts: RunContext[] = [];
+  const served = serve(
+    async (_, options) => {
+      contexts.push(options.context);
+      return executed({ data: 1 });
+    },
+    { context },
+  );
+  const connected = await connectLegacy(served);
+  await connected.callTool({ name: "execute_program", arguments: { code: "1" } });
+  await connected.callTool({ name: "execute_program", arguments: { code: "2" } });
+  await connected.close();
+  await served.ended;
+  const client = { name: "test", version: "1" };
+  expect(contexts).toEqual([
+    { ...context, client },
+    { ...context, client },
+  ]);
 });

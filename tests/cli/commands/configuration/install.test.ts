@@ -16,10 +16,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Surroundings } from "../../../../cli/command.ts";
-import { main } from "../../../../cli/main.ts";
 import { CLIENTS } from "../../../../configuration/clients/clients.ts";
+import { ptcIn } from "../../in-process.ts";
 import { FakeTerminal } from "../../terminal/terminals.ts";
-import { surroundingsIn } from "../runs-projects.ts";
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "ptc-install-")));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -48,11 +47,8 @@ function newProject() {
   writeFileSync(script, "");
   writeFileSync(join(folder, "ptc.yaml"), CONFIGURATION);
   const env = { HOME: home, PATH: join(home, "bin") };
-  const install = async (args: string[], terminal: Partial<Surroundings> = {}) => {
-    const own = surroundingsIn(folder, ["node", script, "install", ...args]);
-    const code = await main({ ...own, env, ...terminal });
-    return { code, stdout: own.stdout.text, stderr: own.stderr.text };
-  };
+  const install = (args: string[], terminal: Partial<Surroundings> = {}) =>
+    ptcIn(folder, ["install", ...args], { script, env, ...terminal });
   return {
     folder,
     home,

@@ -5,7 +5,7 @@ import { FollowedConfiguration } from "../../../../configuration/follow.ts";
 import { McpService } from "../../../../server/mcp/service.ts";
 import { checkValue } from "../../../../tools/direct/check-value.ts";
 import { openServing } from "../../../../wiring/serving.ts";
-import { projectInProcess } from "../../../cli/ptc-in-process.ts";
+import { projectInProcess } from "../../../cli/in-process.ts";
 import { fixtureServer } from "../../../cli/ptc-process.ts";
 import { InProcessEngine, type ProgramFunction } from "../../../sandbox/in-process-engine.ts";
 import { CONNECT, type Era } from "../clients.ts";

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { parseChoice } from "../../../cli/commands/configuration/client-files.ts";
-import { projectFromSources } from "../ptc-from-sources.ts";
+import { projectFromSources } from "../in-process.ts";
 import type { Project } from "../ptc-process.ts";
 import { hasPython, onTerminal, WITHOUT_PYTHON } from "../terminal/run-on-terminal.ts";
 

@@ -3,15 +3,14 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { openForWriting } from "../../../../archive/sqlite/file/connection.ts";
-import { COMPLETION_SCRIPTS } from "../../../../cli/commands/completion.ts";
-import { main } from "../../../../cli/main.ts";
-import { storeSample } from "../../../server/reports/sample-archive.ts";
-import { hasPython, WITHOUT_PYTHON } from "../../terminal/run-on-terminal.ts";
-import { surroundingsIn } from "../runs-projects.ts";
+import { openForWriting } from "../../../archive/sqlite/file/connection.ts";
+import { COMPLETION_SCRIPTS } from "../../../cli/commands/completion.ts";
+import { storeSample } from "../../server/reports/sample-archive.ts";
+import { ptcIn } from "../in-process.ts";
+import { hasPython, WITHOUT_PYTHON } from "../terminal/run-on-terminal.ts";
 
-const ROOT = join(import.meta.dirname, "../../../..");
-const ON_A_TERMINAL = join(import.meta.dirname, "../../../fixtures/keys-on-a-terminal.py");
+const ROOT = join(import.meta.dirname, "../../..");
+const ON_A_TERMINAL = join(import.meta.dirname, "../../fixtures/keys-on-a-terminal.py");
 
 /** A folder with this repository's servers and modules, one run, and a `ptc` that a shell finds. */
 const folder = mkdtempSync(join(tmpdir(), "ptc-completion-"));
@@ -36,10 +35,9 @@ const env = {
 };
 
 async function complete(...words: string[]): Promise<string[]> {
-  const surroundings = surroundingsIn(folder, ["node", "ptc", "complete-words", "--", ...words]);
-  expect(await main(surroundings)).toBe(0);
-  expect(surroundings.stderr.text).toBe("");
-  return surroundings.stdout.text.split("\n").slice(0, -1);
+  const { code, stdout, stderr } = await ptcIn(folder, ["complete-words", "--", ...words]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return stdout.split("\n").slice(0, -1);
 }
 
 const wordsOf = async (...words: string[]) => (await complete(...words)).map((line) => line.split("\t")[0]);
