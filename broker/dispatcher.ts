@@ -9,8 +9,7 @@ import type { CallDecision } from "../protocol/call-decision.ts";
 import type { CallError } from "../protocol/messages.ts";
 import type { RunContext } from "../protocol/run-context.ts";
 import { parseNamespacedName } from "../protocol/tool-names.ts";
-import { CallBudget } from "../upstream/call-budget.ts";
-import type { ToolServer, ToolServers } from "../upstream/tool-servers.ts";
+import { CallBudget, type ToolServer, type ToolServers } from "../upstream/tool-servers.ts";
 import type {
   AskPerson,
   OnCallProgress,

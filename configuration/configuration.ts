@@ -2,7 +2,7 @@ import type { ServerFlow } from "../broker/policy/data-flow.ts";
 import type { PiiKind, PiiSettings } from "../secrets/pii/pii-kinds.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
 import type { LocalTool } from "../upstream/local/local-tool.ts";
-import type { ConfiguredSecret, SecretSource } from "../upstream/secret-sources/secret-source.ts";
+import type { ConfiguredSecret, SecretSource } from "../upstream/secret-source.ts";
 import type { ManagedSettings } from "./managed-settings.ts";
 import type { PolicyFile } from "./policy-files.ts";
 import type { Plain } from "./settings/declare.ts";

@@ -2,7 +2,7 @@
 import { urlCredentialsIn } from "../secrets/redaction-secrets.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
-import type { ConfiguredSecret, SecretSource } from "../upstream/secret-sources/secret-source.ts";
+import type { ConfiguredSecret, SecretSource } from "../upstream/secret-source.ts";
 import type { Configuration, RemoteServerConfiguration, ServerConfiguration } from "./configuration.ts";
 
 /** Whether a server is an MCP server somewhere else, which may have a login. */

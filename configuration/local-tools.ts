@@ -2,9 +2,14 @@ import { resolve } from "node:path";
 import { isObject } from "../base/json.ts";
 import { findSchemaProblem } from "../base/json-schema.ts";
 import { serverModule } from "../protocol/tool-names.ts";
-import { LOCAL_SERVER, type LocalTool, ownVariable } from "../upstream/local/local-tool.ts";
-import { argumentsIn, parseTemplate } from "../upstream/local/template.ts";
-import type { SecretSource } from "../upstream/secret-sources/secret-source.ts";
+import {
+  argumentsIn,
+  LOCAL_SERVER,
+  type LocalTool,
+  ownVariable,
+  parseTemplate,
+} from "../upstream/local/local-tool.ts";
+import type { SecretSource } from "../upstream/secret-source.ts";
 import type { LocalServerConfiguration } from "./configuration.ts";
 import type { Problem } from "./configuration-error.ts";
 import { type ExpandedFile, type Surroundings, splitSecretValues } from "./outside-values.ts";

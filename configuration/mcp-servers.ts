@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { serverModule } from "../protocol/tool-names.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
-import type { ConfiguredSecret } from "../upstream/secret-sources/secret-source.ts";
+import type { ConfiguredSecret } from "../upstream/secret-source.ts";
 import type { ServerConfiguration } from "./configuration.ts";
 import type { Problem } from "./configuration-error.ts";
 import {

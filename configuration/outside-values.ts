@@ -6,7 +6,7 @@ import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { isObject } from "../base/json.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
-import type { ConfiguredSecret, SecretSource } from "../upstream/secret-sources/secret-source.ts";
+import type { ConfiguredSecret, SecretSource } from "../upstream/secret-source.ts";
 import type { Problem } from "./configuration-error.ts";
 import type { SecretValueEntry } from "./settings/server-settings.ts";
 import type { YamlSource } from "./yaml-source.ts";

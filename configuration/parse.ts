@@ -4,7 +4,7 @@ import type * as z from "zod";
 import { similarNames } from "../catalog/search/similar-names.ts";
 import { defaultCeiling, type Machine } from "../sandbox/pool/pool-policy.ts";
 import { inheritedSecrets } from "../secrets/inherited-environment.ts";
-import { countriesWith } from "../secrets/pii/countries.ts";
+import { countriesWith } from "../secrets/pii/pii-kinds.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { Configuration } from "./configuration.ts";
 import { ConfigurationError, type Problem } from "./configuration-error.ts";

@@ -1,7 +1,7 @@
 import { GrowingPause } from "../base/backoff.ts";
 import type { ConfiguredServers } from "./list-servers.ts";
 
-/** Pause before servers that could not be listed are asked again. Starting one may wait longer (restart-backoff.ts). */
+/** Pause before servers that could not be listed are asked again. Starting one may wait longer (upstream-pool.ts). */
 const RETRY_MS = 2_000;
 
 /** Notes when the tools of servers may have changed, also between calls of `next`. */

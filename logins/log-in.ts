@@ -4,12 +4,11 @@ import { clock } from "../base/clock.ts";
 import { messageOf } from "../base/faults.ts";
 import type { RemoteServerConfiguration } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
-import { askForChallenge } from "../upstream/authorization/ask-server.ts";
-import { AuthorizationError } from "../upstream/authorization/authorization.ts";
+import { AuthorizationError, type OnLogin } from "../upstream/authorization/authorization.ts";
+import { askForChallenge } from "../upstream/authorization/authorized-fetch.ts";
 import { tellingSecrets } from "../upstream/authorization/credentials.ts";
-import type { OnLogin } from "../upstream/authorization/login-event.ts";
-import type { BegunLogin } from "../upstream/mcp/client/auth/person-login.ts";
-import { AuthSecrets } from "../upstream/secret-sources/auth-secrets.ts";
+import type { BegunLogin } from "../upstream/authorization/oauth/person-login.ts";
+import { AuthSecrets } from "../upstream/secret-sources.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import { faultOf, loginKeyOf, openLoginStore } from "./logins.ts";
 import { type LoginSecrets, ownLoginSecrets, serverCredentials } from "./user-secrets.ts";
@@ -93,7 +92,7 @@ export async function beginLogin(
       ]);
       const settings = { ...configured, clientSecret };
       const challenge = await askForChallenge({ ...server, headers }, signal);
-      const { beginPersonLogin } = await import("../upstream/mcp/client/auth/person-login.ts");
+      const { beginPersonLogin } = await import("../upstream/authorization/oauth/person-login.ts");
       begun = await beginPersonLogin({ key, settings, challenge, redirectUri, previous, clock, signal });
     } catch (error) {
       listener.close();

@@ -5,12 +5,10 @@ import { clock } from "../base/clock.ts";
 import { messageOf } from "../base/faults.ts";
 import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
 import { isRemote } from "../configuration/configured-servers.ts";
-import { openKeyring } from "../secrets/keyring/keyring.ts";
+import { openKeyring } from "../secrets/keyring.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
-import { AuthorizationError } from "../upstream/authorization/authorization.ts";
-import type { OnLogin } from "../upstream/authorization/login-event.ts";
-import type { Login, LoginKey } from "../upstream/authorization/logins/login-record.ts";
-import { LoginStore } from "../upstream/authorization/logins/login-store.ts";
+import { AuthorizationError, type OnLogin } from "../upstream/authorization/authorization.ts";
+import { type Login, type LoginKey, LoginStore } from "../upstream/authorization/login-store.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 
 /** Opens this user's logins. Nothing is read or made before the first is looked for. */
@@ -141,7 +139,7 @@ export async function logOut(
     if (login === undefined) return { wasLoggedIn: false, isRevoked: undefined, problem: undefined };
     onLogin?.({ principal, server: server.name, event: "logged_out" });
     if (login === "unreadable") return { wasLoggedIn: true, isRevoked: undefined, problem: undefined };
-    const { revokeLogin } = await import("../upstream/mcp/client/auth/revoke.ts");
+    const { revokeLogin } = await import("../upstream/authorization/oauth/login-tokens.ts");
     try {
       const isRevoked = (await revokeLogin(login)) || undefined;
       return { wasLoggedIn: true, isRevoked, problem: undefined };

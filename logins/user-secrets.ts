@@ -2,13 +2,11 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { ServerConfiguration } from "../configuration/configuration.ts";
 import { valuesOf } from "../configuration/configured-servers.ts";
-import { type Keyring, KeyringError, openKeyring } from "../secrets/keyring/keyring.ts";
-import { SecretsFile } from "../secrets/keyring/secrets-file.ts";
+import { type Keyring, KeyringError, openKeyring, SecretsFile } from "../secrets/keyring.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { ConfiguredCredentials, type CredentialSource } from "../upstream/authorization/credentials.ts";
-import type { SecretKeyring } from "../upstream/secret-sources/secret-source.ts";
-import { SecretSources } from "../upstream/secret-sources/secret-sources.ts";
-import { SourcedCredentials } from "../upstream/secret-sources/sourced-credentials.ts";
+import type { SecretKeyring } from "../upstream/secret-source.ts";
+import { SecretSources, SourcedCredentials } from "../upstream/secret-sources.ts";
 
 /** What became of a change. `why` it failed is one line. */
 export type Changed<T> = ({ ok: true } & T) | { ok: false; why: string };

@@ -141,17 +141,17 @@ export const FOLDERS: readonly string[] = Object.keys(MAY_IMPORT);
 
 const OURS = [...FOLDERS, "generated", "tests", "bench", "scripts", "examples"];
 
-/** Packages that exactly one file, or one folder, may import. */
+/** Packages that only these files and folders may import. */
 const SINGLE_IMPORTER = {
   "@cedar-policy/cedar-wasm": "broker/policy/cedar/cedar-engine.ts",
-  "@napi-rs/keyring": "secrets/keyring/",
+  "@napi-rs/keyring": "secrets/keyring.ts",
   "@opentelemetry": "telemetry/opentelemetry/",
-  "ipaddr.js": "upstream/authorization/address-guard.ts",
+  "ipaddr.js": "upstream/authorization/guarded-fetch.ts",
   undici: "system/outgoing.ts",
   dockerode: "sandbox/docker/",
   esbuild: "languages/typescript/bundling/bundler.ts",
   "json-schema-to-typescript": "codegen/typescript/types/print-types.ts",
-  "@modelcontextprotocol/client": "upstream/mcp/client/",
+  "@modelcontextprotocol/client": ["upstream/mcp/", "upstream/authorization/oauth/"],
   "@modelcontextprotocol/server": "server/mcp/mcp-server.ts",
   typescript: "languages/typescript/typescript-api.ts",
 };
@@ -164,13 +164,13 @@ const folderRules = Object.entries(MAY_IMPORT).map(([folder, allowed]) => ({
   to: { path: `^(?:${OURS.filter((each) => each !== folder && !allowed.includes(each)).join("|")})/` },
 }));
 
-const packageRules = Object.entries(SINGLE_IMPORTER).map(([name, file]) => ({
+const packageRules = Object.entries(SINGLE_IMPORTER).map(([name, files]) => ({
   name: `one-importer-of-${name}`,
-  comment: `only ${file} imports ${name}: use what is exported there`,
+  comment: `only ${[files].flat().join(" and ")} imports ${name}: use what is exported there`,
   severity: "error" as const,
   from: {
     path: `^(?:${Object.keys(MAY_IMPORT).join("|")})/`,
-    pathNot: file.endsWith("/") ? `^${file}` : `^${file}$`,
+    pathNot: [files].flat().map((file) => (file.endsWith("/") ? `^${file}` : `^${file}$`)),
   },
   to: { path: `^node_modules/${name}/` },
 }));

@@ -1,6 +1,6 @@
-import { REDACTED, redactedToken } from "./marks.ts";
 import { LiteralFinder, LiteralPrefixes } from "./redaction-literals.ts";
 import { MIN_CREDENTIAL_CHARS, secretsIn } from "./redaction-secrets.ts";
+import { REDACTED, redactedToken } from "./text-redaction.ts";
 import {
   MAX_TOKEN_CHARS,
   mayBeginToken,

@@ -1,6 +1,6 @@
 /**
  * Keeps secrets out of what ptc shows and stores: configured values in every form that common encoders give them, and tokens
- * that tell by their form what they are. A mark stands in their place (marks.ts), and redacting again changes nothing. Numbers
+ * that tell by their form what they are. A mark stands in their place (text-redaction.ts), and redacting again changes nothing. Numbers
  * are left alone: a secret that is one is found only as text.
  *
  * One redactor serves a whole process. Where personal data is redacted as well (pii/), a run has one of its own that knows the same
@@ -14,7 +14,7 @@
  * - broker/dispatcher.ts: messages of failed calls, which programs get.
  * - archive/audit/audit-log.ts: every line, through a function that host/ hands in.
  * - wiring/model-server.ts: what a model is asked, through a function.
- * - fault-mask.ts: the faults of servers, by stricter rules and with another mark.
+ * - redaction-secrets.ts (`FaultMask`): the faults of servers, by stricter rules and with another mark.
  *
  * - upstream/redact-connection.ts: definitions of tools, before anything is made of them; and of what a server answers, only the
  *   credentials with which ptc itself uses it.
@@ -24,9 +24,8 @@
  * (execution/replay/recorded-calls.ts).
  */
 import { MAX_NESTING_DEPTH } from "../protocol/limits.ts";
-import { TOO_DEEP } from "./marks.ts";
 import { replaceRanges, SecretMatcher } from "./redaction-matcher.ts";
-import { chainStreams, type Redacted, type TextMask, type TextStream } from "./text-redaction.ts";
+import { chainStreams, type Redacted, type TextMask, type TextStream, TOO_DEEP } from "./text-redaction.ts";
 import { TOKEN_CONTEXT_CHARS } from "./token-shapes.ts";
 
 export class Redactor {

@@ -1,8 +1,12 @@
 import { GrowingPause } from "../base/backoff.ts";
 import { messageOf } from "../base/faults.ts";
 import { orAborted } from "../base/waiting.ts";
-import { notReadyInTime } from "./call-budget.ts";
-import type { ConnectToolsOptions, ToolServer, ToolServers } from "./tool-servers.ts";
+import {
+  type ConnectToolsOptions,
+  notReadyInTime,
+  type ToolServer,
+  type ToolServers,
+} from "./tool-servers.ts";
 import type { Upstream, UpstreamListing } from "./upstream.ts";
 import { UpstreamError } from "./upstream-error.ts";
 

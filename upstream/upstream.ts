@@ -1,4 +1,3 @@
-import type { ToolProblem } from "./listing-page.ts";
 import type { UpstreamError } from "./upstream-error.ts";
 
 /** MCP servers as the rest of ptc sees them. What they list and answer is passed on unchanged and unparsed. */
@@ -18,6 +17,14 @@ export interface UpstreamListing {
 export interface UpstreamImplementation {
   name: string;
   version: string;
+}
+
+/** A part of a listing that could not be read. */
+export interface ToolProblem {
+  /** The tool's protocol name, if known. */
+  tool?: string;
+  /** What is wrong, in words that follow the tool's name. */
+  message: string;
 }
 
 /** Something that a server asks for in the middle of a call. A claim of the server's, bounded in size and otherwise unchecked. */

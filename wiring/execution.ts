@@ -38,7 +38,7 @@ import type { OwnProcess } from "../system/state-directory.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { ProgramTools } from "../tools/program-tools.ts";
 import type { FollowedListings, LiveToolServers } from "../upstream/live-tool-servers.ts";
-import type { UpstreamPool } from "../upstream/pool/upstream-pool.ts";
+import type { UpstreamPool } from "../upstream/upstream-pool.ts";
 import { announceCalls } from "./announce-calls.ts";
 import { checkProgram } from "./check-program.ts";
 import { composeLogins } from "./compose-logins.ts";

@@ -42,7 +42,7 @@ async function withhold(redactor: Redactor, pii: PiiSettings | undefined): Promi
       hasMarks: () => false,
     };
   }
-  const { NumberedMarks } = await import("../secrets/pii/numbered-marks.ts");
+  const { NumberedMarks } = await import("../secrets/pii/pii-mask.ts");
   const marks = new NumberedMarks((await masksOf(pii)).mask());
   const masking = redactor.with(marks);
   return {

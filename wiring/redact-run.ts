@@ -2,7 +2,7 @@ import type { RunState } from "../broker/policy/run-history.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import type { RecordedPii } from "../execution/record/run-recorder.ts";
 import type { PiiSettings } from "../secrets/pii/pii-kinds.ts";
-import type { PiiMasks } from "../secrets/pii/pii-masks.ts";
+import type { PiiMasks } from "../secrets/pii/pii-mask.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 
 /** What redacts one run. */
@@ -74,7 +74,7 @@ const MAX_MADE = 8;
 
 /** What recognises personal data under a configuration, shared by its runs. Loaded where it is redacted. */
 export async function masksOf({ kinds, countries }: PiiSettings): Promise<PiiMasks> {
-  const { PiiMasks } = await import("../secrets/pii/pii-masks.ts");
+  const { PiiMasks } = await import("../secrets/pii/pii-mask.ts");
   const key = JSON.stringify([kinds, countries]);
   const known = made.get(key);
   if (known !== undefined) return known;

@@ -8,28 +8,23 @@ import type { Redactor } from "../secrets/redaction.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { version } from "../system/package.ts";
 import type { ProcessGroups } from "../system/process-group.ts";
-import type { Authorization, Challenge } from "../upstream/authorization/authorization.ts";
+import type { Authorization, Challenge, OnLogin } from "../upstream/authorization/authorization.ts";
 import {
   type CredentialSource,
+  LoginCredentials,
   type ServerCredentials,
   tellingSecrets,
 } from "../upstream/authorization/credentials.ts";
-import { LoginCredentials } from "../upstream/authorization/login-credentials.ts";
-import type { OnLogin } from "../upstream/authorization/login-event.ts";
-import { isSameIssuer } from "../upstream/authorization/logins/login-record.ts";
-import type { LoginStore } from "../upstream/authorization/logins/login-store.ts";
-import { MachineLogin } from "../upstream/authorization/machine-login.ts";
-import { StoredLogin } from "../upstream/authorization/stored-login.ts";
+import { isSameIssuer, type LoginStore } from "../upstream/authorization/login-store.ts";
+import { MachineLogin, StoredLogin } from "../upstream/authorization/logins.ts";
 import { type FollowedListings, type LiveServer, LiveToolServers } from "../upstream/live-tool-servers.ts";
 import { withCredentials } from "../upstream/mcp/mcp-server-target.ts";
-import { whySlow } from "../upstream/mcp/stdio/start-time.ts";
-import type { UpstreamSource } from "../upstream/pool/pooled-upstream.ts";
-import { type PoolOptions, UpstreamPool } from "../upstream/pool/upstream-pool.ts";
+import { whySlow } from "../upstream/mcp/start-time.ts";
 import { redactConnection } from "../upstream/redact-connection.ts";
-import { AuthSecrets } from "../upstream/secret-sources/auth-secrets.ts";
-import type { SecretKeyring, SecretSource } from "../upstream/secret-sources/secret-source.ts";
-import { SecretSources } from "../upstream/secret-sources/secret-sources.ts";
+import type { SecretKeyring, SecretSource } from "../upstream/secret-source.ts";
+import { AuthSecrets, SecretSources } from "../upstream/secret-sources.ts";
 import type { UpstreamConnection } from "../upstream/upstream.ts";
+import { type PoolOptions, UpstreamPool, type UpstreamSource } from "../upstream/upstream-pool.ts";
 
 /** Upstream clients for the servers of the configuration that is in force. */
 export interface ReconfigurablePool {
@@ -158,7 +153,7 @@ async function openConnection(
     const { openModelConnection } = await import("./model-server.ts");
     return openModelConnection(server, credentials.values, redactor);
   }
-  const { connectMcpServer } = await import("../upstream/mcp/client/connect-mcp-server.ts");
+  const { connectMcpServer } = await import("../upstream/mcp/connect-mcp-server.ts");
   return connectMcpServer(withCredentials(server, credentials.values), {
     clientVersion: version,
     connectTimeoutMs: server.connectTimeoutMs,
@@ -222,7 +217,7 @@ export function composeAuthorizations(
     if (settings.type === "client_credentials") {
       return new MachineLogin({
         async fetch(wanted) {
-          const { fetchMachineToken } = await import("../upstream/mcp/client/auth/machine-token.ts");
+          const { fetchMachineToken } = await import("../upstream/authorization/oauth/machine-token.ts");
           const [clientSecret, privateKey] = await Promise.all([
             authSecrets.read(settings.clientSecret),
             authSecrets.read(settings.privateKey),
@@ -247,7 +242,7 @@ export function composeAuthorizations(
       async refresh(login, signal) {
         // What the configuration has now is not for the authorization server of then.
         if (settings.issuer !== undefined && !isSameIssuer(settings.issuer, login.issuer)) return undefined;
-        const { refreshLogin } = await import("../upstream/mcp/client/auth/refresh.ts");
+        const { refreshLogin } = await import("../upstream/authorization/oauth/login-tokens.ts");
         // The secret may be another one since the login. That of a registration is with the login alone.
         const secret =
           login.client.kind === "configured"
@@ -257,7 +252,7 @@ export function composeAuthorizations(
       },
       async offersLogin(challenge: Challenge, signal) {
         if (challenge.isOfTokens || !settings.isDefault) return true;
-        const { offersLogin } = await import("../upstream/mcp/client/auth/offers-login.ts");
+        const { offersLogin } = await import("../upstream/authorization/oauth/authorization-server.ts");
         return offersLogin(serverUrl, challenge, signal);
       },
       onSecret,

@@ -92,7 +92,7 @@ export interface AuditedApproval {
 export interface AuditedLogin {
   principal: string;
   server: string;
-  /** As upstream/authorization/login-event.ts names it. */
+  /** As upstream/authorization/authorization.ts names it. */
   event: string;
   /** Why, for one that failed. */
   reason?: string | undefined;

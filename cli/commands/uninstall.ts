@@ -13,7 +13,7 @@ import { findClientFiles } from "../../configuration/clients/clients.ts";
 import { editEntry } from "../../configuration/clients/edit-entry.ts";
 import { findPtcEntries, type PtcEntry } from "../../configuration/clients/take-over.ts";
 import { findConfiguration } from "../../configuration/load.ts";
-import { type KeyringPackage, listKeyringAccounts, openKeyring } from "../../secrets/keyring/keyring.ts";
+import { type KeyringPackage, listKeyringAccounts, openKeyring } from "../../secrets/keyring.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { linkOutOf } from "../../system/link-out-of.ts";
 import { currentProcess, isDead, parseIdentity } from "../../system/process-identity.ts";

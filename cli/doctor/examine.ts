@@ -38,16 +38,10 @@ import { whyNotRedacted } from "../../secrets/redaction-secrets.ts";
 import { nodeRange, version } from "../../system/package.ts";
 import { openState } from "../../system/state-directory.ts";
 import { loadProgramTools } from "../../tools/program-tools.ts";
-import { whyNoProgram } from "../../upstream/local/find-program.ts";
-import { isOwnVariable, variablesOf } from "../../upstream/local/local-tool.ts";
-import type { UpstreamPool } from "../../upstream/pool/upstream-pool.ts";
-import { whyFileIsOpen } from "../../upstream/secret-sources/secret-file.ts";
-import {
-  type SecretKeyring,
-  type SecretSource,
-  SecretSourceError,
-} from "../../upstream/secret-sources/secret-source.ts";
-import type { SecretSources } from "../../upstream/secret-sources/secret-sources.ts";
+import { isOwnVariable, variablesOf, whyNoProgram } from "../../upstream/local/local-tool.ts";
+import { type SecretKeyring, type SecretSource, SecretSourceError } from "../../upstream/secret-source.ts";
+import { type SecretSources, whyFileIsOpen } from "../../upstream/secret-sources.ts";
+import type { UpstreamPool } from "../../upstream/upstream-pool.ts";
 import { sandboxOptions, USUAL_SANDBOX } from "../../wiring/sandboxes.ts";
 import { composeUpstreams } from "../../wiring/upstreams.ts";
 

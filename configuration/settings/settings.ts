@@ -1,7 +1,7 @@
 /** Every key of ptc.yaml, in the order of docs/settings.md and of the ptc.yaml that `ptc init` writes. */
 import * as z from "zod";
 import { LANGUAGE_NAMES } from "../../languages/languages.ts";
-import { countriesWith } from "../../secrets/pii/countries.ts";
+import { countriesWith } from "../../secrets/pii/pii-kinds.ts";
 import {
   headed,
   keysAt,

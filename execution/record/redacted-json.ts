@@ -5,8 +5,8 @@
 import { setImmediate } from "node:timers/promises";
 import { canonicalJson } from "../../protocol/canonical-json.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
-import { TOO_DEEP } from "../../secrets/marks.ts";
 import { type Redactor, withDistinctNames } from "../../secrets/redaction.ts";
+import { TOO_DEEP } from "../../secrets/text-redaction.ts";
 
 export interface RedactedJson {
   json: string;

@@ -16,8 +16,7 @@ import { MAX_FILE_RESULT_BYTES, MAX_FILE_RESULT_VALUES } from "../../protocol/li
 import type { ProgramEnvironment } from "../../protocol/messages.ts";
 import { Trace } from "../../protocol/messages.ts";
 import { namespacedName, PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
-import { countriesWith } from "../../secrets/pii/countries.ts";
-import { PII_KINDS } from "../../secrets/pii/pii-kinds.ts";
+import { countriesWith, PII_KINDS } from "../../secrets/pii/pii-kinds.ts";
 import type { InsideLimits } from "../run-inside.ts";
 import type { RecordedRun } from "./replay-program.ts";
 

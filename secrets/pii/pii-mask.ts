@@ -1,8 +1,7 @@
 import { replaceRanges } from "../redaction-matcher.ts";
-import type { Redacted, TextStream } from "../text-redaction.ts";
-import type { PiiFinder } from "./pii-finder.ts";
-import type { PiiKind, PiiRange } from "./pii-kinds.ts";
-import { CONTEXT_CHARS } from "./recognisers/excerpts.ts";
+import type { Redacted, TextMask, TextStream } from "../text-redaction.ts";
+import { PiiFinder } from "./pii-finder.ts";
+import { CONTEXT_CHARS, type PiiKind, type PiiRange, type PiiSettings } from "./pii-kinds.ts";
 
 /** Replaces personal data in texts by marks that name its kind. */
 export class PiiMask {
@@ -152,5 +151,76 @@ function unfinishedFrom(text: string): number {
     );
     if (before === null || at <= least) return at;
     at -= before[0].length - (/^\s/.test(before[0]) ? 1 : 0);
+  }
+}
+
+/** Makes masks that share what it takes to recognise personal data. */
+export class PiiMasks {
+  readonly #finder: PiiFinder;
+
+  constructor(settings: PiiSettings) {
+    this.#finder = new PiiFinder(settings);
+  }
+
+  /** @param isShown whether a kind is left as it is just now; none is, without it. */
+  mask(isShown?: (kind: PiiKind) => boolean): PiiMask {
+    return new PiiMask(this.#finder, isShown);
+  }
+}
+
+/** A mark of `NumberedMarks`. */
+const MARK = /\[REDACTED:[a-z_]+:\d+\]/g;
+
+/**
+ * Replaces personal data by marks with a number, such as `[REDACTED:email:1]`, and puts it back: for a model that works with a text
+ * and is not to see what is in it. The same data has the same mark, so that what is equal stays equal.
+ */
+export class NumberedMarks implements TextMask {
+  readonly #mask: PiiMask;
+  readonly #marks = new Map<string, string>();
+  readonly #values = new Map<string, string>();
+
+  constructor(mask: PiiMask) {
+    this.#mask = mask;
+  }
+
+  /** How many different values have a mark. */
+  get size(): number {
+    return this.#marks.size;
+  }
+
+  redactText(text: string, name?: string): Redacted<string> {
+    const ranges = this.#mask.find(text, name);
+    const pieces: string[] = [];
+    let at = 0;
+    for (const { start, end, kind } of ranges) {
+      pieces.push(text.slice(at, start), this.#markOf(text.slice(start, end), kind));
+      at = end;
+    }
+    return { value: pieces.join("") + text.slice(at), count: ranges.length };
+  }
+
+  /** Puts back what the marks in a JSON value stand for, also in names of members. What is no mark of these stays. */
+  restore(value: unknown): unknown {
+    if (typeof value === "string") return value.replace(MARK, (mark) => this.#values.get(mark) ?? mark);
+    if (Array.isArray(value)) return value.map((each: unknown) => this.restore(each));
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, each]) => [this.restore(name), this.restore(each)]),
+    );
+  }
+
+  /** Without numbers: what comes in pieces is not put back. */
+  stream(name?: string): TextStream {
+    return this.#mask.stream(name);
+  }
+
+  #markOf(value: string, kind: string): string {
+    const known = this.#marks.get(value);
+    if (known !== undefined) return known;
+    const mark = `[REDACTED:${kind}:${this.#marks.size + 1}]`;
+    this.#marks.set(value, mark);
+    this.#values.set(mark, value);
+    return mark;
   }
 }

@@ -81,7 +81,7 @@ describe("the import rules", () => {
     const redacting = 'import { redact } from "../secrets/redaction.ts";\nredact;';
     expect(await brokenRules("upstream/redact-connection.ts", redacting)).toEqual([]);
     const client = 'import client from "@modelcontextprotocol/client";\nclient;';
-    expect(await brokenRules("upstream/mcp/client/x.ts", client)).toEqual([]);
+    expect(await brokenRules("upstream/mcp/x.ts", client)).toEqual([]);
   });
 
   it("let languages/languages.ts find languages, and each of them use its own printer", async () => {

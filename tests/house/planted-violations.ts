@@ -65,7 +65,7 @@ export const PLANTED: readonly Planted[] = [
   ],
   [
     "a package that a folder beside it owns",
-    "upstream/mcp/x.ts",
+    "upstream/authorization/x.ts",
     'import client from "@modelcontextprotocol/client";\nclient;',
     "one-importer-of-@modelcontextprotocol/client",
   ],

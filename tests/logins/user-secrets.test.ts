@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { UserSecrets } from "../../logins/user-secrets.ts";
-import { type Keyring, KeyringError } from "../../secrets/keyring/keyring.ts";
+import { type Keyring, KeyringError } from "../../secrets/keyring.ts";
 
 class MemoryKeyring implements Keyring {
   readonly name = "memory";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { FaultMask } from "../../secrets/fault-mask.ts";
+import { FaultMask } from "../../secrets/redaction-secrets.ts";
 
 it.each([
   ["what is short or plain", ["prod", "localhost"], "prod on localhost", "[redacted] on [redacted]"],

@@ -7,8 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTes
 import { openOtlp } from "../../archive/audit/sinks/open-sinks.ts";
 import { outgoingFetch, ProxyError, proxyFor, requestOptionsFor } from "../../system/outgoing.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
-import { AddressGuard } from "../../upstream/authorization/address-guard.ts";
-import { buildGuardedFetch } from "../../upstream/authorization/guarded-fetch.ts";
+import { AddressGuard, buildGuardedFetch } from "../../upstream/authorization/guarded-fetch.ts";
 import { askEndpoint } from "../../upstream/model/model-connection.ts";
 import { serveStreamable } from "../upstream/mcp/upstream-http-servers.ts";
 import { connect, toolCall } from "../upstream/upstream-fixtures.ts";

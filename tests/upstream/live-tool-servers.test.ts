@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { LOCAL_PRINCIPAL } from "../../protocol/run-context.ts";
-import { CallBudget } from "../../upstream/call-budget.ts";
 import { type ListingObserver, LiveToolServers } from "../../upstream/live-tool-servers.ts";
+import { CallBudget } from "../../upstream/tool-servers.ts";
 import type { ToolsChange, Upstream, UpstreamListing } from "../../upstream/upstream.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
-import { type ConnectOptions, connectMcpServer } from "../../upstream/mcp/client/connect-mcp-server.ts";
+import { type ConnectOptions, connectMcpServer } from "../../upstream/mcp/connect-mcp-server.ts";
 import type { McpServerTarget } from "../../upstream/mcp/mcp-server-target.ts";
 import type { UpstreamCall, UpstreamConnection } from "../../upstream/upstream.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";

@@ -1,3 +1,4 @@
+import { outgoingFetch } from "../../system/outgoing.ts";
 import type { Authorization, Challenge } from "./authorization.ts";
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -33,10 +34,7 @@ function withToken(init: RequestInit, token: string): RequestInit {
 }
 
 /** The challenge of a response; `undefined` when a token would change nothing. */
-export function challengeOf({
-  status,
-  headers,
-}: Pick<Response, "status" | "headers">): Challenge | undefined {
+function challengeOf({ status, headers }: Pick<Response, "status" | "headers">): Challenge | undefined {
   if (status !== 401 && status !== 403) return undefined;
   const parameters = tokenParameters(headers.get("www-authenticate") ?? "");
   if (status === 403 && parameters?.get("error") !== "insufficient_scope") return undefined;
@@ -66,5 +64,47 @@ function tokenParameters(header: string): Map<string, string> | undefined {
     const value = quoted === undefined ? bare : quoted.replace(/\\(.)/g, "$1");
     if (!parameters.has(name.toLowerCase())) parameters.set(name.toLowerCase(), value);
     rest = rest.slice(all.length);
+  }
+}
+
+const PATIENCE_MS = 20_000;
+const INITIALIZE = {
+  jsonrpc: "2.0",
+  id: 0,
+  method: "initialize",
+  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "ptc", version: "0" } },
+};
+
+/**
+ * Sends a server a first request without a token, and returns its challenge; `undefined` when it does not challenge, or cannot be
+ * reached.
+ */
+export async function askForChallenge(
+  {
+    transport,
+    url,
+    headers,
+  }: { transport: "http" | "sse"; url: string; headers: Readonly<Record<string, string>> },
+  signal?: AbortSignal,
+): Promise<Challenge | undefined> {
+  const limit = AbortSignal.timeout(PATIENCE_MS);
+  const isStream = transport === "sse";
+  try {
+    const response = await outgoingFetch(url, {
+      method: isStream ? "GET" : "POST",
+      headers: {
+        ...headers,
+        accept: isStream ? "text/event-stream" : "application/json, text/event-stream",
+        ...(isStream ? {} : { "content-type": "application/json" }),
+      },
+      ...(isStream ? {} : { body: JSON.stringify(INITIALIZE) }),
+      redirect: "manual",
+      signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
+    });
+    const challenge = challengeOf(response);
+    await response.body?.cancel().catch(() => {});
+    return challenge;
+  } catch {
+    return undefined;
   }
 }

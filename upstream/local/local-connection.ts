@@ -7,8 +7,16 @@ import { signalGroup, spawnGroup } from "../../system/process-group.ts";
 import type { UnreadValues } from "../authorization/credentials.ts";
 import type { UpstreamCall, UpstreamConnection, UpstreamListing } from "../upstream.ts";
 import { UpstreamError } from "../upstream-error.ts";
-import { describeLocalTool, isOwnVariable, type LocalTool, variablesOf } from "./local-tool.ts";
-import { fillTemplate, type Template, type TemplatePart, textOf } from "./template.ts";
+import {
+  describeLocalTool,
+  fillTemplate,
+  isOwnVariable,
+  type LocalTool,
+  type Template,
+  type TemplatePart,
+  textOf,
+  variablesOf,
+} from "./local-tool.ts";
 
 const MAX_STDERR_CHARS = 1_000;
 const MAX_NAME_CHARS = 80;

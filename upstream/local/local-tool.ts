@@ -1,4 +1,6 @@
-import type { Template } from "./template.ts";
+import { constants } from "node:fs";
+import { access, stat } from "node:fs/promises";
+import { delimiter, join, resolve } from "node:path";
 
 /** The server of the tools that the configuration itself has, and its module in code. */
 export const LOCAL_SERVER = "local";
@@ -70,4 +72,88 @@ export function describeLocalTool({
     ...(schema === undefined ? {} : { outputSchema: schema }),
     ...(annotations === undefined ? {} : { annotations }),
   };
+}
+
+/**
+ * Texts of the configuration in which `{name}` stands for the argument of that name. `{{name}}` is the text `{name}`; braces
+ * around anything that is no name are plain text.
+ */
+
+/** What an argument's value is put into: a text, a value in the place of its name, or an element for each item of a list. */
+export type TemplatePart = string | { readonly argument: string; readonly isSpread: boolean };
+export type Template = readonly TemplatePart[];
+
+const PLACEHOLDER = /\{\{([A-Za-z_][A-Za-z0-9_-]*)\}\}|\{([A-Za-z_][A-Za-z0-9_-]*)(\.\.\.)?\}/g;
+
+export function parseTemplate(text: string): Template {
+  const parts: TemplatePart[] = [];
+  let plain = "";
+  let end = 0;
+  for (const found of text.matchAll(PLACEHOLDER)) {
+    const [whole, literal, argument, dots] = found;
+    plain += text.slice(end, found.index);
+    end = found.index + whole.length;
+    if (argument === undefined) plain += `{${literal}}`;
+    else {
+      if (plain !== "") parts.push(plain);
+      plain = "";
+      parts.push({ argument, isSpread: dots !== undefined });
+    }
+  }
+  plain += text.slice(end);
+  return plain === "" ? parts : [...parts, plain];
+}
+
+/** The arguments that a template names. */
+export function argumentsIn(template: Template): string[] {
+  return template.flatMap((part) => (typeof part === "string" ? [] : [part.argument]));
+}
+
+/** A template with the values of arguments; one that is absent leaves its place empty. */
+export function fillTemplate(template: Template, args: Readonly<Record<string, unknown>>): string {
+  return template
+    .map((part) => (typeof part === "string" ? part : (textOf(args, part.argument) ?? "")))
+    .join("");
+}
+
+/** A text as it is, anything else as JSON; `undefined` where the argument is absent. */
+export function textOf(args: Readonly<Record<string, unknown>>, name: string): string | undefined {
+  const value = Object.hasOwn(args, name) ? args[name] : undefined;
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/**
+ * Why the command of a tool cannot be started on this machine, in one line; `undefined` when it can.
+ *
+ * @param path the PATH that the command gets.
+ */
+export async function whyNoProgram(
+  { program, cwd }: Pick<LocalTool, "program" | "cwd">,
+  path: string | undefined,
+): Promise<string | undefined> {
+  const folder = await stat(cwd).catch(() => undefined);
+  if (folder?.isDirectory() !== true) return `there is no folder ${cwd} to run in`;
+  if (program.includes("/")) {
+    const found = await lookAt(resolve(cwd, program));
+    if (found === "runs") return undefined;
+    return found === "none" ? `there is no \`${program}\`` : `\`${program}\` may not be executed`;
+  }
+  const found = await Promise.all(
+    (path ?? "").split(delimiter).map((each) => lookAt(join(resolve(cwd, each), program))),
+  );
+  if (found.includes("runs")) return undefined;
+  if (found.includes("other")) return `\`${program}\` may not be executed`;
+  return `there is no command \`${program}\` on the PATH`;
+}
+
+async function lookAt(path: string): Promise<"runs" | "none" | "other"> {
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) return "none";
+  const mayRun =
+    found.isFile() &&
+    (await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    ));
+  return mayRun ? "runs" : "other";
 }

@@ -2,7 +2,7 @@ import { ForeignJsonError, isObject, parseForeignJson } from "../../base/json.ts
 import { itemsIn, type Member, membersIn, parseText, type Span } from "../../base/json-spans.ts";
 import { answeredIdOf } from "../../base/streams.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
-import { parseListingPage } from "../listing-page.ts";
+import { parseListingPage } from "./tool-listing.ts";
 
 /**
  * Decides which messages of a server are read. The answer to a request is parsed, within bounds. Of unrequested messages,

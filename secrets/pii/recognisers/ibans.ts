@@ -1,6 +1,5 @@
 import { getCountrySpecifications, isValidIBAN } from "ibantools";
-import type { Excerpt, PiiRange } from "../pii-kinds.ts";
-import { isEdgeAfter, isEdgeBefore } from "./excerpts.ts";
+import { type Excerpt, isEdgeAfter, isEdgeBefore, type PiiRange } from "../pii-kinds.ts";
 
 const SPECIFICATIONS = getCountrySpecifications();
 

@@ -1,6 +1,5 @@
 import { BlockList, isIPv4, isIPv6 } from "node:net";
-import type { Excerpt, PiiRange } from "../pii-kinds.ts";
-import { isEdgeAfter, isEdgeBefore, wordsBefore } from "./excerpts.ts";
+import { type Excerpt, isEdgeAfter, isEdgeBefore, type PiiRange, wordsBefore } from "../pii-kinds.ts";
 
 /** Addresses of nobody: of no network, of the machine itself, of groups, and masks (RFC 6890). */
 const NOBODYS = new BlockList();

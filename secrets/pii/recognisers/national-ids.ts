@@ -1,6 +1,12 @@
 import { personValidators, type Validator } from "stdnum";
-import type { Excerpt, PiiRange, Recogniser } from "../pii-kinds.ts";
-import { isEdgeAfter, isEdgeBefore, wordsBefore } from "./excerpts.ts";
+import {
+  type Excerpt,
+  isEdgeAfter,
+  isEdgeBefore,
+  type PiiRange,
+  type Recogniser,
+  wordsBefore,
+} from "../pii-kinds.ts";
 import { type NumberRun, numberRuns, writtenNumber } from "./number-runs.ts";
 
 const MAX_GROUPS = 7;

@@ -1,4 +1,4 @@
-import { isEdgeAfter, isEdgeBefore } from "./excerpts.ts";
+import { isEdgeAfter, isEdgeBefore } from "../pii-kinds.ts";
 
 /** A part of a text that is only digits. */
 export interface DigitGroup {

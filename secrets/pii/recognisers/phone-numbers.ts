@@ -4,8 +4,7 @@ import {
   type PhoneNumber,
   parsePhoneNumberFromString,
 } from "libphonenumber-js/max";
-import type { Excerpt, PiiRange, Recogniser } from "../pii-kinds.ts";
-import { wordsBefore } from "./excerpts.ts";
+import { type Excerpt, type PiiRange, type Recogniser, wordsBefore } from "../pii-kinds.ts";
 import { type NumberRun, numberRuns, separatorOf, type WrittenNumber, writtenNumber } from "./number-runs.ts";
 
 /** ITU-T E.164, with room for the prefixes that are dialled in a country. */

@@ -19,7 +19,7 @@ import type { Surroundings } from "../../../cli/command.ts";
 import { stopHostAt } from "../../../cli/commands/host.ts";
 import { type Machine, uninstall } from "../../../cli/commands/uninstall.ts";
 import { currentProcess, formatIdentity, startTimeOf } from "../../../system/process-identity.ts";
-import { memoryPackage } from "../../secrets/keyring/memory-keyring.ts";
+import { memoryPackage } from "../../secrets/memory-keyring.ts";
 import { ptcIn, surroundingsIn } from "../in-process.ts";
 import { FakeTerminal } from "../terminal/terminals.ts";
 

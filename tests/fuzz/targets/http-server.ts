@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { normalizeResult } from "../../../broker/normalize-result.ts";
 import { canonicalJson } from "../../../protocol/canonical-json.ts";
-import { connectMcpServer } from "../../../upstream/mcp/client/connect-mcp-server.ts";
+import { connectMcpServer } from "../../../upstream/mcp/connect-mcp-server.ts";
 import type { UpstreamConnection } from "../../../upstream/upstream.ts";
 import { UpstreamError } from "../../../upstream/upstream-error.ts";
 import { fuzzTarget } from "../fuzz-target.ts";

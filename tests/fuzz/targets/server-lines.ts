@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { LineSplitter, LineSplitterError } from "../../../base/streams.ts";
 import { canonicalJson } from "../../../protocol/canonical-json.ts";
 import { type Answer, type JsonRpcMessage, MessageGate } from "../../../upstream/mcp/message-gate.ts";
-import { StdioClientTransport } from "../../../upstream/mcp/stdio/stdio-transport.ts";
+import { StdioClientTransport } from "../../../upstream/mcp/stdio-transport.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
 import { hostileServerLines } from "../hostile/hostile-server-lines.ts";
 

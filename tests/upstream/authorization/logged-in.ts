@@ -7,8 +7,8 @@ import { parseConfiguration } from "../../../configuration/parse.ts";
 import { beginLogin } from "../../../logins/log-in.ts";
 import { loginKeyOf, loginServer, openLoginStore } from "../../../logins/logins.ts";
 import { ownLoginSecrets } from "../../../logins/user-secrets.ts";
-import type { Login } from "../../../upstream/authorization/logins/login-record.ts";
-import { connectMcpServer } from "../../../upstream/mcp/client/connect-mcp-server.ts";
+import type { Login } from "../../../upstream/authorization/login-store.ts";
+import { connectMcpServer } from "../../../upstream/mcp/connect-mcp-server.ts";
 import { composeAuthorizations } from "../../../wiring/upstreams.ts";
 import { ScriptedBrowser } from "./servers/browser.ts";
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { AddressGuard, zoneOf } from "../../../upstream/authorization/address-guard.ts";
-import { buildGuardedFetch } from "../../../upstream/authorization/guarded-fetch.ts";
-import { discover } from "../../../upstream/mcp/client/auth/discovery.ts";
+import { AddressGuard, buildGuardedFetch, zoneOf } from "../../../upstream/authorization/guarded-fetch.ts";
+import { discover } from "../../../upstream/authorization/oauth/authorization-server.ts";
 import { listen } from "../mcp/upstream-http-servers.ts";
 import { serveOidc } from "./servers/oidc-server.ts";
 import { serveProtected } from "./servers/protected-server.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { loginStatus, logOut } from "../../../logins/logins.ts";
-import { withLock } from "../../../upstream/authorization/logins/login-store.ts";
+import { withLock } from "../../../upstream/authorization/login-store.ts";
 import { tries } from "../../tries.ts";
 import { toolCall } from "../upstream-fixtures.ts";
 import { useUser } from "./logged-in.ts";

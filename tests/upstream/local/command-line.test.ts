@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { buildArguments } from "../../../upstream/local/local-connection.ts";
-import { fillTemplate, parseTemplate } from "../../../upstream/local/template.ts";
+import { fillTemplate, parseTemplate } from "../../../upstream/local/local-tool.ts";
 
 const build = (command: string[], args: Record<string, unknown>) =>
   buildArguments(command.map(parseTemplate), args);

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import type { ServerCredentials, UnreadValues } from "../../../upstream/authorization/credentials.ts";
 import { LocalConnection } from "../../../upstream/local/local-connection.ts";
-import type { LocalTool } from "../../../upstream/local/local-tool.ts";
-import { parseTemplate } from "../../../upstream/local/template.ts";
+import { type LocalTool, parseTemplate } from "../../../upstream/local/local-tool.ts";
 import { eventually } from "../../eventually.ts";
 import { toolCall } from "../upstream-fixtures.ts";
 

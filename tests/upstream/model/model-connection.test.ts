@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { describeProblem } from "../../../broker/schemas/schema-problem.ts";
 import { IsolatingValidator } from "../../../broker/schemas/schema-validator.ts";
-import { NumberedMarks } from "../../../secrets/pii/numbered-marks.ts";
-import { PiiMasks } from "../../../secrets/pii/pii-masks.ts";
+import { NumberedMarks, PiiMasks } from "../../../secrets/pii/pii-mask.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
 import { ModelConnection, type ModelConnectionOptions } from "../../../upstream/model/model-connection.ts";
 import { eventually } from "../../eventually.ts";

@@ -1,5 +1,5 @@
 /** Takes the lock of a file, says so, and never lets go of it. */
-import { withLock } from "../../../../upstream/authorization/logins/login-store.ts";
+import { withLock } from "../../../../upstream/authorization/login-store.ts";
 
 await withLock(process.argv[2] ?? "", async () => {
   process.stdout.write("locked\n");

@@ -1,0 +1,256 @@
+import { randomUUID } from "node:crypto";
+import { chmod, lstat, mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import * as z from "zod/mini";
+import { parseForeignJson } from "../base/json.ts";
+import { whyFolderIsUnsafe } from "../base/unsafe-folder.ts";
+
+/**
+ * The keyring of the user's system: Keychain on macOS, Credential Manager on Windows, and whatever has the Secret Service
+ * on Linux (GNOME Keyring, KWallet, KeePassXC). The kernel's keyring of Linux is not used, because it forgets at a reboot.
+ */
+
+/** The name under which the system lists what ptc keeps. */
+const SERVICE = "ptc";
+/** The time for one access. A locked keyring asks a person for its password meanwhile. */
+const PATIENCE_MS = 60_000;
+/** The time for finding out whether there is a keyring at all. */
+const PROBE_PATIENCE_MS = 5_000;
+const PROBE = "ptc-probe";
+/** Bounds of what is read. Nothing that ptc keeps is larger. */
+const MAX_VALUE_CHARS = 1024 * 1024;
+
+/** Values by name, which the system keeps for this user. */
+export interface Keyring {
+  /** Its name, for people. */
+  readonly name: string;
+  /** The value, or `undefined` when there is none. @throws KeyringError */
+  get(account: string): Promise<string | undefined>;
+  /** @throws KeyringError, for example when the keyring is locked, or when the value is too long for it. */
+  set(account: string, value: string): Promise<void>;
+  /** Whether there was one. @throws KeyringError */
+  delete(account: string): Promise<boolean>;
+}
+
+/** The keyring cannot be used just now. The message is one line, without any value. */
+export class KeyringError extends Error {
+  override readonly name = "KeyringError";
+}
+
+/** What is used of the package that reaches the system's keyring. */
+export type KeyringPackage = Pick<typeof import("@napi-rs/keyring"), "AsyncEntry" | "findCredentialsAsync">;
+type Package = Pick<KeyringPackage, "AsyncEntry">;
+type ListingPackage = Pick<KeyringPackage, "findCredentialsAsync">;
+
+export interface KeyringOptions {
+  /** `PTC_KEYRING=off` is for machines whose keyring is not to be used. */
+  env: Readonly<Record<string, string | undefined>>;
+  /** Loads the package; another one in tests. */
+  load?: () => Promise<Package>;
+}
+
+/**
+ * Opens the system's keyring; `undefined` when this system has none, when it does not answer, or when the optional package is
+ * not installed.
+ */
+export async function openKeyring({ env, load = loadPackage }: KeyringOptions): Promise<Keyring | undefined> {
+  if (env.PTC_KEYRING === "off") return undefined;
+  try {
+    const keyring = new SystemKeyring(await load());
+    await keyring.probe();
+    return keyring;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The names of all that ptc keeps in the system's keyring, sorted. None where this system has none.
+ *
+ * @throws KeyringError when it cannot be read.
+ */
+export async function listKeyringAccounts({
+  env,
+  load = loadPackage,
+}: Omit<KeyringOptions, "load"> & { load?: () => Promise<ListingPackage> }): Promise<string[]> {
+  if (env.PTC_KEYRING === "off") return [];
+  try {
+    const found = await (await load()).findCredentialsAsync(
+      SERVICE,
+      undefined,
+      AbortSignal.timeout(PATIENCE_MS),
+    );
+    return found.map(({ account }) => account).sort();
+  } catch (cause) {
+    throw new KeyringError("the system's keyring cannot be read; unlock it", { cause });
+  }
+}
+
+async function loadPackage(): Promise<KeyringPackage> {
+  return await import("@napi-rs/keyring");
+}
+
+const NAMES: Partial<Record<NodeJS.Platform, string>> = {
+  darwin: "Keychain",
+  win32: "Credential Manager",
+};
+
+class SystemKeyring implements Keyring {
+  readonly name = NAMES[process.platform] ?? "Secret Service";
+  readonly #package: Package;
+
+  constructor(loaded: Package) {
+    this.#package = loaded;
+  }
+
+  /** @throws when the keyring does not answer. */
+  async probe(): Promise<void> {
+    await this.#entry(PROBE).getPassword(AbortSignal.timeout(PROBE_PATIENCE_MS));
+  }
+
+  async get(account: string): Promise<string | undefined> {
+    const value = await this.#access("read", (signal) => this.#entry(account).getPassword(signal));
+    if (value === null) return undefined;
+    if (value.length > MAX_VALUE_CHARS) throw new KeyringError(`the ${this.name} has too long a value`);
+    return value;
+  }
+
+  async set(account: string, value: string): Promise<void> {
+    await this.#access("written", (signal) => this.#entry(account).setPassword(value, signal));
+  }
+
+  delete(account: string): Promise<boolean> {
+    return this.#access("written", (signal) => this.#entry(account).deleteCredential(signal));
+  }
+
+  #entry(account: string) {
+    return new this.#package.AsyncEntry(SERVICE, account, { linux: { store: "secret-service" } });
+  }
+
+  async #access<T>(how: "read" | "written", work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const limit = AbortSignal.timeout(PATIENCE_MS);
+    try {
+      return await work(limit);
+    } catch (cause) {
+      // The text of the system's error is left out, because nobody has said that it holds no value.
+      const why = limit.aborted ? `did not answer within ${PATIENCE_MS / 1_000} s` : `cannot be ${how}`;
+      throw new KeyringError(`the system's keyring (${this.name}) ${why}; unlock it`, { cause });
+    }
+  }
+}
+
+const MAX_BYTES = 8 * 1024 * 1024;
+const SecretsJson = z.strictObject({ version: z.literal(1), values: z.record(z.string(), z.string()) });
+
+const OTHERS = 0o077;
+/** A writer holds the lock for milliseconds. One that was killed has left it. */
+const LOCK_STALE_MS = 10_000;
+const LOCK_PAUSE_MS = 20;
+
+/** What stands in for the keyring on systems that have none: a file that only its owner may read. */
+export class SecretsFile implements Keyring {
+  readonly name: string;
+  readonly #path: string;
+
+  /** @param path absolute. It is made with the first value. */
+  constructor(path: string) {
+    this.name = path;
+    this.#path = path;
+  }
+
+  async get(account: string): Promise<string | undefined> {
+    const values = await this.#read();
+    return Object.hasOwn(values, account) ? values[account] : undefined;
+  }
+
+  async set(account: string, value: string): Promise<void> {
+    await this.#change((values) => [
+      ...Object.entries(values).filter(([name]) => name !== account),
+      [account, value],
+    ]);
+  }
+
+  async delete(account: string): Promise<boolean> {
+    let isThere = false;
+    await this.#change((values) => {
+      isThere = Object.hasOwn(values, account);
+      return isThere ? Object.entries(values).filter(([name]) => name !== account) : undefined;
+    });
+    return isThere;
+  }
+
+  async #read(): Promise<Record<string, string>> {
+    let text: Buffer;
+    try {
+      const { mode, size } = await stat(this.#path);
+      if (size > MAX_BYTES)
+        throw new KeyringError(`${this.#path} is larger than ${MAX_BYTES} bytes; mend or remove it`);
+      if (process.platform !== "win32" && (mode & OTHERS) !== 0) await chmod(this.#path, 0o600);
+      text = await readFile(this.#path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
+      throw this.#fault("cannot be read", error);
+    }
+    try {
+      return SecretsJson.parse(parseForeignJson(text, { maxBytes: MAX_BYTES, maxDepth: 4 })).values;
+    } catch {
+      throw new KeyringError(`${this.#path} is not what ptc has written; mend or remove it`);
+    }
+  }
+
+  async #change(change: (values: Record<string, string>) => [string, string][] | undefined): Promise<void> {
+    try {
+      await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
+      await this.#refuseUnsafeFolder();
+      await this.#locked(async () => {
+        const next = change(await this.#read());
+        if (next === undefined) return;
+        const draft = `${this.#path}.${randomUUID()}`;
+        try {
+          const text = `${JSON.stringify({ version: 1, values: Object.fromEntries(next) }, undefined, 1)}\n`;
+          await writeFile(draft, text, { mode: 0o600, flag: "wx", flush: true });
+          await rename(draft, this.#path);
+        } finally {
+          await rm(draft, { force: true });
+        }
+      });
+    } catch (error) {
+      throw this.#fault("cannot be written", error);
+    }
+  }
+
+  async #refuseUnsafeFolder(): Promise<void> {
+    const folder = dirname(this.#path);
+    const { mode, uid } = await stat(folder);
+    const isLink = (await lstat(folder)).isSymbolicLink();
+    const unsafe = whyFolderIsUnsafe(folder, { isLink, mode, uid }, process.getuid?.());
+    if (unsafe !== undefined) throw new KeyringError(`${folder} ${unsafe.what}; ${unsafe.advice}`);
+  }
+
+  async #locked(work: () => Promise<void>): Promise<void> {
+    const lock = `${this.#path}.lock`;
+    for (;;) {
+      try {
+        await (await open(lock, "wx", 0o600)).close();
+        break;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      }
+      const held = await stat(lock).catch(() => undefined);
+      if (held !== undefined && Date.now() - held.mtimeMs > LOCK_STALE_MS) await rm(lock, { force: true });
+      else await delay(LOCK_PAUSE_MS);
+    }
+    try {
+      await work();
+    } finally {
+      await rm(lock, { force: true });
+    }
+  }
+
+  #fault(what: string, error: unknown): KeyringError {
+    if (error instanceof KeyringError) return error;
+    const { code } = error as NodeJS.ErrnoException;
+    return new KeyringError(`${this.#path} ${what} (${code ?? "unknown"})`, { cause: error });
+  }
+}

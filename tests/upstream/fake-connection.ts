@@ -1,0 +1,54 @@
+import { vi } from "vitest";
+import { LOCAL_PRINCIPAL } from "../../protocol/run-context.ts";
+import { ConfiguredCredentials } from "../../upstream/authorization/credentials.ts";
+import type { Upstream, UpstreamCall, UpstreamConnection, UpstreamListing } from "../../upstream/upstream.ts";
+import type { UpstreamError } from "../../upstream/upstream-error.ts";
+import { type BackoffOptions, UpstreamPool } from "../../upstream/upstream-pool.ts";
+import { toolCall } from "./upstream-fixtures.ts";
+
+/** A connection that does as it is told. */
+export class FakeConnection implements UpstreamConnection {
+  closed = false;
+  tools: unknown[] = [{ name: "go" }];
+  lose: (reason: UpstreamError) => void = () => {};
+  changeTools: () => void = () => {};
+  list = async (_signal?: AbortSignal): Promise<UpstreamListing> => ({
+    implementation: { name: "fake", version: "1" },
+    protocolVersion: "2025-11-25",
+    tools: this.tools,
+  });
+  callTool = async ({ tool, arguments: args }: UpstreamCall) => ({ tool, args });
+
+  onToolsChanged(listener: () => void): void {
+    this.changeTools = listener;
+  }
+
+  onLost(listener: (reason: UpstreamError) => void): void {
+    this.lose = listener;
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+  }
+}
+
+export const BACKOFF: BackoffOptions = { firstMs: 1_000, maxMs: 5_000, stableMs: 60_000 };
+export const NO_CREDENTIALS = new ConfiguredCredentials(new Map());
+
+/** A pool of one server whose connections are all of them fake. */
+export function setUp(options: { idleMs?: number } = {}) {
+  const clock = { time: 0, monotonicMs: () => clock.time };
+  const connections: FakeConnection[] = [];
+  const connect = vi.fn(async (_signal: AbortSignal): Promise<UpstreamConnection> => {
+    const connection = new FakeConnection();
+    connections.push(connection);
+    return connection;
+  });
+  const pool = new UpstreamPool([{ name: "x", connect }], NO_CREDENTIALS, clock, {
+    backoff: BACKOFF,
+    ...options,
+  });
+  return { clock, connections, connect, pool, upstream: pool.get(LOCAL_PRINCIPAL, "x") as Upstream };
+}
+
+export const go = (upstream: Upstream) => upstream.call(toolCall("go"));

@@ -1,0 +1,278 @@
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { eventually } from "../../eventually.ts";
+import { connect, toolCall, upstreamErrorOf } from "../upstream-fixtures.ts";
+import {
+  listen,
+  type Seen,
+  serveModern,
+  serveSse,
+  serveStateless,
+  serveStreamable,
+} from "./upstream-http-servers.ts";
+
+let seen: Seen;
+
+beforeEach(() => {
+  seen = { headers: [], started: 0, aborted: 0 };
+});
+
+function remote(url: string, transport: "http" | "sse" = "http", headers: Record<string, string> = {}) {
+  return { name: "x", transport, url, headers };
+}
+
+/** Where nothing listens any more. */
+async function unusedOrigin(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return `http://127.0.0.1:${port}`;
+}
+
+describe("a server on HTTP", () => {
+  const LEGACY = "2025-11-25";
+  const servers: [string, "http" | "sse", string, string, () => RequestListener][] = [
+    ["Streamable HTTP that streams", "http", "/mcp", LEGACY, () => serveStreamable(seen).listener],
+    [
+      "Streamable HTTP that does not stream",
+      "http",
+      "/mcp",
+      LEGACY,
+      () => serveStreamable(seen, { json: true }).listener,
+    ],
+    ["Streamable HTTP without sessions", "http", "/mcp", LEGACY, () => serveStateless(seen)],
+    ["Streamable HTTP of the later era", "http", "/mcp", "2026-07-28", () => serveModern(seen)],
+    ["SSE", "sse", "/sse", LEGACY, () => serveSse(seen).listener],
+    [
+      "SSE, configured as http, that refuses POST",
+      "http",
+      "/sse",
+      LEGACY,
+      () => serveSse(seen, 405).listener,
+    ],
+    [
+      "SSE, configured as http, that knows no POST",
+      "http",
+      "/sse",
+      LEGACY,
+      () => serveSse(seen, 404).listener,
+    ],
+    ["Streamable HTTP, configured as sse", "sse", "/mcp", LEGACY, () => serveStreamable(seen).listener],
+    [
+      "Streamable HTTP without sessions, configured as sse",
+      "sse",
+      "/mcp",
+      LEGACY,
+      () => serveStateless(seen),
+    ],
+    [
+      "Streamable HTTP of the later era, configured as sse",
+      "sse",
+      "/mcp",
+      "2026-07-28",
+      () => serveModern(seen),
+    ],
+  ];
+
+  it.each(servers)("is spoken to over %s", async (_, transport, path, protocolVersion, build) => {
+    const origin = await listen(build());
+    const connection = await connect(remote(origin + path, transport), { connectTimeoutMs: 6_000 });
+    expect((await connection.list()).protocolVersion).toBe(protocolVersion);
+    const tools = (await connection.list()).tools as { name: string }[];
+    expect(tools[0]).toMatchObject({ name: "echo" });
+    const result = await connection.callTool(toolCall("echo", { text: "héllo" }));
+    expect(result).toMatchObject({ content: [{ type: "text", text: "héllo" }] });
+  });
+
+  it.each([
+    ["http", "/mcp", () => serveStreamable(seen).listener],
+    ["sse", "/sse", () => serveSse(seen).listener],
+  ] as const)("gets the configured headers with every request: %s", async (transport, path, build) => {
+    const origin = await listen(build());
+    const connection = await connect(
+      remote(origin + path, transport, { Authorization: "Bearer t0ken-value" }),
+    );
+    (await connection.list()).tools;
+    expect(seen.headers.length).toBeGreaterThan(2);
+    for (const headers of seen.headers) expect(headers.authorization).toBe("Bearer t0ken-value");
+  });
+
+  it("gets a user that stands in its URL as Basic authentication", async () => {
+    const origin = await listen(serveStreamable(seen).listener);
+    await connect(remote(`${origin.replace("//", "//us%40er:pa%20ss@")}/mcp`));
+    expect(seen.headers[0]?.authorization).toBe(`Basic ${Buffer.from("us@er:pa ss").toString("base64")}`);
+  });
+
+  it("gets arguments repeated in the headers that a tool's definition asks for", async () => {
+    const origin = await listen(serveModern(seen));
+    const connection = await connect(remote(`${origin}/mcp`));
+    const definition = (await connection.list()).tools[1];
+    const result = await connection.callTool(toolCall("route", { region: "nord" }, { definition }));
+    expect(result).toMatchObject({ content: [{ text: "nord" }] });
+    expect(seen.headers.at(-1)?.["mcp-param-region"]).toBe("nord");
+  });
+
+  it("has its session ended on close", async () => {
+    const { listener, sessions } = serveStreamable(seen);
+    const connection = await connect(remote(`${await listen(listener)}/mcp`));
+    expect(sessions.size).toBe(1);
+    await connection.close();
+    expect(sessions.size).toBe(0);
+  });
+});
+
+describe("a call over HTTP", () => {
+  it.each([
+    ["http", "/mcp", () => serveStreamable(seen).listener],
+    ["sse", "/sse", () => serveSse(seen).listener],
+  ] as const)("is called off at its time limit: %s", async (transport, path, build) => {
+    const connection = await connect(remote((await listen(build())) + path, transport));
+    const call = connection.callTool(toolCall("wait", {}, { timeoutMs: 500 }));
+    expect(await upstreamErrorOf(call)).toMatchObject({ code: "call_timeout" });
+    await eventually(() => expect(seen.aborted).toBe(1));
+  });
+
+  it.each([
+    ["a stream", "http", "/mcp", () => serveStreamable(seen).listener],
+    ["one body", "http", "/mcp", () => serveStreamable(seen, { json: true }).listener],
+  ] as const)("fails when the answer is too large, and only it: %s", async (_, transport, path, build) => {
+    const target = remote((await listen(build())) + path, transport);
+    const connection = await connect(target, { maxMessageBytes: 50_000 });
+    const call = (bytes: number) => connection.callTool(toolCall("large", { bytes }));
+    expect(await upstreamErrorOf(call(60_000))).toMatchObject({
+      code: "protocol_error",
+      message: "server 'x' answered with a message too large to read; ask it for less at a time",
+    });
+    expect(await call(1_000)).toMatchObject({ content: [{ text: "x".repeat(1_000) }] });
+  });
+
+  it("may be one of many on a stream that is long in all", async () => {
+    const target = remote(`${await listen(serveSse(seen).listener)}/sse`, "sse");
+    const connection = await connect(target, { maxMessageBytes: 50_000 });
+    for (let i = 0; i < 10; i++) {
+      const result = await connection.callTool(toolCall("large", { bytes: 10_000 }));
+      expect(result).toMatchObject({ content: [{ text: "x".repeat(10_000) }] });
+    }
+  });
+
+  it("fails when the response ends before the answer", async () => {
+    const { listener } = serveStreamable(seen);
+    const origin = await listen((request, response) => {
+      if (request.headers["content-length"] !== undefined && seen.headers.length > 4) {
+        response.writeHead(200, { "content-type": "text/event-stream" }).end();
+      } else listener(request, response);
+    });
+    const connection = await connect(remote(`${origin}/mcp`));
+    (await connection.list()).tools;
+    expect(await upstreamErrorOf(connection.callTool(toolCall("echo", { text: "a" })))).toMatchObject({
+      code: "disconnected",
+      message: "server 'x' ended its response before it had answered",
+    });
+  });
+
+  it("fails with a session that the server has forgotten, and the connection with it", async () => {
+    const { listener, forget } = serveStreamable(seen);
+    const connection = await connect(remote(`${await listen(listener)}/mcp`));
+    const lost = vi.fn();
+    connection.onLost(lost);
+    forget();
+    expect(await upstreamErrorOf(connection.callTool(toolCall("echo", { text: "a" })))).toMatchObject({
+      code: "disconnected",
+      message: "server 'x' has ended the session",
+      retryable: true,
+    });
+    expect(lost).toHaveBeenCalledOnce();
+  });
+
+  it("fails when the older transport's stream breaks, and the connection with it", async () => {
+    const { listener, drop } = serveSse(seen);
+    const connection = await connect(remote(`${await listen(listener)}/sse`, "sse"));
+    const lost = vi.fn();
+    connection.onLost(lost);
+    const call = upstreamErrorOf(connection.callTool(toolCall("wait")));
+    await eventually(() => expect(seen.started).toBe(1));
+    drop();
+    expect(await call).toMatchObject({ code: "disconnected", message: "server 'x' closed the connection" });
+    expect(lost).toHaveBeenCalledOnce();
+  });
+});
+
+describe("a server on HTTP that cannot be used", () => {
+  const answering =
+    (status: number, body = "", type = "text/html"): RequestListener =>
+    (_, response) =>
+      void response.writeHead(status, { "content-type": type }).end(body);
+
+  it.each([
+    [
+      "wants other headers",
+      answering(401),
+      "handshake_failed",
+      /^server 'x' refused the connection with HTTP 401; check its headers$/,
+    ],
+    [
+      "has no such page",
+      answering(404),
+      "handshake_failed",
+      /^server 'x' answered HTTP 404 at 127\.0\.0\.1:\d+, where an MCP endpoint should be; check its url$/,
+    ],
+    [
+      "is broken",
+      answering(500),
+      "handshake_failed",
+      /^server 'x' answered HTTP 500 at 127\.0\.0\.1:\d+, where/,
+    ],
+    [
+      "is a web page",
+      answering(200, "<html>"),
+      "handshake_failed",
+      /^server 'x' did not complete the MCP handshake: .*; is it an MCP server\?$/,
+    ],
+    [
+      "answers with broken JSON",
+      answering(200, "{", "application/json"),
+      "handshake_failed",
+      /^server 'x' did not complete the MCP handshake: .*; is it an MCP server\?$/,
+    ],
+    [
+      "never answers",
+      () => {},
+      "connect_timeout",
+      /^server 'x' did not complete the MCP handshake within 0\.6 s; is it an MCP server\? connect_timeout_seconds/,
+    ],
+  ] as [string, RequestListener, string, RegExp][])(
+    "says in one line that it %s",
+    async (_, listener, code, message) => {
+      const url = `${await listen(listener)}/p4th-secret?key=qu3ry-secret`;
+      for (const transport of ["http", "sse"] as const) {
+        const target = remote(url, transport, { "X-Key": "h3ader-secret" });
+        const error = await upstreamErrorOf(connect(target, { connectTimeoutMs: 600 }));
+        expect(error.message).not.toMatch(/secret/);
+        if (transport === "sse") continue;
+        expect(error.code).toBe(code);
+        expect(error.message).toMatch(message);
+      }
+    },
+  );
+
+  it("is blamed for what it did over the configured transport when the other fails too", async () => {
+    const origin = await listen((request, response) => {
+      response.writeHead(request.method === "POST" ? 405 : 418).end();
+    });
+    const messageOf = async (transport: "http" | "sse") =>
+      (await upstreamErrorOf(connect(remote(`${origin}/mcp`, transport)))).message;
+    expect(await messageOf("http")).toContain("answered HTTP 405");
+    expect(await messageOf("sse")).toContain("answered HTTP 418");
+  });
+
+  it.each(["http", "sse"] as const)("says in one line that it is not there: %s", async (transport) => {
+    const origin = await unusedOrigin();
+    const error = await upstreamErrorOf(connect(remote(`${origin}/mcp`, transport)));
+    expect(error).toMatchObject({
+      code: "start_failed",
+      message: `server 'x' cannot be reached at ${new URL(origin).host}: ECONNREFUSED; check that it runs, and its url`,
+    });
+  });
+});

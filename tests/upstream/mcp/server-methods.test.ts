@@ -1,0 +1,190 @@
+import { createRequire } from "node:module";
+import { describe, expect, it, vi } from "vitest";
+import { callMethod } from "../../../upstream/mcp/server-methods.ts";
+import type { UpstreamConnection } from "../../../upstream/upstream.ts";
+import { eventually } from "../../eventually.ts";
+import { connect, fixture, jsonOf, toolCall, upstreamErrorOf } from "../upstream-fixtures.ts";
+
+const EVERYTHING = createRequire(import.meta.url).resolve(
+  "@modelcontextprotocol/server-everything/dist/index.js",
+);
+
+/** Calls what a server lists under a name, as the pool does: with its definition. */
+async function callListed(connection: UpstreamConnection, name: string, args: unknown = {}) {
+  const tools = (await connection.list()).tools as { name: string }[];
+  const definition = tools.find((tool) => tool.name === name);
+  return connection.callTool(toolCall(name, args, { definition }));
+}
+
+describe("resources and prompts of a real server", () => {
+  it("are listed beside its tools, and called like them", async () => {
+    const connection = await connect(fixture("", { args: [EVERYTHING] }));
+    expect(await callListed(connection, "resources/list")).toMatchObject({
+      structuredContent: {
+        resources: expect.arrayContaining([
+          expect.objectContaining({ uri: "demo://resource/static/document/features.md" }),
+        ]),
+        resourceTemplates: expect.arrayContaining([
+          expect.objectContaining({ uriTemplate: "demo://resource/dynamic/blob/{resourceId}" }),
+        ]),
+      },
+    });
+    const uri = "demo://resource/dynamic/blob/1";
+    expect(await callListed(connection, "resources/read", { uri })).toEqual({
+      content: [],
+      structuredContent: { contents: [{ uri, mimeType: "text/plain", blob: expect.any(String) }] },
+    });
+    const args = { name: "args-prompt", arguments: { city: "Rome" } };
+    expect(await callListed(connection, "prompts/get", args)).toMatchObject({
+      structuredContent: { messages: [{ role: "user", content: { text: "What's weather in Rome?" } }] },
+    });
+    expect(await callListed(connection, "prompts/list")).toMatchObject({
+      structuredContent: {
+        prompts: expect.arrayContaining([expect.objectContaining({ name: "args-prompt" })]),
+      },
+    });
+    const unknown = callListed(connection, "resources/read", { uri: "demo://nothing" });
+    expect(await upstreamErrorOf(unknown)).toMatchObject({ code: "remote_error" });
+  });
+});
+
+describe("a list on several pages", () => {
+  const next: Record<string, string | undefined> = { "": "2", "2": "3", "3": undefined };
+
+  it.each([
+    ["prompts/list", "prompts/list", "prompts"],
+    ["resources/list", "resources/list", "resources"],
+    ["resources/list", "resources/templates/list", "resourceTemplates"],
+  ] as const)("is asked for by %s with the cursor of the page before: %s", async (called, method, member) => {
+    const asked: unknown[] = [];
+    const result = await callMethod(called, toolCall(called), async (sent, params) => {
+      if (sent !== method) return { resources: [], resourceTemplates: [] };
+      asked.push(params);
+      const { cursor = "" } = params as { cursor?: string };
+      return { [member]: [{ name: `after ${cursor}` }], nextCursor: next[cursor] };
+    });
+    expect(asked).toEqual([{}, { cursor: "2" }, { cursor: "3" }]);
+    expect(result).toMatchObject({
+      structuredContent: { [member]: [{ name: "after " }, { name: "after 2" }, { name: "after 3" }] },
+    });
+  });
+});
+
+describe.each(["legacy", "modern"])("the methods of a %s server", (era) => {
+  const start = (tools = "0") =>
+    connect(fixture("resources.mjs", { args: [...fixture("resources.mjs").args, era, tools] }));
+
+  it("are followed to the last page of a list, and not further than that it may end", async () => {
+    const connection = await start();
+    expect(await callListed(connection, "resources/list")).toEqual({
+      content: [],
+      structuredContent: {
+        resources: [
+          { uri: "mem://a", name: "a" },
+          { uri: "mem://b", name: "b" },
+        ],
+        resourceTemplates: [],
+      },
+    });
+    expect(await upstreamErrorOf(callListed(connection, "prompts/list"))).toMatchObject({
+      code: "protocol_error",
+      message: "server 'x' sent the same cursor twice in prompts/list, which would never end",
+    });
+  });
+
+  it("answer what the method promises, and nothing else", async () => {
+    const connection = await start();
+    expect(await callListed(connection, "resources/read", { uri: "mem://a" })).toEqual({
+      content: [],
+      structuredContent: { contents: [{ uri: "mem://a", blob: "bWVtOi8vYQ==" }] },
+    });
+    const odd = callListed(connection, "resources/read", { uri: "mem://odd" });
+    expect(await upstreamErrorOf(odd)).toMatchObject({
+      code: "protocol_error",
+      message: "server 'x' answered resources/read with something that is no answer to it",
+    });
+  });
+
+  it("leave its name to a tool that reads alike, and no tool passes for a method", async () => {
+    const connection = await start("2");
+    const listed = (await connection.list()).tools as { name: string; method?: string }[];
+    expect(listed.map(({ name, method }) => [name, method])).toEqual([
+      ["resources_read", undefined],
+      ["prompts/get", undefined],
+      ["resources/list", "resources/list"],
+      ["prompts/list", "prompts/list"],
+    ]);
+    expect(jsonOf(await callListed(connection, "prompts/get"))).toBe("tool prompts/get");
+  });
+});
+
+it("the pages of a list say for how long they hold, in the newer era", async () => {
+  const args = [...fixture("resources.mjs").args, "modern", "2"];
+  const connection = await connect(fixture("resources.mjs", { args }));
+  expect(await connection.list()).toMatchObject({ ttlMs: 70_000 });
+});
+
+it("a prompt may ask the person something, as a call may", async () => {
+  const connection = await connect(
+    fixture("resources.mjs", { args: [...fixture("resources.mjs").args, "modern"] }),
+  );
+  const tools = (await connection.list()).tools as { name: string }[];
+  const definition = tools.find(({ name }) => name === "prompts/get");
+  const ask = async () =>
+    ({ kind: "answered", result: { action: "accept", content: { tone: "dry" } } }) as const;
+  const got = await connection.callTool(toolCall("prompts/get", { name: "p" }, { ask, definition }));
+  expect(JSON.stringify(got)).toContain("dry");
+});
+
+describe.each(["legacy", "modern"])("a %s server that declares resources and prompts", (era) => {
+  const start = (...lists: readonly (object | string)[]) => {
+    const args = lists.map((each) => (typeof each === "string" ? each : JSON.stringify(each)));
+    const target = fixture("may-list-nothing.mjs");
+    return connect({ ...target, args: [...target.args, era, ...args] });
+  };
+  const methodsOf = async (connection: UpstreamConnection) =>
+    ((await connection.list()).tools as { name: string }[]).slice(1).map(({ name }) => name);
+  const NOTHING = { "resources/list": [], "resources/templates/list": [], "prompts/list": [] };
+  const RESOURCES = ["resources/list", "resources/read"];
+  const PROMPTS = ["prompts/get", "prompts/list"];
+  const RESOURCE = { uri: "mem://a", name: "a" };
+  const TEMPLATE = { uriTemplate: "mem://{id}", name: "t" };
+
+  it.each([
+    ["nothing on any of its lists", NOTHING, []],
+    ["no such lists at all", {}, []],
+    ["a resource", { ...NOTHING, "resources/list": [RESOURCE] }, RESOURCES],
+    ["a template of resources", { ...NOTHING, "resources/templates/list": [TEMPLATE] }, RESOURCES],
+    ["a prompt", { ...NOTHING, "prompts/list": [{ name: "p" }] }, PROMPTS],
+    ["lists that fail", { "resources/list": "fails", "prompts/list": "fails" }, [...RESOURCES, ...PROMPTS]],
+  ])("and has %s offers the methods of what it has", async (_, lists, methods) => {
+    const connection = await start(lists);
+    expect(await methodsOf(connection)).toEqual(methods);
+    expect(await methodsOf(connection)).toEqual(methods);
+  });
+
+  it.each([
+    ["prompts", { ...NOTHING, "prompts/list": [{ name: "p" }] }, PROMPTS],
+    ["resources", { ...NOTHING, "resources/templates/list": [TEMPLATE] }, RESOURCES],
+  ])("and announces its first %s has them listed from then on", async (list, later, methods) => {
+    const connection = await start(NOTHING, later, list);
+    const changed = vi.fn();
+    connection.onToolsChanged(changed);
+    expect(await methodsOf(connection)).toEqual([]);
+    await eventually(async () => {
+      await connection.callTool(toolCall("go"));
+      expect(changed).toHaveBeenCalled();
+    });
+    expect(await methodsOf(connection)).toEqual(methods);
+  });
+
+  it("and has some is not listed again for every further one", async () => {
+    const lists = { ...NOTHING, "resources/list": [RESOURCE] };
+    const connection = await start(lists, lists, "resources");
+    const changed = vi.fn();
+    connection.onToolsChanged(changed);
+    await methodsOf(connection);
+    for (let calls = 0; calls < 3; calls++) await connection.callTool(toolCall("go"));
+    expect(changed).not.toHaveBeenCalled();
+  });
+});

@@ -1,0 +1,256 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { describe, expect, it, vi } from "vitest";
+import { isInherited } from "../../../secrets/inherited-environment.ts";
+import { eventually } from "../../eventually.ts";
+import { connect, fixture, isAlive, jsonOf, toolCall, upstreamErrorOf } from "../upstream-fixtures.ts";
+
+describe("a server on stdio", () => {
+  it.each([
+    ["echo-v1.mjs", "2025-11-25", { name: "echo-v1", version: "1.2.3" }],
+    ["echo-v2.mjs", "2026-07-28", { name: "echo-v2", version: "4.5.6" }],
+  ])("is spoken to in its own era: %s", async (file, protocolVersion, implementation) => {
+    const connection = await connect(fixture(file));
+    const listing = await connection.list();
+    expect(listing).toMatchObject({ protocolVersion, implementation });
+    const tools = listing.tools as { name: string }[];
+    expect(tools.map(({ name }) => name)).toEqual(["echo", "grow"]);
+    const result = await connection.callTool(toolCall("echo", { text: "héllo" }));
+    expect(result).toMatchObject({ content: [{ type: "text", text: "héllo" }] });
+  });
+
+  it.each(["echo-v1.mjs", "echo-v2.mjs"])("tells when its tools have changed: %s", async (file) => {
+    const connection = await connect(fixture(file));
+    const changed = vi.fn();
+    connection.onToolsChanged(changed);
+    await eventually(async () => {
+      await connection.callTool(toolCall("grow")).catch(() => {});
+      expect(changed).toHaveBeenCalled();
+    });
+    expect((await connection.list()).tools).toHaveLength(3);
+  });
+
+  it.each(["exits-on-probe.mjs", "silent-on-probe.mjs"])(
+    "may be too old for the question: %s",
+    async (file) => {
+      const connection = await connect(fixture(file), { connectTimeoutMs: 6_000 });
+      expect((await connection.list()).protocolVersion).toBe("2025-11-25");
+      expect((await connection.list()).tools).toHaveLength(1);
+    },
+  );
+
+  it("may write other things to its output", async () => {
+    const connection = await connect(fixture("chatty.mjs"));
+    expect(await connection.callTool(toolCall("go"))).toEqual({ content: [] });
+  });
+
+  it("gets few variables beside its own, and its folder", async () => {
+    vi.stubEnv("PTC_TEST_SECRET", "must not be passed on");
+    const connection = await connect(fixture("env-dump.mjs", { env: { OWN: "o", HOME: "/elsewhere" } }));
+    const { env, cwd } = jsonOf(await connection.callTool(toolCall("go"))) as {
+      env: Record<string, string>;
+      cwd: string;
+    };
+    vi.unstubAllEnvs();
+    expect(env).toMatchObject({ OWN: "o", HOME: "/elsewhere", PATH: process.env.PATH });
+    // macOS adds one of its own to every process.
+    const others = Object.keys(env).filter((name) => !isInherited(name) && !name.startsWith("__CF"));
+    expect(others).toEqual(["OWN"]);
+    expect(`${cwd}/`).toBe(fixture("").cwd);
+  });
+
+  it("gets what says how it leaves this machine and where packages come from, and nothing of publishing or of npm itself", async () => {
+    const given = {
+      ...{
+        HTTPS_PROXY: "http://u:p@proxy:1",
+        http_proxy: "http://proxy:1",
+        no_proxy: "hub",
+        ALL_PROXY: "http://proxy:2",
+      },
+      ...{
+        NODE_EXTRA_CA_CERTS: "/ca.pem",
+        SSL_CERT_FILE: "/ca.pem",
+        SSL_CERT_DIR: "/ca",
+        REQUESTS_CA_BUNDLE: "/ca.pem",
+      },
+      ...{
+        npm_config_registry: "http://registry",
+        UV_INDEX_URL: "http://index",
+        PIP_INDEX_URL: "http://index",
+      },
+    };
+    const kept = {
+      UV_PUBLISH_TOKEN: "t",
+      npm_config_user_agent: "npm/1",
+      npm_config_local_prefix: "/here",
+      AWS_PROFILE: "p",
+    };
+    for (const [name, value] of Object.entries({ ...given, ...kept })) vi.stubEnv(name, value);
+    const connection = await connect(fixture("env-dump.mjs"));
+    const { env } = jsonOf(await connection.callTool(toolCall("go"))) as {
+      env: Record<string, string>;
+    };
+    vi.unstubAllEnvs();
+    expect(env).toMatchObject(given);
+    expect(Object.keys(env).filter((name) => name in kept)).toEqual([]);
+  });
+
+  it("is started without a shell", async () => {
+    const target = fixture("env-dump.mjs");
+    const connection = await connect({ ...target, args: [...target.args, "$HOME; echo `x` > y"] });
+    const value = jsonOf(await connection.callTool(toolCall("go")));
+    expect(value).toMatchObject({ argv: ["$HOME; echo `x` > y"] });
+  });
+});
+
+describe("the tools of a server", () => {
+  it("are those of all pages", async () => {
+    const connection = await connect(fixture("lists-in-pages.mjs"));
+    const tools = (await connection.list()).tools as { name: string }[];
+    expect(tools.map(({ name }) => name)).toEqual([
+      "tool_0",
+      "tool_1",
+      "tool_2",
+      "tool_3",
+      "tool_4",
+      "tool_5",
+    ]);
+  });
+
+  it.each([
+    ["2025-11-25", []],
+    ["2026-07-28", ["--modern"]],
+  ])("are listed as they are, however odd, in %s", async (protocolVersion, flags) => {
+    const target = fixture("odd-tools.mjs");
+    const connection = await connect({ ...target, args: [...target.args, ...flags] });
+    expect((await connection.list()).protocolVersion).toBe(protocolVersion);
+    expect((await connection.list()).tools).toEqual([
+      { name: "fine", inputSchema: { type: "object" } },
+      { name: "no_type", inputSchema: { properties: {} } },
+      { name: "no_schema" },
+      { name: 7, inputSchema: "odd", extra: { kept: true } },
+      "not even an object",
+    ]);
+  });
+
+  it("cannot be listed in a circle", async () => {
+    const connection = await connect(fixture("repeats-cursor.mjs"));
+    expect(await upstreamErrorOf(connection.list())).toMatchObject({
+      code: "protocol_error",
+      message: "server 'x' sent the same cursor twice in tools/list, which would never end",
+    });
+  });
+});
+
+describe("a server that cannot be used", () => {
+  const SECRET = "s3cr3t-key";
+
+  it.each([
+    [
+      "is not there",
+      fixture("", { command: "no-such-program" }),
+      "start_failed",
+      "server 'x' did not start: spawn no-such-program ENOENT; check its command and its cwd in the configuration",
+    ],
+    [
+      "is no program",
+      fixture("", { command: fixture("garbage.mjs").args[0] ?? "" }),
+      "start_failed",
+      /^server 'x' did not start: spawn \S+garbage\.mjs EACCES; check its command in the configuration$/,
+    ],
+    [
+      "exits at once",
+      fixture("exits-at-once.mjs", { env: { API_KEY: SECRET } }),
+      "start_failed",
+      "server 'x' did not start: it exited with code 3: loading | Error: API_KEY [redacted] is not valid; run its command by hand to see why",
+    ],
+    [
+      "ends with a stack trace",
+      fixture("", { command: process.execPath, args: ["-e", "throw new Error('no database')"] }),
+      "start_failed",
+      /Error: no database; run its command by hand to see why$/,
+    ],
+    [
+      "answers with nothing of use",
+      fixture("refuses-initialize.mjs"),
+      "handshake_failed",
+      /^server 'x' did not complete the MCP handshake: .*; is it an MCP server\?$/,
+    ],
+  ])("says in one line that it %s", async (_, target, code, message) => {
+    const error = await upstreamErrorOf(connect(target));
+    expect(error.code).toBe(code);
+    expect(error.message).toMatch(message);
+    expect(error.message).not.toMatch(/\p{Cc}/u);
+    expect(error.message).not.toContain(SECRET);
+    expect(error.retryable).toBe(false);
+  });
+
+  it.each([
+    [
+      "never answers",
+      "never-answers.mjs",
+      "server 'x' did not complete the MCP handshake within 2 s: waiting for something else; is it an MCP server? connect_timeout_seconds of the server gives it longer",
+    ],
+    [
+      "writes only garbage",
+      "garbage.mjs",
+      "server 'x' did not complete the MCP handshake within 2 s; its output begins with something that is no message: Listening on port 3000; is it an MCP server? connect_timeout_seconds of the server gives it longer",
+    ],
+  ])("is given up and ended when it %s", async (_, file, message) => {
+    const pids: number[] = [];
+    const options = { connectTimeoutMs: 2_000, onSpawn: (pid: number) => pids.push(pid) };
+    const error = await upstreamErrorOf(connect(fixture(file), options));
+    expect(error).toMatchObject({ code: "connect_timeout", message, retryable: true });
+    expect(pids).toHaveLength(1);
+    expect(pids.filter(isAlive)).toEqual([]);
+  });
+
+  it("is ended when nobody wants it any more while it starts", async () => {
+    const controller = new AbortController();
+    const pids: number[] = [];
+    const onSpawn = (pid: number) => {
+      pids.push(pid);
+      controller.abort();
+    };
+    const error = await upstreamErrorOf(
+      connect(fixture("never-answers.mjs"), { signal: controller.signal, onSpawn }),
+    );
+    expect(error.code).toBe("cancelled");
+    expect(pids.filter(isAlive)).toEqual([]);
+  });
+});
+
+describe("the processes of a server", () => {
+  it.each(["stubborn.mjs", "leaves-child.mjs"])("are all gone after close: %s", async (file) => {
+    const groups: [string, number][] = [];
+    const connection = await connect(fixture(file), {
+      onSpawn: (pid) => groups.push(["spawned", pid]),
+      onExit: (pid) => groups.push(["exited", pid]),
+    });
+    const lost = vi.fn();
+    connection.onLost(lost);
+    const pids = jsonOf(await connection.callTool(toolCall("go"))) as number[];
+    expect(pids.map(isAlive)).toEqual([true, true]);
+    await connection.close();
+    await eventually(() => expect(pids.map(isAlive)).toEqual([false, false]));
+    expect(groups).toEqual([
+      ["spawned", pids[0]],
+      ["exited", pids[0]],
+    ]);
+    expect(lost).not.toHaveBeenCalled();
+  });
+
+  it("are all gone after ptc exits without closing", async () => {
+    const host = spawn(process.execPath, [fixture("../hosts/exits-with-server.ts").args[0] ?? ""], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let output = "";
+    host.stdout.on("data", (chunk) => {
+      output += chunk;
+    });
+    await once(host, "close");
+    const pids = JSON.parse(output) as number[];
+    expect(pids).toHaveLength(2);
+    await eventually(() => expect(pids.map(isAlive)).toEqual([false, false]));
+  });
+});

@@ -1,0 +1,207 @@
+import { describe, expect, it, vi } from "vitest";
+import { Redactor } from "../../secrets/redaction.ts";
+import {
+  type CredentialSource,
+  type ServerCredentials,
+  tellingSecrets,
+} from "../../upstream/authorization/credentials.ts";
+import { LiveToolServers } from "../../upstream/live-tool-servers.ts";
+import { withCredentials } from "../../upstream/mcp/mcp-server-target.ts";
+import { redactConnection } from "../../upstream/redact-connection.ts";
+import { CallBudget } from "../../upstream/tool-servers.ts";
+import type { Upstream } from "../../upstream/upstream.ts";
+import { UpstreamError } from "../../upstream/upstream-error.ts";
+import { UpstreamPool } from "../../upstream/upstream-pool.ts";
+import { BACKOFF, FakeConnection, go } from "./fake-connection.ts";
+import { connect, fixture, jsonOf, toolCall, upstreamErrorOf } from "./upstream-fixtures.ts";
+
+/** Makes a new token for each connection of Ada's and of Bob's, and has none for anybody else. */
+class Tokens implements CredentialSource {
+  count = 0;
+
+  async credentialsFor(principal: string, server: string): Promise<ServerCredentials> {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (principal === "eve")
+      throw new UpstreamError("start_failed", `server '${server}' has no place for eve`);
+    if (principal !== "ada" && principal !== "bob") throw new Error("who is that?");
+    const token = `${principal}-token-${++this.count}`;
+    return { values: { authorization: `Bearer ${token}` }, secrets: [token] };
+  }
+}
+
+function setUp({ idleMs }: { idleMs?: number } = {}) {
+  const clock = { time: 0, monotonicMs: () => clock.time };
+  const made: { connection: FakeConnection; credentials: ServerCredentials }[] = [];
+  const source = {
+    name: "x",
+    async connect(_signal: AbortSignal, credentials: ServerCredentials) {
+      const connection = new FakeConnection();
+      made.push({ connection, credentials });
+      return connection;
+    },
+  };
+  const pool = new UpstreamPool([source], new Tokens(), clock, {
+    backoff: BACKOFF,
+    ...(idleMs === undefined ? {} : { idleMs }),
+  });
+  const of = (principal: string) => pool.get(principal, "x") as Upstream;
+  return { clock, made, pool, of };
+}
+
+const LOST = new UpstreamError("disconnected", "server 'x' exited with code 1");
+
+describe("a server that two principals use", () => {
+  it("has a connection for each, made with the credentials of each", async () => {
+    const { made, pool, of } = setUp();
+    await Promise.all([go(of("ada")), go(of("ada"))]);
+    await go(of("bob"));
+    expect(made.map(({ credentials }) => credentials)).toEqual([
+      { values: { authorization: "Bearer ada-token-1" }, secrets: ["ada-token-1"] },
+      { values: { authorization: "Bearer bob-token-2" }, secrets: ["bob-token-2"] },
+    ]);
+    expect(of("ada")).toBe(of("ada"));
+    expect(of("ada")).not.toBe(of("bob"));
+    await pool.close();
+    expect(made.map(({ connection }) => connection.closed)).toEqual([true, true]);
+    expect(await upstreamErrorOf(go(of("ada")))).toMatchObject({ code: "cancelled" });
+    expect(made).toHaveLength(2);
+  });
+
+  it("is started anew for one of them with new credentials, while the other goes on", async () => {
+    const { made, of } = setUp();
+    await go(of("ada"));
+    await go(of("bob"));
+    made[0]?.connection.lose(LOST);
+    await go(of("ada"));
+    await go(of("bob"));
+    expect(made.map(({ credentials }) => credentials.secrets[0])).toEqual([
+      "ada-token-1",
+      "bob-token-2",
+      "ada-token-3",
+    ]);
+  });
+
+  it("pauses after the failures of one of them for that one alone", async () => {
+    const { made, of } = setUp();
+    await go(of("bob"));
+    for (const connection of [1, 2]) {
+      await go(of("ada"));
+      made[connection]?.connection.lose(LOST);
+    }
+    expect(await upstreamErrorOf(go(of("ada")))).toMatchObject({ code: "backing_off" });
+    made[0]?.connection.lose(LOST);
+    await expect(go(of("bob"))).resolves.toEqual({ tool: "go", args: {} });
+  });
+
+  it("ends as idle for one of them while the other uses it", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const { made, of } = setUp({ idleMs: 1_000 });
+      await go(of("ada"));
+      await go(of("bob"));
+      await vi.advanceTimersByTimeAsync(600);
+      await go(of("bob"));
+      await vi.advanceTimersByTimeAsync(600);
+      expect(made.map(({ connection }) => connection.closed)).toEqual([true, false]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it("is not started for whom there are no credentials, and says why", async () => {
+    const { made, of } = setUp();
+    expect(await upstreamErrorOf(go(of("eve")))).toMatchObject({
+      code: "start_failed",
+      message: "server 'x' has no place for eve",
+    });
+    expect(await upstreamErrorOf(go(of("mallory")))).toMatchObject({
+      code: "start_failed",
+      message: "server 'x' is not started: there are no credentials for it (who is that?)",
+    });
+    await go(of("ada"));
+    expect(made).toHaveLength(1);
+  });
+
+  it("is not waited for when its credentials never come", async () => {
+    const never = { credentialsFor: () => new Promise<never>(() => {}) };
+    const source = { name: "x", connect: async () => new FakeConnection() };
+    const pool = new UpstreamPool([source], never, { monotonicMs: () => 0 });
+    const call = upstreamErrorOf(go(pool.get("ada", "x") as Upstream));
+    await pool.close();
+    expect(await call).toMatchObject({ code: "cancelled" });
+  });
+
+  it("runs as a process for each, with variables of its own", async () => {
+    const credentials: CredentialSource = {
+      credentialsFor: async (principal) => ({ values: { WHO: principal }, secrets: [] }),
+    };
+    const source = {
+      name: "x",
+      connect: (_signal: AbortSignal, { values }: ServerCredentials) =>
+        connect(withCredentials(fixture("env-dump.mjs"), values)),
+    };
+    const pool = new UpstreamPool([source], credentials, { monotonicMs: () => 0 });
+    for (const principal of ["ada", "bob"]) {
+      const upstream = pool.get(principal, "x") as Upstream;
+      const answer = jsonOf(await upstream.call(toolCall("go")));
+      expect(answer).toMatchObject({ env: { WHO: principal } });
+    }
+    await pool.close();
+  });
+});
+
+describe("a token that was fetched for a connection", () => {
+  it("is known to the redactor before the server has it", async () => {
+    const redactor = new Redactor([]);
+    const credentials = tellingSecrets(new Tokens(), (secret) => redactor.add(secret));
+    const source = {
+      name: "x",
+      async connect(_signal: AbortSignal, { values }: ServerCredentials) {
+        const connection = new FakeConnection();
+        connection.tools = [{ name: "go", description: `uses ${values.authorization}` }];
+        return redactConnection(connection, { redactor, known: [] });
+      },
+    };
+    const pool = new UpstreamPool([source], credentials, { monotonicMs: () => 0 });
+    const { tools } = await (pool.get("ada", "x") as Upstream).list();
+    expect(tools).toEqual([{ name: "go", description: "uses Bearer [REDACTED]" }]);
+    await pool.close();
+  });
+});
+
+describe("what a server lists to each of two principals", () => {
+  it("is kept apart, and only what ptc's own user is shown becomes modules", async () => {
+    const tools: Record<string, unknown[]> = {
+      local: [{ name: "go", version: 1 }],
+      bob: [{ name: "go", version: 2 }, { name: "drop" }],
+    };
+    const source = {
+      name: "x",
+      async connect(_signal: AbortSignal, { values }: ServerCredentials) {
+        const connection = new FakeConnection();
+        connection.tools = tools[values.who ?? ""] ?? [];
+        return connection;
+      },
+    };
+    const credentials: CredentialSource = {
+      credentialsFor: async (principal) => ({ values: { who: principal }, secrets: [] }),
+    };
+    const pool = new UpstreamPool([source], credentials, { monotonicMs: () => 0 });
+    const listed = vi.fn(async () => {});
+    const servers = new LiveToolServers(
+      new Map([
+        ["x", { upstreamFor: (principal: string) => pool.get(principal, "x"), callTimeoutMs: 60_000 }],
+      ]),
+      JSON.stringify,
+      { principal: "local", observer: { listed, failed() {}, isSuperseded: () => false } },
+    );
+    const { signal } = new AbortController();
+    const digest = async (principal: string) =>
+      (await servers.connect("x", signal, { principal, budget: new CallBudget() })).definitionDigest("go");
+    expect(await digest("bob")).toBe('{"name":"go","version":2}');
+    expect(listed).not.toHaveBeenCalled();
+    expect(await digest("local")).toBe('{"name":"go","version":1}');
+    expect(listed).toHaveBeenCalledExactlyOnceWith("x", expect.objectContaining({ tools: tools.local }));
+    await pool.close();
+  });
+});

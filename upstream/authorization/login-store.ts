@@ -1,0 +1,307 @@
+import { randomBytes } from "node:crypto";
+import { chmodSync, lstatSync, mkdirSync } from "node:fs";
+import { open, readFile, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import * as z from "zod/mini";
+import { parseForeignJson } from "../../base/json.ts";
+import { whyFolderIsUnsafe } from "../../base/unsafe-folder.ts";
+import { textDigest } from "../../protocol/canonical-json.ts";
+import { type Keyring, KeyringError } from "../../secrets/keyring.ts";
+import { LockError, lockFile } from "../../system/lock-file.ts";
+import { AuthorizationError } from "./authorization.ts";
+
+const LIMITS = { maxBytes: 1024 * 1024, maxDepth: 16 };
+
+/** The file of a login. It holds the login itself only where no keyring does. */
+const LoginFile = z.object({
+  version: z.literal(1),
+  in: z.enum(["keyring", "file"]),
+  login: z.optional(z.unknown()),
+});
+
+export interface LoginStoreOptions {
+  /** The user's own folder for logins, which is created private. */
+  folder: string;
+  /** Opens the system's keyring, if there is one. */
+  keyring: () => Promise<Keyring | undefined>;
+}
+
+/**
+ * The logins of this user: in the system's keyring, else in private files. Each login has a file in either case, which changes
+ * with it, so that every process notices at little cost what another has changed.
+ */
+export class LoginStore {
+  readonly #folder: string;
+  readonly #openKeyring: () => Promise<Keyring | undefined>;
+  #keyring: Promise<Keyring | undefined> | undefined;
+
+  constructor({ folder, keyring }: LoginStoreOptions) {
+    this.#folder = folder;
+    this.#openKeyring = keyring;
+  }
+
+  /** A text that changes whenever the login does. */
+  async version(key: LoginKey): Promise<string> {
+    try {
+      const { ino, mtimeNs, size } = await stat(this.#path(key), { bigint: true });
+      return `${ino}.${mtimeNs}.${size}`;
+    } catch {
+      return "";
+    }
+  }
+
+  /**
+   * The login, or `undefined` when there is none that ptc can read.
+   *
+   * @throws AuthorizationError when the keyring that has it cannot be used.
+   */
+  async read(key: LoginKey): Promise<Login | undefined> {
+    const file = await this.#readFile(key);
+    if (file === undefined) return undefined;
+    const login = parseLogin(file.in === "file" ? file.login : await this.#readKeyring(key));
+    // What does not say that it is for this principal and this server is not used for them.
+    return login?.principal === key.principal && login.url === key.url ? login : undefined;
+  }
+
+  /** Where a login is kept, for people; `undefined` when there is none. */
+  async place(key: LoginKey): Promise<string | undefined> {
+    const file = await this.#readFile(key);
+    if (file === undefined) return undefined;
+    return file.in === "file" ? this.#path(key) : (await this.#openedKeyring())?.name;
+  }
+
+  /** Writes a login: all of it, or nothing. @throws AuthorizationError */
+  async write(key: LoginKey, login: Login): Promise<void> {
+    this.#makeFolder();
+    const keyring = await this.#openedKeyring();
+    let kept = false;
+    try {
+      await keyring?.set(accountOf(key), JSON.stringify(login));
+      kept = keyring !== undefined;
+    } catch (error) {
+      // Some keyrings hold short values only, and some cannot be unlocked where nobody is.
+      if (!(error instanceof KeyringError)) throw error;
+    }
+    const content = kept ? { version: 1, in: "keyring" } : { version: 1, in: "file", login };
+    await this.#writeFile(key, JSON.stringify(content));
+  }
+
+  /** Forgets a login. Whether there was one. @throws AuthorizationError */
+  async remove(key: LoginKey): Promise<boolean> {
+    const file = await this.#readFile(key);
+    if (file === undefined) return false;
+    if (file.in === "keyring") {
+      try {
+        await (await this.#openedKeyring())?.delete(accountOf(key));
+      } catch (error) {
+        throw keyringFault(error);
+      }
+    }
+    await rm(this.#path(key), { force: true });
+    return true;
+  }
+
+  /** Does some work while no other process changes the login. @throws AuthorizationError, and what the work throws. */
+  withLock<T>(key: LoginKey, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    this.#makeFolder();
+    return withLock(join(this.#folder, `${nameOf(key)}.lock`), work, signal);
+  }
+
+  #path(key: LoginKey): string {
+    return join(this.#folder, `${nameOf(key)}.json`);
+  }
+
+  async #readFile(key: LoginKey): Promise<z.infer<typeof LoginFile> | undefined> {
+    let bytes: Buffer;
+    try {
+      bytes = await readFile(this.#path(key));
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === "ENOENT") return undefined;
+      throw new AuthorizationError(`has a login that cannot be read (${code}); check ${this.#path(key)}`);
+    }
+    return parseAs(LoginFile, bytes);
+  }
+
+  async #readKeyring(key: LoginKey): Promise<unknown> {
+    let text: string | undefined;
+    try {
+      text = await (await this.#openedKeyring())?.get(accountOf(key));
+    } catch (error) {
+      throw keyringFault(error);
+    }
+    return text === undefined ? undefined : parseText(text);
+  }
+
+  async #writeFile(key: LoginKey, text: string): Promise<void> {
+    const path = this.#path(key);
+    const draft = `${path}.${randomBytes(6).toString("hex")}`;
+    try {
+      const handle = await open(draft, "wx", 0o600);
+      try {
+        await handle.writeFile(text);
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      await rename(draft, path);
+    } catch (error) {
+      await rm(draft, { force: true }).catch(() => {});
+      const { code } = error as NodeJS.ErrnoException;
+      throw new AuthorizationError(`has a login that cannot be written (${code}); check ${this.#folder}`);
+    }
+  }
+
+  #makeFolder(): void {
+    try {
+      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      const { mode, uid } = lstatSync(this.#folder);
+      const me = process.getuid?.();
+      const unsafe = whyFolderIsUnsafe(this.#folder, { isLink: false, mode, uid }, me);
+      if (unsafe !== undefined)
+        throw new AuthorizationError(
+          `needs a folder for logins: ${this.#folder} ${unsafe.what}; ${unsafe.advice}`,
+        );
+      if (me === undefined || uid === me) chmodSync(this.#folder, 0o700);
+      else throw new AuthorizationError(`needs a folder for logins: ${this.#folder} belongs to another user`);
+    } catch (error) {
+      if (error instanceof AuthorizationError) throw error;
+      const { code } = error as NodeJS.ErrnoException;
+      throw new AuthorizationError(`needs a folder for logins: ${this.#folder} cannot be made (${code})`);
+    }
+  }
+
+  #openedKeyring(): Promise<Keyring | undefined> {
+    this.#keyring ??= this.#openKeyring();
+    return this.#keyring;
+  }
+}
+
+function nameOf({ principal, server, url, clientId }: LoginKey): string {
+  const digest = textDigest(JSON.stringify([principal, server, url, clientId ?? null]));
+  return digest.slice("sha256:".length).slice(0, 32);
+}
+
+function accountOf(key: LoginKey): string {
+  return `login ${key.server} ${nameOf(key)}`;
+}
+
+function keyringFault(error: unknown): Error {
+  if (!(error instanceof KeyringError)) return error as Error;
+  return new AuthorizationError(`has a login that cannot be had: ${error.message}`);
+}
+
+function parseLogin(value: unknown): Login | undefined {
+  const parsed = Login.safeParse(value);
+  return parsed.success ? parsed.data : undefined;
+}
+
+/** What nobody but ptc writes is not explained when it is damaged: it counts as not there. */
+function parseAs<T>(schema: z.ZodMiniType<T>, bytes: Buffer): T | undefined {
+  const parsed = schema.safeParse(parseText(bytes.toString("utf8")));
+  return parsed.success ? parsed.data : undefined;
+}
+
+function parseText(text: string): unknown {
+  try {
+    return parseForeignJson(text, LIMITS);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Longer than a holder takes: its requests to an authorization server are bounded. */
+const PATIENCE_MS = 90_000;
+
+/** Does some work while nobody else holds the lock. @throws AuthorizationError when it cannot be had, and what the work throws. */
+export async function withLock<T>(path: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  const release = await acquire(path, signal);
+  try {
+    return await work();
+  } finally {
+    release();
+  }
+}
+
+async function acquire(path: string, signal: AbortSignal | undefined): Promise<() => void> {
+  try {
+    return await lockFile(path, { patienceMs: PATIENCE_MS, signal });
+  } catch (error) {
+    if (!(error instanceof LockError)) throw error;
+    throw new AuthorizationError(
+      error.code === "busy"
+        ? "waits for another ptc that does not finish with its login; end that one"
+        : `needs a login, and ${error.message}`,
+    );
+  }
+}
+
+/** The OAuth client as which ptc logged in (RFC 7591, section 2). */
+const Client = z.object({
+  id: z.string(),
+  secret: z.optional(z.string()),
+  /** `token_endpoint_auth_method`, where the registration or the user names one. */
+  authMethod: z.optional(z.string()),
+  /** Where the client is from: the configuration, its metadata document, or a registration of ptc's own. */
+  kind: z.enum(["configured", "document", "registered"]),
+  redirectUri: z.optional(z.string()),
+  /** When the secret expires, in milliseconds since 1970. */
+  expiresAt: z.optional(z.number()),
+});
+export type Client = z.infer<typeof Client>;
+
+/** What is kept of a login: tokens, and everything that they are bound to. */
+export const Login = z.object({
+  version: z.literal(1),
+  /** The binding: on whose behalf, for which server, by which authorization server. */
+  principal: z.string(),
+  url: z.string(),
+  issuer: z.string(),
+  /** The resource indicator that the tokens are for (RFC 8707). */
+  resource: z.optional(z.string()),
+  tokenEndpoint: z.string(),
+  revocationEndpoint: z.optional(z.string()),
+  /** `token_endpoint_auth_methods_supported`. */
+  authMethods: z.optional(z.array(z.string())),
+  /** Where the server was reached, which decides where its authorization server may be. */
+  zone: z.optional(z.enum(["public", "private", "loopback", "forbidden"])),
+  client: Client,
+  /** Without it, the login has ended, and only its client and scopes are still known. */
+  accessToken: z.optional(z.string()),
+  refreshToken: z.optional(z.string()),
+  /** In milliseconds since 1970; `undefined` when the authorization server did not say. */
+  expiresAt: z.optional(z.number()),
+  /** The scopes that were granted, as far as the authorization server said, else those that were asked for. */
+  scope: z.optional(z.string()),
+  /** The scopes that the login asked for, of which the authorization server may have granted some only. */
+  askedScope: z.optional(z.string()),
+  /** The scopes that the next login is to ask for, because the server wants more than were granted. */
+  wantedScope: z.optional(z.string()),
+});
+export type Login = z.infer<typeof Login>;
+
+/** What a login is known by. A login for one is never used for another. */
+export interface LoginKey {
+  readonly principal: string;
+  /** The configured name of the server. Two entries for one URL have logins of their own, as for two accounts. */
+  readonly server: string;
+  readonly url: string;
+  /** The configured client, if there is one. */
+  readonly clientId: string | undefined;
+}
+
+/** Whether two names are of one authorization server. People leave out the last slash, which some issuers have. */
+export function isSameIssuer(one: string, other: string): boolean {
+  return one.replace(/\/$/, "") === other.replace(/\/$/, "");
+}
+
+/** The scopes of several lists, each once, in the order in which they come (RFC 6749, section 3.3). */
+export function uniteScopes(...scopes: (string | undefined)[]): string | undefined {
+  const all = scopes.flatMap((scope) => (scope ?? "").split(/\s+/)).filter((scope) => scope !== "");
+  return all.length === 0 ? undefined : [...new Set(all)].join(" ");
+}
+
+/** Whether a list of scopes has all of another. */
+export function includesScopes(granted: string | undefined, wanted: string | undefined): boolean {
+  return uniteScopes(granted, wanted) === uniteScopes(granted);
+}

@@ -1,0 +1,216 @@
+import type { Clock } from "../../base/clock.ts";
+import { messageOf } from "../../base/faults.ts";
+import {
+  type Authorization,
+  type Challenge,
+  type LoginEvent,
+  LoginRequiredError,
+  notEnough,
+  type OnLogin,
+} from "./authorization.ts";
+import { includesScopes, type Login, type LoginKey, type LoginStore, uniteScopes } from "./login-store.ts";
+
+/** A token is renewed when it has less than this left, so that it does not expire on its way. */
+const EARLY_MS = 15_000;
+
+export interface StoredLoginOptions {
+  key: LoginKey;
+  store: LoginStore;
+  /** Gets new tokens by the refresh token; `undefined` when that is valid no more. @throws AuthorizationError */
+  refresh: (login: Login, signal?: AbortSignal) => Promise<Login | undefined>;
+  /** Is told of every secret of the login before it is used. */
+  onSecret: (secret: string) => void;
+  /** Whether a challenge is one that a login can answer. @throws AuthorizationError */
+  offersLogin: (challenge: Challenge, signal?: AbortSignal) => Promise<boolean>;
+  clock: Pick<Clock, "wallMs">;
+  onLogin?: OnLogin | undefined;
+}
+
+/**
+ * The login of one principal at one server. All processes of the user share it: a token is renewed once, by whoever comes first,
+ * and the others take what came of it. That matters because a refresh token that is used twice ends the whole login (OAuth 2.1,
+ * section 4.3.1).
+ */
+export class StoredLogin implements Authorization {
+  readonly #options: StoredLoginOptions;
+  readonly #secrets = new Set<string>();
+  #version: string | undefined;
+  #login: Login | undefined;
+  #renewing: Promise<void> | undefined;
+
+  constructor(options: StoredLoginOptions) {
+    this.#options = options;
+  }
+
+  async token(signal?: AbortSignal): Promise<string | undefined> {
+    const login = await this.#load();
+    if (login?.accessToken === undefined || !this.#expiresSoon(login)) return login?.accessToken;
+    await this.#renew(login.accessToken, signal);
+    return this.#login?.accessToken;
+  }
+
+  async challenged(
+    challenge: Challenge,
+    rejected: string | undefined,
+    signal?: AbortSignal,
+  ): Promise<boolean> {
+    const login = await this.#load();
+    if (login?.accessToken !== undefined && login.accessToken !== rejected) return true;
+    if (challenge.kind === "insufficient_scope") return this.#widen(challenge);
+    if (rejected !== undefined) {
+      await this.#renew(rejected, signal);
+      if (this.#login?.accessToken !== undefined) return this.#login.accessToken !== rejected;
+      throw new LoginRequiredError("the last one has expired or was revoked");
+    }
+    if (login !== undefined) throw new LoginRequiredError("the last one has ended");
+    if (await this.#options.offersLogin(challenge, signal)) throw new LoginRequiredError();
+    return false;
+  }
+
+  secrets(): readonly string[] {
+    return [...this.#secrets];
+  }
+
+  /** The login as it is on disk, read anew only when it has changed there. */
+  async #load(): Promise<Login | undefined> {
+    const { store, key } = this.#options;
+    const version = await store.version(key);
+    if (version === this.#version) return this.#login;
+    const login = version === "" ? undefined : await store.read(key);
+    this.#adopt(login, version);
+    return login;
+  }
+
+  #adopt(login: Login | undefined, version: string): void {
+    for (const secret of [login?.accessToken, login?.refreshToken, login?.client.secret]) {
+      if (secret === undefined || this.#secrets.has(secret)) continue;
+      this.#secrets.add(secret);
+      this.#options.onSecret(secret);
+    }
+    this.#login = login;
+    this.#version = version;
+  }
+
+  #expiresSoon({ expiresAt, refreshToken }: Login): boolean {
+    if (expiresAt === undefined || refreshToken === undefined) return false;
+    return expiresAt - this.#options.clock.wallMs() < EARLY_MS;
+  }
+
+  /** Leaves behind a login with another token than the one that is of no use any more, or one without a token. */
+  #renew(outdated: string, signal?: AbortSignal): Promise<void> {
+    // Callers share one renewal, which therefore goes on when one of them gives up.
+    this.#renewing ??= this.#renewLocked(outdated).finally(() => {
+      this.#renewing = undefined;
+    });
+    return signal?.aborted ? Promise.reject(signal.reason) : this.#renewing;
+  }
+
+  async #renewLocked(outdated: string): Promise<void> {
+    const { store, key, refresh } = this.#options;
+    await store.withLock(key, async () => {
+      const login = await store.read(key);
+      if (login === undefined || login.accessToken !== outdated) return;
+      try {
+        const renewed = await refresh(login);
+        await store.write(key, renewed ?? { ...login, accessToken: undefined, refreshToken: undefined });
+        this.#tell(renewed === undefined ? "ended" : "renewed");
+      } catch (error) {
+        this.#tell("failed", messageOf(error));
+        throw error;
+      }
+    });
+    await this.#load();
+  }
+
+  #tell(event: LoginEvent["event"], reason?: string): void {
+    const { key, onLogin } = this.#options;
+    onLogin?.({ principal: key.principal, server: key.server, event, reason });
+  }
+
+  /** Has the next login ask for the scopes that are wanted beside those there are (MCP 2026-07-28, "Step-Up Authorization"). */
+  async #widen({ scope }: Challenge): Promise<never> {
+    const { store, key } = this.#options;
+    const had = uniteScopes(this.#login?.scope, this.#login?.askedScope);
+    // A server that wants what was asked for already would have a person log in again and again.
+    if (scope === undefined || includesScopes(had, scope)) throw notEnough(scope);
+    await store.withLock(key, async () => {
+      const login = await store.read(key);
+      if (login === undefined) return;
+      const wantedScope = uniteScopes(login.scope, login.wantedScope, scope);
+      if (wantedScope !== login.wantedScope) await store.write(key, { ...login, wantedScope });
+    });
+    throw new LoginRequiredError(`it wants more scopes (${scope})`);
+  }
+}
+
+/** What a server has asked for when it challenged a request. */
+export interface Wanted {
+  resourceMetadataUrl: string | undefined;
+  scope: string | undefined;
+}
+
+export interface MachineLoginParts {
+  /** Gets a token by the machine's own credentials. @throws AuthorizationError */
+  fetch: (wanted: Wanted, signal?: AbortSignal) => Promise<{ token: string; expiresAt: number | undefined }>;
+  onSecret: (secret: string) => void;
+  clock: Pick<Clock, "wallMs">;
+  /** Is told when a token was had, or why not. */
+  onToken?: ((problem?: string) => void) | undefined;
+}
+
+/** The token of a machine, which is had without a person, and kept for as long as ptc runs. */
+export class MachineLogin implements Authorization {
+  readonly #parts: MachineLoginParts;
+  readonly #secrets = new Set<string>();
+  #wanted: Wanted = { resourceMetadataUrl: undefined, scope: undefined };
+  #current: { token: string; expiresAt: number | undefined } | undefined;
+  #fetching: Promise<void> | undefined;
+
+  constructor(parts: MachineLoginParts) {
+    this.#parts = parts;
+  }
+
+  async token(): Promise<string | undefined> {
+    const { expiresAt = Number.POSITIVE_INFINITY } = this.#current ?? {};
+    if (this.#current !== undefined && expiresAt - this.#parts.clock.wallMs() < EARLY_MS) await this.#renew();
+    return this.#current?.token;
+  }
+
+  async challenged(
+    { kind, resourceMetadataUrl, scope }: Challenge,
+    rejected: string | undefined,
+  ): Promise<boolean> {
+    if (this.#current !== undefined && this.#current.token !== rejected) return true;
+    // A server that wants what it was given already will not be content with it another time.
+    if (kind === "insufficient_scope" && includesScopes(this.#wanted.scope, scope)) throw notEnough(scope);
+    this.#wanted = {
+      resourceMetadataUrl: resourceMetadataUrl ?? this.#wanted.resourceMetadataUrl,
+      scope: uniteScopes(this.#wanted.scope, scope),
+    };
+    await this.#renew();
+    return true;
+  }
+
+  secrets(): readonly string[] {
+    return [...this.#secrets];
+  }
+
+  #renew(): Promise<void> {
+    this.#fetching ??= this.#fetch().finally(() => {
+      this.#fetching = undefined;
+    });
+    return this.#fetching;
+  }
+
+  async #fetch(): Promise<void> {
+    const { fetch, onToken } = this.#parts;
+    const next = await fetch(this.#wanted).catch((error: unknown) => {
+      onToken?.(messageOf(error));
+      throw error;
+    });
+    this.#secrets.add(next.token);
+    this.#parts.onSecret(next.token);
+    this.#current = next;
+    onToken?.();
+  }
+}

@@ -1,0 +1,300 @@
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import {
+  exchangeAuthorization,
+  type FetchLike,
+  RegistrationRejectedError,
+  registerClient,
+  startAuthorization,
+  validateAuthorizationResponseIssuer,
+} from "@modelcontextprotocol/client";
+import type { Clock } from "../../../base/clock.ts";
+import { oneLine } from "../../../base/visible-text.ts";
+import type { OAuthSettings } from "../auth-settings.ts";
+import { AuthorizationError } from "../authorization.ts";
+import { AddressGuard, buildGuardedFetch } from "../guarded-fetch.ts";
+import { type Client, includesScopes, type Login, type LoginKey, uniteScopes } from "../login-store.ts";
+import {
+  authenticateClient,
+  type Discovered,
+  discover,
+  explainFault,
+  grantedBy,
+  requireSecure,
+} from "./authorization-server.ts";
+
+const PKCE_METHOD = "S256";
+
+export interface PersonLoginOptions {
+  key: LoginKey;
+  settings: OAuthSettings;
+  /** What the server said when it was asked without a token. */
+  challenge: { resourceMetadataUrl: string | undefined; scope: string | undefined } | undefined;
+  /** Where the browser is sent back to. */
+  redirectUri: string;
+  /** The login of before, if there was one. */
+  previous: Login | undefined;
+  clock: Pick<Clock, "wallMs">;
+  signal?: AbortSignal | undefined;
+}
+
+/** A login that waits for a person. */
+export interface BegunLogin {
+  readonly issuer: string;
+  /** The address that the person is to open. */
+  readonly url: URL;
+  /** Whether a redirect belongs to this login. Any other is nothing to it. */
+  isAnsweredBy(answer: URLSearchParams): boolean;
+  /** Turns the redirect into the login. @throws AuthorizationError */
+  complete(answer: URLSearchParams): Promise<Login>;
+}
+
+/**
+ * Begins the login of a person at the authorization server that a server trusts. `undefined` when the server offers none.
+ *
+ * @throws AuthorizationError when no login is possible there, or none that can be trusted.
+ */
+export async function beginPersonLogin(options: PersonLoginOptions): Promise<BegunLogin | undefined> {
+  const { key, settings, challenge, redirectUri, previous, clock, signal } = options;
+  const guard = new AddressGuard(key.url);
+  const fetch = buildGuardedFetch({ guard, signal });
+  const found = await discover({
+    serverUrl: key.url,
+    resourceMetadataUrl: challenge?.resourceMetadataUrl,
+    issuer: settings.issuer,
+    fetch,
+  });
+  if (found === undefined) return undefined;
+  const { metadata, issuer, resource } = found;
+  if (metadata.code_challenge_methods_supported?.includes(PKCE_METHOD) !== true) {
+    throw new AuthorizationError(
+      `names the authorization server ${issuer}, which does not say that it supports PKCE with ${PKCE_METHOD}: a login there is not safe`,
+    );
+  }
+  requireSecure(metadata.authorization_endpoint, "authorization endpoint");
+  const scope = chooseScope(found, options);
+  const choice = {
+    settings,
+    redirectUri,
+    scope,
+    registered: reusable(previous, issuer, scope),
+    wallMs: clock.wallMs(),
+    fetch,
+  };
+  const client = await chooseClient(found, choice);
+  const state = randomBytes(32).toString("base64url");
+  let begun: Awaited<ReturnType<typeof startAuthorization>>;
+  try {
+    begun = await startAuthorization(issuer, {
+      metadata,
+      clientInformation: { client_id: client.id },
+      redirectUrl: redirectUri,
+      state,
+      resource,
+      ...(scope === undefined ? {} : { scope }),
+    });
+  } catch (error) {
+    throw explainFault(error, "cannot be logged in to");
+  }
+  const exchange = {
+    found,
+    client,
+    redirectUri,
+    codeVerifier: begun.codeVerifier,
+    scope,
+    key,
+    clock,
+    guard,
+    fetch,
+  };
+  return {
+    issuer,
+    url: begun.authorizationUrl,
+    isAnsweredBy: (answer) => isSame(answer.get("state") ?? "", state),
+    complete: (answer) => completeLogin(answer, exchange),
+  };
+}
+
+/** The registration of before. A client may be bound to the scopes of its registration, so that more need another one. */
+function reusable(
+  previous: Login | undefined,
+  issuer: string,
+  scope: string | undefined,
+): Client | undefined {
+  const isOf =
+    previous?.issuer === issuer &&
+    previous.client.kind === "registered" &&
+    previous.accessToken !== undefined;
+  return isOf && includesScopes(previous.askedScope, scope) ? previous.client : undefined;
+}
+
+/**
+ * The scopes to ask for: those of the configuration, else those of the challenge, else all that the server has; and with them
+ * those that it has wanted since (MCP 2026-07-28, "Scope Selection Strategy").
+ */
+function chooseScope(
+  { resourceMetadata, metadata }: Discovered,
+  { settings, challenge, previous }: PersonLoginOptions,
+): string | undefined {
+  const wanted = previous?.wantedScope;
+  if (settings.scope !== undefined) return uniteScopes(settings.scope, wanted);
+  const scope = uniteScopes(challenge?.scope ?? resourceMetadata?.scopes_supported?.join(" "), wanted);
+  // With it, some servers give a refresh token that others give without.
+  const isOffline = scope !== undefined && metadata.scopes_supported?.includes("offline_access") === true;
+  return isOffline ? uniteScopes(scope, "offline_access") : scope;
+}
+
+interface Exchange {
+  found: Discovered;
+  client: Client;
+  redirectUri: string;
+  codeVerifier: string;
+  scope: string | undefined;
+  key: LoginKey;
+  clock: Pick<Clock, "wallMs">;
+  guard: AddressGuard;
+  fetch: ReturnType<typeof buildGuardedFetch>;
+}
+
+async function completeLogin(answer: URLSearchParams, exchange: Exchange): Promise<Login> {
+  const { found, client, redirectUri, codeVerifier, scope, key, clock, guard, fetch } = exchange;
+  const { metadata, issuer, resource } = found;
+  const iss = answer.get("iss") ?? undefined;
+  try {
+    // Before anything else of the answer is believed, its errors included (RFC 9207, section 2.4).
+    validateAuthorizationResponseIssuer({
+      iss,
+      expectedIssuer: issuer,
+      issParameterSupported: metadata.authorization_response_iss_parameter_supported === true,
+    });
+  } catch (error) {
+    throw explainFault(error, "was not logged in to");
+  }
+  const code = answer.get("code");
+  if (code === null || code === "") {
+    const what = answer.get("error") ?? "it holds no code";
+    const why = answer.get("error_description");
+    throw new AuthorizationError(
+      `was not logged in to: the authorization server answered ${oneLine(why === null ? what : `${what}: ${why}`, 300)}`,
+    );
+  }
+  try {
+    const tokens = await exchangeAuthorization(issuer, {
+      metadata,
+      clientInformation: { client_id: client.id },
+      authorizationCode: code,
+      ...(iss === undefined ? {} : { iss }),
+      codeVerifier,
+      redirectUri,
+      resource,
+      addClientAuthentication: (headers, parameters) =>
+        authenticateClient(client, metadata.token_endpoint_auth_methods_supported, headers, parameters),
+      fetchFn: fetch,
+    });
+    return {
+      version: 1,
+      principal: key.principal,
+      url: key.url,
+      issuer,
+      resource,
+      tokenEndpoint: metadata.token_endpoint,
+      revocationEndpoint: revocationEndpointOf(metadata),
+      authMethods: metadata.token_endpoint_auth_methods_supported,
+      zone: guard.zone,
+      client,
+      askedScope: scope,
+      ...grantedBy(tokens, scope, clock),
+    };
+  } catch (error) {
+    throw explainFault(error, "was not logged in to");
+  }
+}
+
+/** Metadata of OpenID Connect Discovery may name it too, though that specification does not. */
+function revocationEndpointOf(metadata: Discovered["metadata"]): string | undefined {
+  const endpoint = "revocation_endpoint" in metadata ? metadata.revocation_endpoint : undefined;
+  return typeof endpoint === "string" ? endpoint : undefined;
+}
+
+function isSame(given: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+interface ClientChoice {
+  settings: OAuthSettings;
+  redirectUri: string;
+  scope: string | undefined;
+  /** A registration of before with the same authorization server, which is still known there. */
+  registered: Client | undefined;
+  wallMs: number;
+  fetch: FetchLike;
+}
+
+/**
+ * The client as which ptc logs in: the one that the configuration names, else the one whose metadata document it names, else one
+ * that is registered for this login (MCP 2026-07-28, Authorization: "Client Registration Approaches").
+ *
+ * @throws AuthorizationError when the authorization server takes none of them.
+ */
+export async function chooseClient(found: Discovered, choice: ClientChoice): Promise<Client> {
+  const { issuer, metadata } = found;
+  const { settings, redirectUri, registered } = choice;
+  const { clientId, clientSecret, authMethod, clientMetadataUrl } = settings;
+  if (clientId !== undefined)
+    return { kind: "configured", id: clientId, secret: clientSecret, authMethod, redirectUri };
+  if (clientMetadataUrl !== undefined && metadata.client_id_metadata_document_supported === true)
+    return { kind: "document", id: clientMetadataUrl, authMethod: "none", redirectUri };
+  if (
+    registered?.redirectUri === redirectUri &&
+    (registered.expiresAt ?? Number.POSITIVE_INFINITY) > choice.wallMs
+  )
+    return registered;
+  if (metadata.registration_endpoint === undefined) {
+    throw new AuthorizationError(
+      `needs a client that is registered with ${issuer}, which registers none by itself: register one there with the redirect ` +
+        `${redirectUri.replace(/:\d+\//, ":PORT/")}, and write its \`client_id\` under \`auth\` in ptc.yaml`,
+    );
+  }
+  try {
+    return await register(found, choice, choice.scope).catch((error: unknown) => {
+      if (!(error instanceof RegistrationRejectedError) || choice.scope === undefined) throw error;
+      // Some servers refuse a client for a scope that they would only leave out of what they grant.
+      return register(found, choice, undefined);
+    });
+  } catch (error) {
+    throw explainFault(error, "has an authorization server that did not register ptc as a client");
+  }
+}
+
+async function register(
+  { issuer, metadata }: Discovered,
+  { redirectUri, fetch }: ClientChoice,
+  scope: string | undefined,
+): Promise<Client> {
+  const methods = metadata.token_endpoint_auth_methods_supported;
+  const method = ["none", "client_secret_basic", "client_secret_post"].find((each) =>
+    methods?.includes(each),
+  );
+  const full = await registerClient(issuer, {
+    metadata,
+    clientMetadata: {
+      client_name: "ptc",
+      redirect_uris: [redirectUri],
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      application_type: "native",
+      // Without the list, a server supports `client_secret_basic` (RFC 8414, section 2); most take a public client too.
+      token_endpoint_auth_method: method ?? "none",
+    },
+    ...(scope === undefined ? {} : { scope }),
+    fetchFn: fetch,
+  });
+  return {
+    kind: "registered",
+    id: full.client_id,
+    secret: full.client_secret,
+    authMethod: full.token_endpoint_auth_method,
+    redirectUri,
+    ...(full.client_secret_expires_at ? { expiresAt: full.client_secret_expires_at * 1_000 } : {}),
+  };
+}

@@ -1,0 +1,474 @@
+import { basename } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+import { isObject } from "../../base/json.ts";
+import { orAborted } from "../../base/waiting.ts";
+import type { ProgressReport, QuestionAnswer, UpstreamCall } from "../upstream.ts";
+import { UpstreamError } from "../upstream-error.ts";
+import { MAX_ROUNDS, parseNeededVisits, parseWantedInput, type WantedInput } from "./input-requests.ts";
+import { URL_ELICITATION_REQUIRED } from "./message-gate.ts";
+import {
+  RequestError,
+  type RequestOutcome,
+  type ServerRequest,
+  type ServerSession,
+} from "./server-session.ts";
+import { seeTaskThrough, taskIn } from "./task.ts";
+import type { UpstreamFaults } from "./upstream-faults.ts";
+
+/** JSON-RPC 2.0, section 5.1 */
+const INVALID_PARAMS = -32602;
+const INTERNAL_ERROR = -32603;
+
+/** The pause before a call is sent again that a server has put off without a question. */
+const PUT_OFF_MS = 250;
+/** How long a server is waited for that is told that a task is not wanted any more. */
+const CANCEL_TIMEOUT_MS = 5_000;
+
+type Params = Readonly<Record<string, unknown>>;
+
+type BuildFault = (
+  error: unknown,
+  timeoutMs: number,
+  signal: AbortSignal,
+  spentMs: number | undefined,
+) => UpstreamError;
+
+/**
+ * Sends calls to one server and sees each through to its result: what the server asks in the middle of one is put to whoever
+ * made it. An older server asks in a request of its own (MCP 2025-11-25), a newer one in a result, upon which the call is sent
+ * again with the answers (MCP 2026-07-28, "Multi Round-Trip Requests").
+ */
+export class CallSender {
+  readonly #session: ServerSession;
+  readonly #faults: UpstreamFaults;
+  readonly #roots: readonly string[];
+  readonly #faultOf: BuildFault;
+  /** The calls that are not answered, by progress token; the newest last. */
+  readonly #open = new Map<number, SentCall>();
+  #tokens = 0;
+
+  constructor(session: ServerSession, faults: UpstreamFaults, roots: readonly string[], faultOf: BuildFault) {
+    this.#session = session;
+    this.#faults = faults;
+    this.#roots = roots;
+    this.#faultOf = faultOf;
+    session.onRequest = (request) => this.#onRequest(request);
+    session.onProgress = (token, params) => this.#open.get(Number(token))?.progress(params);
+    session.onElicitationComplete = (id) => {
+      for (const call of this.#open.values()) call.complete(id);
+    };
+  }
+
+  /** Sends a call and resolves with its result, which is checked only to be an object. @throws UpstreamError */
+  async call(
+    method: string,
+    params: Params,
+    call: UpstreamCall,
+    headers: Record<string, string> = {},
+  ): Promise<Record<string, unknown>> {
+    const { timeoutMs, spentMs = 0, signal } = call;
+    if (timeoutMs - spentMs <= 0) {
+      const text = `was not sent the call: starting it and listing its tools took all of its ${timeoutMs / 1_000} s`;
+      throw this.#faults.build("connect_timeout", `${text}; a later call may find it ready`);
+    }
+    const token = ++this.#tokens;
+    const sent = new SentCall(call, token);
+    this.#open.set(token, sent);
+    try {
+      return await this.#seeThrough(method, params, sent, headers);
+    } catch (error) {
+      if (sent.failure !== undefined) throw sent.failure;
+      if (error instanceof UpstreamError) throw error;
+      if (sent.isLate && !signal.aborted) throw this.#late(sent, call);
+      throw this.#faultOf(error, timeoutMs, signal, spentMs);
+    } finally {
+      this.#open.delete(token);
+      sent.end();
+    }
+  }
+
+  async #seeThrough(
+    method: string,
+    params: Params,
+    call: SentCall,
+    headers: Record<string, string>,
+  ): Promise<Record<string, unknown>> {
+    let answers: Params = {};
+    for (let round = 0; ; round++) {
+      const result = await this.#send(method, { ...params, ...answers }, call, headers);
+      if (!isObject(result)) {
+        throw this.#faults.build("protocol_error", "answered a call with something that is no tool result");
+      }
+      const task = method === "tools/call" ? taskIn(result, params.task !== undefined) : undefined;
+      if (task !== undefined) return this.#seeTaskThrough(task, result.resultType !== "task", call);
+      const { resultType = "complete" } = result;
+      if (resultType === "complete") return result;
+      if (resultType !== "input_required")
+        throw this.#faults.build("protocol_error", "answered a call with a result of an unknown kind");
+      if (round >= MAX_ROUNDS)
+        throw this.#faults.build(
+          "protocol_error",
+          `asked for input more than ${MAX_ROUNDS} times in one call`,
+        );
+      answers = await this.#answersTo(result, call);
+    }
+  }
+
+  async #seeTaskThrough(task: unknown, isLegacy: boolean, call: SentCall): Promise<Record<string, unknown>> {
+    const requests = {
+      signal: call.signal,
+      send: (method: string, params: Params) =>
+        method === "tasks/cancel"
+          ? this.#session.request(method, params, { timeoutMs: CANCEL_TIMEOUT_MS })
+          : this.#send(method, params, call),
+      answer: (wanted: WantedInput["requests"]) => this.#answer(wanted, call),
+      progress: () => call.time.progress(),
+    };
+    const result = await seeTaskThrough(task, requests, isLegacy, this.#faults);
+    if (isObject(result) && (result.resultType ?? "complete") === "complete") return result;
+    throw this.#faults.build("protocol_error", "ended a task with something that is no tool result");
+  }
+
+  async #send(
+    method: string,
+    params: Params,
+    call: SentCall,
+    headers: Record<string, string> = {},
+  ): Promise<unknown> {
+    for (let visits = 0; ; visits++) {
+      try {
+        return await this.#session.request(
+          method,
+          { ...params, _meta: { ...call.meta, progressToken: call.token } },
+          { signal: call.signal, headers },
+        );
+      } catch (error) {
+        const { failure } = error instanceof RequestError ? error : {};
+        const isVisit = failure?.kind === "rejected" && failure.code === URL_ELICITATION_REQUIRED;
+        const needed = isVisit ? parseNeededVisits(failure.data) : undefined;
+        if (needed === undefined || visits >= MAX_ROUNDS) throw error;
+        // The server has said that it did not begin with the call.
+        for (const { elicitationId, params: visit } of needed) await this.#visit(elicitationId, visit, call);
+      }
+    }
+  }
+
+  /** Sends a person to an address, and waits until the server says that what is to be done there is done. */
+  async #visit(elicitationId: string, params: unknown, call: SentCall): Promise<void> {
+    const answer = await this.#ask(params, call);
+    if (answer.action !== "accept") {
+      const said = answer.action === "decline" ? "refused" : "did not answer";
+      throw this.#faults.build("input_refused", `needs a visit to an address first, which the user ${said}`);
+    }
+    await call.completion(elicitationId);
+  }
+
+  /** The answers to all that an `input_required` result asks for, as parameters of the next round. */
+  async #answersTo(result: Record<string, unknown>, call: SentCall): Promise<Params> {
+    const wanted = parseWantedInput(result);
+    if (wanted === undefined)
+      throw this.#faults.build("protocol_error", "asked for input in a form that is none of the protocol's");
+    const { requests, requestState } = wanted;
+    if (requests.length === 0) await delay(PUT_OFF_MS, undefined, { signal: call.signal });
+    return {
+      ...(requests.length === 0 ? {} : { inputResponses: await this.#answer(requests, call) }),
+      ...(requestState === undefined ? {} : { requestState }),
+    };
+  }
+
+  /** Answers by key. */
+  async #answer(requests: WantedInput["requests"], call: SentCall): Promise<Params> {
+    const responses: [string, Params][] = [];
+    for (const { key, method, params } of requests) {
+      if (method === "elicitation/create") responses.push([key, await this.#ask(params, call)]);
+      else if (method === "roots/list" && this.#roots.length > 0) responses.push([key, this.#listRoots()]);
+      else throw this.#faults.build("input_refused", `asked for ${nameOf(method)}, which ptc does not offer`);
+    }
+    return Object.fromEntries(responses);
+  }
+
+  async #ask(params: unknown, call: SentCall): Promise<Params> {
+    const answer = await call.ask(params, true);
+    switch (answer.kind) {
+      case "answered":
+        return answer.result;
+      case "invalid":
+        throw this.#faults.build("protocol_error", answer.reason);
+      case "unasked":
+        throw this.#faults.build("input_refused", answer.reason);
+    }
+  }
+
+  /** Answers a request of the server; `undefined` for one that ptc does not offer. */
+  #onRequest(request: ServerRequest): Promise<RequestOutcome> | undefined {
+    if (request.method === "roots/list" && this.#roots.length > 0)
+      return Promise.resolve({ result: this.#listRoots() });
+    if (request.method === "elicitation/create") return this.#onElicitation(request);
+    return undefined;
+  }
+
+  async #onElicitation({ params, cameWith, signal }: ServerRequest): Promise<RequestOutcome> {
+    const known = cameWith === undefined ? undefined : this.#open.get(Number(cameWith));
+    const call = known ?? [...this.#open.values()].at(-1);
+    if (call === undefined) return refused(INTERNAL_ERROR, "nobody waits for a call of this server");
+    const isCertain = known !== undefined || this.#open.size === 1;
+    let answer: Awaited<ReturnType<SentCall["ask"]>>;
+    try {
+      answer = await call.ask(params(), isCertain, signal);
+    } catch {
+      return refused(INTERNAL_ERROR, "the call that this was asked for is over");
+    }
+    switch (answer.kind) {
+      case "answered":
+        return { result: answer.result };
+      case "invalid":
+        return refused(INVALID_PARAMS, answer.reason);
+      case "unasked":
+        call.fail(this.#faults.build("input_refused", answer.reason));
+        return refused(INTERNAL_ERROR, answer.reason);
+    }
+  }
+
+  /** MCP 2025-11-25, "Roots". */
+  #listRoots(): Params {
+    return { roots: this.#roots.map((path) => ({ uri: pathToFileURL(path).href, name: basename(path) })) };
+  }
+
+  #late(call: SentCall, { timeoutMs, spentMs }: UpstreamCall): UpstreamError {
+    if (!call.time.hasProgress)
+      return this.#faults.ofRequest(
+        { kind: "timeout", cause: undefined },
+        timeoutMs,
+        undefined,
+        undefined,
+        spentMs,
+      );
+    const text = `did not answer within ${timeoutMs / 1_000} s of its last progress, or ${(timeoutMs * TOTAL_TIMES) / 1_000} s in all; it may still be at work`;
+    return this.#faults.build("call_timeout", text);
+  }
+}
+
+function refused(code: number, message: string): RequestOutcome {
+  return { error: { code, message } };
+}
+
+/** How a message calls what a server asked for. */
+function nameOf(method: string): string {
+  switch (method) {
+    case "sampling/createMessage":
+      return "an answer of a model (sampling)";
+    case "roots/list":
+      return "its roots, which the configuration does not give it";
+    default:
+      return "something";
+  }
+}
+
+/** Nobody is there for the questions of this call. */
+const NOBODY: QuestionAnswer = {
+  kind: "unasked",
+  reason: "asks for something that a person has to answer, and nobody can be asked here",
+};
+
+/** The reason of a signal that nobody is to act on. One for all, because making one takes longer than the rest of the end. */
+const OVER = new Error("the call is over");
+
+/** A call that was sent and is not answered: its time, the questions of its server, and why it was called off. */
+class SentCall {
+  readonly token: number;
+  readonly meta: UpstreamCall["meta"];
+  readonly time: CallTime;
+  readonly #ask: UpstreamCall["ask"];
+  readonly #onProgress: UpstreamCall["onProgress"];
+  readonly #caller: AbortSignal;
+  readonly #stop = new AbortController();
+  readonly #onAbort = () => this.#stop.abort();
+  readonly #awaited = new Map<string, () => void>();
+  /** What was done elsewhere before anybody waited for it. */
+  readonly #completed = new Set<string>();
+  #isLate = false;
+  /** Whether anybody may still wait who is to be told of the end. */
+  #isWaitedFor = false;
+  #failure: UpstreamError | undefined;
+
+  constructor({ timeoutMs, spentMs = 0, signal, ask, meta, onProgress }: UpstreamCall, token: number) {
+    this.token = token;
+    this.meta = meta;
+    this.#ask = ask;
+    this.#onProgress = onProgress;
+    this.#caller = signal;
+    if (signal.aborted) this.#stop.abort();
+    signal.addEventListener("abort", this.#onAbort);
+    this.time = new CallTime(timeoutMs, timeoutMs - spentMs, () => {
+      this.#isLate = true;
+      this.#stop.abort();
+    });
+  }
+
+  /** The server has reported progress. @param params as it did. */
+  progress(params: unknown): void {
+    this.time.progress();
+    const report = this.#onProgress && parseProgress(params);
+    if (report !== undefined && !this.#stop.signal.aborted) this.#onProgress?.(report);
+  }
+
+  /** Aborts when the call is over or called off. */
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  /** Whether the call was called off because its time was up. */
+  get isLate(): boolean {
+    return this.#isLate;
+  }
+
+  /** Why the call was called off, if it was for a reason of ours. */
+  get failure(): UpstreamError | undefined {
+    return this.#failure;
+  }
+
+  /** Calls the call off. */
+  fail(failure: UpstreamError): void {
+    this.#failure ??= failure;
+    this.#stop.abort();
+  }
+
+  /** Puts a question to a person, while the time of the call stands still. */
+  async ask(params: unknown, isCertain: boolean, signal?: AbortSignal): Promise<QuestionAnswer> {
+    if (this.#ask === undefined) return NOBODY;
+    this.#isWaitedFor = true;
+    const withdrawn = signal === undefined ? this.#stop.signal : AbortSignal.any([signal, this.#stop.signal]);
+    this.time.pause();
+    try {
+      return await orAborted(
+        this.#ask({ params, isCertain }, withdrawn),
+        withdrawn,
+        () => new Error("the question was withdrawn"),
+      );
+    } finally {
+      this.time.resume();
+    }
+  }
+
+  /** What a person was sent to do elsewhere is done. */
+  complete(elicitationId: string): void {
+    this.#completed.add(elicitationId);
+    this.#awaited.get(elicitationId)?.();
+  }
+
+  /** Waits until what a person was sent to do elsewhere is done. Rejects when the call is over before that. */
+  async completion(elicitationId: string): Promise<void> {
+    if (this.#completed.has(elicitationId)) return;
+    this.#isWaitedFor = true;
+    const done = new Promise<void>((resolve) => this.#awaited.set(elicitationId, resolve));
+    await orAborted(done, this.#stop.signal, () => OVER);
+  }
+
+  /** The call is over: its questions are withdrawn. */
+  end(): void {
+    this.time.end();
+    this.#caller.removeEventListener("abort", this.#onAbort);
+    // To abort takes longer than all else of the end, and few calls have anybody wait.
+    if (this.#isWaitedFor) this.#stop.abort(OVER);
+  }
+}
+
+/** Reads the parameters of a report of progress; `undefined` where they hold none. */
+function parseProgress(params: unknown): ProgressReport | undefined {
+  if (!isObject(params) || !isNumber(params.progress)) return undefined;
+  const { progress, total, message } = params;
+  return {
+    progress,
+    ...(isNumber(total) ? { total } : {}),
+    ...(typeof message === "string" ? { message } : {}),
+  };
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value);
+}
+
+/** How many times its time limit a call may take in all, if its server keeps reporting progress. */
+export const TOTAL_TIMES = 10;
+
+/** The longest delay of a timer. */
+const MAX_DELAY_MS = 2 ** 31 - 1;
+
+/**
+ * The time of one call that was sent. Progress gives it its whole time limit again, up to a total; while a person is asked
+ * something, it stands still.
+ */
+class CallTime {
+  readonly #limitMs: number;
+  readonly #onUp: () => void;
+  /** Time until the call is called off, and until no progress helps any more, at `#runningSince`. */
+  #leftMs: number;
+  #totalLeftMs: number;
+  #runningSince = performance.now();
+  #timer: NodeJS.Timeout | undefined;
+  #questions = 0;
+  #hasProgress = false;
+
+  /**
+   * Starts the time.
+   *
+   * @param limitMs the time limit of the call
+   * @param leftMs how much of that is left
+   */
+  constructor(limitMs: number, leftMs: number, onUp: () => void) {
+    this.#limitMs = limitMs;
+    this.#leftMs = leftMs;
+    this.#totalLeftMs = limitMs * TOTAL_TIMES - (limitMs - leftMs);
+    this.#onUp = onUp;
+    this.#run();
+  }
+
+  /** Whether the server has reported progress. */
+  get hasProgress(): boolean {
+    return this.#hasProgress;
+  }
+
+  /** The server has reported progress. */
+  progress(): void {
+    this.#hasProgress = true;
+    if (this.#timer === undefined) {
+      this.#leftMs = this.#limitMs;
+      return;
+    }
+    this.#stop();
+    this.#leftMs = this.#limitMs;
+    this.#run();
+  }
+
+  /** A person is asked. Several questions may be open at once. */
+  pause(): void {
+    if (this.#questions++ === 0) this.#stop();
+  }
+
+  /** A question was answered or withdrawn. */
+  resume(): void {
+    if (--this.#questions === 0) this.#run();
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#questions = Number.POSITIVE_INFINITY;
+  }
+
+  #run(): void {
+    this.#runningSince = performance.now();
+    const delayMs = Math.max(0, Math.min(this.#leftMs, this.#totalLeftMs, MAX_DELAY_MS));
+    this.#timer = setTimeout(this.#onUp, Math.ceil(delayMs));
+  }
+
+  #stop(): void {
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const ranMs = performance.now() - this.#runningSince;
+    this.#leftMs -= ranMs;
+    this.#totalLeftMs -= ranMs;
+  }
+}

@@ -1,0 +1,133 @@
+import { Client, type Transport } from "@modelcontextprotocol/client";
+import { orAborted } from "../../base/waiting.ts";
+import type { UpstreamConnection } from "../upstream.ts";
+import type { UpstreamError } from "../upstream-error.ts";
+import { McpConnection } from "./mcp-connection.ts";
+import type { McpServerTarget } from "./mcp-server-target.ts";
+import { isLegacy, type Link, type LinkOptions, nextRoute, openLink, type Route } from "./server-link.ts";
+import { type StartSpent, StartTime } from "./start-time.ts";
+import { TASKS_EXTENSION } from "./task.ts";
+import { factsOf, UpstreamFaults } from "./upstream-faults.ts";
+
+export interface ConnectOptions extends LinkOptions {
+  /** ptc's own version, which is sent to servers. */
+  clientVersion: string;
+  /**
+   * The time for starting, negotiating and falling back together; then for each page of a listing. For a server on stdio it
+   * counts anew whenever that is seen at work, up to five minutes.
+   */
+  connectTimeoutMs?: number;
+  /** Is told in one line that a server on stdio takes long to start. */
+  onSlowStart?: ((message: string) => void) | undefined;
+  signal?: AbortSignal;
+  /** The folders that the server is told of (MCP, "Roots"); none by default. */
+  roots?: readonly string[] | undefined;
+  /** Texts to mask in messages, in addition to the values of the server's env and headers. */
+  secrets?: readonly string[];
+}
+
+const DEFAULT_CONNECT_TIMEOUT_MS = 30_000;
+/** What a timer takes at most. The time of a server on stdio is `StartTime`'s to count. */
+const NO_LIMIT_MS = 2 ** 31 - 1;
+
+/**
+ * Starts or reaches an MCP server and negotiates a protocol version of either era (2025-11-25 and before, or 2026-07-28).
+ * Streamable HTTP falls back to the older SSE, and SSE to Streamable HTTP, as specified ("Backwards Compatibility").
+ *
+ * @throws UpstreamError; the server is then ended.
+ */
+export async function connectMcpServer(
+  target: McpServerTarget,
+  options: ConnectOptions,
+): Promise<UpstreamConnection> {
+  const timeoutMs = options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS;
+  const roots = options.roots ?? [];
+  const faults = new UpstreamFaults(target, () => [
+    ...(options.secrets ?? []),
+    ...(options.authorization?.secrets() ?? []),
+  ]);
+  const timeLimit = new AbortController();
+  let link: Link | undefined;
+  let spent: StartSpent = { workedMs: 0, quietMs: timeoutMs };
+  let time: { end(): void };
+  if (target.transport === "stdio") {
+    time = new StartTime({
+      quietMs: timeoutMs,
+      isAtWork: async () => (await link?.isAtWork?.()) === true,
+      onHalf: () => link?.passQuestion?.(),
+      onSlow: (seconds) => options.onSlowStart?.(faults.describeSlowStart(seconds)),
+      onOver(found) {
+        spent = found;
+        timeLimit.abort();
+      },
+    });
+  } else {
+    const timer = setTimeout(() => timeLimit.abort(), timeoutMs);
+    time = { end: () => clearTimeout(timer) };
+  }
+  const signal =
+    options.signal === undefined ? timeLimit.signal : AbortSignal.any([timeLimit.signal, options.signal]);
+  let firstFault: UpstreamError | undefined;
+  try {
+    for (let route: Route = target.transport, tried = new Set<Route>(); ; ) {
+      tried = tried.add(route);
+      const opened = openLink(target, route, options, timeoutMs);
+      link = opened;
+      try {
+        const client = await handshake(opened, route, options, timeoutMs, signal);
+        return new McpConnection(client, opened, faults, timeoutMs, roots);
+      } catch (error) {
+        await opened.end().catch(() => {});
+        if (options.signal?.aborted) throw faults.build("cancelled", "is not connected: no longer needed");
+        if (timeLimit.signal.aborted) throw firstFault ?? faults.ofConnectTimeout(spent, opened.diagnosis);
+        const facts = factsOf(error);
+        const fault = faults.ofConnect(facts, timeoutMs, opened.diagnosis);
+        const next = nextRoute(route, facts);
+        if (next === undefined || tried.has(next)) throw firstFault ?? fault;
+        // If the other transport fails too, the failure of the configured one is more useful.
+        if (next.slice(0, 3) !== route.slice(0, 3)) firstFault ??= fault;
+        route = next;
+      }
+    }
+  } finally {
+    time.end();
+  }
+}
+
+async function handshake(
+  { session }: Link,
+  route: Route,
+  { clientVersion: version, roots = [] }: ConnectOptions,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<Client> {
+  const requestMs = route.startsWith("stdio") ? NO_LIMIT_MS : timeoutMs;
+  const client = new NegotiatingClient(
+    { name: "ptc", version },
+    {
+      // A silent program may be slow to start as well as old: `StartTime` decides which. Silence over HTTP says nothing about age.
+      versionNegotiation: { mode: "auto", probe: { timeoutMs: requestMs } },
+      // What is declared does not depend on whether anybody can be asked: some servers list other tools then.
+      capabilities: {
+        elicitation: { form: {}, url: {} },
+        extensions: { [TASKS_EXTENSION]: {} },
+        ...(roots.length === 0 ? {} : { roots: {} }),
+      },
+      inputRequired: { autoFulfill: false },
+    },
+  );
+  const connected = client.connect(session as unknown as Transport, {
+    timeout: requestMs,
+    ...(isLegacy(route) ? { prior: { kind: "legacy" } as const } : {}),
+  });
+  await orAborted(connected, signal, () => new Error("aborted"));
+  session.requestMeta = client.requestMeta;
+  return client;
+}
+
+/** The MCP client, which also says what the negotiated protocol version wants in every request. */
+class NegotiatingClient extends Client {
+  get requestMeta(): Readonly<Record<string, unknown>> | undefined {
+    return this._outboundMetaEnvelope();
+  }
+}

@@ -1,0 +1,281 @@
+import type { Client } from "@modelcontextprotocol/client";
+import { isObject } from "../../base/json.ts";
+import type {
+  ToolProblem,
+  UpstreamCall,
+  UpstreamConnection,
+  UpstreamImplementation,
+  UpstreamListing,
+} from "../upstream.ts";
+import { UpstreamError } from "../upstream-error.ts";
+import { CallSender, TOTAL_TIMES } from "./call-sender.ts";
+import type { Link } from "./server-link.ts";
+import {
+  callMethod,
+  METHOD_CAPABILITIES,
+  type MethodCapability,
+  methodOf,
+  type ServerMethod,
+  withMethods,
+} from "./server-methods.ts";
+import { isUnknownMethod } from "./server-session.ts";
+import { needsTask } from "./task.ts";
+import { listAllPages, problemsOf, ToolListingError } from "./tool-listing.ts";
+import { factsOf, type UpstreamFaults } from "./upstream-faults.ts";
+
+/** The time for a whole listing. Calls that wait for a listing have time limits of their own. */
+const LIST_TIMEOUT_MS = 300_000;
+/** The time for a server to say whether it has any resources or prompts. */
+const METHODS_TIMEOUT_MS = 10_000;
+/** The most characters of a server's name and version, which are written to files. */
+const MAX_IMPLEMENTATION_CHARS = 256;
+
+/** The lists of which at least one has something, where the methods of a capability are of any use. */
+const LISTS_OF: Readonly<Record<MethodCapability, readonly (readonly [method: string, member: string])[]>> = {
+  resources: [
+    ["resources/list", "resources"],
+    ["resources/templates/list", "resourceTemplates"],
+  ],
+  prompts: [["prompts/list", "prompts"]],
+};
+
+/** A connected server, with which the MCP client has negotiated a protocol version. */
+export class McpConnection implements UpstreamConnection {
+  readonly #implementation: UpstreamImplementation;
+  readonly #protocolVersion: string;
+  readonly #client: Client;
+  readonly #link: Link;
+  readonly #faults: UpstreamFaults;
+  readonly #pageTimeoutMs: number;
+  #toolsChanged: (() => void)[] = [];
+  #lost: ((reason: UpstreamError) => void)[] = [];
+  readonly #calls: CallSender;
+  /** The capabilities of which the server has something, as it last listed it. */
+  #offered: ReadonlySet<MethodCapability> = new Set();
+  #reason: UpstreamError | undefined;
+  #closing: Promise<void> | undefined;
+
+  /**
+   * @param pageTimeoutMs the time for one page of a listing.
+   * @param roots the folders that the server is told of.
+   */
+  constructor(
+    client: Client,
+    link: Link,
+    faults: UpstreamFaults,
+    pageTimeoutMs: number,
+    roots: readonly string[],
+  ) {
+    this.#client = client;
+    this.#link = link;
+    this.#faults = faults;
+    this.#pageTimeoutMs = pageTimeoutMs;
+    const { name, version } = client.getServerVersion() ?? { name: "", version: "" };
+    this.#implementation = {
+      name: name.slice(0, MAX_IMPLEMENTATION_CHARS),
+      version: version.slice(0, MAX_IMPLEMENTATION_CHARS),
+    };
+    this.#protocolVersion = client.getNegotiatedProtocolVersion() ?? "";
+    link.session.onListsChanged = (lists) => {
+      // Which resources and prompts there are is part of no listing; whether there are any is.
+      const found = METHOD_CAPABILITIES.some((each) => lists.has(each) && this.#couldOffer(each));
+      if (!lists.has("tools") && !found) return;
+      for (const listener of this.#toolsChanged) listener();
+    };
+    this.#calls = new CallSender(link.session, faults, roots, (error, timeoutMs, signal, spentMs) =>
+      this.#fault(error, timeoutMs, signal, spentMs),
+    );
+    client.onclose = () => this.#lose(faults.ofLoss(link.diagnosis));
+    if (client.transport === undefined) this.#lose(faults.ofLoss(link.diagnosis));
+    // Errors that belong to no request are dropped, such as a late answer to a cancelled request.
+    client.onerror = () => {};
+  }
+
+  async list(signal?: AbortSignal): Promise<UpstreamListing> {
+    const problems: ToolProblem[] = [];
+    const ttlsMs: number[] = [];
+    const tools = await this.#listTools(signal, (page) => {
+      problems.push(...problemsOf(page));
+      const ttlMs = isObject(page) ? page.ttlMs : undefined;
+      if (typeof ttlMs === "number" && ttlMs >= 0) ttlsMs.push(ttlMs);
+    });
+    this.#offered = new Set();
+    this.#offered = await this.#findOffered(signal);
+    return {
+      implementation: this.#implementation,
+      protocolVersion: this.#protocolVersion,
+      tools: withMethods(tools, this.#offered),
+      ...(ttlsMs.length > 0 ? { ttlMs: Math.min(...ttlsMs) } : {}),
+      ...(problems.length > 0 ? { problems } : {}),
+    };
+  }
+
+  async #listTools(signal: AbortSignal | undefined, onPage: (page: unknown) => void): Promise<unknown[]> {
+    const began = performance.now();
+    try {
+      return await listAllPages(async (cursor) => {
+        const leftMs = LIST_TIMEOUT_MS - (performance.now() - began);
+        if (leftMs <= 0) throw new ToolListingError(`took ${LIST_TIMEOUT_MS / 1_000} s to list its tools`);
+        const page = await this.#link.session.request(
+          "tools/list",
+          cursor === undefined ? undefined : { cursor },
+          { timeoutMs: Math.ceil(Math.min(this.#pageTimeoutMs, leftMs)), signal },
+        );
+        onPage(page);
+        return page;
+      });
+    } catch (error) {
+      const noTools = this.#client.getServerCapabilities()?.tools === undefined;
+      if (noTools && isUnknownMethod(error)) return [];
+      const facts = factsOf(error);
+      if (facts.kind === "timeout" && signal?.aborted !== true)
+        throw this.#faults.ofListTimeout(this.#pageTimeoutMs, error);
+      throw this.#fault(error, this.#pageTimeoutMs, signal);
+    }
+  }
+
+  /** The capabilities that the server declares, without those of which it has nothing. @throws UpstreamError */
+  async #findOffered(signal: AbortSignal | undefined): Promise<Set<MethodCapability>> {
+    const declared = METHOD_CAPABILITIES.filter((each) => this.#couldOffer(each));
+    const found = await Promise.all(
+      declared.map(async (capability) => {
+        for (const [method, member] of LISTS_OF[capability]) {
+          if (await this.#hasSome(method, member, signal)) return capability;
+        }
+        return undefined;
+      }),
+    );
+    return new Set(found.filter((capability) => capability !== undefined));
+  }
+
+  /** Whether the server declares a capability and is not known to have something of it. */
+  #couldOffer(capability: MethodCapability): boolean {
+    const declared = this.#client.getServerCapabilities()?.[capability];
+    return declared !== undefined && !this.#offered.has(capability);
+  }
+
+  /** Whether a list has something, by its first page. A list that fails counts as one that has. @throws UpstreamError */
+  async #hasSome(method: string, member: string, signal: AbortSignal | undefined): Promise<boolean> {
+    const timeoutMs = Math.min(this.#pageTimeoutMs, METHODS_TIMEOUT_MS);
+    try {
+      const page = await this.#link.session.request(method, {}, { timeoutMs, signal });
+      const listed = isObject(page) ? page[member] : undefined;
+      const isLast = isObject(page) && (page.nextCursor ?? "") === "";
+      return !(Array.isArray(listed) && listed.length === 0 && isLast);
+    } catch (error) {
+      if (isUnknownMethod(error)) return false;
+      const { kind } = factsOf(error);
+      const isOfThisList = kind === "answer" || kind === "timeout" || kind === "http" || kind === "garbage";
+      if (isOfThisList && signal?.aborted !== true) return true;
+      throw this.#fault(error, timeoutMs, signal);
+    }
+  }
+
+  async callTool(call: UpstreamCall): Promise<unknown> {
+    const { tool, arguments: args, definition } = call;
+    const method = methodOf(definition);
+    if (method !== undefined) return this.#callMethod(method, call);
+    const isTask =
+      this.#client.getProtocolEra() !== "modern" &&
+      needsTask(definition, this.#client.getServerCapabilities());
+    const params = {
+      name: tool,
+      ...(args === undefined ? {} : { arguments: args }),
+      ...(isTask ? { task: { ttl: call.timeoutMs * TOTAL_TIMES } } : {}),
+    };
+    return this.#calls.call("tools/call", params, call, buildParameterHeaders(definition, args));
+  }
+
+  async #callMethod(method: ServerMethod, call: UpstreamCall): Promise<unknown> {
+    try {
+      return await callMethod(method, call, (...request) => this.#calls.call(...request));
+    } catch (error) {
+      if (error instanceof UpstreamError) throw error;
+      throw this.#fault(error, call.timeoutMs, call.signal, call.spentMs);
+    }
+  }
+
+  onToolsChanged(listener: () => void): void {
+    this.#toolsChanged.push(listener);
+    if (this.#toolsChanged.length > 1 || this.#client.getProtocolEra() !== "modern") return;
+    const { tools, resources, prompts } = this.#client.getServerCapabilities() ?? {};
+    const announced = {
+      ...(tools?.listChanged === true ? { toolsListChanged: true } : {}),
+      ...(resources?.listChanged === true ? { resourcesListChanged: true } : {}),
+      ...(prompts?.listChanged === true ? { promptsListChanged: true } : {}),
+    };
+    if (Object.keys(announced).length === 0) return;
+    // If this fails, changes are noticed when the server is next listed.
+    this.#client.listen(announced).catch(() => {});
+  }
+
+  onLost(listener: (reason: UpstreamError) => void): void {
+    if (this.#reason !== undefined && this.#closing === undefined) listener(this.#reason);
+    this.#lost.push(listener);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#link.end();
+    return this.#closing;
+  }
+
+  #lose(reason: UpstreamError): void {
+    if (this.#reason !== undefined) return;
+    this.#reason = reason;
+    if (this.#closing !== undefined) return;
+    for (const listener of this.#lost) listener(reason);
+  }
+
+  #fault(error: unknown, timeoutMs: number, signal: AbortSignal | undefined, spentMs = 0): UpstreamError {
+    const fault = this.#faults.ofRequest(factsOf(error), timeoutMs, signal, this.#link.diagnosis, spentMs);
+    if (fault.code === "disconnected") {
+      this.#lose(fault);
+      this.#link.end().catch(() => {});
+    }
+    return fault;
+  }
+}
+
+/**
+ * Repeats arguments in headers, for proxies to route by: those of input properties marked `x-mcp-header` (MCP 2026-07-28,
+ * "Streamable HTTP", "Schema Extension"). Servers reject a call without these headers.
+ */
+
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const TYPES = ["string", "integer", "boolean"];
+const MAX_DEPTH = 32;
+
+export function buildParameterHeaders(definition: unknown, args: unknown): Record<string, string> {
+  const headers: Record<string, string> = {};
+  const visit = (schema: unknown, value: unknown, depth: number): void => {
+    if (!isObject(schema) || value === undefined || value === null || depth > MAX_DEPTH) return;
+    const name = schema["x-mcp-header"];
+    const text = headerText(value);
+    if (
+      typeof name === "string" &&
+      TOKEN.test(name) &&
+      TYPES.includes(schema.type as string) &&
+      text !== undefined
+    ) {
+      headers[`Mcp-Param-${name}`] = encode(text);
+    }
+    if (!isObject(schema.properties) || !isObject(value)) return;
+    for (const [key, property] of Object.entries(schema.properties)) {
+      if (Object.hasOwn(value, key)) visit(property, value[key], depth + 1);
+    }
+  };
+  if (isObject(definition)) visit(definition.inputSchema, args, 0);
+  return headers;
+}
+
+function headerText(value: unknown): string | undefined {
+  if (typeof value === "string") return value;
+  if (typeof value === "boolean" || Number.isSafeInteger(value)) return String(value);
+  return undefined;
+}
+
+/** Encodes text that a header cannot hold in Base64, with a mark. */
+function encode(text: string): string {
+  const plain = /^[\t\x20-\x7e]+$/.test(text) && text === text.trim() && !/^=\?base64\?.*\?=$/.test(text);
+  return plain ? text : `=?base64?${Buffer.from(text, "utf8").toString("base64")}?=`;
+}

@@ -1,0 +1,272 @@
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import type { Readable } from "node:stream";
+import { LineSplitter, type OversizeLine, writeTogether } from "../../base/streams.ts";
+import { settlesWithin } from "../../base/waiting.ts";
+import { inheritedEnvironment } from "../../secrets/inherited-environment.ts";
+import {
+  isInstalling,
+  letFinish,
+  noteActivity,
+  noteStarted,
+  signalGroup,
+  spawnGroup,
+  watchProcessorTime,
+} from "../../system/process-group.ts";
+import { type Admission, type JsonRpcMessage, pauseAfter } from "./message-gate.ts";
+import type { MessageTransport } from "./server-session.ts";
+
+export interface StdioClientTransportOptions {
+  command: string;
+  args: readonly string[];
+  /** Environment variables in addition to the few that every program needs. */
+  env: Readonly<Record<string, string>>;
+  cwd: string;
+  maxMessageBytes: number;
+  /** Decides what of a message's text is read. */
+  admit: (text: string) => Admission;
+  /** Is called for a message that is too large to read. */
+  onOversize: (line: OversizeLine) => void;
+  /** How long the server may take to end after its stdin is closed, and again after SIGTERM. */
+  graceMs?: number;
+  /** Receive the server's process group, so that a later ptc can end it if this one is killed. */
+  onSpawn?: ((pid: number) => void) | undefined;
+  onExit?: ((pid: number) => void) | undefined;
+  /** Receives the process group once the server has said something: until then it may be installing itself. */
+  onStarted?: ((pid: number) => void) | undefined;
+}
+
+/** What is known about a server besides its messages. */
+export interface StdioDiagnosis {
+  spawnError: Error | undefined;
+  /** Set when the server ended on its own. */
+  exit: { code: number | null; signal: NodeJS.Signals | null } | undefined;
+  /** Whether it was ended because a message exceeded all bounds. */
+  overflowed: boolean;
+  /** Whether it was ended because it did not read its input. */
+  deaf: boolean;
+  /** The first line of output that was no message. */
+  firstGarbage: string | undefined;
+  /** The end of what it wrote to stderr. */
+  stderrTail: string;
+}
+
+const STDERR_TAIL_BYTES = 4_096;
+const DEFAULT_GRACE_MS = 500;
+/** How long to wait for output that is already written, because another process may hold the pipe open. */
+const DRAIN_MS = 200;
+/** How long a server may go on after it has closed its output. */
+const MUTE_MS = 1_000;
+/** A server that leaves more than this unread is ended. */
+const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
+/** The most bytes of one chunk of a pipe. A full chunk is followed by another. */
+const FULL_PIECE_BYTES = 64 * 1024;
+const STDERR_PAUSE_MS = 5;
+
+/**
+ * Speaks to a server over its standard streams, one JSON message a line (MCP 2025-11-25, "stdio"). The server runs without a
+ * shell in its own process group, with a minimal environment. `close` ends it together with its children; one that is still
+ * installing itself is left to finish that, without ptc.
+ */
+export class StdioClientTransport implements MessageTransport {
+  onmessage?: ((message: JsonRpcMessage) => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onclose?: (() => void) | undefined;
+
+  readonly #options: StdioClientTransportOptions;
+  readonly #splitter: LineSplitter;
+  readonly #diagnosis: StdioDiagnosis = {
+    spawnError: undefined,
+    exit: undefined,
+    overflowed: false,
+    deaf: false,
+    firstGarbage: undefined,
+    stderrTail: "",
+  };
+  #child: ChildProcessWithoutNullStreams | undefined;
+  #ended: Promise<void> = Promise.resolve();
+  #hasSpoken = false;
+  #wroteErrors = false;
+  #usesProcessor: () => Promise<boolean> = async () => false;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: StdioClientTransportOptions) {
+    this.#options = options;
+    this.#splitter = new LineSplitter(options.maxMessageBytes);
+  }
+
+  get diagnosis(): Readonly<StdioDiagnosis> {
+    return this.#diagnosis;
+  }
+
+  /** @throws the error of `spawn`, such as ENOENT. */
+  async start(): Promise<void> {
+    const { command, args, env, cwd, onSpawn } = this.#options;
+    try {
+      this.#child = spawnGroup(command, args, {
+        cwd,
+        env: { ...inheritedEnvironment(), ...env },
+        mayInstall: true,
+      });
+      this.#listen(this.#child);
+      await new Promise<void>((resolve, reject) => {
+        this.#child?.once("spawn", resolve);
+        this.#child?.once("error", reject);
+      });
+    } catch (error) {
+      this.#diagnosis.spawnError = error as Error;
+      throw error;
+    }
+    if (this.#child.pid === undefined) return;
+    this.#usesProcessor = watchProcessorTime(this.#child.pid);
+    await this.#usesProcessor();
+    onSpawn?.(this.#child.pid);
+  }
+
+  /** Whether the server has done something since this was last asked: used processor time, or written to stderr. */
+  async isAtWork(): Promise<boolean> {
+    const wrote = this.#wroteErrors;
+    this.#wroteErrors = false;
+    return (await this.#usesProcessor()) || wrote;
+  }
+
+  async send(message: JsonRpcMessage): Promise<void> {
+    const stdin = this.#child?.stdin;
+    if (stdin === undefined || !stdin.writable) throw new Error("the server's input is closed");
+    if (stdin.writableLength > MAX_UNREAD_BYTES) {
+      this.#diagnosis.deaf = true;
+      this.#kill();
+      throw new Error("the server does not read its input");
+    }
+    writeTogether(stdin);
+    await new Promise<void>((resolve, reject) => {
+      stdin.write(`${JSON.stringify(message)}\n`, (error) => {
+        // EPIPE means that the server is ending. That is reported with its diagnosis when it has ended.
+        if (error && !("code" in error && error.code === "EPIPE")) reject(error);
+        else resolve();
+      });
+    });
+  }
+
+  /** Resolves when the process group is gone, or left to finish what it installs. */
+  close(): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  async #end(): Promise<void> {
+    const child = this.#child;
+    const pid = child?.pid;
+    if (child === undefined || pid === undefined) return;
+    const graceMs = this.#options.graceMs ?? DEFAULT_GRACE_MS;
+    child.stdin.end();
+    if (!this.#hasSpoken) await this.isAtWork();
+    if (await settlesWithin(this.#ended, graceMs)) return;
+    if (!this.#hasSpoken) await this.isAtWork();
+    if (isInstalling(pid)) {
+      letFinish(pid);
+      return;
+    }
+    signalGroup(pid, "SIGTERM");
+    if (await settlesWithin(this.#ended, graceMs)) return;
+    signalGroup(pid, "SIGKILL");
+    await this.#ended;
+  }
+
+  #listen(child: ChildProcessWithoutNullStreams): void {
+    let resolve = () => {};
+    this.#ended = new Promise((settle) => {
+      resolve = settle;
+    });
+    child.stdin.on("error", (error) => this.onerror?.(error));
+    child.stdout.on("error", (error) => this.onerror?.(error));
+    child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
+    // A server that closes its output can send no more answers, although it may go on running.
+    child.stdout.once("close", () => void this.#endMute());
+    child.stderr.on("error", () => {});
+    child.stderr.on("data", (chunk: Buffer) => this.#keepStderr(chunk));
+    // Without this listener a failure to spawn would end the process.
+    child.on("error", () => resolve());
+    child.once("exit", (code, signal) => {
+      if (this.#closing === undefined) this.#diagnosis.exit = { code, signal };
+      this.#tellExit(child.pid);
+      const drained = new Promise<void>((done) => child.once("close", () => done()));
+      void settlesWithin(drained, DRAIN_MS).then(() => {
+        child.stdout.destroy();
+        child.stderr.destroy();
+        resolve();
+        this.onclose?.();
+      });
+    });
+  }
+
+  #tellExit(pid: number | undefined): void {
+    try {
+      if (pid !== undefined) this.#options.onExit?.(pid);
+    } catch (error) {
+      this.onerror?.(error as Error);
+    }
+  }
+
+  async #endMute(): Promise<void> {
+    if (!(await settlesWithin(this.#ended, MUTE_MS))) await this.close();
+  }
+
+  #kill(): void {
+    if (this.#child?.pid !== undefined) signalGroup(this.#child.pid, "SIGKILL");
+  }
+
+  #read(chunk: Buffer): void {
+    const began = performance.now();
+    let unasked = 0;
+    let lines: ReturnType<LineSplitter["push"]>;
+    try {
+      lines = this.#splitter.push(chunk);
+    } catch (error) {
+      this.#diagnosis.overflowed = true;
+      this.#child?.stdout.destroy();
+      this.#kill();
+      this.onerror?.(error as Error);
+      return;
+    }
+    for (const line of lines) {
+      if (typeof line === "string") unasked += this.#receive(line);
+      else this.#options.onOversize(line);
+    }
+    const pauseMs = pauseAfter(unasked, performance.now() - began);
+    if (pauseMs > 0) rest(this.#child?.stdout, pauseMs);
+  }
+
+  /** Returns the number of unrequested messages. */
+  #receive(line: string): number {
+    const text = line.trim();
+    if (text === "") return 0;
+    const { messages, unasked, isGarbage } = this.#options.admit(text);
+    // A copy, because a slice would keep the whole line in memory.
+    if (isGarbage) this.#diagnosis.firstGarbage ??= Buffer.from(text.slice(0, 200)).toString();
+    if (!this.#hasSpoken && (messages.length > 0 || unasked > 0)) this.#noteSpoken();
+    for (const message of messages) this.onmessage?.(message);
+    return unasked;
+  }
+
+  #noteSpoken(): void {
+    this.#hasSpoken = true;
+    const pid = this.#child?.pid;
+    if (pid === undefined) return;
+    noteStarted(pid);
+    this.#options.onStarted?.(pid);
+  }
+
+  #keepStderr(chunk: Buffer): void {
+    this.#wroteErrors = true;
+    if (!this.#hasSpoken && this.#child?.pid !== undefined) noteActivity(this.#child.pid);
+    const kept = this.#diagnosis.stderrTail + chunk.subarray(-STDERR_TAIL_BYTES).toString("utf8");
+    this.#diagnosis.stderrTail = kept.slice(-STDERR_TAIL_BYTES);
+    if (chunk.length >= FULL_PIECE_BYTES) rest(this.#child?.stderr, STDERR_PAUSE_MS);
+  }
+}
+
+/** Stops reading for `ms`. What a server writes meanwhile stays in its pipe. */
+function rest(stream: Readable | undefined, ms: number): void {
+  stream?.pause();
+  setTimeout(() => stream?.resume(), ms);
+}

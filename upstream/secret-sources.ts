@@ -1,0 +1,377 @@
+import { constants } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { basename } from "node:path";
+import { messageOf } from "../base/faults.ts";
+import { oneLine } from "../base/visible-text.ts";
+import { orAborted } from "../base/waiting.ts";
+import { MASKED } from "../secrets/text-redaction.ts";
+import { signalGroup, spawnGroup } from "../system/process-group.ts";
+import { AuthorizationError } from "./authorization/authorization.ts";
+import type { CredentialSource, ServerCredentials } from "./authorization/credentials.ts";
+import {
+  type ConfiguredSecret,
+  MAX_SECRET_BYTES,
+  parseSecret,
+  type SecretKeyring,
+  type SecretSource,
+  SecretSourceError,
+} from "./secret-source.ts";
+import { UpstreamError } from "./upstream-error.ts";
+
+export interface SecretSourcesOptions extends Omit<SecretCommandOptions, "signal"> {
+  /** All variables that commands see. */
+  env: Readonly<Record<string, string | undefined>>;
+  keyring: SecretKeyring;
+}
+
+/** A command that runs, and how many wait for it. */
+interface RunningCommand {
+  secret: Promise<string>;
+  waiting: number;
+  abort: AbortController;
+}
+
+/**
+ * Reads secrets from where the configuration says. Files and the keyring are read anew each time. What a command prints is
+ * kept for the life of the process; a command that failed is run again when it is next needed. Many callers share one run.
+ */
+export class SecretSources {
+  readonly #options: SecretSourcesOptions;
+  readonly #printed = new Map<string, string>();
+  readonly #running = new Map<string, RunningCommand>();
+
+  constructor(options: SecretSourcesOptions) {
+    this.#options = options;
+  }
+
+  /** @throws SecretSourceError in words that follow the place of the value; the signal's reason when it aborts. */
+  async read(source: SecretSource, signal: AbortSignal): Promise<string> {
+    switch (source.from) {
+      case "file":
+        return readSecretFile(source.path);
+      case "command":
+        return this.#run(source, signal);
+      case "keyring":
+        return this.#readKeyring(source.name);
+    }
+  }
+
+  async #readKeyring(name: string): Promise<string> {
+    let secret: string | undefined;
+    try {
+      secret = await this.#options.keyring.get(name);
+    } catch (error) {
+      throw new SecretSourceError(messageOf(error));
+    }
+    if (secret !== undefined) return secret;
+    throw new SecretSourceError(`the keyring has no '${name}'; put it in with \`ptc auth set ${name}\``);
+  }
+
+  async #run(
+    { argv, cwd }: Extract<SecretSource, { from: "command" }>,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const key = JSON.stringify([argv, cwd]);
+    const known = this.#printed.get(key);
+    if (known !== undefined) return known;
+    const running = this.#running.get(key) ?? this.#start(key, argv, cwd);
+    running.waiting++;
+    try {
+      return await orAborted(
+        running.secret,
+        signal,
+        () => new SecretSourceError("it is not needed any more"),
+      );
+    } finally {
+      running.waiting--;
+      if (running.waiting === 0) running.abort.abort();
+    }
+  }
+
+  #start(key: string, argv: readonly [string, ...string[]], cwd: string): RunningCommand {
+    const abort = new AbortController();
+    const env = Object.fromEntries(
+      Object.entries(this.#options.env).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, value]],
+      ),
+    );
+    const secret = runSecretCommand({ argv, cwd, env }, { ...this.#options, signal: abort.signal });
+    const running = { secret, waiting: 0, abort };
+    this.#running.set(key, running);
+    const forget = () => {
+      if (this.#running.get(key) === running) this.#running.delete(key);
+    };
+    abort.signal.addEventListener("abort", forget, { once: true });
+    secret.then((printed) => this.#printed.set(key, printed), forget);
+    return running;
+  }
+}
+
+/** Long enough for a person to unlock a vault or to touch a key. */
+const PATIENCE_MS = 60_000;
+/** How long to read on after a command has ended. */
+const REST_MS = 1_000;
+const MAX_STDERR_BYTES = 16 * 1024;
+const MAX_REASON_CHARS = 200;
+/** Shorter lines of a secret are not masked in messages: they are parts of ordinary words. */
+const MIN_MASKED_CHARS = 4;
+
+interface SecretCommand {
+  argv: readonly [string, ...string[]];
+  cwd: string;
+  /** All variables that the command sees. */
+  env: Readonly<Record<string, string>>;
+}
+
+interface SecretCommandOptions {
+  /** Takes what is known as a secret out of a text. */
+  redact: (text: string) => string;
+  onSpawn: (pid: number) => void;
+  onExit: (pid: number) => void;
+  /** Ends the command. */
+  signal: AbortSignal;
+  patienceMs?: number;
+}
+
+/**
+ * Runs a command, without a shell and in a process group of its own, and resolves with what it prints to stdout, without the
+ * line feed at its end. It has no stdin, and is killed when it takes too long or prints too much.
+ *
+ * @throws SecretSourceError with the command's name and its exit code or the first line of its stderr.
+ */
+export function runSecretCommand(
+  { argv: [program, ...args], cwd, env }: SecretCommand,
+  { redact, onSpawn, onExit, signal, patienceMs = PATIENCE_MS }: SecretCommandOptions,
+): Promise<string> {
+  const name = oneLine(basename(program), 80);
+  return new Promise((resolve, reject) => {
+    const child = spawnGroup(program, args, { cwd, env: { ...env } });
+    const { pid } = child;
+    if (pid !== undefined) onSpawn(pid);
+    const stdout: Buffer[] = [];
+    const stderr: Buffer[] = [];
+    let bytes = 0;
+    let errorBytes = 0;
+    let stopped: string | undefined;
+    const stop = (why: string) => {
+      stopped ??= why;
+      if (pid !== undefined) signalGroup(pid, "SIGKILL");
+    };
+    const late = setTimeout(() => stop(`did not answer within ${patienceMs / 1_000} s`), patienceMs);
+    const cancel = () => stop("is not needed any more");
+    signal.addEventListener("abort", cancel, { once: true });
+    if (signal.aborted) cancel();
+    const settle = (result: () => string) => {
+      clearTimeout(late);
+      signal.removeEventListener("abort", cancel);
+      try {
+        resolve(result());
+      } catch (error) {
+        reject(error);
+      }
+    };
+    child.stdin.on("error", () => {});
+    child.stdin.end();
+    child.stdout.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= MAX_SECRET_BYTES + 1) stdout.push(chunk);
+      else stop(`printed more than ${MAX_SECRET_BYTES} bytes, which is too much for a secret`);
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      errorBytes += chunk.length;
+      if (errorBytes <= MAX_STDERR_BYTES) stderr.push(chunk);
+    });
+    child.once("error", (error: NodeJS.ErrnoException) =>
+      settle(() => {
+        const why =
+          error.code === "ENOENT"
+            ? "there is no such command on the PATH"
+            : `it cannot be run (${error.code})`;
+        throw new SecretSourceError(`\`${name}\` was not run: ${why}`);
+      }),
+    );
+    const finish = (code: number | null, killedBy: NodeJS.Signals | null) =>
+      settle(() => {
+        if (stopped !== undefined) throw new SecretSourceError(`\`${name}\` ${stopped}`);
+        const printed = Buffer.concat(stdout);
+        if (code === 0) return parseSecret(printed, `\`${name}\` printed`);
+        const reason = redact(withoutPrinted(firstLine(Buffer.concat(stderr)), printed));
+        const how = code === null ? `was ended by ${killedBy}` : `exited with ${code}`;
+        throw new SecretSourceError(
+          `\`${name}\` ${how}${reason === "" ? "" : `: ${oneLine(reason, MAX_REASON_CHARS)}`}`,
+        );
+      });
+    child.once("close", finish);
+    child.once("exit", (code, killedBy) => {
+      if (pid !== undefined) onExit(pid);
+      // An agent that the command has started may hold its stdout for as long as it lives.
+      setTimeout(() => {
+        child.stdout.destroy();
+        child.stderr.destroy();
+        finish(code, killedBy);
+      }, REST_MS).unref();
+    });
+  });
+}
+
+function firstLine(stderr: Buffer): string {
+  return (
+    stderr
+      .toString("utf8")
+      .split(/\r?\n/)
+      .map((line) => line.trim())
+      .find((line) => line !== "") ?? ""
+  );
+}
+
+/** What a failing command printed may be the secret all the same. */
+function withoutPrinted(text: string, printed: Buffer): string {
+  return printed
+    .toString("utf8")
+    .split(/\s+/)
+    .filter(({ length }) => length >= MIN_MASKED_CHARS)
+    .sort((a, b) => b.length - a.length)
+    .reduce((masked, part) => masked.replaceAll(part, MASKED), text);
+}
+
+const OTHERS_MAY_READ = 0o044;
+
+/** Reads a secret from a regular file, without the line feed at its end. @throws SecretSourceError */
+export async function readSecretFile(path: string): Promise<string> {
+  const bytes = await withFile(path, async (handle) => {
+    const buffer = Buffer.alloc(MAX_SECRET_BYTES + 1);
+    let length = 0;
+    while (length < buffer.length) {
+      const { bytesRead } = await handle.read(buffer, length, buffer.length - length);
+      if (bytesRead === 0) break;
+      length += bytesRead;
+    }
+    return buffer.subarray(0, length);
+  });
+  return parseSecret(bytes, `the file ${path} holds`);
+}
+
+/** Who else may read the file, in words that follow its path; `undefined` when nobody else may, or it cannot be read. */
+export async function whyFileIsOpen(path: string): Promise<string | undefined> {
+  try {
+    const mode = await withFile(path, async (handle) => (await handle.stat()).mode & 0o777);
+    if ((mode & OTHERS_MAY_READ) === 0) return undefined;
+    return `may be read by others (mode ${mode.toString(8).padStart(4, "0")}); run \`chmod 600\` on it`;
+  } catch {
+    return undefined;
+  }
+}
+
+async function withFile<T>(path: string, use: (handle: FileHandle) => Promise<T>): Promise<T> {
+  let handle: FileHandle | undefined;
+  try {
+    // Without O_NONBLOCK, a pipe that nobody writes to would keep the server waiting for ever.
+    handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    if (!(await handle.stat()).isFile()) throw new SecretSourceError(`${path} is not a regular file`);
+    return await use(handle);
+  } catch (error) {
+    if (error instanceof SecretSourceError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code === "ENOENT" || code === "ENOTDIR" ? "does not exist" : `cannot be read (${code})`;
+    throw new SecretSourceError(`the file ${path} ${why}`);
+  } finally {
+    await handle?.close();
+  }
+}
+
+/** The values of a server's `env` or `headers` that are read when it starts. */
+export interface SourcedValues {
+  readonly sources: Readonly<Record<string, SecretSource>>;
+  /** Whether they are headers of HTTP, which hold fewer characters. */
+  readonly areHeaders: boolean;
+  /** Whether the server is used without those that cannot be read. Without it, it is not started then. */
+  readonly areApart?: boolean;
+}
+
+/** Adds to the credentials of another source the values of `ptc.yaml` that are read when a server starts. */
+export class SourcedCredentials implements CredentialSource {
+  readonly #others: CredentialSource;
+  readonly #byServer: ReadonlyMap<string, SourcedValues>;
+  readonly #sources: Pick<SecretSources, "read">;
+
+  /** @param byServer by configured name. */
+  constructor(
+    others: CredentialSource,
+    byServer: ReadonlyMap<string, SourcedValues>,
+    sources: Pick<SecretSources, "read">,
+  ) {
+    this.#others = others;
+    this.#byServer = byServer;
+    this.#sources = sources;
+  }
+
+  async credentialsFor(principal: string, server: string, signal: AbortSignal): Promise<ServerCredentials> {
+    const others = await this.#others.credentialsFor(principal, server, signal);
+    const own = this.#byServer.get(server);
+    if (own === undefined) return others;
+    const why: Record<string, string> = {};
+    const read = await Promise.all(
+      Object.entries(own.sources).map(async ([key, source]) => {
+        const secret = await this.#read(source, own.areHeaders, signal);
+        if (typeof secret === "string") return [{ key, secret, value: source.prefix + secret }];
+        const problem = `${source.place}: ${secret.message}`;
+        if (own.areApart !== true || signal.aborted)
+          throw new UpstreamError("start_failed", `server '${server}' is not started: ${problem}`, {
+            cause: secret,
+          });
+        why[key] = problem;
+        return [];
+      }),
+    );
+    const values = read.flat();
+    const again = (later: AbortSignal) => this.credentialsFor(principal, server, later);
+    return {
+      values: { ...others.values, ...Object.fromEntries(values.map(({ key, value }) => [key, value])) },
+      secrets: [...new Set([...others.secrets, ...values.flatMap(({ secret, value }) => [secret, value])])],
+      ...(Object.keys(why).length === 0 ? {} : { unread: { why, again } }),
+    };
+  }
+
+  async #read(
+    source: SecretSource,
+    isHeader: boolean,
+    signal: AbortSignal,
+  ): Promise<string | SecretSourceError> {
+    try {
+      const secret = await this.#sources.read(source, signal);
+      if (!isHeader || HEADER_VALUE.test(secret)) return secret;
+      return new SecretSourceError("what was read holds a character that no HTTP header may");
+    } catch (error) {
+      if (error instanceof SecretSourceError) return error;
+      throw error;
+    }
+  }
+}
+
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Reads the secrets of a server's `auth` when they are needed, which is when a token is asked for. */
+export class AuthSecrets {
+  readonly #sources: Pick<SecretSources, "read">;
+  readonly #onSecret: (secret: string) => void;
+
+  /** @param onSecret is told of every secret before it is used. */
+  constructor(sources: Pick<SecretSources, "read">, onSecret: (secret: string) => void) {
+    this.#sources = sources;
+    this.#onSecret = onSecret;
+  }
+
+  /** @throws AuthorizationError that names the place in the configuration; the signal's reason when it aborts. */
+  async read(secret: ConfiguredSecret | undefined, signal?: AbortSignal): Promise<string | undefined> {
+    if (secret === undefined || typeof secret === "string") return secret;
+    try {
+      const text = await this.#sources.read(secret, signal ?? new AbortController().signal);
+      const value = secret.prefix + text;
+      for (const each of new Set([text, value])) this.#onSecret(each);
+      return value;
+    } catch (error) {
+      if (!(error instanceof SecretSourceError)) throw error;
+      throw new AuthorizationError(`gets no token: ${secret.place}: ${error.message}`);
+    }
+  }
+}

@@ -1,0 +1,442 @@
+import { doublingPause } from "../base/backoff.ts";
+import type { Clock } from "../base/clock.ts";
+import { messageOf, withinBoundary } from "../base/faults.ts";
+import { inTime, orAborted } from "../base/waiting.ts";
+import type { CredentialSource, ServerCredentials } from "./authorization/credentials.ts";
+import { notReadyInTime } from "./tool-servers.ts";
+import type { ToolsChange, Upstream, UpstreamCall, UpstreamConnection, UpstreamListing } from "./upstream.ts";
+import { UpstreamError } from "./upstream-error.ts";
+
+export interface PoolOptions {
+  backoff?: BackoffOptions;
+  /** A connection that has been unused for this many milliseconds is ended; by default none is. */
+  idleMs?: number;
+}
+
+/**
+ * The configured servers of each principal. A connection uses the credentials of one principal and serves no other. A
+ * server is started on first use, at most once at a time, and shared by all runs of its principal. A lost server is started
+ * again on its next use, at once after its first loss and then after growing pauses, during which calls fail at once.
+ */
+export class UpstreamPool {
+  #sources: ReadonlyMap<string, UpstreamSource>;
+  #credentials: CredentialSource;
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #options: PoolOptions;
+  /** Upstreams by principal, then by the server's name. */
+  readonly #upstreams = new Map<string, Map<string, PooledUpstream>>();
+  /** Upstreams of servers that are not configured any more, or in another way, with calls under way. */
+  readonly #retired = new Set<PooledUpstream>();
+  #isClosed = false;
+
+  constructor(
+    sources: readonly UpstreamSource[],
+    credentials: CredentialSource,
+    clock: Pick<Clock, "monotonicMs">,
+    options: PoolOptions = {},
+  ) {
+    this.#sources = new Map(sources.map((source) => [source.name, source]));
+    this.#credentials = credentials;
+    this.#clock = clock;
+    this.#options = options;
+  }
+
+  /** A server for one principal; always the same object. `undefined` when no server of that name is configured. */
+  get(principal: string, server: string): Upstream | undefined {
+    const source = this.#sources.get(server);
+    if (source === undefined) return undefined;
+    const own = this.#upstreams.get(principal) ?? new Map<string, PooledUpstream>();
+    this.#upstreams.set(principal, own);
+    const upstream = own.get(server) ?? this.#add(principal, source);
+    own.set(server, upstream);
+    return upstream;
+  }
+
+  /**
+   * Takes the place of the servers by others. Servers that are the same go on. The others end when the calls under way are
+   * over, and are started anew where they are still configured.
+   */
+  replace(sources: readonly UpstreamSource[], credentials: CredentialSource): void {
+    const next = new Map(sources.map((source) => [source.name, source]));
+    for (const upstream of this.#retired) if (!upstream.isInUse) this.#retired.delete(upstream);
+    for (const own of this.#upstreams.values()) {
+      for (const [name, upstream] of own) {
+        const source = next.get(name);
+        if (source !== undefined && source.identity === this.#sources.get(name)?.identity) continue;
+        own.delete(name);
+        this.#retired.add(upstream);
+        upstream.retire(
+          source === undefined
+            ? "it is not configured any more"
+            : "its configuration has just been changed; call it again",
+        );
+      }
+    }
+    this.#sources = next;
+    this.#credentials = credentials;
+  }
+
+  #add(principal: string, source: UpstreamSource): PooledUpstream {
+    const { backoff = DEFAULT_BACKOFF, idleMs } = this.#options;
+    const upstream = new PooledUpstream({
+      source,
+      credentials: (signal) => this.#credentials.credentialsFor(principal, source.name, signal),
+      clock: this.#clock,
+      backoff,
+      idleMs,
+    });
+    if (this.#isClosed) void upstream.shutDown();
+    return upstream;
+  }
+
+  /** Ends every server, including those being started. None is started again. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const all = [...this.#retired, ...[...this.#upstreams.values()].flatMap((own) => [...own.values()])];
+    await Promise.all(all.map((upstream) => upstream.shutDown()));
+  }
+}
+
+export interface UpstreamSource {
+  readonly name: string;
+  /** Why the server is off, if it is. It is never connected then, and calls fail at once. */
+  readonly off?: string | undefined;
+  /** Why its start may take long, if it may. */
+  readonly whySlow?: string | undefined;
+  /** Differs when the server is to be started or reached in another way. */
+  readonly identity?: string | undefined;
+  /** Starts or reaches the server. @throws UpstreamError, also when the signal aborts. */
+  connect(signal: AbortSignal, credentials: ServerCredentials): Promise<UpstreamConnection>;
+}
+
+export interface PooledUpstreamOptions {
+  source: UpstreamSource;
+  /** The credentials for the next connection. @throws UpstreamError */
+  credentials: (signal: AbortSignal) => Promise<ServerCredentials>;
+  clock: Pick<Clock, "monotonicMs">;
+  backoff: BackoffOptions;
+  /** A connection that has been unused for this long is ended; `undefined` for never. */
+  idleMs: number | undefined;
+}
+
+/** One server for one principal: its connection, the uses of it, and the pauses between its starts. */
+export class PooledUpstream implements Upstream {
+  readonly name: string;
+  readonly #source: UpstreamSource;
+  readonly #credentials: PooledUpstreamOptions["credentials"];
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #backoff: RestartBackoff;
+  readonly #idleMs: number | undefined;
+  readonly #listeners = new Set<(change: ToolsChange) => void>();
+  /** The number of uses of each connection that are in progress. */
+  readonly #uses = new Map<UpstreamConnection, number>();
+  /** Connections that are ended after their last use. */
+  readonly #retired = new Set<UpstreamConnection>();
+  #active = 0;
+  #idleTimer: NodeJS.Timeout | undefined;
+  #connecting: { promise: Promise<UpstreamConnection>; abort: AbortController } | undefined;
+  #connection: UpstreamConnection | undefined;
+  /** Why the server is not used any more. */
+  #refusal: string | undefined;
+
+  constructor({ source, credentials, clock, backoff, idleMs }: PooledUpstreamOptions) {
+    this.name = source.name;
+    this.#source = source;
+    this.#credentials = credentials;
+    this.#clock = clock;
+    this.#backoff = new RestartBackoff(clock, backoff);
+    this.#idleMs = idleMs;
+  }
+
+  get isConnected(): boolean {
+    return this.#connection !== undefined;
+  }
+
+  async list(signal?: AbortSignal): Promise<UpstreamListing> {
+    return this.#use(
+      () => this.#connect(signal),
+      (connection) => connection.list(signal),
+    );
+  }
+
+  async call(call: UpstreamCall): Promise<unknown> {
+    const { timeoutMs, spentMs = 0, signal } = call;
+    const began = this.#clock.monotonicMs();
+    const connect = () =>
+      this.isConnected
+        ? this.#connect(signal)
+        : inTime(this.#connect(signal), timeoutMs - spentMs, () =>
+            notReadyInTime(this.name, timeoutMs, false, this.#source.whySlow),
+          );
+    return this.#use(connect, (connection) =>
+      connection.callTool({ ...call, spentMs: spentMs + this.#clock.monotonicMs() - began }),
+    );
+  }
+
+  onToolsChanged(listener: (change: ToolsChange) => void): () => void {
+    // A listener that is added twice has two entries, which are removed separately.
+    const entry = (change: ToolsChange) => listener(change);
+    this.#listeners.add(entry);
+    if (this.#listeners.size === 1 && this.#connection !== undefined) this.#follow(this.#connection);
+    return () => {
+      this.#listeners.delete(entry);
+    };
+  }
+
+  renew(): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    if (connection === undefined) return;
+    if (this.#uses.has(connection)) this.#retired.add(connection);
+    else endQuietly(connection);
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#idleTimer);
+    const { promise, abort } = this.#connecting ?? {};
+    const connections = [this.#connection, ...this.#retired];
+    this.#connecting = undefined;
+    this.#connection = undefined;
+    this.#retired.clear();
+    abort?.abort();
+    // If a connection is made despite the abort, `#start` closes it.
+    await Promise.allSettled([promise, ...connections.map((connection) => connection?.close())]);
+  }
+
+  async shutDown(): Promise<void> {
+    this.#refusal ??= "ptc is ending";
+    await this.close();
+  }
+
+  /** Makes every later use fail. The connection is ended as soon as it is idle. @param refusal why it is not used any more. */
+  retire(refusal: string): void {
+    this.#refusal = refusal;
+    clearTimeout(this.#idleTimer);
+    this.#connecting?.abort.abort();
+    this.#connecting = undefined;
+    this.renew();
+  }
+
+  /** Whether something is being done with it. */
+  get isInUse(): boolean {
+    return this.#active > 0;
+  }
+
+  /** Marks the connection as in use, so that it is not ended as idle. */
+  async #use<T>(
+    connect: () => Promise<UpstreamConnection>,
+    work: (connection: UpstreamConnection) => Promise<T>,
+  ): Promise<T> {
+    clearTimeout(this.#idleTimer);
+    this.#active++;
+    let connection: UpstreamConnection | undefined;
+    try {
+      connection = await connect();
+      this.#uses.set(connection, (this.#uses.get(connection) ?? 0) + 1);
+      return await work(connection);
+    } finally {
+      if (connection !== undefined) this.#release(connection);
+      this.#active--;
+      if (this.#active === 0 && this.#idleMs !== undefined) {
+        this.#idleTimer = setTimeout(() => this.#endIdle(), this.#idleMs).unref();
+      }
+    }
+  }
+
+  #release(connection: UpstreamConnection): void {
+    const others = (this.#uses.get(connection) ?? 1) - 1;
+    if (others > 0) {
+      this.#uses.set(connection, others);
+      return;
+    }
+    this.#uses.delete(connection);
+    if (this.#retired.delete(connection)) endQuietly(connection);
+  }
+
+  #endIdle(): void {
+    if (this.#connection === undefined) return;
+    void this.close();
+    this.#announce("disconnected");
+  }
+
+  #announce(change: ToolsChange): void {
+    for (const listener of this.#listeners) listener(change);
+  }
+
+  async #connect(signal: AbortSignal | undefined): Promise<UpstreamConnection> {
+    if (signal?.aborted) throw this.#cancelled();
+    if (this.#refusal !== undefined)
+      throw new UpstreamError("cancelled", `server '${this.name}' is not used: ${this.#refusal}`);
+    if (this.#source.off !== undefined)
+      throw new UpstreamError("off", `server '${this.name}' is off: ${this.#source.off}`);
+    if (this.#connection !== undefined) return this.#connection;
+    if (this.#connecting === undefined) {
+      this.#backoff.refuseDuringPause(this.name);
+      const abort = new AbortController();
+      this.#connecting = { promise: this.#start(abort.signal), abort };
+    }
+    return this.#wait(this.#connecting.promise, signal);
+  }
+
+  async #start(signal: AbortSignal): Promise<UpstreamConnection> {
+    let connection: UpstreamConnection | undefined;
+    const faulted = new AbortController();
+    const onFault = (fault: unknown): boolean => {
+      faulted.abort(this.#faultOf(fault));
+      return connection === undefined || this.#end(connection, this.#faultOf(fault));
+    };
+    try {
+      const either = AbortSignal.any([signal, faulted.signal]);
+      connection = await withinBoundary(onFault, () => this.#open(either));
+      if (faulted.signal.aborted) {
+        await connection.close();
+        throw faulted.signal.reason;
+      }
+    } catch (error) {
+      const reason: unknown = faulted.signal.aborted ? faulted.signal.reason : error;
+      if (!signal.aborted) {
+        this.#connecting = undefined;
+        this.#backoff.failed(reason);
+      }
+      throw reason;
+    }
+    if (signal.aborted) {
+      await connection.close();
+      throw this.#cancelled();
+    }
+    const connected = connection;
+    this.#connecting = undefined;
+    this.#connection = connected;
+    this.#backoff.connected();
+    connected.onLost((reason) => this.#onLost(connected, reason));
+    if (this.#listeners.size > 0) this.#follow(connected);
+    return connected;
+  }
+
+  async #open(signal: AbortSignal): Promise<UpstreamConnection> {
+    return this.#source.connect(signal, await this.#credentialsNow(signal));
+  }
+
+  async #credentialsNow(signal: AbortSignal): Promise<ServerCredentials> {
+    try {
+      return await orAborted(this.#credentials(signal), signal, () => this.#cancelled());
+    } catch (error) {
+      if (error instanceof UpstreamError) throw error;
+      const message = `server '${this.name}' is not started: there are no credentials for it (${messageOf(error)})`;
+      throw new UpstreamError("start_failed", message, { cause: error });
+    }
+  }
+
+  /** The error of a server in whose boundary a fault was caught. */
+  #faultOf(fault: unknown): UpstreamError {
+    const reason = messageOf(fault);
+    const message = `server '${this.name}' was ended: ptc could not go on with it (${reason})`;
+    return new UpstreamError("disconnected", message, { cause: fault });
+  }
+
+  /** Ends a connection for a reason of ours. Returns false when it has already ended. */
+  #end(connection: UpstreamConnection, reason: UpstreamError): boolean {
+    const isLive = this.#connection === connection || this.#retired.has(connection);
+    if (!isLive) return false;
+    this.#onLost(connection, reason);
+    this.#retired.delete(connection);
+    connection.close().catch(() => {});
+    return true;
+  }
+
+  #follow(connection: UpstreamConnection): void {
+    connection.onToolsChanged(() => {
+      if (this.#connection === connection) this.#announce("announced");
+    });
+  }
+
+  #onLost(connection: UpstreamConnection, reason: UpstreamError): void {
+    if (this.#connection !== connection) return;
+    this.#connection = undefined;
+    this.#backoff.lost(reason);
+    this.#announce("disconnected");
+  }
+
+  /** Waits for a start, which other callers may share and which goes on without this caller. */
+  async #wait(
+    promise: Promise<UpstreamConnection>,
+    signal: AbortSignal | undefined,
+  ): Promise<UpstreamConnection> {
+    promise.catch(() => {});
+    return orAborted(promise, signal, () => this.#cancelled());
+  }
+
+  #cancelled(): UpstreamError {
+    return new UpstreamError("cancelled", `server '${this.name}' was not called: the call is cancelled`);
+  }
+}
+
+/** Ends a connection in the background and drops errors. */
+function endQuietly(connection: UpstreamConnection): void {
+  connection.close().catch(() => {});
+}
+
+export interface BackoffOptions {
+  firstMs: number;
+  maxMs: number;
+  /** A connection that has lived this long cancels the failures before it. */
+  stableMs: number;
+}
+
+const DEFAULT_BACKOFF: BackoffOptions = { firstMs: 1_000, maxMs: 60_000, stableMs: 60_000 };
+
+/** Decides when a failed server may be started again: at once after its first loss, then after growing pauses. */
+export class RestartBackoff {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #options: BackoffOptions;
+  #connectedAt = 0;
+  #failures = 0;
+  #lastFailure: UpstreamError | undefined;
+  #retryAt = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Pick<Clock, "monotonicMs">, options: BackoffOptions) {
+    this.#clock = clock;
+    this.#options = options;
+  }
+
+  /** A connection has been made. */
+  connected(): void {
+    this.#connectedAt = this.#clock.monotonicMs();
+  }
+
+  /** An established connection has ended on its own. */
+  lost(reason: UpstreamError): void {
+    if (this.#clock.monotonicMs() - this.#connectedAt >= this.#options.stableMs) this.#failures = 0;
+    this.#fail(reason, 1);
+  }
+
+  /** A connection could not be made. */
+  failed(reason: unknown): void {
+    // A person may log in at any moment, and is not to wait then.
+    if (reason instanceof UpstreamError && reason.code === "login_required") return;
+    this.#fail(reason, 0);
+  }
+
+  /** @throws UpstreamError during a pause, with the failure that caused the pause. */
+  refuseDuringPause(server: string): void {
+    const waitMs = this.#retryAt - this.#clock.monotonicMs();
+    if (waitMs <= 0) return;
+    const last = this.#lastFailure;
+    const seconds = Math.ceil(waitMs / 1_000);
+    const reason = last === undefined ? `server '${server}' failed` : last.message;
+    throw new UpstreamError("backing_off", `${reason}; it will be tried again in ${seconds} s`, {
+      cause: last,
+      retryable: true,
+    });
+  }
+
+  /** @param free the number of failures that cause no pause. */
+  #fail(reason: unknown, free: number): void {
+    const { firstMs, maxMs } = this.#options;
+    this.#failures++;
+    this.#lastFailure = reason instanceof UpstreamError ? reason : undefined;
+    const doublings = this.#failures - 1 - free;
+    const pauseMs = doublings < 0 ? 0 : doublingPause({ firstMs, longestMs: maxMs }, doublings);
+    this.#retryAt = this.#clock.monotonicMs() + pauseMs;
+  }
+}
