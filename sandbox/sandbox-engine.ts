@@ -7,6 +7,8 @@
  *       └ SandboxEngine    start, list, remove, describe, find an image
  *           └ StartedSandbox   channel, exit, pause, clear, kill
  *       └ ImageStore       build, pull and remove images, where the engine can
+ *
+ * tests/sandbox/engine-contract.ts is this contract as tests, which every engine runs.
  */
 
 import type { Duplex, Readable } from "node:stream";

@@ -15,6 +15,7 @@ export class ProcessEngine implements SandboxEngine {
   started = 0;
   /** With what a sandbox ends whose runner was killed. */
   killedCode = 137;
+  readonly #owners = new Map<string, string>();
 
   describe = async () => ({
     version: "1",
@@ -23,12 +24,14 @@ export class ProcessEngine implements SandboxEngine {
     endpoint: "here",
     runtimes: new Map(),
   });
-  findImage = async () => ({ digest: `sha256:${"0".repeat(64)}` });
-  list = async () => [];
+  /** Has images of all names but one. */
+  findImage = async (name: string) =>
+    name === "ptc-there-is-no-such-image" ? undefined : { digest: `sha256:${"0".repeat(64)}` };
+  list = async () => [...this.live.keys()].map((id) => ({ id, owner: this.#owners.get(id) ?? "" }));
   keepsOutput = async () => false;
   remove = async (id: string) => void this.live.get(id)?.kill("SIGKILL");
 
-  async start({ runner }: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
+  async start({ runner, owner }: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
     const folder = mkdtempSync(join(tmpdir(), "ptc-session-"));
     const [command, main] = RUNNER_COMMANDS[runner];
     const options = "--enable-source-maps --no-warnings";
@@ -45,6 +48,7 @@ export class ProcessEngine implements SandboxEngine {
     });
     const id = `process-${++this.started}`;
     this.live.set(id, child);
+    this.#owners.set(id, owner);
     child.stdout?.on("data", (chunk: Buffer) => output.onStdout(chunk));
     child.stderr?.on("data", (chunk: Buffer) => output.onStderr(chunk));
     const exited = once(child, "close").then(([code]) => {

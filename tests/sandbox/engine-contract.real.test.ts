@@ -1,0 +1,24 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { RUNNER_STARTS } from "../../languages/languages.ts";
+import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
+import { DockerSandboxEngine } from "../../sandbox/docker/docker-sandbox-engine.ts";
+import { describeEngine } from "./engine-contract.ts";
+import { describeSandboxed } from "./in-sandbox.ts";
+
+for (const channel of ["socket", "attached"] as const) {
+  describeEngine(
+    `of Docker, with the channel ${channel}`,
+    () => {
+      const folder = mkdtempSync(join(tmpdir(), "ptc-e-"));
+      return {
+        engine: new DockerSandboxEngine(new DockerEngine(), { folder, runners: RUNNER_STARTS, channel }),
+        image: process.env.PTC_TEST_IMAGE ?? "ptc-runner",
+        runtime: "runsc",
+        close: () => rmSync(folder, { recursive: true, force: true }),
+      };
+    },
+    describeSandboxed,
+  );
+}
