@@ -39,6 +39,13 @@ export class UsageError extends Error {
 /** Reads the first bytes of a file, at most that many. Rejects with an error that has a `code`. */
 export type ReadFile = (path: string, maxBytes: number) => Promise<Buffer>;
 
+/** Reads `--limit`, a whole number from 1. @throws UsageError */
+export function parseLimit(text: string, most: number): number {
+  const limit = Number(text);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= most) return limit;
+  throw new UsageError(`--limit: '${text.slice(0, 40)}' is not a whole number from 1 to ${most}`);
+}
+
 /** The parts of the process that a command may use. */
 export interface Surroundings {
   argv: string[];
@@ -57,7 +64,7 @@ export interface Surroundings {
   withoutHost?: {
     /** Whether a host may be started for the next command. */
     mayStart: boolean;
-    /** The run that had begun to make calls when its host was lost. */
+    /** The run that had started to make calls when its host was lost. */
     lostRun?: string | undefined;
   };
 }

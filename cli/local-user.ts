@@ -1,7 +1,7 @@
 import { LOCAL_PRINCIPAL, type RunContext } from "../protocol/run-context.ts";
 import { localActor } from "../system/local-actor.ts";
 
-/** On whose behalf every command works: whoever starts ptc on this machine. */
+/** On whose behalf every command works: the user who starts ptc on this machine. */
 export const LOCAL_USER = { principal: LOCAL_PRINCIPAL } as const;
 
 /** The longest name of a conversation that is taken from a client. Claude Code's are UUIDs. */

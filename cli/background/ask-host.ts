@@ -12,18 +12,18 @@ const SHARED_COMMANDS: ReadonlySet<string | undefined> = new Set(["run", "list",
 /** How long a host may take for its first word. One that is stopped takes connections too. */
 const WELCOME_PATIENCE_MS = 1_000;
 
-/** How a command that a host was asked for goes on. */
+/** What became of a command that this process offered to a background host. */
 export type Delegation =
   | { kind: "done"; exitCode: number }
   | {
       kind: "here";
-      /** What the user is told, without a line feed. */
+      /** What the user reads of it, without a line feed. */
       why?: string | undefined;
       /** Whether a host may be started for the next command. */
       mayStart: boolean;
       /** Where stdin goes on, with what the host has read of it already. */
       stdin?: Readable | undefined;
-      /** The run that had begun to make calls when its host was lost. It must not be made again. */
+      /** The run that had started to make calls when its host was lost. It must not run again. */
       lostRun?: string | undefined;
     };
 
@@ -145,7 +145,7 @@ export async function askOnce(
   });
 }
 
-/** How many times in a row a host may be late with a sign of life: while its work can be begun anew, and after that. */
+/** How many times in a row a host may be late with a sign of life: while its work can start again, and after that. */
 const MAX_LATE = 5;
 const MAX_LATE_CALLING = 30;
 const CHUNK_BYTES = 256 * 1024;
@@ -154,7 +154,7 @@ const CHUNK_BYTES = 256 * 1024;
 type HostEnd =
   | { kind: "exit"; code: number }
   | { kind: "refused"; why: string; isReplaced: boolean }
-  /** The host has crashed, or hangs. `runId`: the run that it had begun to make calls for. */
+  /** The host has crashed, or hangs. `runId`: the run that had started to make calls. */
   | { kind: "lost"; why: string; runId: string | undefined };
 
 /**
@@ -246,7 +246,7 @@ function followHost(
   });
 }
 
-/** Reads a file as the caller sees it, which may be a pipe of its own. */
+/** Reads a file as the caller sees it, which may be a pipe of the caller. */
 async function readFor({ id, path, maxBytes }: MessageToCaller & { kind: "file" }) {
   try {
     const handle = await open(path);
@@ -275,8 +275,8 @@ function exitCodeOf(printed: string): number {
 }
 
 /**
- * The stdin of a caller as a host reads it: only when the host wants it, so that nothing is taken from whoever reads it
- * next. What was read is kept, until the caller needs no fallback.
+ * The stdin of a caller as a host reads it: only when the host wants it, so that nothing is taken from the next
+ * reader. What was read is kept, until the caller needs no fallback.
  */
 class CallersStdin {
   readonly #caller: CallersProcess;
@@ -289,7 +289,7 @@ class CallersStdin {
     this.#caller = caller;
   }
 
-  /** Begins, or goes on, to read; each piece is handed over, and null at the end. */
+  /** Starts or continues to read: passes on each piece, and null at the end. */
   flow(onBytes: (bytes: Buffer | null) => void): void {
     this.#onBytes = onBytes;
     const { stdin } = this.#caller;
@@ -341,7 +341,7 @@ class CallersStdin {
   };
 }
 
-/** The parts of its process that a caller lends to a background host. */
+/** The process of a caller, as a background host uses it. */
 export type CallersProcess = Surroundings & {
   stdout: { columns?: number };
   stderr: { columns?: number };

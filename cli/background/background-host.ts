@@ -28,12 +28,12 @@ const CLOSE_PATIENCE_MS = 10_000;
 /** How long the end waits for a collector. */
 const TELEMETRY_PATIENCE_MS = 2_000;
 const MAX_LOG_BYTES = 1024 * 1024;
-/** Each has sandboxes, servers and a type checker. Further projects of a user have their commands run alone. */
+/** Each has sandboxes, servers and a type checker. For further projects of a user, each command runs in its own process. */
 const MAX_HOSTS = 4;
 
 /**
- * The background host of a project: runs the commands of its callers until none came for long, or it is out of date. Its
- * stderr is its log.
+ * The background host of a project: runs the commands of its callers until none has come for a while, or it is out of date. It
+ * logs to stderr.
  *
  * @param runCommand runs one command for a caller.
  */
@@ -148,7 +148,7 @@ function openLog(stderr: Surroundings["stderr"]): (line: string) => void {
 
 /**
  * The catalog as `ptc generate` has written it last. It is read again after every change, and never written, as for a command
- * that runs alone.
+ * in a process of its own.
  */
 class CatalogOnDisk implements HostCatalog {
   readonly #configuration: Configuration;

@@ -104,7 +104,7 @@ export class HostFiles {
   }
 }
 
-/** Kills the process of a host that does not answer. Returns its pid; `undefined` when it is not there any more. */
+/** Kills the process of a host that does not answer. Returns its pid; `undefined` when it is gone. */
 export function killHost(socket: string): number | undefined {
   const identity = parseIdentity(basename(socket, SUFFIX));
   if (identity === undefined || identity.host !== currentProcess().host) return undefined;
@@ -152,7 +152,7 @@ const MAX_DEPTH = 3;
 
 const Lost = z.array(z.tuple([z.string(), z.string()]));
 
-/** The sessions that ended with a background host, so that the next host of its place can tell of them. */
+/** The sessions that ended with a background host, so that the next host in its place can report them. */
 export class LostSessions {
   readonly #file: string;
 

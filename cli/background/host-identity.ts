@@ -68,7 +68,7 @@ export function findDifference(host: HostIdentity, caller: HostIdentity): HostDi
   return isSame ? undefined : "another environment";
 }
 
-/** Whether a host of that age is replaced because of the difference. Else the caller runs alone. */
+/** Whether a host of that age is replaced because of the difference. Otherwise the caller runs the command itself. */
 export function isReplaceable(difference: HostDifference, ageMs: number): boolean {
   return difference === "another configuration" || ageMs >= MIN_AGE_MS;
 }

@@ -286,7 +286,7 @@ class CallerInput extends Readable {
     super();
     this.isTTY = isTTY;
     this.#want = want;
-    // Whoever reads learns of the end of the caller in another way too, and some do not listen for errors.
+    // Readers learn in another way too that the caller is gone, and some do not listen for errors.
     this.on("error", () => {});
   }
 

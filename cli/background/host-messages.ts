@@ -67,7 +67,7 @@ export type MessageToCaller =
   /** What the host wants of the caller's stdin. */
   | { kind: "stdin"; want: "flow" | "pause" | "raw" | "cooked" }
   | { kind: "file"; id: number; path: string; maxBytes: number }
-  /** The signal is to be sent to the host from now on, and not to end the caller. */
+  /** From now on the caller sends this signal to the host, and does not end by it. */
   | { kind: "listen"; signal: "SIGINT" | "SIGTERM" | "SIGHUP" }
   /** The program is about to make its first call. It must not be run again from now on. */
   | { kind: "calling"; runId: string }

@@ -24,6 +24,7 @@ import {
   EXIT,
   type ExitCode,
   exitOnSignals,
+  parseLimit,
   type Surroundings,
   UsageError,
   write,
@@ -99,7 +100,7 @@ async function show(flags: AuditFlags, surroundings: Surroundings): Promise<Exit
   const { env, stdout, stderr } = surroundings;
   if (flags.json && flags.ocsf) throw new UsageError("--json and --ocsf exclude each other");
   const filter = parseFilter(flags, Date.now(), env);
-  const limit = parseLimit(flags);
+  const limit = limitOf(flags);
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
   const path = auditPath(configuration);
   const terminal = terminalOf(stdout, env);
@@ -168,11 +169,9 @@ function parseFilter(flags: AuditFlags, nowMs: number, env: Surroundings["env"])
   };
 }
 
-function parseLimit({ limit, json, ocsf }: AuditFlags): number {
+function limitOf({ limit, json, ocsf }: AuditFlags): number {
   if (limit === undefined) return json || ocsf ? Number.POSITIVE_INFINITY : DEFAULT_LIMIT;
-  const number = Number(limit);
-  if (Number.isInteger(number) && number >= 1 && number <= MAX_LIMIT) return number;
-  throw new UsageError(`--limit: '${limit.slice(0, 40)}' is not a whole number from 1 to ${MAX_LIMIT}`);
+  return parseLimit(limit, MAX_LIMIT);
 }
 
 const EVENT_CHARS = 9;

@@ -352,7 +352,7 @@ async function waitForPerson(
   }
 }
 
-/** Lists the tools of the server, so that a login that does not do is noticed by whoever made it. */
+/** Lists the tools of the server, so that a person notices at once a login that does not work. */
 async function tryServer(
   configuration: Configuration,
   name: string,

@@ -119,7 +119,7 @@ async function call(
         signal: cancel.signal,
       },
     );
-    // Whoever has the answer may end ptc, and expects the call in the archive. A slow archive delays it only so long.
+    // A caller that has the answer may end ptc, and expects the call in the archive. A slow archive delays it only so long.
     const recorded = executed.recorded.then((problem) => problem === undefined || onWarning(problem));
     await Promise.race([recorded, delay(RECORD_PATIENCE_MS, undefined, { ref: false })]);
     const code = await report(executed, flags, surroundings);

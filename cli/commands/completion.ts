@@ -187,7 +187,7 @@ function toolsOf(catalog: ToolCatalog) {
   return catalog.servers.flatMap(({ tools }) => tools);
 }
 
-/** The newest runs, by their ids; by their inputs' digests too, where one has been begun. */
+/** The newest runs, by their ids; by their inputs' digests too, where a digest has been typed in part. */
 async function runsOf(words: readonly string[], surroundings: Surroundings): Promise<Candidate[]> {
   const current = words.at(-1) ?? "";
   const archive = openArchive((await configurationOf(words, surroundings)).archive);
@@ -290,7 +290,7 @@ interface Completion {
 /**
  * What the last of the words may be, as far as the program itself knows.
  *
- * @param program with all of its commands.
+ * @param program with all commands.
  * @param words those after `ptc` up to the cursor. The last may be empty.
  */
 function completionOf(program: Command, words: readonly string[]): Completion {

@@ -193,7 +193,7 @@ function countMembers(schema: unknown): number {
   return own.length + countMembers(own) + countMembers([items, additionalProperties, anyOf]);
 }
 
-/** A tool, with what is known of its results. */
+/** A tool, and what is known about the results. */
 interface LearnedTool {
   tool: Tool;
   record: LearnedRecord;

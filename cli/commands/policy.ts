@@ -314,7 +314,7 @@ const PolicyCase = z.strictObject({
   source: z.enum(["run", "serve", "call"]).default("run"),
   tool: Name,
   arguments: z.unknown().optional(),
-  /** What the server says of its tool, for one that is not listed, or to try another claim. */
+  /** What the server says about the tool, for one that is not listed, or to try another claim. */
   annotations: z.record(z.string(), z.unknown()).optional(),
   /** The tools that the run has read before, in that order. */
   read: z.array(Name).default([]),

@@ -139,7 +139,7 @@ async function readRequest(
   const givenTimeoutMs = flags.timeout === undefined ? undefined : parseTimeout(flags.timeout);
   const typecheck = parseTypecheck(flags.typecheck);
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  // What a host has read of stdin, its caller cannot read any more.
+  // Its caller can no longer read what a host has read of stdin.
   shared?.accept(configuration);
   if (flags.approve.length > 0)
     (await import("../terminal/approver.ts")).refusePatterns(flags.approve, configuration);
@@ -164,7 +164,7 @@ async function readRequest(
   const isOwn = shared === undefined && withoutHost?.lostRun === undefined;
   const { language } = { ...unnamedProgram(configuration.languages), ...program };
   const warmed = isOwn ? await warmSandbox(configuration, env, language) : undefined;
-  // What runs a saved program has no types of its own to check.
+  // The code that runs a saved program has no types to check.
   const check = typecheck ?? (saved === undefined ? undefined : "off");
   const handed = files.length === 0 ? program : { ...program, files };
   return { program: handed, ticket, configuration, timeoutMs, typecheck: check, cancel, warmed };

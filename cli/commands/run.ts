@@ -59,10 +59,10 @@ export interface RunFlags {
   help?: boolean;
 }
 
-/** What is to be run, read and checked. */
+/** A program to run, with what the command line says of it, read and checked. */
 export interface RunRequest {
   program: HandedIn;
-  /** Names a suspended run, which is then gone on with instead. */
+  /** Names a suspended run, which is resumed instead. */
   ticket?: string | undefined;
   configuration: Configuration;
   timeoutMs: number | undefined;
@@ -133,7 +133,7 @@ export async function run(
             toFile: flags.out !== undefined,
             checkPatienceMs: CHECK_PATIENCE_MS,
           })
-        : await goOnWith(ticket, host, options);
+        : await resume(ticket, host, options);
   } catch (error) {
     await own?.close();
     throw error;
@@ -178,12 +178,12 @@ export async function run(
 type Options = Parameters<Extract<Awaited<ReturnType<Host["takeSuspended"]>>, { kind: "taken" }>["goOn"]>[0];
 
 /**
- * Goes on with a suspended run. A question that nobody has answered is put to whoever is there.
+ * Resumes a suspended run. Asks here a question that nobody has answered.
  *
- * @param beginning that of its ticket.
- * @throws UsageError when it cannot go on.
+ * @param beginning the first characters of the ticket.
+ * @throws UsageError when the run cannot resume.
  */
-async function goOnWith(
+async function resume(
   beginning: string,
   host: Pick<Host, "takeSuspended" | "pendingApprovals">,
   options: Options & { approver: Approver },
@@ -211,7 +211,7 @@ async function goOnWith(
   }
 }
 
-/** Puts the question to whoever is here, until it is answered by another way. The first answer counts. */
+/** Asks the person here, until the question is answered elsewhere. The first answer counts. */
 async function askHere(
   pending: PendingApproval,
   approvals: PendingApprovals,
@@ -307,7 +307,7 @@ function fileName(block: EmittedBlock, index: number): string {
 const MESSAGE =
   "the background host was lost while the program ran; it had begun to call tools, so it was not run again: look at what it has changed before you run it again";
 
-/** The envelope of a run whose host was lost after its first call, of which no more is known here. */
+/** The envelope of a run whose host was lost after its first call. Nothing more is known of it here. */
 function sealLostRun(runId: string, program: Program, maxBytes: number): Envelope {
   return sealEnvelope(
     {

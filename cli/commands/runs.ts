@@ -19,7 +19,15 @@ import { FailureType } from "../../protocol/failure.ts";
 import { readPageAssets } from "../../server/pages/page.ts";
 import { renderRunPage } from "../../server/pages/run-page.ts";
 import { type CountedRuns, renderStatsPage } from "../../server/pages/stats-page.ts";
-import { type DefineCommand, EXIT, type ExitCode, type Surroundings, UsageError, write } from "../command.ts";
+import {
+  type DefineCommand,
+  EXIT,
+  type ExitCode,
+  parseLimit,
+  type Surroundings,
+  UsageError,
+  write,
+} from "../command.ts";
 import { renderRunList } from "../run-report/list-text.ts";
 import { renderRunText } from "../run-report/run-text.ts";
 import { renderStatsText } from "../run-report/stats-text.ts";
@@ -126,8 +134,8 @@ async function exportTo(
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { stdout, stderr, cwd } = surroundings;
-  const ways = [references.length > 0, flags.since !== undefined, flags.all === true];
-  if (ways.filter(Boolean).length !== 1)
+  const selections = [references.length > 0, flags.since !== undefined, flags.all === true];
+  if (selections.filter(Boolean).length !== 1)
     throw new UsageError("say what to export: runs, or --since, or --all");
   const filter =
     flags.since === undefined ? {} : { sinceMs: parseMoment("--since", flags.since, Date.now()) };
@@ -541,15 +549,8 @@ function parseFilter(
     ...(user !== undefined && { user }),
     ...(host !== undefined && { host }),
     ...(client !== undefined && { client }),
-    limit: parseLimit(limit),
+    limit: limit === undefined ? DEFAULT_LIMIT : parseLimit(limit, MAX_LIMIT),
   };
-}
-
-function parseLimit(text: string | undefined): number {
-  if (text === undefined) return DEFAULT_LIMIT;
-  const limit = Number(text);
-  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_LIMIT) return limit;
-  throw new UsageError(`--limit: '${text.slice(0, 40)}' is not a whole number from 1 to ${MAX_LIMIT}`);
 }
 
 async function inputOf(

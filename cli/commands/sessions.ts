@@ -1,4 +1,5 @@
 import { jsonLine } from "../../base/json.ts";
+import { countNoun } from "../../base/quantities.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { type FoundSessions, findSessions } from "../../execution/sessions/find-sessions.ts";
 import { projectOf } from "../../execution/sessions/open-sessions.ts";
@@ -32,7 +33,7 @@ export const sessionsCommand: DefineCommand = (program, surroundings, finish) =>
       const { sessions: found } = await openSessions(flags, surroundings);
       const lines = found.map(
         ({ name, language, programs, idle_since, through, pid }) =>
-          `${name}: ${language}, ${count(programs, "program")}, ${idle_since === undefined ? "runs one now" : `idle since ${idle_since}`}, of ${keeperOf(through)} (pid ${pid})`,
+          `${name}: ${language}, ${countNoun(programs, "program")}, ${idle_since === undefined ? "runs one now" : `idle since ${idle_since}`}, of ${keeperOf(through)} (pid ${pid})`,
       );
       if (flags.json) await write(surroundings.stdout, `${jsonLine(found)}\n`);
       else if (lines.length > 0) await write(surroundings.stdout, `${lines.join("\n")}\n`);
@@ -79,10 +80,6 @@ async function openSessions(
 
 function keeperOf(through: string): string {
   return through === "serve" ? "`ptc serve`" : "the background host";
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 /**

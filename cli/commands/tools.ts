@@ -18,6 +18,7 @@ import {
   EXIT,
   type ExitCode,
   NO_HOST,
+  parseLimit,
   type Surroundings,
   UsageError,
   write,
@@ -230,7 +231,7 @@ export const searchCommand: DefineCommand = (program, surroundings, finish) => {
 
 async function search(query: string, flags: SearchFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, stderr, env } = surroundings;
-  const limit = parseLimit(flags.limit);
+  const limit = flags.limit === undefined ? DEFAULT_LIMIT : parseLimit(flags.limit, MAX_LIMIT);
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
   const catalog = (await toolsFor(configuration, surroundings)).callableFor(LOCAL_USER);
   const scope = flags.server === undefined ? undefined : catalog.server(flags.server);
@@ -276,11 +277,4 @@ function renderFound(tools: readonly Tool[], terminal: Terminal): string {
       return [terminal.style("bold", server), ...lines, ""].join("\n");
     })
     .join("\n");
-}
-
-function parseLimit(text: string | undefined): number {
-  if (text === undefined) return DEFAULT_LIMIT;
-  const limit = Number(text);
-  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_LIMIT) return limit;
-  throw new UsageError(`--limit: '${text}' is not a whole number from 1 to ${MAX_LIMIT}`);
 }

@@ -140,7 +140,7 @@ async function findClientParts(surroundings: Surroundings): Promise<InstalledPar
       kind: "client",
       what: undone.join("; "),
       async remove() {
-        // What became of each is said where the parts are told, in one line.
+        // The report of the parts says in one line what became of each.
         const lines: string[] = [];
         const quiet = { ...surroundings, stdout: keeper(lines), stderr: keeper(lines) };
         const code = await undoChanges(changes, quiet);

@@ -6,6 +6,7 @@ import { ArchiveError } from "../../archive/archive-error.ts";
 import { openArchive } from "../../archive/open-archive.ts";
 import { messageOf } from "../../base/faults.ts";
 import { isObject } from "../../base/json.ts";
+import { countNoun } from "../../base/quantities.ts";
 import { listUpTo, oneLine } from "../../base/visible-text.ts";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
 import { CatalogError } from "../../catalog/catalog-error.ts";
@@ -149,7 +150,7 @@ async function* examineConfiguration(
     const detail =
       file === undefined
         ? "none here; `ptc.yaml` names your servers"
-        : `${file}, ${count(servers.length, "server")}${off > 0 ? `, ${off} of them off` : ""}`;
+        : `${file}, ${countNoun(servers.length, "server")}${off > 0 ? `, ${off} of them off` : ""}`;
     yield { area, part: "configuration", ok: true, detail };
     for (const managed of configuration.managed)
       yield { area, part: "managed settings", ok: true, detail: describeManaged(managed) };
@@ -240,7 +241,7 @@ const NOT_FOUND = 127;
 /**
  * Tries Docker, gVisor, the image and a real sandbox in this order, up to the first that fails.
  *
- * @param runners those that programs need, each in a sandbox of its own; without any, the usual one.
+ * @param runners those that programs need, each in its own sandbox; without any, the usual one.
  */
 async function* examineSandbox(
   options: StarterOptions,
@@ -334,10 +335,6 @@ async function* examineDirectTools(configuration: Configuration, principal: stri
     if (!(error instanceof CatalogError || error instanceof ConfigurationError)) throw error;
     yield { ...about, ok: false, detail: error.message };
   }
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 /** Why a tool of `tools.local` cannot be called. */

@@ -143,7 +143,7 @@ function renderEmitted(blocks: readonly EmittedBlock[]): string {
   return blocks.map((block) => oneLine(emittedLine(block), MAX_VALUE_CHARS)).join("\n");
 }
 
-/** The envelope without its data, which has a section of its own. */
+/** The envelope without its data, which has its own section. */
 function withoutData({ envelope }: ArchivedRun): object {
   const { result } = envelope;
   return result.ok

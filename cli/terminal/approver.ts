@@ -78,7 +78,7 @@ export function buildApprover(
         return { decision: "once", by: "--approve", how: "an option of the command" };
       if (!isAnybodyThere(surroundings)) {
         if (suspends) return LATER;
-        // Where stderr is no terminal, a model may read it: it is told how a person can be asked, and not how to do without.
+        // Where stderr is no terminal, a model may read it: it reads how a person can be asked, and not how to do without.
         const next =
           surroundings.stderr.isTTY === true
             ? howToApprove(request.tool)
@@ -142,7 +142,7 @@ interface OwnTerminal {
   close(): void;
 }
 
-/** Letters that make no word, and are told apart in every font. */
+/** Letters that make no word, and look different in every font. */
 const LETTERS = "bcdfghjkmnpqrstvwxz";
 const LENGTH = 5;
 

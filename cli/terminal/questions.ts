@@ -163,8 +163,8 @@ async function fillIn(fields: readonly FormField[], parts: FormParts): Promise<E
   const first = await typed(
     `It asks for ${fields.length === 1 ? "one value" : `${fields.length} values`}. Answer? [y]es, [N]o: `,
   );
-  const begins = yesOrNo(first, {});
-  if (begins.action !== "accept") return begins;
+  const start = yesOrNo(first, {});
+  if (start.action !== "accept") return start;
   for (;;) {
     const values: Record<string, FormValue> = {};
     for (const [index, field] of fields.entries()) {
@@ -258,7 +258,7 @@ function readTyped(field: FormField, line: string): FormValue | undefined {
   }
 }
 
-/** The option of a number, or of its own value. */
+/** The option that a number, or a value itself, names. */
 function pick(
   { options }: Extract<FormField, { kind: "choice" | "choices" }>,
   text: string,

@@ -28,16 +28,16 @@ import { readFormValues } from "../../broker/elicitation/form-values.ts";
 
 /** A question that waits for a person's answer: ptc's own about a call, or one of a server. */
 export type Question =
-  | ({ kind: "approval"; request: ApprovalRequest } & Asked<ApprovalAnswer>)
-  | ({ kind: "elicitation"; elicitation: ElicitationRequest } & Asked<ElicitationAnswer>);
+  | ({ kind: "approval"; request: ApprovalRequest } & OpenQuestion<ApprovalAnswer>)
+  | ({ kind: "elicitation"; elicitation: ElicitationRequest } & OpenQuestion<ElicitationAnswer>);
 
-export interface Asked<Answer> {
+export interface OpenQuestion<Answer> {
   /** Aborted when the answer is no longer needed, because the call or the program has ended. */
   withdrawn: AbortSignal;
   answer(answer: Answer): void;
 }
 
-/** What a client shows a person. A client that shows no addresses of its own accord shows them in the text of a form. */
+/** What a client shows a person. A client that cannot show addresses shows them in the text of a form. */
 export function buildElicitation(question: Question, canVisit: boolean) {
   if (question.kind === "approval") return buildApprovalForm(question.request);
   const { elicitation } = question;
@@ -66,7 +66,7 @@ export function claimOf(implementation: unknown): ClientClaim | undefined {
   return { name: bounded(name), version: bounded(version) };
 }
 
-/** Whether a client shows addresses of its own accord. */
+/** Whether a client can show addresses. */
 export function canShowUrl(capabilities: unknown): boolean {
   const elicitation = isObject(capabilities) ? capabilities.elicitation : undefined;
   return isObject(elicitation) && isObject(elicitation.url);
@@ -189,7 +189,7 @@ function scopeOr(
     typeof may_differ === "string" &&
     may_differ.length <= MAX_PATTERN_CHARS &&
     (at_most === undefined || typeof at_most === "number") &&
-    // Whoever names an argument that may differ does not mean that all may.
+    // A person who names an argument that may differ does not mean that all may.
     (calls === "like" || may_differ === "");
   const except = typeof may_differ === "string" && may_differ !== "" ? splitPatterns(may_differ, args) : [];
   const read = parseScope({ calls, except, atMost: at_most }, args);

@@ -276,7 +276,7 @@ function withNotice(reply: ProgramReply, notice: string): ProgramReply {
   return { ...reply, content: [...reply.content, { type: "text", text: `ptc: ${oneLine(notice)}` }] };
 }
 
-/** The definition of a saved program as a tool of its own, in the form of `tools/list`. */
+/** The definition of a saved program as a tool, in the form of `tools/list`. */
 function defineExposed({ name, description, inputSchema, outputSchema }: ExposedProgram) {
   return {
     name,

@@ -206,7 +206,7 @@ interface TableRow {
   selections?: readonly string[];
 }
 
-/** A table whose rows become cards on a narrow screen: each cell carries the heading of its column. */
+/** A table whose rows become cards on a narrow screen: each cell carries its heading. */
 export function renderTable(columns: readonly string[], rows: readonly TableRow[]): Markup {
   const hasMeter = rows.some(({ meter }) => meter !== undefined);
   const headings = columns.map((column) => html`<th scope="col">${column}</th>`);

@@ -293,7 +293,7 @@ interface HourBucket extends Omit<Stats["days"][number], "day"> {
   name: string;
 }
 
-/** The hour of its day in which a run started, from 0 to 23, in UTC. */
+/** The hour of the day in which a run started, from 0 to 23, in UTC. */
 function hourOf({ started_at }: Pick<ListedRun, "started_at">): number {
   return Math.floor(started_at / HOUR_MS) % HOURS;
 }

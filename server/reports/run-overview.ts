@@ -6,7 +6,7 @@ import { describeEmitted } from "../../execution/output/emitted-blocks.ts";
 import type { EmittedBlock } from "../../protocol/emitted.ts";
 import { parseNamespacedName } from "../../protocol/tool-names.ts";
 
-/** The facts with which every report of one run begins. */
+/** The facts at the top of every report of one run. */
 export interface RunOverview {
   /** `ok`, or the type of the failure. */
   status: string;

@@ -189,7 +189,7 @@ function pairs(
   return Object.fromEntries(entries);
 }
 
-/** Puts secrets into the keyring. `undefined` when that fails, which is told. `undo` takes out those that were not there. */
+/** Puts secrets into the keyring. `undefined` when that fails, which the user reads. `undo` removes those that were not there before. */
 async function keepSecrets(
   secrets: readonly PlainSecret[],
   { env, stderr }: Surroundings,

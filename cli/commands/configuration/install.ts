@@ -228,7 +228,7 @@ async function edited(
   }
 }
 
-/** What the client is told, with warnings about what will not work as it is. */
+/** The entry for the client, with warnings about what will not work as it is. */
 async function entryFor(
   client: ClientName,
   scope: ClientScope,

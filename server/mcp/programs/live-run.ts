@@ -17,14 +17,14 @@ import {
 } from "../../../broker/elicitation/elicitation.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
 import type { ProgramOptions } from "../../../execution/program-runner.ts";
-import type { Asked, Question } from "../elicitation.ts";
+import type { OpenQuestion, Question } from "../elicitation.ts";
 import type { ProgramReply } from "../tools/reply.ts";
 import type { ProgramPlace } from "./program-places.ts";
 import type { ClientConnection, ProgramRequest, ProgressSink } from "./program-request.ts";
 
-/** What came of a run: how it is told to the client. */
+/** What came of a run, as its client reads it. */
 export interface RunEnd {
-  /** @param told what else the client is told: what to do, and what happened beside the run; one line each. */
+  /** @param told what else the client reads: what to do, and what happened beside the run; one line each. */
   reply(
     calls: readonly ObservedCall[],
     told: { hints: readonly string[]; notes: readonly string[] },
@@ -116,7 +116,7 @@ export class LiveRun {
     return this.#questions.isAsking;
   }
 
-  /** Stops reporting progress, because no request waits any more. */
+  /** Stops reporting progress, because no request waits now. */
   detach(): void {
     this.#progress.attach(undefined);
   }
@@ -159,7 +159,7 @@ class Questions implements Approver {
 
   /**
    * @param canAsk whether the client can ask a person. If not, questions are answered with `LATER` and `NOT_ASKED`.
-   * @param canVisit whether it shows addresses of its own accord.
+   * @param canVisit whether it can show addresses.
    */
   constructor(canAsk: boolean, canVisit = false) {
     this.#canAsk = canAsk;
@@ -168,7 +168,7 @@ class Questions implements Approver {
 
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
     if (!this.#canAsk && !signal.aborted) return Promise.resolve(LATER);
-    return this.#put(signal, UNASKED, true, (asked) => ({ kind: "approval", request, ...asked }));
+    return this.#put(signal, UNASKED, true, (open) => ({ kind: "approval", request, ...open }));
   }
 
   answeredElsewhere({ tool }: ApprovalRequest, answer: ApprovalAnswer | undefined): void {
@@ -183,10 +183,10 @@ class Questions implements Approver {
 
   elicit(elicitation: ElicitationRequest, signal: AbortSignal): Promise<ElicitationAnswer> {
     const can = this.#canAsk || (elicitation.mode === "url" && this.#canVisit);
-    return this.#put<ElicitationAnswer>(signal, NOT_ASKED, can, (asked) => ({
+    return this.#put<ElicitationAnswer>(signal, NOT_ASKED, can, (open) => ({
       kind: "elicitation",
       elicitation,
-      ...asked,
+      ...open,
     }));
   }
 
@@ -219,7 +219,7 @@ class Questions implements Approver {
     signal: AbortSignal,
     unasked: Answer,
     can: boolean,
-    build: (asked: Asked<Answer>) => Question,
+    build: (open: OpenQuestion<Answer>) => Question,
   ): Promise<Answer> {
     const withdrawn = AbortSignal.any([signal, this.#closed.signal]);
     if (!can || withdrawn.aborted) return Promise.resolve(unasked);
@@ -269,7 +269,7 @@ export class RunProgress {
     if (this.#timer === undefined) this.#send();
   }
 
-  /** @param count how many calls the program has begun, this one included */
+  /** @param count how many calls the program has started, this one included */
   onCallStarted(count: number, tool: string): void {
     this.#note({ progress: count, message: `call ${count}: ${oneLine(tool, MAX_TOOL_CHARS)}` });
   }

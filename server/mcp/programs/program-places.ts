@@ -22,7 +22,7 @@ interface Waiting {
   /** How long the program waits at most. */
   patienceMs: number;
   signal: AbortSignal;
-  /** Receives how many programs are before this one: when it begins to wait, and whenever that changes. */
+  /** Receives how many programs are before this one: when it starts to wait, and whenever that changes. */
   onPosition: (before: number) => void;
 }
 

@@ -168,7 +168,7 @@ function renderFailure(
   return parts.join("\n\n");
 }
 
-/** What the program wrote to stderr, line by line so that it is told from its output. Of a long text, the end. */
+/** What the program wrote to stderr, each line marked so that it differs from its output. Of a long text, the end. */
 function renderStderr(executed: ExecutedProgram, at: number): string {
   const text = executed.stderrText;
   const shown = text.length <= MAX_CONSOLE_CHARS ? text : text.slice(-MAX_CONSOLE_CHARS);

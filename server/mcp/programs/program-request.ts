@@ -26,7 +26,7 @@ export interface ProgramRequest {
   readonly progress: ProgressSink | undefined;
   /** Whether the client can put a question to a person. */
   readonly canAsk: boolean;
-  /** Whether it shows addresses of its own accord. */
+  /** Whether it can show addresses. */
   readonly canVisit?: boolean;
   /** What the client says of itself. */
   readonly client?: ClientClaim | undefined;
@@ -50,7 +50,7 @@ export type ProgramAnswer =
 /** Sends the progress of a run to the client. */
 export interface ProgressSink {
   /**
-   * @param progress how many calls the program has begun; higher with every message
+   * @param progress how many calls the program has started; higher with every message
    * @param message one line that names the last of them; of a single call, what its server says
    * @param total of a single call, as its server says
    */

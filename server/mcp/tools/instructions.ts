@@ -5,7 +5,7 @@ import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import type { ExampleCall, ProgramGuide, ToolPrinter } from "../../../codegen/language-printer.ts";
 import { EXTRACT_SERVER, PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
 
-/** Languages, with what a model is told of programs in them. */
+/** Languages, with what a model reads of programs in them. */
 type GuidedLanguage = Pick<ToolPrinter, "language" | "guide">;
 export type GuidedLanguages = readonly [GuidedLanguage, ...GuidedLanguage[]];
 
