@@ -16,6 +16,7 @@ export default defineConfig({
     env: { PTC_HOST: "off", PTC_KEYRING: "off" },
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 60_000 } },
     isolate: false,
   },
 });
