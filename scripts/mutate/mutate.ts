@@ -75,6 +75,7 @@ const results = await new Stryker({
   concurrency: numberOf("jobs", 1),
   dryRunTimeoutMinutes: 40,
   timeoutMS: 20_000,
+  disableTypeChecks: false,
   incremental: true,
   incrementalFile: ".stryker/incremental.json",
   force: values.fresh,
