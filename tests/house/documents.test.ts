@@ -19,7 +19,18 @@ const MAX_README_LINES = 150;
 const root = join(import.meta.dirname, "../..");
 const read = (file: string) => readFileSync(join(root, file), "utf8");
 const PAGES = globSync("docs/*.md", { cwd: root }).sort();
-const DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", ...PAGES];
+const FOLDERS_OWN = globSync("{*,cli/*}/README.md", {
+  cwd: root,
+  exclude: ["node_modules", "plugin"],
+}).sort();
+const DOCUMENTS = [
+  "README.md",
+  "ARCHITECTURE.md",
+  "CONTRIBUTING.md",
+  "SECURITY.md",
+  ...FOLDERS_OWN,
+  ...PAGES,
+];
 
 function links(file: string): string[] {
   return [...read(file).matchAll(/\]\(([^)#\s]+)\)/g)]
@@ -137,11 +148,15 @@ describe("the documents", () => {
     expect(problems).toEqual([]);
   });
 
-  it("open ARCHITECTURE.md with two walks of numbered steps that link to files", () => {
-    const walks = read("ARCHITECTURE.md").split(/^## /m).slice(1, 3);
+  it("walk in ARCHITECTURE.md along a call and a run, in at most ten steps that link to files", () => {
+    const walks = read("ARCHITECTURE.md")
+      .split(/^## /m)
+      .filter((section) => /^A (?:call|run) travels one way/.test(section));
+    expect(walks).toHaveLength(2);
     for (const walk of walks) {
       const steps = walk.split(/^\d+\. /m).slice(1);
       expect(steps.length).toBeGreaterThan(4);
+      expect(steps.length).toBeLessThanOrEqual(10);
       for (const step of steps) expect(step).toMatch(/\]\([a-z][\w./-]+\.ts\)/);
     }
   });
