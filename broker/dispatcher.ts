@@ -85,6 +85,8 @@ export interface CallingRun {
   signal: AbortSignal;
   /** The number of the call within its run, from 1. Without it, calls are numbered as they come. */
   seq?: number | undefined;
+  /** The size of the call as the program sent it. */
+  bytes?: number | undefined;
   /** Is told what is decided about the call. */
   events?: RunEvents | undefined;
   /** What the request to the server holds in its `_meta` besides what MCP needs. */

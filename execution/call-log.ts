@@ -1,7 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../base/clock.ts";
 import { oneLine } from "../base/visible-text.ts";
-import type { CallOutcome, RequestedCall } from "../broker/dispatcher.ts";
+import type { CallInterceptor } from "../broker/call-interceptors.ts";
+import type { CallOutcome } from "../broker/dispatcher.ts";
 import { parseNamespacedName } from "../protocol/tool-names.ts";
 import type { UnansweredCall } from "./pending-calls.ts";
 
@@ -22,12 +23,12 @@ export interface ObservedCall {
 
 export interface CallObserver {
   /** A call has begun; `seq` is its number within the run. */
-  onCallStarted?(call: { seq: number; tool: string }): void;
+  onCallStarted?: ((call: { seq: number; tool: string }) => void) | undefined;
   /**
    * A call has ended. Calls come in the order of their ends; those that were unanswered when the program ended come last.
    * While observers are many calls behind, the program waits for its answers.
    */
-  onCall?(call: ObservedCall): void | Promise<void>;
+  onCall?: ((call: ObservedCall) => void | Promise<void>) | undefined;
 }
 
 type OpenCall = Omit<ObservedCall, "durationMs" | "outcome">;
@@ -104,23 +105,19 @@ export class CallLog {
     return this.#warnings.lines;
   }
 
-  /** Notes a call around `answer`, which is given the call's number. An outcome after `signal` is aborted, when the program is over, is not an answer. */
-  async watch(
-    requested: RequestedCall,
-    signal: AbortSignal,
-    answer: (seq: number) => Promise<CallOutcome>,
-  ): Promise<CallOutcome> {
+  /** Numbers each call and notes it. An outcome that comes after the call was aborted, when the program is over, is not an answer. */
+  readonly aroundCalls: CallInterceptor = (next) => async (requested, run) => {
     const { tool, arguments: args, raw = false } = requested;
     const seq = ++this.#count;
     const call: OpenCall = { seq, tool, arguments: args, raw, startedMs: this.#elapsedMs() };
     this.#open.set(seq, call);
     for (const observer of this.#observers) observer.onCallStarted?.({ seq, tool });
-    const outcome = await answer(seq);
+    const outcome = await next(requested, { ...run, seq });
     if (outcome.decision === "denied") this.#denied = true;
-    if (!signal.aborted && this.#open.delete(seq)) this.#note(call, outcome);
+    if (!run.signal.aborted && this.#open.delete(seq)) this.#note(call, outcome);
     if (this.#behind > MAX_BEHIND) await this.#telling;
     return outcome;
-  }
+  };
 
   /** The calls without an answer so far, the oldest first. */
   get pending(): UnansweredCall[] {

@@ -1,10 +1,10 @@
 import type { LanguageFacts } from "../languages/language.ts";
-import { parseClaim, type ValueSource } from "../protocol/claim.ts";
+import { parseClaim } from "../protocol/claim.ts";
 import { buildFailure, type Failure } from "../protocol/failure.ts";
 import { FrameError, parsePayload } from "../protocol/frames.ts";
 import { GUARD_EXITS } from "../protocol/guard.ts";
 import { MAX_NESTING_DEPTH } from "../protocol/limits.ts";
-import type { Suspended } from "./suspended.ts";
+import { fail, type Suspended, type Verdict } from "./outcome.ts";
 
 /** What ended a program, as the host saw it. */
 export type Ending =
@@ -20,8 +20,6 @@ export type Ending =
   | { kind: "overflow"; stream: "stdout" | "stderr" }
   /** The run waits for a person, and is kept. */
   | { kind: "suspended"; suspended: Suspended };
-
-export type Verdict = { ok: true; data: unknown; from: ValueSource } | { ok: false; error: Failure };
 
 const SIGKILLED = 137;
 const ABORTED = 134;
@@ -144,6 +142,8 @@ function readClaim(stdout: Buffer, lineBytes: number, ways: Ways, parse: ParseLi
   return { ok: false, error: buildFailure(claim.error.type, claim.error.message, claim.error.retryable) };
 }
 
+const failed = (type: Failure["type"], message: string): Verdict => fail(type, message).verdict;
+
 type ParseLine = (line: Buffer) => unknown;
 
 function parseLine(line: Buffer, maxValues: number | undefined): unknown {
@@ -153,8 +153,4 @@ function parseLine(line: Buffer, maxValues: number | undefined): unknown {
     if (error instanceof FrameError) return undefined;
     throw error;
   }
-}
-
-function failed(type: Failure["type"], message: string): Verdict {
-  return { ok: false, error: buildFailure(type, message) };
 }

@@ -1,9 +1,19 @@
+import type { ValueSource } from "../protocol/claim.ts";
 import type { EmittedBlock } from "../protocol/emitted.ts";
 import type { Metrics } from "../protocol/envelope.ts";
-import { buildFailure, type FailureType } from "../protocol/failure.ts";
+import { buildFailure, type Failure, type FailureType } from "../protocol/failure.ts";
 import type { Trace } from "../protocol/messages.ts";
-import type { Verdict } from "./judge.ts";
-import type { Suspended } from "./suspended.ts";
+
+/** How a run ended: its value, or its failure. */
+export type Verdict = { ok: true; data: unknown; from: ValueSource } | { ok: false; error: Failure };
+
+/** A run that was suspended, in what its client needs to go on with it. */
+export interface Suspended {
+  ticket: string;
+  tool: string;
+  /** Milliseconds since 1970. */
+  expiresAt: number;
+}
 
 /** What a run came to. */
 export interface Outcome {
@@ -14,11 +24,11 @@ export interface Outcome {
   trace?: Trace | undefined;
   /** What the program emitted, as it did. */
   emitted?: readonly EmittedBlock[];
-  /** What is to be said of answers that contradict what their tools promise, one line each. */
+  /** How answers of tools contradict what their tools promise, one line each. */
   warnings?: readonly string[];
   /** What to do about the outcome, one line each. */
   advice?: readonly string[];
-  /** Present when the run is none that has ended, but one that waits for a person. */
+  /** Present when the run has not ended, but waits for a person. */
   suspended?: Suspended | undefined;
 }
 

@@ -1,76 +1,70 @@
-import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../base/faults.ts";
 import { oneLine } from "../base/visible-text.ts";
-import type { RunApprovals } from "../broker/approvals/approvals.ts";
-import type { RunEvents } from "../broker/decision-events.ts";
-import type { CallDispatcher } from "../broker/dispatcher.ts";
-import { type CallLimits, SandboxConnection } from "../broker/sandbox-connection.ts";
-import type { ProgramSession } from "../languages/program.ts";
+import { interceptCalls } from "../broker/call-interceptors.ts";
+import { SandboxConnection } from "../broker/sandbox-connection.ts";
+import type { Prepared } from "../languages/prepare-program.ts";
+import type { Program, ProgramSession } from "../languages/program.ts";
 import { FrameError } from "../protocol/frames.ts";
 import type { ProgramEnvironment } from "../protocol/messages.ts";
-import type { ProgramFile } from "../protocol/program-files.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
-import { CallLog, type CallObserver } from "./call-log.ts";
-import { type Ending, judge, type Ways } from "./judge.ts";
+import { CallLog } from "./call-log.ts";
+import { callInterceptors } from "./interceptors.ts";
+import { type Ending, judge } from "./judge.ts";
 import { fail, type Outcome } from "./outcome.ts";
-import { maxKeptBytes, type OutputLimits, type RunnerOutput } from "./output/runner-output.ts";
+import { maxKeptBytes, type RunnerOutput } from "./output/runner-output.ts";
 import { adviseOnTimeout } from "./pending-calls.ts";
+import type { OpenRun, RunScope } from "./run.ts";
 import { KeptCalls } from "./suspension/kept-calls.ts";
-import type { Suspension } from "./suspension/suspension.ts";
+import type { ResumedCalls } from "./suspension/resumed-calls.ts";
+import { stoppableProgram } from "./suspension/suspension.ts";
 import type { TimeLimit } from "./time-limit.ts";
 
-export interface InsideLimits extends CallLimits, OutputLimits {
-  timeoutMs: number;
-}
-
+/** A program that was made ready, and what it runs with. */
 export interface InsideRun {
-  bundle: string;
-  /** The runner that the bundle is for, as a sandbox's hello names it. */
-  runner: string;
-  ways: Ways;
-  data: unknown;
-  files?: readonly ProgramFile[] | undefined;
+  scope: Pick<RunScope, "dispatcher" | "surroundings" | "limits" | "clock"> & {
+    program: Pick<Program, "data" | "files">;
+    /** The session for whose further programs the runner stays. Without one, it ends with its program. */
+    session?: ProgramSession | undefined;
+  };
+  run: OpenRun;
+  /** `runner`: the runner that the bundle is for, as a sandbox's hello names it. */
+  prepared: Pick<Extract<Prepared, { ok: true }>, "bundle" | "runner" | "ways">;
   environment: ProgramEnvironment;
-  limits: InsideLimits;
   timeLimit: TimeLimit;
-  dispatcher: CallDispatcher;
-  approvals: RunApprovals;
-  observers: readonly CallObserver[];
-  /** Is told of decisions about the run's calls. */
-  events?: RunEvents | undefined;
   output: RunnerOutput;
-  clock: Pick<Clock, "monotonicMs">;
-  /** Suspends the run where a person does not answer in time. Without it, the run is never suspended. */
-  suspension?: Suspension | undefined;
-  /** The session for whose further programs the runner stays. Without one, it ends with its program. */
-  staysFor?: ProgramSession | undefined;
-  signal: AbortSignal;
+  /** The calls that a resumed program makes again. */
+  calls?: ResumedCalls | undefined;
 }
 
 /** Sends a program into a sandbox, answers its calls, and judges how it ended. The sandbox is left for its owner to clear. */
-export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outcome> {
-  const { limits, output, approvals, clock } = run;
+export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Outcome> {
+  const { scope, run, prepared, output } = inside;
+  const { program, limits, session, clock } = scope;
+  const { approvals, suspension, recording } = run;
   const log = new CallLog(run.observers, clock);
-  const calls = run.suspension && new KeptCalls(() => log.elapsedMs);
-  const connection = new SandboxConnection(sandbox.channel, limits, (call, signal, bytes) =>
-    log.watch(call, signal, (seq) => {
-      const answer = () => run.dispatcher.dispatch(call, { approvals, signal, seq, events: run.events });
-      return calls === undefined ? answer() : calls.watch(call, bytes, answer);
-    }),
+  const kept = suspension && new KeptCalls(() => log.elapsedMs);
+  const dispatcher = interceptCalls(
+    scope.dispatcher,
+    callInterceptors(scope.surroundings, { log, kept, resumed: inside.calls }),
   );
-  if (calls !== undefined)
-    run.suspension?.begin({ connection, approvals, calls, elapsedMs: () => log.elapsedMs });
-  const greeted = await greeting(connection, sandbox, run);
+  const connection = new SandboxConnection(sandbox.channel, limits, (call, signal, bytes) =>
+    dispatcher.dispatch(call, { approvals, signal, bytes, events: recording }),
+  );
+  if (kept !== undefined)
+    suspension?.begin(stoppableProgram(connection, approvals, kept, () => log.elapsedMs));
+  const greeted = await greeting(connection, sandbox, prepared.runner, run.signal);
   if (greeted !== undefined) return greeted;
   const sentAt = clock.monotonicMs();
   try {
     connection.sendProgram({
       type: "program",
-      bundle: run.bundle,
-      data: run.data,
-      ...(run.files === undefined ? {} : { files: run.files.map(({ name, base64 }) => ({ name, base64 })) }),
-      environment: run.environment,
-      ...(run.staysFor === undefined ? {} : { session: true }),
+      bundle: prepared.bundle,
+      data: program.data,
+      ...(program.files === undefined
+        ? {}
+        : { files: program.files.map(({ name, base64 }) => ({ name, base64 })) }),
+      environment: inside.environment,
+      ...(session === undefined ? {} : { session: true }),
       ...(sandbox.lingerMs === undefined ? {} : { linger_ms: sandbox.lingerMs }),
       max_output_bytes: maxKeptBytes(limits),
       max_stderr_bytes: limits.maxStderrBytes,
@@ -82,9 +76,9 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
   }
   void output.firstLine.then(() => connection.finish());
 
-  const ending = await firstEnding(sandbox, connection, run);
+  const ending = await firstEnding(sandbox, connection, inside);
   const durationMs = clock.monotonicMs() - sentAt;
-  // Calls that arrive while the sandbox dies are none of the program's any more.
+  // Calls that arrive while the sandbox dies do not count for the program.
   connection.finish();
   const advice = ending.kind === "timeout" ? adviseOnTimeout(log.pending) : [];
   const logged = ending.kind === "suspended" ? log.abandon() : log.end();
@@ -94,7 +88,7 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
   if (ending.kind === "exited") output.end();
   else output.flush();
   return {
-    verdict: judge(ending, output.stdout, output.stderrTail, run.ways, {
+    verdict: judge(ending, output.stdout, output.stderrTail, prepared.ways, {
       approvalDenied: log.denied,
       maxValues: limits.maxResult?.values,
     }),
@@ -116,7 +110,8 @@ export async function runInside(sandbox: Sandbox, run: InsideRun): Promise<Outco
 async function greeting(
   connection: SandboxConnection,
   sandbox: Sandbox,
-  { runner, signal }: Pick<InsideRun, "runner" | "signal">,
+  runner: string,
+  signal: AbortSignal,
 ): Promise<Outcome | undefined> {
   const stop = new AbortController();
   try {
@@ -142,12 +137,16 @@ async function greeting(
   }
 }
 
-/** Waits for whatever ends the program first. */
-async function firstEnding(sandbox: Sandbox, connection: SandboxConnection, run: InsideRun): Promise<Ending> {
-  const { timeoutMs } = run.limits;
+/** Waits for the first thing that ends the program. */
+async function firstEnding(
+  sandbox: Sandbox,
+  connection: SandboxConnection,
+  { scope, run, timeLimit, output }: InsideRun,
+): Promise<Ending> {
+  const { timeoutMs } = scope.limits;
   const exited = sandbox.exited.then((exit): Ending => ({ kind: "exited", ...exit }));
   const stop = new AbortController();
-  run.timeLimit.start(sandbox);
+  timeLimit.start(sandbox);
   const ending = await Promise.race([
     exited,
     connection.ended.then(async (end): Promise<Ending> => {
@@ -155,12 +154,12 @@ async function firstEnding(sandbox: Sandbox, connection: SandboxConnection, run:
       // The stream closes shortly before the container ends, so its exit is awaited.
       if (end.kind === "closed") return exited;
       return Promise.race([
-        run.output.reached(end).then(() => ({ kind: "done", lineBytes: end.lineBytes }) as const),
+        output.reached(end).then(() => ({ kind: "done", lineBytes: end.lineBytes }) as const),
         exited,
       ]);
     }),
-    run.output.overflow.then((stream): Ending => ({ kind: "overflow", stream })),
-    run.timeLimit.reached.then((): Ending => ({ kind: "timeout", timeoutMs })),
+    output.overflow.then((stream): Ending => ({ kind: "overflow", stream })),
+    timeLimit.reached.then((): Ending => ({ kind: "timeout", timeoutMs })),
     ...(run.suspension === undefined
       ? []
       : [run.suspension.suspended.then((suspended): Ending => ({ kind: "suspended", suspended }))]),
@@ -171,6 +170,6 @@ async function firstEnding(sandbox: Sandbox, connection: SandboxConnection, run:
     }),
   ]);
   stop.abort();
-  run.timeLimit.clear();
+  timeLimit.clear();
   return ending;
 }

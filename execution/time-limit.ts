@@ -1,4 +1,6 @@
 import type { Clock } from "../base/clock.ts";
+import { untilAborted } from "../base/waiting.ts";
+import type { QuestionInterceptor } from "../broker/approvals/question-interceptors.ts";
 
 /** A program is paused once a question has been open for so long. Until then its time runs on. */
 const SHORT_QUESTION_MS = 50;
@@ -85,4 +87,27 @@ export class TimeLimit {
     this.#runningSince = this.#clock.monotonicMs();
     this.#timer = setTimeout(this.#expire, Math.max(0, this.#remainingMs));
   }
+}
+
+/** Stops the time of a program while a person is asked, also while the person is at an address that a server named. */
+export function pauseWhileAsked(timeLimit: TimeLimit): QuestionInterceptor {
+  const pausing = async <T>(answer: () => Promise<T>): Promise<T> => {
+    timeLimit.open();
+    try {
+      return await answer();
+    } finally {
+      timeLimit.close();
+    }
+  };
+  return (next) => ({
+    ask: (request, signal) => pausing(() => next.ask(request, signal)),
+    elicit: (elicitation, signal) =>
+      pausing(async () => {
+        const answer = await next.elicit(elicitation, signal);
+        const visited =
+          elicitation.mode === "url" && answer.action === "accept" ? elicitation.visited : undefined;
+        await untilAborted(Promise.resolve(visited?.catch(() => {})), signal);
+        return answer;
+      }),
+  });
 }

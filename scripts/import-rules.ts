@@ -39,6 +39,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "broker",
     "sandbox",
     "archive",
+    "telemetry",
     "languages",
     "configuration",
   ],

@@ -7,7 +7,7 @@
  * secrets; what is no part of a run, such as definitions of tools, has no personal data taken out. These are the places where texts leave ptc, and what each of them redacts:
  *
  * - execution/output/runner-output.ts: a program's console, as it is printed.
- * - execution/execute-program.ts: the value or the failure of a program, and the arguments that a person is asked about.
+ * - execution/run.ts: the value or the failure of a run, and the arguments that a person is asked about.
  * - languages/prepare-program.ts: what bundler and type check say of a program, since they quote it.
  * - execution/redact-observer.ts: names and arguments of calls, for whoever watches a run.
  * - execution/record/record-runs.ts: everything that is archived; execution/record/redacted-json.ts writes large values.

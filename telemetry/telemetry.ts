@@ -1,5 +1,5 @@
-import type { Approver } from "../broker/approvals/approvals.ts";
-import type { CallDispatcher } from "../broker/dispatcher.ts";
+import type { QuestionInterceptor } from "../broker/approvals/question-interceptors.ts";
+import type { CallInterceptor } from "../broker/call-interceptors.ts";
 import type { Envelope } from "../protocol/envelope.ts";
 import type { OnPhase, RunContext } from "../protocol/run-context.ts";
 import type { TraceContext } from "../protocol/trace-context.ts";
@@ -59,9 +59,9 @@ export interface TracedRun {
   readonly place: TraceContext | undefined;
   readonly onPhase: OnPhase;
   /** Tells of each call around the dispatcher's answer, and passes the trace on to the server. */
-  overCalls(dispatcher: CallDispatcher): CallDispatcher;
+  readonly aroundCalls: CallInterceptor;
   /** Tells of each question around the person's answer. */
-  overQuestions(approver: Approver): Approver;
+  readonly aroundQuestions: QuestionInterceptor;
   /** @param keptTokens how many tokens of results no model had to read, by estimate. */
   end(envelope: Pick<Envelope, "result" | "duration_ms" | "approval_state">, keptTokens: number): void;
 }

@@ -2,8 +2,9 @@ import { openArchive } from "../archive/open-archive.ts";
 import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
-import type { DirectCall, ExecutedCall } from "../execution/execute-call.ts";
-import type { CallOptions } from "../execution/program-runner.ts";
+import { makeCall } from "../execution/live-run.ts";
+import type { ExecutedCall } from "../execution/output/executed-run.ts";
+import type { CallRequest } from "../execution/run-request.ts";
 import { UserSecrets } from "../logins/user-secrets.ts";
 import { Redactor } from "../secrets/redaction.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
@@ -11,7 +12,6 @@ import { moduleUrl } from "../system/package.ts";
 import { openState } from "../system/state-directory.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { ProgramTools } from "../tools/program-tools.ts";
-import { makeCall } from "./make-call.ts";
 import { openAuditLog } from "./open-audit.ts";
 import { composeRecords } from "./records.ts";
 import { composeServers, composeUpstreams } from "./upstreams.ts";
@@ -30,7 +30,7 @@ export interface CallerOptions {
 /** Makes single calls as programs make them, without a sandbox. */
 export interface Caller {
   /** Failures of the call or a server are in the envelope. */
-  call(call: DirectCall, options: CallOptions): Promise<ExecutedCall>;
+  call(request: CallRequest): Promise<ExecutedCall>;
   /** Ends every server, when what was called is recorded. Never throws. */
   close(): Promise<void>;
 }
@@ -55,20 +55,13 @@ export function openCaller({ configuration, env, tools, telemetry, onWarning }: 
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
   const records = composeRecords(configuration, { archive: openArchive(configuration.archive), audit });
   return {
-    async call(call, options) {
+    async call(request) {
       const authorizer = await buildAuthorizer(configuration);
-      const parts = {
-        configuration,
-        env,
-        tools,
-        authorizer,
-        redactor,
-        servers,
-        validator,
-        records,
-        telemetry,
-      };
-      return makeCall(call, parts, options);
+      return makeCall(request, tools, {
+        ...{ env, redactor, authorizer, servers, validator, telemetry },
+        configuration: () => configuration,
+        recorder: records.recorder,
+      });
     },
     async close() {
       await Promise.all([pool.close(), validator.close(), records.close()]);

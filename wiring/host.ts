@@ -5,12 +5,12 @@ import { openArchive } from "../archive/open-archive.ts";
 import type { Authorizer, Viewer } from "../broker/policy/authorizer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
-import type { DirectCall, ExecutedCall } from "../execution/execute-call.ts";
-import type { ExecutedProgram } from "../execution/output/executed-program.ts";
+import type { ExecutedCall, ExecutedProgram } from "../execution/output/executed-run.ts";
 import { openPending } from "../execution/pending/open-pending.ts";
 import type { PendingApprovals } from "../execution/pending/pending-approvals.ts";
-import type { CallOptions, TakenProgram } from "../execution/program-runner.ts";
 import type { Replayed } from "../execution/replay/replay-program.ts";
+import type { ReplayRequest } from "../execution/replay/replay-run.ts";
+import type { CallRequest, ProgramRequest, TakenProgram } from "../execution/run-request.ts";
 import { RunFeed } from "../execution/runs/run-feed.ts";
 import type { OpenSessions } from "../execution/sessions/kept-session.ts";
 import type { SessionsOptions } from "../execution/sessions/sessions.ts";
@@ -29,7 +29,7 @@ import type { FollowedListings, LiveToolServers } from "../upstream/live-tool-se
 import type { SecretKeyring } from "../upstream/secret-source.ts";
 import type { PoolOptions } from "../upstream/upstream-pool.ts";
 import type { Composition } from "./composition.ts";
-import type { Execution, ExecutionOptions } from "./execution.ts";
+import type { Execution } from "./execution.ts";
 import type { ComposedSandboxes } from "./sandboxes.ts";
 import type { ReconfigurablePool } from "./upstreams.ts";
 
@@ -157,15 +157,20 @@ export class Host {
    *
    * @throws StateDirectoryError when the folder for this process's files cannot be made, CatalogError as `currentTools` does.
    */
-  async run(program: HandedIn, options: ExecutionOptions): Promise<ExecutedProgram> {
-    const execution = await this.#executing();
-    return execution.run(program, await this.#catalog.forProgram(), options);
+  async run(request: ProgramRequest): Promise<ExecutedProgram> {
+    try {
+      const execution = await this.#executing();
+      return await execution.run(request, await this.#catalog.forProgram());
+    } catch (error) {
+      await request.resumed?.leave(true);
+      throw error;
+    }
   }
 
   /** Makes one call without a sandbox, with the tools that are known when it begins. @throws as `run` does. */
-  async call(call: DirectCall, options: CallOptions): Promise<ExecutedCall> {
+  async call(request: CallRequest): Promise<ExecutedCall> {
     const execution = await this.#executing();
-    return execution.call(call, await this.#catalog.currentTools(), options);
+    return execution.call(request, await this.#catalog.currentTools());
   }
 
   /**
@@ -181,28 +186,10 @@ export class Host {
     return { ...checked, message: this.#redactor.redactText(checked.message).value };
   }
 
-  /**
-   * Takes a run whose question was answered, or says why not.
-   *
-   * @throws PendingError when what was kept cannot be had.
-   */
+  /** Takes a run whose question was answered, or says why not. @throws PendingError when what was kept cannot be read. */
   async takeSuspended(principal: string, ticket: string): Promise<TakenProgram> {
     const taken = (await this.pendingApprovals()).take(principal, ticket);
-    if (taken.kind !== "resumed") return taken;
-    const { resumed } = taken;
-    return {
-      kind: "taken",
-      program: resumed.run.program,
-      leave: () => resumed.leave(true),
-      goOn: async (options) => {
-        try {
-          return await this.run(resumed.run.program, { ...options, resumed });
-        } catch (error) {
-          await resumed.leave(true);
-          throw error;
-        }
-      },
-    };
+    return taken.kind === "resumed" ? { kind: "taken", resumed: taken.resumed } : taken;
   }
 
   /** The runs that wait for approvals. */
@@ -220,8 +207,8 @@ export class Host {
   }
 
   /** Runs a recorded program again, without any server. @throws StateDirectoryError as `run` does. */
-  async replay(...args: Parameters<Execution["replay"]>): Promise<Replayed> {
-    return (await this.#executing()).replay(...args);
+  async replay(request: ReplayRequest): Promise<Replayed> {
+    return (await this.#executing()).replay(request);
   }
 
   /**

@@ -1,12 +1,12 @@
 import { describeProblem } from "../broker/schemas/schema-problem.ts";
 import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
 import type { ModelServerConfiguration } from "../configuration/configuration.ts";
+import { masksOf } from "../execution/redact-run.ts";
 import type { PiiSettings } from "../secrets/pii/pii-kinds.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import { moduleUrl, version } from "../system/package.ts";
 import { ModelConnection, type Withheld } from "../upstream/model/model-connection.ts";
 import type { UpstreamConnection } from "../upstream/upstream.ts";
-import { masksOf } from "./redact-run.ts";
 
 /**
  * The model of `extract`. What it is sent holds nothing that is known as a secret, and no personal data of a kind that may not be sent

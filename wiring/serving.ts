@@ -2,8 +2,8 @@ import type { Authorizer } from "../broker/policy/authorizer.ts";
 import { describeOffServers } from "../configuration/configured-servers.ts";
 import type { FollowedConfiguration } from "../configuration/follow.ts";
 import { buildAuthorizer, refuseUnmatchedPatterns } from "../configuration/policy/configured-policy.ts";
-import type { ExecutedProgram } from "../execution/output/executed-program.ts";
-import type { ProgramOptions, ProgramRunner } from "../execution/program-runner.ts";
+import type { ExecutedRun } from "../execution/output/executed-run.ts";
+import type { ProgramRunner } from "../execution/run-request.ts";
 import { RunOutputs } from "../execution/runs/run-outputs.ts";
 import { ArrivalOrder } from "../execution/sessions/arrival-order.ts";
 import { LearningBetweenRuns } from "../generation/learning/learn-between-runs.ts";
@@ -125,36 +125,33 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
   // What is kept elsewhere is not read: what is learned of it would be of other people's runs, too.
   if (seams.archive === undefined) host.runs.subscribe((event) => learning.onRun(event));
   const outputs = new RunOutputs(() => host.archive);
-  const remember = (executed: ExecutedProgram, { context }: Pick<ProgramOptions, "context">) => {
-    outputs.remember(executed, context.principal);
-    void executed.recorded.then((problem) => problem === undefined || onWarning(problem));
-    return executed;
-  };
+  const warnUnrecorded = ({ recorded }: ExecutedRun) =>
+    void recorded.then((problem) => problem === undefined || onWarning(problem));
   const arrivals = new ArrivalOrder();
   const runner: ProgramRunner = {
-    async run(program, options) {
-      const arrival = arrivals.note(options);
+    async run(request) {
+      const arrival = arrivals.note(request);
       try {
         await refresh();
-        return remember(await host.run(program, { ...options, arrival }), options);
+        const executed = await host.run({ ...request, arrival });
+        outputs.remember(executed, request.context.principal);
+        warnUnrecorded(executed);
+        return executed;
       } finally {
         arrival?.pass();
       }
     },
-    async call(call, options) {
+    async call(request) {
       await refresh();
-      const executed = await host.call(call, options);
-      outputs.rememberCall(executed, options.context.principal);
-      void executed.recorded.then((problem) => problem === undefined || onWarning(problem));
+      const executed = await host.call(request);
+      outputs.rememberCall(executed, request.context.principal);
+      warnUnrecorded(executed);
       return executed;
     },
     suspended: {
       async take(principal, ticket) {
         await refresh();
-        const taken = await host.takeSuspended(principal, ticket);
-        return taken.kind === "taken"
-          ? { ...taken, goOn: async (options) => remember(await taken.goOn(options), options) }
-          : taken;
+        return host.takeSuspended(principal, ticket);
       },
       async answer(principal, pending, given) {
         return (await host.pendingApprovals()).answer(principal, pending, given);

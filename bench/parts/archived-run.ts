@@ -2,14 +2,15 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ArchiveWriter } from "../../archive/sqlite/writer/archive-writer.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
-import { type ExecutionParts, executeProgram } from "../../execution/execute-program.ts";
-import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
+import type { ExecutedProgram } from "../../execution/output/executed-run.ts";
+import { executeProgram } from "../../execution/program-body.ts";
 import { ArchivingRecorder } from "../../execution/record/record-runs.ts";
 import type { RunReport } from "../../execution/record/run-recorder.ts";
 import type { RecordedCall } from "../../execution/replay/recorded-calls.ts";
 import { replayProgram } from "../../execution/replay/replay-program.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { WarmPool } from "../../sandbox/pool/warm-pool.ts";
+import type { ProgramParts } from "../../tests/execution/program-parts.ts";
 import type { Comparison } from "../figure.ts";
 import { BENCH_TOOLS, benchProgram, LIMITS, openBench } from "./bench-execution.ts";
 import type { SandboxedBench } from "./brokered-call.ts";
@@ -82,9 +83,9 @@ export async function measureArchivedRun(bench: SandboxedBench, folder: string):
   ];
 }
 
-async function run(parts: ExecutionParts): Promise<{ tookMs: number; executed: ExecutedProgram }> {
+async function run(parts: ProgramParts): Promise<{ tookMs: number; executed: ExecutedProgram }> {
   const startedAt = performance.now();
-  const executed = await executeProgram(PROGRAM, parts, options());
+  const executed = await executeProgram({ ...parts, ...options(), program: PROGRAM });
   const tookMs = performance.now() - startedAt;
   await settle(executed);
   return { tookMs, executed };
@@ -92,7 +93,7 @@ async function run(parts: ExecutionParts): Promise<{ tookMs: number; executed: E
 
 type Recorded = { calls: ObservedCall[]; report: RunReport };
 
-async function recordOnce(parts: ExecutionParts): Promise<Recorded> {
+async function recordOnce(parts: ProgramParts): Promise<Recorded> {
   const calls: ObservedCall[] = [];
   let report: RunReport | undefined;
   const recording = {
@@ -107,10 +108,12 @@ async function recordOnce(parts: ExecutionParts): Promise<Recorded> {
   return { calls: calls.sort((a, b) => a.seq - b.seq), report };
 }
 
-async function replay(parts: ExecutionParts, { calls, report }: Recorded): Promise<number> {
+async function replay(parts: ProgramParts, { calls, report }: Recorded): Promise<number> {
   const { environment, trace, envelope, consoleText } = report;
-  const replayed = await replayProgram(
-    {
+  const replayed = await replayProgram({
+    ...parts,
+    ...options(),
+    run: {
       program: PROGRAM,
       envelope,
       consoleText,
@@ -119,9 +122,7 @@ async function replay(parts: ExecutionParts, { calls, report }: Recorded): Promi
       environment: { ...environment, ...(trace === undefined ? {} : { replay: trace }) },
       knowsModules: true,
     },
-    parts,
-    options(),
-  );
+  });
   if (replayed.divergence !== undefined) throw new Error(replayed.divergence);
   await settle(replayed);
   return replayed.envelope.result.metrics.duration_ms;

@@ -2,17 +2,18 @@ import { Dispatcher } from "../../broker/dispatcher.ts";
 import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import type { Tool } from "../../catalog/tool.ts";
-import type { ExecutionLimits, ExecutionParts } from "../../execution/execute-program.ts";
+import type { RunLimits } from "../../execution/output/runner-output.ts";
 import type { Program } from "../../languages/program.ts";
 import { TYPESCRIPT } from "../../languages/typescript/language.ts";
 import { openTypeScript } from "../../languages/typescript/typescript.ts";
 import { SandboxStarter } from "../../sandbox/sandbox-starter.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { toolOf } from "../../tests/catalog/tool-of.ts";
+import type { ProgramParts } from "../../tests/execution/program-parts.ts";
 import type { ToolCall } from "../../upstream/upstream.ts";
 import type { SandboxedBench } from "./brokered-call.ts";
 
-export const LIMITS: ExecutionLimits = {
+export const LIMITS: RunLimits = {
   timeoutMs: 60_000,
   maxOutputBytes: 65_536,
   maxStderrBytes: 262_144,
@@ -38,7 +39,7 @@ export function openBench({ engine, image }: SandboxedBench) {
     ],
   });
   const server = { definitionDigest: () => TOOL.definitionDigest, call };
-  const parts: Omit<ExecutionParts, "sandboxes"> = {
+  const parts: Omit<ProgramParts, "sandboxes"> = {
     languages: [{ ...TYPESCRIPT, ...openTypeScript() }],
     modules: { modules: () => [], load: async () => undefined },
     dispatcher: new Dispatcher({

@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { RunApprovals } from "../../broker/approvals/approvals.ts";
+import { interceptCalls } from "../../broker/call-interceptors.ts";
 import { type CallDispatcher, Dispatcher } from "../../broker/dispatcher.ts";
 import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { toolOf } from "../../tests/catalog/tool-of.ts";
-import { traceRun } from "../../wiring/trace-run.ts";
 import type { Comparison } from "../figure.ts";
 
 const ROUNDS = 60;
@@ -82,15 +82,16 @@ function broker(): CallDispatcher {
   });
 }
 
-/** As host/composition does it. */
+/** As a run does it. */
 function overCalls(telemetry: Telemetry | undefined, dispatcher: CallDispatcher): CallDispatcher {
-  const run = {
+  const traced = telemetry?.beginRun({
     runId: "bench",
     context: { principal: "local", source: "run" },
     language: "javascript",
-  } as const;
-  const traced = traceRun(telemetry, { servers: [] }, { ...run, trace: undefined, tools: TOOLS });
-  return traced?.overCalls(dispatcher) ?? dispatcher;
+    parent: undefined,
+    describeTool: (name) => TOOLS.get(name),
+  });
+  return interceptCalls(dispatcher, [traced?.aroundCalls]);
 }
 
 async function timeCalls(dispatcher: CallDispatcher): Promise<number> {

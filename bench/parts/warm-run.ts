@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type ExecutionParts, executeProgram } from "../../execution/execute-program.ts";
+import { executeProgram } from "../../execution/program-body.ts";
 import { WarmPool } from "../../sandbox/pool/warm-pool.ts";
+import type { ProgramParts } from "../../tests/execution/program-parts.ts";
 import type { Comparison } from "../figure.ts";
 import { benchProgram, LIMITS, openBench } from "./bench-execution.ts";
 import type { SandboxedBench } from "./brokered-call.ts";
@@ -47,9 +48,11 @@ export async function measureWarmRun(bench: SandboxedBench): Promise<Comparison[
   ];
 }
 
-async function time(parts: ExecutionParts, code: string): Promise<number> {
+async function time(parts: ProgramParts, code: string): Promise<number> {
   const startedAt = performance.now();
-  const { envelope, cleared } = await executeProgram(benchProgram(code), parts, {
+  const { envelope, cleared } = await executeProgram({
+    ...parts,
+    program: benchProgram(code),
     limits: LIMITS,
     typecheck: "off",
     signal: new AbortController().signal,

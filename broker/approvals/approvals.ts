@@ -76,22 +76,6 @@ export function countsTyped(answer: ApprovalAnswer): ApprovalAnswer {
   return { decision: "denied", by, ...(how === undefined ? {} : { how }), why: NOT_TYPED };
 }
 
-/** An approver whose approvals count only when they are typed. One that has no terminal is not asked in vain. */
-export function typedOnly(approver: Approver): Approver {
-  return {
-    ...(approver.elicit === undefined ? {} : { elicit: approver.elicit.bind(approver) }),
-    ...(approver.answeredElsewhere === undefined
-      ? {}
-      : { answeredElsewhere: approver.answeredElsewhere.bind(approver) }),
-    canVisit: () => approver.canVisit?.() === true,
-    asksByTyping: approver.asksByTyping === true,
-    ask: async (request, signal) =>
-      approver.asksByTyping === true
-        ? countsTyped(await approver.ask(request, signal))
-        : { ...LATER, why: NOT_TYPED },
-  };
-}
-
 /** Puts a request to a person. An approver that has no way to ask answers `UNASKED`. */
 export interface Approver {
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer>;
@@ -107,6 +91,17 @@ export interface Approver {
   canVisit?(): boolean;
   /** Whether it asks at a terminal, where a person has to type. Without it, it does not. */
   asksByTyping?: boolean;
+}
+
+/** The approver with everything that one can have. One that has no way to ask a person asks nobody. */
+export function complete(approver: Approver): Required<Approver> {
+  return {
+    asksByTyping: approver.asksByTyping === true,
+    ask: (request, signal) => approver.ask(request, signal),
+    answeredElsewhere: (request, answer) => approver.answeredElsewhere?.(request, answer),
+    elicit: async (elicitation, signal) => approver.elicit?.(elicitation, signal) ?? NOT_ASKED,
+    canVisit: () => approver.elicit !== undefined && approver.canVisit?.() === true,
+  };
 }
 
 /** The decision on a call that needs an approval. */
@@ -157,7 +152,7 @@ function describeScope({ decision, except, atMost }: ApprovalAnswer): string {
 /** The approvals of one run, and the questions of servers in it: asks one question at a time and remembers what was granted. */
 export class RunApprovals {
   readonly #runId: string;
-  readonly #approver: Approver;
+  readonly #approver: Required<Approver>;
   readonly #events: RunEvents;
   readonly #options: RunApprovalsOptions;
   readonly #grants: Grants;
@@ -171,7 +166,7 @@ export class RunApprovals {
   /** @param events is told of each answer. */
   constructor(runId: string, approver: Approver, events: RunEvents = {}, options: RunApprovalsOptions = {}) {
     this.#runId = runId;
-    this.#approver = approver;
+    this.#approver = complete(approver);
     this.#events = events;
     this.#options = options;
     this.#answered = options.answered;
@@ -195,7 +190,7 @@ export class RunApprovals {
 
   /** Whether the person can be sent to an address. */
   get canVisit(): boolean {
-    return this.#approver.elicit !== undefined && this.#approver.canVisit?.() === true;
+    return this.#approver.canVisit();
   }
 
   /**
@@ -218,7 +213,7 @@ export class RunApprovals {
   async elicit(asked: ServerElicitation, signal: AbortSignal): Promise<ElicitationAnswer> {
     const suspending = this.#suspending.signal;
     const answer = this.#turn.then(async () => {
-      if (signal.aborted || suspending.aborted || this.#approver.elicit === undefined) return NOT_ASKED;
+      if (signal.aborted || suspending.aborted) return NOT_ASKED;
       return this.#approver.elicit({ ...asked, runId: this.#runId }, signal);
     });
     this.#turn = answer.catch(() => {});

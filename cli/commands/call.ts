@@ -6,7 +6,8 @@ import type { Tool } from "../../catalog/tool.ts";
 import { unknownTool } from "../../catalog/tool-catalog.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { refuseUnmatchedPatterns } from "../../configuration/policy/configured-policy.ts";
-import { type ExecutedCall, messageOfCall } from "../../execution/execute-call.ts";
+import { messageOfCall } from "../../execution/call-body.ts";
+import type { ExecutedCall } from "../../execution/output/executed-run.ts";
 import { renderEnvelope } from "../../execution/seal.ts";
 import { parseNamespacedName, serverModule } from "../../protocol/tool-names.ts";
 import { traceContextOf } from "../../protocol/trace-context.ts";
@@ -105,8 +106,8 @@ async function call(
   const caller = openCaller({ configuration, env, tools, telemetry, onWarning });
   try {
     const executed = await caller.call(
-      { tool: tool.namespacedName, arguments: args },
-      {
+      Object.freeze({
+        call: { tool: tool.namespacedName, arguments: args },
         context: localContext("call", env),
         trace: traceContextOf(env),
         approver: buildApprover(flags.approve, {
@@ -117,7 +118,7 @@ async function call(
           onInterrupt: () => cancel.abort(),
         }),
         signal: cancel.signal,
-      },
+      }),
     );
     // A caller that has the answer may end ptc, and expects the call in the archive. A slow archive delays it only so long.
     const recorded = executed.recorded.then((problem) => problem === undefined || onWarning(problem));

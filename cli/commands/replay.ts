@@ -192,7 +192,8 @@ async function runLive(runId: string, context: ReplayContext): Promise<ExitCode>
   const console = new ProgramConsole(surroundings, limits.maxStderrBytes);
   const calls: ObservedCall[] = [];
   const made = new MadeCalls();
-  const executed = await host.run(run.program, {
+  const executed = await host.run({
+    program: run.program,
     context: localContext("replay", surroundings.env),
     approver: buildApprover(flags.approve, {
       console,
@@ -359,20 +360,20 @@ function describe(runId: string, problem: Unreplayable): string {
 
 /** Replays a run, or an edited program against its record. The console goes to stderr unless many runs are replayed. */
 function replayRun(
-  { run, modules, limits, typecheck, session }: Replayable,
+  replayable: Replayable,
   { host, surroundings, flags, signal }: ReplayContext,
   edited?: Program,
   onCall?: (call: ObservedCall) => void,
 ): Promise<Replayed> {
+  const { modules, limits } = replayable;
   const console = flags.all ? undefined : new ProgramConsole(surroundings, limits.maxStderrBytes);
   return host
-    .replay(run, edited === undefined ? modules : modules.held(), {
-      limits,
-      typecheck,
+    .replay({
+      ...replayable,
+      modules: edited === undefined ? modules : modules.held(),
       edited,
-      recorded: session,
-      ...(onCall === undefined ? {} : { onCall }),
-      ...(console === undefined ? {} : { onConsole: ({ text }) => console.print(text) }),
+      onCall,
+      onConsole: console && (({ text }) => console.print(text)),
       signal,
     })
     .finally(() => console?.end());

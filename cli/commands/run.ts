@@ -4,16 +4,16 @@ import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../base/faults.ts";
 import { oneLine } from "../../base/visible-text.ts";
-import type { Approver } from "../../broker/approvals/approvals.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { describeOffServers } from "../../configuration/configured-servers.ts";
 import { refuseUnmatchedPatterns } from "../../configuration/policy/configured-policy.ts";
-import type { ObservedCall } from "../../execution/call-log.ts";
 import { contentOf, describeEmitted } from "../../execution/output/emitted-blocks.ts";
-import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
+import type { ExecutedProgram } from "../../execution/output/executed-run.ts";
 import { answerElsewhere } from "../../execution/pending/answer-elsewhere.ts";
 import type { PendingApproval, PendingApprovals } from "../../execution/pending/pending-approvals.ts";
+import type { ProgramRequest } from "../../execution/run-request.ts";
 import { sealEnvelope } from "../../execution/seal.ts";
+import type { ResumedRun } from "../../execution/suspension/suspended-run.ts";
 import type { TypecheckMode } from "../../languages/language.ts";
 import { unnamedProgram } from "../../languages/languages.ts";
 import { inputDigest, type Program } from "../../languages/program.ts";
@@ -106,34 +106,35 @@ export async function run(
     throw error;
   }
 
-  const options = {
-    context: localContext("run", env),
-    approver: buildApprover(flags.approve, {
-      console,
-      surroundings,
-      onInterrupt: () => cancel.abort(),
-      suspends: flags.suspend === true || ticket !== undefined,
-      require: configuration.approvals.require,
-    }),
-    suspends: flags.suspend === true || ticket !== undefined,
-    trace: traceContextOf(env),
-    onConsole: ({ text }: { text: string }) => console.print(text),
-    onCall: (call: ObservedCall) => calls.note(call),
-    beforeCalls: shared?.onCalling,
-    signal: cancel.signal,
-  };
+  const suspends = flags.suspend === true || ticket !== undefined;
+  const approver = buildApprover(flags.approve, {
+    console,
+    surroundings,
+    onInterrupt: () => cancel.abort(),
+    suspends,
+    require: configuration.approvals.require,
+  });
   let executed: ExecutedProgram;
   try {
-    executed =
+    const resumed =
       ticket === undefined
-        ? await host.run(program, {
-            ...options,
-            ...{ timeoutMs, typecheck },
-            session: flags.session,
-            toFile: flags.out !== undefined,
-            checkPatienceMs: CHECK_PATIENCE_MS,
-          })
-        : await resume(ticket, host, options);
+        ? undefined
+        : await takeAnswered(ticket, host, { approver, signal: cancel.signal });
+    executed = await host.run(
+      Object.freeze<ProgramRequest>({
+        context: localContext("run", env),
+        ...{ approver, suspends, resumed, timeoutMs, typecheck },
+        program: resumed?.run.program ?? program,
+        trace: traceContextOf(env),
+        session: resumed === undefined ? flags.session : undefined,
+        toFile: flags.out !== undefined,
+        checkPatienceMs: CHECK_PATIENCE_MS,
+        onConsole: ({ text }) => console.print(text),
+        onCall: (call) => calls.note(call),
+        beforeCalls: shared?.onCalling,
+        signal: cancel.signal,
+      }),
+    );
   } catch (error) {
     await own?.close();
     throw error;
@@ -175,27 +176,25 @@ export async function run(
   return EXIT.noSandbox;
 }
 
-type Options = Parameters<Extract<Awaited<ReturnType<Host["takeSuspended"]>>, { kind: "taken" }>["goOn"]>[0];
-
 /**
- * Resumes a suspended run. Asks here a question that nobody has answered.
+ * Takes a suspended run, to go on with it. A question that nobody has answered is put to the person who is here.
  *
- * @param beginning the first characters of the ticket.
- * @throws UsageError when the run cannot resume.
+ * @param beginning the first characters of its ticket.
+ * @throws UsageError when it cannot go on.
  */
-async function resume(
+async function takeAnswered(
   beginning: string,
   host: Pick<Host, "takeSuspended" | "pendingApprovals">,
-  options: Options & { approver: Approver },
-): Promise<ExecutedProgram> {
+  asking: Pick<ProgramRequest, "approver" | "signal">,
+): Promise<ResumedRun> {
   const { principal } = LOCAL_USER;
   const approvals = await host.pendingApprovals();
   const pending = findPending(approvals, beginning);
-  if (!pending.isAnswered && !pending.isLive) await askHere(pending, approvals, options);
+  if (!pending.isAnswered && !pending.isLive) await askHere(pending, approvals, asking);
   const taken = await host.takeSuspended(principal, pending.ticket);
   switch (taken.kind) {
     case "taken":
-      return taken.goOn(options);
+      return taken.resumed;
     case "unanswered":
       throw new UsageError(
         `--ticket: nobody has answered yet; run \`ptc approvals approve ${pending.ticket}\` first`,
@@ -215,7 +214,7 @@ async function resume(
 async function askHere(
   pending: PendingApproval,
   approvals: PendingApprovals,
-  { approver, signal }: Pick<Options, "approver" | "signal">,
+  { approver, signal }: Pick<ProgramRequest, "approver" | "signal">,
 ): Promise<void> {
   const { principal } = LOCAL_USER;
   const request = { ...pending.request, ticket: pending.ticket, isAgain: true };

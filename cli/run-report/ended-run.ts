@@ -1,7 +1,7 @@
 import { formatBytes, formatDuration } from "../../base/quantities.ts";
 import { oneLine, visibleLines } from "../../base/visible-text.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
-import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
+import type { ExecutedProgram } from "../../execution/output/executed-run.ts";
 import { renderEnvelope } from "../../execution/seal.ts";
 import type { Program } from "../../languages/program.ts";
 import {

@@ -3,7 +3,7 @@ import { lstat, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { jsonLine } from "../../base/json.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
-import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
+import type { ExecutedProgram } from "../../execution/output/executed-run.ts";
 import { UsageError } from "../command.ts";
 
 /**

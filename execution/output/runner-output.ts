@@ -1,3 +1,4 @@
+import type { CallLimits } from "../../broker/sandbox-connection.ts";
 import { ConsoleDecoder, type ConsoleEntry, type DecodedEntry } from "../../protocol/console-stream.ts";
 import { MAX_RAW_STREAM_BYTES } from "../../protocol/limits.ts";
 import { TextCap, TRUNCATION_MARK } from "../../protocol/text-cap.ts";
@@ -18,6 +19,11 @@ export interface OutputLimits {
   maxStderrBytes: number;
   /** Where a result may be larger than the output, as one that is written to a file: how large. */
   maxResult?: { bytes: number; values: number } | undefined;
+}
+
+/** The limits of a run. */
+export interface RunLimits extends CallLimits, OutputLimits {
+  timeoutMs: number;
 }
 
 /** The bound of a result, as JSON. */

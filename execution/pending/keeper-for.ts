@@ -3,7 +3,7 @@ import type { Configuration } from "../../configuration/configuration.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
-import type { RunOptions } from "../execute-program.ts";
+import type { RunKeeper } from "../suspension/suspended-run.ts";
 import { openPending } from "./open-pending.ts";
 
 /**
@@ -16,7 +16,7 @@ export function keeperFor(
   configuration: Configuration,
   env: EnvironmentVariables,
   place: TraceContext | undefined,
-): NonNullable<RunOptions["keeper"]> {
+): RunKeeper {
   return {
     startedAt: Math.round(clock.wallMs()),
     async keep(run, ...question) {

@@ -2,9 +2,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import {
   type ApprovalAnswer,
   type ApprovalRequest,
-  type Approver,
   questionDigest,
 } from "../../broker/approvals/approvals.ts";
+import type { QuestionInterceptor } from "../../broker/approvals/question-interceptors.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { answerElsewhere } from "./answer-elsewhere.ts";
 import type { KeptAnswer, PendingApprovals } from "./pending-approvals.ts";
@@ -15,7 +15,6 @@ import { newTicket } from "./ticket.ts";
 const GRACE_MS = 100;
 
 interface SharedQuestionsOptions {
-  approver: Approver;
   context: RunContext;
   fileName: string;
   /** Opens what `ptc approvals` looks at. */
@@ -23,18 +22,16 @@ interface SharedQuestionsOptions {
 }
 
 /**
- * An approver whose questions can be answered by `ptc approvals` too, while it waits for its own answer. The first answer counts,
- * and the approver is told when it is not its own. Where a question cannot be offered, it is asked as ever.
+ * Lets `ptc approvals` answer approvals too, while the approver waits for its own answer. The first answer counts, and the approver
+ * is told when it is not its own. A question that cannot be offered there is asked all the same.
  */
-export function shareQuestions({ approver, ...options }: SharedQuestionsOptions): Approver {
-  return {
-    ...(approver.elicit === undefined ? {} : { elicit: approver.elicit.bind(approver) }),
-    canVisit: () => approver.canVisit?.() === true,
+export function shareQuestions(options: SharedQuestionsOptions): QuestionInterceptor {
+  return (next) => ({
     async ask(asked, signal) {
       const { ticket = newTicket() } = asked;
       const request = { ...asked, ticket };
       const elsewhere = new AbortController();
-      const answer = approver.ask(request, AbortSignal.any([signal, elsewhere.signal]));
+      const answer = next.ask(request, AbortSignal.any([signal, elsewhere.signal]));
       if (await isSettled(answer, GRACE_MS)) return answer;
       const offer = await offerQuestion(request, options);
       if (offer === undefined) return answer;
@@ -48,14 +45,14 @@ export function shareQuestions({ approver, ...options }: SharedQuestionsOptions)
           return own.decision === "later" ? { ticket, ...own } : own;
         }
         elsewhere.abort();
-        approver.answeredElsewhere?.(request, given);
+        next.answeredElsewhere(request, given);
         return given;
       } finally {
         over.abort();
         offer.withdraw();
       }
     },
-  };
+  });
 }
 
 interface OfferedQuestion {
@@ -67,7 +64,7 @@ interface OfferedQuestion {
 
 async function offerQuestion(
   request: ApprovalRequest & { ticket: string },
-  { context, fileName, open }: Omit<SharedQuestionsOptions, "approver">,
+  { context, fileName, open }: SharedQuestionsOptions,
 ): Promise<OfferedQuestion | undefined> {
   const digest = questionDigest(request);
   const { ticket } = request;

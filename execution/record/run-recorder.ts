@@ -6,7 +6,7 @@ import type { Envelope } from "../../protocol/envelope.ts";
 import type { ProgramEnvironment, Trace } from "../../protocol/messages.ts";
 import type { PiiKind } from "../../secrets/pii/pii-kinds.ts";
 import type { CallObserver } from "../call-log.ts";
-import type { InsideLimits } from "../run-inside.ts";
+import type { RunLimits } from "../output/runner-output.ts";
 
 /** What was redacted of personal data in a run: by which settings, and which kinds were shown in the end. */
 export interface RecordedPii {
@@ -47,7 +47,7 @@ export interface RunReport {
   runtime?: string | undefined;
   /** `undefined` when the program ended before it could send one. */
   trace: Trace | undefined;
-  limits: InsideLimits;
+  limits: RunLimits;
   typecheck: TypecheckMode;
   /** Where the run stands in its session, if it is of one. */
   session?: SessionPlace | undefined;

@@ -17,7 +17,7 @@ import type { ProgramEnvironment } from "../../protocol/messages.ts";
 import { Trace } from "../../protocol/messages.ts";
 import { namespacedName, PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
 import { countriesWith, PII_KINDS } from "../../secrets/pii/pii-kinds.ts";
-import type { InsideLimits } from "../run-inside.ts";
+import type { RunLimits } from "../output/runner-output.ts";
 import type { RecordedRun } from "./replay-program.ts";
 
 /** Where the names of saved programs begin among those of modules, as `UsedModules` gives them. */
@@ -64,7 +64,7 @@ export interface Replayable {
   run: RecordedRun;
   /** The generated modules as they were at the time of the run. */
   modules: RecordedModules;
-  limits: InsideLimits;
+  limits: RunLimits;
   typecheck: "error" | "warn" | "off";
   /** Present for a run in a session. */
   session?: RecordedSession;

@@ -5,11 +5,10 @@ import type { EmittedBlock } from "../../protocol/emitted.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import { buildFailure, type Failure, type FailureType } from "../../protocol/failure.ts";
 import type { ProgramEnvironment } from "../../protocol/messages.ts";
-import { type ExecutionParts, executeProgram, type RunOptions } from "../execute-program.ts";
 import { describeEmitted } from "../output/emitted-blocks.ts";
-import type { ExecutedProgram } from "../output/executed-program.ts";
+import type { ExecutedProgram } from "../output/executed-run.ts";
+import { executeProgram, type ProgramScope } from "../program-body.ts";
 import type { RecordedPii } from "../record/run-recorder.ts";
-import { redactObserver } from "../redact-observer.ts";
 import { replaceResult } from "../seal.ts";
 import { firstDifference } from "./first-difference.ts";
 import { describeCall, type RecordedCall, RecordedCalls } from "./recorded-calls.ts";
@@ -29,10 +28,17 @@ export interface RecordedRun {
   knowsModules: boolean;
 }
 
-export interface ReplayOptions
-  extends Pick<RunOptions, "limits" | "typecheck" | "onConsole" | "onCall" | "signal" | "session"> {
+/** What a recorded run is replayed with. */
+export interface ReplayScope
+  extends Omit<
+    ProgramScope,
+    "program" | "dispatcher" | "approver" | "recorder" | "checkPatienceMs" | "environment"
+  > {
+  readonly run: RecordedRun;
   /** A program to run instead of the recorded one, with the recorded answers. Then nothing is compared. */
-  edited?: Program | undefined;
+  readonly edited?: Program | undefined;
+  /** Redacts arguments as they were redacted for the record; `redactor` by default. */
+  readonly comparing?: ProgramScope["redactor"] | undefined;
 }
 
 export interface Replayed extends ExecutedProgram {
@@ -80,46 +86,31 @@ const RUN_LIVE = "to use tools as they are now, run it with `ptc run`";
  * Nothing that depends on time decides about sameness: what takes much longer than it did is waited for, and what is
  * ended all the same is undecided.
  */
-export async function replayProgram(
-  run: RecordedRun,
-  parts: Omit<ExecutionParts, "dispatcher" | "approver" | "recorder"> & {
-    /** Redacts arguments as they were redacted for the record; `redactor` without it. */
-    comparing?: ExecutionParts["redactor"] | undefined;
-  },
-  options: ReplayOptions,
-): Promise<Replayed> {
+export async function replayProgram(scope: ReplayScope): Promise<Replayed> {
   const stop = new AbortController();
-  const { edited } = options;
+  const { run, edited, comparing = scope.redactor, limits, signal } = scope;
   const cut = edited === undefined ? cutOf(run.envelope) : undefined;
   let unknown: string | undefined;
   const calls = new RecordedCalls(
     run.calls,
-    (value) => (parts.comparing ?? parts.redactor).redactValue(value).value,
+    (value) => comparing.redactValue(value).value,
     (message) => {
       unknown ??= edited === undefined ? message : `${message}; ${RUN_LIVE}`;
       if (cut === undefined || answered(calls.missing).length === 0) stop.abort();
     },
   );
-  const executed = await executeProgram(
-    edited ?? run.program,
-    { ...parts, dispatcher: calls, approver: NOBODY },
-    {
-      limits: {
-        ...options.limits,
-        timeoutMs:
-          edited === undefined
-            ? limitOf(run.envelope, options.limits.timeoutMs, cut)
-            : options.limits.timeoutMs,
-      },
-      typecheck: edited === undefined && hasRun(run.envelope) ? "off" : options.typecheck,
-      checkPatienceMs: CHECK_PATIENCE_MS,
-      ...(options.onConsole === undefined ? {} : { onConsole: options.onConsole }),
-      ...redactObserver(options.onCall === undefined ? {} : { onCall: options.onCall }, parts.redactor),
-      session: options.session,
-      environment: edited === undefined ? run.environment : withoutOrder(run.environment),
-      signal: AbortSignal.any([options.signal, stop.signal]),
-    },
-  );
+  const timeoutMs = edited === undefined ? limitOf(run.envelope, limits.timeoutMs, cut) : limits.timeoutMs;
+  const executed = await executeProgram({
+    ...scope,
+    program: edited ?? run.program,
+    dispatcher: calls,
+    approver: NOBODY,
+    limits: { ...limits, timeoutMs },
+    typecheck: edited === undefined && hasRun(run.envelope) ? "off" : scope.typecheck,
+    checkPatienceMs: CHECK_PATIENCE_MS,
+    environment: edited === undefined ? run.environment : withoutOrder(run.environment),
+    signal: AbortSignal.any([signal, stop.signal]),
+  });
   // An approved call without an answer is recorded as unanswered, so the state cannot be derived from the calls.
   const approval_state = edited === undefined ? run.envelope.approval_state : calls.approvalState;
   const envelope = { ...executed.envelope, approval_state };
@@ -128,7 +119,7 @@ export async function replayProgram(
     edited === undefined && unknown === undefined
       ? whyUndecided(run.envelope, executed, {
           isCut: cut !== undefined,
-          isCancelled: options.signal.aborted,
+          isCancelled: signal.aborted,
         })
       : undefined;
   const divergence =
@@ -140,7 +131,7 @@ export async function replayProgram(
           (edited === undefined
             ? await compare(run, executed, answered(calls.missing), reworded !== undefined)
             : undefined));
-  let failure = cut ?? reworded ?? (edited === undefined ? undefined : adviseEdited(envelope, parts.modules));
+  let failure = cut ?? reworded ?? (edited === undefined ? undefined : adviseEdited(envelope, scope.modules));
   if (divergence !== undefined) failure = buildFailure("ReplayDiverged", divergence);
   else if (undecided !== undefined)
     failure = wasEnded(envelope) ? undefined : buildFailure("InternalError", undecided);

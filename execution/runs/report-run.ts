@@ -1,6 +1,5 @@
 import { oneLine } from "../../base/visible-text.ts";
-import type { Approver } from "../../broker/approvals/approvals.ts";
-import { NOT_ASKED } from "../../broker/elicitation/elicitation.ts";
+import type { QuestionInterceptor } from "../../broker/approvals/question-interceptors.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
@@ -12,8 +11,8 @@ const MAX_TOOL_CHARS = 300;
 
 /** Publishes the events of one run. It observes the calls of the run. */
 export interface RunReporter extends Required<CallObserver> {
-  /** An approver that publishes each question and its answer, and passes the question on. */
-  over(approver: Approver): Approver;
+  /** Publishes each question and its answer. */
+  readonly aroundQuestions: QuestionInterceptor;
   end(envelope: Pick<Envelope, "result" | "duration_ms">): void;
 }
 
@@ -32,27 +31,25 @@ export function reportRun(
       const failure = outcome.ok ? {} : { failure: outcome.error.type };
       publish({ ...run, kind: "call-ended", seq, tool: shown(tool), durationMs, decision, ...failure });
     },
-    over: (approver) => ({
+    aroundQuestions: (next) => ({
       async ask(request, signal) {
         const tool = shown(request.tool);
         publish({ ...run, kind: "question-asked", tool });
         let decision: "once" | "run" | "denied" | "later" | "withdrawn" = "withdrawn";
         try {
-          const answer = await approver.ask(request, signal);
+          const answer = await next.ask(request, signal);
           decision = answer.decision;
           return answer;
         } finally {
           publish({ ...run, kind: "question-answered", tool, decision });
         }
       },
-      canVisit: () => approver.canVisit?.() === true,
       async elicit(elicitation, signal) {
-        if (approver.elicit === undefined) return NOT_ASKED;
         const { server } = elicitation;
         publish({ ...run, kind: "elicitation-asked", server });
         let action: "accept" | "decline" | "cancel" | "unasked" | "withdrawn" = "withdrawn";
         try {
-          const answer = await approver.elicit(elicitation, signal);
+          const answer = await next.elicit(elicitation, signal);
           action = answer.action;
           return answer;
         } finally {

@@ -1,9 +1,7 @@
 import { ArchiveError } from "../../archive/archive-error.ts";
 import type { ArchiveStore } from "../../archive/archive-store.ts";
-import type { ExecutedCall } from "../execute-call.ts";
 import { archivedOutput } from "../output/archived-output.ts";
-import { outputOf } from "../output/executed-output.ts";
-import type { ExecutedProgram } from "../output/executed-program.ts";
+import { type ExecutedCall, type ExecutedProgram, outputOf } from "../output/executed-run.ts";
 import { joinOutput, type OutputParts } from "../output/whole-output.ts";
 
 /** The most characters that are held of the outputs of recent runs. */

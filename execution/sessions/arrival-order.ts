@@ -1,4 +1,4 @@
-import type { ProgramOptions } from "../program-runner.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
 
 /** The place of a program among those that came for the same session. */
 export interface Arrival {
@@ -14,7 +14,7 @@ export class ArrivalOrder {
   readonly #last = new Map<string, Promise<void>>();
 
   /** Notes that a program has come. `undefined` for one that is in no session. */
-  note({ context, session }: Pick<ProgramOptions, "context" | "session">): Arrival | undefined {
+  note({ context, session }: { context: RunContext; session?: string | undefined }): Arrival | undefined {
     if (session === undefined) return undefined;
     const key = JSON.stringify([context.principal, session]);
     const isNext = this.#last.get(key) ?? Promise.resolve();

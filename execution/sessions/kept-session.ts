@@ -4,7 +4,7 @@ import type { Program, ProgramSession } from "../../languages/program.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";
-import type { ExecutedProgram } from "../output/executed-program.ts";
+import type { ExecutedProgram } from "../output/executed-run.ts";
 
 /** The most programs of one session: each of them is remembered, and replayed before those that follow. */
 const MAX_PROGRAMS = 500;

@@ -7,12 +7,9 @@ import type { OwnProcess } from "../../system/state-directory.ts";
 import type { Arrival } from "./arrival-order.ts";
 import type { EnteredSession, Sessions, SessionsOptions } from "./sessions.ts";
 
-/** What a program is run with that others may have come before, for the same session. */
-export interface Arriving {
+interface EnteringProgram {
+  /** Its place among those that came for the same session. */
   arrival?: Arrival | undefined;
-}
-
-interface EnteringProgram extends Arriving {
   context: RunContext;
   program: Pick<Program, "language">;
   /** Ends the wait for its turn. */

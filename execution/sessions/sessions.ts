@@ -7,8 +7,8 @@ import type { RunContext } from "../../protocol/run-context.ts";
 import type { RunnerName } from "../../protocol/runners.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
-import { executeProgram } from "../execute-program.ts";
-import type { ExecutedProgram } from "../output/executed-program.ts";
+import type { ExecutedProgram } from "../output/executed-run.ts";
+import { executeProgram } from "../program-body.ts";
 import { KeptSession, type SessionStatus } from "./kept-session.ts";
 
 /** The most names of which it is remembered why their session is over. */
@@ -171,20 +171,17 @@ export class Sessions {
         if (session.programs === 0) void this.#end(key, session);
         this.#endTurn(key, session, end);
       },
-      async execute(program, parts, options) {
+      async execute(scope) {
         isLeft = true;
         let executed: ExecutedProgram | undefined;
         try {
-          executed = await executeProgram(
-            program,
-            { ...parts, sandboxes },
-            {
-              ...options,
-              session: place,
-              keeper: undefined,
-              signal: AbortSignal.any([options.signal, session.ending.signal]),
-            },
-          );
+          executed = await executeProgram({
+            ...scope,
+            sandboxes,
+            session: place,
+            keeper: undefined,
+            signal: AbortSignal.any([scope.signal, session.ending.signal]),
+          });
         } finally {
           if (executed === undefined) leave(undefined);
         }
@@ -253,7 +250,7 @@ function refuse(message: string): EnteredSession {
   return {
     state: new RunState(),
     leave() {},
-    execute: (program, parts, options) => executeProgram(program, { ...parts, sandboxes }, options),
+    execute: (scope) => executeProgram({ ...scope, sandboxes }),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { CallInterceptor } from "../../broker/call-interceptors.ts";
 import type { CallOutcome, RequestedCall } from "../../broker/dispatcher.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 
@@ -34,21 +35,16 @@ export class KeptCalls {
     this.#now = now;
   }
 
-  /** @param bytes the size of the call as the program sent it. */
-  async watch(
-    requested: RequestedCall,
-    bytes: number,
-    answer: () => Promise<CallOutcome>,
-  ): Promise<CallOutcome> {
+  readonly aroundCalls: CallInterceptor = (next) => async (requested, run) => {
     const held: HeldCall = { requested, startedMs: this.#now() };
-    this.#add(bytes);
+    this.#add(run.bytes ?? 0);
     this.#held?.push(held);
-    const outcome = await answer();
+    const outcome = await next(requested, run);
     this.#add(outcome.bytes);
     held.endedMs = this.#now();
     held.outcome = requested.raw === true || !("raw" in outcome) ? outcome : { ...outcome, raw: undefined };
     return outcome;
-  }
+  };
 
   /** The calls so far in the order in which the program made them; `undefined` when they are too large to be kept. */
   list(): KeptCall[] | undefined {

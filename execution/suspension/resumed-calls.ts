@@ -1,4 +1,5 @@
-import type { CallDispatcher, CallingRun, CallOutcome, RequestedCall } from "../../broker/dispatcher.ts";
+import type { CallInterceptor } from "../../broker/call-interceptors.ts";
+import type { RequestedCall } from "../../broker/dispatcher.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import type { KeptCall } from "./kept-calls.ts";
 import type { ResumedRun } from "./suspended-run.ts";
@@ -8,9 +9,8 @@ import type { ResumedRun } from "./suspended-run.ts";
  * ones. No call goes out before the program has made every kept call again, so that one which comes to something else has
  * called nothing.
  */
-export class ResumedCalls implements CallDispatcher {
+export class ResumedCalls {
   readonly #kept: readonly KeptCall[];
-  readonly #live: CallDispatcher;
   readonly #goLive: () => Promise<string | undefined>;
   readonly #onStop: () => void;
   readonly #madeAgain: Promise<void>;
@@ -20,9 +20,8 @@ export class ResumedCalls implements CallDispatcher {
   #stopped: string | undefined;
 
   /** @param onStop is called when the run cannot go on. Nothing is answered any more. */
-  constructor({ run, goLive }: Pick<ResumedRun, "run" | "goLive">, live: CallDispatcher, onStop: () => void) {
+  constructor({ run, goLive }: Pick<ResumedRun, "run" | "goLive">, onStop: () => void) {
     this.#kept = run.calls;
-    this.#live = live;
     this.#goLive = goLive;
     this.#onStop = onStop;
     this.#madeAgain = new Promise((resolve) => {
@@ -47,7 +46,7 @@ export class ResumedCalls implements CallDispatcher {
     return `the program did not make call ${this.#made + 1} again: expected ${next.tool}; got no such call`;
   }
 
-  async dispatch(call: RequestedCall, run: CallingRun): Promise<CallOutcome> {
+  readonly aroundCalls: CallInterceptor = (next) => async (call, run) => {
     const kept = this.#stopped === undefined ? this.#kept[this.#made] : undefined;
     if (kept !== undefined) {
       if (!isSame(kept, call)) this.#stop(describeOther(this.#made, kept, call));
@@ -61,10 +60,10 @@ export class ResumedCalls implements CallDispatcher {
     await Promise.race([this.#madeAgain, aborted(run.signal)]);
     this.#going ??= this.#goLive();
     const why = await this.#going;
-    if (why === undefined) return this.#live.dispatch(call, run);
+    if (why === undefined) return next(call, run);
     this.#stop(why);
     return aborted(run.signal);
-  }
+  };
 
   #stop(message: string): void {
     if (this.#stopped !== undefined) return;

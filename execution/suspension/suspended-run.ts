@@ -1,9 +1,8 @@
 import type { ApprovalAnswer, ApprovalRequest, ApprovalsSoFar } from "../../broker/approvals/approvals.ts";
-import type { CallLimits } from "../../broker/sandbox-connection.ts";
 import type { TypecheckMode } from "../../languages/language.ts";
 import type { Program } from "../../languages/program.ts";
 import type { ProgramEnvironment, Trace } from "../../protocol/messages.ts";
-import type { OutputLimits } from "../output/runner-output.ts";
+import type { RunLimits } from "../output/runner-output.ts";
 import type { KeptCall } from "./kept-calls.ts";
 
 /** All that it takes to go on with a run whose sandbox was given up. Nothing in it is redacted. */
@@ -21,7 +20,7 @@ export interface SuspendedRun {
   environment: Omit<ProgramEnvironment, "replay">;
   /** What the program had seen by then; `undefined` when its runner has never told. */
   trace: Trace | undefined;
-  limits: CallLimits & OutputLimits & { timeoutMs: number };
+  limits: RunLimits;
   typecheck: TypecheckMode;
   calls: readonly KeptCall[];
   approvals: ApprovalsSoFar;
@@ -40,6 +39,8 @@ export type KeptRun = { ok: true; ticket: string; expiresAt: number } | { ok: fa
 
 /** Keeps runs until somebody has answered. */
 export interface RunKeeper {
+  /** When its run began, in milliseconds since 1970. */
+  readonly startedAt: number;
   /** Keeps a run. Resolves when it would survive the end of this process. Never rejects. */
   keep(run: SuspendedRun, question: ApprovalRequest, ticket: string | undefined): Promise<KeptRun>;
 }

@@ -5,9 +5,11 @@ import {
   type RunApprovals,
   UNASKED,
 } from "../../broker/approvals/approvals.ts";
+import type { RequestedCall } from "../../broker/dispatcher.ts";
 import type { SandboxConnection } from "../../broker/sandbox-connection.ts";
+import { digestOf } from "../../protocol/canonical-json.ts";
 import type { Trace } from "../../protocol/messages.ts";
-import type { Suspended } from "../suspended.ts";
+import type { Suspended } from "../outcome.ts";
 import type { KeptCall, KeptCalls } from "./kept-calls.ts";
 import type { KeptRun } from "./suspended-run.ts";
 
@@ -23,17 +25,18 @@ export interface Moment {
   insideMs: number;
 }
 
-interface Running {
-  connection: SandboxConnection;
-  approvals: RunApprovals;
-  calls: KeptCalls;
-  elapsedMs: () => number;
+/** What can be stopped for a suspension. */
+export interface Stoppable {
+  /** Starts nothing more, and resolves with the moment when nothing is under way; with `undefined` for one too large to keep. */
+  stop(): Promise<Moment | undefined>;
+  /** Goes on, because the run cannot be suspended. */
+  goOn(): void;
 }
 
 /** Suspends one run when it has a question that nobody answers while its client waits. */
 export class Suspension {
   readonly #keep: (moment: Moment, question: ApprovalRequest, ticket: string | undefined) => Promise<KeptRun>;
-  #running: Running | undefined;
+  #running: Stoppable | undefined;
   #suspend: (suspended: Suspended) => void = () => {};
   /** Resolves when the run is kept and its sandbox can go; never for any other run. */
   readonly suspended: Promise<Suspended>;
@@ -48,8 +51,8 @@ export class Suspension {
     });
   }
 
-  /** The program has begun. */
-  begin(running: Running): void {
+  /** The program, or the call, has begun. */
+  begin(running: Stoppable): void {
     this.#running = running;
   }
 
@@ -60,20 +63,42 @@ export class Suspension {
   async request(question: ApprovalRequest, ticket: string | undefined): Promise<ApprovalAnswer> {
     const running = this.#running;
     if (running === undefined) return UNASKED;
-    const { connection, approvals, calls, elapsedMs } = running;
-    connection.hold();
-    while (connection.active > approvals.waiting) await delay(POLL_MS);
-    await connection.requestTrace(TRACE_PATIENCE_MS);
-    const made = calls.list();
+    const moment = await running.stop();
     const kept: KeptRun =
-      made === undefined
-        ? { ok: false, why: TOO_LARGE }
-        : await this.#keep({ calls: made, trace: connection.trace, insideMs: elapsedMs() }, question, ticket);
+      moment === undefined ? { ok: false, why: TOO_LARGE } : await this.#keep(moment, question, ticket);
     if (kept.ok) {
       this.#suspend({ ticket: kept.ticket, tool: question.tool, expiresAt: kept.expiresAt });
       return new Promise(() => {});
     }
-    connection.letGo();
+    running.goOn();
     return { ...UNASKED, why: kept.why };
   }
+}
+
+/** A program in its sandbox, whose calls are `calls`. */
+export function stoppableProgram(
+  connection: SandboxConnection,
+  approvals: Pick<RunApprovals, "waiting">,
+  calls: KeptCalls,
+  elapsedMs: () => number,
+): Stoppable {
+  return {
+    async stop() {
+      connection.hold();
+      while (connection.active > approvals.waiting) await delay(POLL_MS);
+      await connection.requestTrace(TRACE_PATIENCE_MS);
+      const made = calls.list();
+      return made && { calls: made, trace: connection.trace, insideMs: elapsedMs() };
+    },
+    goOn: () => connection.letGo(),
+  };
+}
+
+/** A single call that waits for its approval: nothing of it is under way. It is kept as the program that it stands for. */
+export function stoppableCall({
+  tool,
+  arguments: args,
+}: Pick<RequestedCall, "tool" | "arguments">): Stoppable {
+  const kept = { tool, argumentsDigest: digestOf(args ?? null), raw: false, startedMs: 0, durationMs: 0 };
+  return { stop: async () => ({ calls: [kept], trace: undefined, insideMs: 0 }), goOn: () => {} };
 }

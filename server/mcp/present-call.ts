@@ -1,7 +1,8 @@
 import { jsonLine } from "../../base/json.ts";
 import { visibleLines } from "../../base/visible-text.ts";
-import { type ExecutedCall, messageOfCall } from "../../execution/execute-call.ts";
+import { messageOfCall } from "../../execution/call-body.ts";
 import type { ToolAnswer } from "../../execution/output/answer-blocks.ts";
+import type { ExecutedCall } from "../../execution/output/executed-run.ts";
 import { headAndTail } from "../../execution/output/head-and-tail.ts";
 import type { EmittedBlock } from "../../protocol/emitted.ts";
 import type { Envelope } from "../../protocol/envelope.ts";

@@ -20,7 +20,6 @@ import type { RunEnd } from "./programs/live-run.ts";
 import {
   type ClientConnection,
   ClientNotices,
-  contextOf,
   type ProgramAnswer,
   type ProgramRequest,
 } from "./programs/program-request.ts";
@@ -215,10 +214,10 @@ export class McpConnection implements ClientConnection {
   #callDirectly(listed: DirectTool, args: unknown, request: ProgramRequest): Promise<ProgramAnswer> {
     const { programs, options } = this.#service;
     const call = { tool: listed.tool.namespacedName, arguments: args ?? {} };
-    const context: RunContext = { ...contextOf(request), source: "direct" };
-    return programs.call(async (runOptions): Promise<RunEnd> => {
+    return programs.call(async (live): Promise<RunEnd> => {
       if (options.runner.call === undefined) throw new Error("there are no direct calls here");
-      const executed = await options.runner.call(call, { ...runOptions, context, withAnswer: true });
+      const context: RunContext = { ...live.context, source: "direct" };
+      const executed = await options.runner.call(Object.freeze({ ...live, context, call, withAnswer: true }));
       this.notices.follow(executed);
       return {
         reply: async (_, { hints, notes }) => {

@@ -8,9 +8,8 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import type { Approver } from "../../broker/approvals/approvals.ts";
-import type { CallDispatcher } from "../../broker/dispatcher.ts";
-import { NOT_ASKED } from "../../broker/elicitation/elicitation.ts";
+import type { QuestionInterceptor } from "../../broker/approvals/question-interceptors.ts";
+import type { CallInterceptor } from "../../broker/call-interceptors.ts";
 import type { OnPhase } from "../../protocol/run-context.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import type { BegunRunFacts, TracedRun } from "../telemetry.ts";
@@ -88,79 +87,72 @@ export class OpenRun implements TracedRun {
     };
   }
 
-  overCalls(dispatcher: CallDispatcher): CallDispatcher {
+  readonly aroundCalls: CallInterceptor = (next) => async (call, run) => {
     const { tracer, instruments, propagates } = this.#signals;
-    return {
-      dispatch: async (call, run) => {
-        const { name, attributes } = nameCall(this.#describeTool(call.tool));
-        const span = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, this.#calling);
-        const waited: Waited = { ms: 0 };
-        const within = trace.setSpan(this.#calling, span).setValue(WAITED, waited);
-        const begun = performance.now();
-        let errorType: string | undefined = "_OTHER";
-        this.#open.add(span);
-        try {
-          const outcome = await context.with(within, () =>
-            dispatcher.dispatch(call, propagates ? { ...run, meta: { ...run.meta, ...metaOf(span) } } : run),
-          );
-          errorType = errorTypeOf(outcome);
-          const { decision, bytes } = outcome;
-          span.setAttributes({ "ptc.decision": decision, "ptc.result.size": bytes });
-          instruments.call(
-            decision,
-            isSent(outcome) ? Math.max(0, performance.now() - begun - waited.ms) : undefined,
-            errorType === undefined ? attributes : { ...attributes, "error.type": errorType },
-          );
-          return outcome;
-        } finally {
-          if (this.#open.delete(span)) endSpan(span, errorType);
-        }
-      },
-    };
-  }
+    const { name, attributes } = nameCall(this.#describeTool(call.tool));
+    const span = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, this.#calling);
+    const waited: Waited = { ms: 0 };
+    const within = trace.setSpan(this.#calling, span).setValue(WAITED, waited);
+    const begun = performance.now();
+    let errorType: string | undefined = "_OTHER";
+    this.#open.add(span);
+    try {
+      const outcome = await context.with(within, () =>
+        next(call, propagates ? { ...run, meta: { ...run.meta, ...metaOf(span) } } : run),
+      );
+      errorType = errorTypeOf(outcome);
+      const { decision, bytes } = outcome;
+      span.setAttributes({ "ptc.decision": decision, "ptc.result.size": bytes });
+      instruments.call(
+        decision,
+        isSent(outcome) ? Math.max(0, performance.now() - begun - waited.ms) : undefined,
+        errorType === undefined ? attributes : { ...attributes, "error.type": errorType },
+      );
+      return outcome;
+    } finally {
+      if (this.#open.delete(span)) endSpan(span, errorType);
+    }
+  };
 
-  overQuestions(approver: Approver): Approver {
-    const asking = async <T>(
-      name: string,
-      server: string | undefined,
-      ask: () => Promise<T>,
-      decisionOf: (answer: T) => string,
-    ): Promise<T> => {
-      const begun = performance.now();
-      // A question may be asked for a call, or before any.
-      const active = trace.getSpan(context.active()) === undefined ? this.#calling : context.active();
-      const attributes = server === undefined ? {} : { "ptc.server.name": server };
-      const span = this.#signals.tracer.startSpan(name, { attributes }, active);
-      try {
-        const answer = await ask();
-        span.setAttribute("ptc.decision", decisionOf(answer));
-        return answer;
-      } finally {
-        span.end();
-        const ms = performance.now() - begun;
-        const waited = active.getValue(WAITED) as Waited | undefined;
-        if (waited !== undefined) waited.ms += ms;
-        this.#signals.instruments.phase(name, ms);
-      }
-    };
-    return {
-      ...approver,
-      ask: (request, signal) =>
-        asking(
-          "approval",
-          this.#describeTool(request.tool)?.server,
-          () => approver.ask(request, signal),
-          ({ decision, isUnasked }) => (isUnasked === true ? "unasked" : decision),
-        ),
-      canVisit: () => approver.canVisit?.() === true,
-      elicit: async (elicitation, signal) =>
-        asking(
-          "elicitation",
-          elicitation.server,
-          async () => approver.elicit?.(elicitation, signal) ?? NOT_ASKED,
-          ({ action }) => action,
-        ),
-    };
+  readonly aroundQuestions: QuestionInterceptor = (next) => ({
+    ask: (request, signal) =>
+      this.#question(
+        "approval",
+        this.#describeTool(request.tool)?.server,
+        () => next.ask(request, signal),
+        ({ decision, isUnasked }) => (isUnasked === true ? "unasked" : decision),
+      ),
+    elicit: (elicitation, signal) =>
+      this.#question(
+        "elicitation",
+        elicitation.server,
+        () => next.elicit(elicitation, signal),
+        ({ action }) => action,
+      ),
+  });
+
+  async #question<T>(
+    name: string,
+    server: string | undefined,
+    ask: () => Promise<T>,
+    decisionOf: (answer: T) => string,
+  ): Promise<T> {
+    const begun = performance.now();
+    // A question may be asked for a call, or before any.
+    const active = trace.getSpan(context.active()) === undefined ? this.#calling : context.active();
+    const attributes = server === undefined ? {} : { "ptc.server.name": server };
+    const span = this.#signals.tracer.startSpan(name, { attributes }, active);
+    try {
+      const answer = await ask();
+      span.setAttribute("ptc.decision", decisionOf(answer));
+      return answer;
+    } finally {
+      span.end();
+      const ms = performance.now() - begun;
+      const waited = active.getValue(WAITED) as Waited | undefined;
+      if (waited !== undefined) waited.ms += ms;
+      this.#signals.instruments.phase(name, ms);
+    }
   }
 
   end(

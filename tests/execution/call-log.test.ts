@@ -1,10 +1,18 @@
 import { describe, expect, it } from "vitest";
-import type { CallOutcome } from "../../broker/dispatcher.ts";
+import type { CallingRun, CallOutcome, RequestedCall } from "../../broker/dispatcher.ts";
 import { CallLog, type ObservedCall } from "../../execution/call-log.ts";
 
 const OK: CallOutcome = { ok: true, data: 1, raw: {}, bytes: 1, decision: "allowed" };
 
 const { signal } = new AbortController();
+
+/** Makes a call that is answered so. */
+const watch = (
+  log: CallLog,
+  call: RequestedCall,
+  during: AbortSignal,
+  answer: (seq: number) => Promise<CallOutcome>,
+) => log.aroundCalls((_, { seq = 0 }) => answer(seq))(call, { signal: during } as CallingRun);
 
 function open() {
   let now = 0;
@@ -41,7 +49,7 @@ describe("the calls of a run", () => {
     ];
     const log = new CallLog(observers, { monotonicMs: () => 0 });
     for (let i = 0; i < 3; i++) {
-      await log.watch({ tool: "mcp__a__x", arguments: {} }, signal, async () => OK);
+      await watch(log, { tool: "mcp__a__x", arguments: {} }, signal, async () => OK);
     }
     await log.end();
     expect(told).toEqual([1, 2, 3]);
@@ -50,7 +58,7 @@ describe("the calls of a run", () => {
   it("are told when they start and when they end, with their times", async () => {
     const { log, started, ended, pass } = open();
     pass(5);
-    await log.watch({ tool: "mcp__a__x", arguments: { p: 1 }, raw: true }, signal, async () => {
+    await watch(log, { tool: "mcp__a__x", arguments: { p: 1 }, raw: true }, signal, async () => {
       pass(10);
       return OK;
     });
@@ -73,7 +81,7 @@ describe("the calls of a run", () => {
     const { log, ended, pass } = open();
     pass(5);
     const earlier = { startedMs: 1, durationMs: 2 };
-    await log.watch({ tool: "mcp__a__x", arguments: {} }, signal, async () => ({ ...OK, earlier }));
+    await watch(log, { tool: "mcp__a__x", arguments: {} }, signal, async () => ({ ...OK, earlier }));
     await log.end();
     expect(ended).toMatchObject([earlier]);
   });
@@ -81,7 +89,8 @@ describe("the calls of a run", () => {
   it("that are open when the run ends are told once, as unanswered", async () => {
     const { log, ended } = open();
     let answer = (_: CallOutcome) => {};
-    const watched = log.watch(
+    const watched = watch(
+      log,
       { tool: "mcp__a__x", arguments: {} },
       signal,
       () => new Promise((resolve) => (answer = resolve)),
@@ -104,7 +113,7 @@ describe("the calls of a run", () => {
       message: "is cancelled",
       retryable: false,
     } as const;
-    await log.watch({ tool: "mcp__a__x", arguments: {} }, stop.signal, async () => {
+    await watch(log, { tool: "mcp__a__x", arguments: {} }, stop.signal, async () => {
       stop.abort();
       return { ok: false, error, bytes: 0, decision: "allowed" };
     });
@@ -115,7 +124,7 @@ describe("the calls of a run", () => {
 
   it("know of a denial as soon as the program does", async () => {
     const { log } = open();
-    await log.watch({ tool: "mcp__a__x", arguments: {} }, signal, async () => OK);
+    await watch(log, { tool: "mcp__a__x", arguments: {} }, signal, async () => OK);
     expect(log.denied).toBe(false);
     const error = {
       type: "ApprovalDenied",
@@ -124,7 +133,7 @@ describe("the calls of a run", () => {
       message: "no",
       retryable: false,
     } as const;
-    await log.watch({ tool: "mcp__a__x", arguments: {} }, signal, async () => {
+    await watch(log, { tool: "mcp__a__x", arguments: {} }, signal, async () => {
       return { ok: false, error, bytes: 0, decision: "denied" };
     });
     expect(log.denied).toBe(true);
@@ -137,7 +146,7 @@ describe("the calls of a run", () => {
     const { signal } = new AbortController();
     let answered = 0;
     for (let i = 0; i < 30; i++) {
-      void log.watch({ tool: "x", arguments: {} }, signal, async () => OK).then(() => answered++);
+      void watch(log, { tool: "x", arguments: {} }, signal, async () => OK).then(() => answered++);
     }
     await expect.poll(() => answered).toBe(16);
     const ended = log.end();
@@ -166,7 +175,7 @@ describe("warnings about answers", () => {
   async function lines(warnings: readonly (readonly [tool: string, warning: string])[]): Promise<string[]> {
     const { log } = open();
     for (const [tool, warning] of warnings)
-      await log.watch({ tool, arguments: {} }, signal, async () => warned(warning));
+      await watch(log, { tool, arguments: {} }, signal, async () => warned(warning));
     await log.end();
     return log.warnings;
   }

@@ -4,6 +4,7 @@ import { RunApprovals, UNASKED } from "../../broker/approvals/approvals.ts";
 import type { CallDispatcher, CallOutcome } from "../../broker/dispatcher.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
 import { RunnerOutput } from "../../execution/output/runner-output.ts";
+import type { OpenRun } from "../../execution/run.ts";
 import { type InsideRun, runInside } from "../../execution/run-inside.ts";
 import { TimeLimit } from "../../execution/time-limit.ts";
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
@@ -48,20 +49,23 @@ function programWith(
   signal: AbortSignal,
   calls: ObservedCall[] = [],
 ): InsideRun {
-  return {
-    bundle: "",
-    runner: "javascript",
-    ways: { output: "say", value: "answer" },
-    data: {},
-    environment: { seed: "" },
-    limits: LIMITS,
-    timeLimit: new TimeLimit(LIMITS.timeoutMs, CLOCK),
-    dispatcher: { dispatch },
+  const timeLimit = new TimeLimit(LIMITS.timeoutMs, CLOCK);
+  const run: OpenRun = {
     approvals: new RunApprovals("run", { ask: async () => UNASKED }),
     observers: [{ onCall: (call) => void calls.push(call) }],
-    output: new RunnerOutput(LIMITS, 4_096, () => {}),
-    clock: CLOCK,
+    recording: undefined,
+    suspension: undefined,
     signal,
+    faulted: new AbortController().signal,
+    elapsedMs: () => 0,
+  };
+  return {
+    scope: { program: { data: {} }, dispatcher: { dispatch }, limits: LIMITS, clock: CLOCK },
+    run,
+    prepared: { bundle: "", runner: "javascript", ways: { output: "say", value: "answer" } },
+    environment: { seed: "" },
+    timeLimit,
+    output: new RunnerOutput(LIMITS, 4_096, () => {}),
   };
 }
 

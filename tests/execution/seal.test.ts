@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Verdict } from "../../execution/judge.ts";
+import type { Verdict } from "../../execution/outcome.ts";
 import { type EnvelopeFacts, renderEnvelope, sealEnvelope } from "../../execution/seal.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { Envelope } from "../../protocol/envelope.ts";

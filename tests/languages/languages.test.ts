@@ -1,7 +1,7 @@
 import { duplexPair } from "node:stream";
 import { describe, expect, it } from "vitest";
 import type { GeneratedModule } from "../../codegen/generated-module.ts";
-import { type ExecutionParts, executeProgram } from "../../execution/execute-program.ts";
+import { executeProgram } from "../../execution/program-body.ts";
 import type { RunReport } from "../../execution/record/run-recorder.ts";
 import type { Language, Preparation, TypecheckMode } from "../../languages/language.ts";
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
@@ -9,6 +9,7 @@ import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
 import type { HostMessage } from "../../protocol/messages.ts";
 import type { SandboxOutput } from "../../sandbox/sandbox.ts";
 import { Redactor } from "../../secrets/redaction.ts";
+import type { ProgramParts } from "../execution/program-parts.ts";
 
 const LIMITS = {
   timeoutMs: 60_000,
@@ -75,7 +76,7 @@ async function execute(
   { language = "capitals", runner = "python", typecheck = "off" as TypecheckMode } = {},
 ) {
   let report: RunReport | undefined;
-  const parts: ExecutionParts = {
+  const parts: ProgramParts = {
     sandboxes: { acquire: async (output) => echoSandbox(runner, output) },
     languages: [CAPITALS],
     modules: { modules: () => ["a", "b"], load: async () => MODULE },
@@ -95,7 +96,7 @@ async function execute(
   };
   const program = { code, data: {}, language, fileName: "program.up" };
   const { signal } = new AbortController();
-  const executed = await executeProgram(program, parts, { limits: LIMITS, typecheck, signal });
+  const executed = await executeProgram({ ...parts, program, limits: LIMITS, typecheck, signal });
   await executed.cleared;
   return { ...executed, result: executed.envelope.result, report };
 }

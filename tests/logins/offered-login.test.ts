@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { type Approver, RunApprovals, UNASKED } from "../../broker/approvals/approvals.ts";
+import { interceptCalls, offerLogins } from "../../broker/call-interceptors.ts";
 import type { CallOutcome } from "../../broker/dispatcher.ts";
-import { offerLogins } from "../../broker/offer-logins.ts";
 import { beginLogin } from "../../logins/log-in.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import { useUser } from "../upstream/authorization/logged-in.ts";
@@ -48,9 +48,9 @@ it("a person whom their client sends to the login page lets the call go on that 
       return { action: "accept", values: {} };
     },
   };
-  const dispatcher = offerLogins(inner, () =>
-    beginLogin(user.server, user.principal, { env: user.env, signal }),
-  );
+  const dispatcher = interceptCalls(inner, [
+    offerLogins(() => beginLogin(user.server, user.principal, { env: user.env, signal })),
+  ]);
   const run = { approvals: new RunApprovals("run", approver), signal };
   const outcome = await dispatcher.dispatch({ tool: "mcp__guarded__echo", arguments: { text: "hi" } }, run);
   expect(outcome).toMatchObject({ ok: true, data: { content: [{ text: "hi" }] } });

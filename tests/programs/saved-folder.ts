@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { UNASKED } from "../../broker/approvals/approvals.ts";
 import { PYTHON_PRINTER } from "../../codegen/python/python-printer.ts";
 import { TYPESCRIPT_PRINTER } from "../../codegen/typescript/typescript-printer.ts";
-import { executeProgram } from "../../execution/execute-program.ts";
+import { executeProgram } from "../../execution/program-body.ts";
 import { RecordedModules } from "../../execution/replay/recorded-run.ts";
 import type { Language } from "../../languages/language.ts";
 import { languageOfFile } from "../../languages/languages.ts";
@@ -96,30 +96,26 @@ export class SavedFolder {
     const called: string[] = [];
     const program: Program = { code, data: { root: true }, language, fileName };
     const place = { id: "0", position: (session?.earlier.length ?? 0) + 1 };
-    const executed = await executeProgram(
+    const executed = await executeProgram({
       program,
-      {
-        sandboxes: session?.kept ?? this.#sandboxes(isPython),
-        languages: LANGUAGES,
-        modules,
-        dispatcher: {
-          async dispatch(call) {
-            called.push(call.tool);
-            return { ok: true, data: call.arguments, raw: null, bytes: 1, decision: "allowed" } as never;
-          },
+      sandboxes: session?.kept ?? this.#sandboxes(isPython),
+      languages: LANGUAGES,
+      modules,
+      dispatcher: {
+        async dispatch(call) {
+          called.push(call.tool);
+          return { ok: true, data: call.arguments, raw: null, bytes: 1, decision: "allowed" } as never;
         },
-        approver: { ask: async () => UNASKED },
-        redactor: new Redactor([]),
-        clock: { monotonicMs: () => performance.now() },
-        toolVersion: "0.0.0",
       },
-      {
-        limits: LIMITS,
-        typecheck: "off",
-        signal: new AbortController().signal,
-        ...(session && { session: { place, earlier: [...session.earlier] } }),
-      },
-    );
+      approver: { ask: async () => UNASKED },
+      redactor: new Redactor([]),
+      clock: { monotonicMs: () => performance.now() },
+      toolVersion: "0.0.0",
+      limits: LIMITS,
+      typecheck: "off",
+      signal: new AbortController().signal,
+      ...(session && { session: { place, earlier: [...session.earlier] } }),
+    });
     await executed.cleared;
     session?.earlier.push(program);
     const { result } = executed.envelope;

@@ -1,7 +1,7 @@
 import { UNASKED } from "../../broker/approvals/approvals.ts";
 import type { CallDispatcher } from "../../broker/dispatcher.ts";
-import { executeProgram, type RunOptions } from "../../execution/execute-program.ts";
-import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
+import type { ExecutedProgram } from "../../execution/output/executed-run.ts";
+import { executeProgram, type ProgramScope } from "../../execution/program-body.ts";
 import type { Program } from "../../languages/program.ts";
 import { TYPESCRIPT } from "../../languages/typescript/language.ts";
 import { openTypeScript } from "../../languages/typescript/typescript.ts";
@@ -46,7 +46,7 @@ export class SessionOfPrograms {
 
   async run(
     code: string,
-    options: Partial<Pick<RunOptions, "environment" | "limits">> = {},
+    options: Partial<Pick<ProgramScope, "environment" | "limits">> = {},
   ): Promise<ExecutedProgram> {
     const calls: string[] = [];
     this.called.push(calls);
@@ -59,29 +59,25 @@ export class SessionOfPrograms {
     const fileName = this.#language === "python" ? "program.py" : "program.ts";
     const language = this.#language === "python" ? "python" : "typescript";
     const program: Program = { code, data: {}, language, fileName };
-    const executed = await executeProgram(
+    const executed = await executeProgram({
       program,
-      {
-        sandboxes: this.kept,
-        languages: [{ ...TYPESCRIPT, ...openTypeScript() }, PYTHON_AS_IT_IS],
-        modules: modulesOf({}),
-        dispatcher,
-        approver: { ask: async () => UNASKED },
-        redactor: new Redactor([]),
-        clock: { monotonicMs: () => performance.now() },
-        toolVersion: "0.0.0",
+      sandboxes: this.kept,
+      languages: [{ ...TYPESCRIPT, ...openTypeScript() }, PYTHON_AS_IT_IS],
+      modules: modulesOf({}),
+      dispatcher,
+      approver: { ask: async () => UNASKED },
+      redactor: new Redactor([]),
+      clock: { monotonicMs: () => performance.now() },
+      toolVersion: "0.0.0",
+      limits: LIMITS,
+      typecheck: "off",
+      session: {
+        place: { id: "0", position: this.#earlier.length + 1 },
+        earlier: [...this.#earlier],
       },
-      {
-        limits: LIMITS,
-        typecheck: "off",
-        session: {
-          place: { id: "0", position: this.#earlier.length + 1 },
-          earlier: [...this.#earlier],
-        },
-        signal: new AbortController().signal,
-        ...options,
-      },
-    );
+      signal: new AbortController().signal,
+      ...options,
+    });
     await executed.cleared;
     this.#earlier.push(program);
     return executed;

@@ -5,12 +5,9 @@ import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { type Approver, UNASKED } from "../../broker/approvals/approvals.ts";
 import { Dispatcher } from "../../broker/dispatcher.ts";
 import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
-import {
-  type ExecutionLimits,
-  type ExecutionParts,
-  executeProgram,
-} from "../../execution/execute-program.ts";
-import type { ExecutedProgram } from "../../execution/output/executed-program.ts";
+import type { ExecutedProgram } from "../../execution/output/executed-run.ts";
+import type { RunLimits } from "../../execution/output/runner-output.ts";
+import { executeProgram } from "../../execution/program-body.ts";
 import type { RunRecorder } from "../../execution/record/run-recorder.ts";
 import { RUNNER_STARTS } from "../../languages/languages.ts";
 import type { ProgramSession } from "../../languages/program.ts";
@@ -27,6 +24,7 @@ import { SandboxStarter } from "../../sandbox/sandbox-starter.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { currentProcess, formatIdentity } from "../../system/process-identity.ts";
 import { toolOf } from "../catalog/tool-of.ts";
+import type { ProgramParts } from "../execution/program-parts.ts";
 import { modulesOf } from "../languages/module-texts.ts";
 import { PYTHON_AS_IT_IS } from "../languages/python-as-it-is.ts";
 
@@ -36,7 +34,7 @@ export type DeskTool = (args: Record<string, unknown>) => unknown;
 interface RunInput {
   data?: unknown;
   language?: string;
-  limits?: Partial<ExecutionLimits>;
+  limits?: Partial<RunLimits>;
   signal?: AbortSignal;
   /** What the program is told about the world. */
   environment?: ProgramEnvironment;
@@ -50,7 +48,7 @@ export interface Ran extends ExecutedProgram {
   console: Record<ConsoleEntry["stream"], string>;
 }
 
-const LIMITS: ExecutionLimits = {
+const LIMITS: RunLimits = {
   timeoutMs: 60_000,
   maxOutputBytes: 65_536,
   maxStderrBytes: 262_144,
@@ -103,7 +101,7 @@ export class RealSandboxes {
   readonly #engine = new DockerEngine();
   readonly #base = mkdtempSync(join(tmpdir(), "ptc-walls-"));
   readonly #owner = formatIdentity(currentProcess());
-  readonly #parts: ExecutionParts;
+  readonly #parts: ProgramParts;
 
   constructor(tools: Record<string, DeskTool> = {}, options: RealSandboxesOptions = {}) {
     const {
@@ -142,7 +140,9 @@ export class RealSandboxes {
   ): Promise<Ran> {
     const console = { out: "", err: "" };
     const fileName = language === "python" ? "program.py" : "program.js";
-    const executed = await executeProgram({ code, data, language, fileName }, this.#parts, {
+    const executed = await executeProgram({
+      ...this.#parts,
+      program: { code, data, language, fileName },
       limits: { ...LIMITS, ...limits },
       typecheck: "off",
       onConsole: ({ stream, text }) => {
@@ -172,7 +172,7 @@ export class RealSandboxes {
   }
 }
 
-function deskModule(tools: string[]): ExecutionParts["modules"] {
+function deskModule(tools: string[]): ProgramParts["modules"] {
   const exports = tools.map((name) => `export const ${name} = tool<any, any>("mcp__desk__${name}");`);
   const text = ['import { tool } from "../../runtime.js";', ...exports].join("\n");
   return modulesOf({ desk: text });

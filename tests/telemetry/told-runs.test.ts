@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { RunApprovals, UNASKED } from "../../broker/approvals/approvals.ts";
+import { interceptQuestions } from "../../broker/approvals/question-interceptors.ts";
+import { interceptCalls } from "../../broker/call-interceptors.ts";
 import type { CallOutcome } from "../../broker/dispatcher.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
@@ -62,15 +64,20 @@ async function tell(telemetry: Telemetry, parent: TraceContext | undefined) {
   run.onPhase("bundle")();
   const ended = run.onPhase("program");
   const metas: unknown[] = [];
-  const approver = run.overQuestions({ ask: async () => ({ decision: "once", by: SECRET }) });
+  const approver = interceptQuestions({ ask: async () => ({ decision: "once", by: SECRET }) }, [
+    run.aroundQuestions,
+  ]);
   const approvals = new RunApprovals("run-1", approver);
-  const calls = run.overCalls({
-    async dispatch({ tool }, { meta, signal }) {
-      metas.push(meta);
-      if (tool === "mcp__far__wipe") await approvals.approve(toolOf("far", "wipe"), {}, signal);
-      return OUTCOMES[tool] ?? failed("unavailable");
+  const calls = interceptCalls(
+    {
+      async dispatch({ tool }, { meta, signal }) {
+        metas.push(meta);
+        if (tool === "mcp__far__wipe") await approvals.approve(toolOf("far", "wipe"), {}, signal);
+        return OUTCOMES[tool] ?? failed("unavailable");
+      },
     },
-  });
+    [run.aroundCalls],
+  );
   const { signal } = new AbortController();
   for (const tool of [...Object.keys(TOOLS), `mcp__docs__${SECRET}`]) {
     await calls.dispatch({ tool, arguments: { secret: SECRET } }, { approvals, signal });
@@ -236,7 +243,7 @@ describe("a run that is told of", () => {
     const before = telemetry.beginRun({ ...facts, parent: PARENT });
     const { signal } = new AbortController();
     const approvals = new RunApprovals("run-1", { ask: async () => UNASKED });
-    const waiting = before.overCalls({ dispatch: () => new Promise(() => {}) });
+    const waiting = interceptCalls({ dispatch: () => new Promise(() => {}) }, [before.aroundCalls]);
     void waiting.dispatch({ tool: "mcp__docs__get", arguments: {} }, { approvals, signal });
     const metrics = { duration_ms: 5, tool_calls: 1, tool_result_bytes: 0 };
     const error = { type: "ApprovalPending", message: SECRET, retryable: false } as const;

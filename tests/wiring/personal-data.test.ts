@@ -61,21 +61,19 @@ async function open(
   const asked: unknown[] = [];
   const run = async (more: object = {}) => {
     const observed: unknown[] = [];
-    const executed = await host.run(
-      { code: CODE, data: { to: "bob@example.com" }, language: "javascript", fileName: "p.js" },
-      {
-        context: { principal: "local", source: "serve" },
-        approver: {
-          ask: async (request) => {
-            asked.push(request.arguments);
-            return { decision: "once", by: "a person" } as const;
-          },
+    const executed = await host.run({
+      program: { code: CODE, data: { to: "bob@example.com" }, language: "javascript", fileName: "p.js" },
+      context: { principal: "local", source: "serve" },
+      approver: {
+        ask: async (request) => {
+          asked.push(request.arguments);
+          return { decision: "once", by: "a person" } as const;
         },
-        signal: new AbortController().signal,
-        onCall: (call) => void observed.push(call.arguments),
-        ...more,
       },
-    );
+      signal: new AbortController().signal,
+      onCall: (call) => void observed.push(call.arguments),
+      ...more,
+    });
     await executed.recorded;
     return { ...executed, observed };
   };
@@ -89,8 +87,7 @@ async function open(
   const replay = async (runId: string) => {
     const loaded = await loadReplayable(archive, runId);
     if (!loaded.ok) throw new Error("the run cannot be replayed");
-    const { run: recorded, modules, limits, typecheck } = loaded.replayable;
-    return host.replay(recorded, modules, { limits, typecheck, signal: new AbortController().signal });
+    return host.replay({ ...loaded.replayable, signal: new AbortController().signal });
   };
   const audit = () =>
     readFileSync(join(cwd, ".ptc/audit.jsonl"), "utf8")
@@ -225,7 +222,9 @@ test("a person sees what is to be approved, and a run that waited is redacted as
   approvals.answer("local", pending, { decision: "once", by: "a person", how: "here" });
   const taken = await host.takeSuspended("local", ticket);
   if (taken.kind !== "taken") throw new Error(taken.kind);
-  const ended = await taken.goOn({
+  const ended = await host.run({
+    program: taken.resumed.run.program,
+    resumed: taken.resumed,
     context: { principal: "local", source: "serve" },
     approver: { ask: async () => LATER },
     signal: new AbortController().signal,

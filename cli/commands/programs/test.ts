@@ -283,22 +283,20 @@ async function replay(program: NamedProgram, example: Example, parts: TestParts)
     : { code, language, fileName, data: example.data };
   const printer = await loadPrinterOr(language);
   const made: ObservedCall[] = [];
-  const replayed = await parts.host.replay(
-    recordedRun(example, own),
-    parts.tools.modulesFor(parts.viewer, printer),
-    {
-      limits: {
-        ...execution,
-        timeoutMs: program.manifest.timeoutMs ?? execution.timeoutMs,
-        maxKeptBytes: MAX_KEPT_OUTPUT_BYTES,
-      },
-      typecheck: "off",
-      // The order of answers is that of the recording only for the very text that was recorded.
-      edited: program.digest === example.program ? undefined : own,
-      onCall: (call) => void made.push(call),
-      signal: parts.signal,
+  const replayed = await parts.host.replay({
+    run: recordedRun(example, own),
+    modules: parts.tools.modulesFor(parts.viewer, printer),
+    limits: {
+      ...execution,
+      timeoutMs: program.manifest.timeoutMs ?? execution.timeoutMs,
+      maxKeptBytes: MAX_KEPT_OUTPUT_BYTES,
     },
-  );
+    typecheck: "off",
+    // The order of answers is that of the recording only for the very text that was recorded.
+    edited: program.digest === example.program ? undefined : own,
+    onCall: (call) => void made.push(call),
+    signal: parts.signal,
+  });
   return { ...replayed, made };
 }
 

@@ -16,11 +16,16 @@ import {
   NOT_ASKED,
 } from "../../../broker/elicitation/elicitation.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
-import type { ProgramOptions } from "../../../execution/program-runner.ts";
+import type { CallRequest, ProgramRequest as RunRequest } from "../../../execution/run-request.ts";
 import type { OpenQuestion, Question } from "../elicitation.ts";
 import type { ProgramReply } from "../tools/reply.ts";
 import type { ProgramPlace } from "./program-places.ts";
-import type { ClientConnection, ProgramRequest, ProgressSink } from "./program-request.ts";
+import {
+  type ClientConnection,
+  contextOf,
+  type ProgramRequest,
+  type ProgressSink,
+} from "./program-request.ts";
 
 /** What came of a run, as its client reads it. */
 export interface RunEnd {
@@ -42,12 +47,12 @@ export interface EndedRun {
 /** The next event for a request that waits for a run: a question for a person, or the end of the run. */
 export type NextEvent = { kind: "question"; question: Question } | EndedRun;
 
-/** What a running program, or a call, is started with, beside what is known before. */
-export interface LiveRunOptions
-  extends Pick<ProgramOptions, "approver" | "signal" | "suspends" | "trace" | "onEvent" | "onCall"> {
-  /** Receives what the server of a single call says of its progress. */
-  onProgress: (report: CallProgress) => void;
-}
+/** The part of the request for a run that is the same for every program, and every call, of a client. */
+export type LiveRequest = Pick<
+  RunRequest,
+  "context" | "approver" | "signal" | "suspends" | "trace" | "onEvent" | "onCall"
+> &
+  Pick<CallRequest, "onProgress">;
 
 /** A running program, or a single call. It outlives the request that started it when a question is handed to the client. */
 export class LiveRun {
@@ -62,21 +67,23 @@ export class LiveRun {
   /**
    * Starts the program.
    *
-   * @param start runs it with these options.
+   * @param start makes the request for the run of this part, and runs it.
    * @param request the one that starts it: its client is asked, and its connection owns the run.
    * @param place held until the run has ended.
    */
   constructor(
-    start: (options: LiveRunOptions) => Promise<RunEnd>,
-    { connection, canAsk, canVisit, trace }: ProgramRequest,
+    start: (live: LiveRequest) => Promise<RunEnd>,
+    request: ProgramRequest,
     place: ProgramPlace,
     clock: Pick<Clock, "monotonicMs">,
   ) {
+    const { connection, canAsk, canVisit, trace } = request;
     this.connection = connection;
     this.place = place;
     this.#questions = new Questions(canAsk, canVisit);
     this.#progress = new RunProgress(clock);
     this.#end = start({
+      context: contextOf(request),
       approver: this.#questions,
       signal: this.#abort.signal,
       suspends: true,

@@ -4,8 +4,9 @@ import { oneLine, visibleLine, visibleLines } from "../../../base/visible-text.t
 import { type ToolCatalog, unknownServer, unknownTool } from "../../../catalog/tool-catalog.ts";
 import type { ToolPrinter } from "../../../codegen/language-printer.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
-import { outputOf } from "../../../execution/output/executed-output.ts";
-import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
+import type { Suspended } from "../../../execution/outcome.ts";
+import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
+import { outputOf } from "../../../execution/output/executed-run.ts";
 import { headAndTail, type LeftOut } from "../../../execution/output/head-and-tail.ts";
 import {
   boundJson,
@@ -13,7 +14,6 @@ import {
   markStderr,
   withoutLastLineFeed,
 } from "../../../execution/output/whole-output.ts";
-import type { Suspended } from "../../../execution/suspended.ts";
 import { pickPrinter } from "../../../languages/languages.ts";
 import type { CallDecision } from "../../../protocol/call-decision.ts";
 import type { Failure } from "../../../protocol/failure.ts";

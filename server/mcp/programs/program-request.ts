@@ -1,7 +1,7 @@
 import { visibleLine } from "../../../base/visible-text.ts";
 import type { Viewer } from "../../../broker/policy/authorizer.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
-import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
+import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import type { TraceContext } from "../../../protocol/trace-context.ts";
 import type { ClientClaim, Question } from "../elicitation.ts";

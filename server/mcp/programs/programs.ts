@@ -3,8 +3,8 @@ import { messageOf } from "../../../base/faults.ts";
 import { RecentlyUsed } from "../../../base/recently-used.ts";
 import { oneLine } from "../../../base/visible-text.ts";
 import { LATER } from "../../../broker/approvals/approvals.ts";
-import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
-import type { ProgramRunner } from "../../../execution/program-runner.ts";
+import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
+import type { ProgramRunner } from "../../../execution/run-request.ts";
 import { languageNamed, languageOfInterpreter } from "../../../languages/languages.ts";
 import type { HandedIn } from "../../../languages/settle-program.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
@@ -13,15 +13,10 @@ import { giveAnswer, type Question } from "../elicitation.ts";
 import type { ShownLanguages } from "../tools/discovery.ts";
 import { type ExecuteProgramArguments, ticketIn } from "../tools/own-tools.ts";
 import { errorReply, type ToolReply } from "../tools/reply.ts";
-import { type EndedRun, LiveRun, type LiveRunOptions, type RunEnd, reportPosition } from "./live-run.ts";
+import { type EndedRun, type LiveRequest, LiveRun, type RunEnd, reportPosition } from "./live-run.ts";
 import { type NoPlace, type PlaceLimits, type ProgramPlace, ProgramPlaces } from "./program-places.ts";
 import { buildRefusalReply, endOfProgram } from "./program-reply.ts";
-import {
-  type ClientConnection,
-  contextOf,
-  type ProgramAnswer,
-  type ProgramRequest,
-} from "./program-request.ts";
+import type { ClientConnection, ProgramAnswer, ProgramRequest } from "./program-request.ts";
 import { OVER, takeAnswered, WaitingRuns } from "./waiting-runs.ts";
 
 export interface ProgramsOptions {
@@ -53,7 +48,7 @@ interface ProgramLimits {
 }
 
 /** What a request may set for its program. */
-type ProgramSettings = Pick<Parameters<ProgramRunner["run"]>[1], "timeoutMs" | "typecheck" | "session">;
+type ProgramSettings = Pick<Parameters<ProgramRunner["run"]>[0], "timeoutMs" | "typecheck" | "session">;
 
 /** The most forms that are remembered for their answers. */
 const MAX_OFFERED = 1_000;
@@ -100,18 +95,13 @@ export class Programs {
   async run(program: HandedIn, settings: ProgramSettings, request: ProgramRequest): Promise<ProgramAnswer> {
     const place = await this.#takePlace(request, settings.timeoutMs);
     if ("kind" in place) return place;
-    return this.#goLive(place, request, async (options) => {
-      const context = contextOf(request);
-      const executed = await this.#options.runner.run(program, { ...options, context, ...settings });
-      return this.#end(executed, request);
-    });
+    return this.#goLive(place, request, async (live) =>
+      this.#end(await this.#options.runner.run(Object.freeze({ ...live, program, ...settings })), request),
+    );
   }
 
   /** Makes a single call, which needs no sandbox. */
-  async call(
-    start: (options: LiveRunOptions) => Promise<RunEnd>,
-    request: ProgramRequest,
-  ): Promise<ProgramAnswer> {
+  async call(start: (live: LiveRequest) => Promise<RunEnd>, request: ProgramRequest): Promise<ProgramAnswer> {
     const place = await this.#takePlace(request, undefined, this.#callPlaces);
     return "kind" in place ? place : this.#goLive(place, request, start);
   }
@@ -146,12 +136,16 @@ export class Programs {
     );
     if (taken.kind === "question") return this.#handOut(taken.question, ticket);
     if (taken.kind === "reply") return taken;
+    const { resumed } = taken;
     const place = await this.#takePlace(request, undefined);
     if (!("kind" in place))
-      return this.#goLive(place, request, async (options) =>
-        this.#end(await taken.goOn({ ...options, context: contextOf(request) }), request),
+      return this.#goLive(place, request, async (live) =>
+        this.#end(
+          await runner.run(Object.freeze({ ...live, program: resumed.run.program, resumed })),
+          request,
+        ),
       );
-    await taken.leave();
+    await resumed.leave(true);
     return place;
   }
 
@@ -179,7 +173,7 @@ export class Programs {
   async #goLive(
     place: ProgramPlace,
     request: ProgramRequest,
-    start: (options: LiveRunOptions) => Promise<RunEnd>,
+    start: (live: LiveRequest) => Promise<RunEnd>,
   ): Promise<ProgramAnswer> {
     const run = new LiveRun(start, request, place, this.#options.clock);
     this.#runs.add(run);

@@ -46,15 +46,13 @@ async function setUp(settings: object = {}) {
   await host.warm();
   await expect.poll(async () => (await host.currentTools()).all.names().length).toBeGreaterThan(0);
   const run = (approver: Approver) =>
-    host.run(
-      { code: "1", data: {}, language: "javascript", fileName: "p.js" },
-      {
-        context: { principal: "local", source: "serve" },
-        approver,
-        suspends: true,
-        signal: new AbortController().signal,
-      },
-    );
+    host.run({
+      program: { code: "1", data: {}, language: "javascript", fileName: "p.js" },
+      context: { principal: "local", source: "serve" },
+      approver,
+      suspends: true,
+      signal: new AbortController().signal,
+    });
   const ptc = (...args: string[]) => ptcIn(directory, ["approvals", ...args], { env });
   const taken = async (ticket: string) => {
     const run = (await host.pendingApprovals()).take("local", ticket);

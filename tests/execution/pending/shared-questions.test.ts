@@ -9,6 +9,7 @@ import {
   type Approver,
   LATER,
 } from "../../../broker/approvals/approvals.ts";
+import { interceptQuestions } from "../../../broker/approvals/question-interceptors.ts";
 import { PendingApprovals } from "../../../execution/pending/pending-approvals.ts";
 import { PendingError } from "../../../execution/pending/pending-error.ts";
 import { shareQuestions } from "../../../execution/pending/shared-questions.ts";
@@ -58,7 +59,9 @@ function asking(open: () => PendingApprovals, request = REQUEST, signal = new Ab
     },
     answeredElsewhere,
   };
-  const shared = shareQuestions({ approver, context: CONTEXT, fileName: "p.ts", open: async () => open() });
+  const shared = interceptQuestions(approver, [
+    shareQuestions({ context: CONTEXT, fileName: "p.ts", open: async () => open() }),
+  ]);
   const answer = shared.ask(request, signal);
   return {
     answer,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type ApprovalAnswer, LATER } from "../../../broker/approvals/approvals.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
-import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
+import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import type { BegunRunFacts, Telemetry } from "../../../telemetry/telemetry.ts";
 import type { Host } from "../../../wiring/host.ts";
@@ -73,7 +73,7 @@ const options = (answer: ApprovalAnswer = LATER) => ({
 });
 
 async function suspend(host: Host): Promise<NonNullable<ExecutedProgram["suspended"]>> {
-  const { suspended, envelope, recorded } = await host.run(PROGRAM, options());
+  const { suspended, envelope, recorded } = await host.run({ ...options(), program: PROGRAM });
   await recorded;
   expect(envelope.result).toMatchObject({ ok: false, error: { type: "ApprovalPending" } });
   if (suspended === undefined) throw new Error("the run was not suspended");
@@ -90,7 +90,7 @@ async function answer(host: Host, ticket: string, given: ApprovalAnswer = YES): 
 async function goOn(host: Host, ticket: string): Promise<ExecutedProgram> {
   const taken = await host.takeSuspended("local", ticket);
   if (taken.kind !== "taken") throw new Error(`the run is ${taken.kind}`);
-  const executed = await taken.goOn(options());
+  const executed = await host.run({ ...options(), ...taken, program: taken.resumed.run.program });
   await executed.recorded;
   return executed;
 }
@@ -242,7 +242,7 @@ describe("a suspended run", () => {
         begun.push(facts);
         return {
           ...{ traceId: "a".repeat(32), place, onPhase: () => () => {} },
-          ...{ overCalls: (calls) => calls, overQuestions: (approver) => approver, end: () => {} },
+          ...{ aroundCalls: (next) => next, aroundQuestions: () => ({}), end: () => {} },
         };
       },
       serve: (_, answerTo) => answerTo(),
@@ -273,7 +273,7 @@ describe("a suspended run", () => {
     await answer(host, ticket);
     const taken = await host.takeSuspended("local", ticket);
     expect(await host.takeSuspended("local", ticket)).toEqual({ kind: "elsewhere" });
-    if (taken.kind === "taken") await taken.leave();
+    if (taken.kind === "taken") await taken.resumed.leave(true);
     expect(await host.takeSuspended("local", ticket)).toMatchObject({ kind: "taken" });
   });
 
@@ -284,7 +284,10 @@ describe("a suspended run", () => {
     await answer(host, ticket);
     const taken = await host.takeSuspended("local", ticket);
     if (taken.kind !== "taken") throw new Error(taken.kind);
-    const { envelope } = await taken.goOn({ ...options(), signal: AbortSignal.abort() });
+    const { envelope } = await host.run({
+      ...{ ...options(), ...taken, program: taken.resumed.run.program },
+      signal: AbortSignal.abort(),
+    });
     expect(envelope.result).toMatchObject({ error: { type: "Cancelled" } });
     await goOn(host, ticket);
     expect(project.calls()).toEqual(["read", "first"]);
@@ -314,7 +317,7 @@ describe("a suspended run", () => {
       const reply = await program.call(...note("w", "first"));
       return reply.ok ? "called" : reply.error.message;
     });
-    const { envelope } = await host.run(PROGRAM, options());
+    const { envelope } = await host.run({ ...options(), program: PROGRAM });
     expect(envelope.result).toMatchObject({ data: expect.stringContaining("nobody can be asked here") });
   });
 
@@ -326,7 +329,7 @@ describe("a suspended run", () => {
     });
     mkdirSync(join(project.key, ".."), { recursive: true, mode: 0o700 });
     writeFileSync(project.key, "no key", { mode: 0o600 });
-    const { envelope, suspended } = await host.run(PROGRAM, options());
+    const { envelope, suspended } = await host.run({ ...options(), program: PROGRAM });
     expect(suspended).toBeUndefined();
     expect(envelope.result).toMatchObject({ data: expect.stringContaining("is not what ptc has written") });
     expect(project.calls()).toEqual([]);

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { ExecutionParts } from "../../../execution/execute-program.ts";
+import type { ProgramScope } from "../../../execution/program-body.ts";
 import { type RecordedRun, replayProgram } from "../../../execution/replay/replay-program.ts";
 import type { Language, Preparation, TypecheckOptions } from "../../../languages/language.ts";
 import { digestOf } from "../../../protocol/canonical-json.ts";
@@ -55,7 +55,7 @@ function recordedRun(recorded: Recorded): RecordedRun {
 interface Machine {
   program?: ProgramFunction;
   preparation?: Preparation;
-  sandboxes?: ExecutionParts["sandboxes"];
+  sandboxes?: ProgramScope["sandboxes"];
   signal?: AbortSignal;
 }
 
@@ -82,18 +82,16 @@ async function replay(recorded: Recorded, machine: Machine = {}) {
     runtime: "none",
     limits: { memoryMb: 512, cpus: 1, pids: 64 },
   });
-  const replayed = await replayProgram(
-    recordedRun(recorded),
-    {
-      sandboxes: machine.sandboxes ?? sandboxes,
-      languages: [language],
-      modules: { modules: () => [], load: async () => undefined },
-      redactor: new Redactor([]),
-      clock: { monotonicMs: () => performance.now() },
-      toolVersion: "0",
-    },
-    { limits: LIMITS, typecheck: "error", signal: machine.signal ?? new AbortController().signal },
-  );
+  const replayed = await replayProgram({
+    run: recordedRun(recorded),
+    sandboxes: machine.sandboxes ?? sandboxes,
+    languages: [language],
+    modules: { modules: () => [], load: async () => undefined },
+    redactor: new Redactor([]),
+    clock: { monotonicMs: () => performance.now() },
+    toolVersion: "0",
+    ...{ limits: LIMITS, typecheck: "error", signal: machine.signal ?? new AbortController().signal },
+  });
   const { result } = replayed.envelope;
   return { ...replayed, checks, came: result.ok ? result.data : result.error.type };
 }

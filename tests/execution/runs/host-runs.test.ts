@@ -64,7 +64,8 @@ async function openHost(
     answer: ApprovalAnswer["decision"] = "once",
     context: RunContext = { principal: "local", source: "serve" },
   ) => {
-    const { recorded, ...executed } = await opened.runner.run(PROGRAM, {
+    const { recorded, ...executed } = await opened.runner.run({
+      program: PROGRAM,
       context,
       approver: { ask: async () => ({ decision: answer, by: "a person" }) },
       signal: new AbortController().signal,

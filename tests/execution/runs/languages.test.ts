@@ -45,14 +45,12 @@ async function serve(settings: object) {
   await opened.host.warm();
   await expect.poll(async () => (await opened.host.currentTools()).all.names().length).toBe(2);
   const run = async (code: string, said: { language?: string; fileName?: string } = {}) => {
-    const { recorded, envelope, unchecked } = await opened.runner.run(
-      { code, data: {}, ...said },
-      {
-        context: { principal: "local", source: "serve" },
-        approver: { ask: async () => ({ decision: "once", by: "a person" }) },
-        signal: new AbortController().signal,
-      },
-    );
+    const { recorded, envelope, unchecked } = await opened.runner.run({
+      program: { code, data: {}, ...said },
+      context: { principal: "local", source: "serve" },
+      approver: { ask: async () => ({ decision: "once", by: "a person" }) },
+      signal: new AbortController().signal,
+    });
     await recorded;
     const { record } = await store.read(envelope.run_id);
     return { result: envelope.result, unchecked, language: record.language };

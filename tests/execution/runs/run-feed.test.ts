@@ -1,6 +1,7 @@
 import { EventEmitter } from "node:events";
 import { expect, onTestFinished, test } from "vitest";
 import { installLastResort, withinBoundary } from "../../../base/faults.ts";
+import { interceptQuestions } from "../../../broker/approvals/question-interceptors.ts";
 import { reportRun } from "../../../execution/runs/report-run.ts";
 import type { MissedEvents, RunEvent } from "../../../execution/runs/run-events.ts";
 import { RunFeed } from "../../../execution/runs/run-feed.ts";
@@ -71,7 +72,9 @@ test("a question that nobody answers is told to be withdrawn, and names are cut 
   const events: RunEvent[] = [];
   const run = { runId: "1", context };
   const report = reportRun((event) => void events.push(event), run, new Redactor(["t0p-s3cr3t-of-somebody"]));
-  const approver = report.over({ ask: () => Promise.reject(new Error("gone")) });
+  const approver = interceptQuestions({ ask: () => Promise.reject(new Error("gone")) }, [
+    report.aroundQuestions,
+  ]);
   const request = {
     runId: "1",
     tool: `t0p-s3cr3t-of-somebody\n${"x".repeat(10_000)}`,

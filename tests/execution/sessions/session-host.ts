@@ -65,15 +65,13 @@ export async function openHost(sessions: object = { max: 2 }, more: object = {},
     code: string,
     { principal = "local", language = "typescript", signal = new AbortController().signal } = {},
   ) => {
-    const executed = await runner.run(
-      { code, data: {}, ...(language === UNSAID ? {} : { language }) },
-      {
-        context: { principal, source: "serve" },
-        approver,
-        session,
-        signal,
-      },
-    );
+    const executed = await runner.run({
+      program: { code, data: {}, ...(language === UNSAID ? {} : { language }) },
+      context: { principal, source: "serve" },
+      approver,
+      session,
+      signal,
+    });
     const { result } = executed.envelope;
     const value = result.ok ? result.data : `${result.error.type}: ${result.error.message}`;
     return { value, advice: executed.advice, executed };

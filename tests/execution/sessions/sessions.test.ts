@@ -192,8 +192,7 @@ test.each(["typescript", "python"] as const)(
     expect(replayable.session?.place).toMatchObject({ position: 3, after: runs[1] });
     const replay = async (recorded = replayable.session) => {
       const signal = new AbortController().signal;
-      const options = { ...replayable, signal, session: undefined, recorded };
-      const replayed = await host.replay(replayable.run, replayable.modules, options);
+      const replayed = await host.replay({ ...replayable, signal, ...(recorded && { session: recorded }) });
       await replayed.cleared;
       return replayed;
     };

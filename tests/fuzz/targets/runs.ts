@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { UNASKED } from "../../../broker/approvals/approvals.ts";
 import { Dispatcher } from "../../../broker/dispatcher.ts";
 import { PolicyAuthorizer } from "../../../broker/policy/authorizer.ts";
-import { executeProgram } from "../../../execution/execute-program.ts";
+import { executeProgram } from "../../../execution/program-body.ts";
 import { ArchivingRecorder } from "../../../execution/record/record-runs.ts";
 import { TYPESCRIPT } from "../../../languages/typescript/language.ts";
 import { openTypeScript } from "../../../languages/typescript/typescript.ts";
@@ -50,57 +50,58 @@ export const target = fuzzTarget({
     const archived: string[] = [];
     let sandbox: ScriptedSandbox | undefined;
     const printed: string[] = [];
-    const executed = await executeProgram(
-      { code: "globalThis.result = 1;", data: { input: 1 }, language: "javascript", fileName: "program.js" },
-      {
-        sandboxes: {
-          acquire: async (output) => {
-            if (random.chance(0.02)) throw new SandboxError("engine_failed" as never, "no sandbox");
-            sandbox = new ScriptedSandbox(input, output, random);
-            return sandbox;
-          },
+    const executed = await executeProgram({
+      program: {
+        code: "globalThis.result = 1;",
+        data: { input: 1 },
+        language: "javascript",
+        fileName: "program.js",
+      },
+      sandboxes: {
+        acquire: async (output) => {
+          if (random.chance(0.02)) throw new SandboxError("engine_failed" as never, "no sandbox");
+          sandbox = new ScriptedSandbox(input, output, random);
+          return sandbox;
         },
-        languages: [{ ...TYPESCRIPT, ...openTypeScript() }],
-        modules: { modules: () => [], load: async () => undefined },
-        dispatcher: dispatcher(random),
-        approver: { ask: async () => UNASKED },
+      },
+      languages: [{ ...TYPESCRIPT, ...openTypeScript() }],
+      modules: { modules: () => [], load: async () => undefined },
+      dispatcher: dispatcher(random),
+      approver: { ask: async () => UNASKED },
+      redactor: new Redactor([SECRET]),
+      recorder: new ArchivingRecorder({
+        archive: {
+          begin: () => ({
+            addCall: async (call) => void JSON.parse(call.argumentsJson),
+            finish: async ({ envelope }) => {
+              archived.push(envelope.run_id);
+              return { ok: true, recordDigest: IMAGE };
+            },
+            discard: () => {},
+          }),
+        },
+        audit: {
+          calling: async () => undefined,
+          written: async () => {},
+          call: () => {},
+          decision: () => {},
+          approval: () => {},
+          run: ({ runId }, { outcome }) => void audited.push(`${runId} ${outcome}`),
+        },
         redactor: new Redactor([SECRET]),
-        recorder: new ArchivingRecorder({
-          archive: {
-            begin: () => ({
-              addCall: async (call) => void JSON.parse(call.argumentsJson),
-              finish: async ({ envelope }) => {
-                archived.push(envelope.run_id);
-                return { ok: true, recordDigest: IMAGE };
-              },
-              discard: () => {},
-            }),
-          },
-          audit: {
-            calling: async () => undefined,
-            written: async () => {},
-            call: () => {},
-            decision: () => {},
-            approval: () => {},
-            run: ({ runId }, { outcome }) => void audited.push(`${runId} ${outcome}`),
-          },
-          redactor: new Redactor([SECRET]),
-          tools: TOOLS,
-          servers: new Map(),
-          context: { principal: "local", source: "run" },
-          versions: { ptc: "0.0.0", node: "0.0.0" },
-          clock: { wallMs: () => 0 },
-        }),
-        clock: { monotonicMs: () => performance.now() },
-        toolVersion: "0.0.0",
-      },
-      {
-        limits: LIMITS,
-        typecheck: "off",
-        onConsole: ({ text }) => void printed.push(text),
-        signal: new AbortController().signal,
-      },
-    );
+        tools: TOOLS,
+        servers: new Map(),
+        context: { principal: "local", source: "run" },
+        versions: { ptc: "0.0.0", node: "0.0.0" },
+        clock: { wallMs: () => 0 },
+      }),
+      clock: { monotonicMs: () => performance.now() },
+      toolVersion: "0.0.0",
+      limits: LIMITS,
+      typecheck: "off",
+      onConsole: ({ text }) => void printed.push(text),
+      signal: new AbortController().signal,
+    });
     await executed.cleared;
     assert.equal(await executed.recorded, undefined);
     const { envelope } = executed;

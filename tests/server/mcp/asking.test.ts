@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
-import type { ProgramOptions, ProgramRunner } from "../../../execution/program-runner.ts";
+import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
+import type { ProgramRequest } from "../../../execution/run-request.ts";
 import type { HandedIn } from "../../../languages/settle-program.ts";
 import { connectLegacy, RawClient } from "./clients.ts";
 import { CANCELLED, CONTEXT, callStarted, executed, serve } from "./served.ts";
@@ -20,7 +20,7 @@ const OVER = "the program that asked is over; `ptc runs list` has what it did, b
 function askingPrograms() {
   const killed: number[] = [];
   let count = 0;
-  const run = async (_: HandedIn, { approver, signal }: ProgramOptions): Promise<ExecutedProgram> => {
+  const run = async (_: HandedIn, { approver, signal }: ProgramRequest): Promise<ExecutedProgram> => {
     const number = ++count;
     const { decision } = await approver.ask(REQUEST, signal);
     if (!signal.aborted) return executed({ data: decision });
@@ -31,7 +31,7 @@ function askingPrograms() {
 }
 
 /** Programs of one connection, without a server. */
-function heldPrograms(run: ProgramRunner["run"]) {
+function heldPrograms(run: Parameters<typeof serve>[0]) {
   const { service } = serve(run, { maxPrograms: 1 });
   const connection = service.connect(CONTEXT);
   return { programs: service.programs, connection, close: () => connection.close() };
@@ -165,7 +165,7 @@ describe("a question to a client of 2026-07-28", () => {
 describe("a question that is being asked", () => {
   it("is taken back as soon as its request is cancelled, however long the program takes to die", async () => {
     let die = () => {};
-    const run = async (_: HandedIn, { approver }: ProgramOptions) => {
+    const run = async (_: HandedIn, { approver }: ProgramRequest) => {
       void approver.ask(REQUEST, new AbortController().signal);
       await new Promise<void>((resolve) => {
         die = resolve;

@@ -2,8 +2,8 @@ import { PassThrough } from "node:stream";
 import type { ServerTools, Tool } from "../../../catalog/tool.ts";
 import { type FoundTools, ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import { TYPESCRIPT_PRINTER as PRINTER } from "../../../codegen/typescript/typescript-printer.ts";
-import type { ExecutedProgram } from "../../../execution/output/executed-program.ts";
-import type { ProgramOptions, ProgramRunner } from "../../../execution/program-runner.ts";
+import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
+import type { ProgramRequest, ProgramRunner } from "../../../execution/run-request.ts";
 import type { RunEvent } from "../../../execution/runs/run-events.ts";
 import type { HandedIn } from "../../../languages/settle-program.ts";
 import type { Envelope } from "../../../protocol/envelope.ts";
@@ -109,7 +109,7 @@ export const CONTEXT: RunContext = { principal: "local", source: "serve" };
 
 /** A server of ours on streams in this process, whose programs are functions. */
 export function serve(
-  run: (program: HandedIn, options: ProgramOptions) => Promise<ExecutedProgram>,
+  run: (program: HandedIn, request: ProgramRequest) => Promise<ExecutedProgram>,
   {
     catalog = new FakeCatalog([]),
     maxPrograms = 4,
@@ -134,7 +134,7 @@ export function serve(
     version: "1.2.3",
     catalog,
     printers: () => [PRINTER],
-    runner: { run, ...(suspended && { suspended }) },
+    runner: { run: (request) => run(request.program, request), ...(suspended && { suspended }) },
     outputs,
     clock: { monotonicMs: () => performance.now() },
     limits: () => ({

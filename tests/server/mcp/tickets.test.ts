@@ -3,13 +3,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { ApprovalAnswer } from "../../../broker/approvals/approvals.ts";
+import { interceptQuestions } from "../../../broker/approvals/question-interceptors.ts";
 import { type PendingApproval, PendingApprovals } from "../../../execution/pending/pending-approvals.ts";
 import { shareQuestions } from "../../../execution/pending/shared-questions.ts";
-import type { ProgramOptions, ProgramRunner } from "../../../execution/program-runner.ts";
+import type { ProgramRunner } from "../../../execution/run-request.ts";
+import type { ResumedRun } from "../../../execution/suspension/suspended-run.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
 import { eventually } from "../../eventually.ts";
 import { CONNECT, connectLegacy, ERAS, RawClient } from "./clients.ts";
 import { CONTEXT, executed, serve } from "./served.ts";
+
+/** A program that is a function in this process. */
+type Run = Parameters<typeof serve>[0];
 
 const YES = { approval: { action: "accept", content: {} } };
 const BY_SHELL = { by: "ada", how: "ptc approvals" } as const;
@@ -25,8 +30,10 @@ function programs(...tools: string[]) {
       env: { XDG_STATE_HOME: join(directory, "state") },
       clock: { wallMs: () => Date.now() },
     });
-  const run: ProgramRunner["run"] = async (_, { approver, context, signal }) => {
-    const shared = shareQuestions({ approver, context, fileName: "p.ts", open: async () => open() });
+  const run: Run = async (_, { approver, context, signal }) => {
+    const shared = interceptQuestions(approver, [
+      shareQuestions({ context, fileName: "p.ts", open: async () => open() }),
+    ]);
     const answers: string[] = [];
     for (const tool of tools) {
       const request = { runId: "r", tool, definitionDigest: "d", arguments: {}, argumentsDigest: tool };
@@ -182,7 +189,9 @@ const PROGRAM = { code: "1", data: {}, language: "typescript", fileName: "p.ts" 
 function keptPrograms() {
   const kept = new Map<string, { pending: PendingApproval; answer?: ApprovalAnswer }>();
   const by: string[] = [];
-  const run: ProgramRunner["run"] = async (_, { approver, signal, suspends }: ProgramOptions) => {
+  const run: Run = async (_, { approver, signal, suspends, resumed }) => {
+    if (resumed !== undefined)
+      return executed({ data: `${resumed.answered.answer.decision} by ${resumed.answered.answer.by}` });
     const { decision, ticket = "0123456789abcdef" } = await approver.ask(REQUEST, signal);
     if (decision !== "later" || suspends !== true) return executed({ data: decision });
     const pending = {
@@ -204,8 +213,8 @@ function keptPrograms() {
       const { pending, answer } = found;
       if (answer === undefined) return { kind: "unanswered", pending };
       kept.delete(ticket);
-      const goOn = async () => executed({ data: `${answer.decision} by ${answer.by}` });
-      return { kind: "taken", program: PROGRAM, goOn, leave: async () => {} };
+      const resumed = { run: { program: PROGRAM }, answered: { digest: "q", answer }, leave: async () => {} };
+      return { kind: "taken", resumed: resumed as unknown as ResumedRun };
     },
     async answer(_, { ticket }, answer) {
       const found = kept.get(ticket);
@@ -262,6 +271,7 @@ describe("a ticket", () => {
 
     kept.clear();
     const pending = run(PROGRAM, {
+      program: PROGRAM,
       context: { principal: "local", source: "serve" },
       approver: { ask: async () => ({ decision: "later", by: "nobody" }) },
       suspends: true,

@@ -1,9 +1,9 @@
 import type { RunState } from "../broker/policy/run-history.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import type { RecordedPii } from "../execution/record/run-recorder.ts";
 import type { PiiSettings } from "../secrets/pii/pii-kinds.ts";
 import type { PiiMasks } from "../secrets/pii/pii-mask.ts";
 import type { Redactor } from "../secrets/redaction.ts";
+import type { RecordedPii } from "./record/run-recorder.ts";
 
 /** What redacts one run. */
 export interface RunRedaction {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { type Approver, RunApprovals, UNASKED } from "../../broker/approvals/approvals.ts";
-import type { CallOutcome } from "../../broker/dispatcher.ts";
+import { interceptCalls, limitExtracts, offerLogins } from "../../broker/call-interceptors.ts";
+import type { CallingRun, CallOutcome } from "../../broker/dispatcher.ts";
 import type { ElicitationAnswer, ElicitationRequest } from "../../broker/elicitation/elicitation.ts";
-import { offerLogins } from "../../broker/offer-logins.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 
 const REFUSED: CallOutcome = {
@@ -46,7 +46,7 @@ function setUp(
     },
     canVisit: () => options.canVisit ?? true,
   };
-  const dispatcher = offerLogins(inner, async () => {
+  const offering = offerLogins(async () => {
     state.begun++;
     if (options.fault !== undefined) throw options.fault;
     const done = new Promise<void>((resolve) =>
@@ -61,6 +61,7 @@ function setUp(
       cancel: (reason) => void state.cancelled.push(reason),
     };
   });
+  const dispatcher = interceptCalls(inner, [offering]);
   const run = { approvals: new RunApprovals("run", approver), signal: new AbortController().signal };
   const call = () => dispatcher.dispatch({ tool: "mcp__hub__go", arguments: {} }, run);
   return { state, call };
@@ -105,5 +106,32 @@ describe("a call that needs a login", () => {
     const { state, call } = setUp("accept", { fault: new UpstreamError("handshake_failed", "no") });
     expect(await call()).toBe(REFUSED);
     expect(state.calls).toBe(1);
+  });
+});
+
+describe("the calls of extract in one run", () => {
+  it("are refused past their number, and no others", async () => {
+    const limited = interceptCalls({ dispatch: async () => DONE }, [limitExtracts(3, 1)]);
+    const call = async (tool: string) =>
+      (await limited.dispatch({ tool, arguments: {} }, {} as CallingRun)).ok;
+    const model = "mcp__ptc__extract";
+    expect([await call(model), await call("mcp__a__b"), await call(model), await call(model)]).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ]);
+    expect(await call("mcp__a__b")).toBe(true);
+    expect(await limited.dispatch({ tool: model, arguments: {} }, {} as CallingRun)).toMatchObject({
+      ok: false,
+      decision: "forbidden",
+      rule: "extract.max_calls: 3",
+      error: {
+        type: "ToolError",
+        server: "ptc",
+        tool: "extract",
+        message: expect.stringContaining("a run may make 3 calls of extract"),
+      },
+    });
   });
 });

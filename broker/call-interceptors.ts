@@ -1,0 +1,123 @@
+import { orAborted } from "../base/waiting.ts";
+import { EXTRACT_NAME, EXTRACT_SERVER, EXTRACT_TOOL } from "../protocol/tool-names.ts";
+import type { TraceContext } from "../protocol/trace-context.ts";
+import { UpstreamError } from "../upstream/upstream-error.ts";
+import type { CallDispatcher, CallingRun } from "./dispatcher.ts";
+
+/** Answers one call. */
+type Dispatch = CallDispatcher["dispatch"];
+
+/**
+ * Surrounds every call of one run. It is given what answers calls, and returns what answers them in its place: it may look at
+ * a call and its outcome, change what is passed on, answer by itself, or call `next` again. Like `next`, it throws only for
+ * faults of the host.
+ */
+export type CallInterceptor = (next: Dispatch) => Dispatch;
+
+/**
+ * A dispatcher with interceptors around it. The first of the list is the outermost: it sees a call first and its outcome last.
+ * `execution/interceptors.ts` has the list of a run.
+ */
+export function interceptCalls(
+  dispatcher: CallDispatcher,
+  interceptors: readonly (CallInterceptor | undefined)[],
+): CallDispatcher {
+  const innermost: Dispatch = (call, run) => dispatcher.dispatch(call, run);
+  const dispatch = interceptors.reduceRight((next, interceptor) => interceptor?.(next) ?? next, innermost);
+  return { dispatch };
+}
+
+/** Passes the trace of whoever has the program run on to servers, where no collector makes a trace for the run. */
+export function passTraceOn(trace: TraceContext): CallInterceptor {
+  return (next) => (call, run) => next(call, { ...run, meta: { ...run.meta, ...trace } });
+}
+
+/** Has the first call wait for `announce`, and all other calls with it. */
+export function announceFirstCall(announce: () => Promise<void>): CallInterceptor {
+  let announced: Promise<void> | undefined;
+  return (next) => async (call, run) => {
+    announced ??= announce();
+    await announced;
+    return next(call, run);
+  };
+}
+
+/** A login that waits for a person. */
+interface OfferedLogin {
+  readonly url: string;
+  /** Resolves when the person has logged in. */
+  readonly done: Promise<void>;
+  cancel(reason: string): void;
+}
+
+/** Starts the login at a server; resolves with `undefined` when it has none. @throws UpstreamError */
+export type StartLogin = (server: string, signal: AbortSignal) => Promise<OfferedLogin | undefined>;
+
+const LOGIN_MESSAGE = "ptc waits for you to log in, so that programs can use this server.";
+
+/**
+ * Offers a login where a call needs one and the person's client shows addresses, and makes the call again, once. A call that
+ * needs a login was not carried out. Calls that need the same login share it. A person is asked once in a run for each server.
+ */
+export function offerLogins(start: StartLogin): CallInterceptor {
+  const logins = new Map<string, Promise<boolean>>();
+  return (next) => async (call, run) => {
+    const outcome = await next(call, run);
+    if (outcome.ok || outcome.loginAt === undefined || !run.approvals.canVisit) return outcome;
+    const server = outcome.loginAt;
+    const login = logins.get(server) ?? logIn(server, call.tool, run, start);
+    logins.set(server, login);
+    return (await login) ? next(call, run) : outcome;
+  };
+}
+
+async function logIn(
+  server: string,
+  tool: string,
+  { approvals, signal }: CallingRun,
+  start: StartLogin,
+): Promise<boolean> {
+  let login: OfferedLogin | undefined;
+  try {
+    login = await start(server, signal);
+    if (login === undefined) return false;
+    const { url, done } = login;
+    const asked = {
+      mode: "url",
+      message: LOGIN_MESSAGE,
+      url,
+      host: new URL(url).host,
+      server,
+      tool,
+    } as const;
+    const { action } = await approvals.elicit({ ...asked, visited: done }, signal);
+    if (action !== "accept") return false;
+    await orAborted(done, signal, () => new UpstreamError("cancelled", "the run has ended"));
+    return true;
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error;
+    return false;
+  } finally {
+    login?.cancel("nobody waits for it any more");
+  }
+}
+
+/**
+ * Refuses calls of the model beyond the number that a run may make.
+ *
+ * @param made how many the run made before it was suspended.
+ */
+export function limitExtracts(maxCalls: number, made: number): CallInterceptor {
+  let calls = made;
+  return (next) => async (call, run) => {
+    if (call.tool !== EXTRACT_NAME || ++calls <= maxCalls) return next(call, run);
+    const message = `'${EXTRACT_NAME}' was not called: a run may make ${maxCalls} calls of extract; give it several texts at once`;
+    return {
+      ok: false,
+      error: { type: "ToolError", server: EXTRACT_SERVER, tool: EXTRACT_TOOL, message, retryable: false },
+      decision: "forbidden",
+      rule: `extract.max_calls: ${maxCalls}`,
+      bytes: 0,
+    };
+  };
+}

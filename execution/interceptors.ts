@@ -1,0 +1,113 @@
+import { returnedBytes } from "../archive/run-summary.ts";
+import { estimateTokens } from "../base/quantities.ts";
+import {
+  type QuestionInterceptor,
+  redactQuestions,
+  typedOnly,
+} from "../broker/approvals/question-interceptors.ts";
+import {
+  announceFirstCall,
+  type CallInterceptor,
+  limitExtracts,
+  offerLogins,
+  passTraceOn,
+  type StartLogin,
+} from "../broker/call-interceptors.ts";
+import type { Envelope } from "../protocol/envelope.ts";
+import type { TraceContext } from "../protocol/trace-context.ts";
+import type { Redactor } from "../secrets/redaction.ts";
+import type { TracedRun } from "../telemetry/telemetry.ts";
+import type { OnCallProgress } from "../upstream/upstream.ts";
+import type { CallLog } from "./call-log.ts";
+import type { RunReporter } from "./runs/report-run.ts";
+import type { KeptCalls } from "./suspension/kept-calls.ts";
+import type { ResumedCalls } from "./suspension/resumed-calls.ts";
+import { pauseWhileAsked, type TimeLimit } from "./time-limit.ts";
+
+/** What surrounds the calls and the questions of a live run. A replay, whose calls are answered by its record, has none of it. */
+export interface Surroundings {
+  /** Publishes the events of the run. */
+  readonly report?: RunReporter | undefined;
+  /** Tells a collector of the run. */
+  readonly traced?: TracedRun | undefined;
+  /** The trace of the caller. */
+  readonly trace?: TraceContext | undefined;
+  /** Resolves when the first call may be made. */
+  readonly beforeCalls?: (() => Promise<void>) | undefined;
+  readonly startLogin?: StartLogin | undefined;
+  /** How many calls of the model a run may make, and how many it made before it was suspended. */
+  readonly extracts?: { readonly maxCalls: number; readonly made: number } | undefined;
+  /** Offers approvals to `ptc approvals`. */
+  readonly shareQuestions?: QuestionInterceptor | undefined;
+  /** Whether approvals count only when they were typed at a terminal. */
+  readonly isTypedOnly?: boolean | undefined;
+}
+
+/**
+ * What surrounds each call of a run, the outermost first. A call is numbered and noted before anything can refuse it, so that
+ * observers and the record have every call. A resumed run answers what it kept before anything new counts as made: neither a
+ * collector nor a limit sees a call twice. The trace covers all that a call waits for: the caller's consent, a login, the server.
+ * A login surrounds the limit of `extract`, because a call that needed a login was not made.
+ */
+export function callInterceptors(
+  { traced, trace, beforeCalls, startLogin, extracts }: Surroundings = {},
+  calls: {
+    log: CallLog;
+    kept?: KeptCalls | undefined;
+    resumed?: ResumedCalls | undefined;
+    onProgress?: OnCallProgress | undefined;
+    redactor?: Pick<Redactor, "redactValue"> | undefined;
+  },
+): (CallInterceptor | undefined)[] {
+  const { log, kept, resumed, onProgress, redactor } = calls;
+  return [
+    log.aroundCalls,
+    kept?.aroundCalls,
+    resumed?.aroundCalls,
+    onProgress && redactor && reportProgress(onProgress, redactor),
+    traced?.aroundCalls ?? (trace && passTraceOn(trace)),
+    beforeCalls && announceFirstCall(beforeCalls),
+    startLogin && offerLogins(startLogin),
+    extracts && limitExtracts(extracts.maxCalls, extracts.made),
+  ];
+}
+
+/**
+ * What surrounds each question of a run to a person, the outermost first. The time of the program stops for all of it. Secrets
+ * are taken out before anybody else sees a question. Whether the client's own answer counts is decided innermost, so that nothing
+ * around it takes for an approval what is none; `ptc approvals` decides that of its answers.
+ */
+export function questionInterceptors(
+  { traced, report, shareQuestions, isTypedOnly = false }: Surroundings = {},
+  { timeLimit, redact }: { timeLimit: TimeLimit | undefined; redact: (args: unknown) => unknown },
+): (QuestionInterceptor | undefined)[] {
+  return [
+    timeLimit && pauseWhileAsked(timeLimit),
+    redactQuestions(redact),
+    traced?.aroundQuestions,
+    report?.aroundQuestions,
+    shareQuestions,
+    isTypedOnly ? typedOnly : undefined,
+  ];
+}
+
+/** Tells how far the server says that a call has come, without secrets in its words. */
+function reportProgress(
+  onProgress: OnCallProgress,
+  redactor: Pick<Redactor, "redactValue">,
+): CallInterceptor {
+  const redacted: OnCallProgress = (report) =>
+    onProgress(redactor.redactValue(report).value as typeof report);
+  return (next) => (call, run) => next(call, { ...run, onProgress: redacted });
+}
+
+/** Tells the events and the collector that the run has ended, or was suspended. */
+export function tellEnd(
+  { report, traced }: Surroundings = {},
+  envelope: Envelope,
+  consoleText: string,
+): void {
+  report?.end(envelope);
+  const kept = envelope.result.metrics.tool_result_bytes - returnedBytes(consoleText, envelope);
+  traced?.end(envelope, estimateTokens(Math.max(0, kept)));
+}

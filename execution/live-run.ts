@@ -1,0 +1,205 @@
+import { randomUUID } from "node:crypto";
+import { clock } from "../base/clock.ts";
+import type { StartLogin } from "../broker/call-interceptors.ts";
+import { Dispatcher } from "../broker/dispatcher.ts";
+import type { Authorizer, Viewer } from "../broker/policy/authorizer.ts";
+import { RunState } from "../broker/policy/run-history.ts";
+import type { SchemaValidator } from "../broker/schemas/schema-validator.ts";
+import type { ToolCatalog } from "../catalog/tool-catalog.ts";
+import type { LanguagePrinter } from "../codegen/language-printer.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import type { ModuleSource } from "../languages/module-source.ts";
+import { MAX_KEPT_OUTPUT_BYTES } from "../protocol/limits.ts";
+import type { RunContext } from "../protocol/run-context.ts";
+import { EXTRACT_NAME, parseNamespacedName } from "../protocol/tool-names.ts";
+import { traceIdOf } from "../protocol/trace-context.ts";
+import type { Redactor } from "../secrets/redaction.ts";
+import type { EnvironmentVariables } from "../system/environment-variables.ts";
+import { version } from "../system/package.ts";
+import type { CalledTool, Telemetry } from "../telemetry/telemetry.ts";
+import type { ToolServers } from "../upstream/tool-servers.ts";
+import { executeCall } from "./call-body.ts";
+import type { ExecutedCall } from "./output/executed-run.ts";
+import type { RunLimits } from "./output/runner-output.ts";
+import { keeperFor } from "./pending/keeper-for.ts";
+import { openPending } from "./pending/open-pending.ts";
+import { shareQuestions } from "./pending/shared-questions.ts";
+import type { RunRecorder } from "./record/run-recorder.ts";
+import { type RunRedaction, redactRun } from "./redact-run.ts";
+import type { RunScope } from "./run.ts";
+import type { CallRequest, RunRequest } from "./run-request.ts";
+import { reportRun } from "./runs/report-run.ts";
+import type { RunFeed } from "./runs/run-feed.ts";
+import type { KeptCall } from "./suspension/kept-calls.ts";
+import type { SuspendedRun } from "./suspension/suspended-run.ts";
+
+/** The tools that a run begins with. It keeps them when the catalog changes meanwhile. */
+export interface RunTools {
+  /** Every tool, also those that the policy forbids to programs. */
+  readonly all: ToolCatalog;
+  modulesFor(viewer: Viewer, printer: LanguagePrinter): ModuleSource;
+  /** The saved programs, which are tools of their own. */
+  readonly programs?:
+    | { forRun(modules: ModuleSource, tools: CallableTools, servers: ToolServers): Callable }
+    | undefined;
+}
+
+type CallableTools = Pick<ToolCatalog, "get" | "unlisted">;
+
+/** What a program may import and call. */
+interface Callable {
+  readonly modules: ModuleSource;
+  readonly tools: CallableTools;
+  readonly servers: ToolServers;
+}
+
+/** What all live runs of a host share. `wiring/` makes it once. */
+export interface RunHost {
+  /** The configuration that is in force just now. */
+  readonly configuration: () => Configuration;
+  readonly env: EnvironmentVariables;
+  /** The only redactor of the host. */
+  readonly redactor: Redactor;
+  readonly authorizer: Authorizer;
+  readonly servers: ToolServers;
+  readonly validator: SchemaValidator;
+  /** Makes the recorder of one run. */
+  recorder(context: RunContext, tools: ToolCatalog, redaction: RunRedaction): RunRecorder;
+  /** Starts the login of a principal at a server. Without it, nobody is asked to log in. */
+  readonly startLogin?: ((principal: string) => StartLogin) | undefined;
+  /** Receives the events of runs. */
+  readonly runs?: RunFeed | undefined;
+  /** Tells a collector of runs. */
+  readonly telemetry?: Telemetry | undefined;
+}
+
+/** What is known of a run before its scope is opened. */
+interface RunFacts {
+  readonly runId: string;
+  readonly program: { readonly language: string; readonly fileName: string };
+  readonly tools: ToolCatalog;
+  readonly callable: Pick<Callable, "tools" | "servers">;
+  readonly limits: RunLimits;
+  /** What its session has read so far. */
+  readonly state?: RunState | undefined;
+  /** The run as it was suspended. */
+  readonly earlier?: SuspendedRun | undefined;
+  readonly beforeCalls?: ((runId: string) => Promise<void>) | undefined;
+}
+
+/** Opens the scope of a live run: its policy state, its redaction, what tells of it, and what surrounds its calls and questions. */
+export async function openScope(request: RunRequest, host: RunHost, facts: RunFacts): Promise<RunScope> {
+  const { context, approver, trace, suspends = false } = request;
+  const { redactor, env } = host;
+  const { runId, program, tools, callable, limits, earlier, beforeCalls } = facts;
+  const configuration = host.configuration();
+  const state = earlier ? stateOf(earlier.calls, tools, configuration) : (facts.state ?? new RunState());
+  const redaction = await redactRun(redactor, configuration, state);
+  const report =
+    host.runs && reportRun((event) => host.runs?.publish(event), { runId, context }, redaction.redactor);
+  const traced = host.telemetry?.beginRun({
+    ...{ runId, context, language: program.language, parent: trace, earlier: earlier?.place },
+    describeTool: (name) => describeTool(name, tools, configuration),
+  });
+  const { require: requires, suspend: maySuspend } = configuration.approvals;
+  const model = configuration.servers.find((server) => server.transport === "model");
+  const made = earlier?.calls.filter(({ tool }) => tool === EXTRACT_NAME).length ?? 0;
+  return {
+    runId,
+    traceId: traced?.traceId ?? (trace && traceIdOf(trace)),
+    approver,
+    dispatcher: new Dispatcher({
+      context,
+      ...callable,
+      authorizer: host.authorizer,
+      state,
+      validator: host.validator,
+      redact: (message) => redactor.redactText(message).value,
+      schemaMismatch: configuration.execution.schemaMismatch,
+    }),
+    surroundings: {
+      report,
+      traced,
+      trace,
+      beforeCalls: beforeCalls && (() => beforeCalls(runId)),
+      startLogin: host.startLogin?.(context.principal),
+      extracts: model && { maxCalls: model.maxCalls, made },
+      shareQuestions: shareQuestions({
+        ...{ context, fileName: program.fileName, open: () => openPending(configuration, env) },
+      }),
+      isTypedOnly: requires === "terminal",
+    },
+    redactor: redaction.redactor,
+    asking: redaction.asking,
+    recorder: host.recorder(context, tools, redaction),
+    keeper: suspends && maySuspend ? keeperFor(context, configuration, env, traced?.place) : undefined,
+    limits,
+    onCallStarted: request.onCallStarted,
+    onCall: request.onCall,
+    signal: request.signal,
+    clock,
+    toolVersion: version,
+  };
+}
+
+/** Makes one call as a program makes it, and records it as the run of that program. Failures are in the envelope. */
+export async function makeCall(
+  request: CallRequest,
+  { all: tools }: Pick<RunTools, "all">,
+  host: RunHost,
+): Promise<ExecutedCall> {
+  const scope = await openScope(request, host, {
+    runId: randomUUID(),
+    program: { language: "typescript", fileName: "call.ts" },
+    tools,
+    callable: { tools, servers: host.servers },
+    limits: limitsOf(host.configuration()),
+  });
+  const { call, withAnswer, onProgress } = request;
+  return executeCall({ ...scope, call, withAnswer, onProgress, modules: tools.configured });
+}
+
+/** The configured limits of a run. */
+export function limitsOf({ execution }: Pick<Configuration, "execution">): RunLimits {
+  return { ...execution, maxKeptBytes: MAX_KEPT_OUTPUT_BYTES };
+}
+
+/** What a suspended run had done, as decisions about its further calls see it. */
+function stateOf(
+  calls: readonly KeptCall[],
+  tools: Pick<ToolCatalog, "get">,
+  { servers }: Pick<Configuration, "servers">,
+): RunState {
+  const state = new RunState();
+  for (const [index, { tool: name, outcome }] of calls.entries()) {
+    // The run has read what a tool answered that no longer exists.
+    const tool = tools.get(name) ?? formerTool(name, servers);
+    if (outcome === undefined) state.begin(tool, index + 1);
+    else state.replay(tool, { seq: index + 1, decision: outcome.decision });
+  }
+  return state;
+}
+
+function formerTool(namespacedName: string, servers: Configuration["servers"]) {
+  const { module = "", tool: name = namespacedName } = parseNamespacedName(namespacedName) ?? {};
+  const server = servers.find((each) => each.module === module)?.name ?? module;
+  return { namespacedName, server, name };
+}
+
+/** A tool as a collector is told of it. */
+function describeTool(
+  called: string,
+  tools: Pick<ToolCatalog, "get">,
+  { servers }: Pick<Configuration, "servers">,
+): CalledTool | undefined {
+  const tool = tools.get(called);
+  if (tool === undefined) return undefined;
+  const { server, name, method } = tool;
+  return { server, name, method, host: hostOf(servers.find((each) => each.name === server)) };
+}
+
+function hostOf(server: Configuration["servers"][number] | undefined): CalledTool["host"] {
+  if (server === undefined || !("url" in server) || !URL.canParse(server.url)) return undefined;
+  const { hostname, port, protocol } = new URL(server.url);
+  return { address: hostname, port: Number(port) || (protocol === "https:" ? 443 : 80) };
+}

@@ -1,0 +1,74 @@
+import { jsonLine } from "../../base/json.ts";
+import type { CallOutcome } from "../../broker/dispatcher.ts";
+import type { FailureReason } from "../../languages/language.ts";
+import type { Program } from "../../languages/program.ts";
+import type { ValueSource } from "../../protocol/claim.ts";
+import type { EmittedBlock } from "../../protocol/emitted.ts";
+import type { Envelope } from "../../protocol/envelope.ts";
+import type { Suspended, Verdict } from "../outcome.ts";
+import type { ToolAnswer } from "./answer-blocks.ts";
+import type { OutputParts } from "./whole-output.ts";
+
+/** What a program, or a single call, came to. Nothing in it holds a secret. */
+export interface ExecutedRun {
+  envelope: Envelope;
+  /** The value as JSON, where the envelope has only a bounded form of it. */
+  wholeResultJson: string | undefined;
+  /** How answers of tools contradict what their tools promise, one line each, bounded in number. */
+  warnings: readonly string[];
+  /** Present when the run waits for an approval. Its envelope is then not its last. */
+  suspended?: Suspended | undefined;
+  /** Resolves when the run is recorded, or with the reason why it is not. The answer does not wait for it. Never rejects. */
+  recorded: Promise<string | undefined>;
+}
+
+export interface ExecutedProgram extends ExecutedRun {
+  /** The program as it was run. */
+  program: Program;
+  /** What `console.log` printed, as far as it is kept, which may be more than anybody should be shown. */
+  consoleText: string;
+  /** Whether `consoleText` lacks the end of what was printed. */
+  isConsoleCut: boolean;
+  /** What the program wrote with `console.error`, `console.warn` and to its stderr, cut at its cap. */
+  stderrText: string;
+  /** What the program emitted for the client. */
+  emitted: readonly EmittedBlock[];
+  /** Where the value comes from: `globalThis.result`, a last console line that is JSON, or all console text. */
+  resultFrom: ValueSource | undefined;
+  /** Why the program could not be bundled, as far as that is known. Empty for any other failure. */
+  reasons: readonly FailureReason[];
+  /** Type mistakes of a program that was run all the same. */
+  typeWarning: string | undefined;
+  /** Why the program's types were not checked, although they were to be. */
+  unchecked: string | undefined;
+  /** What to do about the program's failure, or about a value that was lost; one line each. It is no part of the envelope. */
+  advice: readonly string[];
+  /** Resolves when the run's sandbox is removed. The envelope does not wait for it. Never rejects. */
+  cleared: Promise<void>;
+}
+
+export interface ExecutedCall extends ExecutedRun {
+  /** What the tool answered where the call failed because that contradicts what the tool promises. */
+  answered: unknown;
+  /** The answer of the tool in its own form, where it was asked for. */
+  answer?: ToolAnswer | undefined;
+  /** The outcome, where the envelope may have only a bounded form of it. */
+  verdict: Verdict;
+  /** What became of the call; `undefined` for one that was cancelled, or that a fault of the host has ended. */
+  decision: CallOutcome["decision"] | undefined;
+}
+
+/** The whole output of a run that has just ended. */
+export function outputOf(
+  executed: Pick<
+    ExecutedProgram,
+    "envelope" | "consoleText" | "isConsoleCut" | "stderrText" | "resultFrom" | "wholeResultJson"
+  >,
+): OutputParts {
+  const { envelope, consoleText, isConsoleCut, stderrText, resultFrom, wholeResultJson } = executed;
+  const { result } = envelope;
+  // A value that is a line of the console, or all of it, is not said twice.
+  const isApart = resultFrom === "result" || (resultFrom === "line" && isConsoleCut);
+  const resultJson = result.ok && isApart ? (wholeResultJson ?? jsonLine(result.data)) : undefined;
+  return { consoleText, stderrText, resultJson };
+}

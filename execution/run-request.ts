@@ -1,0 +1,100 @@
+import type { ApprovalAnswer, Approver } from "../broker/approvals/approvals.ts";
+import type { TypecheckMode } from "../languages/language.ts";
+import type { HandedIn } from "../languages/settle-program.ts";
+import type { ConsoleEntry } from "../protocol/console-stream.ts";
+import type { RunContext } from "../protocol/run-context.ts";
+import type { TraceContext } from "../protocol/trace-context.ts";
+import type { OnCallProgress } from "../upstream/upstream.ts";
+import type { CallObserver } from "./call-log.ts";
+import type { ExecutedCall, ExecutedProgram } from "./output/executed-run.ts";
+import type { PendingApproval } from "./pending/pending-approvals.ts";
+import type { RunListener } from "./runs/run-events.ts";
+import type { Arrival } from "./sessions/arrival-order.ts";
+import type { ResumedRun } from "./suspension/suspended-run.ts";
+
+/**
+ * What is run, and for whom. It is made once, where a run comes in (a command, a request of an MCP client), and handed down
+ * whole: nothing on the way changes or repacks it. Observers are told without secrets.
+ */
+export interface RunRequest extends Readonly<CallObserver> {
+  /** On whose behalf it runs, and through what it came. */
+  readonly context: RunContext;
+  readonly approver: Approver;
+  /** Whether the run is suspended when its approver answers `later`. A program in a session is not. */
+  readonly suspends?: boolean | undefined;
+  /** The trace of the caller. */
+  readonly trace?: TraceContext | undefined;
+  /** Cancels the run. */
+  readonly signal: AbortSignal;
+}
+
+/** A program to run. Of a `resumed` run, program, limits and mode are those of the run. */
+export interface ProgramRequest extends RunRequest {
+  readonly program: HandedIn;
+  /** A suspended run to go on with. */
+  readonly resumed?: ResumedRun | undefined;
+  /** Overrides the configured time limit. */
+  readonly timeoutMs?: number | undefined;
+  /** Overrides the configured mode. */
+  readonly typecheck?: TypecheckMode | undefined;
+  /** How many milliseconds the program waits for its type check before it runs unchecked; by default, as its language says. */
+  readonly checkPatienceMs?: number | undefined;
+  /** Whether the result is written to a file, and may be larger than one that is shown. */
+  readonly toFile?: boolean | undefined;
+  /** The session that the program runs in, by its name among those of its principal; in none by default. */
+  readonly session?: string | undefined;
+  /** The place of the program among those that came for the same session. */
+  readonly arrival?: Arrival | undefined;
+  /** Is called before the first call, which waits for it. */
+  readonly beforeCalls?: ((runId: string) => Promise<void>) | undefined;
+  /** Receives console text as it is printed, bounded by the limits. */
+  readonly onConsole?: ((entry: ConsoleEntry) => void) | undefined;
+  /** Receives the events of this run, as a listener of the host's `RunFeed` does. */
+  readonly onEvent?: RunListener | undefined;
+}
+
+/** One call, by a tool's namespaced name. */
+export interface DirectCall {
+  readonly tool: string;
+  readonly arguments: unknown;
+}
+
+/** A single call to make, without a sandbox. */
+export interface CallRequest extends RunRequest {
+  readonly call: DirectCall;
+  /** Whether the answer of the tool is handed on in its own form too. */
+  readonly withAnswer?: boolean | undefined;
+  /** Is told how far the server says that the call has come. */
+  readonly onProgress?: OnCallProgress | undefined;
+}
+
+/** Runs programs under the configuration. Every failure is in the envelope. */
+export interface ProgramRunner {
+  run(request: ProgramRequest): Promise<ExecutedProgram>;
+  /** Makes single calls of tools; absent where only programs make calls. */
+  call?(request: CallRequest): Promise<ExecutedCall>;
+  /** The runs that wait for approvals; absent where none does. */
+  suspended?: SuspendedPrograms;
+}
+
+/** A suspended run that this process has claimed, or why it has not. */
+export type TakenProgram =
+  /** `resumed` is for the request that goes on with it. Its `leave` gives it back instead. */
+  | { kind: "taken"; resumed: ResumedRun }
+  /** Nobody has answered its question yet. */
+  | { kind: "unanswered"; pending: PendingApproval }
+  /** Another process goes on with it. */
+  | { kind: "elsewhere" }
+  /** It still has its sandbox, and goes on by itself when its question is answered. */
+  | { kind: "live"; pending: PendingApproval }
+  | { kind: "unknown" };
+
+/** Runs that wait for approvals. Methods reject with a `PendingError` when the store of these runs cannot be used. */
+export interface SuspendedPrograms {
+  /** Takes a run of this principal, to go on with it. */
+  take(principal: string, ticket: string): Promise<TakenProgram>;
+  /** Gives the first answer to a question. False when it was answered before, or has expired. */
+  answer(principal: string, pending: PendingApproval, answer: ApprovalAnswer): Promise<boolean>;
+  /** Whether nothing waits for an answer to it any more. */
+  isAnswered(principal: string, pending: PendingApproval): Promise<boolean>;
+}
