@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { parse } from "yaml";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { FollowedConfiguration } from "../../configuration/follow.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
@@ -42,6 +43,22 @@ async function load(project: string, managed: string): Promise<Configuration> {
   return loadConfiguration({ env: {}, cwd: join(folder, "project"), managedPlaces: [place] });
 }
 
+const PERMIT_ALL = "permit(principal, action, resource);";
+const PERMIT_GET = 'permit(principal, action, resource == Tool::"mcp__a__get");';
+
+async function deciderOf(configuration: Configuration) {
+  const authorizer = await buildAuthorizer(configuration);
+  const run = { principal: "local", source: "run" } as const;
+  const decide = (server: string, tool: string, annotations = {}) =>
+    authorizer.authorize(
+      run,
+      { ...toolOf(server, tool), annotations },
+      {},
+      { calls: 0, callsOfTool: 0, reads: [] },
+    );
+  return { authorizer, decide };
+}
+
 const SERVERS = `servers:
   - { name: docs, command: npx, args: ["-y", "docs-server"] }
   - { name: web, url: "https://mcp.example.com/mcp" }
@@ -50,116 +67,8 @@ tools:
   local: [{ name: count, description: counts, command: [wc], stdin: "x", inputSchema: { type: object } }]
 `;
 
-const MERGES: [key: string, project: string, managed: string, want: object, held: RegExp[]][] = [
-  [
-    "sandbox.runtime",
-    "sandbox: { runtime: runc, allow_weaker_isolation: true }",
-    "sandbox: { runtime: runsc }",
-    { sandbox: { runtime: "runsc" } },
-    [
-      /^ptc\.yaml: sandbox\.runtime: "runc" does not count: managed settings \(.*managed\.yaml\) hold it to "runsc"$/,
-    ],
-  ],
-  [
-    "sandbox.runtime, which the project leaves alone",
-    "",
-    "sandbox: { runtime: strict }",
-    { sandbox: { runtime: "strict" } },
-    [],
-  ],
-  [
-    "sandbox.image",
-    "sandbox: { image: mine }",
-    "sandbox: { image: ours }",
-    { sandbox: { image: "ours" } },
-    [/sandbox\.image/],
-  ],
-  [
-    "sandbox.allow_weaker_isolation",
-    "sandbox: { allow_weaker_isolation: true }",
-    "sandbox: { allow_weaker_isolation: false }",
-    { sandbox: { allowWeakerIsolation: false } },
-    [/allow_weaker_isolation: true does not count/],
-  ],
-  [
-    "sandbox.allow_weaker_isolation, with which a project has chosen another runtime",
-    "sandbox: { runtime: runc, allow_weaker_isolation: true }",
-    "sandbox: { allow_weaker_isolation: false }",
-    { sandbox: { runtime: "runsc", allowWeakerIsolation: false } },
-    [/sandbox\.runtime: "runc" does not count/, /allow_weaker_isolation: true does not count/],
-  ],
-  [
-    "approvals.default",
-    "approvals: { default: annotated }",
-    "approvals: { default: destructive }",
-    { approvals: { default: "destructive" } },
-    [/approvals\.default/],
-  ],
-  [
-    "approvals.default, where the project is stricter",
-    "approvals: { default: destructive }",
-    "approvals: { default: annotated }",
-    { approvals: { default: "destructive" } },
-    [],
-  ],
-  [
-    "approvals.require",
-    "approvals: { require: any }",
-    "approvals: { require: terminal }",
-    { approvals: { require: "terminal" } },
-    [/approvals\.require/],
-  ],
-  [
-    "approvals.require, where the project is stricter",
-    "approvals: { require: terminal }",
-    "approvals: { require: any }",
-    { approvals: { require: "terminal" } },
-    [],
-  ],
-  [
-    "approvals.allow",
-    'approvals: { allow: ["mcp__docs__*", "mcp__web__get"] }',
-    'approvals: { allow: ["mcp__web__*"] }',
-    {},
-    [/approvals\.allow: mcp__docs__\* counts only as far/],
-  ],
-  [
-    "approvals.ask",
-    'approvals: { allow: ["mcp__web__*"] }',
-    'approvals: { ask: ["mcp__web__put"] }',
-    {},
-    [/approvals\.allow: mcp__web__\* does not count where .* ask$/],
-  ],
-  [
-    "tools.allow",
-    'tools: { allow: ["*"] }',
-    'tools: { allow: ["mcp__web__*"] }',
-    {},
-    [/tools\.allow: \* counts only/],
-  ],
-  [
-    "archive.keep_days",
-    "archive: { keep_days: 1 }",
-    "archive: { keep_days: 90 }",
-    { archive: { keepDays: 90 } },
-    [/archive\.keep_days: 1 does not count/],
-  ],
-  [
-    "archive.keep_days, where the project keeps longer",
-    "archive: { keep_days: 99 }",
-    "archive: { keep_days: 90 }",
-    { archive: { keepDays: 99 } },
-    [],
-  ],
-  [
-    "audit",
-    "audit: { strict: false, keep_days: 1 }",
-    'audit: { strict: true, keep_days: 400, syslog: "udp://127.0.0.1:514" }',
-    { audit: { strict: true, keepDays: 400, syslog: "udp://127.0.0.1:514" } },
-    [/audit\.strict: false/, /audit\.keep_days: 1/],
-  ],
-  ["nothing", "", "", { sandbox: { runtime: "runsc" }, approvals: { require: "any" } }, []],
-];
+type Merge = [key: string, project: string, managed: string, want: object, held: string[]];
+const MERGES: Merge[] = parse(readFileSync(join(import.meta.dirname, "managed-merges.yaml"), "utf8"));
 
 describe("managed settings", () => {
   it.each(MERGES)(
@@ -168,7 +77,8 @@ describe("managed settings", () => {
       const configuration = await load(project, managed);
       expect(configuration).toMatchObject(want);
       expect(configuration.held).toHaveLength(held.length);
-      for (const [index, pattern] of held.entries()) expect(configuration.held[index]).toMatch(pattern);
+      for (const [index, pattern] of held.entries())
+        expect(configuration.held[index]).toMatch(new RegExp(pattern));
     },
   );
 
@@ -236,26 +146,14 @@ describe("managed settings", () => {
       'approvals: { allow: ["*"] }\ntools: { allow: ["mcp__a__*", "mcp__b__*", "mcp__c__*"] }',
       'tools: { allow: ["mcp__a__*", "mcp__c__*"], block: ["mcp__a__drop"] }\napprovals: { ask: ["mcp__a__send"], allow: ["mcp__a__*"] }',
     );
-    const authorizer = await buildAuthorizer(configuration);
-    const decide = (server: string, tool: string, annotations = {}) =>
-      authorizer.authorize(
-        { principal: "local", source: "run" },
-        { ...toolOf(server, tool), annotations },
-        {},
-        { calls: 0, callsOfTool: 0, reads: [] },
-      );
-    expect(await decide("b", "get")).toMatchObject({
-      kind: "unavailable",
-      rule: "managed tools.allow: no entry",
-    });
-    expect(await decide("a", "drop")).toMatchObject({
-      kind: "unavailable",
-      rule: "managed tools.block: mcp__a__drop",
-    });
-    expect(await decide("a", "send")).toMatchObject({
-      kind: "ask",
-      rule: "managed approvals.ask: mcp__a__send",
-    });
+    const { authorizer, decide } = await deciderOf(configuration);
+    const kindAndRule = async (server: string, tool: string) => {
+      const { kind, rule } = { rule: undefined, ...(await decide(server, tool)) };
+      return [kind, rule];
+    };
+    expect(await kindAndRule("b", "get")).toEqual(["unavailable", "managed tools.allow: no entry"]);
+    expect(await kindAndRule("a", "drop")).toEqual(["unavailable", "managed tools.block: mcp__a__drop"]);
+    expect(await kindAndRule("a", "send")).toEqual(["ask", "managed approvals.ask: mcp__a__send"]);
     expect(await decide("a", "get", { destructiveHint: true })).toMatchObject({ kind: "allow" });
     expect(await decide("c", "get", { destructiveHint: true })).toMatchObject({ kind: "ask" });
     expect(authorizer.isVisible({ principal: "local" }, toolOf("b", "get"))).toBe(false);
@@ -265,42 +163,23 @@ describe("managed settings", () => {
     [
       "what they forbid, whatever the project permits",
       'permit(principal, action, resource);\n@reason("the company says so") forbid(principal, action, resource == Tool::"mcp__a__drop");',
-      "permit(principal, action, resource);",
+      PERMIT_ALL,
     ],
-    [
-      "what they do not permit, whatever the project permits",
-      'permit(principal, action, resource == Tool::"mcp__a__get");',
-      "permit(principal, action, resource);",
-    ],
+    ["what they do not permit, whatever the project permits", PERMIT_GET, PERMIT_ALL],
     [
       "what the project forbids, whatever they permit",
-      "permit(principal, action, resource);",
+      PERMIT_ALL,
       'permit(principal, action, resource);\nforbid(principal, action, resource == Tool::"mcp__a__drop");',
     ],
-    [
-      "what the project does not permit",
-      "permit(principal, action, resource);",
-      'permit(principal, action, resource == Tool::"mcp__a__get");',
-    ],
-    [
-      "what they forbid where the project has no rules",
-      'permit(principal, action, resource == Tool::"mcp__a__get");',
-      undefined,
-    ],
+    ["what the project does not permit", PERMIT_ALL, PERMIT_GET],
+    ["what they forbid where the project has no rules", PERMIT_GET, undefined],
   ])("have rules beside those of a project: %s", async (_, theirs, own) => {
     const rules = write("etc/ptc/rules.cedar", theirs);
     if (own !== undefined) write("project/own.cedar", own);
     const configuration = await load(own === undefined ? "" : "policy: [own.cedar]", `policy: ["${rules}"]`);
-    const authorizer = await buildAuthorizer(configuration);
-    const decide = (tool: string) =>
-      authorizer.authorize(
-        { principal: "local", source: "run" },
-        toolOf("a", tool),
-        {},
-        { calls: 0, callsOfTool: 0, reads: [] },
-      );
-    expect((await decide("get")).kind).toBe("allow");
-    expect(["deny", "unavailable"]).toContain((await decide("drop")).kind);
+    const { authorizer, decide } = await deciderOf(configuration);
+    expect((await decide("a", "get")).kind).toBe("allow");
+    expect(["deny", "unavailable"]).toContain((await decide("a", "drop")).kind);
     expect(authorizer.isVisible({ principal: "local" }, toolOf("a", "drop"))).toBe(false);
     expect(isDecidedByRun(configuration)).toBe(false);
   });
@@ -352,7 +231,13 @@ describe("managed settings", () => {
   });
 });
 
-const UNBELIEVED: [string, () => void, string][] = [
+/** Makes the place a link. */
+function linkTo(target: string): void {
+  mkdirSync(dirname(place.path), { recursive: true });
+  symlinkSync(target, place.path);
+}
+
+const UNTRUSTED: [string, string | (() => void), string][] = [
   [
     "that others may write",
     () => write("etc/ptc/managed.yaml", "", 0o664),
@@ -382,8 +267,7 @@ const UNBELIEVED: [string, () => void, string][] = [
     () => {
       const target = write("open/managed.yaml", "");
       chmodSync(dirname(target), 0o777);
-      mkdirSync(dirname(place.path), { recursive: true });
-      symlinkSync(target, place.path);
+      linkTo(target);
     },
     ": '{folder}/open', on the way to it, can be written",
   ],
@@ -397,56 +281,38 @@ const UNBELIEVED: [string, () => void, string][] = [
     },
     ": '{folder}/open', on the way to it, can be written",
   ],
-  [
-    "that is a link to itself",
-    () => {
-      mkdirSync(dirname(place.path), { recursive: true });
-      symlinkSync(place.path, place.path);
-    },
-    ": leads through too many links",
-  ],
-  [
-    "that is a link to nothing",
-    () => {
-      mkdirSync(dirname(place.path), { recursive: true });
-      symlinkSync("gone", place.path);
-    },
-    ": leads to nothing",
-  ],
-  [
-    "that is larger than any",
-    () => write("etc/ptc/managed.yaml", "#".repeat(300_000)),
-    ": is larger than 262144 bytes",
-  ],
+  ["that is a link to itself", () => linkTo(place.path), ": leads through too many links"],
+  ["that is a link to nothing", () => linkTo("gone"), ": leads to nothing"],
+  ["that is larger than any", "#".repeat(300_000), ": is larger than 262144 bytes"],
   [
     "that is no text",
     () => writeFileSync(write("etc/ptc/managed.yaml", ""), Buffer.from([0xff])),
     ": is not text in UTF-8",
   ],
-  ["that is no YAML", () => write("etc/ptc/managed.yaml", "a: [1"), ":1: not valid YAML"],
+  ["that is no YAML", "a: [1", ":1: not valid YAML"],
   [
     "with a key that there is not",
-    () => write("etc/ptc/managed.yaml", "\nsandbox: { runtim: x }"),
+    "\nsandbox: { runtim: x }",
     ":2: sandbox.runtim: is not a known key; did you mean 'runtime'?",
   ],
   [
     "that loosens",
-    () => write("etc/ptc/managed.yaml", "sandbox: { allow_weaker_isolation: true }"),
+    "sandbox: { allow_weaker_isolation: true }",
     ":1: sandbox.allow_weaker_isolation: must be false",
   ],
   [
     "with an entry for servers of two kinds",
-    () => write("etc/ptc/managed.yaml", "servers: { block: [{ command: [a], url: 'https://x' }] }"),
+    "servers: { block: [{ command: [a], url: 'https://x' }] }",
     "must have a name, or either a command or a url, which a name may stand beside",
   ],
   [
     "with an entry for servers of no kind",
-    () => write("etc/ptc/managed.yaml", "servers: { block: [{}] }"),
+    "servers: { block: [{}] }",
     "must have a name, or either a command or a url, which a name may stand beside",
   ],
   [
     "with rules at a relative path",
-    () => write("etc/ptc/managed.yaml", "policy: [rules.cedar]"),
+    "policy: [rules.cedar]",
     "policy: 'rules.cedar' must be an absolute path",
   ],
   [
@@ -488,8 +354,9 @@ describe("a file of managed settings", () => {
     }
   });
 
-  it.each(UNBELIEVED)("%s keeps ptc from running, in one line", (_, arrange, message) => {
-    arrange();
+  it.each(UNTRUSTED)("%s keeps ptc from running, in one line", (_, arrange, message) => {
+    if (typeof arrange === "string") write("etc/ptc/managed.yaml", arrange);
+    else arrange();
     const found = problem();
     expect(found).toContain(message.replaceAll("{folder}", folder));
     expect(found).not.toContain("\n");
@@ -498,7 +365,7 @@ describe("a file of managed settings", () => {
   it("can say all that the example of the documentation says", async () => {
     const page = readFileSync(join(import.meta.dirname, "../../docs/policy.md"), "utf8");
     const [, example = ""] = /```yaml\n(# \/etc\/ptc\/managed\.yaml\n[^`]*)```/.exec(page) ?? [];
-    const rules = write("etc/ptc/rules.cedar", "permit(principal, action, resource);");
+    const rules = write("etc/ptc/rules.cedar", PERMIT_ALL);
     const { managed, servers } = await load(SERVERS, example.replace("/etc/ptc/rules.cedar", rules));
     expect(managed).toMatchObject([{ audit: { strict: true }, policy: { files: [{ path: rules }] } }]);
     expect(servers.filter(({ off }) => off === undefined).map(({ name }) => name)).toEqual(["web", "other"]);
@@ -510,8 +377,7 @@ describe("a file of managed settings", () => {
     symlinkSync("../store/x", join(folder, "etc/ptc"));
     expect(problem()).toMatchObject([{ sandbox: { runtime: "strict" } }]);
     rmSync(join(folder, "etc/ptc"));
-    mkdirSync(dirname(place.path));
-    symlinkSync(target, place.path);
+    linkTo(target);
     expect(problem()).toMatchObject([{ sandbox: { runtime: "strict" } }]);
   });
 });

@@ -193,12 +193,6 @@ describe("a configuration that is right", () => {
     expect(servers[0]?.connectTimeoutMs).toBe(90_000);
   });
 
-  it.each(["0", "86401", "1.5", "fast"])("refuses %s seconds for connecting", (seconds) => {
-    expect(() => parse(`servers: [{name: a, command: x, connect_timeout_seconds: ${seconds}}]`)).toThrow(
-      "servers[0].connect_timeout_seconds: must be a whole number from 1 to 86400",
-    );
-  });
-
   it("knows the credentials in variables that servers inherit as secrets", () => {
     const environment = {
       HTTPS_PROXY: "http://ann:correct-horse-battery@proxy:3128",
@@ -247,74 +241,28 @@ describe("a configuration that is right", () => {
   });
 });
 
-describe("variables", () => {
-  const environment = { TOKEN: "s3cr3t-value", EMPTY: "", HOME: "/home/someone" };
-
-  it("are expanded in command, args, env, cwd, url and headers", () => {
-    const { servers } = parse(
-      [
-        "servers:",
-        "  - {name: a, command: '${TOKEN}/c', args: ['x${TOKEN}', '${UNSET:-fallback}'], env: {A: '${EMPTY:-e}'}, cwd: '${HOME}'}",
-        "  - {name: b, url: 'http://h/${TOKEN}', headers: {Authorization: 'Bearer ${TOKEN}'}}",
-      ].join("\n"),
-      environment,
-    );
-    expect(servers[0]).toMatchObject({
-      command: "s3cr3t-value/c",
-      args: ["xs3cr3t-value", "fallback"],
-      env: { A: "e" },
-      cwd: "/home/someone",
-    });
-    expect(servers[1]).toMatchObject({
-      url: "http://h/s3cr3t-value",
-      headers: { Authorization: "Bearer s3cr3t-value" },
-    });
+it("personal data is left alone unless kinds are named", () => {
+  expect(parse("").pii).toBeUndefined();
+  expect(parse("pii:\n").pii).toBeUndefined();
+  expect(parse("pii: [email, ip]").pii).toEqual({ kinds: ["email", "ip"], countries: [] });
+  expect(parse("pii:\n  redact: [phone, national_id]\n  countries: [DE, US]").pii).toEqual({
+    kinds: ["phone", "national_id"],
+    countries: ["DE", "US"],
   });
+  expect(
+    parse("servers: [{ name: crm, command: x, pii: { allow: [email] } }]").servers[0]?.piiAllowed,
+  ).toEqual(["email"]);
+  expect(parse("servers: [{ name: crm, command: x, pii: }]").servers[0]?.piiAllowed).toEqual([]);
+});
 
-  it("are left alone elsewhere, and where the dollar is doubled", () => {
-    const { servers } = parse(
-      "servers: [{name: a, description: '${X}', command: '$${TOKEN} $5 $'}]",
-      environment,
-    );
-    expect(servers[0]).toMatchObject({ description: "${X}", command: "${TOKEN} $5 $" });
-  });
+const GIB = 1024 ** 3;
 
-  it("are not expanded again in what they expand to", () => {
-    const { servers } = parse("servers: [{name: a, command: '${A}'}]", { A: "${B}", B: "no" });
-    expect(servers[0]).toMatchObject({ command: "${B}" });
-  });
-
-  it("are credentials, as are headers and what is named like one", () => {
-    const text = `
-servers:
-  - name: a
-    command: x
-    env: { MODE: "\${MODE}", API_TOKEN: topsecret, REGION: north, HOME_DIR: "\${HOME}/x" }
-  - name: b
-    url: https://x.example/mcp
-    headers: { Authorization: Bearer swordfish }
-`;
-    const { credentials } = parse(text, { MODE: "squirrel", HOME: "/home/me" });
-    expect(credentials).toEqual(["Bearer swordfish", "swordfish", "topsecret", "squirrel"]);
-  });
-
-  it("are secrets, as are all values of env and headers, but for what every machine prints", () => {
-    const { secrets } = parse(
-      [
-        "servers:",
-        "  - {name: a, command: x, args: ['${TOKEN}', '${HOME}'], env: {KEY: literal-key, NONE: ''}}",
-        "  - {name: b, url: 'http://u:url-password@h/', headers: {Authorization: 'Bearer header-token'}}",
-      ].join("\n"),
-      environment,
-    );
-    expect([...secrets].sort()).toEqual(
-      [
-        "Bearer header-token",
-        "header-token",
-        "literal-key",
-        "s3cr3t-value",
-        "http://u:url-password@h/",
-      ].sort(),
-    );
-  });
+it.each([
+  [{ cores: 1, memoryBytes: 8 * GIB }, 512, 2],
+  [{ cores: 2, memoryBytes: 24 * GIB }, 512, 4],
+  [{ cores: 8, memoryBytes: 4 * GIB }, 512, 4],
+  [{ cores: 64, memoryBytes: 512 * GIB }, 512, 32],
+  [{ cores: 4, memoryBytes: 1 * GIB }, 2_048, 1],
+])("on %j with programs of %i MB, %i run at once", (machine, memoryMb, expected) => {
+  expect(defaultParallelPrograms(machine, memoryMb)).toBe(expected);
 });

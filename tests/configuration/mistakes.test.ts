@@ -1,5 +1,41 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax under test
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parse as parseYaml } from "yaml";
 import { problemIn } from "./parse-text.ts";
+
+type Mistake = [what: string, text: string, message: string];
+const MISTAKES: Record<string, Mistake[]> = parseYaml(
+  readFileSync(join(import.meta.dirname, "mistakes.yaml"), "utf8"),
+);
+
+describe("a configuration that is wrong", () => {
+  it.each(
+    Object.entries(MISTAKES).flatMap(([where, rows]) =>
+      rows.map(([what, ...rest]): Mistake => [`${where}: ${what}`, ...rest]),
+    ),
+  )("says so in one line: %s", (_, text, message) => {
+    expect(problemIn(text)).toBe(message);
+    expect(message).not.toContain("\n");
+  });
+
+  it("never has the value of a secret in its message", () => {
+    const secret = "hunter2-and-more";
+    const texts = [
+      `servers: [{name: a, url: '${secret}'}]`,
+      `servers: [{name: a, url: 'http://h/', headers: '${secret}'}]`,
+      `servers: [{name: a, url: 'http://h/', headers: {A: "${secret}\\n"}}]`,
+      `servers: [{name: a, url: 'http://h/', headers: {A: !${secret} x}}]`,
+      `servers: [{name: a, url: 'http://h/', headers: {A: *${secret}}}]`,
+      `servers: [{name: a, command: x, env: {A: ["${secret}"]}}]`,
+      `servers: [{name: a, transport: '${secret}', url: 'http://h/'}]`,
+      `servers: [{name: a, url: '\${SECRET}'}]`,
+      `servers: [{name: a, command: x, env: {A: "\\q${secret}"}}]`,
+    ];
+    for (const text of texts) expect(problemIn(text, { SECRET: secret })).not.toContain(secret);
+  });
+});
 
 describe("a configuration made to harm", () => {
   const wide = (of: string) => `[${Array.from({ length: 9 }, () => of).join(",")}]`;

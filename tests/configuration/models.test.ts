@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { buildAuthorizer } from "../../configuration/policy/configured-policy.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
-import { parse, problemIn } from "./parse-text.ts";
+import { parse } from "./parse-text.ts";
 
 const modelOf = (lines: string, environment = {}) =>
   parse(`extract:\n  url: https://models.example/v1\n  model: small\n${lines}`, environment).servers[0];
@@ -69,7 +69,7 @@ extract: { url: "https://models.example", model: m, accepts: [internal] }`;
     });
   });
 
-  const addresses: [url: string, address: string, api: string][] = [
+  it.each([
     ["https://api.openai.com/v1", "https://api.openai.com/v1/chat/completions", "openai"],
     ["http://127.0.0.1:8000/v1/", "http://127.0.0.1:8000/v1/chat/completions", "openai"],
     [
@@ -81,46 +81,41 @@ extract: { url: "https://models.example", model: m, accepts: [internal] }`;
     ["https://api.anthropic.com/v1/", "https://api.anthropic.com/v1/messages", "anthropic"],
     ["https://gateway.example/claude/v1/messages", "https://gateway.example/claude/v1/messages", "anthropic"],
     ["https://anthropic.com.example/v1", "https://anthropic.com.example/v1/chat/completions", "openai"],
-  ];
-  for (const [url, address, api] of addresses)
-    it(`asks ${address} of ${url}`, () =>
-      expect(parse(`extract: { url: '${url}', model: m }`).servers[0]).toMatchObject({ url: address, api }));
+  ])("asks %s at %s by the API of %s", (url, address, api) => {
+    expect(parse(`extract: { url: '${url}', model: m }`).servers[0]).toMatchObject({ url: address, api });
+  });
+});
 
-  const bad: [name: string, yaml: string, message: string][] = [
-    ["no URL", "extract: { model: m }", "ptc.yaml:1: extract.url: must be a text of 1 to 2048 characters"],
-    ["no model", "extract:\n  url: https://a.example", "ptc.yaml:1: extract.model: must be a text"],
-    [
-      "a URL that is none",
-      "extract:\n  url: a.example\n  model: m",
-      "ptc.yaml:2: extract.url: is not a URL; write the base of an API",
-    ],
-    [
-      "credentials in the URL",
-      "extract:\n  url: https://a:b@c.example\n  model: m",
-      "ptc.yaml:2: extract.url: holds credentials; write them as `key`",
-    ],
-    [
-      "an unknown key",
-      "extract:\n  url: https://a.example\n  model: m\n  modell: m",
-      "ptc.yaml:4: extract.modell: is not a known key; did you mean 'model'?",
-    ],
-    [
-      "an API that is none",
-      "extract: { url: 'https://a.example', model: m, api: x }",
-      "ptc.yaml:1: extract.api: must be one of openai, anthropic",
-    ],
-    [
-      "a key with a line break",
-      'extract: { url: "https://a.example", model: m, key: "a\\nb" }',
-      "ptc.yaml:1: extract.key: holds a character that no HTTP header may; remove it",
-    ],
-    ["a list", "extract: []", "ptc.yaml:1: extract: must be a mapping of keys to values"],
-    [
-      "a server of its name",
-      "servers: [{ name: ptc, command: x }]",
-      "ptc.yaml:1: servers[0].name: is the name of ptc's own server; rename this one",
-    ],
-  ];
-  for (const [name, yaml, message] of bad)
-    it(`refuses ${name}`, () => expect(problemIn(yaml).slice(0, message.length)).toBe(message));
+const parseSearch = (search: object) =>
+  parse(JSON.stringify({ search }), { KEY: "key-from-outside", HOST: "http://127.0.0.1:1" });
+const embedding = { url: "http://127.0.0.1:1/v1", model: "m" };
+
+describe("the models of search", () => {
+  it.each([
+    ["a text", "plain-key", "plain-key"],
+    ["a variable", "${KEY}", "key-from-outside"],
+    ["the name of a variable", { env: "KEY" }, "key-from-outside"],
+  ])("have a key that is %s, and that is redacted", (_, key, expected) => {
+    const { search, credentials, secrets } = parseSearch({ embedding: { ...embedding, key } });
+    expect(search).toEqual({ embedding: { ...embedding, key: expected, timeoutMs: 2_000 } });
+    expect(credentials).toContain(expected);
+    expect(secrets).toContain(expected);
+  });
+
+  it("may have a key that is read when it is needed, and variables in the address", () => {
+    const { search } = parseSearch({
+      rerank: { url: "${HOST}/v1", model: "m", key: { file: "key.txt" }, timeout_seconds: 0.5 },
+    });
+    expect(search.rerank).toMatchObject({
+      url: "http://127.0.0.1:1/v1",
+      key: { from: "file", path: "/project/key.txt" },
+      timeoutMs: 500,
+    });
+  });
+
+  it("are off where a variable is not set", () => {
+    const { search, secrets } = parseSearch({ embedding: { ...embedding, key: "${NOT_SET}" } });
+    expect(search.embedding?.off).toBe("NOT_SET is not set in the environment");
+    expect(secrets).toEqual([]);
+  });
 });

@@ -1,6 +1,7 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax under test
 import { describe, expect, it } from "vitest";
 import { describeOffServers } from "../../configuration/configured-servers.ts";
-import { parse, problemIn } from "./parse-text.ts";
+import { parse } from "./parse-text.ts";
 
 const withEnv = (value: string) => `servers:\n  - name: a\n    command: x\n    env:\n      TOKEN: ${value}\n`;
 const withHeader = (value: string) =>
@@ -69,31 +70,78 @@ describe("a value that is read from elsewhere", () => {
   });
 });
 
-const AT = "ptc.yaml:5: servers[0].env.TOKEN";
-
-it.each([
-  ["7.5e3", undefined],
-  ["[a]", `${AT}: must be a text in quotes, or a mapping with env, file, command or keyring`],
-  ["{}", `${AT}: must have exactly one of env, file, command and keyring`],
-  ["{ file: a, env: B }", `${AT}: must have exactly one of env, file, command and keyring`],
-  ["{ prefix: x }", `${AT}: must have exactly one of env, file, command and keyring`],
-  ["{ fiel: a }", `${AT}.fiel: is not a known key; write env, file, command or keyring, and prefix`],
-  ["{ env: 'A B' }", `${AT}.env: must be the name of an environment variable`],
-  ["{ file: '' }", `${AT}.file: must be the path of a file`],
-  ["{ command: op read x }", `${AT}.command: must be a list of a program and its arguments`],
-  ["{ command: [] }", `${AT}.command: must be a list of a program and its arguments`],
-  ["{ command: ['', x] }", `${AT}.command[0]: must be a text`],
-  ["{ command: [op, [x]] }", `${AT}.command[1]: must be a text`],
-  ["{ keyring: 'a b' }", `${AT}.keyring: must be a name of 1 to 128 letters`],
-  ["{ keyring: a, prefix: [1] }", `${AT}.prefix: must be a text in quotes`],
-])("%s is refused with its place", (value, message) => {
-  if (message === undefined)
-    expect(parse(withEnv(value)).servers[0]).toMatchObject({ env: { TOKEN: "7.5e3" } });
-  else expect(problemIn(withEnv(value))).toContain(message);
+it("may be a number, which is taken as it is written", () => {
+  expect(parse(withEnv("7.5e3")).servers[0]).toMatchObject({ env: { TOKEN: "7.5e3" } });
 });
 
-it("refuses a prefix that no header may hold", () => {
-  expect(problemIn(withHeader('{ keyring: a, prefix: "\\n" }'))).toContain(
-    "headers.Authorization.prefix: must be",
-  );
+describe("variables", () => {
+  const environment = { TOKEN: "s3cr3t-value", EMPTY: "", HOME: "/home/someone" };
+
+  it("are expanded in command, args, env, cwd, url and headers", () => {
+    const { servers } = parse(
+      [
+        "servers:",
+        "  - {name: a, command: '${TOKEN}/c', args: ['x${TOKEN}', '${UNSET:-fallback}'], env: {A: '${EMPTY:-e}'}, cwd: '${HOME}'}",
+        "  - {name: b, url: 'http://h/${TOKEN}', headers: {Authorization: 'Bearer ${TOKEN}'}}",
+      ].join("\n"),
+      environment,
+    );
+    expect(servers[0]).toMatchObject({
+      command: "s3cr3t-value/c",
+      args: ["xs3cr3t-value", "fallback"],
+      env: { A: "e" },
+      cwd: "/home/someone",
+    });
+    expect(servers[1]).toMatchObject({
+      url: "http://h/s3cr3t-value",
+      headers: { Authorization: "Bearer s3cr3t-value" },
+    });
+  });
+
+  it("are left alone elsewhere, and where the dollar is doubled", () => {
+    const { servers } = parse(
+      "servers: [{name: a, description: '${X}', command: '$${TOKEN} $5 $'}]",
+      environment,
+    );
+    expect(servers[0]).toMatchObject({ description: "${X}", command: "${TOKEN} $5 $" });
+  });
+
+  it("are not expanded again in what they expand to", () => {
+    const { servers } = parse("servers: [{name: a, command: '${A}'}]", { A: "${B}", B: "no" });
+    expect(servers[0]).toMatchObject({ command: "${B}" });
+  });
+
+  it("are credentials, as are headers and what is named like one", () => {
+    const text = `
+servers:
+  - name: a
+    command: x
+    env: { MODE: "\${MODE}", API_TOKEN: topsecret, REGION: north, HOME_DIR: "\${HOME}/x" }
+  - name: b
+    url: https://x.example/mcp
+    headers: { Authorization: Bearer swordfish }
+`;
+    const { credentials } = parse(text, { MODE: "squirrel", HOME: "/home/me" });
+    expect(credentials).toEqual(["Bearer swordfish", "swordfish", "topsecret", "squirrel"]);
+  });
+
+  it("are secrets, as are all values of env and headers, but for what every machine prints", () => {
+    const { secrets } = parse(
+      [
+        "servers:",
+        "  - {name: a, command: x, args: ['${TOKEN}', '${HOME}'], env: {KEY: literal-key, NONE: ''}}",
+        "  - {name: b, url: 'http://u:url-password@h/', headers: {Authorization: 'Bearer header-token'}}",
+      ].join("\n"),
+      environment,
+    );
+    expect([...secrets].sort()).toEqual(
+      [
+        "Bearer header-token",
+        "header-token",
+        "literal-key",
+        "s3cr3t-value",
+        "http://u:url-password@h/",
+      ].sort(),
+    );
+  });
 });
