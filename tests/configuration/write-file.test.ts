@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
+import { parseConfiguration } from "../../configuration/parse.ts";
 import { findPlainSecrets, fromKeyring, replaceSecrets } from "../../configuration/plain-secrets.ts";
+import { Settings } from "../../configuration/settings/settings.ts";
 import { addServer, renderConfiguration } from "../../configuration/write-file.ts";
 
 const ENTRY = {
@@ -90,5 +92,34 @@ describe("a secret in plain text", () => {
     "./key.pem",
   ])("is not %s, whatever the name of its place", (value) => {
     expect(findPlainSecrets({ name: "a", command: "x", env: { AUTH_TOKEN: value } })).toEqual([]);
+  });
+});
+
+describe("a new ptc.yaml", () => {
+  it("is one that ptc reads, with the servers as they were", () => {
+    const servers = [
+      { name: "a.b", command: "x: # '\"", args: ["\n", "- no", "${HOME}"], env: { A: "yes" } },
+    ];
+    const environment = { HOME: "/home/me" };
+    const parse = (text: string) =>
+      parseConfiguration(text, { file: "ptc.yaml", directory: "/home/me/project", environment });
+    expect(parse(renderConfiguration(servers)).servers).toMatchObject([
+      { name: "a.b", command: "x: # '\"", args: ["\n", "- no", "/home/me"], env: { A: "yes" } },
+    ]);
+    expect(parse(renderConfiguration([])).servers).toEqual([]);
+  });
+
+  it("shows every key there is, and says what its default is", () => {
+    const whole = renderConfiguration([]);
+    const keys = [...Object.keys(Settings.parse({})), "extract", "sessions"];
+    expect(keys.filter((key) => !whole.includes(`\n# ${key}:`))).toEqual([]);
+    const text = whole.replaceAll(/^# ?(?=[a-z]+:$| {2})/gm, "").replace("files: [rules.cedar]", "files: []");
+    const environment = { GITHUB_TOKEN: "x", TOKEN: "y" };
+    const written = parseConfiguration(text, { file: "ptc.yaml", directory: "/p", environment });
+    const defaults = parseConfiguration("", { file: "ptc.yaml", directory: "/p", environment });
+    const { execution, sandbox, archive } = defaults;
+    expect(written).toMatchObject({ execution, sandbox, archive });
+    expect(written.servers.map(({ name }) => name)).toEqual(["github", "internal-apis", "local", "ptc"]);
+    expect(written).toMatchObject({ sessions: { max: 4, idleMs: 600_000 } });
   });
 });
