@@ -232,8 +232,15 @@ describe("a configuration that is right", () => {
     expect(servers[1]).toMatchObject({ headers: { "X-Version": "1.10" } });
   });
 
-  it("turns the warm pool off with zero, and only that", () => {
+  it("turns the warm pool off with zero, and lets it grow to no less than it keeps", () => {
     expect(parse("sandbox: {warm: 0}").sandbox.warm).toBe(0);
+    expect(parse("sandbox: {warm: 64}").sandbox.maxWarm).toBe(64);
+    expect(parse("sandbox: {warm: 3, max_warm: 3}").sandbox.maxWarm).toBe(3);
+  });
+
+  it("shows a model no more of a program's output than is kept for people", () => {
+    const { execution } = parse("execution: {max_output_bytes: 4096, max_reply_bytes: 8192}");
+    expect(execution).toMatchObject({ maxOutputBytes: 4_096, maxReplyBytes: 4_096 });
   });
 
   it("accepts another runtime where weaker isolation is allowed in words", () => {
