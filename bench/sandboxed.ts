@@ -2,7 +2,8 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { RUNNER_STARTS } from "../languages/languages.ts";
 import { DockerEngine } from "../sandbox/docker/docker-engine.ts";
-import { DockerSandboxEngine, SocketFolder } from "../sandbox/docker/docker-sandbox-engine.ts";
+import { DockerSandboxEngine } from "../sandbox/docker/docker-sandbox-engine.ts";
+import { SocketFolder } from "../sandbox/guard-channel.ts";
 import type { Bench } from "./measurement.ts";
 import type { SandboxedBench } from "./parts/brokered-call.ts";
 

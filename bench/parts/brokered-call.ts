@@ -11,11 +11,8 @@ import { bundleProgram } from "../../languages/typescript/bundling/bundle.ts";
 import { SOCKET_FILE_NAME } from "../../protocol/runners.ts";
 import { buildContainerRequest } from "../../sandbox/docker/container-profile.ts";
 import type { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
-import {
-  OutputSockets,
-  type SocketFolder,
-  SocketListener,
-} from "../../sandbox/docker/docker-sandbox-engine.ts";
+import type { SocketFolder } from "../../sandbox/guard-channel.ts";
+import { OutputSockets, SocketListener } from "../../sandbox/guard-channel.ts";
 import type { SandboxEngine, SandboxLimits } from "../../sandbox/sandbox-engine.ts";
 import { SandboxStarter } from "../../sandbox/sandbox-starter.ts";
 import { toolOf } from "../../tests/catalog/tool-of.ts";

@@ -8,8 +8,7 @@ import { fileURLToPath } from "node:url";
 import { messageOf } from "../../base/faults.ts";
 import type { ImageStore, OnProgress, StoredImage } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { packDirectory } from "./pack-directory.ts";
-import { runProcess, streamProcess } from "./run-process.ts";
+import { packDirectory, runProcess, streamProcess } from "./run-process.ts";
 
 /** Increase this number when a change below makes a different file system of the same packages. */
 const recipe = 2;

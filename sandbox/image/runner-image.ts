@@ -6,7 +6,7 @@ import type { RunnerName } from "../../protocol/runners.ts";
 import type { ImageStore, OnProgress, StoredImage } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { describeDebianBase, ensureDebianBase } from "./debian-base.ts";
-import { packDirectory } from "./pack-directory.ts";
+import { packDirectory } from "./run-process.ts";
 
 export interface RunnerImageRequest {
   store: ImageStore;

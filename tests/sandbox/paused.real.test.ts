@@ -11,7 +11,7 @@ import { GUARD_EXITS } from "../../protocol/guard.ts";
 import { SOCKET_FILE_NAME, STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../../protocol/runners.ts";
 import { buildContainerRequest } from "../../sandbox/docker/container-profile.ts";
 import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
-import { SocketListener } from "../../sandbox/docker/docker-sandbox-engine.ts";
+import { SocketListener } from "../../sandbox/guard-channel.ts";
 import { describeSandboxed } from "./in-sandbox.ts";
 import { RealSandboxes, useRealSandboxes } from "./real-sandboxes.ts";
 

@@ -1,7 +1,7 @@
 import { hostname, release } from "node:os";
+import { basename } from "node:path";
 import { oneLine } from "../../../base/visible-text.ts";
 import type { ChannelPreference, ChosenChannel } from "../../sandbox-engine.ts";
-import { type DockerRuntime, socketFlagProblem } from "./runtime-flags.ts";
 
 /** What an engine says of the machine that it is on. */
 export interface EngineMachine {
@@ -60,4 +60,30 @@ function whyNoSocket({ host, machine, runtime }: Situation, here: ThisMachine): 
   }
   const problem = socketFlagProblem(...runtime);
   return problem === undefined ? undefined : `runtime '${runtime[0]}' ${problem}`;
+}
+
+/** A runtime as `docker info` has it. One that is a shim of containerd has neither, and is set up elsewhere. */
+export interface DockerRuntime {
+  path?: string | undefined;
+  runtimeArgs?: readonly string[] | null | undefined;
+}
+
+/** The flag without which gVisor lets no sandbox open a Unix socket of the host (gVisor, "Filesystem: host Unix sockets"). */
+const SOCKET_FLAG = /^--?host-uds=(?:open|all)$/;
+
+/**
+ * Why sandboxes of a runtime cannot reach ptc, and what to write where; `undefined` where they can, or where it cannot be told.
+ *
+ * @param name as the runtime is registered.
+ */
+export function socketFlagProblem(name: string, { path, runtimeArgs }: DockerRuntime): string | undefined {
+  if (path === undefined || basename(path) !== "runsc") return undefined;
+  const flags = runtimeArgs ?? [];
+  if (flags.some((flag) => SOCKET_FLAG.test(flag))) return undefined;
+  const others = flags.filter((flag) => !/^--?host-uds(?:=|$)/.test(flag));
+  const entry = { runtimes: { [name]: { path, runtimeArgs: [...others, "--host-uds=open"] } } };
+  return (
+    "is registered without the flag --host-uds=open, so that no sandbox can connect to a socket of ptc's; " +
+    `write ${JSON.stringify(entry)} into /etc/docker/daemon.json and restart Docker`
+  );
 }

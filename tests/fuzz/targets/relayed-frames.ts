@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { GUARD_FRAMES, GUARD_WINDOW_BYTES } from "../../../protocol/guard.ts";
-import { AttachedChannel } from "../../../sandbox/docker/docker-sandbox-engine.ts";
+import { AttachedChannel } from "../../../sandbox/guard-channel.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
 import type { Random } from "../random.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
-import { packDirectory } from "../../../sandbox/image/pack-directory.ts";
+import { packDirectory } from "../../../sandbox/image/run-process.ts";
 
 const directories: string[] = [];
 

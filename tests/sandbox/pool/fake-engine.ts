@@ -3,8 +3,8 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { SOCKET_FILE_NAME } from "../../../protocol/runners.ts";
-import type { ContainerEngine, StartedContainer } from "../../../sandbox/docker/container-engine.ts";
 import type { ContainerRequest } from "../../../sandbox/docker/container-profile.ts";
+import type { ContainerEngine, StartedContainer } from "../../../sandbox/docker/docker-engine.ts";
 import type { SandboxExit, SandboxOutput } from "../../../sandbox/sandbox.ts";
 import { SandboxError } from "../../../sandbox/sandbox-error.ts";
 

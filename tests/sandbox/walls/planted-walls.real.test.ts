@@ -9,8 +9,8 @@ import {
   STDERR_FILE_NAME,
   STDOUT_FILE_NAME,
 } from "../../../protocol/runners.ts";
-import type { ContainerEngine } from "../../../sandbox/docker/container-engine.ts";
 import type { ContainerRequest } from "../../../sandbox/docker/container-profile.ts";
+import type { ContainerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine, OWNER_LABEL } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import { KnownWalls } from "../../../sandbox/known-walls.ts";
