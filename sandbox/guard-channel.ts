@@ -17,7 +17,7 @@ import {
   GUARD_WINDOW_BYTES,
 } from "../protocol/guard.ts";
 import { MAX_CONNECTIONS } from "../protocol/limits.ts";
-import { SOCKET_FILE_NAME, STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../protocol/runners.ts";
+import { STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../protocol/runners.ts";
 import type { SandboxOutput } from "./sandbox.ts";
 
 const GUARD_ANSWER = GUARD_COMMANDS.clear.charCodeAt(0);

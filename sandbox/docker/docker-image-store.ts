@@ -5,7 +5,7 @@ import { debianBaseName } from "../image/debian-base.ts";
 import { digestLabel } from "../image/runner-image.ts";
 import type { ImageStore, ListedImage, OnProgress, StoredImage } from "../sandbox-engine.ts";
 import { SandboxError, type SandboxErrorCode } from "../sandbox-error.ts";
-import { explainDockerFault } from "./endpoint/docker-client.ts";
+import { explainDockerFault } from "./docker-client.ts";
 
 /** The part of dockerode's `Docker` that is used here. */
 export interface DockerImages {

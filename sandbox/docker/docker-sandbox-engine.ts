@@ -20,7 +20,7 @@ import type {
   StartedSandbox,
 } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { chooseChannel, socketFlagProblem } from "./channel/choose-channel.ts";
+import { chooseChannel, socketFlagProblem } from "./choose-channel.ts";
 import { buildContainerRequest } from "./container-profile.ts";
 import type { ContainerEngine } from "./docker-engine.ts";
 import { isUnprivileged } from "./sentry-process.ts";

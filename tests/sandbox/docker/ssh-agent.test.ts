@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Docker from "dockerode";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
-import { dockerOptions } from "../../../../sandbox/docker/endpoint/docker-client.ts";
-import { sshArguments } from "../../../../sandbox/docker/endpoint/ssh-agent.ts";
+import { dockerOptions } from "../../../sandbox/docker/docker-client.ts";
+import { sshArguments } from "../../../sandbox/docker/ssh-agent.ts";
 
 afterEach(() => void vi.unstubAllEnvs());
 

@@ -6,11 +6,11 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { DockerOptions } from "dockerode";
 import Docker from "dockerode";
-import { messageOf } from "../../../base/faults.ts";
-import { isObject, parseForeignJson } from "../../../base/json.ts";
-import { visibleLine } from "../../../base/visible-text.ts";
-import { SandboxError } from "../../sandbox-error.ts";
-import { DOCKER_INSTALLATION, GVISOR_INSTALLATION, REGISTER_GVISOR } from "../../setup-advice.ts";
+import { messageOf } from "../../base/faults.ts";
+import { isObject, parseForeignJson } from "../../base/json.ts";
+import { visibleLine } from "../../base/visible-text.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { DOCKER_INSTALLATION, GVISOR_INSTALLATION, REGISTER_GVISOR } from "../setup-advice.ts";
 import { SshAgent } from "./ssh-agent.ts";
 
 /** A client of a Docker Engine, and what said where the engine is. */

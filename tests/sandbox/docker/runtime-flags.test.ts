@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { socketFlagProblem } from "../../../../sandbox/docker/channel/choose-channel.ts";
+import { socketFlagProblem } from "../../../sandbox/docker/choose-channel.ts";
 
 describe("a runtime", () => {
   it.each([

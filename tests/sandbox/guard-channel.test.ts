@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { type Duplex, PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { GUARD_FRAMES, GUARD_WINDOW_BYTES } from "../../../../protocol/guard.ts";
-import { AttachedChannel } from "../../../../sandbox/guard-channel.ts";
+import { GUARD_FRAMES, GUARD_WINDOW_BYTES } from "../../protocol/guard.ts";
+import { AttachedChannel } from "../../sandbox/guard-channel.ts";
 
 function frame(letter: string, number: number, payload = ""): Buffer {
   const header = Buffer.from([letter.charCodeAt(0), 0, 0, 0, 0]);

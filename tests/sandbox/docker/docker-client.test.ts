@@ -4,7 +4,7 @@ import type { Agent } from "node:https";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { dockerOptions, findDockerEndpoint } from "../../../../sandbox/docker/endpoint/docker-client.ts";
+import { dockerOptions, findDockerEndpoint } from "../../../sandbox/docker/docker-client.ts";
 
 const id = (name: string) => createHash("sha256").update(name).digest("hex");
 

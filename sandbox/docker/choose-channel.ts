@@ -1,7 +1,7 @@
 import { hostname, release } from "node:os";
 import { basename } from "node:path";
-import { oneLine } from "../../../base/visible-text.ts";
-import type { ChannelPreference, ChosenChannel } from "../../sandbox-engine.ts";
+import { oneLine } from "../../base/visible-text.ts";
+import type { ChannelPreference, ChosenChannel } from "../sandbox-engine.ts";
 
 /** What an engine says of the machine that it is on. */
 export interface EngineMachine {

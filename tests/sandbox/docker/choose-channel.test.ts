@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { chooseChannel } from "../../../../sandbox/docker/channel/choose-channel.ts";
+import { chooseChannel } from "../../../sandbox/docker/choose-channel.ts";
 
 const HERE = { platform: "linux", name: "laptop", kernel: "6.1.0" } as const;
 const SITUATION = {

@@ -1,7 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { Socket } from "node:net";
 import { Duplex } from "node:stream";
-import { oneLine } from "../../../base/visible-text.ts";
+import { oneLine } from "../../base/visible-text.ts";
 
 // An import statement would have Node.js load its `fetch` as well, which takes longer than all of Docker's client.
 const { Agent } = process.getBuiltinModule("node:http");

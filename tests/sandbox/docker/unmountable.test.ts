@@ -2,11 +2,11 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { RUNNER_STARTS } from "../../../../languages/languages.ts";
-import { DockerSandboxEngine } from "../../../../sandbox/docker/docker-sandbox-engine.ts";
-import type { ChannelPreference } from "../../../../sandbox/sandbox-engine.ts";
-import { SandboxError } from "../../../../sandbox/sandbox-error.ts";
-import { FakeEngine } from "../../pool/fake-engine.ts";
+import { RUNNER_STARTS } from "../../../languages/languages.ts";
+import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
+import type { ChannelPreference } from "../../../sandbox/sandbox-engine.ts";
+import { SandboxError } from "../../../sandbox/sandbox-error.ts";
+import { FakeEngine } from "../pool/fake-engine.ts";
 
 const REQUEST = {
   image: "sha256:1",
