@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Configuration } from "../configuration/configuration.ts";
 import { RUNNER_STARTS } from "../languages/languages.ts";
-import { KnownWalls } from "../sandbox/walls/known-walls.ts";
+import { KnownWalls } from "../sandbox/known-walls.ts";
 import type { OpenEngine } from "../sandbox/sandbox-engine.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { openState } from "../system/state-directory.ts";

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
+import { KnownWalls } from "../../sandbox/known-walls.ts";
 import { WarmPool } from "../../sandbox/pool/warm-pool.ts";
 import { SandboxStarter, sweepSandboxes } from "../../sandbox/sandbox-starter.ts";
-import { KnownWalls } from "../../sandbox/walls/known-walls.ts";
 import { eventually } from "../eventually.ts";
 import { InProcessEngine } from "./in-process-engine.ts";
 

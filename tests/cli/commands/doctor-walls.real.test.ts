@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
-import { KnownWalls } from "../../../sandbox/walls/known-walls.ts";
+import { KnownWalls } from "../../../sandbox/known-walls.ts";
 import { describeSandboxed } from "../../sandbox/in-sandbox.ts";
 import { envelopeOf, fixtureServer, usePtc } from "../ptc-process.ts";
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { KnownWalls } from "../../../sandbox/walls/known-walls.ts";
+import { KnownWalls } from "../../../sandbox/known-walls.ts";
 
 let path: string;
 let asked = 0;

@@ -13,9 +13,9 @@ import type { ContainerRequest } from "../../../sandbox/docker/container-profile
 import type { ContainerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine, OWNER_LABEL } from "../../../sandbox/docker/docker-sandbox-engine.ts";
+import { KnownWalls } from "../../../sandbox/known-walls.ts";
 import { SandboxStarter } from "../../../sandbox/sandbox-starter.ts";
 import { judgeWalls, WALLS, type WallFinding, type WallName } from "../../../sandbox/walls/judge-walls.ts";
-import { KnownWalls } from "../../../sandbox/walls/known-walls.ts";
 import { tryWalls } from "../../../sandbox/walls/try-walls.ts";
 import { currentProcess, formatIdentity } from "../../../system/process-identity.ts";
 import { StateDirectory } from "../../../system/state-directory.ts";

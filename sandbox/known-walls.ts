@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import * as z from "zod/mini";
-import { ForeignJsonError, parseForeignJson } from "../../base/json.ts";
-import type { SandboxEngine } from "../sandbox-engine.ts";
-import { SandboxError } from "../sandbox-error.ts";
+import { ForeignJsonError, parseForeignJson } from "../base/json.ts";
+import type { SandboxEngine } from "./sandbox-engine.ts";
+import { SandboxError } from "./sandbox-error.ts";
 
 /** The most setups that are remembered. The oldest are dropped. */
 const MAX_ENTRIES = 32;
