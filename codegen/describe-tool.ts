@@ -1,6 +1,8 @@
+import { countNoun } from "../base/quantities.ts";
+import type { TypeNode } from "../catalog/model/type-model.ts";
 import type { Tool } from "../catalog/tool.ts";
+import type { ToolModel } from "../catalog/tool-model.ts";
 import type { ToolPrinter } from "./language-printer.ts";
-import { observedNote } from "./observed-note.ts";
 
 const NO_OUTPUT_SCHEMA =
   "No output schema defined by the upstream server. Inspect the return value in your script.";
@@ -42,4 +44,81 @@ export async function describeForPrograms(
     ...schemas,
     ...(tool.annotations === undefined ? {} : { annotations: tool.annotations }),
   };
+}
+
+/** What is to be known of a result whose type was observed and not declared; `undefined` where it was declared. */
+export function observedNote({ observedCalls }: { observedCalls?: number | undefined }): string | undefined {
+  if (observedCalls === undefined) return undefined;
+  return `observed in ${countNoun(observedCalls, "call")}, not declared: any member may be missing, and others may come`;
+}
+
+/** What is to be known of a result that its server wraps. */
+export const UNWRAPPED_NOTE = "the value itself, which the server wraps as {result: ...}; raw has it wrapped";
+
+/** The note in a few words, for lists. */
+export function briefObservedNote({ observedCalls }: Pick<ToolModel, "observedCalls">): string | undefined {
+  return observedCalls === undefined
+    ? undefined
+    : `result as observed in ${countNoun(observedCalls, "call")}`;
+}
+
+/** Members of an observed result that a signature shows: all the levels that fit, and then none of the next. */
+const SHOWN_MEMBERS = { full: 160, compact: 24 } as const;
+
+/**
+ * The same tool, as a signature shows it. Of an observed result that is large the outer levels are left. An object of which
+ * members are left out says that it has others.
+ */
+export function withShownOutput(tool: ToolModel, form: "full" | "compact"): ToolModel {
+  if (tool.observedCalls === undefined || tool.output === undefined) return tool;
+  const { root } = tool.output;
+  const most = SHOWN_MEMBERS[form];
+  let shown = root;
+  for (let depth = MAX_DEPTH; depth > 0 && countMembers(shown) > most; depth--) shown = cutBelow(root, depth);
+  return { ...tool, output: { ...tool.output, root: cutMembers(shown, most) } };
+}
+
+const MAX_DEPTH = 10;
+
+function countMembers(type: TypeNode): number {
+  if (type.kind === "array") return countMembers(type.items);
+  if (type.kind === "union") return type.members.reduce((sum, each) => sum + countMembers(each), 0);
+  if (type.kind !== "object") return 0;
+  const own = type.properties.reduce((sum, property) => sum + 1 + countMembers(property.type), 0);
+  return own + (type.rest === undefined ? 0 : countMembers(type.rest));
+}
+
+/** A type whose objects below some levels of objects are any. */
+function cutBelow(type: TypeNode, levels: number): TypeNode {
+  switch (type.kind) {
+    case "array":
+      return { ...type, items: cutBelow(type.items, levels) };
+    case "union":
+      return { ...type, members: type.members.map((each) => cutBelow(each, levels)) };
+    case "object":
+      if (levels === 0) return { kind: "object", properties: [], rest: { kind: "any" } };
+      return {
+        ...type,
+        properties: type.properties.map((each) => ({ ...each, type: cutBelow(each.type, levels - 1) })),
+        ...(type.rest && { rest: cutBelow(type.rest, levels - 1) }),
+      };
+    default:
+      return type;
+  }
+}
+
+/** A type whose objects have their first members alone, where one level has more than are shown. */
+function cutMembers(type: TypeNode, most: number): TypeNode {
+  switch (type.kind) {
+    case "array":
+      return { ...type, items: cutMembers(type.items, most) };
+    case "union":
+      return { ...type, members: type.members.map((each) => cutMembers(each, most)) };
+    case "object":
+      return type.properties.length <= most
+        ? type
+        : { kind: "object", properties: type.properties.slice(0, most), rest: { kind: "any" } };
+    default:
+      return type;
+  }
 }

@@ -2,8 +2,6 @@ import type { Warning } from "../catalog/parse-tool.ts";
 import type { Tool } from "../catalog/tool.ts";
 import type { ServerModel } from "../catalog/tool-model.ts";
 import type { NamedTool } from "../protocol/tool-names.ts";
-import type { EditorSetup } from "./editor-setup.ts";
-import type { GeneratedModule } from "./generated-module.ts";
 
 /** What a printer shows of a tool. */
 export type ShownTool = Omit<Tool, "namespacedName" | "server" | "definitionDigest">;
@@ -82,4 +80,65 @@ export interface LanguagePrinter extends ToolPrinter {
    * @param callable namespaced names of the tools that programs may call; by default as marked in the text.
    */
   readModule(module: string, text: string, callable?: ReadonlySet<string>): GeneratedModule;
+}
+
+/** A tool as its generated module declares it. */
+export interface DeclaredTool extends NamedTool {
+  /** Name of the type of its argument, as the module declares it. */
+  input: string;
+  /** Name of the type of what it returns. */
+  output: string;
+  /** Whether that type was observed and not declared: what contradicts it may be right. */
+  isObserved: boolean;
+  /** Whether it returns what its server wraps as `{result: ...}`. */
+  isUnwrapped: boolean;
+  /**
+   * Its properties, by the names of the parameters that stand for them, where a language has named parameters and a property's
+   * name cannot be one.
+   */
+  parameters?: Readonly<Record<string, string>>;
+  /** Whether programs may call it. */
+  isAvailable: boolean;
+  /** Where the module's text declares it, in UTF-16 code units. */
+  start: number;
+  end: number;
+  /** Its signature on one line, without comments, cut where it is very long. */
+  signature(): string;
+}
+
+/** A server's generated module, with what is known of its tools. */
+export interface GeneratedModule {
+  /** Its source. */
+  text: string;
+  /** Its tools, in the order of the text. */
+  tools: readonly DeclaredTool[];
+  /** The text as it is archived: it says itself which tools programs may not call. */
+  archived: string;
+}
+
+/** A file by which editors know a folder. */
+interface EditorFile {
+  name: string;
+  text: string;
+  /** What it holds where it is JSON, with comments or without; else `undefined`. */
+  json: unknown;
+}
+
+/** How editors find the modules of a language from programs beside the output folder. */
+export interface EditorSetup {
+  /** The names of files by which editors know a folder of programs. The first is ptc's to write where there is none. */
+  readonly files: readonly [string, ...string[]];
+  /** The file of settings in the output folder, which is among the printer's shared files. */
+  readonly settings: string;
+  /**
+   * The paths that a file leads editors to, relative to its folder; `undefined` for a file that has no settings of editors for
+   * this language.
+   */
+  paths(file: EditorFile): readonly unknown[] | undefined;
+  /**
+   * What to add to a user's file that does not lead to the modules.
+   *
+   * @param settings the path of the settings, as messages name it.
+   */
+  advice(settings: string): string;
 }

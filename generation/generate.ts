@@ -1,17 +1,20 @@
-import { relative } from "node:path";
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { diffLines } from "../base/diff-lines.ts";
+import { messageOf } from "../base/faults.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import { collectLearned, type LearnedTypes } from "../catalog/learned/learned-types.ts";
-import type { Warning } from "../catalog/parse-tool.ts";
+import { definitionDigest, parseTool, type Warning } from "../catalog/parse-tool.ts";
 import { type FoundCatalog, renderEdit, salvageCatalog } from "../catalog/store/catalog-file.ts";
-import type { StoredCatalog } from "../catalog/store/stored-catalog.ts";
+import type { Catalog, CatalogServer, CatalogTool, StoredCatalog } from "../catalog/store/stored-catalog.ts";
 import type { WrittenFiles } from "../catalog/store/write-generated.ts";
+import type { EditorSetup, ToolPrinter } from "../codegen/language-printer.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
 import { type UnmatchedPattern, unmatchedPatterns } from "../configuration/tool-patterns.ts";
 import { loadPrinters, type Printers } from "../languages/languages.ts";
+import { byCodeUnit } from "../protocol/canonical-json.ts";
 import { namespacedName } from "../protocol/tool-names.ts";
 import type { UpstreamErrorCode } from "../upstream/upstream-error.ts";
-import { compareCatalogs, type ServerDrift } from "./drift.ts";
-import { type EditorConfig, findEditorConfig, writeEditorConfig } from "./editor-config.ts";
 import type { GenerationPlan } from "./generate-plan.ts";
 import type { GeneratedFolder } from "./generated-folder.ts";
 import { generatedDirectory } from "./generated-modules.ts";
@@ -165,4 +168,161 @@ function findDamage(
     isMended: listed.has(edit.server),
   }));
   return unreadable === undefined ? edits : [{ problem: unreadable.problem, isMended: true }, ...edits];
+}
+
+/** How long `ptc generate` reads the archive. What is left of it is read the next time. */
+const BUDGET_MS = 5_000;
+
+/**
+ * What the modules of a folder are to be printed with: what this machine's archive shows of results. It is no reason not to
+ * generate when that cannot be had; then `onWarning` is told why. `undefined` where nothing is to be learned.
+ */
+export function learnForGeneration(
+  configuration: Configuration,
+  onWarning: (message: string) => void,
+): ((stored: StoredCatalog | undefined) => Promise<LearnedTypes | undefined>) | undefined {
+  if (!configuration.learn) return undefined;
+  return async (stored) => {
+    try {
+      const { learningTask, learnTypes } = await import("./learning/learn-types.ts");
+      return await learnTypes(learningTask(configuration, stored, BUDGET_MS));
+    } catch (error) {
+      onWarning(`the types of results could not be learned: ${messageOf(error)}`);
+      return undefined;
+    }
+  };
+}
+
+const MAX_CONFIG_BYTES = 1024 * 1024;
+
+/**
+ * What leads an editor from programs beside ptc.yaml to the generated modules of a language. `missing`: nothing does, and ptc
+ * may write it. `connected`: the user's file does. `foreign`: the user's file does not, and is not ptc's to change.
+ */
+export interface EditorConfig {
+  state: "missing" | "connected" | "foreign";
+  /** The file, absolute. */
+  path: string;
+  setup: EditorSetup;
+}
+
+/** Finds what editors read beside the configuration file. Writes nothing. */
+async function findEditorConfig(configuration: Configuration, setup: EditorSetup): Promise<EditorConfig> {
+  const directory = generatedDirectory(configuration);
+  for (const name of setup.files) {
+    const path = join(configuration.directory, name);
+    const status = await stat(path).catch((error: NodeJS.ErrnoException) =>
+      error.code === "ENOENT" ? undefined : ("unreadable" as const),
+    );
+    if (status === undefined) continue;
+    const isReadable = status !== "unreadable" && status.isFile() && status.size <= MAX_CONFIG_BYTES;
+    const text = isReadable ? await readFile(path, "utf8").catch(() => "") : "";
+    const paths = setup.paths({ name, text, json: await parseLeniently(name, text) });
+    if (paths === undefined) continue;
+    const led = paths.flatMap((each) => (typeof each === "string" ? [resolve(dirname(path), each)] : []));
+    const leads = led.some((each) => each === directory || each === join(directory, setup.settings));
+    return { state: leads ? "connected" : "foreign", path, setup };
+  }
+  return { state: "missing", path: join(configuration.directory, setup.files[0]), setup };
+}
+
+/**
+ * Writes the file where there is none, and replaces nothing.
+ *
+ * @throws CatalogError `write-failed`
+ */
+async function writeEditorConfig({ path, setup }: EditorConfig, configuration: Configuration): Promise<void> {
+  const base = relative(dirname(path), generatedDirectory(configuration)).split(sep).join("/");
+  try {
+    await writeFile(path, `{ "extends": "./${base}/${setup.settings}" }\n`, { flag: "wx" });
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "EEXIST") return;
+    throw new CatalogError("write-failed", `${path} cannot be written: ${messageOf(cause)}`, { cause });
+  }
+}
+
+async function parseLeniently(name: string, text: string): Promise<unknown> {
+  if (!name.endsWith(".json")) return undefined;
+  const { parse } = await import("jsonc-parser");
+  return parse(text, [], { allowTrailingComma: true });
+}
+
+/** How one server differs between two catalogs. Tools are named by their protocol names. */
+export interface ServerDrift {
+  server: string;
+  change: "added" | "removed" | "changed";
+  added: string[];
+  removed: string[];
+  changed: ToolDrift[];
+}
+
+interface ToolDrift {
+  tool: string;
+  /** Lines of the tool's signature that begin with `- `, `+ ` or two spaces. */
+  diff: string[];
+}
+
+/**
+ * Compares definitions by value: another order of members is no drift. Empty when nothing changed.
+ *
+ * @param printer shows what a tool was and is.
+ */
+export async function compareCatalogs(
+  previous: Catalog | undefined,
+  next: Catalog,
+  printer: ToolPrinter,
+): Promise<ServerDrift[]> {
+  const before = new Map(previous?.servers.map((server) => [server.name, server]));
+  const after = new Map(next.servers.map((server) => [server.name, server]));
+  const drift: ServerDrift[] = [];
+  for (const name of [...new Set([...before.keys(), ...after.keys()])].sort(byCodeUnit)) {
+    const found = await compareServers(name, before.get(name), after.get(name), printer);
+    if (found !== undefined) drift.push(found);
+  }
+  return drift;
+}
+
+async function compareServers(
+  name: string,
+  before: CatalogServer | undefined,
+  after: CatalogServer | undefined,
+  printer: ToolPrinter,
+): Promise<ServerDrift | undefined> {
+  if (before !== undefined && before === after) return undefined;
+  const old = new Map(before?.tools.map((tool) => [tool.name, tool]));
+  const current = new Map(after?.tools.map((tool) => [tool.name, tool]));
+  const added = [...current.keys()].filter((tool) => !old.has(tool)).sort(byCodeUnit);
+  const removed = [...old.keys()].filter((tool) => !current.has(tool)).sort(byCodeUnit);
+  const changed: ToolDrift[] = [];
+  for (const [tool, definition] of [...current].sort(([a], [b]) => byCodeUnit(a, b))) {
+    const known = old.get(tool);
+    if (known === undefined || definitionDigest(known) === definitionDigest(definition)) continue;
+    changed.push({ tool, diff: await diffTools(known, definition, printer) });
+  }
+  if (before === undefined) return { server: name, change: "added", added, removed, changed };
+  if (after === undefined) return { server: name, change: "removed", added, removed, changed };
+  if (added.length + removed.length + changed.length === 0) return undefined;
+  return { server: name, change: "changed", added, removed, changed };
+}
+
+/** The difference of the signatures. When they are equal, as with limits and annotations, that of the definitions' JSON. */
+async function diffTools(before: CatalogTool, after: CatalogTool, printer: ToolPrinter): Promise<string[]> {
+  const signatures = diffLines(await signatureLines(before, printer), await signatureLines(after, printer));
+  return signatures.length > 0 ? signatures : diffLines(jsonLines(before), jsonLines(after));
+}
+
+async function signatureLines(tool: CatalogTool, printer: ToolPrinter): Promise<string[]> {
+  if (parseTool(tool) === undefined) return [];
+  return (await printer.signature({ ...tool, module: "server" }, "full")).split("\n");
+}
+
+function jsonLines(tool: CatalogTool): string[] {
+  return JSON.stringify(sortMembers(parseTool(tool)), null, 2).split("\n");
+}
+
+function sortMembers(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(sortMembers);
+  const entries = Object.entries(value).sort(([a], [b]) => byCodeUnit(a, b));
+  return Object.fromEntries(entries.map(([name, each]) => [name, sortMembers(each)]));
 }

@@ -1,4 +1,4 @@
-import type { DeclaredTool } from "../codegen/generated-module.ts";
+import type { DeclaredTool } from "../codegen/language-printer.ts";
 import { PROGRAMS_MODULE } from "../protocol/tool-names.ts";
 import type { ModuleSource, OtherProgram, SavedProgram } from "./module-source.ts";
 

@@ -1,4 +1,4 @@
-import type { GeneratedModule } from "../codegen/generated-module.ts";
+import type { GeneratedModule } from "../codegen/language-printer.ts";
 
 /** A program that other programs can call, with its text. */
 export interface SavedProgram {

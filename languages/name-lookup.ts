@@ -1,5 +1,5 @@
 import { listUpTo } from "../base/visible-text.ts";
-import type { DeclaredTool } from "../codegen/generated-module.ts";
+import type { DeclaredTool } from "../codegen/language-printer.ts";
 import { EXTRACT_NAME, EXTRACT_SERVER, parseNamespacedName } from "../protocol/tool-names.ts";
 import type { ModuleSource } from "./module-source.ts";
 

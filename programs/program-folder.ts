@@ -1,6 +1,7 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { visibleLine } from "../base/visible-text.ts";
+import { describeProblem } from "../broker/schemas/schema-problem.ts";
 import { programFunction, whyNoName } from "../catalog/program-name.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
@@ -26,7 +27,7 @@ export interface ProgramFiles {
 }
 
 /** What the folder of saved programs holds. */
-export interface ProgramFolder {
+interface ProgramFolder {
   /** By name. */
   readonly programs: readonly ProgramFiles[];
   /** What is wrong with others, by their names: one line each. */
@@ -129,4 +130,30 @@ function lineOf(text: string, start: string): number {
       text.split("\n").findIndex((line) => line.startsWith(start)),
     ) + 1
   );
+}
+
+/** Why arguments are not what a saved program takes, in one line; `undefined` when they are. */
+export async function whyNotInput(
+  { manifest }: Pick<ProgramFiles, "manifest">,
+  data: unknown,
+): Promise<string | undefined> {
+  const { checkAgainstSchema } = await import("../broker/schemas/schema-check.ts");
+  const problem = checkAgainstSchema(JSON.stringify(manifest.input), data);
+  return problem && describeProblem("arguments", problem);
+}
+
+/** @throws ConfigurationError for a manifest whose schemas are none, in one line. */
+export async function requireSchemas({
+  name,
+  manifest,
+}: Pick<ProgramFiles, "name" | "manifest">): Promise<void> {
+  const { findSchemaMistake } = await import("../broker/schemas/schema-mistake.ts");
+  for (const key of ["input", "output"] as const) {
+    const mistake = manifest[key] && findSchemaMistake(manifest[key]);
+    if (mistake !== undefined)
+      throw new ConfigurationError(
+        "invalid",
+        `${shownFile(manifestFile(name))}: ${key}: is no JSON schema: ${mistake}`,
+      );
+  }
 }

@@ -151,7 +151,7 @@ const SINGLE_IMPORTER = {
   undici: "system/outgoing.ts",
   dockerode: "sandbox/docker/",
   esbuild: "languages/typescript/bundling/bundler.ts",
-  "json-schema-to-typescript": "codegen/typescript/types/print-types.ts",
+  "json-schema-to-typescript": "codegen/typescript/print-types.ts",
   "@modelcontextprotocol/client": ["upstream/mcp/", "upstream/authorization/oauth/"],
   "@modelcontextprotocol/server": "server/mcp/mcp-server.ts",
   typescript: "languages/typescript/typescript-api.ts",

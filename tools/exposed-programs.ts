@@ -1,8 +1,10 @@
 import type { Viewer } from "../broker/policy/authorizer.ts";
+import { describeProblem } from "../broker/schemas/schema-problem.ts";
+import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
 import { whyNotOn } from "../languages/languages.ts";
 import type { Program } from "../languages/program.ts";
 import { callByName } from "../programs/call-by-name.ts";
-import { checkValue } from "./direct/check-value.ts";
+import { moduleUrl } from "../system/package.ts";
 import type { ProgramTools } from "./program-tools.ts";
 
 /** A saved program that `ptc serve` has as a tool of its own. */
@@ -44,4 +46,13 @@ export function exposedPrograms(
           manifest.output === undefined ? undefined : checkValue(manifest.output, value),
       };
     });
+}
+
+let validator: IsolatingValidator | undefined;
+
+/** Why a value is not what a schema allows, in one line. Nothing is loaded before the first value. */
+export async function checkValue(schema: unknown, value: unknown): Promise<string | undefined> {
+  validator ??= new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
+  const problem = await validator.check(schema, value);
+  return problem && describeProblem("value", problem);
 }

@@ -1,6 +1,6 @@
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
-import type { DirectTools } from "./direct/direct-tools.ts";
+import type { DirectTools } from "./direct-tools.ts";
 import type { ExposedProgram } from "./exposed-programs.ts";
 
 /**

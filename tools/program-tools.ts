@@ -1,7 +1,15 @@
+import { join } from "node:path";
+import { RecentlyUsed } from "../base/recently-used.ts";
 import type { Authorizer, Viewer } from "../broker/policy/authorizer.ts";
 import type { RankingStage, ToolIndex } from "../catalog/search/tool-index.ts";
 import { readCatalog } from "../catalog/store/catalog-file.ts";
-import { moduleDigest, type StoredCatalog, storedServers } from "../catalog/store/stored-catalog.ts";
+import { fileVersion } from "../catalog/store/own-file.ts";
+import {
+  type LockedServer,
+  moduleDigest,
+  type StoredCatalog,
+  storedServers,
+} from "../catalog/store/stored-catalog.ts";
 import { ToolCatalog } from "../catalog/tool-catalog.ts";
 import type { LanguagePrinter } from "../codegen/language-printer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
@@ -10,8 +18,8 @@ import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
 import { GeneratedModules, generatedDirectory } from "../generation/generated-modules.ts";
 import type { ModuleSource } from "../languages/module-source.ts";
 import { openPrograms } from "../programs/open-programs.ts";
+import { programsVersion } from "../programs/programs-directory.ts";
 import type { SavedPrograms } from "../programs/saved-programs.ts";
-import { ByViewer } from "./by-viewer.ts";
 
 /** The tools and modules at one moment: those of the servers that are still configured. */
 export interface ProgramTools {
@@ -26,7 +34,7 @@ export interface ProgramTools {
 }
 
 /** What is known beside a catalog. */
-export interface ServedState {
+interface ServedState {
   /** The index of each view, kept from state to state. */
   indexes?: ByViewer<ToolIndex>;
   /** Why servers are not listed, those that are off too. */
@@ -117,4 +125,53 @@ export function buildProgramTools(
       return known.of(viewer);
     },
   };
+}
+
+const MAX_VIEWERS = 64;
+
+/** One value for each viewer. That of a viewer who has not been here for long may be made again. */
+export class ByViewer<Value> {
+  readonly #make: (viewer: Viewer) => Value;
+  readonly #values = new RecentlyUsed<string, { value: Value }>({ maxEntries: MAX_VIEWERS });
+
+  constructor(make: (viewer: Viewer) => Value) {
+    this.#make = make;
+  }
+
+  of(viewer: Viewer): Value {
+    const key = JSON.stringify([viewer.principal, viewer.groups, viewer.session]);
+    const known = this.#values.get(key);
+    if (known !== undefined) return known.value;
+    const value = this.#make(viewer);
+    this.#values.set(key, { value });
+    return value;
+  }
+}
+
+const FILES = ["ptc.lock.json", "catalog.json"];
+
+/** A text that changes whenever the generated catalog does; `undefined` while there is none. */
+export function generatedVersion(configuration: Configuration): string | undefined {
+  const directory = generatedDirectory(configuration);
+  const versions = FILES.map((file) => fileVersion(join(directory, file)));
+  return versions.every((version) => version === undefined) ? undefined : versions.join();
+}
+
+/** Like `generatedVersion`, of saved programs too. */
+export function catalogVersion(configuration: Configuration): string | undefined {
+  const programs = programsVersion(configuration);
+  const generated = generatedVersion(configuration);
+  return programs === undefined ? generated : `${generated}\n${programs}`;
+}
+
+/** What clients are told of when it changes: the servers, and the programs that are tools of their own. */
+export function toldOf({ all, programs }: ProgramTools): string {
+  const exposed = programs?.programs.filter(({ manifest }) => manifest.expose) ?? [];
+  const names = exposed.map(({ tool }) => `${tool.name} ${tool.definitionDigest}`);
+  return [...all.servers.map(({ module }) => module), ...names].join();
+}
+
+/** Differs when a server's definitions do. */
+export function digestsOf(server: LockedServer | undefined): string {
+  return [...(server?.tools ?? [])].map(([name, { sha256 }]) => `${sha256} ${name}`).join();
 }

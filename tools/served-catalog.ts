@@ -10,18 +10,24 @@ import type { ToolCatalog } from "../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { offServers } from "../configuration/configured-servers.ts";
 import { GeneratedFolder } from "../generation/generated-folder.ts";
+import { WrittenModules } from "../generation/generated-modules.ts";
 import { describeListing } from "../generation/list-servers.ts";
-import { WrittenModules } from "../generation/written-modules.ts";
 import { loadPrinters } from "../languages/languages.ts";
 import { openPrograms } from "../programs/open-programs.ts";
 import type { SavedPrograms } from "../programs/saved-programs.ts";
 import { serverModule } from "../protocol/tool-names.ts";
 import type { UpstreamListing } from "../upstream/upstream.ts";
-import { ByViewer } from "./by-viewer.ts";
-import { catalogVersion, digestsOf, generatedVersion, toldOf } from "./catalog-version.ts";
 import type { LiveCatalog } from "./live-catalog.ts";
-import { buildProgramTools, type ProgramTools } from "./program-tools.ts";
-import type { FollowedRanking } from "./search/followed-ranking.ts";
+import {
+  ByViewer,
+  buildProgramTools,
+  catalogVersion,
+  digestsOf,
+  generatedVersion,
+  type ProgramTools,
+  toldOf,
+} from "./program-tools.ts";
+import type { FollowedRanking } from "./search/open-ranking.ts";
 
 /** The most characters of a tool's name in a warning. */
 const MAX_SHOWN_CHARS = 80;

@@ -10,7 +10,7 @@ import { LearningBetweenRuns } from "../generation/learning/learn-between-runs.t
 import { loadPrinters, type Printers } from "../languages/languages.ts";
 import type { LiveCatalog } from "../tools/live-catalog.ts";
 import { buildProgramTools } from "../tools/program-tools.ts";
-import { FollowedRanking } from "../tools/search/followed-ranking.ts";
+import { FollowedRanking } from "../tools/search/open-ranking.ts";
 import { ServedCatalog } from "../tools/served-catalog.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import { Host, type HostOptions } from "./host.ts";
@@ -176,7 +176,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     },
     async direct(viewer) {
       await refresh();
-      const { chooseDirectTools } = await import("../tools/direct/direct-tools.ts");
+      const { chooseDirectTools } = await import("../tools/direct-tools.ts");
       return chooseDirectTools(await catalog.current(viewer), host.configuration);
     },
     onServersChanged: (listener) => catalog.onServersChanged(listener),

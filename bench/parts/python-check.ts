@@ -1,6 +1,6 @@
 import type { ServerListing } from "../../catalog/parse-tool.ts";
 import { buildServerModel } from "../../catalog/tool-model.ts";
-import type { GeneratedModule } from "../../codegen/generated-module.ts";
+import type { GeneratedModule } from "../../codegen/language-printer.ts";
 import { PYTHON_PRINTER } from "../../codegen/python/python-printer.ts";
 import { createPythonTypeChecker } from "../../languages/python/type-check/type-check-python.ts";
 import { type Figure, percentile, show } from "../figure.ts";

@@ -2,9 +2,8 @@ import { join } from "node:path";
 import { searchTools } from "../../catalog/search/tool-index.ts";
 import { buildIndex, ndcg, type SearchSet } from "../../tests/catalog/search/search-sets.ts";
 import { MeaningStage } from "../../tools/search/compose-ranking.ts";
-import { EndpointHealth } from "../../tools/search/endpoint-health.ts";
-import { ToolVectors } from "../../tools/search/tool-vectors.ts";
-import { VectorFile } from "../../tools/search/vector-file.ts";
+import { EndpointHealth } from "../../tools/search/model-endpoint.ts";
+import { ToolVectors, VectorFile } from "../../tools/search/tool-vectors.ts";
 import { type Figure, percentile } from "../figure.ts";
 
 /** Longer than any part of a measurement takes. */

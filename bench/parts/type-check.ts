@@ -1,7 +1,7 @@
 import type { ServerListing } from "../../catalog/parse-tool.ts";
 import { buildServerModel } from "../../catalog/tool-model.ts";
 import { printServerModule } from "../../codegen/typescript/print-typescript.ts";
-import { readModule } from "../../codegen/typescript/typescript-printer.ts";
+import { readModule } from "../../codegen/typescript/read-module.ts";
 import type { ModuleSource } from "../../languages/module-source.ts";
 import type { Program } from "../../languages/program.ts";
 import { bundleProgram } from "../../languages/typescript/bundling/bundle.ts";

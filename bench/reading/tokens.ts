@@ -1,6 +1,6 @@
 import type { ServerListing } from "../../catalog/parse-tool.ts";
 import { buildServerModel } from "../../catalog/tool-model.ts";
-import { printCompactSignature, printToolSignature } from "../../codegen/typescript/typescript-printer.ts";
+import { printCompactSignature, printToolSignature } from "../../codegen/typescript/signature.ts";
 import type { Figure } from "../figure.ts";
 
 /** What a model reads of every tool of some servers, by the count of a tokenizer. */

@@ -9,14 +9,16 @@ import type { WrittenFiles } from "../../catalog/store/write-generated.ts";
 import { quoteString } from "../../codegen/escape.ts";
 import type { Configuration, ServerConfiguration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
-import type { ServerDrift } from "../../generation/drift.ts";
-import type { EditorConfig } from "../../generation/editor-config.ts";
-import { type Generation, ModuleGenerator } from "../../generation/generate.ts";
+import {
+  type EditorConfig,
+  type Generation,
+  learnForGeneration,
+  ModuleGenerator,
+  type ServerDrift,
+} from "../../generation/generate.ts";
 import { GeneratedFolder } from "../../generation/generated-folder.ts";
 import { generatedDirectory } from "../../generation/generated-modules.ts";
-import { learnForGeneration } from "../../generation/learning/learn-for-generation.ts";
-import type { ListOutcome } from "../../generation/list-servers.ts";
-import { ToolChanges, watchTools } from "../../generation/watch-tools.ts";
+import { type ListOutcome, ToolChanges, watchTools } from "../../generation/list-servers.ts";
 import type { UpstreamErrorCode } from "../../upstream/upstream-error.ts";
 import { openHost } from "../../wiring/open-host.ts";
 import {

@@ -13,7 +13,7 @@ import {
 import { buildInstructions, chooseExamples } from "../../server/mcp/tools/instructions.ts";
 import { buildToolDefinitions } from "../../server/mcp/tools/own-tools.ts";
 import type { ToolReply } from "../../server/mcp/tools/reply.ts";
-import { chooseDirectTools, type DirectTool } from "../../tools/direct/direct-tools.ts";
+import { chooseDirectTools, type DirectTool } from "../../tools/direct-tools.ts";
 import { loadProgramTools } from "../../tools/program-tools.ts";
 import { type DefineCommand, EXIT, type ExitCode, type Surroundings, write } from "../command.ts";
 import { LOCAL_USER } from "../local-user.ts";

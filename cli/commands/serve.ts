@@ -8,7 +8,7 @@ import { FollowedConfiguration } from "../../configuration/follow.ts";
 import { whyNoSession } from "../../execution/sessions/session-name.ts";
 import { version } from "../../system/package.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
-import { checkValue } from "../../tools/direct/check-value.ts";
+import { checkValue } from "../../tools/exposed-programs.ts";
 import { openServing } from "../../wiring/serving.ts";
 import { claudeCommand } from "../claude-command.ts";
 import { type DefineCommand, EXIT, type ExitCode, SIGNALS, type Surroundings } from "../command.ts";

@@ -10,7 +10,7 @@ import type { Configuration, ServerConfiguration } from "../../configuration/con
 import { describeOffServers } from "../../configuration/configured-servers.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { languageNamed, loadPrinters, pickPrinter, whyNotOn } from "../../languages/languages.ts";
-import { chooseDirectTools, type DirectTool } from "../../tools/direct/direct-tools.ts";
+import { chooseDirectTools, type DirectTool } from "../../tools/direct-tools.ts";
 import { loadProgramTools, type ProgramTools } from "../../tools/program-tools.ts";
 import { rankingOfCommands } from "../../tools/search/open-ranking.ts";
 import {

@@ -10,12 +10,25 @@ import type {
 import type { Warning } from "../../catalog/parse-tool.ts";
 import { type ServerModel, type ToolModel, toolSides, withoutTypes } from "../../catalog/tool-model.ts";
 import { byCodeUnit } from "../../protocol/canonical-json.ts";
-import { observedNote, UNWRAPPED_NOTE } from "../observed-note.ts";
-import { ANNOTATION_NAMES, functionName, parameterNames } from "./python-names.ts";
-import { docstring, indent, pythonString } from "./python-text.ts";
-import { printToolMark } from "./tool-mark.ts";
-import { type ArgumentObject, argumentObjects, followReferences } from "./types/argument-objects.ts";
-import { type DeclaredType, dependsOnSide, describe, PythonTypes } from "./types/python-types.ts";
+import { observedNote, UNWRAPPED_NOTE } from "../describe-tool.ts";
+import {
+  ANNOTATION_NAMES,
+  docstring,
+  functionName,
+  indent,
+  parameterNames,
+  pythonString,
+} from "./python-text.ts";
+import {
+  type ArgumentObject,
+  argumentObjects,
+  type DeclaredType,
+  dependsOnSide,
+  describe,
+  followReferences,
+  PythonTypes,
+} from "./python-types.ts";
+import { printToolMark } from "./read-module.ts";
 
 /** The names that stubs import, and from where. */
 const IMPORTS: Readonly<Record<string, readonly string[]>> = {

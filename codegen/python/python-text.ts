@@ -1,3 +1,4 @@
+import { digestOf } from "../../protocol/canonical-json.ts";
 import { visibleText } from "../escape.ts";
 
 /**
@@ -65,4 +66,87 @@ export function lineComments(text: string): string[] {
 /** Puts spaces before lines that are not empty. */
 export function indent(lines: readonly string[], spaces = 4): string[] {
   return lines.map((line) => (line === "" ? line : " ".repeat(spaces) + line));
+}
+
+const words = (lines: readonly string[]): ReadonlySet<string> =>
+  new Set(lines.flatMap((line) => line.split(" ")));
+
+/** What nothing can be called in Python. */
+const KEYWORDS = words([
+  "False None True and as assert async await break class continue def del elif else except finally for from global",
+  "if import in is lambda nonlocal not or pass raise return try while with yield",
+]);
+
+/** The names of types that annotations in stubs are made of. */
+export const ANNOTATION_NAMES = words([
+  "Any Literal Mapping Never NotRequired Sequence TypedDict overload bool dict float int list str",
+]);
+
+const MAX_NAME_CHARS = 64;
+
+/** A hash at the end of an identifier that was told apart from another one. */
+const HASH = /^.+_([0-9a-f]{8}|[0-9a-f]{16}|[0-9a-f]{64})$/;
+
+/**
+ * The name of a tool's function in Python: the protocol name, with `_` for whatever an identifier cannot hold, and after a
+ * keyword or the name of a type. Where `identifier` tells the tool from one that would read alike, so does this. So two tools
+ * whose identifiers differ have different names.
+ *
+ * @param identifier the name that the catalog has given the tool, distinct within its server.
+ */
+export function functionName(name: string, identifier: string): string {
+  const whole = plainName(name, "tool");
+  const hash = HASH.exec(identifier)?.[1] ?? (whole.length > MAX_NAME_CHARS ? shortHash(name) : undefined);
+  const plain = whole.slice(0, MAX_NAME_CHARS);
+  const stem = /^__.*__$/.test(plain) ? `${plain.replace(/^_+|_+$/g, "") || "tool"}_` : plain;
+  if (hash !== undefined) return `${stem.replace(/_+$/, "") || "tool"}_${hash}`;
+  return KEYWORDS.has(stem) || ANNOTATION_NAMES.has(stem) ? `${stem}_` : stem;
+}
+
+/** The name of a server's module in Python, after `servers.`. */
+export function packageName(module: string): string {
+  if (/^[0-9]/.test(module)) return `_${module}`;
+  return KEYWORDS.has(module) ? `${module}_` : module;
+}
+
+/** The names of keyword parameters by the names of properties. All of them differ. */
+export function parameterNames(properties: readonly string[]): Map<string, string> {
+  const names = new Map<string, string>();
+  const taken = new Set(properties.filter(isPythonName));
+  for (const property of properties) {
+    if (isPythonName(property)) {
+      names.set(property, property);
+      continue;
+    }
+    const plain = plainName(property, "value").slice(0, MAX_NAME_CHARS);
+    const wanted = KEYWORDS.has(plain) ? `${plain}_` : plain;
+    const name = taken.has(wanted) ? `${wanted}_${shortHash(property)}` : wanted;
+    taken.add(name);
+    names.set(property, name);
+  }
+  return names;
+}
+
+/** Whether code can hold a name as it is, and Python reads it as the very same name. */
+export function isPythonName(name: string): boolean {
+  return (
+    /^[\p{XIDS}_][\p{XIDC}]*$/u.test(name) &&
+    name.normalize("NFKC") === name &&
+    name.length <= 2 * MAX_NAME_CHARS &&
+    !KEYWORDS.has(name)
+  );
+}
+
+function shortHash(name: string): string {
+  return digestOf(name).slice("sha256:".length).slice(0, 8);
+}
+
+/** An identifier of ASCII letters, digits and `_`. Never empty. */
+function plainName(name: string, empty: string): string {
+  const plain = name
+    .normalize("NFKD")
+    .replace(/\p{M}/gu, "")
+    .replace(/[^A-Za-z0-9_]/g, "_");
+  if (/^_*$/.test(plain)) return empty + plain;
+  return /^[0-9]/.test(plain) ? `_${plain}` : plain;
 }

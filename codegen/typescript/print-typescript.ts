@@ -3,12 +3,18 @@ import { groupEqualDefinitions } from "../../catalog/model/equal-definitions.ts"
 import type { Definition, Documentation, TypeModel, TypeNode } from "../../catalog/model/type-model.ts";
 import type { Warning } from "../../catalog/parse-tool.ts";
 import { type ServerModel, type ToolModel, toolSides, withoutTypes } from "../../catalog/tool-model.ts";
+import { observedNote, UNWRAPPED_NOTE } from "../describe-tool.ts";
 import { blockComment, quoteString } from "../escape.ts";
-import { observedNote, UNWRAPPED_NOTE } from "../observed-note.ts";
-import { printToolDeclaration } from "./tool-declaration.ts";
-import { dependsOnSide, type PrintRequest, printTypes } from "./types/print-types.ts";
-import { DOCUMENTED } from "./types/type-layout.ts";
-import { definitionNames, nameTypes, type TypeNames } from "./types/type-names.ts";
+import {
+  DOCUMENTED,
+  definitionNames,
+  dependsOnSide,
+  nameTypes,
+  type PrintRequest,
+  printTypes,
+  type TypeNames,
+} from "./print-types.ts";
+import { printToolDeclaration } from "./read-module.ts";
 
 /** Tools whose types are printed at once: enough to save time, few enough to bound memory. */
 const BATCH = 100;

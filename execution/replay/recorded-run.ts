@@ -1,8 +1,7 @@
 import * as z from "zod";
 import type { ArchivedRun } from "../../archive/archived-run.ts";
 import { toolNameOf } from "../../catalog/program-name.ts";
-import type { GeneratedModule } from "../../codegen/generated-module.ts";
-import type { LanguagePrinter } from "../../codegen/language-printer.ts";
+import type { GeneratedModule, LanguagePrinter } from "../../codegen/language-printer.ts";
 import { isLanguage, languageOfFile } from "../../languages/languages.ts";
 import {
   type ModuleSource,
@@ -13,8 +12,7 @@ import {
 import type { SessionPlace } from "../../languages/program.ts";
 import { CALL_DECISIONS } from "../../protocol/call-decision.ts";
 import { MAX_FILE_RESULT_BYTES, MAX_FILE_RESULT_VALUES } from "../../protocol/limits.ts";
-import type { ProgramEnvironment } from "../../protocol/messages.ts";
-import { Trace } from "../../protocol/messages.ts";
+import { type ProgramEnvironment, Trace } from "../../protocol/messages.ts";
 import { namespacedName, PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
 import { countriesWith, PII_KINDS } from "../../secrets/pii/pii-kinds.ts";
 import type { RunLimits } from "../output/runner-output.ts";

@@ -11,8 +11,14 @@ import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { GeneratedFolder } from "../generated-folder.ts";
 import { generatedDirectory } from "../generated-modules.ts";
-import { forgetObserved, knownTypes, learningTask, learnTypes } from "./learn-types.ts";
-import { changeState, stateFile } from "./state-file.ts";
+import {
+  changeState,
+  forgetObserved,
+  knownTypes,
+  learningTask,
+  learnTypes,
+  stateFile,
+} from "./learn-types.ts";
 
 /** What is learned in a project: what its modules were printed with, and what was observed on this machine since. */
 export class LearnedProject {

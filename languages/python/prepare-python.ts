@@ -1,6 +1,6 @@
 import { listUpTo } from "../../base/visible-text.ts";
-import type { DeclaredTool, GeneratedModule } from "../../codegen/generated-module.ts";
-import { sandboxTable } from "../../codegen/python/reading/sandbox-table.ts";
+import type { DeclaredTool, GeneratedModule } from "../../codegen/language-printer.ts";
+import { sandboxTable } from "../../codegen/python/read-module.ts";
 import { MAX_CODE_BYTES } from "../../protocol/limits.ts";
 import { duringPhase, type OnPhase } from "../../protocol/run-context.ts";
 import { encodePythonBundle, type PythonBundle } from "../../protocol/runners.ts";

@@ -7,7 +7,7 @@ import { headAndTail } from "../../execution/output/head-and-tail.ts";
 import type { EmittedBlock } from "../../protocol/emitted.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import type { Failure } from "../../protocol/failure.ts";
-import type { DirectTool } from "../../tools/direct/direct-tools.ts";
+import type { DirectTool } from "../../tools/direct-tools.ts";
 import { describeSuspension, renderWarnings } from "./programs/program-reply.ts";
 import { errorReply, type ProgramReply } from "./tools/reply.ts";
 

@@ -12,7 +12,7 @@ import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { DirectTool } from "../../tools/direct/direct-tools.ts";
+import type { DirectTool } from "../../tools/direct-tools.ts";
 import type { ExposedProgram } from "../../tools/exposed-programs.ts";
 import type { LiveCatalog } from "../../tools/live-catalog.ts";
 import type { Presenting } from "./present-call.ts";

@@ -3,12 +3,13 @@ import { groupEqualDefinitions } from "../../catalog/model/equal-definitions.ts"
 import { normalizeSchema } from "../../catalog/model/normalize-schema.ts";
 import { buildServerModel } from "../../catalog/tool-model.ts";
 import { printPythonModule } from "../../codegen/python/print-python.ts";
-import { printPythonSignature } from "../../codegen/python/print-python-signature.ts";
 import { PYTHON_PRINTER } from "../../codegen/python/python-printer.ts";
-import { sandboxTable } from "../../codegen/python/reading/sandbox-table.ts";
-import { RUNTIME_DECLARATIONS } from "../../codegen/typescript/print-runtime.ts";
+import { sandboxTable } from "../../codegen/python/read-module.ts";
+import { printPythonSignature } from "../../codegen/python/signature.ts";
+import { RUNTIME_DECLARATIONS } from "../../codegen/typescript/declarations.ts";
 import { printServerModule } from "../../codegen/typescript/print-typescript.ts";
-import { printToolSignature, TYPESCRIPT_PRINTER } from "../../codegen/typescript/typescript-printer.ts";
+import { printToolSignature } from "../../codegen/typescript/signature.ts";
+import { TYPESCRIPT_PRINTER } from "../../codegen/typescript/typescript-printer.ts";
 import { compileGenerated } from "./compile-generated.ts";
 import { listingOf } from "./list-tools.ts";
 import { checkPython } from "./python/check-python.ts";

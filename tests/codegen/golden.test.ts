@@ -1,12 +1,9 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
-import { RUNTIME_DECLARATIONS } from "../../codegen/typescript/print-runtime.ts";
-import {
-  GENERATOR,
-  printCompactSignature,
-  printToolSignature,
-} from "../../codegen/typescript/typescript-printer.ts";
+import { RUNTIME_DECLARATIONS } from "../../codegen/typescript/declarations.ts";
+import { printCompactSignature, printToolSignature } from "../../codegen/typescript/signature.ts";
+import { GENERATOR } from "../../codegen/typescript/typescript-printer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { serverModule } from "../../protocol/tool-names.ts";
 import { compileGenerated } from "./compile-generated.ts";

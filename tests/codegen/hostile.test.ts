@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { RUNTIME_DECLARATIONS } from "../../codegen/typescript/print-runtime.ts";
+import { RUNTIME_DECLARATIONS } from "../../codegen/typescript/declarations.ts";
 import { tries } from "../tries.ts";
 import { compileGenerated } from "./compile-generated.ts";
 import { generateModule } from "./list-tools.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { definitionDigest, parseTool } from "../../catalog/parse-tool.ts";
-import { printCompactSignature, printToolSignature } from "../../codegen/typescript/typescript-printer.ts";
+import { printCompactSignature, printToolSignature } from "../../codegen/typescript/signature.ts";
 import { planGeneration } from "../../generation/generate-plan.ts";
 import { canonicalJson } from "../../protocol/canonical-json.ts";
 import { MAX_TOOL_NAME_CHARS } from "../../protocol/limits.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Catalog } from "../../catalog/store/stored-catalog.ts";
 import { renderDrift } from "../../cli/commands/generate.ts";
 import { TYPESCRIPT_PRINTER as PRINTER } from "../../codegen/typescript/typescript-printer.ts";
-import { compareCatalogs } from "../../generation/drift.ts";
+import { compareCatalogs } from "../../generation/generate.ts";
 import { planGeneration } from "../../generation/generate-plan.ts";
 import { listingOf } from "../codegen/list-tools.ts";
 

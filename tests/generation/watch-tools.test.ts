@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { ConfiguredServers } from "../../generation/list-servers.ts";
-import { ToolChanges, watchTools } from "../../generation/watch-tools.ts";
+import { type ConfiguredServers, ToolChanges, watchTools } from "../../generation/list-servers.ts";
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());

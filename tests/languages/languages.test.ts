@@ -1,6 +1,6 @@
 import { duplexPair } from "node:stream";
 import { describe, expect, it } from "vitest";
-import type { GeneratedModule } from "../../codegen/generated-module.ts";
+import type { GeneratedModule } from "../../codegen/language-printer.ts";
 import { executeProgram } from "../../execution/program-body.ts";
 import type { RunReport } from "../../execution/record/run-recorder.ts";
 import type { Language, Preparation, TypecheckMode } from "../../languages/language.ts";

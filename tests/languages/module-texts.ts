@@ -1,4 +1,4 @@
-import { readModule } from "../../codegen/typescript/typescript-printer.ts";
+import { readModule } from "../../codegen/typescript/read-module.ts";
 import type { ModuleSource } from "../../languages/module-source.ts";
 
 /** Generated modules by name, of these texts. */

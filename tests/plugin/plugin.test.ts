@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { buildServerModel } from "../../catalog/tool-model.ts";
-import type { GeneratedModule } from "../../codegen/generated-module.ts";
+import type { GeneratedModule } from "../../codegen/language-printer.ts";
 import { PYTHON_PRINTER } from "../../codegen/python/python-printer.ts";
 import type { ModuleSource } from "../../languages/module-source.ts";
 import { createPythonTypeChecker } from "../../languages/python/type-check/type-check-python.ts";

@@ -18,10 +18,8 @@ import type { Configuration, ModelSettings } from "../../configuration/configura
 import { ownLoginSecrets } from "../../logins/user-secrets.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
-import { EndpointHealth } from "./endpoint-health.ts";
-import { askModel, EndpointError, type ModelEndpoint } from "./model-endpoint.ts";
-import { ToolVectors } from "./tool-vectors.ts";
-import { VectorFile } from "./vector-file.ts";
+import { askModel, EndpointError, EndpointHealth, type ModelEndpoint } from "./model-endpoint.ts";
+import { ToolVectors, VectorFile } from "./tool-vectors.ts";
 
 export interface RankingOptions {
   /** What commands see that print keys, and where the user's keyring is. */

@@ -1,11 +1,13 @@
+import type { Viewer } from "../../broker/policy/authorizer.ts";
 import type { SearchableTool } from "../../catalog/search/searchable-text.ts";
 import type { RankingStage } from "../../catalog/search/tool-index.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
+import type { ProgramTools } from "../program-tools.ts";
 import type { RankingOptions } from "./compose-ranking.ts";
 
 /** What ranks tools beside words, loaded when it is first used; `undefined` where the configuration names no model. */
-export function openRanking(
+function openRanking(
   configuration: Pick<Configuration, "directory" | "search">,
   options: RankingOptions,
 ): RankingStage | undefined {
@@ -32,4 +34,34 @@ export function rankingOfCommands(
   env: EnvironmentVariables,
 ): RankingStage | undefined {
   return openRanking(configuration, { env, waits: true, onSecret() {}, onWarning() {} });
+}
+
+/** What ranks tools beside words in a ptc that serves: opened anew when the settings of search have changed. */
+export class FollowedRanking {
+  readonly #viewer: Viewer;
+  readonly #options: Omit<RankingOptions, "waits">;
+  #settings: string | undefined;
+  #stage: RankingStage | undefined;
+
+  /** @param viewer whose tools are got ready in advance: nothing is sent of tools that the policy does not show them. */
+  constructor(viewer: Viewer, options: Omit<RankingOptions, "waits">) {
+    this.#viewer = viewer;
+    this.#options = options;
+  }
+
+  under(configuration: Configuration): RankingStage | undefined {
+    const settings = JSON.stringify(configuration.search);
+    if (settings !== this.#settings) {
+      this.#settings = settings;
+      this.#stage = openRanking(configuration, { ...this.#options, waits: false });
+    }
+    return this.#stage;
+  }
+
+  /** Gets the tools ready in the background. */
+  prepare(tools: Pick<ProgramTools, "callableFor">): void {
+    if (this.#stage?.prepare === undefined) return;
+    const { servers } = tools.callableFor(this.#viewer);
+    this.#stage.prepare(servers.flatMap((server) => server.tools));
+  }
 }

@@ -19,7 +19,6 @@ import { GeneratedFolder } from "../../../generation/generated-folder.ts";
 import { languageOfFile } from "../../../languages/languages.ts";
 import { withoutFences } from "../../../languages/settle-program.ts";
 import { calledByName } from "../../../programs/call-by-name.ts";
-import { requireSchemas } from "../../../programs/check-manifest.ts";
 import { buildExample, type Example, MAX_EXAMPLE_BYTES, renderExample } from "../../../programs/example.ts";
 import { type Manifest, renderManifest } from "../../../programs/manifest.ts";
 import {
@@ -27,6 +26,7 @@ import {
   manifestFile,
   type ProgramFiles,
   readPrograms,
+  requireSchemas,
   shownFile,
 } from "../../../programs/program-folder.ts";
 import { programsDirectory } from "../../../programs/programs-directory.ts";

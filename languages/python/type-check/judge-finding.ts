@@ -1,5 +1,5 @@
 import { visibleLine } from "../../../base/visible-text.ts";
-import type { DeclaredTool, GeneratedModule } from "../../../codegen/generated-module.ts";
+import type { DeclaredTool, GeneratedModule } from "../../../codegen/language-printer.ts";
 import { ToolNames } from "../../../protocol/tool-names.ts";
 import type { ModuleSource } from "../../module-source.ts";
 import { describeUnwrapped, didYouMean, nearestNames } from "../../name-lookup.ts";

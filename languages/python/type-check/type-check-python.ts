@@ -1,5 +1,5 @@
 import { messageOf } from "../../../base/faults.ts";
-import type { DeclaredTool, GeneratedModule } from "../../../codegen/generated-module.ts";
+import type { DeclaredTool, GeneratedModule } from "../../../codegen/language-printer.ts";
 import { PYTHON_STUBS } from "../../../codegen/python/program-stubs.ts";
 import { MAX_ERROR_MESSAGE_CHARS } from "../../../protocol/limits.ts";
 import { EXTRACT_SERVER, PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";

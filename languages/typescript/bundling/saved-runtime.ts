@@ -1,6 +1,6 @@
 import type { ExportNamedDeclaration, Program as ModuleTree } from "acorn";
 import { RecentlyUsed } from "../../../base/recently-used.ts";
-import type { DeclaredTool } from "../../../codegen/generated-module.ts";
+import type { DeclaredTool } from "../../../codegen/language-printer.ts";
 import { MAX_CODE_BYTES } from "../../../protocol/limits.ts";
 import { PROGRAM_SCHEME } from "../../../protocol/runners.ts";
 import { type CalledProgram, MAX_PROGRAM_DEPTH } from "../../called-programs.ts";

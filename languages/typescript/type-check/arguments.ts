@@ -1,4 +1,4 @@
-import type { DeclaredTool } from "../../../codegen/generated-module.ts";
+import type { DeclaredTool } from "../../../codegen/language-printer.ts";
 import { didYouMean, nearestNames } from "../../name-lookup.ts";
 import {
   type Checker,

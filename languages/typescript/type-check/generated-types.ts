@@ -1,4 +1,4 @@
-import type { DeclaredTool, GeneratedModule } from "../../../codegen/generated-module.ts";
+import type { DeclaredTool, GeneratedModule } from "../../../codegen/language-printer.ts";
 import { ToolNames } from "../../../protocol/tool-names.ts";
 import {
   type Checker,

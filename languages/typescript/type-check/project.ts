@@ -1,4 +1,4 @@
-import { PROGRAM_DECLARATIONS } from "../../../codegen/typescript/editor/program-declarations.ts";
+import { PROGRAM_DECLARATIONS } from "../../../codegen/typescript/declarations.ts";
 import { PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
 import type { FileChanges, VirtualFiles } from "../typescript-api.ts";
 

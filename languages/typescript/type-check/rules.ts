@@ -1,4 +1,4 @@
-import type { DeclaredTool } from "../../../codegen/generated-module.ts";
+import type { DeclaredTool } from "../../../codegen/language-printer.ts";
 import { isWritableName } from "../../../protocol/tool-names.ts";
 import type { ModuleSource } from "../../module-source.ts";
 import { describeUnwrapped, didYouMean, nearestNames } from "../../name-lookup.ts";

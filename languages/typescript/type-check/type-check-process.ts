@@ -1,4 +1,4 @@
-import type { DeclaredTool, GeneratedModule } from "../../../codegen/generated-module.ts";
+import type { DeclaredTool, GeneratedModule } from "../../../codegen/language-printer.ts";
 import { MAX_ERROR_MESSAGE_CHARS } from "../../../protocol/limits.ts";
 import { PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
 import type { LanguageProcesses } from "../../language.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { definedWords } from "../../../catalog/learned/defined-words.ts";
 import { isDataName } from "../../../catalog/learned/shape.ts";
+import { definedWords } from "../../../generation/learning/learn-types.ts";
 
 describe("the words that a definition lists", () => {
   it("are those of its choices, as far as they are short and in form of words", () => {

@@ -3,7 +3,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it, test } from "vitest";
-import { TYPESCRIPT_PRINTER as PRINTER, readModule } from "../../../codegen/typescript/typescript-printer.ts";
+import { readModule } from "../../../codegen/typescript/read-module.ts";
+import { TYPESCRIPT_PRINTER as PRINTER } from "../../../codegen/typescript/typescript-printer.ts";
 import { GeneratedModules } from "../../../generation/generated-modules.ts";
 import { textDigest } from "../../../protocol/canonical-json.ts";
 import { generateModule } from "../../codegen/list-tools.ts";

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import { countTokensOf, renderTokenCounts } from "../../../cli/commands/measure.ts";
 import { loadPrinters } from "../../../languages/languages.ts";
-import { chooseDirectTools } from "../../../tools/direct/direct-tools.ts";
+import { chooseDirectTools } from "../../../tools/direct-tools.ts";
 import { serversOf } from "../../catalog/tool-of.ts";
 
 const names = (count: number) =>

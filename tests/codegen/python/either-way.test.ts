@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { awaited, eitherWay } from "../../../codegen/python/either-way.ts";
+import { awaited, eitherWay } from "../../../codegen/python/program-stubs.ts";
 
 const GOLDEN = join(import.meta.dirname, "../../golden");
 const stubs = readdirSync(GOLDEN, { recursive: true, encoding: "utf8" }).filter((name) =>

@@ -2,7 +2,7 @@ import type { ErrorObject } from "ajv";
 import { isObject } from "../../../base/json.ts";
 import type { ServerListing } from "../../../catalog/parse-tool.ts";
 import { moduleFile } from "../../../codegen/python/program-stubs.ts";
-import { isPythonName } from "../../../codegen/python/python-names.ts";
+import { isPythonName } from "../../../codegen/python/python-text.ts";
 import { namespacedName, serverModule } from "../../../protocol/tool-names.ts";
 import { type Agreement, type Judged, judgeValues } from "../agreement.ts";
 import { checkPython } from "./check-python.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { PYTHON_PRINTER } from "../../../codegen/python/python-printer.ts";
-import { sandboxTable } from "../../../codegen/python/reading/sandbox-table.ts";
+import { sandboxTable } from "../../../codegen/python/read-module.ts";
 import { namespacedName, serverModule } from "../../../protocol/tool-names.ts";
 import { listingOf } from "../list-tools.ts";
 import { toolLists, toolListsPresent, whyToolListsAreSkipped } from "../tool-lists.ts";

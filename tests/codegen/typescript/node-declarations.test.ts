@@ -1,6 +1,6 @@
 import { builtinModules } from "node:module";
 import { expect, it } from "vitest";
-import { NODE_DECLARATIONS } from "../../../codegen/typescript/editor/node-declarations.ts";
+import { NODE_DECLARATIONS } from "../../../codegen/typescript/declarations.ts";
 import { EDITOR_CONFIG } from "../../../codegen/typescript/typescript-printer.ts";
 import { CONFIG } from "../../../languages/typescript/type-check/project.ts";
 

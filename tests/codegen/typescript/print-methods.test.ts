@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { RUNTIME_DECLARATIONS } from "../../../codegen/typescript/print-runtime.ts";
+import { RUNTIME_DECLARATIONS } from "../../../codegen/typescript/declarations.ts";
 import { withMethods } from "../../../upstream/mcp/server-methods.ts";
 import { compileGenerated } from "../compile-generated.ts";
 import { generateModule } from "../list-tools.ts";

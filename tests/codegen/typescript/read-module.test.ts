@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readModule } from "../../../codegen/typescript/typescript-printer.ts";
+import { readModule } from "../../../codegen/typescript/read-module.ts";
 import { namespacedName } from "../../../protocol/tool-names.ts";
 import { generateModule } from "../list-tools.ts";
 

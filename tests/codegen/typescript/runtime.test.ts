@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { RUNTIME_DECLARATIONS } from "../../../codegen/typescript/print-runtime.ts";
+import { RUNTIME_DECLARATIONS } from "../../../codegen/typescript/declarations.ts";
 import { printGlobals } from "../../../codegen/typescript/typescript-printer.ts";
 import { compileGenerated } from "../compile-generated.ts";
 import { generateModule } from "../list-tools.ts";

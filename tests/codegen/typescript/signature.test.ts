@@ -6,7 +6,7 @@ import {
   printCompactSignature,
   printToolSignature,
   SIGNATURE_FORM,
-} from "../../../codegen/typescript/typescript-printer.ts";
+} from "../../../codegen/typescript/signature.ts";
 import { tries } from "../../tries.ts";
 import { compileGenerated } from "../compile-generated.ts";
 import { listingOf } from "../list-tools.ts";

@@ -4,7 +4,7 @@ import { ForeignJsonError, parseForeignJson } from "../../../base/json.ts";
 import { definitionDigest } from "../../../catalog/parse-tool.ts";
 import { buildServerModel } from "../../../catalog/tool-model.ts";
 import { printServerModule } from "../../../codegen/typescript/print-typescript.ts";
-import { printCompactSignature, printToolSignature } from "../../../codegen/typescript/typescript-printer.ts";
+import { printCompactSignature, printToolSignature } from "../../../codegen/typescript/signature.ts";
 import { MAX_TOOL_NAME_CHARS } from "../../../protocol/limits.ts";
 import { namespacedName } from "../../../protocol/tool-names.ts";
 import { parseModule } from "../../codegen/parse-module.ts";

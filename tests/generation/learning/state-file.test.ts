@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { addObserved, NOTHING_OBSERVED } from "../../../catalog/learned/learned-state.ts";
 import { observeShape } from "../../../catalog/learned/shape.ts";
-import { changeState, readState } from "../../../generation/learning/state-file.ts";
+import { changeState, readState } from "../../../generation/learning/learn-types.ts";
 import { sha256, temporaryFolder } from "../../archive/sample-runs.ts";
 
 const folder = temporaryFolder();

@@ -3,8 +3,7 @@ import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { describe, expect, it } from "vitest";
 import type { Tool } from "../../../catalog/tool.ts";
 import { ToolCatalog } from "../../../catalog/tool-catalog.ts";
-import { describeDirect } from "../../../tools/direct/describe-direct.ts";
-import { chooseDirectTools, directNames, tokensOf } from "../../../tools/direct/direct-tools.ts";
+import { chooseDirectTools, describeDirect, directNames, tokensOf } from "../../../tools/direct-tools.ts";
 import { parse } from "../../configuration/parse-text.ts";
 
 const OBJECT = { type: "object" };

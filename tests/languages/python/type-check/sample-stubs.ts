@@ -1,5 +1,5 @@
 import { buildServerModel } from "../../../../catalog/tool-model.ts";
-import type { GeneratedModule } from "../../../../codegen/generated-module.ts";
+import type { GeneratedModule } from "../../../../codegen/language-printer.ts";
 import { PYTHON_PRINTER } from "../../../../codegen/python/python-printer.ts";
 import type { ModuleSource } from "../../../../languages/module-source.ts";
 import type { PythonTypeChecker } from "../../../../languages/python/type-check/type-check-python.ts";

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { printGlobals, readModule } from "../../../../codegen/typescript/typescript-printer.ts";
+import { readModule } from "../../../../codegen/typescript/read-module.ts";
+import { printGlobals } from "../../../../codegen/typescript/typescript-printer.ts";
 import type { ModuleSource } from "../../../../languages/module-source.ts";
 import { bundleProgram } from "../../../../languages/typescript/bundling/bundle.ts";
 import { createTypeChecker } from "../../../../languages/typescript/typescript.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { GeneratedModule } from "../../../../codegen/generated-module.ts";
-import { readModule } from "../../../../codegen/typescript/typescript-printer.ts";
+import type { GeneratedModule } from "../../../../codegen/language-printer.ts";
+import { readModule } from "../../../../codegen/typescript/read-module.ts";
 import type { ModuleSource } from "../../../../languages/module-source.ts";
 import type { TypeChecker } from "../../../../languages/typescript/typescript.ts";
 import { generateModule } from "../../../codegen/list-tools.ts";

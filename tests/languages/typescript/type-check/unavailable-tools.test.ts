@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { visibleLine } from "../../../../base/visible-text.ts";
-import type { GeneratedModule } from "../../../../codegen/generated-module.ts";
-import { readModule } from "../../../../codegen/typescript/typescript-printer.ts";
+import type { GeneratedModule } from "../../../../codegen/language-printer.ts";
+import { readModule } from "../../../../codegen/typescript/read-module.ts";
 import { createTypeChecker } from "../../../../languages/typescript/typescript.ts";
 import { generateModule } from "../../../codegen/list-tools.ts";
 import { verdict } from "./sample-modules.ts";

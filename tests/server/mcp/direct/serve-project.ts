@@ -3,7 +3,7 @@ import { expect, onTestFinished } from "vitest";
 import { clock } from "../../../../base/clock.ts";
 import { FollowedConfiguration } from "../../../../configuration/follow.ts";
 import { McpService } from "../../../../server/mcp/service.ts";
-import { checkValue } from "../../../../tools/direct/check-value.ts";
+import { checkValue } from "../../../../tools/exposed-programs.ts";
 import { openServing } from "../../../../wiring/serving.ts";
 import { projectInProcess } from "../../../cli/in-process.ts";
 import { fixtureServer } from "../../../cli/ptc-process.ts";

@@ -1,16 +1,17 @@
 import { createHash } from "node:crypto";
-import { isObject } from "../../base/json.ts";
-import { findSchemaProblem } from "../../base/json-schema.ts";
-import { visibleLine, visibleLines } from "../../base/visible-text.ts";
-import { isMethod } from "../../catalog/parse-tool.ts";
-import type { Tool } from "../../catalog/tool.ts";
-import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
-import type { Configuration } from "../../configuration/configuration.ts";
-import { isDecidedByRun } from "../../configuration/policy/configured-policy.ts";
-import { EXTRACT_SERVER, matchesPattern, PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
+import { isObject } from "../base/json.ts";
+import { findSchemaProblem } from "../base/json-schema.ts";
+import { countNoun, formatCount } from "../base/quantities.ts";
+import { listUpTo, visibleLine, visibleLines } from "../base/visible-text.ts";
+import { isMethod } from "../catalog/parse-tool.ts";
+import type { Tool } from "../catalog/tool.ts";
+import type { ToolCatalog } from "../catalog/tool-catalog.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import { isDecidedByRun } from "../configuration/policy/configured-policy.ts";
+import { EXTRACT_SERVER, matchesPattern, PROGRAMS_MODULE } from "../protocol/tool-names.ts";
 
 /** What definitions may cost so that all are listed: 2 % of a context of 200,000 tokens. */
-export const AUTO_TOKENS = 4_000;
+const AUTO_TOKENS = 4_000;
 
 /** Some clients want a description of every tool, and MCP does not ask one of servers. */
 const UNDESCRIBED = "Its server does not say what it does.";
@@ -271,4 +272,27 @@ function showAll(value: unknown, areNames = false): unknown {
       return [key, isText ? visibleLines(each) : showAll(each, BY_NAME.has(key))];
     }),
   );
+}
+
+const MAX_NAMES_CHARS = 300;
+
+/** Which tools `ptc serve` has directly, what they cost, and why no more do; in one line for a person. */
+export function describeDirect(
+  { tools, tokens, ofAll, isApart, unlistable }: DirectTools,
+  { discovery }: Pick<Configuration, "discovery">,
+): string {
+  const what =
+    tools.length === 0
+      ? "no tools are"
+      : `${countNoun(tools.length, "tool")} ${tools.length === 1 ? "is" : "are"}`;
+  const cost = tools.length === 0 ? "" : `, for about ${formatCount(tokens)} tokens`;
+  const isDear = discovery === "auto" && ofAll !== undefined && ofAll >= AUTO_TOKENS;
+  const why = isApart
+    ? "; all others are for programs alone, because labels or rules go by what a run has read before"
+    : isDear
+      ? `; all would cost ${formatCount(AUTO_TOKENS)} or more, see \`direct\` in ptc.yaml`
+      : "";
+  const left = [...unlistable].map(([name, reason]) => visibleLine(`${name} (${reason})`));
+  const not = left.length === 0 ? "" : `; for programs alone: ${listUpTo(left, MAX_NAMES_CHARS)}`;
+  return `${what} listed beside execute_program${cost} (discovery: ${discovery})${why}${not}`;
 }

@@ -1,12 +1,10 @@
 import { pascalCase } from "../../catalog/identifiers.ts";
 import type { Documentation, Property, TypeModel, TypeNode } from "../../catalog/model/type-model.ts";
 import { type ToolModel, withoutTypes } from "../../catalog/tool-model.ts";
+import { briefObservedNote, observedNote, withShownOutput } from "../describe-tool.ts";
 import { visibleText } from "../escape.ts";
-import { briefObservedNote, observedNote, withShownOutput } from "../observed-note.ts";
-import { functionName, isPythonName, parameterNames } from "./python-names.ts";
-import { pythonString } from "./python-text.ts";
-import { type ArgumentObject, argumentObjects } from "./types/argument-objects.ts";
-import { withoutIntersection } from "./types/resolve-intersections.ts";
+import { functionName, isPythonName, parameterNames, pythonString } from "./python-text.ts";
+import { type ArgumentObject, argumentObjects, withoutIntersection } from "./python-types.ts";
 
 /** Longest sentence that the compact form quotes of a description. */
 const MAX_SENTENCE_CHARS = 300;

@@ -1,9 +1,21 @@
-import { type NameAllocator, pascalCase } from "../../../catalog/identifiers.ts";
-import type { Definition, Documentation, TypeModel, TypeNode } from "../../../catalog/model/type-model.ts";
-import { ANNOTATION_NAMES, isPythonName } from "../python-names.ts";
-import { docstring, indent, lineComments, pythonString } from "../python-text.ts";
-import type { ArgumentObject } from "./argument-objects.ts";
-import { withoutIntersection } from "./resolve-intersections.ts";
+import { type NameAllocator, pascalCase } from "../../catalog/identifiers.ts";
+import {
+  ANY,
+  type Definition,
+  type Documentation,
+  intersect,
+  type TypeModel,
+  type TypeNode,
+  unite,
+} from "../../catalog/model/type-model.ts";
+import {
+  ANNOTATION_NAMES,
+  docstring,
+  indent,
+  isPythonName,
+  lineComments,
+  pythonString,
+} from "./python-text.ts";
 
 /** Merged objects within one another, beyond which a type is any: each may repeat what is around it. */
 const MAX_MERGED_LEVELS = 6;
@@ -21,7 +33,7 @@ export interface DeclaredType {
 }
 
 /** The types of one side of a tool, and what they are called. */
-export interface TypeScope {
+interface TypeScope {
   model: TypeModel;
   /** Whether values of these types are handed to a tool. Otherwise a tool returns them. */
   isInput: boolean;
@@ -232,4 +244,75 @@ function literal(value: string | number | boolean): string {
   if (typeof value === "string") return `Literal[${pythonString(value)}]`;
   if (typeof value === "boolean") return `Literal[${value ? "True" : "False"}]`;
   return Number.isInteger(value) ? `Literal[${BigInt(value)}]` : "float";
+}
+
+const MAX_FOLLOWED_IN_A_ROW = 8;
+
+/** An object with declared properties, which are parameters. */
+export type ArgumentObject = Extract<TypeNode, { kind: "object" }>;
+
+/** The objects that arguments may be; `undefined` where nothing is known of their properties. */
+export function argumentObjects(model: TypeModel): ArgumentObject[] | undefined {
+  const root = followReferences(model.root, model);
+  const alternatives = (root.kind === "union" ? root.members : [root])
+    .map((each) => followReferences(each, model))
+    .flatMap((each) => (each.kind === "union" ? each.members : [each]));
+  const objects = alternatives.filter((each) => each.kind === "object");
+  const isKnown =
+    objects.length === alternatives.length && objects.every(({ properties }) => properties.length > 0);
+  return isKnown && objects.length > 0 ? objects : undefined;
+}
+
+/** A type that is neither a reference nor an intersection, as far as it can be resolved. */
+export function followReferences(type: TypeNode, model: TypeModel): TypeNode {
+  let found = withoutIntersection(type, model);
+  for (let i = 0; i < MAX_FOLLOWED_IN_A_ROW && found.kind === "reference"; i++) {
+    const { type: target } = model.definitions.get(found.name) ?? { type: { kind: "any" as const } };
+    found = withoutIntersection(target, model);
+  }
+  return found;
+}
+
+/** Alternatives that one intersection may have. Beyond them it is wider. */
+const MAX_ALTERNATIVES = 64;
+
+/** References that are followed from one within another. */
+const MAX_FOLLOWED = 8;
+
+/**
+ * The same type without an intersection at its top: Python has no types for values that have two types. Objects become one
+ * object, alternatives are multiplied. What cannot be merged is wider.
+ */
+export function withoutIntersection(type: TypeNode, model: TypeModel): TypeNode {
+  if (type.kind !== "intersection") return type;
+  let combinations: TypeNode[][] = [[]];
+  for (const member of type.members) {
+    const alternatives = alternativesOf(member, model, 0);
+    if (combinations.length * alternatives.length > MAX_ALTERNATIVES) continue;
+    combinations = combinations.flatMap((before) => alternatives.map((each) => [...before, each]));
+  }
+  return unite(
+    combinations.map((members) => {
+      const merged = intersect(members, () => {});
+      return merged.kind === "intersection" ? widest(merged.members) : merged;
+    }),
+  );
+}
+
+function alternativesOf(type: TypeNode, model: TypeModel, followed: number): TypeNode[] {
+  if (type.kind === "union") return type.members.flatMap((each) => alternativesOf(each, model, followed));
+  if (type.kind === "intersection") {
+    const resolved = withoutIntersection(type, model);
+    return resolved.kind === "intersection" ? [ANY] : alternativesOf(resolved, model, followed + 1);
+  }
+  if (type.kind !== "reference") return [type];
+  const definition = model.definitions.get(type.name);
+  if (definition === undefined || followed >= MAX_FOLLOWED) return [ANY];
+  return alternativesOf(definition.type, model, followed + 1);
+}
+
+/** A type that all values of an intersection of lists have. */
+function widest(members: readonly TypeNode[]): TypeNode {
+  const isList = members.every(({ kind }) => kind === "array" || kind === "tuple");
+  return isList ? { kind: "array", items: ANY } : ANY;
 }
