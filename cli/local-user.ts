@@ -1,8 +1,8 @@
-import { LOCAL_PRINCIPAL, type RunContext } from "../protocol/run-context.ts";
-import { localActor } from "../system/local-actor.ts";
+import type { RunContext } from "../protocol/run-context.ts";
+import { localActor, localPrincipal } from "../system/local-actor.ts";
 
 /** On whose behalf every command works: the user who starts ptc on this machine. */
-export const LOCAL_USER = { principal: LOCAL_PRINCIPAL } as const;
+export const LOCAL_USER: { readonly principal: string } = { principal: localPrincipal() };
 
 /** The longest name of a conversation that is taken from a client. Claude Code's are UUIDs. */
 const MAX_SESSION_CHARS = 128;

@@ -243,7 +243,7 @@ export const forbidden: IForbiddenRuleType[] = [
     severity: "error",
     from: {
       path: `^(?:${Object.keys(MAY_IMPORT).join("|")})/`,
-      pathNot: "^(?:archive/sqlite/|archive/open-archive\\.ts$|execution/pending/pending-approvals\\.ts$)",
+      pathNot: "^(?:archive/sqlite/|archive/open-archive\\.ts$)",
     },
     to: { path: "^archive/sqlite/", pathNot: "^archive/sqlite/file/sqlite\\.ts$" },
   },

@@ -1,7 +1,15 @@
 import { hostname, userInfo } from "node:os";
-import type { Actor } from "../protocol/run-context.ts";
+import { type Actor, LOCAL_PRINCIPAL } from "../protocol/run-context.ts";
 
 const MAX_NAME_CHARS = 256;
+
+/**
+ * The principal of the user who starts ptc on this machine. What processes of one user share with each other, such as sessions and
+ * approvals, belongs to it.
+ */
+export function localPrincipal(): string {
+  return LOCAL_PRINCIPAL;
+}
 
 /** The account that this process has, and the machine that it is on, as the system names them. */
 export function localActor(): Actor {

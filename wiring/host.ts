@@ -188,7 +188,7 @@ export class Host {
 
   /** Takes a run whose question was answered, or says why not. @throws PendingError when what was kept cannot be read. */
   async takeSuspended(principal: string, ticket: string): Promise<TakenProgram> {
-    const taken = (await this.pendingApprovals()).take(principal, ticket);
+    const taken = await (await this.pendingApprovals()).take(principal, ticket);
     return taken.kind === "resumed" ? { kind: "taken", resumed: taken.resumed } : taken;
   }
 

@@ -157,7 +157,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
         return (await host.pendingApprovals()).answer(principal, pending, given);
       },
       async isAnswered(principal, { ticket }) {
-        const [pending] = (await host.pendingApprovals()).find(principal, ticket);
+        const [pending] = await (await host.pendingApprovals()).find(principal, ticket);
         return pending?.isAnswered !== false;
       },
     },

@@ -7,7 +7,7 @@ import { renderApprovalArguments, renderClaims, WHOLE } from "../../broker/appro
 import { NOT_TYPED } from "../../broker/approvals/approvals.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
-import { openPendingApprovals } from "../../execution/pending/open-pending-approvals.ts";
+import { openPending } from "../../execution/pending/open-pending.ts";
 import type { PendingApproval, PendingApprovals } from "../../execution/pending/pending-approvals.ts";
 import { type DefineCommand, EXIT, type ExitCode, type Surroundings, UsageError, write } from "../command.ts";
 import { LOCAL_USER, localUserName } from "../local-user.ts";
@@ -169,14 +169,14 @@ async function answer(
 ): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
   return withApprovals(flags, surroundings, async (approvals, { require }) => {
-    const pending = findPending(approvals, beginning);
+    const pending = await findPending(approvals, beginning);
     const scope = scopeOf(pending);
     const isTyped = scope.decision !== "denied" && require === "terminal";
     if (isTyped && !(await approveByTyping(pending, surroundings))) {
       await write(stderr, `ptc: ${pending.ticket} was not approved, and waits as before\n`);
       return EXIT.failed;
     }
-    const isFirst = approvals.answer(LOCAL_USER.principal, pending, {
+    const isFirst = await approvals.answer(LOCAL_USER.principal, pending, {
       ...scope,
       by: localUserName(),
       how: HOW,
@@ -240,7 +240,7 @@ async function withApprovals<T>(
   work: (approvals: PendingApprovals, settings: Configuration["approvals"]) => T | Promise<T>,
 ): Promise<T> {
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
-  return work(openPendingApprovals(configuration, env), configuration.approvals);
+  return work(await openPending(configuration, env), configuration.approvals);
 }
 
 /** A question for the terminal: ptc's words, then, quoted line by line, the call and what its server says of the tool. */

@@ -5,8 +5,12 @@ import { LOCAL_USER } from "../local-user.ts";
 const MAX_SHOWN_CHARS = 40;
 
 /** The question whose ticket begins like this. @throws UsageError when there is none, or more than one. */
-export function findPending(approvals: PendingApprovals, beginning: string): PendingApproval {
-  const found = approvals.find(LOCAL_USER.principal, beginning);
+export async function findPending(
+  approvals: Pick<PendingApprovals, "find">,
+  beginning: string,
+  { principal } = LOCAL_USER,
+): Promise<PendingApproval> {
+  const found = await approvals.find(principal, beginning);
   const [only] = found;
   if (only !== undefined && found.length === 1) return only;
   const shown = beginning.slice(0, MAX_SHOWN_CHARS);

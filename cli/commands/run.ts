@@ -189,7 +189,7 @@ async function takeAnswered(
 ): Promise<ResumedRun> {
   const { principal } = LOCAL_USER;
   const approvals = await host.pendingApprovals();
-  const pending = findPending(approvals, beginning);
+  const pending = await findPending(approvals, beginning);
   if (!pending.isAnswered && !pending.isLive) await askHere(pending, approvals, asking);
   const taken = await host.takeSuspended(principal, pending.ticket);
   switch (taken.kind) {
@@ -220,13 +220,14 @@ async function askHere(
   const request = { ...pending.request, ticket: pending.ticket, isAgain: true };
   const over = new AbortController();
   const asked = approver.ask(request, AbortSignal.any([signal, over.signal]));
-  const isAnswered = () => approvals.find(principal, pending.ticket)[0]?.isAnswered !== false || undefined;
+  const isAnswered = async () =>
+    (await approvals.find(principal, pending.ticket))[0]?.isAnswered !== false || undefined;
   const answer = await Promise.race([
     asked,
     answerElsewhere(isAnswered, over.signal).then(() => undefined),
   ]).finally(() => over.abort());
   if (answer?.isUnasked === true) return;
-  if (answer === undefined || !approvals.answer(principal, pending, answer))
+  if (answer === undefined || !(await approvals.answer(principal, pending, answer)))
     approver.answeredElsewhere?.(request, undefined);
 }
 

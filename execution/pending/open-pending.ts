@@ -1,12 +1,38 @@
+import { clock } from "../../base/clock.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
+import type { TraceContext } from "../../protocol/trace-context.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
+import type { RunKeeper } from "../suspension/suspended-run.ts";
 import type { PendingApprovals } from "./pending-approvals.ts";
 
-/** Opens what waits for approvals, and loads what that takes only then: most runs ask nobody. */
+/**
+ * Opens what waits for approvals in a project, and loads what that takes only then: most runs ask nobody. Nothing is read or
+ * made before it is needed.
+ */
 export async function openPending(
   configuration: Pick<Configuration, "directory" | "approvals">,
   env: EnvironmentVariables,
 ): Promise<PendingApprovals> {
-  const { openPendingApprovals } = await import("./open-pending-approvals.ts");
-  return openPendingApprovals(configuration, env);
+  const { PendingApprovals } = await import("./pending-approvals.ts");
+  return new PendingApprovals({ configuration, env, clock });
+}
+
+/**
+ * Keeps the runs of one context when they are suspended.
+ *
+ * @param place where a collector is told of the run.
+ */
+export function keeperFor(
+  context: RunContext,
+  configuration: Configuration,
+  env: EnvironmentVariables,
+  place: TraceContext | undefined,
+): RunKeeper {
+  return {
+    startedAt: Math.round(clock.wallMs()),
+    async keep(run, ...question) {
+      return (await openPending(configuration, env)).keep(context, { ...run, place }, ...question);
+    },
+  };
 }

@@ -3,7 +3,8 @@ import { linkSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } f
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { ArchiveError } from "../../archive/archive-error.ts";
-import { PendingStore } from "../../archive/sqlite/pending/pending-store.ts";
+import { openPendingStore } from "../../archive/open-archive.ts";
+import type { PendingRow, PendingStore } from "../../archive/pending-store.ts";
 import type { Clock } from "../../base/clock.ts";
 import { whyFolderIsUnsafe } from "../../base/unsafe-folder.ts";
 import {
@@ -37,7 +38,7 @@ export interface PendingApproval {
   isAnswered: boolean;
   /** Whether its run still has its sandbox, and goes on by itself with the answer. */
   isLive: boolean;
-  /** The request as it was put to whoever was asked. Its arguments hold no secrets. */
+  /** The request as it was asked. Its arguments hold no secrets. */
   request: ApprovalRequest;
   source: RunContext["source"];
   fileName: string;
@@ -65,70 +66,70 @@ export interface PendingApprovalsOptions {
   configuration: Pick<Configuration, "directory" | "approvals">;
   env: EnvironmentVariables;
   clock: Pick<Clock, "wallMs">;
+  /** Keeps what waits; a file in the project's private folder without it. */
+  store?: PendingStore | undefined;
 }
 
 /**
  * The runs of a project that wait for approvals: kept from one process to the next, sealed with a key of this user's machine,
- * and gone when they go on or expire. Methods throw a `PendingError` when they cannot be had.
+ * and gone when they go on or expire. Methods reject with a `PendingError` when what waits cannot be read or kept.
  */
 export class PendingApprovals {
   readonly #options: PendingApprovalsOptions;
+  readonly #store: PendingStore;
   readonly #self = currentProcess();
   readonly #owner = formatIdentity(this.#self);
 
   constructor(options: PendingApprovalsOptions) {
     this.#options = options;
+    const path = join(options.configuration.directory, PRIVATE_FOLDER_NAME, "approvals.db");
+    this.#store = options.store ?? openPendingStore(path, () => this.#now());
   }
 
-  /** Keeps a run until somebody has answered. Never throws. */
-  keep(context: RunContext, run: SuspendedRun, request: ApprovalRequest, ticket = newTicket()): KeptRun {
+  /** Keeps a run until somebody has answered. Never rejects. */
+  async keep(
+    context: RunContext,
+    run: SuspendedRun,
+    request: ApprovalRequest,
+    ticket = newTicket(),
+  ): Promise<KeptRun> {
     try {
-      let expiresAt = 0;
       const json = Buffer.from(JSON.stringify(run));
       if (json.length > MAX_RUN_BYTES)
         return { ok: false, why: "its run has read too much to be kept until somebody can be" };
-      this.#use((store) => {
-        if (store.list(context.principal).length >= MAX_PENDING)
-          throw new PendingError(`${MAX_PENDING} runs wait for approvals already`);
-        const question = this.#questionRow(context, request, run.program.fileName, ticket);
-        ({ expiresAt } = question);
-        store.add({ ...question, run: this.#seal("run", ticket, json) });
-      });
-      return { ok: true, ticket, expiresAt };
+      const question = this.#questionRow(context, request, run.program.fileName, ticket);
+      const row = { ...question, run: this.#seal("run", ticket, json) };
+      if (!(await plainly(() => this.#store.keep(row, MAX_PENDING))))
+        throw new PendingError(`${MAX_PENDING} runs wait for approvals already`);
+      return { ok: true, ticket, expiresAt: question.expiresAt };
     } catch (error) {
       if (!(error instanceof PendingError)) throw error;
       return { ok: false, why: `its run cannot be kept until somebody can be (${error.message})` };
     }
   }
 
-  /**
-   * Offers a question to whoever may answer it by another way than the one by which it is asked, while its run waits.
-   *
-   * @throws PendingError
-   */
-  offer(context: RunContext, request: ApprovalRequest, fileName: string, ticket: string): void {
+  /** Offers a question for an answer by another way than the one by which it is asked, while its run waits. */
+  async offer(
+    context: RunContext,
+    request: ApprovalRequest,
+    fileName: string,
+    ticket: string,
+  ): Promise<void> {
     const question = this.#questionRow(context, request, fileName, ticket);
-    this.#use((store) => store.offer({ ...question, owner: this.#owner }));
+    await plainly(() => this.#store.offer({ ...question, owner: this.#owner }));
   }
 
-  /** The answer that came to a question that this process has offered. @throws PendingError */
-  offered(ticket: string): KeptAnswer | undefined {
-    return this.#keptAnswer(
-      ticket,
-      this.#use((store) => store.offered(ticket, this.#owner)),
-    );
+  /** The answer that came to a question that this process has offered. */
+  async offered(ticket: string): Promise<KeptAnswer | undefined> {
+    return this.#keptAnswer(ticket, await plainly(() => this.#store.offered(ticket, this.#owner)));
   }
 
-  /** Takes back a question that this process has offered. An answer that it has by now counts. Never throws. */
-  withdraw(ticket: string): KeptAnswer | undefined {
+  /** Takes back a question that this process has offered. An answer that it has by now counts. Never rejects. */
+  async withdraw(ticket: string): Promise<KeptAnswer | undefined> {
     try {
-      if (!PendingStore.exists(this.#path)) return undefined;
-      return this.#keptAnswer(
-        ticket,
-        this.#use((store) => store.withdraw(ticket, this.#owner)),
-      );
+      return this.#keptAnswer(ticket, await plainly(() => this.#store.withdraw(ticket, this.#owner)));
     } catch (error) {
-      // What is left is of a process that ends.
+      // What is left belongs to a process that ends.
       if (!(error instanceof PendingError)) throw error;
       return undefined;
     }
@@ -161,44 +162,33 @@ export class PendingApprovals {
     };
   }
 
-  /** Those of a principal, the oldest first. */
-  list(principal: string): PendingApproval[] {
-    if (!PendingStore.exists(this.#path)) return [];
-    return this.#use((store) =>
-      this.#waiting(store, principal).map((row) => {
-        const sealed = this.#unseal("question", row.ticket, row.question);
-        const { request, source, fileName, digest } = sealed as Pick<
-          PendingApproval,
-          "request" | "source" | "fileName" | "digest"
-        >;
-        return {
-          ticket: row.ticket,
-          askedAt: row.asked_at,
-          expiresAt: row.expires_at,
-          isAnswered: row.answer !== null,
-          isLive: row.has_run === 0,
-          request,
-          source,
-          fileName,
-          digest,
-        };
-      }),
-    );
-  }
-
-  /** The rows of a principal without those whose process has died while its run had its sandbox. */
-  #waiting(store: PendingStore, principal: string) {
-    return store.list(principal).filter(({ ticket, owner, has_run }) => {
-      if (has_run === 1 || owner === null || !isDead(owner, this.#self)) return true;
-      store.withdraw(ticket, owner);
-      return false;
+  /** What waits for a principal, the oldest first. */
+  async list(principal: string): Promise<PendingApproval[]> {
+    const rows = await this.#waiting(principal);
+    return rows.map(({ ticket, askedAt, expiresAt, question, answer, isKept }) => {
+      const sealed = this.#unseal("question", ticket, question);
+      const asked = sealed as Pick<PendingApproval, "request" | "source" | "fileName" | "digest">;
+      const { request, source, fileName, digest } = asked;
+      const state = { isAnswered: answer !== null, isLive: !isKept };
+      return { ticket, askedAt, expiresAt, ...state, request, source, fileName, digest };
     });
   }
 
-  /** Those whose ticket begins like this. Nothing is the beginning of none. */
-  find(principal: string, beginning: string): PendingApproval[] {
+  /** The rows of a principal without those whose process died while its run had its sandbox. */
+  async #waiting(principal: string): Promise<PendingRow[]> {
+    const waiting: PendingRow[] = [];
+    for (const row of await plainly(() => this.#store.list(principal))) {
+      const { ticket, owner, isKept } = row;
+      if (isKept || owner === null || !isDead(owner, this.#self)) waiting.push(row);
+      else await plainly(() => this.#store.withdraw(ticket, owner));
+    }
+    return waiting;
+  }
+
+  /** What waits under a ticket that begins like this. An empty beginning finds nothing. */
+  async find(principal: string, beginning: string): Promise<PendingApproval[]> {
     if (beginning.trim() === "") return [];
-    return this.list(principal).filter(({ ticket }) => ticket.startsWith(beginning));
+    return (await this.list(principal)).filter(({ ticket }) => ticket.startsWith(beginning));
   }
 
   /**
@@ -206,50 +196,52 @@ export class PendingApprovals {
    *
    * @throws PendingError also for an approval that would not count, which does not use the question up.
    */
-  answer(principal: string, { ticket, digest }: PendingApproval, answer: ApprovalAnswer): boolean {
+  async answer(
+    principal: string,
+    { ticket, digest }: PendingApproval,
+    answer: ApprovalAnswer,
+  ): Promise<boolean> {
     if (this.#isTypedOnly && countsTyped(answer) !== answer) throw new PendingError(NOT_TYPED);
     const kept: KeptAnswer = { digest, answer };
     const sealed = this.#seal("answer", ticket, Buffer.from(JSON.stringify(kept)));
-    return this.#use((store) => store.answer(ticket, principal, sealed));
+    return plainly(() => this.#store.answer(ticket, principal, sealed));
   }
 
   /** Claims a run that was answered, to go on with it. */
-  take(principal: string, ticket: string): TakenRun {
-    if (!PendingStore.exists(this.#path)) return { kind: "unknown" };
-    const claimed = this.#use((store) =>
-      store.claim(ticket, principal, this.#owner, (owner) => isDead(owner, this.#self)),
+  async take(principal: string, ticket: string): Promise<TakenRun> {
+    const claimed = await plainly(() =>
+      this.#store.claim(ticket, principal, this.#owner, (owner) => isDead(owner, this.#self)),
     );
     if (claimed.kind !== "claimed") {
       if (claimed.kind === "taken") return { kind: "elsewhere" };
       if (claimed.kind === "unknown") return claimed;
-      const [pending] = this.find(principal, ticket);
-      if (pending === undefined) return { kind: "unknown" };
-      return { kind: claimed.kind, pending };
+      const [pending] = await this.find(principal, ticket);
+      return pending === undefined ? { kind: "unknown" } : { kind: claimed.kind, pending };
     }
     try {
       const kept = this.#unseal("run", ticket, claimed.run) as SuspendedRun;
       const run = this.#isTypedOnly ? withTypedGrants(kept) : kept;
       const answered = this.#counting(this.#unseal("answer", ticket, claimed.answer) as KeptAnswer);
-      const [pending] = this.find(principal, ticket);
+      const [pending] = await this.find(principal, ticket);
       return {
         kind: "resumed",
         source: pending?.source ?? "serve",
         resumed: {
           run,
           answered,
-          goLive: async () => this.#goLive(ticket),
-          leave: async (isToBeTriedAgain) => this.#leave(ticket, isToBeTriedAgain),
+          goLive: () => this.#goLive(ticket),
+          leave: (isToBeTriedAgain) => this.#leave(ticket, isToBeTriedAgain),
         },
       };
     } catch (error) {
-      this.#leave(ticket, true);
+      await this.#leave(ticket, true);
       throw error;
     }
   }
 
-  #goLive(ticket: string): string | undefined {
+  async #goLive(ticket: string): Promise<string | undefined> {
     try {
-      const isOurs = this.#use((store) => store.remove(ticket, this.#owner));
+      const isOurs = await plainly(() => this.#store.remove(ticket, this.#owner));
       return isOurs ? undefined : "another process goes on with this run, or its ticket has expired";
     } catch (error) {
       if (!(error instanceof PendingError)) throw error;
@@ -257,45 +249,26 @@ export class PendingApprovals {
     }
   }
 
-  #leave(ticket: string, isToBeTriedAgain: boolean): void {
+  async #leave(ticket: string, isToBeTriedAgain: boolean): Promise<void> {
     try {
-      this.#use((store) => {
-        if (isToBeTriedAgain) store.release(ticket, this.#owner);
-        else store.remove(ticket, this.#owner);
-      });
+      if (isToBeTriedAgain) await plainly(() => this.#store.release(ticket, this.#owner));
+      else await plainly(() => this.#store.remove(ticket, this.#owner));
     } catch (error) {
-      // What is left is of a process that ends, and can be claimed then, or expires.
+      // What is left belongs to a process that ends, and can be claimed then, or expires.
       if (!(error instanceof PendingError)) throw error;
     }
-  }
-
-  get #path(): string {
-    return join(this.#options.configuration.directory, PRIVATE_FOLDER_NAME, "approvals.db");
   }
 
   #now(): number {
     return Math.round(this.#options.clock.wallMs());
   }
 
-  /** The file is opened for each use: uses are rare, and it may be moved or deleted in between. */
-  #use<T>(work: (store: PendingStore) => T): T {
-    return plainly(() => {
-      const store = PendingStore.open(this.#path, this.#now());
-      try {
-        return work(store);
-      } finally {
-        store.close();
-      }
-    });
-  }
-
   #seal(what: string, ticket: string, bytes: Buffer): Buffer {
-    return plainly(() => seal(readHostKey(this.#options.env), bytes, purposeOf(what, ticket)));
+    return sealing(() => seal(readHostKey(this.#options.env), bytes, purposeOf(what, ticket)));
   }
 
   #unseal(what: string, ticket: string, sealed: Uint8Array): unknown {
-    const key = plainly(() => readHostKey(this.#options.env));
-    const bytes = plainly(() => unseal(key, sealed, purposeOf(what, ticket)));
+    const bytes = sealing(() => unseal(readHostKey(this.#options.env), sealed, purposeOf(what, ticket)));
     return JSON.parse(bytes.toString("utf8"));
   }
 }
@@ -312,15 +285,23 @@ function withTypedGrants(run: SuspendedRun): SuspendedRun {
   };
 }
 
-/** Does some work, whose failures are of one kind for whoever asks. */
-function plainly<T>(work: () => T): T {
+/** Does some work with the store, whose failures are of one kind. @throws PendingError */
+async function plainly<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ArchiveError) throw new PendingError(error.message);
+    throw error;
+  }
+}
+
+/** Seals or unseals. @throws PendingError */
+function sealing<T>(work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (error instanceof SealingError)
-      throw new PendingError(`what waits for an approval cannot be read: ${error.message}`);
-    if (error instanceof ArchiveError) throw new PendingError(error.message);
-    throw error;
+    if (!(error instanceof SealingError)) throw error;
+    throw new PendingError(`what waits for an approval cannot be read: ${error.message}`);
   }
 }
 

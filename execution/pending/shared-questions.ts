@@ -39,7 +39,7 @@ export function shareQuestions(options: SharedQuestionsOptions): QuestionInterce
       const other = offer.given(over.signal);
       try {
         const first = await Promise.race([answer.then(() => undefined), other]);
-        const given = first ?? offer.withdraw();
+        const given = first ?? (await offer.withdraw());
         if (given === undefined) {
           const own = await answer;
           return own.decision === "later" ? { ticket, ...own } : own;
@@ -49,7 +49,7 @@ export function shareQuestions(options: SharedQuestionsOptions): QuestionInterce
         return given;
       } finally {
         over.abort();
-        offer.withdraw();
+        await offer.withdraw();
       }
     },
   });
@@ -59,7 +59,7 @@ interface OfferedQuestion {
   /** Resolves with the answer that comes; never where none does. */
   given(signal: AbortSignal): Promise<ApprovalAnswer>;
   /** Takes the question back. An answer that came before counts. */
-  withdraw(): ApprovalAnswer | undefined;
+  withdraw(): Promise<ApprovalAnswer | undefined>;
 }
 
 async function offerQuestion(
@@ -71,10 +71,10 @@ async function offerQuestion(
   const answerIn = (kept: KeptAnswer | undefined) => (kept?.digest === digest ? kept.answer : undefined);
   try {
     const approvals = await open();
-    approvals.offer(context, request, fileName, ticket);
+    await approvals.offer(context, request, fileName, ticket);
     return {
-      given: (signal) => answerElsewhere(() => answerIn(approvals.offered(ticket)), signal),
-      withdraw: () => answerIn(approvals.withdraw(ticket)),
+      given: (signal) => answerElsewhere(async () => answerIn(await approvals.offered(ticket)), signal),
+      withdraw: async () => answerIn(await approvals.withdraw(ticket)),
     };
   } catch (error) {
     if (!(error instanceof PendingError)) throw error;

@@ -2,7 +2,8 @@ import { existsSync, realpathSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { Program } from "../../languages/program.ts";
-import { LOCAL_PRINCIPAL, type RunContext } from "../../protocol/run-context.ts";
+import type { RunContext } from "../../protocol/run-context.ts";
+import { localPrincipal } from "../../system/local-actor.ts";
 import type { OwnProcess } from "../../system/state-directory.ts";
 import type { Arrival } from "./arrival-order.ts";
 import type { EnteredSession, Sessions, SessionsOptions } from "./sessions.ts";
@@ -55,8 +56,8 @@ export class LazySessions {
     ]);
     const sessions = new Sessions(this.#options);
     this.#socket = new SessionsSocket(own.state.path, project, {
-      list: async () => sessions.list(LOCAL_PRINCIPAL),
-      end: (name) => sessions.end(LOCAL_PRINCIPAL, name),
+      list: async () => sessions.list(localPrincipal()),
+      end: (name) => sessions.end(localPrincipal(), name),
     });
     return sessions;
   }

@@ -216,7 +216,7 @@ test("a person sees what is to be approved, and a run that waited is redacted as
   expect(waited.suspended).toBeDefined();
   const ticket = waited.suspended?.ticket ?? "";
   const approvals = await host.pendingApprovals();
-  const [pending] = approvals.find("local", ticket);
+  const [pending] = await approvals.find("local", ticket);
   if (pending === undefined) throw new Error("nothing waits");
   expect(pending.request.arguments).toEqual({ text: "carol@example.com" });
   approvals.answer("local", pending, { decision: "once", by: "a person", how: "here" });

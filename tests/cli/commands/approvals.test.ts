@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Approver, LATER } from "../../../broker/approvals/approvals.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
-import { openPendingApprovals } from "../../../execution/pending/open-pending-approvals.ts";
+import { openPending } from "../../../execution/pending/open-pending.ts";
 import { openServing } from "../../../wiring/serving.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
 import { eventually } from "../../eventually.ts";
@@ -55,7 +55,7 @@ async function setUp(settings: object = {}) {
     });
   const ptc = (...args: string[]) => ptcIn(directory, ["approvals", ...args], { env });
   const taken = async (ticket: string) => {
-    const run = (await host.pendingApprovals()).take("local", ticket);
+    const run = await (await host.pendingApprovals()).take("local", ticket);
     return run.kind === "resumed" ? run.resumed.answered.answer : run.kind;
   };
   return { project, env, host, ptc, run, taken };
@@ -141,10 +141,10 @@ describe(`where approvals have to be typed at a terminal${WITHOUT_PYTHON}`, () =
     await recorded;
     expect(asked).not.toHaveBeenCalled();
     const approvals = await host.pendingApprovals();
-    const [pending] = approvals.find("local", suspended?.ticket ?? "none");
+    const [pending] = await approvals.find("local", suspended?.ticket ?? "none");
     if (pending === undefined) throw new Error("nothing waits");
-    expect(() => approvals.answer("local", pending, yes)).toThrow(WHY);
-    expect(approvals.answer("local", pending, { decision: "denied", by: "somebody" })).toBe(true);
+    await expect(approvals.answer("local", pending, yes)).rejects.toThrow(WHY);
+    expect(await approvals.answer("local", pending, { decision: "denied", by: "somebody" })).toBe(true);
     // An approver that says that it has a terminal approves nothing by saying so.
     const { envelope } = await run({ ...client, asksByTyping: true });
     expect(envelope.approval_state).toBe("DENIED");
@@ -159,7 +159,7 @@ describe(`where approvals have to be typed at a terminal${WITHOUT_PYTHON}`, () =
     const { directory } = parts.project;
     const configuration = await loadConfiguration({ flag: undefined, env: parts.env, cwd: directory });
     const { approvals } = configuration;
-    const loose = openPendingApprovals({ directory, approvals }, parts.env);
+    const loose = await openPending({ directory, approvals }, parts.env);
     const grant = { tool: "mcp__docs__get_document", definitionDigest: "d", by: "terminal" };
     const run = {
       program: { code: "1", data: {}, language: "javascript", fileName: "p.js" },
@@ -173,16 +173,16 @@ describe(`where approvals have to be typed at a terminal${WITHOUT_PYTHON}`, () =
       argumentsDigest: "e",
     };
     const other = "0123456789abcdef";
-    loose.keep({ principal: "local", source: "serve" }, run as never, request, other);
-    const [waiting] = loose.find("local", other);
+    await loose.keep({ principal: "local", source: "serve" }, run as never, request, other);
+    const [waiting] = await loose.find("local", other);
     if (waiting === undefined) throw new Error("nothing waits");
-    loose.answer("local", waiting, { decision: "denied", by: "somebody" });
-    const strict = openPendingApprovals(
+    await loose.answer("local", waiting, { decision: "denied", by: "somebody" });
+    const strict = await openPending(
       { directory, approvals: { ...approvals, require: "terminal" } },
       parts.env,
     );
-    const taken = strict.take("local", ticket);
-    const granted = strict.take("local", other);
+    const taken = await strict.take("local", ticket);
+    const granted = await strict.take("local", other);
     expect(granted.kind === "resumed" && granted.resumed.run.approvals.grants).toEqual([
       { ...grant, isTyped: true },
     ]);

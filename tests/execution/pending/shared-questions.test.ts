@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { PendingStore } from "../../../archive/sqlite/pending/pending-store.ts";
+import { SqlitePendingStore } from "../../../archive/sqlite/sqlite-pending-store.ts";
 import {
   type ApprovalAnswer,
   type ApprovalRequest,
@@ -72,8 +72,8 @@ function asking(open: () => PendingApprovals, request = REQUEST, signal = new Ab
 }
 
 async function listed(approvals: PendingApprovals) {
-  return eventually(() => {
-    const [pending] = approvals.list("local");
+  return eventually(async () => {
+    const [pending] = await approvals.list("local");
     if (pending === undefined) throw new Error("nothing is asked");
     return pending;
   });
@@ -91,14 +91,14 @@ describe("a question that a run waits for", () => {
       request: { arguments: { table: "users" } },
     });
     expect(readFileSync(file, "latin1")).not.toContain("users");
-    expect(elsewhere.find("somebody else", pending.ticket)).toEqual([]);
-    expect(elsewhere.take("local", pending.ticket)).toMatchObject({ kind: "live" });
-    expect(elsewhere.answer("local", pending, YES)).toBe(true);
-    expect(elsewhere.answer("local", pending, { decision: "denied", by: "too late" })).toBe(false);
+    expect(await elsewhere.find("somebody else", pending.ticket)).toEqual([]);
+    expect(await elsewhere.take("local", pending.ticket)).toMatchObject({ kind: "live" });
+    expect(await elsewhere.answer("local", pending, YES)).toBe(true);
+    expect(await elsewhere.answer("local", pending, { decision: "denied", by: "too late" })).toBe(false);
     expect(await answer).toEqual(YES);
     expect(withdrawn()).toBe(true);
     expect(answeredElsewhere.mock.calls).toMatchObject([[{ ticket: pending.ticket }, YES]]);
-    expect(elsewhere.list("local")).toEqual([]);
+    expect(await elsewhere.list("local")).toEqual([]);
   });
 
   it("is gone for others when it is answered where it was asked", async () => {
@@ -109,8 +109,8 @@ describe("a question that a run waits for", () => {
     give(OWN);
     expect(await answer).toEqual(OWN);
     expect(answeredElsewhere).not.toHaveBeenCalled();
-    expect(elsewhere.list("local")).toEqual([]);
-    expect(elsewhere.answer("local", pending, YES)).toBe(false);
+    expect(await elsewhere.list("local")).toEqual([]);
+    expect(await elsewhere.answer("local", pending, YES)).toBe(false);
   });
 
   it("has one answer where two come at once: the one that was kept first", async () => {
@@ -118,7 +118,7 @@ describe("a question that a run waits for", () => {
     const { answer, give, answeredElsewhere } = asking(open);
     const elsewhere = open();
     const pending = await listed(elsewhere);
-    elsewhere.answer("local", pending, { decision: "denied", by: "ada" });
+    await elsewhere.answer("local", pending, { decision: "denied", by: "ada" });
     // Nobody has looked for that yet.
     give(OWN);
     expect(await answer).toMatchObject({ decision: "denied", by: "ada" });
@@ -131,7 +131,7 @@ describe("a question that a run waits for", () => {
     const { ticket } = await listed(open());
     give(LATER);
     expect(await answer).toMatchObject({ decision: "later", ticket });
-    expect(open().list("local")).toEqual([]);
+    expect(await open().list("local")).toEqual([]);
   });
 
   it("takes no answer to another question", async () => {
@@ -139,7 +139,7 @@ describe("a question that a run waits for", () => {
     const { answer, give } = asking(open);
     const elsewhere = open();
     const pending = await listed(elsewhere);
-    elsewhere.answer("local", { ...pending, digest: "another" }, YES);
+    await elsewhere.answer("local", { ...pending, digest: "another" }, YES);
     give({ decision: "denied", by: "terminal" });
     expect(await answer).toMatchObject({ decision: "denied", by: "terminal" });
   });
@@ -151,35 +151,26 @@ describe("a question that a run waits for", () => {
     await listed(open());
     over.abort();
     expect(await answer).toMatchObject({ decision: "denied" });
-    expect(open().list("local")).toEqual([]);
+    expect(await open().list("local")).toEqual([]);
   });
 
   it("of a process that has died is not listed", async () => {
     const { open, file } = newProject();
     const { answer, give } = asking(open);
     const { ticket } = await listed(open());
-    const store = PendingStore.open(file, Date.now());
-    const [row] = store.list("local");
+    const store = new SqlitePendingStore(file, () => Date.now());
+    const [row] = await store.list("local");
     const owner = formatIdentity({ ...currentProcess(), pid: 2 ** 30 });
-    if (row !== undefined)
-      store.offer({
-        ...row,
-        principal: "local",
-        askedAt: row.asked_at,
-        expiresAt: row.expires_at,
-        ticket: "dead",
-        owner,
-      });
-    expect(store.list("local")).toHaveLength(2);
-    store.close();
-    expect(open().list("local")).toMatchObject([{ ticket }]);
+    if (row !== undefined) await store.offer({ ...row, ticket: "dead", owner });
+    expect(await store.list("local")).toHaveLength(2);
+    expect(await open().list("local")).toMatchObject([{ ticket }]);
     give(OWN);
     await answer;
   });
 
   it("is asked all the same where it cannot be offered", async () => {
     const { open } = newProject();
-    const offer = vi.fn(() => {
+    const offer = vi.fn(async () => {
       throw new PendingError("no key");
     });
     const { answer, give } = asking(() => Object.assign(open(), { offer }));

@@ -82,7 +82,7 @@ async function suspend(host: Host): Promise<NonNullable<ExecutedProgram["suspend
 
 async function answer(host: Host, ticket: string, given: ApprovalAnswer = YES): Promise<boolean> {
   const approvals = await host.pendingApprovals();
-  const [pending] = approvals.find("local", ticket);
+  const [pending] = await approvals.find("local", ticket);
   if (pending === undefined) throw new Error("nothing waits under this ticket");
   return approvals.answer("local", pending, given);
 }
@@ -143,7 +143,7 @@ describe("a suspended run", () => {
     expect(record.calls.map(({ decision }) => decision).sort()).toEqual(
       [...before.map(() => "allowed"), "approved-once", "approved-once"].sort(),
     );
-    expect((await second.pendingApprovals()).list("local")).toEqual([]);
+    expect(await (await second.pendingApprovals()).list("local")).toEqual([]);
     await Promise.all([second.close(), third.close()]);
     const lines = project
       .audit()
@@ -189,7 +189,7 @@ describe("a suspended run", () => {
     // The grant covers this one, and is used up.
     const { suspended: third } = await goOn(host, second?.ticket ?? "");
     expect(project.calls()).toEqual(["/tmp/1", "/tmp/2", "/etc/3"]);
-    expect((await host.pendingApprovals()).find("local", third?.ticket ?? "")).toMatchObject([
+    expect(await (await host.pendingApprovals()).find("local", third?.ticket ?? "")).toMatchObject([
       { request: { arguments: { id: "/tmp/4" } } },
     ]);
   });
@@ -302,7 +302,7 @@ describe("a suspended run", () => {
     const { ticket } = await suspend(host);
     expect(readFileSync(project.file, "latin1")).not.toContain(SECRET);
     // Whoever is asked sees no secret, and the program gets its own back.
-    expect(JSON.stringify((await host.pendingApprovals()).list("local"))).not.toContain(SECRET);
+    expect(JSON.stringify(await (await host.pendingApprovals()).list("local"))).not.toContain(SECRET);
     await answer(host, ticket);
     const key = readFileSync(project.key);
     writeFileSync(project.key, Buffer.alloc(32));

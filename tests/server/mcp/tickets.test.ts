@@ -43,7 +43,7 @@ function programs(...tools: string[]) {
   };
   const suspended: NonNullable<ProgramRunner["suspended"]> = {
     async take(principal, ticket) {
-      const taken = open().take(principal, ticket);
+      const taken = await open().take(principal, ticket);
       if (taken.kind === "resumed") throw new Error("nothing is suspended here");
       return taken;
     },
@@ -51,12 +51,10 @@ function programs(...tools: string[]) {
     isAnswered: async () => false,
   };
   const answerInShell = (tool: string, decision: ApprovalAnswer["decision"]) =>
-    eventually(() => {
-      const pending = open()
-        .list(CONTEXT.principal)
-        .find(({ request }) => request.tool === tool);
+    eventually(async () => {
+      const pending = (await open().list(CONTEXT.principal)).find(({ request }) => request.tool === tool);
       if (pending === undefined) throw new Error(`${tool} is not asked about`);
-      expect(open().answer(CONTEXT.principal, pending, { decision, ...BY_SHELL })).toBe(true);
+      expect(await open().answer(CONTEXT.principal, pending, { decision, ...BY_SHELL })).toBe(true);
       return pending.ticket;
     });
   return { served: serve(run, { suspended, maxPrograms: 1 }), answerInShell, open };
@@ -98,7 +96,7 @@ it("a run whose question was answered in a shell goes on at once, and waits for 
   expect(result?.requestState).toContain(await answerInShell("mcp__a__drop", "once"));
   // The next question is offered too, while no request waits for the run.
   await answerInShell("mcp__a__purge", "denied");
-  await eventually(() => expect(open().list(CONTEXT.principal)).toEqual([]));
+  await eventually(async () => expect(await open().list(CONTEXT.principal)).toEqual([]));
   // What the client says now is too late.
   const late = {
     ...EXECUTE,
@@ -141,17 +139,15 @@ it("a ticket of a run that waits elsewhere just now is told how it is answered",
   const { served, answerInShell, open } = programs("mcp__a__drop");
   const client = new RawClient(served);
   await client.callModern(1, EXECUTE);
-  const [ticket] = await eventually(() => {
-    const tickets = open()
-      .list(CONTEXT.principal)
-      .map((pending) => pending.ticket);
+  const [ticket] = await eventually(async () => {
+    const tickets = (await open().list(CONTEXT.principal)).map((pending) => pending.ticket);
     expect(tickets).toHaveLength(1);
     return tickets;
   });
   const other = serve(async () => executed({ data: 1 }), {
     suspended: {
       take: async (principal) => {
-        const taken = open().take(principal, ticket ?? "");
+        const taken = await open().take(principal, ticket ?? "");
         if (taken.kind === "resumed") throw new Error("nothing is suspended here");
         return taken;
       },
