@@ -9,13 +9,12 @@
  * - execution/output/runner-output.ts: a program's console, as it is printed.
  * - execution/run.ts: the value or the failure of a run, and the arguments that a person is asked about.
  * - languages/prepare-program.ts: what bundler and type check say of a program, since they quote it.
- * - execution/redact-observer.ts: names and arguments of calls, for whoever watches a run.
+ * - execution/redact-observer.ts: names and arguments of calls, for observers of a run.
  * - execution/record/record-runs.ts: everything that is archived; execution/record/redacted-json.ts writes large values.
  * - broker/dispatcher.ts: messages of failed calls, which programs get.
- * - archive/audit/audit-log.ts: every line, through a function that host/ hands in.
+ * - archive/audit/audit-log.ts: every line, through a function that wiring/ hands in.
  * - wiring/model-server.ts: what a model is asked, through a function.
  * - redaction-secrets.ts (`FaultMask`): the faults of servers, by stricter rules and with another mark.
- *
  * - upstream/redact-connection.ts: definitions of tools, before anything is made of them; and of what a server answers, only the
  *   credentials with which ptc itself uses it.
  *

@@ -210,7 +210,7 @@ class ListedTools {
       throw toUpstreamError(this.#upstream.name, error);
     });
     const listing = answer.then(({ tools }) => byName(tools));
-    const work = this.#takeIn(answer);
+    const work = this.#receive(answer);
     this.#listing = listing;
     this.#listed = undefined;
     this.#atWork = work;
@@ -231,7 +231,7 @@ class ListedTools {
     return listing;
   }
 
-  async #takeIn(answer: Promise<UpstreamListing>): Promise<void> {
+  async #receive(answer: Promise<UpstreamListing>): Promise<void> {
     try {
       const listing = await answer;
       if (listing.ttlMs !== undefined)

@@ -284,7 +284,7 @@ export interface SourcedValues {
   readonly sources: Readonly<Record<string, SecretSource>>;
   /** Whether they are headers of HTTP, which hold fewer characters. */
   readonly areHeaders: boolean;
-  /** Whether the server is used without those that cannot be read. Without it, it is not started then. */
+  /** Whether the server is used without those that cannot be read. By default it is not started then. */
   readonly areApart?: boolean;
 }
 
@@ -355,7 +355,7 @@ export class AuthSecrets {
   readonly #sources: Pick<SecretSources, "read">;
   readonly #onSecret: (secret: string) => void;
 
-  /** @param onSecret is told of every secret before it is used. */
+  /** @param onSecret receives every secret before it is used. */
   constructor(sources: Pick<SecretSources, "read">, onSecret: (secret: string) => void) {
     this.#sources = sources;
     this.#onSecret = onSecret;

@@ -25,7 +25,7 @@ export class UpstreamPool {
   readonly #options: PoolOptions;
   /** Upstreams by principal, then by the server's name. */
   readonly #upstreams = new Map<string, Map<string, PooledUpstream>>();
-  /** Upstreams of servers that are not configured any more, or in another way, with calls under way. */
+  /** Upstreams of servers that are no longer configured, or in another way, with calls under way. */
   readonly #retired = new Set<PooledUpstream>();
   #isClosed = false;
 
@@ -136,7 +136,7 @@ export class PooledUpstream implements Upstream {
   #idleTimer: NodeJS.Timeout | undefined;
   #connecting: { promise: Promise<UpstreamConnection>; abort: AbortController } | undefined;
   #connection: UpstreamConnection | undefined;
-  /** Why the server is not used any more. */
+  /** Why the server is no longer used. */
   #refusal: string | undefined;
 
   constructor({ source, credentials, clock, backoff, idleMs }: PooledUpstreamOptions) {
@@ -208,7 +208,7 @@ export class PooledUpstream implements Upstream {
     await this.close();
   }
 
-  /** Makes every later use fail. The connection is ended as soon as it is idle. @param refusal why it is not used any more. */
+  /** Makes every later use fail. The connection is ended as soon as it is idle. @param refusal why it is no longer used. */
   retire(refusal: string): void {
     this.#refusal = refusal;
     clearTimeout(this.#idleTimer);

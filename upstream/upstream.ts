@@ -118,7 +118,7 @@ export interface UpstreamConnection {
   onToolsChanged(listener: () => void): void;
   /** Calls the listener once, with the reason, when the connection has ended other than by `close`. */
   onLost(listener: (reason: UpstreamError) => void): void;
-  /** The credentials that came since the connection was made; without it, none does. */
+  /** The credentials that came since the connection was made; absent where none can come. */
   secrets?(): readonly string[];
   close(): Promise<void>;
 }

@@ -59,10 +59,10 @@ export function composeUpstreams(
     env: EnvironmentVariables;
     keyring: SecretKeyring;
     credentials?: CredentialSource | undefined;
-    /** Is told of every secret that was read, and from where. */
+    /** Receives every secret that was read, and from where. */
     onRead?: ((source: SecretSource, secret: string) => void) | undefined;
     onLogin?: OnLogin | undefined;
-    /** Is told of a server that takes long to start. */
+    /** Receives one line for a server that takes long to start. */
     onWarning?: ((message: string) => void) | undefined;
   },
 ): ReconfigurablePool {
@@ -88,7 +88,12 @@ export function composeUpstreams(
         whySlow: server.transport === "stdio" ? whySlow(server.command) : undefined,
         identity: identityOf(server),
         async connect(signal, credentials) {
-          const connection = await openConnection(server, signal, credentials, {
+          // The kind is the server's own, which types cannot say.
+          const open = SOURCE_KINDS[server.transport] as Open<ServerConfiguration>;
+          const connection = await open({
+            server,
+            signal,
+            credentials,
             secrets: [...secrets, ...credentials.secrets],
             redactor,
             groups,
@@ -123,36 +128,49 @@ export function composeUpstreams(
   };
 }
 
-/** Starts or reaches a server. What does so is loaded with the first server of its kind. @throws UpstreamError */
-async function openConnection(
-  server: ServerConfiguration,
-  signal: AbortSignal,
-  credentials: ServerCredentials,
-  {
-    secrets,
-    redactor,
-    groups,
-    onSlowStart,
-  }: {
-    secrets: readonly string[];
-    redactor: Redactor;
-    groups: ProcessGroups;
-    onSlowStart: ((message: string) => void) | undefined;
-  },
-): Promise<UpstreamConnection> {
-  const observer = {
-    onSpawn: (pid: number) => groups.record(pid),
-    onExit: (pid: number) => groups.forget(pid),
-  };
-  if (server.transport === "local") {
+/** What a connection is made with. */
+interface Opening<Server> {
+  server: Server;
+  signal: AbortSignal;
+  credentials: ServerCredentials;
+  /** Texts to mask in messages. */
+  secrets: readonly string[];
+  redactor: Redactor;
+  groups: ProcessGroups;
+  onSlowStart: ((message: string) => void) | undefined;
+}
+
+type Transport = ServerConfiguration["transport"];
+type Open<Server> = (opening: Opening<Server>) => Promise<UpstreamConnection>;
+
+/**
+ * Each kind of source of tools, by the transport of its configuration: starts or reaches one server. The code of a kind is
+ * loaded with its first server.
+ */
+const SOURCE_KINDS: { readonly [Kind in Transport]: Open<ServerConfiguration & { transport: Kind }> } = {
+  stdio: openMcpServer,
+  http: openMcpServer,
+  sse: openMcpServer,
+  async local({ server, credentials: { values: env, unread }, groups }) {
     const { LocalConnection } = await import("../upstream/local/local-connection.ts");
-    const { values: env, unread } = credentials;
-    return new LocalConnection(server.localTools, { env, unread, version, ...observer });
-  }
-  if (server.transport === "model") {
+    const onSpawn = (pid: number) => groups.record(pid);
+    const onExit = (pid: number) => groups.forget(pid);
+    return new LocalConnection(server.localTools, { env, unread, version, onSpawn, onExit });
+  },
+  async model({ server, credentials, redactor }) {
     const { openModelConnection } = await import("./model-server.ts");
     return openModelConnection(server, credentials.values, redactor);
-  }
+  },
+};
+
+async function openMcpServer({
+  server,
+  signal,
+  credentials,
+  secrets,
+  groups,
+  onSlowStart,
+}: Opening<ServerConfiguration & { transport: "stdio" | "http" | "sse" }>): Promise<UpstreamConnection> {
   const { connectMcpServer } = await import("../upstream/mcp/connect-mcp-server.ts");
   return connectMcpServer(withCredentials(server, credentials.values), {
     clientVersion: version,
@@ -162,9 +180,9 @@ async function openConnection(
     secrets,
     signal,
     onSlowStart,
-    ...observer,
     onSpawn: (pid) => groups.record(pid, true),
     onStarted: (pid) => groups.record(pid),
+    onExit: (pid) => groups.forget(pid),
   });
 }
 

@@ -162,7 +162,7 @@ export class PiiMasks {
     this.#finder = new PiiFinder(settings);
   }
 
-  /** @param isShown whether a kind is left as it is just now; none is, without it. */
+  /** @param isShown whether a kind is currently left as it is; by default none is. */
   mask(isShown?: (kind: PiiKind) => boolean): PiiMask {
     return new PiiMask(this.#finder, isShown);
   }

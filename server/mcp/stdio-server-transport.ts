@@ -17,13 +17,23 @@ export interface StdioServerTransportOptions {
   maxMessageBytes: number;
   /** Whether a value has the form of a JSON-RPC message of MCP. */
   isMessage: (value: unknown) => boolean;
-  /** Is called when the client has closed its end and pending requests have little time left. */
+  /** Called when the client has closed its end and pending requests have little time left. */
   onInputEnd: () => void;
 }
 
 /**
  * JSON-RPC messages of MCP over two streams, one message a line (MCP 2025-11-25, Transports: stdio). A line that is no
  * message is answered with an error and has no other effect. The transport closes when either stream does.
+ *
+ * The SDK's own `StdioServerTransport` (`@modelcontextprotocol/server` 2.4) lacks what programs need here:
+ *
+ * - It closes at the end of stdin and leaves requests unanswered. Here a client may write, close its end, and read on: requests
+ *   are answered for a short time, and programs are cancelled with an answer that says so.
+ * - A line that it cannot read has no answer, and one that exceeds its buffer ends the connection. Here either costs one request,
+ *   which is answered by its id; `MessageOutline` finds the id without keeping the line.
+ * - It reads JSON with `JSON.parse`. Here a key that stands twice, a number that no reader agrees on, and deep nesting are
+ *   refused, because a program's data is archived and replayed as it was read.
+ * - It keeps reading from a client that does not read its answers.
  */
 export class StdioServerTransport {
   onmessage: ((message: unknown) => void) | undefined;

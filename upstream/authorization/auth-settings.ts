@@ -8,11 +8,11 @@ export type AuthSettings<Secret = string> = OAuthSettings<Secret> | ClientCreden
 interface AnyAuthSettings<Secret> {
   readonly clientId: string | undefined;
   readonly clientSecret: Secret | undefined;
-  /** Separated by spaces. Without it, the scopes that the server asks for. */
+  /** Separated by spaces; by default the scopes that the server asks for. */
   readonly scope: string | undefined;
-  /** The one authorization server to which tokens are asked from; that which the server names without it. */
+  /** The only authorization server that is asked for tokens; by default the one that the server names. */
   readonly issuer: string | undefined;
-  /** `token_endpoint_auth_method` (RFC 7591); what the authorization server supports without it. */
+  /** `token_endpoint_auth_method` (RFC 7591); by default one that the authorization server supports. */
   readonly authMethod: "client_secret_basic" | "client_secret_post" | undefined;
 }
 

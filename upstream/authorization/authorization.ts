@@ -13,10 +13,10 @@ export interface Authorization {
   /** The token to send just now; `undefined` when there is none, and the server may still let the request pass. */
   token(signal?: AbortSignal): Promise<string | undefined>;
   /**
-   * Is told of a challenge. Resolves to whether the request is to be sent again, with the token of by then.
+   * Handles a challenge. Resolves to whether the request should be sent again, with the token that is current then.
    *
    * @param rejected the token that the request had.
-   * @throws LoginRequiredError when a person has to log in first; AuthorizationError when a token cannot be had just now.
+   * @throws LoginRequiredError when a person has to log in first; AuthorizationError when no token can be got now.
    */
   challenged(challenge: Challenge, rejected: string | undefined, signal?: AbortSignal): Promise<boolean>;
   /** Every token and secret that was in use here, for redaction. */
@@ -26,7 +26,7 @@ export interface Authorization {
 /** A person has to log in. The name is the one by which the MCP client knows that it is about credentials. */
 export class LoginRequiredError extends Error {
   override readonly name = "UnauthorizedError";
-  /** Why the login of before does not do. Goes on after `because`; `undefined` when there was none. */
+  /** Why the previous login is not enough. Continues after `because`; `undefined` when there was none. */
   readonly why: string | undefined;
 
   constructor(why?: string) {
@@ -35,7 +35,7 @@ export class LoginRequiredError extends Error {
   }
 }
 
-/** The server wants scopes that it was asked for already, so that asking again would not end. */
+/** The server wants scopes that were already asked for, so asking again would never end. */
 export function notEnough(scope: string | undefined): AuthorizationError {
   const what = scope === undefined ? "other scopes, and does not say which" : `the scopes ${scope}`;
   return new AuthorizationError(
@@ -43,7 +43,7 @@ export function notEnough(scope: string | undefined): AuthorizationError {
   );
 }
 
-/** A token cannot be had, which no login changes. The message goes on after the name of a server. */
+/** No token can be got, and a login would not change that. The message continues after the name of a server. */
 export class AuthorizationError extends Error {
   override readonly name = "UnauthorizedError";
 }
@@ -54,7 +54,7 @@ export class AuthorizationError extends Error {
  */
 type LoginHappening = "logged_in" | "logged_out" | "renewed" | "machine_token" | "ended" | "failed";
 
-/** One event of the login of a principal at a server, for whoever keeps a log. */
+/** One event of the login of a principal at a server, for logs. */
 export interface LoginEvent {
   principal: string;
   /** The configured name of the server. */
@@ -64,5 +64,5 @@ export interface LoginEvent {
   reason?: string | undefined;
 }
 
-/** Is told of events of logins. It neither waits, nor throws. */
+/** Receives events of logins. It neither waits nor throws. */
 export type OnLogin = (event: LoginEvent) => void;

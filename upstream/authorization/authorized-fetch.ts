@@ -29,7 +29,7 @@ export function buildAuthorizedFetch(fetch: Fetch, serverUrl: URL, authorization
 function withToken(init: RequestInit, token: string): RequestInit {
   const headers = new Headers(init.headers);
   headers.set("authorization", `Bearer ${token}`);
-  // Whoever follows a redirect makes a request of its own, to which this function decides anew what to add.
+  // A redirect that is followed is a new request, and this function decides anew what to add to it.
   return { ...init, headers, redirect: "manual" };
 }
 

@@ -24,8 +24,8 @@ export interface UnreadValues {
 }
 
 /**
- * Knows with which credentials a server is used on whose behalf. A connection serves all sessions of its principal, so that
- * credentials go by the principal alone.
+ * Knows which credentials a server is used with on behalf of each principal. A connection serves all sessions of its
+ * principal, so credentials depend on the principal only.
  */
 export interface CredentialSource {
   /**
@@ -56,18 +56,18 @@ export class ConfiguredCredentials implements CredentialSource {
 
 /** Wraps a source so that every secret is passed to `tell`, as of a redactor, before its credentials are returned. */
 export function tellingSecrets(source: CredentialSource, tell: (secret: string) => void): CredentialSource {
-  const told = (credentials: ServerCredentials): ServerCredentials => {
+  const pass = (credentials: ServerCredentials): ServerCredentials => {
     for (const secret of credentials.secrets) tell(secret);
     const { unread } = credentials;
     if (unread === undefined) return credentials;
     return {
       ...credentials,
-      unread: { ...unread, again: async (signal) => told(await unread.again(signal)) },
+      unread: { ...unread, again: async (signal) => pass(await unread.again(signal)) },
     };
   };
   return {
     credentialsFor: async (principal, server, signal) =>
-      told(await source.credentialsFor(principal, server, signal)),
+      pass(await source.credentialsFor(principal, server, signal)),
   };
 }
 

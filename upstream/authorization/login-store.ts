@@ -213,7 +213,7 @@ function parseText(text: string): unknown {
 /** Longer than a holder takes: its requests to an authorization server are bounded. */
 const PATIENCE_MS = 90_000;
 
-/** Does some work while nobody else holds the lock. @throws AuthorizationError when it cannot be had, and what the work throws. */
+/** Does some work while nobody else holds the lock. @throws AuthorizationError when the lock stays taken, and what the work throws. */
 export async function withLock<T>(path: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   const release = await acquire(path, signal);
   try {
@@ -266,7 +266,7 @@ export const Login = z.object({
   /** Where the server was reached, which decides where its authorization server may be. */
   zone: z.optional(z.enum(["public", "private", "loopback", "forbidden"])),
   client: Client,
-  /** Without it, the login has ended, and only its client and scopes are still known. */
+  /** `undefined` once the login has ended: only its client and scopes are still known then. */
   accessToken: z.optional(z.string()),
   refreshToken: z.optional(z.string()),
   /** In milliseconds since 1970; `undefined` when the authorization server did not say. */

@@ -18,7 +18,7 @@ export interface StoredLoginOptions {
   store: LoginStore;
   /** Gets new tokens by the refresh token; `undefined` when that is valid no more. @throws AuthorizationError */
   refresh: (login: Login, signal?: AbortSignal) => Promise<Login | undefined>;
-  /** Is told of every secret of the login before it is used. */
+  /** Receives every secret of the login before it is used. */
   onSecret: (secret: string) => void;
   /** Whether a challenge is one that a login can answer. @throws AuthorizationError */
   offersLogin: (challenge: Challenge, signal?: AbortSignal) => Promise<boolean>;
@@ -27,8 +27,8 @@ export interface StoredLoginOptions {
 }
 
 /**
- * The login of one principal at one server. All processes of the user share it: a token is renewed once, by whoever comes first,
- * and the others take what came of it. That matters because a refresh token that is used twice ends the whole login (OAuth 2.1,
+ * The login of one principal at one server. All processes of the user share it: the first that needs to renews a token,
+ * and the others use the result. That matters because a refresh token that is used twice ends the whole login (OAuth 2.1,
  * section 4.3.1).
  */
 export class StoredLogin implements Authorization {
@@ -96,7 +96,7 @@ export class StoredLogin implements Authorization {
     return expiresAt - this.#options.clock.wallMs() < EARLY_MS;
   }
 
-  /** Leaves behind a login with another token than the one that is of no use any more, or one without a token. */
+  /** Replaces the outdated token of the login, or leaves a login without a token. */
   #renew(outdated: string, signal?: AbortSignal): Promise<void> {
     // Callers share one renewal, which therefore goes on when one of them gives up.
     this.#renewing ??= this.#renewLocked(outdated).finally(() => {
@@ -154,11 +154,11 @@ export interface MachineLoginParts {
   fetch: (wanted: Wanted, signal?: AbortSignal) => Promise<{ token: string; expiresAt: number | undefined }>;
   onSecret: (secret: string) => void;
   clock: Pick<Clock, "wallMs">;
-  /** Is told when a token was had, or why not. */
+  /** Called when a token was received, or with the reason why none was. */
   onToken?: ((problem?: string) => void) | undefined;
 }
 
-/** The token of a machine, which is had without a person, and kept for as long as ptc runs. */
+/** The token of a machine. Getting one takes no person, and it is kept for as long as ptc runs. */
 export class MachineLogin implements Authorization {
   readonly #parts: MachineLoginParts;
   readonly #secrets = new Set<string>();

@@ -17,7 +17,7 @@ export interface LocalTool {
   readonly program: string;
   /** The elements of the command line after the program. */
   readonly elements: readonly Template[];
-  /** What the command reads; without it, the arguments as JSON. */
+  /** What the command reads; by default the arguments as JSON. */
   readonly stdin: Template | undefined;
   readonly output: "text" | "json";
   /** Those that mean no failure. */

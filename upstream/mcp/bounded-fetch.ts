@@ -11,7 +11,7 @@ export interface FetchBounds {
   /** Decides what of a message's text is read. */
   admit(text: string): Admission;
   /**
-   * Is called for a message that is too large, with the id of the request that it answers, if known. Runs in the
+   * Called for a message that is too large, with the id of the request that it answers, if known. Runs in the
    * asynchronous context of the request.
    */
   onOversize(id: RequestId | undefined): void;
@@ -115,7 +115,7 @@ function tooLarge(maxBytes: number): Error {
 interface EventRewriter {
   /** Returns the data of the events that replace one event. An empty list removes it. */
   rewrite(data: string): readonly string[];
-  /** Is called with the beginning and end of a message that is too large. */
+  /** Called with the beginning and end of a message that is too large. */
   onOversize(line: OversizeLine): void;
 }
 

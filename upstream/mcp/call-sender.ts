@@ -22,7 +22,7 @@ const INTERNAL_ERROR = -32603;
 
 /** The pause before a call is sent again that a server has put off without a question. */
 const PUT_OFF_MS = 250;
-/** How long a server is waited for that is told that a task is not wanted any more. */
+/** How long to wait for the answer of a server to the cancellation of a task. */
 const CANCEL_TIMEOUT_MS = 5_000;
 
 type Params = Readonly<Record<string, unknown>>;
@@ -35,8 +35,8 @@ type BuildFault = (
 ) => UpstreamError;
 
 /**
- * Sends calls to one server and sees each through to its result: what the server asks in the middle of one is put to whoever
- * made it. An older server asks in a request of its own (MCP 2025-11-25), a newer one in a result, upon which the call is sent
+ * Sends calls to one server and sees each through to its result: what the server asks in the middle of one goes to the caller.
+ * An older server asks in a request of its own (MCP 2025-11-25), a newer one in a result, upon which the call is sent
  * again with the answers (MCP 2026-07-28, "Multi Round-Trip Requests").
  */
 export class CallSender {
@@ -265,13 +265,13 @@ function nameOf(method: string): string {
   }
 }
 
-/** Nobody is there for the questions of this call. */
+/** Nobody can answer the questions of this call. */
 const NOBODY: QuestionAnswer = {
   kind: "unasked",
   reason: "asks for something that a person has to answer, and nobody can be asked here",
 };
 
-/** The reason of a signal that nobody is to act on. One for all, because making one takes longer than the rest of the end. */
+/** The reason of a signal that nobody acts on. One for all calls, because making one takes longer than the rest of the end. */
 const OVER = new Error("the call is over");
 
 /** A call that was sent and is not answered: its time, the questions of its server, and why it was called off. */
@@ -288,7 +288,7 @@ class SentCall {
   /** What was done elsewhere before anybody waited for it. */
   readonly #completed = new Set<string>();
   #isLate = false;
-  /** Whether anybody may still wait who is to be told of the end. */
+  /** Whether anybody may still be waiting for the end. */
   #isWaitedFor = false;
   #failure: UpstreamError | undefined;
 
@@ -402,7 +402,7 @@ const MAX_DELAY_MS = 2 ** 31 - 1;
 class CallTime {
   readonly #limitMs: number;
   readonly #onUp: () => void;
-  /** Time until the call is called off, and until no progress helps any more, at `#runningSince`. */
+  /** Time until the call is called off, and until progress no longer helps, at `#runningSince`. */
   #leftMs: number;
   #totalLeftMs: number;
   #runningSince = performance.now();

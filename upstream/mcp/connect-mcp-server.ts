@@ -17,10 +17,10 @@ export interface ConnectOptions extends LinkOptions {
    * counts anew whenever that is seen at work, up to five minutes.
    */
   connectTimeoutMs?: number;
-  /** Is told in one line that a server on stdio takes long to start. */
+  /** Receives one line when a server on stdio takes long to start. */
   onSlowStart?: ((message: string) => void) | undefined;
   signal?: AbortSignal;
-  /** The folders that the server is told of (MCP, "Roots"); none by default. */
+  /** The folders that the server may ask for (MCP, "Roots"); none by default. */
   roots?: readonly string[] | undefined;
   /** Texts to mask in messages, in addition to the values of the server's env and headers. */
   secrets?: readonly string[];

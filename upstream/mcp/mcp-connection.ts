@@ -57,7 +57,7 @@ export class McpConnection implements UpstreamConnection {
 
   /**
    * @param pageTimeoutMs the time for one page of a listing.
-   * @param roots the folders that the server is told of.
+   * @param roots the folders that the server may ask for.
    */
   constructor(
     client: Client,

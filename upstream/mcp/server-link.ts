@@ -25,7 +25,7 @@ export interface Link {
   diagnosis?: Readonly<StdioDiagnosis>;
   /** Whether a server on stdio has done something since this was last asked. */
   isAtWork?: () => Promise<boolean>;
-  /** Answers the first question of the client in the place of a server that is too old for it, and silent. */
+  /** Answers the client's first request in the place of a server that is too old for it, and silent. */
   passQuestion?: () => void;
   /** Ends the session and the process, if there are any. */
   end(): Promise<void>;
@@ -86,7 +86,7 @@ export function openLink(
     const noting = noteAuthorizationFault(fetch);
     const sse = new SSEClientTransport(url, { fetch: noting.fetch, requestInit });
     const start = sse.start.bind(sse);
-    // Of a fault while the stream is opened, the client passes on the text alone.
+    // The client passes on only the text of a fault that occurs while the stream is opened.
     const started = () => start().catch((error: unknown) => Promise.reject(noting.fault() ?? error));
     // A Streamable HTTP endpoint may open a stream too, but never sends the event that names the endpoint.
     sse.start = () => inTime(started(), timeoutMs / 3, () => new Error("no endpoint event came"));
@@ -111,7 +111,7 @@ export function openLink(
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-/** The same `fetch`, and the last fault of the login in it. */
+/** The same `fetch`, and the last fault of the login that occurred in it. */
 function noteAuthorizationFault(fetch: Fetch): { fetch: Fetch; fault: () => Error | undefined } {
   let fault: Error | undefined;
   return {

@@ -19,7 +19,7 @@ import {
  *   own `request` cannot do that: in `@modelcontextprotocol/client` 2.4 each result has to match the schema that MCP 2026-07-28
  *   has for its method before the caller's schema is asked, so that one odd tool would cost a whole list, and tasks are refused.
  *
- * Requests of the server are answered here too, within bounds. The client is not told of them.
+ * Requests of the server are answered here too, within bounds. The client does not see them.
  */
 
 export interface SendOptions {
@@ -185,7 +185,7 @@ export class ServerSession implements MessageTransport {
     return this.#inner.close();
   }
 
-  /** The server's requests are of no use any more. */
+  /** Withdraws the server's requests, whose answers are no longer needed. */
   #withdraw(): void {
     for (const open of this.#open.values()) open.abort();
   }

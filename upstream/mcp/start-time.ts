@@ -3,7 +3,7 @@ import { basename } from "node:path";
 /** The longest that a server on stdio may take to start while something goes on. */
 const MOST_MS = 5 * 60_000;
 
-/** From here on a start is slow enough to be told of. */
+/** A start that takes longer is reported. */
 const SLOW_MS = 5_000;
 
 const LONGEST_POLL_MS = 1_000;
@@ -25,11 +25,11 @@ export interface StartTimeOptions {
   quietMs: number;
   /** Whether it was at work since the last time that this was asked: it used processor time, or wrote to stderr. */
   isAtWork: () => Promise<boolean>;
-  /** Is called once the server has done nothing for half of its time: it may wait for another question. */
+  /** Called once the server has done nothing for half of its time: it may be waiting for another request. */
   onHalf: () => void;
-  /** Is called when the start takes long. */
+  /** Called when the start takes long. */
   onSlow?: ((seconds: number) => void) | undefined;
-  /** Is called when the time is over, with what the server did with it. */
+  /** Called when the time is over, with what the server did with it. */
   onOver: (spent: StartSpent) => void;
 }
 

@@ -24,7 +24,7 @@ export interface StdioClientTransportOptions {
   maxMessageBytes: number;
   /** Decides what of a message's text is read. */
   admit: (text: string) => Admission;
-  /** Is called for a message that is too large to read. */
+  /** Called for a message that is too large to read. */
   onOversize: (line: OversizeLine) => void;
   /** How long the server may take to end after its stdin is closed, and again after SIGTERM. */
   graceMs?: number;

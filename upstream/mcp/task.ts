@@ -19,12 +19,12 @@ const MAX_ID_CHARS = 1_024;
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** A task, as far as it is said to be. */
+/** A task, as the server describes it. */
 interface Task {
   taskId: string;
   status: string;
   pollMs: number;
-  /** Differs when the server reports something new of it. */
+  /** Differs when the server reports something new. */
   news: string;
 }
 
@@ -55,7 +55,7 @@ export function taskIn(result: Params, wasAskedFor: boolean): unknown {
 }
 
 /**
- * Asks for a task until it has ended, and resolves with the result of the call. A task that is not wanted any more, because
+ * Asks for a task until it has ended, and resolves with the result of the call. A task that is no longer wanted, because
  * the call is over or has failed, is cancelled.
  *
  * @param isLegacy whether the server speaks of tasks as MCP 2025-11-25 does, where their results are asked for apart.
@@ -86,7 +86,7 @@ export async function seeTaskThrough(
           hasEnded = true;
           throw faults.build("remote_error", "has cancelled the task that it made of the call");
         case "input_required": {
-          // An older server asks in requests of its own, once it is asked for the result.
+          // An older server sends its questions as requests, once it is asked for the result.
           if (isLegacy) {
             const result = await call.send("tasks/result", { taskId });
             hasEnded = true;

@@ -148,7 +148,7 @@ const anthropic: ModelApi = {
 
 export const MODEL_APIS = { openai, anthropic } as const;
 
-/** What the model gave and what it is told of it, or where it gave nothing, what it is told. */
+/** What the model gave and what to reply to that, or, where it gave nothing, only the reply. */
 function repairTurn({ said, problem }: FailedAnswer): unknown[] {
   const id = isObject(said) && typeof said.id === "string" ? said.id : undefined;
   if (id === undefined) return [];

@@ -190,7 +190,7 @@ function formEncoded(text: string): string {
 
 type Granted = Pick<Login, "accessToken" | "refreshToken" | "expiresAt" | "scope">;
 
-/** A token that no header can carry would otherwise be told of in an error. */
+/** A token that no header can carry would otherwise be quoted in an error. */
 const TOKEN = /^[\x21-\x7e]{1,65536}$/;
 
 /**
@@ -233,7 +233,7 @@ export function isEndedGrant(error: unknown): boolean {
   return error instanceof OAuthError && error.code === OAuthErrorCode.InvalidGrant;
 }
 
-/** Whether the authorization server does not know the client, or not any more. */
+/** Whether the authorization server does not know the client, or no longer does. */
 export function isUnknownClient(error: unknown): boolean {
   return (
     error instanceof OAuthError &&

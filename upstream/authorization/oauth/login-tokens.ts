@@ -13,7 +13,7 @@ import {
 
 /**
  * Gets new tokens for a login by its refresh token (RFC 6749, section 6), where it was issued and for the same resource.
- * `undefined` when the authorization server does not take it any more.
+ * `undefined` when the authorization server no longer accepts it.
  *
  * @throws AuthorizationError when nothing is known of the login, because the authorization server cannot be reached or fails.
  */
@@ -27,7 +27,7 @@ export async function refreshLogin(
   const fetchFn = buildGuardedFetch({ guard: new AddressGuard(login.url, login.zone), signal });
   try {
     const tokens = await refreshAuthorization(login.issuer, {
-      // The endpoint is the one of the login. Metadata of today could name another for a token of then.
+      // The endpoint is that of the login. Newer metadata could name another one for this token.
       metadata: {
         issuer: login.issuer,
         authorization_endpoint: login.tokenEndpoint,

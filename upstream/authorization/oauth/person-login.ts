@@ -31,7 +31,7 @@ export interface PersonLoginOptions {
   challenge: { resourceMetadataUrl: string | undefined; scope: string | undefined } | undefined;
   /** Where the browser is sent back to. */
   redirectUri: string;
-  /** The login of before, if there was one. */
+  /** The previous login, if there was one. */
   previous: Login | undefined;
   clock: Pick<Clock, "wallMs">;
   signal?: AbortSignal | undefined;
@@ -114,7 +114,7 @@ export async function beginPersonLogin(options: PersonLoginOptions): Promise<Beg
   };
 }
 
-/** The registration of before. A client may be bound to the scopes of its registration, so that more need another one. */
+/** The earlier registration. A client may be bound to the scopes of its registration, so more scopes need another one. */
 function reusable(
   previous: Login | undefined,
   issuer: string,
@@ -224,7 +224,7 @@ interface ClientChoice {
   settings: OAuthSettings;
   redirectUri: string;
   scope: string | undefined;
-  /** A registration of before with the same authorization server, which is still known there. */
+  /** An earlier registration with the same authorization server that is still valid there. */
   registered: Client | undefined;
   wallMs: number;
   fetch: FetchLike;
