@@ -1,6 +1,19 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { AsyncEntry } from "@napi-rs/keyring";
-import { describe, expect, test, vi } from "vitest";
-import { KeyringError, openKeyring } from "../../secrets/keyring.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { KeyringError, openKeyring, SecretsFile } from "../../secrets/keyring.ts";
 import { memoryPackage } from "./memory-keyring.ts";
 
 describe("the system's keyring", () => {
@@ -44,4 +57,74 @@ describe("the system's keyring", () => {
   test("is asked for through a package that this machine can load", () => {
     expect(AsyncEntry.prototype).toHaveProperty("getPassword");
   });
+});
+
+function setUp() {
+  const folder = mkdtempSync(join(tmpdir(), "ptc-secrets-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, "state/secrets.json");
+  return { folder, path, file: new SecretsFile(path) };
+}
+
+async function problemOf(promise: Promise<unknown>): Promise<string> {
+  const error = await promise.catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(KeyringError);
+  return (error as Error).message;
+}
+
+test("values are kept for their owner alone, until they are deleted", async () => {
+  const { path, file, folder } = setUp();
+  expect(await file.get("a")).toBeUndefined();
+  expect(await file.delete("a")).toBe(false);
+  await file.set("a", "one");
+  await file.set("b", "two\n");
+  await file.set("a", "three");
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(statSync(join(folder, "state")).mode & 0o777).toBe(0o700);
+  const other = new SecretsFile(path);
+  expect([await other.get("a"), await other.get("b"), await other.get("constructor")]).toEqual([
+    "three",
+    "two\n",
+    undefined,
+  ]);
+  expect(await file.delete("a")).toBe(true);
+  expect(await file.get("a")).toBeUndefined();
+  expect(readdirSync(join(folder, "state"))).toEqual(["secrets.json"]);
+});
+
+test("values that many write at the same time are all kept", async () => {
+  const { path } = setUp();
+  const names = Array.from({ length: 20 }, (_, index) => `n${index}`);
+  await Promise.all(names.map((name) => new SecretsFile(path).set(name, name)));
+  const file = new SecretsFile(path);
+  expect(await Promise.all(names.map((name) => file.get(name)))).toEqual(names);
+});
+
+test("a lock that a killed process has left does not stop the next one", async () => {
+  const { path, file } = setUp();
+  await file.set("a", "one");
+  writeFileSync(`${path}.lock`, "");
+  utimesSync(`${path}.lock`, 0, 0);
+  await file.set("b", "two");
+  expect(await file.get("b")).toBe("two");
+});
+
+test("a file that others could read is closed, and one that is not ptc's stays as it is", async () => {
+  const { path, file } = setUp();
+  await file.set("a", "one");
+  chmodSync(path, 0o644);
+  expect(await file.get("a")).toBe("one");
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  writeFileSync(path, '{"a": "a-secret"}');
+  expect(await problemOf(file.get("a"))).toBe(`${path} is not what ptc has written; mend or remove it`);
+  await problemOf(file.set("a", "two"));
+  expect(readFileSync(path, "utf8")).toBe('{"a": "a-secret"}');
+});
+
+test("a folder that everybody may write is no place for it", async () => {
+  const { path, folder, file } = setUp();
+  mkdirSync(join(folder, "state"));
+  chmodSync(join(folder, "state"), 0o777);
+  expect(await problemOf(file.set("a", "one"))).toContain("may be written by everybody");
+  expect(() => readFileSync(path)).toThrow();
 });

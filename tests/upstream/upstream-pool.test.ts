@@ -1,10 +1,12 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { inBoundary } from "../../base/faults.ts";
 import { LOCAL_PRINCIPAL } from "../../protocol/run-context.ts";
-import type { Upstream } from "../../upstream/upstream.ts";
+import type { Upstream, UpstreamConnection } from "../../upstream/upstream.ts";
+import { UpstreamError } from "../../upstream/upstream-error.ts";
 import { UpstreamPool } from "../../upstream/upstream-pool.ts";
 import { eventually } from "../eventually.ts";
-import { FakeConnection, go, NO_CREDENTIALS, setUp } from "./fake-connection.ts";
-import { connect, fixture, isAlive, jsonOf, upstreamErrorOf } from "./upstream-fixtures.ts";
+import { BACKOFF, FakeConnection, go, NO_CREDENTIALS, setUp } from "./fake-connection.ts";
+import { connect, fixture, isAlive, jsonOf, toolCall, upstreamErrorOf } from "./upstream-fixtures.ts";
 
 describe("a pool that is closed", () => {
   it("ends its servers and starts none again", async () => {
@@ -67,4 +69,383 @@ describe("a real server in the pool", () => {
     await pool.close();
     await eventually(() => expect(pids.map(isAlive)).toEqual([false, false]));
   });
+});
+
+const LOST = new UpstreamError("disconnected", "server 'x' exited with code 1");
+
+describe("a server in the pool", () => {
+  it("is known by its name", () => {
+    const { pool, upstream } = setUp();
+    expect(pool.get(LOCAL_PRINCIPAL, "y")).toBeUndefined();
+    expect(pool.get(LOCAL_PRINCIPAL, "x")).toBe(upstream);
+  });
+
+  it("is never started when it is off, and says why without a pause", async () => {
+    const connect = vi.fn();
+    const pool = new UpstreamPool([{ name: "x", off: "TOKEN is not set", connect }], NO_CREDENTIALS, {
+      monotonicMs: () => 0,
+    });
+    for (let i = 0; i < 3; i++) {
+      const error = await upstreamErrorOf(go(pool.get(LOCAL_PRINCIPAL, "x") as Upstream));
+      expect(error).toMatchObject({
+        code: "off",
+        message: "server 'x' is off: TOKEN is not set",
+        retryable: false,
+      });
+    }
+    expect(connect).not.toHaveBeenCalled();
+  });
+
+  it("is started on its first use, once for all who use it", async () => {
+    const { connect, upstream } = setUp();
+    expect(connect).not.toHaveBeenCalled();
+    const [a, b, listing] = await Promise.all([go(upstream), go(upstream), upstream.list()]);
+    await go(upstream);
+    expect(connect).toHaveBeenCalledOnce();
+    expect(a).toEqual({ tool: "go", args: {} });
+    expect(b).toEqual(a);
+    expect(listing).toEqual({
+      implementation: { name: "fake", version: "1" },
+      protocolVersion: "2025-11-25",
+      tools: [{ name: "go" }],
+    });
+  });
+
+  it("is ended by a fault in what is done for it, with its reason for those who call it, and started again", async () => {
+    const { connections, connect, upstream } = setUp();
+    let fault = () => {};
+    connect.mockImplementationOnce(async () => {
+      const connection = new FakeConnection();
+      connections.push(connection);
+      fault = inBoundary(() => {
+        throw new Error("planted");
+      });
+      return connection;
+    });
+    const changes: string[] = [];
+    upstream.onToolsChanged((change) => changes.push(change));
+    await go(upstream);
+    fault();
+    expect(connections[0]?.closed).toBe(true);
+    expect(changes).toEqual(["disconnected"]);
+    await go(upstream);
+    expect(connections).toHaveLength(2);
+    expect(fault, "what comes later is nobody's").toThrow("planted");
+    expect(connections[1]?.closed).toBe(false);
+  });
+
+  it("fails to start by a fault on the way, which says so", async () => {
+    const { connect, upstream } = setUp();
+    connect.mockImplementationOnce((signal) => {
+      const stop = new Promise<never>((_, reject) => {
+        signal.addEventListener("abort", () => reject(new Error("aborted")));
+      });
+      setImmediate(
+        inBoundary(() => {
+          throw new Error("planted");
+        }),
+      );
+      return stop;
+    });
+    await expect(go(upstream)).rejects.toThrow("server 'x' was ended: ptc could not go on with it (planted)");
+  });
+
+  it("is ended when nobody has used it for a while, and started again on its next use", async () => {
+    vi.useFakeTimers();
+    try {
+      const { connect, connections, upstream } = setUp({ idleMs: 1_000 });
+      const changes: string[] = [];
+      upstream.onToolsChanged((change) => changes.push(change));
+      let answer = (_: { tool: string; args: unknown }) => {};
+      await go(upstream);
+      await vi.advanceTimersByTimeAsync(900);
+      const [connection] = connections;
+      if (connection !== undefined) {
+        connection.callTool = () =>
+          new Promise((resolve) => {
+            answer = resolve;
+          });
+      }
+      const slow = go(upstream);
+      await vi.advanceTimersByTimeAsync(5_000);
+      expect(connection?.closed).toBe(false);
+      answer({ tool: "go", args: {} });
+      await slow;
+      await vi.advanceTimersByTimeAsync(999);
+      expect({ closed: connection?.closed, changes }).toEqual({ closed: false, changes: [] });
+      await vi.advanceTimersByTimeAsync(1);
+      expect({ closed: connection?.closed, changes }).toEqual({ closed: true, changes: ["disconnected"] });
+      await go(upstream);
+      expect(connect).toHaveBeenCalledTimes(2);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it("goes on starting for others when one that waits for it gives up", async () => {
+    const { connect, connections, upstream } = setUp();
+    let finish = () => {};
+    connect.mockImplementationOnce(async () => {
+      await new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+      const connection = new FakeConnection();
+      connections.push(connection);
+      return connection;
+    });
+    const controller = new AbortController();
+    const impatient = upstreamErrorOf(upstream.call(toolCall("go", {}, { signal: controller.signal })));
+    const patient = go(upstream);
+    controller.abort();
+    expect(await impatient).toMatchObject({ code: "cancelled" });
+    finish();
+    await patient;
+    expect(connect).toHaveBeenCalledOnce();
+  });
+
+  it("never has a call made twice", async () => {
+    const { connections, upstream } = setUp();
+    await go(upstream);
+    const callTool = vi.fn(() => Promise.reject(LOST));
+    if (connections[0] !== undefined) connections[0].callTool = callTool;
+    expect(await upstreamErrorOf(go(upstream))).toBe(LOST);
+    expect(callTool).toHaveBeenCalledOnce();
+    expect(connections).toHaveLength(1);
+  });
+
+  it("tells of changed tools across connections, until the listener is removed", async () => {
+    const { connections, upstream } = setUp();
+    const early = vi.fn();
+    const remove = upstream.onToolsChanged(early);
+    await go(upstream);
+    connections[0]?.changeTools();
+    expect(early).toHaveBeenCalledTimes(1);
+    // A server that comes back may be another version of itself.
+    connections[0]?.lose(LOST);
+    expect(early).toHaveBeenCalledTimes(2);
+    await go(upstream);
+    connections[1]?.changeTools();
+    expect(early).toHaveBeenCalledTimes(3);
+    remove();
+    connections[1]?.changeTools();
+    expect(early).toHaveBeenCalledTimes(3);
+  });
+
+  it("is started anew when it is to be, while calls on the connection before end as they would have", async () => {
+    const { connections, upstream } = setUp();
+    await go(upstream);
+    let answer = (_: { tool: string; args: unknown }) => {};
+    const [first] = connections;
+    if (first !== undefined) {
+      first.callTool = () =>
+        new Promise((resolve) => {
+          answer = resolve;
+        });
+    }
+    const changed = vi.fn();
+    upstream.onToolsChanged(changed);
+    const calls = [go(upstream), go(upstream)];
+    await eventually(() => expect(answer).not.toHaveLength(0));
+    upstream.renew();
+    await go(upstream);
+    expect(connections.map(({ closed }) => closed)).toEqual([false, false]);
+    first?.changeTools();
+    expect(changed).not.toHaveBeenCalled();
+    answer({ tool: "late", args: {} });
+    expect(await calls[1]).toEqual({ tool: "late", args: {} });
+    expect(first?.closed).toBe(false);
+    await upstream.close();
+    expect(connections.map(({ closed }) => closed)).toEqual([true, true]);
+  });
+
+  it("has an old connection ended with the last call on it, or at once", async () => {
+    const { connections, upstream } = setUp();
+    const call = go(upstream);
+    await eventually(() => expect(connections).toHaveLength(1));
+    upstream.renew();
+    await call;
+    await eventually(() => expect(connections[0]?.closed).toBe(true));
+    await go(upstream);
+    upstream.renew();
+    expect(connections[1]?.closed).toBe(true);
+  });
+
+  it("can be closed and used again", async () => {
+    const { connections, upstream } = setUp();
+    await go(upstream);
+    await upstream.close();
+    expect(connections[0]?.closed).toBe(true);
+    await go(upstream);
+    expect(connections).toHaveLength(2);
+  });
+});
+
+describe("a call to a server that starts", () => {
+  const options = (timeoutMs: number) => ({ timeoutMs, signal: new AbortController().signal });
+
+  it("fails at its time limit, and the start goes on for others", async () => {
+    vi.useFakeTimers();
+    let finish = (_connection: UpstreamConnection) => {};
+    const connect = vi.fn(
+      () =>
+        new Promise<UpstreamConnection>((resolve) => {
+          finish = resolve;
+        }),
+    );
+    const pool = new UpstreamPool([{ name: "x", connect }], NO_CREDENTIALS, {
+      monotonicMs: () => performance.now(),
+    });
+    const upstream = pool.get(LOCAL_PRINCIPAL, "x");
+    const hasty = upstreamErrorOf(upstream?.call(toolCall("go", {}, options(3_000))) ?? Promise.resolve());
+    const patient = upstream?.call(toolCall("go", {}, options(10_000)));
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(await hasty).toMatchObject({
+      code: "connect_timeout",
+      retryable: true,
+      message: expect.stringContaining("it has not started within 3 s, the time limit of a call"),
+    });
+    await vi.advanceTimersByTimeAsync(2_000);
+    const connection = new FakeConnection();
+    const callTool = vi.spyOn(connection, "callTool");
+    finish(connection);
+    expect(await patient).toEqual({ tool: "go", args: {} });
+    expect(callTool).toHaveBeenCalledWith(
+      expect.objectContaining({ tool: "go", arguments: {}, timeoutMs: 10_000, spentMs: 5_000 }),
+    );
+    expect(connect).toHaveBeenCalledOnce();
+    vi.useRealTimers();
+  });
+});
+
+describe("a server that fails", () => {
+  it("is started again on the next use after its first loss, then after growing pauses", async () => {
+    const { clock, connections, connect, upstream } = setUp();
+    const lose = () => connections.at(-1)?.lose(LOST);
+    await go(upstream);
+    lose();
+    await go(upstream);
+    expect(connect).toHaveBeenCalledTimes(2);
+    for (const pauseMs of [1_000, 2_000, 4_000, 5_000, 5_000]) {
+      lose();
+      const before = connect.mock.calls.length;
+      clock.time += pauseMs - 1;
+      expect(await upstreamErrorOf(go(upstream))).toMatchObject({
+        code: "backing_off",
+        message: "server 'x' exited with code 1; it will be tried again in 1 s",
+        retryable: true,
+      });
+      expect(connect).toHaveBeenCalledTimes(before);
+      clock.time += 1;
+      await go(upstream);
+      expect(connect).toHaveBeenCalledTimes(before + 1);
+    }
+  });
+
+  it("is forgiven its losses after a connection that lasted", async () => {
+    const { clock, connections, connect, upstream } = setUp();
+    await go(upstream);
+    connections.at(-1)?.lose(LOST);
+    await go(upstream);
+    clock.time += BACKOFF.stableMs;
+    connections.at(-1)?.lose(LOST);
+    await go(upstream);
+    expect(connect).toHaveBeenCalledTimes(3);
+  });
+
+  it("is not started again at once when it could not be started", async () => {
+    const { clock, connect, upstream } = setUp();
+    connect.mockRejectedValueOnce(new UpstreamError("start_failed", "server 'x' did not start"));
+    const both = await Promise.all([upstreamErrorOf(go(upstream)), upstreamErrorOf(go(upstream))]);
+    expect(both.map(({ message }) => message)).toEqual([
+      "server 'x' did not start",
+      "server 'x' did not start",
+    ]);
+    expect(await upstreamErrorOf(upstream.list())).toMatchObject({
+      code: "backing_off",
+      message: "server 'x' did not start; it will be tried again in 1 s",
+      retryable: true,
+    });
+    expect(connect).toHaveBeenCalledOnce();
+    clock.time += 1_000;
+    await go(upstream);
+    expect(connect).toHaveBeenCalledTimes(2);
+  });
+});
+
+function open() {
+  const connections = new Map<string, FakeConnection[]>();
+  const source = (name: string, identity = "as it was") => ({
+    name,
+    identity,
+    async connect() {
+      const connection = new FakeConnection();
+      connections.set(name, [...(connections.get(name) ?? []), connection]);
+      return connection;
+    },
+  });
+  const names = ["same", "changed", "gone"];
+  const pool = new UpstreamPool(
+    names.map((name) => source(name)),
+    NO_CREDENTIALS,
+    { monotonicMs: () => 0 },
+  );
+  const of = (name: string) => pool.get(LOCAL_PRINCIPAL, name) as Upstream;
+  const replace = () =>
+    pool.replace([source("same"), source("changed", "anew"), source("added")], NO_CREDENTIALS);
+  return { pool, of, connections, replace };
+}
+
+it("keeps servers that are as they were, ends changed ones and those that are gone, and starts new ones", async () => {
+  const { pool, of, connections, replace } = open();
+  const before = ["same", "changed", "gone"].map(of);
+  await Promise.all(before.map(go));
+  replace();
+  expect([of("same") === before[0], of("changed") === before[1], pool.get(LOCAL_PRINCIPAL, "gone")]).toEqual([
+    true,
+    false,
+    undefined,
+  ]);
+  await Promise.all(["same", "changed", "added"].map((name) => go(of(name))));
+  expect([...connections].map(([name, made]) => [name, made.map(({ closed }) => closed)])).toEqual([
+    ["same", [false]],
+    ["changed", [true, false]],
+    ["gone", [true]],
+    ["added", [false]],
+  ]);
+  await pool.close();
+  expect([...connections.values()].flat().every(({ closed }) => closed)).toBe(true);
+});
+
+it("lets a call that is under way come to its end, and refuses the next on the same server with the reason", async () => {
+  const { of, connections, replace } = open();
+  const gone = of("gone");
+  await go(gone);
+  const [connection] = connections.get("gone") ?? [];
+  let answer: ((result: { tool: string; args: unknown }) => void) | undefined;
+  if (connection !== undefined)
+    connection.callTool = () =>
+      new Promise((resolve) => {
+        answer = resolve;
+      });
+  const call = go(gone);
+  await eventually(() => expect(answer).toBeDefined());
+  replace();
+  expect(connection?.closed).toBe(false);
+  expect(await upstreamErrorOf(go(gone))).toMatchObject({
+    message: "server 'gone' is not used: it is not configured any more",
+  });
+  answer?.({ tool: "go", args: {} });
+  await call;
+  expect(connection?.closed).toBe(true);
+});
+
+it("ends a server that is still being started", async () => {
+  const { pool, of, connections, replace } = open();
+  const call = upstreamErrorOf(go(of("changed")));
+  replace();
+  expect(await call).toMatchObject({ code: "cancelled" });
+  await eventually(() =>
+    expect(connections.get("changed")?.every(({ closed }) => closed) ?? true).toBe(true),
+  );
+  await pool.close();
 });
