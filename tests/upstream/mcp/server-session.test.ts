@@ -1,0 +1,182 @@
+import { describe, expect, it } from "vitest";
+import { type JsonRpcMessage, MessageGate } from "../../../upstream/mcp/message-gate.ts";
+import {
+  type MessageTransport,
+  type SendOptions,
+  ServerSession,
+} from "../../../upstream/mcp/server-session.ts";
+
+/** A session over a transport that keeps what it is given to send. `answer` is what the server sends back. */
+function open(transport: Partial<MessageTransport> = {}) {
+  const sent: { message: JsonRpcMessage; options: SendOptions | undefined }[] = [];
+  const seen: JsonRpcMessage[] = [];
+  const inner: MessageTransport = {
+    start: async () => {},
+    send: async (message, options) => void sent.push({ message, options }),
+    close: async () => inner.onclose?.(),
+    ...transport,
+  };
+  const gate = new MessageGate();
+  const session = new ServerSession(inner, gate);
+  session.onmessage = (message) => void seen.push(message);
+  const say = (text: string) => {
+    for (const message of gate.admit(text).messages) inner.onmessage?.(message);
+  };
+  const answer = (members: object) => say(JSON.stringify({ jsonrpc: "2.0", ...members }));
+  return { session, sent, seen, say, answer, idOf: (index: number) => sent[index]?.message.id };
+}
+
+const failureOf = (request: Promise<unknown>) =>
+  request.then(
+    () => undefined,
+    (error: { failure?: unknown }) => error.failure,
+  );
+
+describe("a request of a session", () => {
+  it("resolves with the result as it came, of which the MCP client sees nothing", async () => {
+    const { session, seen, answer, idOf } = open();
+    const call = session.request("tools/call", { name: "a" });
+    answer({ id: idOf(0), result: { content: "odd", resultType: "task" } });
+    expect(await call).toEqual({ content: "odd", resultType: "task" });
+    expect(seen).toEqual([]);
+    void session.send({ jsonrpc: "2.0", id: 0, method: "initialize" });
+    answer({ id: 0, result: { a: 1 } });
+    answer({ id: 0, result: { a: 2 } });
+    expect(seen).toEqual([{ jsonrpc: "2.0", id: 0, result: { a: 1 } }]);
+  });
+
+  it("fails with the code, the message and the data of the server's error", async () => {
+    const { session, answer, idOf } = open();
+    const call = session.request("tools/call", {});
+    answer({ id: idOf(0), error: { code: -32042, message: "go there", data: { a: 1 } } });
+    await expect(call).rejects.toMatchObject({
+      message: "go there",
+      failure: { kind: "rejected", code: -32042, data: { a: 1 } },
+    });
+  });
+
+  it("carries what the protocol version wants in every request, and its own beside that", async () => {
+    const { session, sent } = open();
+    void session.request("tools/list", undefined);
+    session.requestMeta = { version: "2026-07-28", own: "overridden" };
+    void session.request("tools/list", undefined);
+    void session.request("tools/call", { name: "a", _meta: { own: "kept" } });
+    expect(sent.map(({ message }) => message.params)).toEqual([
+      undefined,
+      { _meta: { version: "2026-07-28", own: "overridden" } },
+      { name: "a", _meta: { version: "2026-07-28", own: "kept" } },
+    ]);
+  });
+
+  it.each([
+    ["its signal aborts", (controller: AbortController) => controller.abort("enough"), "enough"],
+    ["its time is up", () => {}, "the request timed out"],
+  ])("is cancelled at the server when %s", async (_, callOff, reason) => {
+    const controller = new AbortController();
+    const { session, sent, answer, idOf } = open({ hasPerRequestStream: true });
+    const call = session.request("tools/call", {}, { signal: controller.signal, timeoutMs: 20 });
+    callOff(controller);
+    expect(await failureOf(call)).toEqual({ kind: "called_off" });
+    const requestId = idOf(0);
+    expect(sent.slice(1).map(({ message }) => message)).toEqual([
+      { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId, reason } },
+    ]);
+    answer({ id: requestId, result: {} });
+  });
+
+  it("is cancelled by the end of its stream, in versions that say so, where it has one", async () => {
+    const controller = new AbortController();
+    const { session, sent } = open({ hasPerRequestStream: true });
+    session.requestMeta = { version: "2026-07-28" };
+    const call = session.request("tools/call", {}, { signal: controller.signal });
+    controller.abort();
+    expect(await failureOf(call)).toEqual({ kind: "called_off" });
+    expect(sent.map(({ message }) => message.method)).toEqual(["tools/call"]);
+    expect(sent[0]?.options?.requestSignal?.aborted).toBe(true);
+  });
+
+  it("is not sent when its signal has aborted, or the connection has ended, which fails those that wait", async () => {
+    const { session, sent } = open();
+    expect(await failureOf(session.request("a", {}, { signal: AbortSignal.abort() }))).toEqual({
+      kind: "called_off",
+    });
+    const waiting = session.request("b", {});
+    await session.close();
+    expect(await failureOf(waiting)).toEqual({ kind: "closed" });
+    expect(await failureOf(session.request("c", {}))).toEqual({ kind: "closed" });
+    expect(sent.map(({ message }) => message.method)).toEqual(["b"]);
+  });
+
+  it("takes the number of a request as text, but no other text for that number", async () => {
+    const { session, answer, idOf } = open();
+    const call = session.request("tools/call", {});
+    answer({ id: `${idOf(0)}.0`, result: { wrong: true } });
+    answer({ id: `${idOf(0)}`, result: { right: true } });
+    expect(await call).toEqual({ right: true });
+  });
+
+  it("of the MCP client is answered once, also where the answers are no JSON", async () => {
+    const { session, seen, say } = open();
+    void session.send({ jsonrpc: "2.0", id: 0, method: "initialize" });
+    for (let times = 0; times < 2; times++) say('{"jsonrpc":"2.0","id":0,"result":');
+    expect(seen).toEqual([
+      { jsonrpc: "2.0", id: 0, error: { code: -32603, message: "the answer is no JSON" } },
+    ]);
+  });
+
+  it("fails when its stream ends without an answer", async () => {
+    const { session, sent } = open();
+    const call = session.request("tools/call", {});
+    sent[0]?.options?.onRequestStreamEnd?.();
+    expect(await failureOf(call)).toEqual({ kind: "unusable", fault: { kind: "stream_ended" } });
+  });
+});
+
+describe("a server that asks", () => {
+  const ask = (id: number, method = "x") => ({ id, method, params: {} });
+
+  it("gets answers to few requests at the same time, and none while it reads none", async () => {
+    const stuck = open({ send: () => new Promise(() => {}) });
+    let asked = 0;
+    stuck.session.onRequest = () => {
+      asked++;
+      return Promise.resolve({ result: {} });
+    };
+    for (let id = 0; id < 17; id++) stuck.answer(ask(id));
+    expect(asked).toBe(16);
+    const sent: unknown[] = [];
+    const deaf = open({
+      send: (message) => {
+        sent.push(message);
+        return new Promise(() => {});
+      },
+    });
+    for (let id = 0; id < 150; id++) deaf.answer(ask(id, "ping"));
+    expect(sent).toHaveLength(100);
+  });
+
+  it("gets no answer in the version that has no requests of servers", () => {
+    const { session, sent, answer } = open();
+    session.setProtocolVersion("2026-07-28");
+    answer(ask(1, "ping"));
+    expect(sent).toEqual([]);
+  });
+
+  it("gets no answer to a request that it has cancelled, and a refusal of one with an id that is still open", async () => {
+    const { session, sent, answer } = open();
+    const finish: ((outcome: { result: { done: boolean } }) => void)[] = [];
+    session.onRequest = () => new Promise((resolve) => finish.push(resolve));
+    answer(ask(1));
+    answer(ask(1));
+    expect(sent.map(({ message }) => message)).toEqual([
+      { jsonrpc: "2.0", id: 1, error: { code: -32601, message: "ptc offers no such method" } },
+    ]);
+    answer(ask(2));
+    answer({ method: "notifications/cancelled", params: { requestId: 1 } });
+    for (const each of finish) each({ result: { done: true } });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(sent.slice(1).map(({ message }) => message)).toEqual([
+      { jsonrpc: "2.0", id: 2, result: { done: true } },
+    ]);
+  });
+});
