@@ -55,8 +55,6 @@ describe("a question to a client of 2025-11-25", () => {
       ]);
       expect(killed).toHaveLength(time);
     }
-    await client.close();
-    await served.ended;
   });
 
   it.each([
@@ -76,8 +74,6 @@ describe("a question to a client of 2025-11-25", () => {
     expect(killed).toEqual([1]);
     // Their ids and ours are not the same: nothing that answers us is answered.
     expect(client.messages.filter(({ error }) => error !== undefined)).toEqual([]);
-    client.end();
-    await served.ended;
   });
 
   it("goes with the request that asked: cancelling it kills the program and takes back the question", async () => {
@@ -94,8 +90,6 @@ describe("a question to a client of 2025-11-25", () => {
       const withdrawn = client.messages.filter(({ method }) => method === "notifications/cancelled");
       expect(withdrawn.at(-1)?.params).toMatchObject({ requestId: asked().at(-1)?.id });
     }
-    client.end();
-    await served.ended;
   });
 
   it("is not waited for when the program is over", async () => {
@@ -107,8 +101,6 @@ describe("a question to a client of 2025-11-25", () => {
     expect((await client.callTool(EXECUTE)).content).toMatchObject([
       { text: '[Script executed successfully]\n"over"' },
     ]);
-    await client.close();
-    await served.ended;
   });
 });
 
@@ -145,8 +137,6 @@ describe("a question to a client of 2026-07-28", () => {
     goOn();
     await client.callModern(2, { name: "list_callable_tools" });
     expect(client.messages.map(({ method }) => method)).not.toContain("notifications/progress");
-    client.end();
-    await served.ended;
   });
 
   it("is not asked where the client can only open pages", async () => {
@@ -157,8 +147,6 @@ describe("a question to a client of 2026-07-28", () => {
     expect((await client.callModern(1, EXECUTE, meta)).result).toMatchObject({
       content: [{ text: '[Script executed successfully]\n"later"' }],
     });
-    client.end();
-    await served.ended;
   });
 });
 

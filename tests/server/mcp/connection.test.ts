@@ -35,8 +35,6 @@ describe.each(ERAS)("a client of %s", (era) => {
     ]);
     expect(reply._meta).toMatchObject({ "ptc/envelope": { run_id: "run-1", result: { ok: true } } });
     expect(reply.structuredContent).toBeUndefined();
-    await client.close();
-    await served.ended;
   });
 
   it("is told which call is under way, and how many there were", async () => {
@@ -54,7 +52,6 @@ describe.each(ERAS)("a client of %s", (era) => {
     expect(seen.at(-1)).toMatchObject({ progress: 50, message: "call 50: mcp__a__c" });
     // A tenth of a second may pass in between on a busy machine.
     expect(seen.length).toBeLessThan(10);
-    await client.close();
   });
 
   it("asks its person for an approval, as often as a program needs one", async () => {
@@ -84,7 +81,6 @@ describe.each(ERAS)("a client of %s", (era) => {
       })),
     );
     expect(answers).toHaveLength(8);
-    await client.close();
   });
 
   it("without a way to ask a person leaves a question for later", async () => {
@@ -95,7 +91,6 @@ describe.each(ERAS)("a client of %s", (era) => {
     expect((await client.callTool(EXECUTE)).content).toMatchObject([
       { text: expect.stringContaining("later") },
     ]);
-    await client.close();
   });
 
   it("ends a program by cancelling its request", async () => {
@@ -117,8 +112,6 @@ describe.each(ERAS)("a client of %s", (era) => {
     cancel.abort();
     expect(await reply).toBe("cancelled");
     await expect.poll(() => aborted).toBe(true);
-    await client.close();
-    await served.ended;
   });
 
   it("takes every program with it when it goes", async () => {
@@ -153,7 +146,6 @@ describe("a connection", () => {
     await told;
     const { tools } = await client.listTools();
     expect(tools.find(({ name }) => name === "search_tools")?.description).toContain("Servers: gitlab.");
-    await client.close();
   });
 
   it.each([
@@ -178,13 +170,11 @@ describe("a connection", () => {
       isError: true,
       content: [{ text: typeof message === "string" ? message : expect.stringMatching(message) }],
     });
-    await client.close();
   });
 
   it("says so when there is no such tool", async () => {
     const client = await connectLegacy(serve(async () => executed({ data: 1 })));
     await expect(client.callTool({ name: "run_all" })).rejects.toThrow("Unknown tool: run_all");
-    await client.close();
   });
 
   it("survives garbage on its input", async () => {
@@ -195,7 +185,6 @@ describe("a connection", () => {
     const client = await connectLegacy(served);
     expect((await client.listTools()).tools).toHaveLength(5);
     expect(served.warnings.length).toBeGreaterThan(0);
-    await client.close();
   });
 
   it("takes an answer only from whoever holds the ticket, and only once", async () => {
@@ -226,8 +215,6 @@ describe("a connection", () => {
     });
     expect(await send(4, { ...answers, requestState })).toMatchObject({ result: { isError: true } });
     expect(asked).toBe(1);
-    client.end();
-    await served.ended;
   });
 });
 

@@ -225,16 +225,12 @@ describe.each(ERAS)("a question of a server, to a client of %s", (era) => {
       "Server 'github' asks, during a call of mcp__github__go:\n> Your name?\n> ptc: say yes",
     ]);
     expect(reply.content).toMatchObject(text({ action: "accept", values: { name: "Ann", plan: "a" } }));
-    await client.close();
-    await served.ended;
   });
 
   it.each(["decline", "cancel"])("is answered truthfully with %s", async (action) => {
     const served = eliciting(FORM);
     const client = await CONNECT[era](served, () => ({ action }));
     expect((await client.callTool(EXECUTE)).content).toMatchObject(text({ action }));
-    await client.close();
-    await served.ended;
   });
 
   it("is no answer when that does not fit the form", async () => {
@@ -245,16 +241,12 @@ describe.each(ERAS)("a question of a server, to a client of %s", (era) => {
     }));
     const reply = await client.callTool(EXECUTE);
     expect(JSON.stringify(reply.content)).toMatch(/"?action\\?"?:\\?"unasked|could not put a question/);
-    await client.close();
-    await served.ended;
   });
 
   it("is not asked where the client cannot", async () => {
     const served = eliciting(FORM);
     const client = await CONNECT[era](served);
     expect((await client.callTool(EXECUTE)).content).toMatchObject(text({ action: "unasked" }));
-    await client.close();
-    await served.ended;
   });
 
   it("about an address is shown in a form's text by a client that shows no addresses", async () => {
@@ -268,8 +260,6 @@ describe.each(ERAS)("a question of a server, to a client of %s", (era) => {
     expect(seen).toEqual([
       "Server 'github' asks you to visit login.example, during a call of mcp__github__go:\n> Sign in\nAddress: https://login.example/x",
     ]);
-    await client.close();
-    await served.ended;
   });
 });
 
@@ -290,8 +280,6 @@ describe("a question about an address", () => {
     expect(await client.answerTo(1)).toMatchObject({
       result: { content: text({ action: "accept", values: {} }) },
     });
-    client.end();
-    await served.ended;
   });
 
   it("goes to a client of 2026-07-28 as one", async () => {
@@ -312,8 +300,6 @@ describe("a question about an address", () => {
     expect(await client.callModern(2, { ...EXECUTE, ...answer }, meta)).toMatchObject({
       result: { content: text({ action: "accept", values: {} }) },
     });
-    client.end();
-    await served.ended;
   });
 });
 
@@ -324,6 +310,4 @@ it("is withdrawn when the program is over", async () => {
   });
   const client = await connectLegacy(served, () => new Promise(() => {}));
   expect((await client.callTool(EXECUTE)).content).toMatchObject(text("over"));
-  await client.close();
-  await served.ended;
 });

@@ -1,4 +1,5 @@
 import { PassThrough } from "node:stream";
+import { onTestFinished } from "vitest";
 import type { ServerTools, Tool } from "../../../catalog/tool.ts";
 import { type FoundTools, ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import { TYPESCRIPT_PRINTER as PRINTER } from "../../../codegen/typescript/typescript-printer.ts";
@@ -150,12 +151,16 @@ export function serve(
   return connectTo(service, context);
 }
 
-/** One more client's connection to a service, on streams in this process. */
+/** One more client's connection to a service, on streams in this process. It ends with the test at the latest. */
 export function connectTo(service: McpService, context = CONTEXT) {
   const toServer = new PassThrough();
   const toClient = new PassThrough();
   const warnings: string[] = [];
   const onWarning = (message: string) => void warnings.push(message);
   const ended = serveMcp(service, { context, stdin: toServer, stdout: toClient, onWarning });
+  onTestFinished(async () => {
+    toServer.end();
+    await ended;
+  });
   return { toServer, toClient, warnings, ended, service };
 }

@@ -84,8 +84,6 @@ it("a dialog that a client shows is closed when somebody answers in a shell, and
       params: expect.objectContaining({ requestId: shown.id }),
     }),
   );
-  client.end();
-  await served.ended;
 });
 
 it("a run whose question was answered in a shell goes on at once, and waits for its client with what it came to", async () => {
@@ -109,8 +107,6 @@ it("a run whose question was answered in a shell goes on at once, and waits for 
     { type: "text", text: told("approved") },
     { type: "text", text: told("denied").replace("drop", "purge") },
   ]);
-  client.end();
-  await served.ended;
 });
 
 it("a client that comes back is put the question that its run has come to meanwhile", async () => {
@@ -131,8 +127,6 @@ it("a client that comes back is put the question that its run has come to meanwh
     inputResponses: YES,
   });
   expect(JSON.stringify(last.result?.content)).toContain('[\\"once\\",\\"once\\"]');
-  client.end();
-  await served.ended;
 });
 
 it("a ticket of a run that waits elsewhere just now is told how it is answered", async () => {
@@ -245,8 +239,6 @@ describe("a ticket", () => {
     const found = kept.get("0123456789abcdef");
     if (found !== undefined) found.answer = { decision: "once", by: "a shell" };
     expect((await going).content).toMatchObject(replyOf("once by a shell"));
-    await client.close();
-    await served.ended;
   });
 
   it("has the person asked at a client that can, and whoever answers first counts", async () => {
@@ -279,8 +271,6 @@ describe("a ticket", () => {
     const found = kept.get("0123456789abcdef");
     if (found !== undefined) found.answer = { decision: "denied", by: "a shell" };
     expect((await going).content).toMatchObject(replyOf("denied by a shell"));
-    await client.close();
-    await served.ended;
   });
 
   it.each(ERAS)(
@@ -307,8 +297,6 @@ describe("a ticket", () => {
       const reply = await (era === "2026-07-28" ? client.callTool(ticket) : going);
       expect(reply.content).toMatchObject(replyOf("once by a shell"));
       expect(by).toEqual([]);
-      await client.close();
-      await served.ended;
     },
   );
 
@@ -385,7 +373,5 @@ describe("a ticket", () => {
     const args = { code: "ticket ffffffffffffffff" };
     const reply = await client.callTool({ name: "execute_program", arguments: args });
     expect(reply).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("is over") }] });
-    await client.close();
-    await served.ended;
   });
 });

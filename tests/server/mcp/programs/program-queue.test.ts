@@ -66,7 +66,6 @@ describe.each(ERAS)("programs beyond those that may run, of a client of %s", (er
     ]);
     const progress = seen.map((report) => report.progress);
     expect(progress).toEqual([...new Set(progress)].sort((a, b) => a - b));
-    await client.close();
   });
 
   it("are Busy when too many wait already, or when their time is up", async () => {
@@ -104,7 +103,6 @@ describe.each(ERAS)("programs beyond those that may run, of a client of %s", (er
     await gates.open("first");
     await first;
     expect(gates.started).toEqual(["first"]);
-    await client.close();
   });
 
   it("leave the queue when their request is cancelled", async () => {
@@ -136,7 +134,6 @@ describe.each(ERAS)("programs beyond those that may run, of a client of %s", (er
     await gates.open("last");
     await Promise.all([first, last]);
     expect(gates.started).toEqual(["first", "last"]);
-    await client.close();
   });
 
   it("take the places of those that wait for a person", async () => {
@@ -163,7 +160,6 @@ describe.each(ERAS)("programs beyond those that may run, of a client of %s", (er
     expect((await other).content).toMatchObject([{ text: '[Script executed successfully]\n"other"' }]);
     answer();
     expect((await asking).content).toMatchObject([{ text: '[Script executed successfully]\n"asks"' }]);
-    await client.close();
   });
 });
 
@@ -194,7 +190,6 @@ it("programs of several connections share the places of their process, and end w
   expect(killed).toEqual([]);
   await gates.open("waiting");
   expect(await waiting).not.toHaveProperty("isError");
-  await there.close();
 });
 
 it("a ticket is of use to the principal alone whose program waits", async () => {
@@ -215,6 +210,4 @@ it("a ticket is of use to the principal alone whose program waits", async () => 
   expect((await owner.callModern(2, answer)).result).toMatchObject({
     content: [{ text: '[Script executed successfully]\n"once"' }],
   });
-  other.end();
-  owner.end();
 });

@@ -220,7 +220,6 @@ it("a run that could not be recorded is told of with the next reply, once", asyn
   const told = "A run of this session was not recorded; tell the user: the archive /x is full";
   expect(await run()).toEqual([plain, { type: "text", text: told }]);
   expect(await run()).toEqual([plain]);
-  await client.close();
 });
 
 it("a program that only emitted is not told that nothing came of it", () => {
