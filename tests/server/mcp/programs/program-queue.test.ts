@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { ProgramPlaces } from "../../../../server/mcp/programs/program-places.ts";
 import { CONNECT, connectLegacy, ERAS, progressOptions, RawClient, signalOptions } from "../clients.ts";
 import { CONTEXT, callStarted, connectTo, executed, serve } from "../served.ts";
 
@@ -210,4 +211,57 @@ it("a ticket is of use to the principal alone whose program waits", async () => 
   expect((await owner.callModern(2, answer)).result).toMatchObject({
     content: [{ text: '[Script executed successfully]\n"once"' }],
   });
+});
+
+it("a question that waits for one client is there still when another client disconnects", async () => {
+  const served = serve(async (_, { approver, signal }) =>
+    executed({ data: (await approver.ask(REQUEST, signal)).decision }),
+  );
+  const other = connectTo(served.service);
+  const owner = new RawClient(served);
+  const { result } = await owner.callModern(1, execute("asks"));
+  other.toServer.end();
+  await other.ended;
+  const inputResponses = { approval: { action: "accept", content: {} } };
+  const answered = { ...execute("asks"), requestState: result?.requestState, inputResponses };
+  expect((await owner.callModern(2, answered)).result).toMatchObject({
+    content: [{ text: '[Script executed successfully]\n"once"' }],
+  });
+});
+
+it("a program that waits for its turn is refused as soon as its connection closes", async () => {
+  const gates = new Gates();
+  const { service } = serve(
+    async ({ code }) => {
+      await gates.pass(code);
+      return executed({ data: code });
+    },
+    { maxPrograms: 1 },
+  );
+  const [first, second] = [service.connect(CONTEXT), service.connect(CONTEXT)];
+  const start = (code: string, connection: typeof first) => {
+    const { signal } = new AbortController();
+    return service.programs.execute({ code }, { connection, signal, progress: undefined, canAsk: false });
+  };
+  const running = start("running", first);
+  const waiting = start("waiting", second);
+  await second.close();
+  expect(await waiting).toMatchObject({
+    reply: { isError: true, content: [{ text: expect.stringContaining("Cancelled") }] },
+  });
+  await gates.open("running");
+  await running;
+  expect(gates.started).toEqual(["running"]);
+});
+
+it("of programs that wait for a person, no more lend their places than there are", async () => {
+  const places = new ProgramPlaces(() => ({ maxRunning: 1, maxQueued: 9 }));
+  const { signal } = new AbortController();
+  const take = () => places.take({ patienceMs: 10, signal, onPosition: () => {} });
+  for (const _ of ["first", "second"]) {
+    const place = await take();
+    if (typeof place === "string") throw new Error(place);
+    place.pause();
+  }
+  expect(await take()).toBe("late");
 });
