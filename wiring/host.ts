@@ -14,7 +14,6 @@ import type { CallRequest, ProgramRequest, TakenProgram } from "../execution/run
 import { RunFeed } from "../execution/runs/run-feed.ts";
 import type { OpenSessions } from "../execution/sessions/kept-session.ts";
 import type { SessionsOptions } from "../execution/sessions/sessions.ts";
-import type { ConfiguredServers } from "../generation/list-servers.ts";
 import type { Preparation } from "../languages/language.ts";
 import type { HandedIn } from "../languages/settle-program.ts";
 import { UserSecrets } from "../logins/user-secrets.ts";
@@ -138,12 +137,6 @@ export class Host {
   /** The tools as they are known now. @throws CatalogError when what was generated cannot be read, or was edited. */
   currentTools(): Promise<ProgramTools> {
     return this.#catalog.currentTools();
-  }
-
-  /** The servers as one principal uses them. @throws StateDirectoryError when this process can have no place on disk. */
-  async servers(principal: string): Promise<ConfiguredServers> {
-    const { pool } = await this.#upstreams();
-    return { get: (name) => pool.get(principal, name) };
   }
 
   /** Starts in advance what the first program would otherwise wait for. @throws StateDirectoryError as `run` does. */

@@ -14,7 +14,7 @@ import { type LoginStatus, loginServer, loginStatus, logOut } from "../../logins
 import { UserSecrets } from "../../logins/user-secrets.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import { openLoginAudit } from "../../wiring/login-audit.ts";
-import { openHost } from "../../wiring/open-host.ts";
+import { openServers } from "../../wiring/open-servers.ts";
 import { readTextStream } from "../arguments/text-file.ts";
 import {
   type DefineCommand,
@@ -358,15 +358,15 @@ async function tryServer(
   name: string,
   { env }: Surroundings,
 ): Promise<{ tools: number; problem?: string }> {
-  const host = openHost({ configuration, env, onWarning: () => {} });
+  const servers = openServers(configuration, { env, principal: LOCAL_USER.principal, onWarning: () => {} });
   try {
-    const listing = await (await host.servers(LOCAL_USER.principal)).get(name)?.list();
+    const listing = await servers.get(name)?.list();
     return { tools: countTools(listing?.tools ?? []) };
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error;
     return { tools: 0, problem: error.message };
   } finally {
-    await host.close();
+    await servers.close();
   }
 }
 

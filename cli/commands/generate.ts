@@ -20,7 +20,7 @@ import { GeneratedFolder } from "../../generation/generated-folder.ts";
 import { generatedDirectory } from "../../generation/generated-modules.ts";
 import { type ListOutcome, ToolChanges, watchTools } from "../../generation/list-servers.ts";
 import type { UpstreamErrorCode } from "../../upstream/upstream-error.ts";
-import { openHost } from "../../wiring/open-host.ts";
+import { openServers } from "../../wiring/open-servers.ts";
 import {
   type DefineCommand,
   EXIT,
@@ -81,8 +81,7 @@ export async function generate(
     void tellWarnings(surroundings, [message]);
   };
   for (const held of configuration.held) onWarning(held);
-  const host = openHost({ configuration, env, onWarning });
-  const upstreams = await host.servers(LOCAL_USER.principal);
+  const upstreams = openServers(configuration, { env, principal: LOCAL_USER.principal, onWarning });
   // Before anything is listed: what changes while the modules are written must not be missed.
   const changes = flags.watch ? new ToolChanges(upstreams, servers) : undefined;
   const folder = new GeneratedFolder(configuration, directory);
@@ -117,7 +116,7 @@ export async function generate(
     });
     return EXIT.done;
   } finally {
-    await host.close();
+    await upstreams.close();
   }
 }
 

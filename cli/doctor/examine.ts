@@ -327,8 +327,7 @@ async function* examineDirectTools(configuration: Configuration, principal: stri
   try {
     const view = (await loadProgramTools(configuration)).callableFor({ principal });
     if (view.names().length === 0) return;
-    const { chooseDirectTools } = await import("../../tools/direct-tools.ts");
-    const { describeDirect } = await import("../../tools/direct-tools.ts");
+    const { chooseDirectTools, describeDirect } = await import("../../tools/direct-tools.ts");
     const chosen = chooseDirectTools(view, configuration);
     yield { ...about, ok: true, detail: describeDirect(chosen, configuration) };
   } catch (error) {

@@ -16,7 +16,7 @@ import { ModuleGenerator } from "../../../generation/generate.ts";
 import { GeneratedFolder } from "../../../generation/generated-folder.ts";
 import { generatedDirectory } from "../../../generation/generated-modules.ts";
 import { UserSecrets } from "../../../logins/user-secrets.ts";
-import { openHost } from "../../../wiring/open-host.ts";
+import { openServers } from "../../../wiring/open-servers.ts";
 import {
   type DefineCommand,
   EXIT,
@@ -99,13 +99,13 @@ async function add(
   const stop = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => stop.abort());
   const warn = (message: string) => void stderr.write(`ptc: warning: ${oneLine(message)}\n`);
-  const host = openHost({ configuration, env, onWarning: warn });
+  const upstreams = openServers(configuration, { env, principal: LOCAL_USER.principal, onWarning: warn });
   try {
     const servers = configuration.servers.filter((server) => server.name === name);
     const generator = new ModuleGenerator({
       configuration,
       servers,
-      upstreams: await host.servers(LOCAL_USER.principal),
+      upstreams,
       folder: new GeneratedFolder(configuration, generatedDirectory(configuration)),
     });
     const generation = await generator.propose(stop.signal);
@@ -138,7 +138,7 @@ async function add(
     await write(stdout, `added '${name}' to ${visibleLine(file)}: ${renderOffer(tools)}, ${shown}\n`);
     return EXIT.done;
   } finally {
-    await host.close();
+    await upstreams.close();
   }
 }
 
