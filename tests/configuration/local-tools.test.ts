@@ -10,6 +10,7 @@ const WORD_COUNT = `tools:
       stdin: "{text}"                # without it: the arguments as JSON
       inputSchema: { type: object, properties: { text: { type: string } }, required: [text] }
       output: text                   # text | json
+      exit_codes: [0, 1]
       timeout_seconds: 10
 `;
 
@@ -46,6 +47,7 @@ execution: { tool_call_timeout_seconds: 40 }
             program: "wc",
             elements: [["-w"]],
             output: "text",
+            exitCodes: [0, 1],
             timeoutMs: 10_000,
             cwd: "/project",
           },
@@ -55,6 +57,7 @@ execution: { tool_call_timeout_seconds: 40 }
             elements: [["--{plain}"], [{ argument: "day", isSpread: false }]],
             inputSchema: { type: "object", properties: { day: {} } },
             output: "json",
+            exitCodes: [0],
             timeoutMs: 40_000,
             cwd: "/project/scripts",
           },

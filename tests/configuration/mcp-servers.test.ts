@@ -31,12 +31,16 @@ describe("the auth of a server", () => {
       client_secret: { env: "S" },
       issuer: "https://auth.example",
       scopes: ["x", "y"],
+      callback_host: "localhost",
       callback_port: 3118,
+      token_endpoint_auth_method: "client_secret_post",
     };
     const environment = { S: "a secret of the client" };
     expect(authOf({ auth }, environment)).toMatchObject({
       clientSecret: "a secret of the client",
       scope: "x y",
+      authMethod: "client_secret_post",
+      callbackHost: "localhost",
       callbackPort: 3118,
     });
     expect(parse({ auth }, environment).credentials).toContain("a secret of the client");

@@ -44,6 +44,16 @@ describe("extract", () => {
     expect(parse("extract:").servers).toEqual([]);
   });
 
+  it("keeps the personal data from a model that is redacted, but for what its entry allows", () => {
+    const withheld = (own: string) =>
+      parse(
+        `pii: { redact: [email, phone], countries: [DE] }\nextract: { url: "https://a.example", model: m${own} }`,
+      ).servers[0];
+    expect(withheld("")).toMatchObject({ withheldPii: { kinds: ["email", "phone"], countries: ["DE"] } });
+    expect(withheld(", pii: { allow: [email] }")).toMatchObject({ withheldPii: { kinds: ["phone"] } });
+    expect(withheld(", pii: { allow: [email, phone] }")).toMatchObject({ withheldPii: undefined });
+  });
+
   it("keeps what is labelled from a model that does not accept it", async () => {
     const yaml = `servers: [{ name: crm, command: x, labels: [personal] }]
 extract: { url: "https://models.example", model: m, accepts: [internal] }`;

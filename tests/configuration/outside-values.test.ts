@@ -106,6 +106,13 @@ describe("variables", () => {
     expect(servers[0]).toMatchObject({ description: "${X}", command: "${TOKEN} $5 $" });
   });
 
+  it("are those of the environment, and nothing that every object has", () => {
+    const [server] = parse(
+      "servers: [{name: a, command: x, env: {A: '${constructor}', B: {env: toString}}}]",
+    ).servers;
+    expect(server?.off).toContain("constructor, toString are not set in the environment");
+  });
+
   it("are not expanded again in what they expand to", () => {
     const { servers } = parse("servers: [{name: a, command: '${A}'}]", { A: "${B}", B: "no" });
     expect(servers[0]).toMatchObject({ command: "${B}" });
