@@ -100,9 +100,8 @@ function findNameProblems(servers: readonly ServerEntry[]): Problem[] {
 }
 
 function isHttpUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const { protocol, hostname } = new URL(text);
-  return (protocol === "http:" || protocol === "https:") && hostname !== "";
+  // Such a URL without a host cannot be parsed.
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
 function findAuthProblems(
