@@ -255,7 +255,6 @@ export class WarmPool implements SandboxSource {
   /** Handles a failed start. A waiting caller is rejected only when no other start could still serve it. */
   #fail(error: unknown): void {
     if (this.#applicants.length > this.#starts.size) this.#applicants.shift()?.reject(error);
-    else if (this.#expected > 0) this.#expected--;
     this.#pause.fail();
   }
 

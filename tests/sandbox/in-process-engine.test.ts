@@ -99,3 +99,27 @@ test("a sandbox that may not linger is ended at once, and its program is not tol
   const sandbox = await open().source.acquire(NO_OUTPUT);
   expect(sandbox.lingerMs).toBeUndefined();
 });
+
+test("a sandbox that is given back is left first, to end by itself, and is not killed once it has ended", async () => {
+  const { engine, source } = open();
+  const told: string[] = [];
+  const start = engine.start.bind(engine);
+  engine.start = async (request, output) => {
+    const started = await start(request, output);
+    return {
+      ...started,
+      leave() {
+        told.push("leave");
+        started.leave();
+      },
+      kill() {
+        told.push("kill");
+        return started.kill();
+      },
+    };
+  };
+  const sandbox = await source.acquire(NO_OUTPUT);
+  await sandbox.dispose();
+  await sandbox.kill();
+  expect(told).toEqual(["leave"]);
+});

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { openState } from "../../system/state-directory.ts";
-import { composeSandboxes } from "../../wiring/sandboxes.ts";
+import { composeSandboxes, warmSandbox } from "../../wiring/sandboxes.ts";
+import { eventually } from "../eventually.ts";
 import { InProcessEngine } from "../sandbox/in-process-engine.ts";
 
 const NO_OUTPUT = { onStdout() {}, onStderr() {} };
@@ -27,7 +28,7 @@ async function open(warm: number) {
     own.state.remove();
     rmSync(cwd, { recursive: true });
   });
-  return { ...composed, load, engine };
+  return { ...composed, env, load, engine };
 }
 
 test("where sandboxes wait for programs they may linger, also under an edited configuration", async () => {
@@ -45,4 +46,30 @@ test("the sandbox of a command that runs one program ends with it", async () => 
   const sandbox = await pool.acquire(NO_OUTPUT);
   expect(sandbox.lingerMs).toBeUndefined();
   await sandbox.dispose();
+});
+
+test("a configuration whose sandboxes are the same starts none anew", async () => {
+  const { pool, reconfigure, load, engine } = await open(1);
+  pool.warm();
+  await eventually(() => expect(pool.ready).toBe(true));
+  reconfigure(await load(256));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(engine.requests).toHaveLength(1);
+});
+
+test("an engine that does not answer keeps nobody waiting for what dead processes have left", async () => {
+  const { sweep, engine } = await open(0);
+  engine.list = () => Promise.reject(new Error("no engine"));
+  await expect(sweep()).resolves.toBeUndefined();
+});
+
+test("a command warms a sandbox of its program's language with the engine that it is given, and it ends untaken", async () => {
+  const { env, load } = await open(0);
+  const engine = new InProcessEngine();
+  const { pool, own } = await warmSandbox(await load(256), env, "python", () => engine);
+  await eventually(() => expect(pool.state).toEqual({ ready: 1, starting: 0 }));
+  expect(engine.requests.map(({ runner }) => runner)).toEqual(["python"]);
+  await pool.close();
+  own.state.remove();
+  expect(engine.live.size).toBe(0);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { inBoundary, withinBoundary } from "../../../base/faults.ts";
 import { eventually } from "../../eventually.ts";
 import { NO_OUTPUT, readGreeting, settled, turns, usePool } from "./open-pool.ts";
 
@@ -261,4 +262,31 @@ test("where no sandbox could be warmed, the program tries again itself and is to
   engine.down = false;
   await pool.acquire(NO_OUTPUT);
   expect(engine.started).toBe(1);
+});
+
+test("a program whose warmed sandbox has ended before it asked gets another", async () => {
+  const { engine, pool } = usePool({ size: 0 });
+  await pool.warmOne();
+  for (const container of engine.live.values()) container.end(137);
+  await turns();
+  const asked = pool.acquire(NO_OUTPUT);
+  await turns();
+  expect(engine.attempts).toBe(2);
+  expect(await asked).toMatchObject({ id: "container-2" });
+});
+
+test("what goes wrong as a sandbox starts is no fault of the run that asked first, for another may take it", async () => {
+  const { pool, source } = usePool({ size: 0 });
+  const listener = () => {};
+  let isOutside: boolean | undefined;
+  const acquire = source.acquire.bind(source);
+  source.acquire = (...args) => {
+    isOutside = inBoundary(listener) === listener;
+    return acquire(...args);
+  };
+  await withinBoundary(
+    () => true,
+    () => pool.acquire(NO_OUTPUT),
+  );
+  expect(isOutside).toBe(true);
 });
