@@ -6,20 +6,14 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { compare, readBaseline, recordBaseline } from "./baseline.ts";
-import { type Figure, isKept } from "./figure.ts";
-import type { Bench, Measurement } from "./measurement.ts";
+import { type Bench, type Figure, isKept, type Measurement } from "./measurement.ts";
 import { PARTS } from "./parts/measurements.ts";
+import { compare, readBaseline, recordBaseline, renderComparison, renderFigures } from "./report.ts";
 import { arrivals, steady } from "./runs/arrivals.ts";
-import { calls } from "./runs/calls.ts";
-import { brokeredCall, insideSandbox } from "./runs/inside-sandbox.ts";
-import { pythonPrograms } from "./runs/python.ts";
-import { refills } from "./runs/refills.ts";
+import { calls, pythonPrograms, refills, trivialRun } from "./runs/served.ts";
 import { coldRun, sharedHost } from "./runs/shell.ts";
-import { trivialRun } from "./runs/trivial-run.ts";
-import { growth } from "./scale/growth.ts";
-import { thousandRuns } from "./scale/thousand-runs.ts";
-import { renderComparison, renderFigures } from "./table.ts";
+import { brokeredCall, insideSandbox } from "./sandboxed.ts";
+import { growth, thousandRuns } from "./scale.ts";
 
 const MEASUREMENTS: readonly Measurement[] = [
   trivialRun,

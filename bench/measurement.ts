@@ -1,5 +1,3 @@
-import type { Figure } from "./figure.ts";
-
 /** What measurements share. */
 export interface Bench {
   /** An existing folder for whatever a measurement writes; it is removed at the end. */
@@ -20,4 +18,58 @@ export interface Measurement {
   about: string;
   /** Measures in pairs with its peer, so that whatever else the machine does reaches both. */
   measure(bench: Bench): Promise<Figure[]>;
+}
+
+/** One number of this run: a ratio to something that was measured beside it, or an absolute figure, and its bound. */
+export interface Figure {
+  name: string;
+  value: number;
+  /** `times` makes it a ratio, to what `against` names. */
+  unit: string;
+  against?: string;
+  bound?: { atLeast: number } | { atMost: number };
+  /** What the number was computed from. */
+  detail?: string;
+}
+
+/** One comparison: measured times, those of a peer, and the largest allowed ratio. */
+export interface Comparison {
+  name: string;
+  measuredMs: readonly number[];
+  against: string;
+  baselineMs: readonly number[];
+  /** Largest ratio that is still good. Without it the ratio is only recorded. */
+  maxRatio?: number | undefined;
+  /** Which percentiles are compared, from 0 to 1; the medians by default. */
+  at?: number;
+}
+
+/** The ratio of a comparison. Ratios, not times: machines differ, and this one may be busy. */
+export function ratio({ name, measuredMs, against, baselineMs, maxRatio, at = 0.5 }: Comparison): Figure {
+  return {
+    name,
+    value: percentile(measuredMs, at) / percentile(baselineMs, at),
+    unit: "times",
+    against,
+    ...(maxRatio === undefined ? {} : { bound: { atMost: maxRatio } }),
+    detail: `${show(measuredMs)} to ${show(baselineMs)} ms`,
+  };
+}
+
+/** Whether a figure keeps its bound; `undefined` when it has none. */
+export function isKept({ value, bound }: Figure): boolean | undefined {
+  if (bound === undefined) return undefined;
+  return "atLeast" in bound ? value >= bound.atLeast : value <= bound.atMost;
+}
+
+/** @param p from 0 to 1. */
+export function percentile(values: readonly number[], p: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * p))] ?? Number.NaN;
+}
+
+/** Median and 95th percentile of times, and how many there are. */
+export function show(values: readonly number[]): string {
+  const [p50, p95] = [0.5, 0.95].map((p) => percentile(values, p).toPrecision(3));
+  return `${p50}/${p95} (n ${values.length})`;
 }

@@ -8,7 +8,7 @@ import { ArchiveWriter } from "../../archive/sqlite/writer/archive-writer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { encodeFrame } from "../../protocol/frames.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
-import type { Comparison } from "../figure.ts";
+import type { Comparison } from "../measurement.ts";
 
 const ROUNDS = 30;
 const CALLS = 100;

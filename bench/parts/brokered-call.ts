@@ -16,7 +16,7 @@ import { OutputSockets, SocketListener } from "../../sandbox/guard-channel.ts";
 import type { SandboxEngine, SandboxLimits } from "../../sandbox/sandbox-engine.ts";
 import { SandboxStarter } from "../../sandbox/sandbox-starter.ts";
 import { toolOf } from "../../tests/catalog/tool-of.ts";
-import type { Comparison } from "../figure.ts";
+import type { Comparison } from "../measurement.ts";
 
 const SHORT: Rounds = { warmUp: 300, calls: 2_000 };
 const LARGE: Rounds = { warmUp: 1, calls: 5 };

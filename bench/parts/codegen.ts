@@ -1,7 +1,7 @@
 import { compile } from "json-schema-to-typescript";
 import type { ServerListing } from "../../catalog/parse-tool.ts";
 import { planGeneration } from "../../generation/generate-plan.ts";
-import type { Comparison } from "../figure.ts";
+import type { Comparison } from "../measurement.ts";
 
 const ROUNDS = 5;
 

@@ -3,23 +3,17 @@ import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { readSearchSets, searchSetsFolder } from "../../tests/catalog/search/search-sets.ts";
 import { MIN_REFUSED, measureAgreement } from "../../tests/codegen/agreement.ts";
 import { toolLists, toolListsFolder, toolListsPresent } from "../../tests/codegen/tool-lists.ts";
-import { type Figure, ratio } from "../figure.ts";
-import { measureLearned } from "../learned/measure-learned.ts";
-import type { Bench, Measurement } from "../measurement.ts";
-import { measureReading } from "../reading/discovery.ts";
-import { measureExamples } from "../reading/examples.ts";
-import { measureTokens } from "../reading/tokens.ts";
+import { measureLearned } from "../learned/learned-results.ts";
+import { type Bench, type Figure, type Measurement, ratio } from "../measurement.ts";
+import { measureExamples, measureReading, measureTokens } from "../reading.ts";
 import { openSandboxed } from "../sandboxed.ts";
 import { measureArchive } from "./archive.ts";
-import { measureArchivedRun } from "./archived-run.ts";
 import { measureGeneration } from "./codegen.ts";
-import { measurePythonCheck } from "./python-check.ts";
+import { measureArchivedRun, measureWarmRun } from "./executions.ts";
 import { measureRules } from "./rule-decisions.ts";
-import { measureSearch } from "./search.ts";
-import { measureMeaning } from "./search-meaning.ts";
+import { measureMeaning, measureSearch } from "./search.ts";
 import { measureTelemetry } from "./telemetry.ts";
-import { measureTypeCheck } from "./type-check.ts";
-import { measureWarmRun } from "./warm-run.ts";
+import { measurePythonCheck, measureTypeCheck } from "./type-check.ts";
 
 /** Parts of ptc alone, without a client and mostly without a process around them. */
 export const PARTS: readonly Measurement[] = [

@@ -1,7 +1,6 @@
 import { Rules } from "../../broker/policy/cedar/cedar-rules.ts";
 import { DataFlow } from "../../broker/policy/data-flow.ts";
-import type { Figure } from "../figure.ts";
-import { percentile } from "../figure.ts";
+import { type Figure, percentile } from "../measurement.ts";
 
 const TOOLS = 50;
 const RULES = 1_000;

@@ -9,7 +9,7 @@ import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { toolOf } from "../../tests/catalog/tool-of.ts";
-import type { Comparison } from "../figure.ts";
+import type { Comparison } from "../measurement.ts";
 
 const ROUNDS = 60;
 const CALLS = 500;

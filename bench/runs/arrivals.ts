@@ -1,9 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { type Figure, percentile, show } from "../figure.ts";
-import type { Bench, Measurement } from "../measurement.ts";
-import type { Served } from "../peers/mcp-client.ts";
-import { makeProject, servePtc } from "../peers/ptc.ts";
+import { type Bench, type Figure, type Measurement, percentile, show } from "../measurement.ts";
+import { makeProject, type Served, servePtc } from "../peers.ts";
 
 const MINUTE_MS = 60_000;
 const QUICK_MS = 8_000;

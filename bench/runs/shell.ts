@@ -1,9 +1,8 @@
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { percentile, ratio, show } from "../figure.ts";
-import type { Bench, Measurement } from "../measurement.ts";
-import { PTC } from "../peers/ptc.ts";
+import { type Bench, type Measurement, percentile, ratio, show } from "../measurement.ts";
+import { PTC } from "../peers.ts";
 
 const ROUNDS = 15;
 const PROGRAM = "trivial.js";

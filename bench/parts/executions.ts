@@ -1,22 +1,143 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ArchiveWriter } from "../../archive/sqlite/writer/archive-writer.ts";
+import { Dispatcher } from "../../broker/dispatcher.ts";
+import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
+import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
+import type { Tool } from "../../catalog/tool.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
 import type { ExecutedProgram } from "../../execution/output/executed-run.ts";
+import type { RunLimits } from "../../execution/output/runner-output.ts";
 import { executeProgram } from "../../execution/program-body.ts";
 import { ArchivingRecorder } from "../../execution/record/record-runs.ts";
 import type { RunReport } from "../../execution/record/run-recorder.ts";
 import type { RecordedCall } from "../../execution/replay/recorded-calls.ts";
 import { replayProgram } from "../../execution/replay/replay-program.ts";
+import type { Program } from "../../languages/program.ts";
+import { TYPESCRIPT } from "../../languages/typescript/language.ts";
+import { openTypeScript } from "../../languages/typescript/typescript.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { WarmPool } from "../../sandbox/pool/warm-pool.ts";
+import { SandboxStarter } from "../../sandbox/sandbox-starter.ts";
+import { Redactor } from "../../secrets/redaction.ts";
+import { toolOf } from "../../tests/catalog/tool-of.ts";
 import type { ProgramParts } from "../../tests/execution/program-parts.ts";
-import type { Comparison } from "../figure.ts";
-import { BENCH_TOOLS, benchProgram, LIMITS, openBench } from "./bench-execution.ts";
+import type { ToolCall } from "../../upstream/upstream.ts";
+import type { Comparison } from "../measurement.ts";
 import type { SandboxedBench } from "./brokered-call.ts";
 
-const ROUNDS = 30;
-const REFILL_MS = 400;
+const LIMITS: RunLimits = {
+  timeoutMs: 60_000,
+  maxOutputBytes: 65_536,
+  maxStderrBytes: 262_144,
+  maxParallelCalls: 10,
+  maxToolCalls: 1_000,
+};
+
+const TOOL = toolOf("bench", "page", {
+  definitionDigest: `sha256:${"0".repeat(64)}`,
+  inputSchema: { type: "object", properties: { page: { type: "number" } }, required: ["page"] },
+});
+
+const BENCH_TOOLS: ReadonlyMap<string, Tool> = new Map([[TOOL.namespacedName, TOOL]]);
+
+/** Opens what programs of a benchmark need: real sandboxes, and a server that answers at once with a kilobyte. */
+function openBench({ engine, image }: SandboxedBench) {
+  const limits = { memoryMb: 512, cpus: 1, pids: 256 };
+  const source = new SandboxStarter({ engine, owner: "bench", image, runtime: "runsc", limits });
+  const validator = new IsolatingValidator();
+  const call = async ({ arguments: args }: ToolCall) => ({
+    content: [
+      { type: "text", text: JSON.stringify({ ...(args as object), text: "lorem ipsum ".repeat(80) }) },
+    ],
+  });
+  const server = { definitionDigest: () => TOOL.definitionDigest, call };
+  const parts: Omit<ProgramParts, "sandboxes"> = {
+    languages: [{ ...TYPESCRIPT, ...openTypeScript() }],
+    modules: { modules: () => [], load: async () => undefined },
+    dispatcher: new Dispatcher({
+      context: { principal: "local", source: "run" },
+      tools: BENCH_TOOLS,
+      authorizer: new PolicyAuthorizer({
+        allow: undefined,
+        block: [],
+        ask: [],
+        neverAsk: [],
+        byDefault: "annotated",
+      }),
+      servers: { connect: async () => server },
+      validator,
+    }),
+    approver: { ask: async () => ({ decision: "denied", by: "nobody" }) },
+    redactor: new Redactor([]),
+    clock: { monotonicMs: () => performance.now() },
+    toolVersion: "bench",
+  };
+  return { source, parts, close: () => validator.close() };
+}
+
+function benchProgram(code: string): Program {
+  return { code, data: {}, language: "javascript", fileName: "bench.js" };
+}
+
+/** Long enough for the pool to be full again. */
+const REFILL_MS = 600;
+const CALL = "mcp__bench__page({ page: 1 })";
+const PROGRAMS = {
+  trivial: "globalThis.result = 0;",
+  sequential: `for (let i = 0; i < 100; i++) await ${CALL};`,
+  parallel: `await Promise.all(Array.from({ length: 100 }, () => ${CALL}));`,
+};
+
+/**
+ * Programs from the call of `executeProgram` to their envelope, in sandboxes of a full pool, against a trivial one whose
+ * sandbox is started for it. The servers behind the calls answer at once.
+ */
+export async function measureWarmRun(bench: SandboxedBench): Promise<Comparison[]> {
+  const { source, parts, close } = openBench(bench);
+  const pool = new WarmPool(source, { bounds: { floor: 2, ceiling: 2 } });
+  pool.warm();
+  for (const code of Object.values(PROGRAMS)) await time({ ...parts, sandboxes: pool }, code);
+  const baselineMs: number[] = [];
+  const measuredMs = { trivial: [] as number[], sequential: [] as number[], parallel: [] as number[] };
+  for (let round = 0; round < 20; round++) {
+    baselineMs.push(await time({ ...parts, sandboxes: source }, PROGRAMS.trivial));
+    for (const name of ["trivial", "sequential", "parallel"] as const) {
+      measuredMs[name].push(await time({ ...parts, sandboxes: pool }, PROGRAMS[name]));
+    }
+  }
+  await Promise.all([pool.close(), close()]);
+  const against = "a cold sandbox with a trivial one";
+  return [
+    { name: "trivial program, warm", measuredMs: measuredMs.trivial, against, baselineMs, maxRatio: 0.25 },
+    {
+      name: "100 calls in turn, warm",
+      measuredMs: measuredMs.sequential,
+      against,
+      baselineMs,
+      maxRatio: 0.6,
+    },
+    { name: "100 calls at once, warm", measuredMs: measuredMs.parallel, against, baselineMs, maxRatio: 0.5 },
+  ];
+}
+
+async function time(parts: ProgramParts, code: string): Promise<number> {
+  const startedAt = performance.now();
+  const { envelope, cleared } = await executeProgram({
+    ...parts,
+    program: benchProgram(code),
+    limits: LIMITS,
+    typecheck: "off",
+    signal: new AbortController().signal,
+  });
+  const tookMs = performance.now() - startedAt;
+  if (!envelope.result.ok)
+    throw new Error(`the benchmark's program failed: ${envelope.result.error.message}`);
+  await cleared;
+  await delay(REFILL_MS);
+  return tookMs;
+}
+
 const PROGRAM = benchProgram(`
 const pages = await parallel(Array.from({ length: 100 }, (_, page) => () => mcp__bench__page({ page })), { limit: 5 });
 console.log(pages.length, Date.now() > 0, Math.random() < 1);
@@ -57,7 +178,7 @@ export async function measureArchivedRun(bench: SandboxedBench, folder: string):
     own: [] as number[],
     replayed: [] as number[],
   };
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < 30; round++) {
     const bare = await run(plain);
     times.bare.push(bare.tookMs);
     times.own.push(bare.executed.envelope.result.metrics.duration_ms);
@@ -148,5 +269,5 @@ async function settle({ envelope, cleared, recorded }: ExecutedProgram): Promise
   if (!envelope.result.ok)
     throw new Error(`the benchmark's program failed: ${envelope.result.error.message}`);
   await Promise.all([cleared, recorded]);
-  await delay(REFILL_MS);
+  await delay(400);
 }
