@@ -3,13 +3,14 @@ import { describe, expect, it } from "vitest";
 import type { GeneratedModule } from "../../codegen/language-printer.ts";
 import { executeProgram } from "../../execution/program-body.ts";
 import type { RunReport } from "../../execution/record/run-recorder.ts";
-import type { Language, Preparation, TypecheckMode } from "../../languages/language.ts";
+import { openLanguage, type TypecheckMode } from "../../languages/language.ts";
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
 import type { HostMessage } from "../../protocol/messages.ts";
 import type { SandboxOutput } from "../../sandbox/sandbox.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import type { ProgramParts } from "../execution/program-parts.ts";
+import { CAPITALS } from "./capitals.ts";
 
 const LIMITS = {
   timeoutMs: 60_000,
@@ -20,33 +21,6 @@ const LIMITS = {
 };
 
 const MODULE: GeneratedModule = { text: "MODULE A", archived: "MODULE A, SOME OF IT NOT FOR ALL", tools: [] };
-
-/** A language whose programs run in capitals. It takes the module that they name first. */
-const CAPITALS: Language = {
-  title: "Capitals",
-  offers: "capitals",
-  names: ["capitals", "shouting"],
-  interpreters: {},
-  looksLike: () => false,
-  accepts: async () => true,
-  suffixes: { ".up": "capitals" },
-  unnamed: { language: "capitals", fileName: "program.up" },
-  ways: { output: "SAY", value: "VALUE" },
-  runner: "python",
-  start: { command: () => [], variables: [] },
-  callSaved: ({ name }) => name,
-  advise: async () => [],
-  async prepare({ code }, modules, { mode }): Promise<Preparation> {
-    if (/\d/.test(code))
-      return { ok: false, type: "BundleError", message: `digits have no capitals: ${code}`, reasons: [] };
-    const [first = ""] = code.split(" ");
-    const used = modules.modules().includes(first) ? await modules.load(first) : undefined;
-    const bundle = code.toUpperCase() + (used === undefined ? "" : ` WITH ${used.text}`);
-    return mode === "warn" ? { ok: true, bundle, warning: `not checked: ${code}` } : { ok: true, bundle };
-  },
-  warm: async () => {},
-  close: async () => {},
-};
 
 /** A sandbox whose runner answers with the bundle that it was sent. */
 function echoSandbox(runner: string, output: SandboxOutput) {
@@ -78,7 +52,7 @@ async function execute(
   let report: RunReport | undefined;
   const parts: ProgramParts = {
     sandboxes: { acquire: async (output) => echoSandbox(runner, output) },
-    languages: [CAPITALS],
+    languages: [await openLanguage(CAPITALS)],
     modules: { modules: () => ["a", "b"], load: async () => MODULE },
     dispatcher: { dispatch: () => Promise.reject(new Error("nobody calls")) },
     approver: { ask: async () => ({ decision: "denied", by: "nobody" }) },
@@ -122,11 +96,14 @@ describe("a program in any language", () => {
   it("fails as its language says, and warns as it says, without secrets", async () => {
     expect((await execute("correct-horse-battery 2")).result).toMatchObject({
       ok: false,
-      error: { type: "BundleError", message: expect.stringMatching(/^digits have no capitals: (?!correct)/) },
+      error: {
+        type: "BundleError",
+        message: expect.stringMatching(/^program\.up: digits have no capitals: (?!correct)/),
+      },
     });
-    const { result, typeWarning } = await execute("correct-horse-battery", { typecheck: "warn" });
+    const { result, typeWarning } = await execute("correct-horse-battery?", { typecheck: "warn" });
     expect(result).toMatchObject({ ok: true });
-    expect(typeWarning).toMatch(/^not checked: (?!correct)/);
+    expect(typeWarning).toMatch(/^program\.up: not sure: (?!correct)/);
   });
 
   it("does not run when nobody knows its language, nor where another runner waits", async () => {
