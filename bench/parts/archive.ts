@@ -110,7 +110,9 @@ function fill(path: string): string[] {
       const status = id % 5_000 === 0 ? "OutOfMemory" : id % 9 === 0 ? "ScriptError" : "ok";
       const inputDigest = inputDigests[id % inputDigests.length] ?? "";
       db.run(
-        `INSERT INTO runs VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?, 'run', 'local', ?, ?, 12, 1, 50000, 800, 0, ?, ?)`,
+        `INSERT INTO runs (id, run_id, record_digest, previous, link, input_digest, started_at, source, principal, status, duration_ms,
+           calls, failed_calls, result_bytes, returned_bytes, redactions, file_name, title)
+         VALUES (?, ?, ?, ?, ?, ?, ?, 'run', 'local', ?, ?, 12, 1, 50000, 800, 0, ?, ?)`,
         ...[id, randomUUID(), inputDigest, inputDigest, inputDigest, inputDigest, startedAt, status],
         ...[100 + (id % 400), "program.ts", `const pages = await parallel(tasks, { limit: ${id} });`],
       );

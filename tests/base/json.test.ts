@@ -1,71 +1,14 @@
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
   countJsonValues,
   ForeignJsonError,
   type JsonFault,
-  jsonDepth,
   parseForeignJson,
   parseWrittenJson,
 } from "../../base/json.ts";
 
+// What any text comes to is tried by tests/fuzz/targets/json.ts, against JSON.parse.
 const LIMITS = { maxBytes: 1_000_000, maxDepth: 32 };
-
-test("gives back every JSON value as JSON.parse does", () => {
-  fc.assert(
-    fc.property(fc.jsonValue({ maxDepth: 8 }), fc.boolean(), (value, indented) => {
-      const json = JSON.stringify(value, null, indented ? 1 : 0);
-      expect(parseForeignJson(json, LIMITS)).toEqual(JSON.parse(json));
-      expect(parseForeignJson(Buffer.from(json), LIMITS)).toEqual(JSON.parse(json));
-    }),
-  );
-});
-
-test("says of a text that it is that of JSON.stringify only where it is", () => {
-  const pieces = [
-    "{",
-    "}",
-    "[",
-    "]",
-    ",",
-    ":",
-    '"',
-    '"a"',
-    '"1"',
-    "0",
-    "1",
-    "-",
-    ".",
-    "e",
-    " ",
-    "\\",
-    "null",
-    "\ud800",
-    "\u00e9",
-  ];
-  const near = fc
-    .tuple(fc.jsonValue({ maxDepth: 3 }), fc.nat(), fc.constantFrom(...pieces))
-    .map(([value, at, piece]) => {
-      const json = JSON.stringify(value);
-      return json.slice(0, at % (json.length + 1)) + piece + json.slice(at % (json.length + 1));
-    });
-  const texts = fc.oneof(
-    fc.jsonValue().map((value) => JSON.stringify(value)),
-    near,
-  );
-  fc.assert(
-    fc.property(texts, (json) => {
-      let read: ReturnType<typeof parseWrittenJson>;
-      try {
-        read = parseWrittenJson(json, LIMITS);
-      } catch {
-        return;
-      }
-      if (read.isCompact) expect(JSON.stringify(read.value)).toBe(json);
-    }),
-    { numRuns: 1_000 },
-  );
-});
 
 test.each([
   ['{"a":[1,-20,"x \u00e9\u2028"],"__proto__":{"b":null,"c":[],"d":true,"":{}}}', true],
@@ -143,31 +86,4 @@ test("takes long numbers that are finite", () => {
 test("tells names of different objects apart, whatever stands in texts", () => {
   const json = '[{"a":":"},{"a":"\\\\"},{"a":{"a":"{\\"a\\":1"}}]';
   expect(parseForeignJson(json, LIMITS)).toEqual(JSON.parse(json));
-});
-
-test("finds every duplicate that is put into a value", () => {
-  fc.assert(
-    fc.property(
-      fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }),
-      fc.jsonValue(),
-      (object, more) => {
-        const [name = ""] = Object.keys(object);
-        const json = `${JSON.stringify(object).slice(0, -1)},${JSON.stringify(name)}:${JSON.stringify(more)}}`;
-        expect(() => parseForeignJson(json, LIMITS)).toThrow(
-          expect.objectContaining({ code: "duplicate_key" }),
-        );
-      },
-    ),
-  );
-});
-
-test("measures depth as the parsed value nests", () => {
-  const depthOf = (value: unknown): number =>
-    typeof value === "object" && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;
-  fc.assert(
-    fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
-      const json = JSON.stringify(value);
-      expect(jsonDepth(json)).toBe(depthOf(JSON.parse(json)));
-    }),
-  );
 });

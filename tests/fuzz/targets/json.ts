@@ -1,5 +1,12 @@
 import assert from "node:assert/strict";
-import { ForeignJsonError, type JsonFault, parseForeignJson } from "../../../base/json.ts";
+import {
+  countJsonValues,
+  ForeignJsonError,
+  type JsonFault,
+  jsonDepth,
+  parseForeignJson,
+  parseWrittenJson,
+} from "../../../base/json.ts";
 import { canonicalJson } from "../../../protocol/canonical-json.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
 import { hostileJson } from "../hostile/hostile-json.ts";
@@ -70,6 +77,14 @@ export const target = fuzzTarget({
     );
     assert.ok(oracle.values <= LIMITS.maxValues, "it holds too many values");
     assert.deepEqual(value, oracle.value);
+    assert.deepEqual([jsonDepth(text), countJsonValues(text)], [oracle.depth, oracle.atMost]);
+    const written = JSON.stringify(value);
+    assert.equal(
+      parseWrittenJson(text, LIMITS).isCompact && text !== written,
+      false,
+      "it is written otherwise",
+    );
+    assert.deepEqual(read(written), read(JSON.stringify(value, null, 1)), "white space is nothing");
     const canonical = canonicalJson(value);
     assert.equal(canonicalJson(parseForeignJson(canonical, { ...LIMITS, maxBytes: 1e7 })), canonical);
   },
