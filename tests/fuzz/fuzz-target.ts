@@ -7,6 +7,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { messageOf } from "../../base/faults.ts";
 import { heldBytes, MAX_GROWTH_BYTES } from "./host-load.ts";
 import { minimize } from "./minimize.ts";
 import { mutate } from "./mutate.ts";
@@ -26,6 +27,13 @@ export interface FuzzTarget {
   name: string;
   /** Tries the corpus and that many inputs of a seed. @throws FuzzFailure for the first that breaks something. */
   run(seed: number, iterations: number, onProgress?: (progress: FuzzProgress) => void): Promise<void>;
+  /**
+   * Tries the corpus and that many inputs beside other tests of the process: no load is measured, and nothing is made smaller.
+   * Absent where checks share something that takes long to open.
+   *
+   * @throws what the check throws, with the name of the input.
+   */
+  sample?: ((iterations: number) => Promise<void>) | undefined;
   /** Tries one input. @throws FuzzFailure */
   tryInput?(input: Buffer): Promise<void>;
 }
@@ -37,6 +45,7 @@ export class FuzzFailure extends Error {
 const CORPUS = join(import.meta.dirname, "corpus");
 /** Other work of the process gets its turn this often. */
 const TURN_MS = 50;
+const SAMPLE_SEED = 1;
 const MEMORY_CHECKS = 10;
 /** Of what a check does at random with an input that is known to be of interest. */
 const VARIANTS = 8;
@@ -46,6 +55,7 @@ const PAST = process.env.PTC_FUZZ_PAST ? new RegExp(process.env.PTC_FUZZ_PAST) :
 export function fuzzTarget(subject: Subject): FuzzTarget {
   return {
     name: subject.name,
+    sample: subject.open === undefined ? (iterations) => sample(subject, iterations) : undefined,
     run: (seed, iterations, onProgress = () => {}) =>
       opened(subject, (top) => runCampaign(subject, top, { seed, iterations, onProgress })),
     tryInput: (input) =>
@@ -57,6 +67,21 @@ export function fuzzTarget(subject: Subject): FuzzTarget {
         }
       }),
   };
+}
+
+async function sample(subject: Subject, iterations: number): Promise<void> {
+  const corpus = readCorpus(subject.name);
+  const made = Array.from({ length: iterations }, (_, i) => ({
+    file: `${SAMPLE_SEED}-${i}`,
+    input: makeInput(subject, corpus, new Random(subject.name, SAMPLE_SEED, i)),
+  }));
+  for (const { file, input } of [...corpus, ...made]) {
+    try {
+      await subject.check(input, new Random(subject.name, file));
+    } catch (cause) {
+      throw new FuzzFailure(`${subject.name} ${file}: ${messageOf(cause)}`, { cause });
+    }
+  }
 }
 
 async function opened(subject: Subject, work: (top: TopOfProcess) => Promise<void>): Promise<void> {

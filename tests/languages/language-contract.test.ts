@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildServerModel } from "../../catalog/tool-model.ts";
 import {
@@ -128,6 +129,7 @@ describe.each(SAMPLES)("$title", (registered, samples) => {
         ok: true,
         bundle: expect.stringMatching(/spoken/i),
       });
+    expect(await prepare(samples.uses)).toEqual({ ok: true, bundle: expect.stringMatching(/spoken/i) });
   });
 
   it("gives a program the modules that it uses, and loads no others", async () => {
@@ -244,6 +246,7 @@ describe("the languages of a host", () => {
     });
     const languages = new OpenLanguages<"a" | "b">(["a"], {}, { a: warming("A"), b: warming("B") });
     languages.turnOn(["a", "b"]);
+    await nextTurn();
     expect(warmed).toEqual([]);
     languages.turnOn(["a"]);
     await languages.warm();

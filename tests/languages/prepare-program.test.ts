@@ -66,6 +66,20 @@ describe("a program with several mistakes", () => {
   });
 });
 
+it("a program whose types could not be checked is prepared, and says why", async () => {
+  const hasty = {
+    ...typescript,
+    prepare: async () => ({ ok: true, bundle: "1", unchecked: "too late" }) as const,
+  };
+  const program = { code: "1", data: {}, language: "typescript", fileName: "program.ts" };
+  const prepared = await prepareProgram(
+    program,
+    { languages: [hasty], modules, redactor },
+    { mode: "error" },
+  );
+  expect(prepared).toMatchObject({ ok: true, bundle: "1", unchecked: "too late", hints: [] });
+});
+
 describe("why a program cannot be run", () => {
   it("is known as data, without the secrets that its text holds", async () => {
     const code = 'import "./servers/mail/index.js";\nimport "./s3cr3t-word-of-mine";';

@@ -46,7 +46,7 @@ describe.each(Object.keys(EITHER) as (keyof typeof EITHER)[])("a program without
     expect(settled).toMatchObject({ language: "typescript", fileName: "program.ts" });
   });
 
-  it.each(["x = 1", "1 + 1", "", "const a = ;", "def f(:", "/* ".repeat(10)])(
+  it.each(["x = 1", "1 + 1", "x = await f(a=1)", "", "const a = ;", "def f(:", "/* ".repeat(10)])(
     "is in the first where nothing tells: %s",
     async (code) => {
       const { language } = await settleProgram({ code, data: {} }, EITHER[order]);

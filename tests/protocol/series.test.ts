@@ -16,6 +16,14 @@ describe("a series", () => {
     expect(writer.toString().length).toBeLessThan(16);
   });
 
+  it("takes no more bytes than it may, also of the largest numbers", () => {
+    for (let maxBytes = 0; maxBytes < 100; maxBytes++) {
+      const writer = new SeriesWriter(maxBytes);
+      for (let i = 0; i < 20; i++) writer.push(i % 2 === 0 ? 2 ** 51 : -(2 ** 51));
+      expect(Buffer.from(writer.toString(), "base64").length).toBeLessThanOrEqual(maxBytes);
+    }
+  });
+
   it("ends before a difference that is no number", () => {
     const [one, endless] = ["0201", "ffffffffffffffff01" + "01"];
     const reader = new SeriesReader(Buffer.from(one + endless + one, "hex").toString("base64"));

@@ -77,7 +77,7 @@ export const target = fuzzTarget({
     );
     assert.ok(oracle.values <= LIMITS.maxValues, "it holds too many values");
     assert.deepEqual(value, oracle.value);
-    assert.deepEqual([jsonDepth(text), countJsonValues(text)], [oracle.depth, oracle.atMost]);
+    assert.deepEqual([jsonDepth(text), countJsonValues(text)], [oracle.depth, oracle.values]);
     const written = JSON.stringify(value);
     assert.equal(
       parseWrittenJson(text, LIMITS).isCompact && text !== written,
