@@ -2,11 +2,8 @@ import type { ServerListing } from "../catalog/parse-tool.ts";
 import type { Tool } from "../catalog/tool.ts";
 import { ToolCatalog } from "../catalog/tool-catalog.ts";
 import { buildServerModel } from "../catalog/tool-model.ts";
-import {
-  TYPESCRIPT_PRINTER as PRINTER,
-  printCompactSignature,
-  printToolSignature,
-} from "../codegen/typescript/typescript-printer.ts";
+import { printCompactSignature, printToolSignature } from "../codegen/typescript/signature.ts";
+import { TYPESCRIPT_PRINTER as PRINTER } from "../codegen/typescript/typescript-printer.ts";
 import { countSavings, type Reading } from "../scripts/docs/savings/count-savings.ts";
 import { answerInspectTool, answerSearchTools } from "../server/mcp/tools/discovery.ts";
 import { buildInstructions, chooseExamples } from "../server/mcp/tools/instructions.ts";
