@@ -42,27 +42,12 @@ interface TypeScope {
   allocator: NameAllocator;
 }
 
-/** Prints types of one side of a tool as annotations. Each object that an annotation needs is declared by a name. */
-export class PythonTypes {
-  readonly #scope: TypeScope;
-  /** What was declared or resolved: the parameters of a function and the dict of all of them are of the same types. */
-  readonly #known = new Map<TypeNode, string>();
-  #declarations: DeclaredType[] = [];
-  #merged = 0;
+type Kind<Name extends TypeNode["kind"]> = Extract<TypeNode, { kind: Name }>;
 
-  constructor(scope: TypeScope) {
-    this.#scope = scope;
-  }
-
-  /** The declarations that were made since this was asked last, each before those that it needs. */
-  takeDeclarations(): DeclaredType[] {
-    const taken = this.#declarations;
-    this.#declarations = [];
-    return taken;
-  }
-
-  /** A type as an annotation. @param name what an object without a name is called, if it is free. */
-  annotate(type: TypeNode, name: string): string {
+/** A way to write types for readers of Python: this walks the model of types, and a notation says how it writes each kind. */
+export abstract class PythonNotation<Place> {
+  /** @param place where the type stands, in the terms of the notation. */
+  protected print(type: TypeNode, place: Place): string {
     switch (type.kind) {
       case "any":
         return "Any";
@@ -77,23 +62,55 @@ export class PythonTypes {
       case "number":
         return type.integer === true ? "int" : "float";
       case "literal":
-        return literal(type.value);
+        return this.literal(type.value);
       case "reference":
-        return this.#scope.names.get(type.name) ?? "Any";
+        return this.reference(type.name);
       case "array":
-        return this.#list(type.items, name);
+        return this.list(type.items, place);
       case "tuple":
-        return this.#list(
-          { kind: "union", members: [...type.items, ...(type.rest ? [type.rest] : [])] },
-          name,
-        );
+        return this.tuple(type, place);
       case "union":
-        return this.#union(type.members, name);
+        return this.union(type.members, place);
       case "intersection":
-        return this.#resolved(type, name);
+        return this.intersection(type, place);
       case "object":
-        return this.#object(type, name);
+        return this.object(type, place);
     }
+  }
+
+  protected abstract literal(value: string | number | boolean): string;
+  /** @param name of a definition. */
+  protected abstract reference(name: string): string;
+  protected abstract list(items: TypeNode, place: Place): string;
+  protected abstract tuple(type: Kind<"tuple">, place: Place): string;
+  protected abstract union(members: readonly TypeNode[], place: Place): string;
+  protected abstract intersection(type: Kind<"intersection">, place: Place): string;
+  protected abstract object(type: Kind<"object">, place: Place): string;
+}
+
+/** Prints types of one side of a tool as annotations. Each object that an annotation needs is declared by a name. */
+export class PythonTypes extends PythonNotation<string> {
+  readonly #scope: TypeScope;
+  /** What was declared or resolved: the parameters of a function and the dict of all of them are of the same types. */
+  readonly #known = new Map<TypeNode, string>();
+  #declarations: DeclaredType[] = [];
+  #merged = 0;
+
+  constructor(scope: TypeScope) {
+    super();
+    this.#scope = scope;
+  }
+
+  /** The declarations that were made since this was asked last, each before those that it needs. */
+  takeDeclarations(): DeclaredType[] {
+    const taken = this.#declarations;
+    this.#declarations = [];
+    return taken;
+  }
+
+  /** A type as an annotation. @param name what an object without a name is called, if it is free. */
+  annotate(type: TypeNode, name: string): string {
+    return this.print(type, name);
   }
 
   /** Declares a type by its name, which must not be taken by another. */
@@ -156,7 +173,19 @@ export class PythonTypes {
     this.#declarations.splice(at, 0, { name, text: lines.join("\n") });
   }
 
-  #list(items: TypeNode, name: string): string {
+  protected literal(value: string | number | boolean): string {
+    return literal(value);
+  }
+
+  protected reference(name: string): string {
+    return this.#scope.names.get(name) ?? "Any";
+  }
+
+  protected tuple({ items, rest }: Kind<"tuple">, name: string): string {
+    return this.list({ kind: "union", members: [...items, ...(rest ? [rest] : [])] }, name);
+  }
+
+  protected list(items: TypeNode, name: string): string {
     const annotation = this.annotate(items, name);
     // A text is a sequence of texts, so that only a list keeps it out.
     const isSequence = this.#scope.isInput && !this.#admitsText(items);
@@ -182,7 +211,7 @@ export class PythonTypes {
     }
   }
 
-  #union(members: readonly TypeNode[], name: string): string {
+  protected union(members: readonly TypeNode[], name: string): string {
     const literals = members.flatMap((each) =>
       each.kind === "literal" && (typeof each.value !== "number" || Number.isInteger(each.value))
         ? [each]
@@ -199,7 +228,7 @@ export class PythonTypes {
     return distinct.length === 0 ? "Never" : distinct.join(" | ");
   }
 
-  #resolved(type: TypeNode, name: string): string {
+  protected intersection(type: Kind<"intersection">, name: string): string {
     const known = this.#known.get(type);
     if (known !== undefined) return known;
     if (this.#merged >= MAX_MERGED_LEVELS) return "Any";
@@ -210,7 +239,7 @@ export class PythonTypes {
     return annotation;
   }
 
-  #object(type: ArgumentObject, wanted: string): string {
+  protected object(type: ArgumentObject, wanted: string): string {
     if (type.properties.length === 0) {
       const map = this.#scope.isInput ? "Mapping" : "dict";
       if (type.rest?.kind === "never") return "dict[str, Never]";

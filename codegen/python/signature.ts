@@ -4,7 +4,7 @@ import { type ToolModel, withoutTypes } from "../../catalog/tool-model.ts";
 import { briefObservedNote, observedNote, withShownOutput } from "../describe-tool.ts";
 import { visibleText } from "../escape.ts";
 import { functionName, isPythonName, parameterNames, pythonString } from "./python-text.ts";
-import { type ArgumentObject, argumentObjects, withoutIntersection } from "./python-types.ts";
+import { type ArgumentObject, argumentObjects, PythonNotation, withoutIntersection } from "./python-types.ts";
 
 /** Longest sentence that the compact form quotes of a description. */
 const MAX_SENTENCE_CHARS = 300;
@@ -49,12 +49,13 @@ function print(tool: ToolModel, form: Form): string {
 }
 
 /** Types as a model reads them: dicts in braces, values as alternatives. */
-class BriefTypes {
+class BriefTypes extends PythonNotation<number> {
   readonly #model: TypeModel;
   readonly #form: Form;
   readonly #names: ReadonlyMap<string, string>;
 
   constructor(model: TypeModel, form: Form, prefix: string) {
+    super();
     this.#model = model;
     this.#form = form;
     const names = new Map<string, string>();
@@ -78,14 +79,14 @@ class BriefTypes {
   }
 
   root(): string {
-    return this.#withFacts(this.#type(this.#model.root, 0), this.#model.documentation);
+    return this.#withFacts(this.print(this.#model.root, 0), this.#model.documentation);
   }
 
   definitions(): string[] {
     const { definitions } = this.#model;
     return [...definitions].map(
       ([name, { type, documentation }]) =>
-        `${this.#names.get(name)}=${this.#withFacts(this.#type(type, 0), documentation)}`,
+        `${this.#names.get(name)}=${this.#withFacts(this.print(type, 0), documentation)}`,
     );
   }
 
@@ -104,7 +105,7 @@ class BriefTypes {
 
   #entries(properties: readonly Property[], nameOf: (name: string) => string, level: number): string[] {
     return properties.map(({ name, type, required, documentation }) => {
-      const annotation = this.#type(type, level + 1);
+      const annotation = this.print(type, level + 1);
       return this.#withFacts(`${nameOf(name)}${required ? "" : "?"}:${annotation}`, documentation);
     });
   }
@@ -118,51 +119,37 @@ class BriefTypes {
     return `${open}\n${indented.join("\n")}\n${" ".repeat(level)}${close}`;
   }
 
-  #type(type: TypeNode, level: number): string {
-    switch (type.kind) {
-      case "any":
-        return "Any";
-      case "never":
-        return "Never";
-      case "string":
-        return "str";
-      case "boolean":
-        return "bool";
-      case "null":
-        return "None";
-      case "number":
-        return type.integer === true ? "int" : "float";
-      case "literal":
-        return typeof type.value === "boolean"
-          ? type.value
-            ? "True"
-            : "False"
-          : typeof type.value === "string"
-            ? pythonString(type.value)
-            : String(type.value);
-      case "reference":
-        return this.#names.get(type.name) ?? "Any";
-      case "array":
-        return `list[${this.#type(type.items, level)}]`;
-      case "tuple":
-        return `[${[
-          ...type.items.map((each, i) => (i < type.minItems ? "" : "?") + this.#type(each, level)),
-          ...(type.rest === undefined ? [] : [`*${this.#type(type.rest, level)}`]),
-        ].join(",")}]`;
-      case "union":
-        return [...new Set(type.members.map((each) => this.#type(each, level)))].join("|");
-      case "intersection":
-        return level > MAX_LEVELS ? "Any" : this.#type(withoutIntersection(type, this.#model), level + 1);
-      case "object":
-        return this.#object(type, level);
-    }
+  protected literal(value: string | number | boolean): string {
+    if (typeof value === "string") return pythonString(value);
+    return typeof value === "boolean" ? (value ? "True" : "False") : String(value);
   }
 
-  #object({ properties, rest }: ArgumentObject, level: number): string {
+  protected reference(name: string): string {
+    return this.#names.get(name) ?? "Any";
+  }
+
+  protected list(items: TypeNode, level: number): string {
+    return `list[${this.print(items, level)}]`;
+  }
+
+  protected tuple({ items, minItems, rest }: Extract<TypeNode, { kind: "tuple" }>, level: number): string {
+    const entries = items.map((each, i) => (i < minItems ? "" : "?") + this.print(each, level));
+    return `[${[...entries, ...(rest === undefined ? [] : [`*${this.print(rest, level)}`])].join(",")}]`;
+  }
+
+  protected union(members: readonly TypeNode[], level: number): string {
+    return [...new Set(members.map((each) => this.print(each, level)))].join("|");
+  }
+
+  protected intersection(type: TypeNode, level: number): string {
+    return level > MAX_LEVELS ? "Any" : this.print(withoutIntersection(type, this.#model), level + 1);
+  }
+
+  protected object({ properties, rest }: ArgumentObject, level: number): string {
     if (properties.length === 0)
       return rest === undefined || rest.kind === "any" || rest.kind === "never"
         ? "dict"
-        : `dict[str,${this.#type(rest, level)}]`;
+        : `dict[str,${this.print(rest, level)}]`;
     if (level > MAX_LEVELS) return "dict";
     const key = (name: string): string => (isPythonName(name) ? name : pythonString(name));
     const lines = this.#entries(properties, key, level);
