@@ -125,6 +125,14 @@ describe("managed settings", () => {
     expect(servers.map(({ off }) => off === undefined)).toEqual([isAllowed]);
   });
 
+  it("leave a server off for the reason that it has already", async () => {
+    const { servers } = await load(
+      'servers: [{ name: a, command: x, args: ["${NOT_SET}"] }]',
+      "servers: { allow: [] }",
+    );
+    expect(servers[0]?.off).toContain("NOT_SET is not set in the environment");
+  });
+
   it("add labels and take away what may flow in, for each tool too", async () => {
     const { servers } = await load(
       SERVERS,

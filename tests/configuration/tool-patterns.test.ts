@@ -28,7 +28,7 @@ describe("entries that match no tool", () => {
   });
 
   it("are not judged when they may be meant for a server whose tools are not known", () => {
-    const text = "tools: {allow: [mcp__down__x, 'mcp__*__x', 'mcp__do*', mcp__files__x]}";
+    const text = "tools: {allow: [mcp__down__x, 'mcp__*__x', 'mcp__do*', mcp__files__x, 'mcp__down__x*']}";
     expect(unmatched(text, ["down"])).toEqual([
       expect.stringContaining("tools.allow[3]: 'mcp__files__x' matches no tool"),
     ]);
