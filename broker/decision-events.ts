@@ -1,32 +1,6 @@
 import { oneLine } from "../base/visible-text.ts";
 import type { Tool } from "../catalog/tool.ts";
-import type { CallDecision } from "../protocol/call-decision.ts";
-
-/** What policy decided about a call. */
-export interface PolicyDecided {
-  /** The configured name of the server. */
-  server: string;
-  /** The namespaced name. */
-  tool: string;
-  decision: string;
-  /** What decided: an entry of a list, or the name of a policy. */
-  rule?: string | undefined;
-  reason?: string | undefined;
-}
-
-/** How a question about a call was answered. */
-export interface ApprovalAnswered {
-  server: string;
-  tool: string;
-  argumentsDigest: string;
-  decision: string;
-  /** What was approved: this call, or which later ones too. */
-  scope?: string | undefined;
-  /** Who or what answered. */
-  approver: string;
-  /** Through what the answer came: a terminal, a client, a command. */
-  how?: string | undefined;
-}
+import type { ApprovalAnswered, CallDecision, PolicyDecided } from "../protocol/call-decision.ts";
 
 /** A call of a tool that does not say that it only reads, when nothing is left to be checked. */
 export interface CallGoingOut {

@@ -3,7 +3,7 @@ import { ArchiveError, type ArchiveErrorCode } from "../archive/archive-error.ts
 import { oneLine, visibleLines } from "../base/visible-text.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
-import { PendingError } from "../execution/pending/pending-error.ts";
+import { PendingError } from "../execution/pending/tickets.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import { version } from "../system/package.ts";
 import { StateDirectoryError } from "../system/state-directory.ts";

@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import { AuditLog, type AuditSink } from "../archive/audit/audit-log.ts";
-import { LazySink } from "../archive/audit/sinks/lazy-sink.ts";
+import { AuditLog, type AuditSink, LazySink } from "../archive/audit/audit-log.ts";
 import { clock } from "../base/clock.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";

@@ -1,3 +1,4 @@
+import { parseForeignJson } from "../../base/json.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import type { CallDecision } from "../../protocol/call-decision.ts";
 import type { FailureType } from "../../protocol/failure.ts";
@@ -62,32 +63,6 @@ export interface AuditedCall {
   redactions: number;
 }
 
-/** What policy decided about a call, and which rule did. */
-export interface AuditedDecision {
-  server: string;
-  tool: string;
-  /** As the authorizer names it: `allow`, `ask`, `deny`, `unavailable`. */
-  decision: string;
-  /** What decided: an entry of a list, or the name of a policy. */
-  rule?: string | undefined;
-  reason?: string | undefined;
-}
-
-/** How a question about a call was answered. */
-export interface AuditedApproval {
-  server: string;
-  tool: string;
-  argumentsDigest: string;
-  /** Such as `approved` or `denied`. */
-  decision: string;
-  /** What was approved: this call, or which later ones too. */
-  scope?: string | undefined;
-  /** Who or what answered. */
-  approver: string;
-  /** Through what the answer came: a terminal, a client, a command. */
-  how?: string | undefined;
-}
-
 /** What happened to the login of a principal at a server. */
 export interface AuditedLogin {
   principal: string;
@@ -136,4 +111,35 @@ function boundText<T extends AuditMembers[string]>(value: T, maxChars: number): 
   const shown = visibleLine(value.slice(0, maxChars));
   if (value.length <= maxChars && shown.length <= maxChars) return shown;
   return `${shown.slice(0, maxChars)}... (${value.length} characters)`;
+}
+
+/** The members of a line of the audit log. */
+export type AuditFields = Readonly<Record<string, string | number | boolean>>;
+
+const LIMITS = { maxBytes: 256 * 1024, maxDepth: 4 };
+
+/** The members of a line; `undefined` for one that is none of the log. */
+export function parseAuditLine(line: string | Uint8Array): AuditFields | undefined {
+  let value: unknown;
+  try {
+    value = parseForeignJson(line, LIMITS);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  const members = Object.entries(value).filter(([, member]) =>
+    ["string", "number", "boolean"].includes(typeof member),
+  );
+  const fields = Object.fromEntries(members) as AuditFields;
+  return typeof fields.event === "string" && typeof fields.time === "string" ? fields : undefined;
+}
+
+/** Whether a line tells that something was refused or has failed. */
+export function isUnwanted({ event, outcome, decision, login, what }: AuditFields): boolean {
+  if (event === "run") return outcome !== "ok";
+  if (event === "login") return login === "failed" || login === "ended";
+  if (event === "lost") return true;
+  if (event === "log") return what !== "continued";
+  const wanted = ["allow", "allowed", "ask", "approved", "approved-once", "approved-for-run", "suspended"];
+  return typeof decision === "string" && !wanted.includes(decision);
 }

@@ -9,12 +9,11 @@
 import type { Clock } from "../../base/clock.ts";
 import { messageOf } from "../../base/faults.ts";
 import { settlesWithin } from "../../base/waiting.ts";
+import type { ApprovalAnswered, PolicyDecided } from "../../protocol/call-decision.ts";
 import {
   type AuditEvent,
   type AuditedActor,
-  type AuditedApproval,
   type AuditedCall,
-  type AuditedDecision,
   type AuditedEnding,
   type AuditedLogin,
   type AuditedRun,
@@ -102,12 +101,12 @@ export class AuditLog {
   }
 
   /** Notes what policy decided about a call. Returns at once. */
-  decision(run: AuditedRun, decision: AuditedDecision): void {
+  decision(run: AuditedRun, decision: PolicyDecided): void {
     this.#append("decision", this.#of(run), decisionMembers(decision, this.#options.redact));
   }
 
   /** Notes how a question about a call was answered. Returns at once. */
-  approval(run: AuditedRun, approval: AuditedApproval): void {
+  approval(run: AuditedRun, approval: ApprovalAnswered): void {
     this.#append("approval", this.#of(run), approvalMembers(approval, this.#options.redact));
   }
 
@@ -312,7 +311,7 @@ function callMembers(call: AuditedCall, redact: Redact): AuditMembers {
 }
 
 function decisionMembers(
-  { server, tool, decision, rule, reason }: AuditedDecision,
+  { server, tool, decision, rule, reason }: PolicyDecided,
   redact: Redact,
 ): AuditMembers {
   return {
@@ -324,7 +323,7 @@ function decisionMembers(
   };
 }
 
-function approvalMembers(approval: AuditedApproval, redact: Redact): AuditMembers {
+function approvalMembers(approval: ApprovalAnswered, redact: Redact): AuditMembers {
   return {
     server: redact(approval.server),
     tool: redact(approval.tool),
@@ -338,4 +337,28 @@ function approvalMembers(approval: AuditedApproval, redact: Redact): AuditMember
 
 function loginMembers({ server, event, reason }: AuditedLogin, redact: Redact): AuditMembers {
   return { server: redact(server), login: event, reason: reason && redact(reason) };
+}
+
+/** A sink that is loaded with the first lines for it. */
+export class LazySink implements AuditSink {
+  readonly #open: () => Promise<AuditSink>;
+  readonly #onFailure: (message: string) => void;
+  #opened: Promise<AuditSink | undefined> | undefined;
+
+  constructor(open: () => Promise<AuditSink>, onFailure: (message: string) => void) {
+    this.#open = open;
+    this.#onFailure = onFailure;
+  }
+
+  send(lines: readonly string[]): void {
+    this.#opened ??= this.#open().catch((error: unknown) => {
+      this.#onFailure(`the audit log is not sent anywhere: ${messageOf(error)}`);
+      return undefined;
+    });
+    void this.#opened.then((sink) => sink?.send(lines));
+  }
+
+  async close(): Promise<void> {
+    await (await this.#opened)?.close();
+  }
 }

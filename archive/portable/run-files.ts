@@ -10,15 +10,15 @@ import type { ArchiveStore, RunImport } from "../archive-store.ts";
 import type { ArchivedRun } from "../archived-run.ts";
 import type { DamagedRun } from "../listed-run.ts";
 import { digestsIn } from "../run-record.ts";
-import { PortableLines } from "./portable-format.ts";
 import {
   badFile,
   type PortableItem,
+  PortableLines,
   type PortableSource,
   type RefusedRun,
   readPortable,
   refusal,
-} from "./read-portable.ts";
+} from "./portable-format.ts";
 
 /**
  * Exports runs to a new file that only its owner can read. Every run is checked first, and left out when it is damaged. When

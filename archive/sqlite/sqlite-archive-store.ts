@@ -29,10 +29,9 @@ import {
 import { DayStats, type Stats, ToolStats, totalOf } from "../run-stats.ts";
 import type { RunSummary } from "../run-summary.ts";
 import { damagedRun, readRun, type StoredRows, verifyArchive } from "../verification.ts";
-import { blobIdOf, putBlob, readBlob } from "./blobs.ts";
+import { blobIdOf, holdBlob, putBlob, readBlob, releaseHeld } from "./blobs.ts";
 import { deleteRunsById, pruneRuns } from "./changes/prune.ts";
 import { appendRun, recordDigestOf } from "./changes/store-run.ts";
-import { holdBlob, releaseHeld } from "./changes/sweep.ts";
 import { readChainEnd } from "./file/chain-ends.ts";
 import { fileAt, openForReading, openForWriting, tryWriting } from "./file/connection.ts";
 import type { Database, SqlValue } from "./file/database.ts";

@@ -1,10 +1,8 @@
 import { resolve } from "node:path";
-import { AUDIT_EVENTS } from "../../archive/audit/audit-line.ts";
-import { type ChainHead, readHead } from "../../archive/audit/chain/chain-head.ts";
-import type { ChainEnd } from "../../archive/audit/chain/chain-link.ts";
+import { AUDIT_EVENTS, type AuditFields, isUnwanted } from "../../archive/audit/audit-line.ts";
+import { type ChainEnd, type ChainHead, readHead } from "../../archive/audit/chain/chain-head.ts";
 import { logFiles } from "../../archive/audit/chain/log-files.ts";
 import { verifyLog } from "../../archive/audit/chain/verify-log.ts";
-import { type AuditFields, isUnwanted } from "../../archive/audit/reading/audit-fields.ts";
 import { renderOcsf } from "../../archive/audit/reading/ocsf.ts";
 import {
   type AuditEntry,

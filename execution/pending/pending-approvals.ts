@@ -21,8 +21,7 @@ import type { EnvironmentVariables } from "../../system/environment-variables.ts
 import { PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
 import { currentProcess, formatIdentity, isDead } from "../../system/process-identity.ts";
 import type { KeptRun, ResumedRun, SuspendedRun } from "../suspension/suspended-run.ts";
-import { PendingError } from "./pending-error.ts";
-import { newTicket } from "./ticket.ts";
+import { newTicket, PendingError } from "./tickets.ts";
 
 /** The form of what is sealed. Another version of ptc that has another form does not go on with it. */
 const FORMAT = 1;

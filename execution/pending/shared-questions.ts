@@ -6,10 +6,8 @@ import {
 } from "../../broker/approvals/approvals.ts";
 import type { QuestionInterceptor } from "../../broker/approvals/question-interceptors.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
-import { answerElsewhere } from "./answer-elsewhere.ts";
 import type { KeptAnswer, PendingApprovals } from "./pending-approvals.ts";
-import { PendingError } from "./pending-error.ts";
-import { newTicket } from "./ticket.ts";
+import { answerElsewhere, newTicket, PendingError } from "./tickets.ts";
 
 /** An answer that comes this soon, as that of an option or of a client that cannot ask, is waited for alone. */
 const GRACE_MS = 100;

@@ -10,8 +10,9 @@ import {
 } from "../../archive/build-record.ts";
 import type { Clock } from "../../base/clock.ts";
 import { messageOf } from "../../base/faults.ts";
-import type { ApprovalAnswered, CallGoingOut, PolicyDecided } from "../../broker/decision-events.ts";
+import type { CallGoingOut } from "../../broker/decision-events.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
+import type { ApprovalAnswered, PolicyDecided } from "../../protocol/call-decision.ts";
 import { digestOf, textDigest } from "../../protocol/canonical-json.ts";
 import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
 import type { RunContext } from "../../protocol/run-context.ts";

@@ -1,6 +1,6 @@
 import { type ArchiveStore, allRuns, type KeptHead, type Verification } from "../../archive/archive-store.ts";
 import type { DamagedRun, ListedRun, PageFilter, RunFilter } from "../../archive/listed-run.ts";
-import { readPortable } from "../../archive/portable/read-portable.ts";
+import { readPortable } from "../../archive/portable/portable-format.ts";
 import { readRunFile, runFile, writeRunFile } from "../../archive/portable/run-files.ts";
 import type { Database } from "../../archive/sqlite/file/database.ts";
 import {

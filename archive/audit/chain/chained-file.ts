@@ -16,8 +16,15 @@ import { parseForeignJson } from "../../../base/json.ts";
 import { lockFile } from "../../../system/lock-file.ts";
 import { openForAppend, prepareFolder } from "../audit-file.ts";
 import { type AuditMembers, renderAuditLine } from "../audit-line.ts";
-import { type ChainHead, readHead, writeHead } from "./chain-head.ts";
-import { type ChainEnd, linkLine, NO_LINE, parseLink } from "./chain-link.ts";
+import {
+  type ChainEnd,
+  type ChainHead,
+  linkLine,
+  NO_LINE,
+  parseLink,
+  readHead,
+  writeHead,
+} from "./chain-head.ts";
 import { continueChain } from "./continue-chain.ts";
 import { type LogFiles, logFiles, nextRotatedFile, rotatedFiles } from "./log-files.ts";
 

@@ -2,8 +2,7 @@ import { createHash } from "node:crypto";
 import { readSync } from "node:fs";
 import { endsWithLineFeed } from "../audit-file.ts";
 import type { AuditMembers } from "../audit-line.ts";
-import type { ChainHead } from "./chain-head.ts";
-import { type ChainEnd, NO_LINE, parseLink } from "./chain-link.ts";
+import { type ChainEnd, type ChainHead, NO_LINE, parseLink } from "./chain-head.ts";
 
 /** Where the next line goes on. */
 export interface Continuation {

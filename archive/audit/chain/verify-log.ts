@@ -3,10 +3,8 @@ import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { parseForeignJson } from "../../../base/json.ts";
 import { countNoun } from "../../../base/quantities.ts";
-import { type ChainHead, readHead } from "./chain-head.ts";
-import { type ChainEnd, parseLink } from "./chain-link.ts";
-import { logFiles, rotatedFiles } from "./log-files.ts";
-import { type LogLine, readLogLines } from "./log-lines.ts";
+import { type ChainEnd, type ChainHead, parseLink, readHead } from "./chain-head.ts";
+import { type LogLine, logFiles, readLogLines, rotatedFiles } from "./log-files.ts";
 
 /** What was found of an audit log. */
 export interface LogVerification {

@@ -1,4 +1,4 @@
-import { type AuditFields, isUnwanted } from "./audit-fields.ts";
+import { type AuditFields, isUnwanted } from "../audit-line.ts";
 
 /** The version of the Open Cybersecurity Schema Framework that events are of (https://schema.ocsf.io). */
 const OCSF_VERSION = "1.6.0";

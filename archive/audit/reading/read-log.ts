@@ -2,9 +2,8 @@ import { existsSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { matchesPattern } from "../../../protocol/tool-names.ts";
-import { rotatedFiles } from "../chain/log-files.ts";
-import { readLogLines } from "../chain/log-lines.ts";
-import { type AuditFields, isUnwanted, parseAuditLine } from "./audit-fields.ts";
+import { type AuditFields, isUnwanted, parseAuditLine } from "../audit-line.ts";
+import { readLogLines, rotatedFiles } from "../chain/log-files.ts";
 
 /** One line of the log, as it is and read. */
 export interface AuditEntry {

@@ -1,6 +1,6 @@
 import { outgoingFetch } from "../../../system/outgoing.ts";
+import { isUnwanted, parseAuditLine } from "../audit-line.ts";
 import type { AuditSink } from "../audit-log.ts";
-import { isUnwanted, parseAuditLine } from "../reading/audit-fields.ts";
 import { type Carrier, QueuedSink } from "./queued-sink.ts";
 import { openSyslog } from "./syslog-carrier.ts";
 

@@ -1,7 +1,7 @@
 import { createSocket, type Socket as DatagramSocket } from "node:dgram";
 import { connect as connectStream, isIPv6, type Socket } from "node:net";
 import { hostname } from "node:os";
-import { isUnwanted, parseAuditLine } from "../reading/audit-fields.ts";
+import { isUnwanted, parseAuditLine } from "../audit-line.ts";
 import type { Carrier } from "./queued-sink.ts";
 
 /** Facility 13 is that of audit logs (RFC 5424, section 6.2.1). */

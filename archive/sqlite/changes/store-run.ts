@@ -6,10 +6,9 @@ import { buildRecord, type CallToArchive, keepValues, type RunToArchive } from "
 import { entryDigest, linkTo } from "../../chain.ts";
 import type { CallFacts, CallRecord, RunRecord } from "../../run-record.ts";
 import { type RunSummary, summarizeRun, summarizeTools } from "../../run-summary.ts";
-import { blobIdOf, putBlob } from "../blobs.ts";
+import { blobIdOf, holdBlob, holdOn, putBlob } from "../blobs.ts";
 import { readChainEnd, writeChainEnd } from "../file/chain-ends.ts";
 import type { Database, SqlValue } from "../file/database.ts";
-import { holdBlob, holdOn } from "./sweep.ts";
 
 const Known = z.object({ record_digest: z.string() });
 

@@ -2,9 +2,9 @@ import { messageOf } from "../../../base/faults.ts";
 import { ArchiveError } from "../../archive-error.ts";
 import type { ArchiveResult } from "../../archive-store.ts";
 import type { CallToArchive, RunToArchive } from "../../build-record.ts";
+import { releaseHeld, sweepAbandoned } from "../blobs.ts";
 import { pruneDaily } from "../changes/prune.ts";
 import { holdCalls, type PendingCall, storeRun } from "../changes/store-run.ts";
-import { releaseHeld, sweepAbandoned } from "../changes/sweep.ts";
 import { fileAt, openForWriting } from "../file/connection.ts";
 import type { Database } from "../file/database.ts";
 

@@ -4,7 +4,7 @@ import { oneLine } from "../../../base/visible-text.ts";
 import { whenAborted } from "../../../base/waiting.ts";
 import { type ApprovalAnswer, LATER } from "../../../broker/approvals/approvals.ts";
 import type { PendingApproval } from "../../../execution/pending/pending-approvals.ts";
-import { PendingError } from "../../../execution/pending/pending-error.ts";
+import { PendingError } from "../../../execution/pending/tickets.ts";
 import type { SuspendedPrograms, TakenProgram } from "../../../execution/run-request.ts";
 import { parseApprovalAnswer, type Question } from "../elicitation.ts";
 import { errorReply, type ToolReply } from "../tools/reply.ts";

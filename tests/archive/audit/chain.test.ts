@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type ChainEnd, linkLine } from "../../../archive/audit/chain/chain-link.ts";
+import { type ChainEnd, linkLine } from "../../../archive/audit/chain/chain-head.ts";
 import { ChainedFile } from "../../../archive/audit/chain/chained-file.ts";
 import { verifyLog } from "../../../archive/audit/chain/verify-log.ts";
 

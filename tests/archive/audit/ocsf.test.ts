@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { AUDIT_EVENTS } from "../../../archive/audit/audit-line.ts";
-import type { AuditFields } from "../../../archive/audit/reading/audit-fields.ts";
+import { AUDIT_EVENTS, type AuditFields } from "../../../archive/audit/audit-line.ts";
 import { renderOcsf } from "../../../archive/audit/reading/ocsf.ts";
 import { OcsfEvent } from "./ocsf-schema.ts";
 

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { ArchiveError } from "../../../archive/archive-error.ts";
 import { entryDigest } from "../../../archive/chain.ts";
-import { dropUnused } from "../../../archive/sqlite/changes/sweep.ts";
+import { dropUnused } from "../../../archive/sqlite/blobs.ts";
 import {
   MIGRATIONS,
   migrate,

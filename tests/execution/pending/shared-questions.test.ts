@@ -11,8 +11,8 @@ import {
 } from "../../../broker/approvals/approvals.ts";
 import { interceptQuestions } from "../../../broker/approvals/question-interceptors.ts";
 import { PendingApprovals } from "../../../execution/pending/pending-approvals.ts";
-import { PendingError } from "../../../execution/pending/pending-error.ts";
 import { shareQuestions } from "../../../execution/pending/shared-questions.ts";
+import { PendingError } from "../../../execution/pending/tickets.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import { currentProcess, formatIdentity } from "../../../system/process-identity.ts";
 import { eventually } from "../../eventually.ts";

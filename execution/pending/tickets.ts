@@ -1,5 +1,17 @@
+import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { PendingError } from "./pending-error.ts";
+
+/** What waits for approvals cannot be had. The message is one line. */
+export class PendingError extends Error {
+  override readonly name = "PendingError";
+}
+
+const TICKET_BYTES = 8;
+
+/** A name for a question that nobody guesses. */
+export function newTicket(): string {
+  return randomBytes(TICKET_BYTES).toString("hex");
+}
 
 const POLL_MS = 300;
 
