@@ -13,7 +13,7 @@ const ENVIRONMENT = { env: { PTC_HOST: "off" } };
 /** Limits that only a test that hangs reaches, also on a busy machine. */
 const PATIENCE = { testTimeout: 180_000, hookTimeout: 180_000, expect: { poll: { timeout: 60_000 } } };
 
-// No test touches the keyring of whoever runs it.
+// No test touches the keyring of the user who runs it.
 process.env.PTC_KEYRING = "off";
 
 // What Node.js has compiled for one process serves the next: one from sources takes a third of the time.

@@ -18,7 +18,7 @@ const COUNTS = ["minLength", "maxLength", "minItems", "maxItems", "minProperties
 
 /**
  * The first thing in a JSON Schema (2020-12) that has not the form that the specification gives it. Servers' schemas are taken as
- * they are; whoever writes one of their own is told of the mistake where it stands.
+ * they are; the author of a schema gets the mistake with its place.
  */
 export function findSchemaProblem(
   schema: unknown,

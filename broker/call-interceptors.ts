@@ -27,7 +27,7 @@ export function interceptCalls(
   return { dispatch };
 }
 
-/** Passes the trace of whoever has the program run on to servers, where no collector makes a trace for the run. */
+/** Passes the trace of the caller on to servers, where no collector makes a trace for the run. */
 export function passTraceOn(trace: TraceContext): CallInterceptor {
   return (next) => (call, run) => next(call, { ...run, meta: { ...run.meta, ...trace } });
 }

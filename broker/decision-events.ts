@@ -13,7 +13,7 @@ export interface CallGoingOut {
   approver?: string | undefined;
 }
 
-/** Is told what happens in one run beside its calls, for whoever keeps a log of it. None of it throws. */
+/** Receives what happens in one run beside its calls, such as for a log. No method throws. */
 export interface RunEvents {
   /** Resolves when the call may go out, or with the reason why its log cannot be kept, for which it must not. */
   beforeEffect?: ((call: CallGoingOut) => Promise<string | undefined>) | undefined;

@@ -32,7 +32,7 @@ export interface Parameter extends ValueModel {
   readonly default: unknown;
 }
 
-/** The arguments of a tool, for whoever writes them by hand. What the schema says beyond that is the validator's matter. */
+/** The arguments of a tool as a person writes them. The validator checks everything else that the schema says. */
 export interface ToolParameters {
   /** Required ones first, otherwise in the order of the schema. */
   readonly parameters: readonly Parameter[];

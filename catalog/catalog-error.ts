@@ -16,7 +16,7 @@ export type CatalogErrorCode =
 export class CatalogError extends Error {
   override readonly name = "CatalogError";
   readonly code: CatalogErrorCode;
-  /** The message without `remedy`, for whoever is about to do that. */
+  /** The message without `remedy`, for a caller that is about to apply it. */
   readonly problem: string;
 
   /** @param more `remedy` is put behind the problem: what a person should do. */

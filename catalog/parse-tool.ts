@@ -25,8 +25,8 @@ const MAX_ANNOTATIONS_DEPTH = 16;
 
 /**
  * Reads one entry of `tools/list`; `undefined` when it has no name. Unknown fields and fields of the wrong type are left out.
- * What is deeper or longer than any real definition, or no JSON, is cut. `onProblem` is told of each cut but those of depth,
- * of which whoever reads the schema tells. In the place of annotations that cannot be read stands a hint that makes the tool
+ * What is deeper or longer than any real definition, or no JSON, is cut. `onProblem` receives each cut except those of depth,
+ * which the reader of the schema reports. In the place of annotations that cannot be read stands a hint that makes the tool
  * destructive. Never throws, and what it returns has a digest.
  */
 export function parseTool(

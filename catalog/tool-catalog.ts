@@ -150,7 +150,7 @@ const MAX_SERVER_CHARS = 80;
 const MAX_TOOL_CHARS = 160;
 const MAX_REASON_CHARS = 300;
 
-/** Why a catalog has no such server, for whoever asked for one by name: one line, which names the nearest ones. */
+/** Why a catalog has no server of this name: one line, which names the nearest ones. */
 export function unknownServer(name: string, { servers, unlisted }: ToolCatalog): string {
   const shown = oneLine(name, MAX_SERVER_CHARS);
   const why = unlisted.get(serverModule(name));
@@ -163,7 +163,7 @@ export function unknownServer(name: string, { servers, unlisted }: ToolCatalog):
 /**
  * Why a catalog has no such tool: one line, which names the nearest ones.
  *
- * @param search what finds tools, for whoever asked: the tool of a model, or the command of a person.
+ * @param search what finds tools for the caller: the tool of a model, or the command of a person.
  */
 export function unknownTool(name: string, catalog: ToolCatalog, search = "search_tools"): string {
   const shown = oneLine(name, MAX_TOOL_CHARS);

@@ -99,7 +99,7 @@ export function buildServerModel(
  * Builds the model of one tool, of its definition alone. What cannot be typed is any, and a description that is too long is cut.
  *
  * @param identifier name of its function, distinct within the server.
- * @param warn is told of each thing that is wider or shorter than it was listed, in words that follow the tool's name.
+ * @param warn receives each thing that is wider or shorter than it was listed, in words that follow the tool's name.
  * @param learned stands in where the definition says nothing of its output.
  * @param isUnwrapped whether programs are given what is in the wrapper that its output schema is.
  */

@@ -14,7 +14,7 @@ export interface ExampleCall {
   readonly argument: string;
 }
 
-/** What a model is told of programs in a language, before it writes one. */
+/** What a model reads about programs in a language, before it writes one. */
 export interface ProgramGuide {
   /** The language that signatures are in. */
   readonly signatures: string;

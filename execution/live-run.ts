@@ -185,7 +185,7 @@ function formerTool(namespacedName: string, servers: Configuration["servers"]) {
   return { namespacedName, server, name };
 }
 
-/** A tool as a collector is told of it. */
+/** A tool as a collector sees it. */
 function describeTool(
   called: string,
   tools: Pick<ToolCatalog, "get">,

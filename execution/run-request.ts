@@ -95,6 +95,6 @@ export interface SuspendedPrograms {
   take(principal: string, ticket: string): Promise<TakenProgram>;
   /** Gives the first answer to a question. False when it was answered before, or has expired. */
   answer(principal: string, pending: PendingApproval, answer: ApprovalAnswer): Promise<boolean>;
-  /** Whether nothing waits for an answer to it any more. */
+  /** Whether nothing waits for an answer to it. */
   isAnswered(principal: string, pending: PendingApproval): Promise<boolean>;
 }

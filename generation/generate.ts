@@ -85,7 +85,7 @@ export class ModuleGenerator {
    * Lists the servers and decides what the folder should hold. Writes nothing. When the catalog in the folder cannot be
    * read, all servers must be listed.
    *
-   * @param onOutcome is told of each server as soon as it is listed or cannot be.
+   * @param onOutcome receives each server as soon as it is listed or cannot be.
    * @throws CatalogError
    */
   async propose(signal: AbortSignal, onOutcome?: (outcome: ListOutcome) => void): Promise<Generation> {

@@ -5,7 +5,7 @@ import type { SavedPrograms } from "./saved-programs.ts";
 /**
  * The saved programs of a configuration; `undefined` where it has no folder of them, and then nothing more is loaded.
  *
- * @param onProblem is told of each program that is wrong, in one line.
+ * @param onProblem receives each program with a mistake, in one line.
  * @throws ConfigurationError when a server has the name that saved programs have.
  */
 export async function openPrograms(

@@ -37,7 +37,7 @@ interface Client {
 /** Everybody who uses ptc on this machine, on the command line or over stdio, is the one who started it. */
 export const LOCAL_PRINCIPAL = "local";
 
-/** A part of a run that takes time of its own. Parts may overlap: a sandbox is had while the program is bundled. */
+/** A part of a run that takes time of its own. Parts may overlap: a sandbox starts while the program is bundled. */
 export type RunPhase = "bundle" | "type_check" | "sandbox_wait" | "program";
 
 /** Is told when a part of a run begins. What it returns is called once, when that part has ended. Neither throws. */

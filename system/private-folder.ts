@@ -16,6 +16,6 @@ export function hideFromGit(folder: string, isNew: boolean): void {
     if (lstatSync(folder).isSymbolicLink()) return;
     writeFileSync(join(folder, ".gitignore"), EVERYTHING, { flag: "wx", mode: 0o600 });
   } catch {
-    // It is there, or the disk is full, which is told of the file that the folder is for.
+    // It is there, or the disk is full, which is reported for the file that the folder is for.
   }
 }

@@ -51,11 +51,11 @@ export interface CalledTool {
   host?: { address: string; port: number } | undefined;
 }
 
-/** One run, as it is told of. */
+/** One run, as it is reported. */
 export interface TracedRun {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
-  /** Where the run is told of; `undefined` where it is not. */
+  /** The run's place in the traces; `undefined` where it is not reported. */
   readonly place: TraceContext | undefined;
   readonly onPhase: OnPhase;
   /** Tells of each call around the dispatcher's answer, and passes the trace on to the server. */

@@ -39,7 +39,7 @@ export interface ReconfigurablePool {
  * Upstream clients for every configured server. The MCP client is loaded when the first of them is used.
  *
  * @param groups where the process groups of servers are noted while they live.
- * @param options `credentials` are those of the configuration without it. `redactor` is told of every one that a server is
+ * @param options `credentials` are those of the configuration without it. `redactor` learns every one that a server is
  * given. `env` is what commands see from which secrets are read, and says where the user's logins are.
  */
 export function composeUpstreams(
@@ -217,8 +217,8 @@ export function liveServers({ servers }: Configuration, pool: UpstreamPool): Map
 /**
  * The logins at the remote servers of a configuration. What speaks OAuth is loaded when a server first asks for a token.
  *
- * @param secrets reads those of the configuration, and is told of every token before it is used.
- * @param onLogin is told of what happens to logins here.
+ * @param secrets reads those of the configuration, and learns every token before it is used.
+ * @param onLogin receives what happens to logins here.
  */
 export function composeAuthorizations(
   { servers }: Configuration,

@@ -73,7 +73,7 @@ export class AuditLog {
   #failedAtMs: number | undefined;
   #reported = false;
   #writing: Promise<void> | undefined;
-  /** Whether a run has ended, or the log is to be closed: then nothing is gathered any more. */
+  /** Whether a run has ended, or the log is to be closed: then nothing more is gathered. */
   #hurry = false;
   #endGathering: (() => void) | undefined;
 

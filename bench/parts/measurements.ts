@@ -35,7 +35,7 @@ export const PARTS: readonly Measurement[] = [
   },
   {
     name: "telemetry",
-    about: "calls that nobody is told of, and calls that a collector is told of",
+    about: "calls that nobody reports, and calls that a collector receives",
     measure: async () => (await measureTelemetry()).map(ratio),
   },
   {

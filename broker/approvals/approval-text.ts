@@ -12,7 +12,7 @@ interface Bounds {
 /** For a question that interrupts: what dialogs of clients and a terminal can still scroll through. */
 const QUESTION: Bounds = { textChars: 4_000, entries: 100, depth: 16, chars: 12_000 };
 
-/** For whoever asks to see all of it. */
+/** For a person who wants to see all of it. */
 export const WHOLE: Bounds = { textChars: 100_000, entries: 1_000, depth: 32, chars: 400_000 };
 
 /** When an entry of a list or an object would get fewer characters than this, entries are only counted. */

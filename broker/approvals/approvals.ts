@@ -163,7 +163,7 @@ export class RunApprovals {
   #waiting = 0;
   #suspending = new AbortController();
 
-  /** @param events is told of each answer. */
+  /** @param events receives each answer. */
   constructor(runId: string, approver: Approver, events: RunEvents = {}, options: RunApprovalsOptions = {}) {
     this.#runId = runId;
     this.#approver = complete(approver);
@@ -196,7 +196,7 @@ export class RunApprovals {
   /**
    * Asks about one call, unless its tool was approved for the run. Waits for earlier questions first.
    *
-   * @param reason why a rule has it asked about, for whoever decides.
+   * @param reason why a rule requires the question, for the person who decides.
    */
   async approve(tool: Tool, args: unknown, signal: AbortSignal, reason?: string): Promise<Approval> {
     this.#waiting++;

@@ -29,7 +29,7 @@ export class DataFlow {
     this.#servers = servers;
   }
 
-  /** What the results of a tool carry; `undefined` when its server is not configured any more, so that nobody knows. */
+  /** What the results of a tool carry; `undefined` when its server is no longer configured, so that nobody knows. */
   labelsOf({ server, name }: FlowTool): readonly string[] | undefined {
     const flow = this.#servers.get(server);
     return flow && (entryOf(flow, name)?.labels ?? flow.labels ?? []);

@@ -32,7 +32,7 @@ type CalledTool = Pick<Tool, "namespacedName" | "server" | "name">;
 
 /**
  * The state of one run on which decisions depend. It only grows, and follows from the run's calls alone: a run that is
- * taken up again has the state of before when `replay` is told of each call that was answered.
+ * taken up again has its earlier state again after `replay` for each call that was answered.
  */
 export class RunState {
   readonly #callsByTool = new Map<string, number>();

@@ -56,7 +56,7 @@ export class InvertedIndex {
     if (word !== undefined) this.similar.add(word);
   }
 
-  /** Removes what was added together. The numbers of terms that no document has any more may become those of others. */
+  /** Removes what was added together. The numbers of terms that no document has may be reused. */
   remove({ slots, terms }: Batch): void {
     const isGone = new Uint8Array(this.#slotCount);
     for (const slot of slots) {

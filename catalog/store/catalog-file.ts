@@ -83,7 +83,7 @@ async function readBoth(dir: string): Promise<FoundCatalog | undefined> {
 }
 
 /**
- * Reads like `findCatalog`, for whoever writes everything anew: returns as much as holds, and what could not be read.
+ * Reads like `findCatalog`, before everything is rewritten: returns what is intact, and what could not be read.
  *
  * @throws CatalogError for what could not be written either.
  */

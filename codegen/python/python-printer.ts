@@ -35,7 +35,7 @@ function printExample({ module, tool: { name, identifier }, argument }: ExampleC
   return [...lines, "print(str(found)[:500])"].join("\n");
 }
 
-/** What a model is told of programs in Python. Every word of it is in the context of every conversation. */
+/** What a model reads about programs in Python. Every word of it is in the context of every conversation. */
 const PYTHON_GUIDE: ProgramGuide = {
   signatures: "Python",
   programs: "Python",

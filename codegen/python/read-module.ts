@@ -238,7 +238,7 @@ interface CalledTool {
   parameters: Record<string, string>;
 }
 
-/** The names that a sandbox is told of modules, by Python's name of each module. */
+/** The names of modules that a sandbox gets, by Python's name of each module. */
 interface SandboxTable {
   /** Tools by the names of functions. */
   modules: Record<string, Record<string, CalledTool>>;

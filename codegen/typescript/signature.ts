@@ -18,7 +18,7 @@ import {
 /** Longest sentence that the compact form quotes of a description. */
 const MAX_SENTENCE_CHARS = 300;
 
-/** How to read a signature, for whoever is shown one. */
+/** How to read a signature. */
 export const SIGNATURE_FORM =
   "Signatures are TypeScript, `name({arguments}):Promise<result>`, without a result where the tool declares none; " +
   "behind a property's type stand, after a space, its default (`= value`), (format) and description.";

@@ -68,7 +68,7 @@ const found = await ${call};
 console.log(JSON.stringify(found).slice(0, 500));`;
 }
 
-/** What a model is told of programs in TypeScript. Every word of it is in the context of every conversation. */
+/** What a model reads about programs in TypeScript. Every word of it is in the context of every conversation. */
 const TYPESCRIPT_GUIDE: ProgramGuide = {
   signatures: "TypeScript",
   programs: "TypeScript or JavaScript",

@@ -21,7 +21,7 @@ export async function openPending(
 /**
  * Keeps the runs of one context when they are suspended.
  *
- * @param place where a collector is told of the run.
+ * @param place the run's place in a collector's traces.
  */
 export function keeperFor(
   context: RunContext,

@@ -57,7 +57,7 @@ export interface RunReport {
 export interface RunRecording extends CallObserver, RunEvents {
   /** Notes how the run has ended. Resolves when that is written, or after a bounded time. Never rejects. */
   beforeAnswer?(report: RunReport): Promise<void>;
-  /** The same for a run that is suspended, which is told of as a run only when it has ended. */
+  /** The same for a run that is suspended, which is reported as a run only when it has ended. */
   beforeSuspension?(): Promise<void>;
   /** Resolves when the run is recorded: with `undefined`, or with the first problem in one line. Never rejects. */
   end(report: RunReport): Promise<string | undefined>;

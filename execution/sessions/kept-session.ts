@@ -13,7 +13,7 @@ const MAX_CODE_CHARS = 16 * 1024 * 1024;
 /** Failures after which nobody knows what state the sandbox is in. */
 const ENDS: ReadonlySet<string> = new Set(["ContractViolation", "InternalError"]);
 
-/** What is told of a session. */
+/** What is shown of a session. */
 export interface SessionStatus {
   name: string;
   language: string;
@@ -141,7 +141,7 @@ export class KeptSession {
     this.#idleSince = wallMs;
     if (!envelope.result.ok && ENDS.has(envelope.result.error.type)) this.sandbox.forsake();
     if (!hasRun) return;
-    // What a program was given is not looked at any more, and may be large.
+    // Nothing reads the data of an ended program, and it may be large.
     this.#earlier.push({ ...program, data: {} });
     this.#codeChars += program.code.length;
     this.#after = envelope.run_id;

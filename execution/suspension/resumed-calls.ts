@@ -19,7 +19,7 @@ export class ResumedCalls {
   #going: Promise<string | undefined> | undefined;
   #stopped: string | undefined;
 
-  /** @param onStop is called when the run cannot go on. Nothing is answered any more. */
+  /** @param onStop is called when the run cannot continue. Nothing is answered after that. */
   constructor({ run, goLive }: Pick<ResumedRun, "run" | "goLive">, onStop: () => void) {
     this.#kept = run.calls;
     this.#goLive = goLive;

@@ -135,7 +135,7 @@ export class TypeScriptProcess {
     if (this.#killed) this.kill();
   }
 
-  /** Opens the files in their present state. Results of earlier calls must not be used any more. */
+  /** Opens the files in their present state. Results of earlier calls must not be used after that. */
   async open(changes?: FileChanges): Promise<OpenedProgram> {
     const previous = this.#snapshot;
     const params = changes === undefined ? { openProjects: [this.#config] } : { fileChanges: changes };

@@ -24,7 +24,7 @@ export interface ConsoleCapture {
   text(): string;
   /** The last line that was printed, whole even when the text was cut; `undefined` past the cap on its own length. */
   lastLine(): string | undefined;
-  /** Bytes that were written to stderr, so that whoever reads it knows when it has all. */
+  /** Bytes that were written to stderr, so that the reader knows when it has all of them. */
   bytesWritten(): number;
 }
 

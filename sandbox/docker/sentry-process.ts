@@ -34,7 +34,7 @@ export function readSentryProcess(
   }
 }
 
-/** Whether whoever takes the process over would be a user of this machine without any right. */
+/** Whether an attacker who takes the process over would be a user of this machine without rights. */
 export function isUnprivileged({ uids, capabilities }: SentryProcess): boolean {
   return !uids.includes(0) && Object.values(capabilities).every((set) => /^0*$/.test(set));
 }

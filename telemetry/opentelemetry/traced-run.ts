@@ -161,7 +161,7 @@ export class OpenRun implements TracedRun {
   ): void {
     const isSuspended = !result.ok && result.error.type === "ApprovalPending";
     const errorType = result.ok || isSuspended ? undefined : result.error.type;
-    // A suspended run waits in calls that nobody answers any more.
+    // A suspended run waits in calls that are never answered.
     for (const span of this.#open) {
       span.setAttribute("ptc.decision", isSuspended ? "suspended" : "cancelled");
       endSpan(span, isSuspended ? undefined : "cancelled");

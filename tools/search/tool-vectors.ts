@@ -13,7 +13,7 @@ import { textDigest } from "../../protocol/canonical-json.ts";
 import { askModel, EndpointError, type EndpointHealth, type ModelEndpoint } from "./model-endpoint.ts";
 
 const BATCH = 32;
-/** How long a request may go on for which nobody waits any more. A server may have to load its model first. */
+/** How long a request may continue that nobody waits for. A server may have to load its model first. */
 const REQUEST_MS = 60_000;
 /** Vectors that were computed are on disk so much later at most, while more are computed. */
 const SAVE_MS = 2_000;

@@ -31,7 +31,7 @@ const LOGIN_ACTIVITY: Readonly<Record<string, readonly [number, string]>> = {
   failed: [1, "Logon"],
   logged_out: [2, "Logoff"],
   ended: [2, "Logoff"],
-  // Both are tokens for a service that are had without a person.
+  // Both are tokens that a service gets without a person.
   renewed: [5, "Service Ticket Renew"],
   machine_token: [4, "Service Ticket Request"],
 };
@@ -125,7 +125,7 @@ function callMembers(fields: AuditFields): object {
       ...(server === undefined || server === "" ? {} : { service: { name: String(server) } }),
       ...(run === undefined ? {} : { request: { uid: String(run) } }),
     },
-    // Programs have no network: whoever runs ptc is on this machine.
+    // Programs have no network, so ptc's user is on this machine.
     src_endpoint: endpointOf(fields),
   };
 }

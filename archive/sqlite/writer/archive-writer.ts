@@ -129,7 +129,7 @@ class WritingThread {
     worker.unref();
     worker.on("message", (reply: WriterReply) => this.#receive(reply));
     worker.on("error", (error) => this.#noteReason(error));
-    // An unreadable message is lost, so whoever waits for it must be told.
+    // An unreadable message is lost, so the caller that waits for it must be told.
     worker.on("messageerror", (error) => {
       this.#noteReason(error);
       void worker.terminate();

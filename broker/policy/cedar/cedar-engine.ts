@@ -106,7 +106,7 @@ class CedarEngine {
   #parsed(rules: ReadonlyMap<string, string>, setKey: string): string {
     const known = this.#sets.get(setKey);
     if (known !== undefined) return known;
-    // The package has no way to forget a set, so that names are used again, once none of them is known any more.
+    // The package has no way to forget a set, so names are reused once nothing refers to them.
     if (this.#sets.size >= MAX_SETS) this.#sets.clear();
     const name = `set-${this.#sets.size}`;
     const answer = this.#cedar.preparsePolicySet(name, { staticPolicies: Object.fromEntries(rules) });

@@ -21,7 +21,7 @@ export interface RuleVerdict {
   /** The rules that decided, by name. */
   readonly rule?: string | undefined;
   readonly reason?: string | undefined;
-  /** Whether the reason holds what the author of a rule says to whoever is denied (`@reason`). */
+  /** Whether the reason has the words of the rule's author for the caller who is denied (`@reason`). */
   readonly isSaid?: boolean;
   /** Whether it is denied because it could not be decided. */
   readonly isUndecided?: true;

@@ -7,7 +7,7 @@ export const RULE_SCHEMA = `// What the rules of ptc may speak of. Written by \`
 // A group of principals: \`policy.groups\` in ptc.yaml.
 entity Group;
 
-// Who runs a program; User::"local" is whoever started ptc on this machine.
+// Who runs a program; User::"local" is the person who started ptc on this machine.
 entity User in [Group];
 
 // A server, by its name in ptc.yaml.

@@ -196,7 +196,7 @@ const LIMIT_MS = 1_000;
 /** The same for the text of a saved program, which is checked and does not run. */
 const SAVED_LIMIT_MS = 60_000;
 
-/** How long a check may go on that nobody waits for any more, so that the next finds a checker that is warm. */
+/** How long a check may continue after nobody waits for it, so that the next one finds a warm checker. */
 const KILL_AFTER_MS = 15_000;
 
 /** Checks after which the process is started anew, so that what it remembers of programs stays bounded. */

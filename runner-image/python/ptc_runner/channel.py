@@ -20,7 +20,7 @@ class FrameError(Exception):
 
 
 class Channel:
-    """A connection to the broker that is read by whoever waits. `read` may be called by one thread at a time."""
+    """A connection to the broker, read by the thread that waits. `read` may be called by one thread at a time."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.set_inheritable(False)

@@ -69,7 +69,7 @@ class Caller:
         return self.mode
 
     def abandon(self) -> None:
-        """The program has ended, and with it whoever waited for an answer."""
+        """The program has ended, and nothing waits for an answer."""
         self._futures.clear()
 
     def _block(self, name: str, arguments: object, raw: bool) -> Reply:

@@ -23,7 +23,7 @@ class TraceSender:
         environment.order.on_trace_request = self.send
 
     def message(self) -> dict[str, Any]:
-        """The trace so far, for whoever sends it together with something else."""
+        """The trace so far, for a caller that sends it together with something else."""
         return {"type": "trace", "trace": self._environment.trace()}
 
     def send(self) -> None:

@@ -356,7 +356,7 @@ class EventOrder:
             self._happen_replayed(self._next)
 
     def _happen_next(self) -> None:
-        """Waits for one event and has it happen. May return without one, so that whoever waits looks again."""
+        """Waits for one event and has it happen. May return without one, so that the caller looks again."""
         if self._replay is None:
             self._happen_live(waits=True)
         elif self._next is None or self._next == _NOTHING:
@@ -377,7 +377,7 @@ class EventOrder:
             self._happen(2 * heappop(self._due)[1] + 1)
             return True
         if was_woken and waits:
-            # A thread may have come back since whoever waits looked for one.
+            # A thread may have come back since the waiting one looked for it.
             return False
         if waits and until_due is None and self._waits_for_nothing():
             raise NothingLeftError(NOTHING_LEFT)
@@ -450,7 +450,7 @@ class EventOrder:
             self._channel.watch(self._wake_in)
 
     def wake(self) -> None:
-        """Ends a wait for events, so that whoever waits looks again. For any thread, and for signal handlers."""
+        """Ends a wait for events, so that the waiting thread looks again. For any thread, and for signal handlers."""
         if self._wake_out >= 0:
             try:
                 os.write(self._wake_out, b"!")

@@ -111,7 +111,7 @@ class ProgramLoop(asyncio.SelectorEventLoop):
 
 
 class ProgramLoopPolicy(asyncio.DefaultEventLoopPolicy):
-    """Has the thread of the program use the one loop, whoever asks for one."""
+    """Has every request for a loop in the program's thread get the one loop."""
 
     def __init__(self, loop: ProgramLoop) -> None:
         super().__init__()
