@@ -10,7 +10,7 @@ import { list, mapping, oneOf, orEmpty, section, settingsIn, text } from "./sett
 import { flow } from "./settings/server-settings.ts";
 import {
   APPROVAL_DEFAULTS,
-  APPROVAL_WAYS,
+  APPROVAL_REQUIREMENTS,
   auditAddresses,
   keptDays,
   policySection,
@@ -83,7 +83,7 @@ const ManagedFile = section({
     default: oneOf(APPROVAL_DEFAULTS).optional(),
     ask: orEmpty(toolPatterns()),
     allow: toolPatterns().optional(),
-    require: oneOf(APPROVAL_WAYS).optional(),
+    require: oneOf(APPROVAL_REQUIREMENTS).optional(),
   }),
   policy: policySection(),
   labels: orEmpty(list(ManagedLabels)),

@@ -44,7 +44,7 @@ const GUARDED: ReadonlyMap<number, [type: Failure["type"], message: string]> = n
 ]);
 
 /** What programs of a language print their output with, and what they set for their value. */
-export type Ways = LanguageFacts["ways"];
+export type Idioms = LanguageFacts["idioms"];
 
 interface Known {
   /** Whether an approval was denied. */
@@ -61,12 +61,12 @@ export function judge(
   ending: Ending,
   stdout: Buffer,
   stderrTail: string,
-  ways: Ways,
+  idioms: Idioms,
   { approvalDenied = false, maxValues }: Known = {},
 ): Verdict {
-  const verdict = judgeEnding(ending, (line) => parseLine(line, maxValues), stdout, stderrTail, ways);
+  const verdict = judgeEnding(ending, (line) => parseLine(line, maxValues), stdout, stderrTail, idioms);
   if (verdict.ok || verdict.error.type !== "ApprovalDenied" || approvalDenied) return verdict;
-  return misused("the program claims a denial that there was not", ways);
+  return misused("the program claims a denial that there was not", idioms);
 }
 
 function judgeEnding(
@@ -74,7 +74,7 @@ function judgeEnding(
   parse: ParseLine,
   stdout: Buffer,
   stderrTail: string,
-  ways: Ways,
+  idioms: Idioms,
 ): Verdict {
   switch (ending.kind) {
     case "timeout":
@@ -89,17 +89,17 @@ function judgeEnding(
       return failed("InternalError", ending.message);
     case "overflow":
       return ending.stream === "stdout"
-        ? misused("the program flooded stdout", ways)
+        ? misused("the program flooded stdout", idioms)
         : failed("OutputLimit", "the program flooded stderr and was stopped; print less");
     case "done":
-      return readClaim(stdout, ending.lineBytes, ways, parse);
+      return readClaim(stdout, ending.lineBytes, idioms, parse);
     case "exited":
       if (ending.isKilledByOthers === true)
         return failed(
           "InternalError",
           "the sandbox was killed from outside, by somebody with access to the engine",
         );
-      return judgeExit(ending.code, parse, stdout, stderrTail, ways);
+      return judgeExit(ending.code, parse, stdout, stderrTail, idioms);
   }
 }
 
@@ -107,18 +107,24 @@ export function describeSuspended({ ticket, tool }: Suspended): string {
   return `'${tool}' waits for an approval: \`ptc approvals approve ${ticket}\``;
 }
 
-function judgeExit(code: number, parse: ParseLine, stdout: Buffer, stderrTail: string, ways: Ways): Verdict {
+function judgeExit(
+  code: number,
+  parse: ParseLine,
+  stdout: Buffer,
+  stderrTail: string,
+  idioms: Idioms,
+): Verdict {
   if (code === SIGKILLED) return failed("OutOfMemory", outOfMemory("it was killed"));
   if (code === ABORTED && /heap out of memory|Allocation failed/.test(stderrTail)) {
     return failed("OutOfMemory", outOfMemory("its heap was full"));
   }
   const guarded = GUARDED.get(code);
-  const advice = `; let it run to its end and set ${ways.value}`;
+  const advice = `; let it run to its end and set ${idioms.value}`;
   if (guarded !== undefined) {
     const [type, message] = guarded;
     return failed(type, code === GUARD_EXITS.selfKilled ? `${message}${advice}` : message);
   }
-  if (code === 0 && stdout.length > 0) return readClaim(stdout, stdout.length, ways, parse);
+  if (code === 0 && stdout.length > 0) return readClaim(stdout, stdout.length, idioms, parse);
   const message = `the program ended its own process (exit code ${code}) before its result could be reported`;
   return failed("ContractViolation", `${message}${advice}`);
 }
@@ -128,16 +134,16 @@ function outOfMemory(how: string): string {
 }
 
 /** A program wrote to what is the runner's. */
-function misused(what: string, { output, value }: Ways): Verdict {
+function misused(what: string, { output, value }: Idioms): Verdict {
   const advice = `use ${output} for output and ${value} for the value; stdout itself is the runner's`;
   return failed("ContractViolation", `${what}; ${advice}`);
 }
 
-function readClaim(stdout: Buffer, lineBytes: number, ways: Ways, parse: ParseLine): Verdict {
+function readClaim(stdout: Buffer, lineBytes: number, idioms: Idioms, parse: ParseLine): Verdict {
   const isOneLine = stdout.length === lineBytes && stdout.indexOf("\n") === stdout.length - 1;
-  if (!isOneLine) return misused("the program wrote to stdout past the console", ways);
+  if (!isOneLine) return misused("the program wrote to stdout past the console", idioms);
   const claim = parseClaim(parse(stdout));
-  if (claim === undefined) return misused("what came out of the sandbox is not a runner's result", ways);
+  if (claim === undefined) return misused("what came out of the sandbox is not a runner's result", idioms);
   if (claim.ok) return claim;
   return { ok: false, error: buildFailure(claim.error.type, claim.error.message, claim.error.retryable) };
 }

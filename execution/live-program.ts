@@ -3,7 +3,7 @@ import type { Viewer } from "../broker/policy/authorizer.ts";
 import type { LanguagePrinter } from "../codegen/language-printer.ts";
 import { findLanguage, type Language, type Preparation } from "../languages/language.ts";
 import { loadPrinterOr } from "../languages/languages.ts";
-import { type HandedIn, settleProgram } from "../languages/settle-program.ts";
+import { resolveProgram, type UnresolvedProgram } from "../languages/resolve-program.ts";
 import { MAX_FILE_RESULT_BYTES, MAX_FILE_RESULT_VALUES } from "../protocol/limits.ts";
 import type { SandboxSource } from "../sandbox/sandbox.ts";
 import { limitsOf, openScope, type RunHost, type RunTools } from "./live-run.ts";
@@ -43,7 +43,7 @@ export async function runProgram(
   const languages = await (earlier === undefined
     ? host.languages.on()
     : host.languages.recorded(earlier.program.language));
-  const program = await settleProgram(request.program, languages);
+  const program = await resolveProgram(request.program, languages);
   const printer = await loadPrinterOr(program.language);
   const modules = earlier ? modulesOf(earlier, printer) : tools.modulesFor(context, printer);
   const entered = await host.sessions.enter(request.session, { ...request, program });
@@ -75,12 +75,12 @@ export async function runProgram(
 
 /** Bundles a program and checks its types, and does not run it. Messages may hold secrets. */
 export async function checkProgram(
-  handedIn: HandedIn,
+  unresolved: UnresolvedProgram,
   tools: Pick<RunTools, "modulesFor">,
   viewer: Viewer,
   languages: HostLanguages,
 ): Promise<Preparation> {
-  const program = await settleProgram(handedIn, await languages.on());
+  const program = await resolveProgram(unresolved, await languages.on());
   const language = findLanguage(await languages.recorded(program.language), program.language);
   if (language === undefined)
     return { ok: false, type: "BundleError", message: `'${program.language}' is no language`, reasons: [] };

@@ -28,7 +28,7 @@ export interface InsideRun {
   };
   run: OpenRun;
   /** `runner`: the runner that the bundle is for, as a sandbox's hello names it. */
-  prepared: Pick<Extract<Prepared, { ok: true }>, "bundle" | "runner" | "ways">;
+  prepared: Pick<Extract<Prepared, { ok: true }>, "bundle" | "runner" | "idioms">;
   environment: ProgramEnvironment;
   timeLimit: TimeLimit;
   output: RunnerOutput;
@@ -88,7 +88,7 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
   if (ending.kind === "exited") output.end();
   else output.flush();
   return {
-    verdict: judge(ending, output.stdout, output.stderrTail, prepared.ways, {
+    verdict: judge(ending, output.stdout, output.stderrTail, prepared.idioms, {
       approvalDenied: log.denied,
       maxValues: limits.maxResult?.values,
     }),

@@ -1,6 +1,6 @@
 import type { ApprovalAnswer, Approver } from "../broker/approvals/approvals.ts";
 import type { TypecheckMode } from "../languages/language.ts";
-import type { HandedIn } from "../languages/settle-program.ts";
+import type { UnresolvedProgram } from "../languages/resolve-program.ts";
 import type { ConsoleEntry } from "../protocol/console-stream.ts";
 import type { RunContext } from "../protocol/run-context.ts";
 import type { TraceContext } from "../protocol/trace-context.ts";
@@ -30,7 +30,7 @@ export interface RunRequest extends Readonly<CallObserver> {
 
 /** A program to run. Of a `resumed` run, program, limits and mode are those of the run. */
 export interface ProgramRequest extends RunRequest {
-  readonly program: HandedIn;
+  readonly program: UnresolvedProgram;
   /** A suspended run to go on with. */
   readonly resumed?: ResumedRun | undefined;
   /** Overrides the configured time limit. */

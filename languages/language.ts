@@ -30,7 +30,7 @@ export interface LanguageFacts {
   /** Language and file name of a program that is handed in without a file. */
   readonly unnamed: { readonly language: string; readonly fileName: string };
   /** What a program prints its output with, and what it sets for its value. */
-  readonly ways: { readonly output: string; readonly value: string };
+  readonly idioms: { readonly output: string; readonly value: string };
   /** The name of the runner for its programs, as a sandbox's hello gives it. */
   readonly runner: RunnerName;
   /** How a sandbox starts that runner. */

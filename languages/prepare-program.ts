@@ -11,7 +11,7 @@ import {
 } from "./language.ts";
 import type { ModuleSource } from "./module-source.ts";
 import type { Program, ProgramSession } from "./program.ts";
-import { withoutFences } from "./settle-program.ts";
+import { withoutFences } from "./resolve-program.ts";
 
 export type Prepared =
   /** `bundle` is for the runner that is named `runner`. */
@@ -19,7 +19,7 @@ export type Prepared =
       ok: true;
       bundle: string;
       runner: string;
-      ways: Language["ways"];
+      idioms: Language["idioms"];
       warning?: string;
       unchecked?: string;
       hints: readonly string[];
@@ -77,7 +77,7 @@ export async function prepareProgram(
     ok: true,
     bundle,
     runner: language.runner,
-    ways: language.ways,
+    idioms: language.idioms,
     hints: hints.map(redact),
     ...(warning === undefined ? {} : { warning: redact(warning) }),
     ...(unchecked === undefined ? {} : { unchecked }),

@@ -15,7 +15,7 @@ import { LazySessions, projectOf } from "../execution/sessions/open-sessions.ts"
 import type { SessionsOptions } from "../execution/sessions/sessions.ts";
 import type { Preparation } from "../languages/language.ts";
 import { OpenLanguages } from "../languages/languages.ts";
-import type { HandedIn } from "../languages/settle-program.ts";
+import type { UnresolvedProgram } from "../languages/resolve-program.ts";
 import { beginLogin } from "../logins/log-in.ts";
 import { loginServer } from "../logins/logins.ts";
 import type { LoginSecrets } from "../logins/user-secrets.ts";
@@ -72,7 +72,7 @@ export interface Execution {
   call(request: CallRequest, tools: ProgramTools): Promise<ExecutedCall>;
   sessions: LazySessions;
   /** Bundles a program and checks its types, and does not run it. Messages may hold secrets. */
-  check(program: HandedIn, tools: ProgramTools, viewer: Viewer): Promise<Preparation>;
+  check(program: UnresolvedProgram, tools: ProgramTools, viewer: Viewer): Promise<Preparation>;
   /** Runs a recorded program again, without any server. */
   replay(request: ReplayRequest): Promise<Replayed>;
   /**

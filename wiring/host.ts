@@ -15,7 +15,7 @@ import { RunFeed } from "../execution/runs/run-feed.ts";
 import type { OpenSessions } from "../execution/sessions/kept-session.ts";
 import type { SessionsOptions } from "../execution/sessions/sessions.ts";
 import type { Preparation } from "../languages/language.ts";
-import type { HandedIn } from "../languages/settle-program.ts";
+import type { UnresolvedProgram } from "../languages/resolve-program.ts";
 import { UserSecrets } from "../logins/user-secrets.ts";
 import type { OpenEngine } from "../sandbox/sandbox-engine.ts";
 import { Redactor } from "../secrets/redaction.ts";
@@ -172,7 +172,7 @@ export class Host {
    * @param tools those that it is checked against; those that are known now without it.
    * @throws StateDirectoryError, CatalogError as `run` does.
    */
-  async check(program: HandedIn, viewer: Viewer, tools?: ProgramTools): Promise<Preparation> {
+  async check(program: UnresolvedProgram, viewer: Viewer, tools?: ProgramTools): Promise<Preparation> {
     const execution = await this.#executing();
     const checked = await execution.check(program, tools ?? (await this.#catalog.forProgram()), viewer);
     if (checked.ok) return checked;

@@ -9,7 +9,7 @@ import {
   programSuffixes,
   whyNotOn,
 } from "../../languages/languages.ts";
-import type { HandedIn } from "../../languages/settle-program.ts";
+import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
 import { MAX_CODE_BYTES, MAX_NESTING_DEPTH, MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
 import {
   MAX_PROGRAM_FILES,
@@ -44,7 +44,7 @@ export async function readProgram(
   flags: ProgramFlags,
   surroundings: Pick<Surroundings, "stdin" | "cwd" | "readFile">,
   languages: readonly LanguageName[],
-): Promise<HandedIn> {
+): Promise<UnresolvedProgram> {
   const said = flags.language;
   if (said !== undefined && languageNamed(said) === undefined)
     throw new UsageError(`--language: ${whyNotOn(said, languages)}`);

@@ -15,7 +15,7 @@ import type { Replayed } from "../../execution/replay/replay-program.ts";
 import { selectReplayable } from "../../execution/replay/select-replayable.ts";
 import { isSameLanguage } from "../../languages/languages.ts";
 import type { Program } from "../../languages/program.ts";
-import type { HandedIn } from "../../languages/settle-program.ts";
+import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
 import type { Host } from "../../wiring/host.ts";
 import { openHost } from "../../wiring/open-host.ts";
 import { readProgram } from "../arguments/program-file.ts";
@@ -133,7 +133,7 @@ function everyRun(
 
 async function replayOne(
   runId: string,
-  edited: HandedIn | undefined,
+  edited: UnresolvedProgram | undefined,
   context: ReplayContext,
 ): Promise<ExitCode> {
   const { stdout, stderr, env } = context.surroundings;

@@ -5,7 +5,7 @@ import type { Configuration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import type { TypecheckMode } from "../../languages/language.ts";
 import { unnamedProgram } from "../../languages/languages.ts";
-import type { HandedIn } from "../../languages/settle-program.ts";
+import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
 import { warmSandbox } from "../../wiring/sandboxes.ts";
 import { readProgram, readProgramFiles } from "../arguments/program-file.ts";
 import type { Delegation } from "../background/ask-host.ts";
@@ -23,7 +23,7 @@ import type { RunFlags, RunRequest } from "./run.ts";
 import type { askForSession } from "./sessions.ts";
 
 /** Stands for the program of a suspended run, which is kept with it. */
-const NO_PROGRAM: HandedIn = { code: "", data: {} };
+const NO_PROGRAM: UnresolvedProgram = { code: "", data: {} };
 
 const MAX_TIMEOUT_SECONDS = 86_400;
 
@@ -177,7 +177,7 @@ async function readSaved(
   flags: RunFlags,
   configuration: Configuration,
   surroundings: Surroundings,
-): Promise<{ program: HandedIn; timeoutMs: number | undefined } | undefined> {
+): Promise<{ program: UnresolvedProgram; timeoutMs: number | undefined } | undefined> {
   if (!isName(name)) return undefined;
   const saved = await import("./programs/by-name.ts");
   if (!saved.isSavedProgram(name, configuration)) {

@@ -17,7 +17,7 @@ import type { ResumedRun } from "../../execution/suspension/suspended-run.ts";
 import type { TypecheckMode } from "../../languages/language.ts";
 import { unnamedProgram } from "../../languages/languages.ts";
 import { inputDigest, type Program } from "../../languages/program.ts";
-import type { HandedIn } from "../../languages/settle-program.ts";
+import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
 import type { EmittedBlock } from "../../protocol/emitted.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import { buildFailure } from "../../protocol/failure.ts";
@@ -61,7 +61,7 @@ export interface RunFlags {
 
 /** A program to run, with what the command line says of it, read and checked. */
 export interface RunRequest {
-  program: HandedIn;
+  program: UnresolvedProgram;
   /** Names a suspended run, which is resumed instead. */
   ticket?: string | undefined;
   configuration: Configuration;

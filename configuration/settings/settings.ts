@@ -53,7 +53,7 @@ export function policySection() {
 }
 
 export const APPROVAL_DEFAULTS = ["annotated", "destructive"] as const;
-export const APPROVAL_WAYS = ["any", "terminal"] as const;
+export const APPROVAL_REQUIREMENTS = ["any", "terminal"] as const;
 
 const MAX_KEPT_DAYS = 36_500;
 export const keptDays = () => wholeNumber(1, MAX_KEPT_DAYS);
@@ -116,7 +116,7 @@ export const Settings = section({
       }),
       allow: setting(orEmpty(toolPatterns()), "patterns of tools that never do", {}),
       require: setting(
-        oneOf(APPROVAL_WAYS).default("any"),
+        oneOf(APPROVAL_REQUIREMENTS).default("any"),
         "with `terminal`, an approval counts only when it is typed at a terminal: not by `--approve`, a client's form or `ptc approvals approve` in a script",
         { comment: "terminal: an approval counts only when it is typed at one" },
       ),

@@ -12,7 +12,7 @@ export const PYTHON: RegisteredLanguage = {
   suffixes: { ".py": "python" },
   interpreters: { python: "python", pypy: "python" },
   unnamed: { language: "python", fileName: "program.py" },
-  ways: { output: "print", value: "result" },
+  idioms: { output: "print", value: "result" },
   runner: "python",
   start: {
     // Nothing is imported from the program's folder or the user's, and nothing compiled is written.

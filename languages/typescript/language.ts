@@ -11,7 +11,7 @@ export const TYPESCRIPT: RegisteredLanguage = {
   suffixes: { ".ts": "typescript", ".mts": "typescript", ".js": "javascript", ".mjs": "javascript" },
   interpreters: { node: "javascript", deno: "typescript", bun: "typescript", tsx: "typescript" },
   unnamed: { language: "typescript", fileName: "program.ts" },
-  ways: { output: "console.log", value: "globalThis.result" },
+  idioms: { output: "console.log", value: "globalThis.result" },
   runner: "javascript",
   start: {
     command: (heapMb) => [

@@ -62,7 +62,7 @@ function programWith(
   return {
     scope: { program: { data: {} }, dispatcher: { dispatch }, limits: LIMITS, clock: CLOCK },
     run,
-    prepared: { bundle: "", runner: "javascript", ways: { output: "say", value: "answer" } },
+    prepared: { bundle: "", runner: "javascript", idioms: { output: "say", value: "answer" } },
     environment: { seed: "" },
     timeLimit,
     output: new RunnerOutput(LIMITS, 4_096, () => {}),

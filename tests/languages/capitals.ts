@@ -12,7 +12,7 @@ export const CAPITALS: RegisteredLanguage = {
   suffixes: { ".up": "capitals" },
   interpreters: { shout: "shouting" },
   unnamed: { language: "capitals", fileName: "program.up" },
-  ways: { output: "SAY", value: "VALUE" },
+  idioms: { output: "SAY", value: "VALUE" },
   runner: "python",
   start: { command: (heapMb) => ["shout", String(heapMb)], variables: ["LOUD=1"] },
   syntax: { comment: "#[^\\n]*", string: '"[^"\\n]*"?', keywords: "say" },

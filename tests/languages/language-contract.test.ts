@@ -77,7 +77,7 @@ async function modulesFor(registered: RegisteredLanguage): Promise<ModuleSource>
 }
 
 describe.each(SAMPLES)("$title", (registered, samples) => {
-  const { names, unnamed, suffixes, interpreters, start, syntax, ways } = registered;
+  const { names, unnamed, suffixes, interpreters, start, syntax, idioms } = registered;
   let language: Language;
   let modules: ModuleSource;
   beforeAll(async () => {
@@ -175,7 +175,7 @@ describe.each(SAMPLES)("$title", (registered, samples) => {
       { ok: true, consoleText: "", isEmpty: true },
       modules,
     );
-    expect(lost).toEqual([expect.stringMatching(new RegExp(`${ways.value}|print it`))]);
+    expect(lost).toEqual([expect.stringMatching(new RegExp(`${idioms.value}|print it`))]);
     const given = { ok: true, consoleText: "spoken", isEmpty: false } as const;
     expect(await language.advise(programOf(samples.plain), given, modules)).toEqual([]);
     const failed = { ok: false, error: buildFailure("Timeout", "it took too long") } as const;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { TypecheckMode } from "../../languages/language.ts";
 import type { ModuleSource } from "../../languages/module-source.ts";
 import { type Prepared, prepareProgram } from "../../languages/prepare-program.ts";
-import { withoutFences } from "../../languages/settle-program.ts";
+import { withoutFences } from "../../languages/resolve-program.ts";
 import { TYPESCRIPT } from "../../languages/typescript/language.ts";
 import { openTypeScript } from "../../languages/typescript/typescript.ts";
 import { Redactor } from "../../secrets/redaction.ts";

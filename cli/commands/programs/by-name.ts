@@ -5,7 +5,7 @@ import { type Parameter, toolParameters } from "../../../catalog/arguments.ts";
 import { similarNames } from "../../../catalog/search/similar-names.ts";
 import type { Configuration } from "../../../configuration/configuration.ts";
 import { whyNotOn } from "../../../languages/languages.ts";
-import type { HandedIn } from "../../../languages/settle-program.ts";
+import type { UnresolvedProgram } from "../../../languages/resolve-program.ts";
 import { callByName } from "../../../programs/call-by-name.ts";
 import { openPrograms } from "../../../programs/open-programs.ts";
 import { manifestFile, shownFile, whyNotInput } from "../../../programs/program-folder.ts";
@@ -70,7 +70,7 @@ export async function readCallByName(
   { words, json }: { words: readonly string[]; json: string | undefined },
   configuration: Configuration,
   surroundings: Surroundings,
-): Promise<HandedIn> {
+): Promise<UnresolvedProgram> {
   const off = whyNotOn(program.language, configuration.languages);
   if (off !== undefined) throw new UsageError(`${program.fileName}: ${off}`);
   const parameters = toolParameters(program.manifest.input);

@@ -17,7 +17,7 @@ import { loadConfiguration } from "../../../configuration/load.ts";
 import { loadReplayable } from "../../../execution/replay/load-replayable.ts";
 import { GeneratedFolder } from "../../../generation/generated-folder.ts";
 import { languageOfFile } from "../../../languages/languages.ts";
-import { withoutFences } from "../../../languages/settle-program.ts";
+import { withoutFences } from "../../../languages/resolve-program.ts";
 import { calledByName } from "../../../programs/call-by-name.ts";
 import { buildExample, type Example, MAX_EXAMPLE_BYTES, renderExample } from "../../../programs/example.ts";
 import { type Manifest, renderManifest } from "../../../programs/manifest.ts";

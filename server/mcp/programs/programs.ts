@@ -6,7 +6,7 @@ import { LATER } from "../../../broker/approvals/approvals.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
 import type { ProgramRunner } from "../../../execution/run-request.ts";
 import { languageNamed, languageOfInterpreter } from "../../../languages/languages.ts";
-import type { HandedIn } from "../../../languages/settle-program.ts";
+import type { UnresolvedProgram } from "../../../languages/resolve-program.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
 import type { Telemetry } from "../../../telemetry/telemetry.ts";
 import { giveAnswer, type Question } from "../elicitation.ts";
@@ -88,11 +88,15 @@ export class Programs {
     const { code, data = {}, language: named, timeout_seconds, typecheck, session } = args;
     const timeoutMs = timeout_seconds === undefined ? undefined : Math.ceil(timeout_seconds * 1_000);
     const language = named === undefined ? languageOfInterpreter(code) : languageNamed(named);
-    const program: HandedIn = { code, data, ...(language === undefined ? {} : { language }) };
+    const program: UnresolvedProgram = { code, data, ...(language === undefined ? {} : { language }) };
     return this.run(program, { timeoutMs, typecheck, session }, request);
   }
 
-  async run(program: HandedIn, settings: ProgramSettings, request: ProgramRequest): Promise<ProgramAnswer> {
+  async run(
+    program: UnresolvedProgram,
+    settings: ProgramSettings,
+    request: ProgramRequest,
+  ): Promise<ProgramAnswer> {
     const place = await this.#takePlace(request, settings.timeoutMs);
     if ("kind" in place) return place;
     return this.#goLive(place, request, async (live) =>

@@ -67,7 +67,7 @@ async function replay(recorded: Recorded, machine: Machine = {}) {
     names: ["plain"],
     suffixes: {},
     runner: "node",
-    ways: { output: "say", value: "value" },
+    idioms: { output: "say", value: "value" },
     advise: async () => [],
     async prepare(_program: unknown, _modules: unknown, check: TypecheckOptions) {
       checks.push(check);

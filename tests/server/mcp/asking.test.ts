@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
 import type { ProgramRequest } from "../../../execution/run-request.ts";
-import type { HandedIn } from "../../../languages/settle-program.ts";
+import type { UnresolvedProgram } from "../../../languages/resolve-program.ts";
 import { connectLegacy, RawClient } from "./clients.ts";
 import { CANCELLED, CONTEXT, callStarted, executed, serve } from "./served.ts";
 
@@ -20,7 +20,10 @@ const OVER = "the program that asked is over; `ptc runs list` has what it did, b
 function askingPrograms() {
   const killed: number[] = [];
   let count = 0;
-  const run = async (_: HandedIn, { approver, signal }: ProgramRequest): Promise<ExecutedProgram> => {
+  const run = async (
+    _: UnresolvedProgram,
+    { approver, signal }: ProgramRequest,
+  ): Promise<ExecutedProgram> => {
     const number = ++count;
     const { decision } = await approver.ask(REQUEST, signal);
     if (!signal.aborted) return executed({ data: decision });
@@ -153,7 +156,7 @@ describe("a question to a client of 2026-07-28", () => {
 describe("a question that is being asked", () => {
   it("is taken back as soon as its request is cancelled, however long the program takes to die", async () => {
     let die = () => {};
-    const run = async (_: HandedIn, { approver }: ProgramRequest) => {
+    const run = async (_: UnresolvedProgram, { approver }: ProgramRequest) => {
       void approver.ask(REQUEST, new AbortController().signal);
       await new Promise<void>((resolve) => {
         die = resolve;

@@ -6,7 +6,7 @@ import { TYPESCRIPT_PRINTER as PRINTER } from "../../../codegen/typescript/types
 import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
 import type { ProgramRequest, ProgramRunner } from "../../../execution/run-request.ts";
 import type { RunEvent } from "../../../execution/runs/run-events.ts";
-import type { HandedIn } from "../../../languages/settle-program.ts";
+import type { UnresolvedProgram } from "../../../languages/resolve-program.ts";
 import type { Envelope } from "../../../protocol/envelope.ts";
 import { buildFailure, type Failure } from "../../../protocol/failure.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
@@ -110,7 +110,7 @@ export const CONTEXT: RunContext = { principal: "local", source: "serve" };
 
 /** A server of ours on streams in this process, whose programs are functions. */
 export function serve(
-  run: (program: HandedIn, request: ProgramRequest) => Promise<ExecutedProgram>,
+  run: (program: UnresolvedProgram, request: ProgramRequest) => Promise<ExecutedProgram>,
   {
     catalog = new FakeCatalog([]),
     maxPrograms = 4,

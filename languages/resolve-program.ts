@@ -1,16 +1,19 @@
 import { findLanguage, type Language } from "./language.ts";
 import type { Program } from "./program.ts";
 
-/** A program whose language is not said, or one that says all. */
-export type HandedIn = Program | (Pick<Program, "code" | "data"> & Partial<Program>);
+/** A program as a caller gives it: language and file name may be left out. */
+export type UnresolvedProgram = Program | (Pick<Program, "code" | "data"> & Partial<Program>);
 
 /**
- * Says which language a program is in that does not say it itself: the one that its fences name or, where it cannot be one of
+ * Completes a program. Its language, where the caller names none, is the one that its fences name or, where it cannot be one of
  * the first language, the one that it looks like; else the first.
  *
  * @param languages those that programs may be in, at least one.
  */
-export async function settleProgram(program: HandedIn, languages: readonly Language[]): Promise<Program> {
+export async function resolveProgram(
+  program: UnresolvedProgram,
+  languages: readonly Language[],
+): Promise<Program> {
   const { code, data, savedAs, files } = program;
   const [first, ...others] = languages;
   const language = program.language ?? (await recognise(code, languages)) ?? first?.unnamed.language ?? "";

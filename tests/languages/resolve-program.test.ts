@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { PYTHON } from "../../languages/python/language.ts";
 import { openPython } from "../../languages/python/python.ts";
-import { settleProgram } from "../../languages/settle-program.ts";
+import { resolveProgram } from "../../languages/resolve-program.ts";
 import { TYPESCRIPT } from "../../languages/typescript/language.ts";
 import { openTypeScript } from "../../languages/typescript/typescript.ts";
 
@@ -37,30 +37,30 @@ const TYPESCRIPT_TEXTS = [
 
 describe.each(Object.keys(EITHER) as (keyof typeof EITHER)[])("a program without a language, %s", (order) => {
   it.each(PYTHON_TEXTS)("is taken for Python: %s", async (code) => {
-    const settled = await settleProgram({ code, data: {} }, EITHER[order]);
+    const settled = await resolveProgram({ code, data: {} }, EITHER[order]);
     expect(settled).toEqual({ code, data: {}, language: "python", fileName: "program.py" });
   });
 
   it.each(TYPESCRIPT_TEXTS)("is taken for TypeScript: %s", async (code) => {
-    const settled = await settleProgram({ code, data: {} }, EITHER[order]);
+    const settled = await resolveProgram({ code, data: {} }, EITHER[order]);
     expect(settled).toMatchObject({ language: "typescript", fileName: "program.ts" });
   });
 
   it.each(["x = 1", "1 + 1", "x = await f(a=1)", "", "const a = ;", "def f(:", "/* ".repeat(10)])(
     "is in the first where nothing tells: %s",
     async (code) => {
-      const { language } = await settleProgram({ code, data: {} }, EITHER[order]);
+      const { language } = await resolveProgram({ code, data: {} }, EITHER[order]);
       expect(language).toBe(EITHER[order][0].unnamed.language);
     },
   );
 
   it("is in what it says, whatever it looks like", async () => {
     const said = { code: "import os\nprint(1)", data: {}, language: "javascript", fileName: "a.js" };
-    expect(await settleProgram(said, EITHER[order])).toEqual(said);
+    expect(await resolveProgram(said, EITHER[order])).toEqual(said);
   });
 });
 
 it("is never taken for a language that is off", async () => {
   for (const code of PYTHON_TEXTS)
-    expect((await settleProgram({ code, data: {} }, [typescript])).language).toBe("typescript");
+    expect((await resolveProgram({ code, data: {} }, [typescript])).language).toBe("typescript");
 });
