@@ -40,7 +40,7 @@ const REPLACEMENTS: readonly Replacement[] = [
   },
   {
     filter: /^undici$/,
-    importer: /\/network\//,
+    importer: /\/system\/outgoing\.ts$/,
     text: 'export { Agent, fetch, ProxyAgent } from "undici";',
   },
 ];
@@ -52,12 +52,20 @@ const DESCRIBED_REQUEST = /debug\('Sending: %s', util\.inspect\(options, \{[^}]*
 export function withoutUnused(): Plugin {
   return {
     name: "without-unused",
-    setup({ onResolve, onLoad }) {
-      REPLACEMENTS.forEach(({ filter, importer }, i) => {
-        onResolve({ filter }, (found) =>
-          importer.test(found.importer) ? { path: String(i), namespace: "replaced" } : undefined,
-        );
+    setup({ onResolve, onLoad, onEnd }) {
+      const unused = new Set(REPLACEMENTS);
+      REPLACEMENTS.forEach((replacement, i) => {
+        onResolve({ filter: replacement.filter }, (found) => {
+          if (!replacement.importer.test(found.importer)) return undefined;
+          unused.delete(replacement);
+          return { path: String(i), namespace: "replaced" };
+        });
       });
+      onEnd(() => ({
+        errors: [...unused].map(({ filter, importer }) => ({
+          text: `nothing that matches ${importer} imports ${filter}: what it stood for has moved`,
+        })),
+      }));
       onLoad({ filter: /.*/, namespace: "replaced" }, ({ path }) => ({
         contents: REPLACEMENTS[Number(path)]?.text ?? "",
         loader: "js",

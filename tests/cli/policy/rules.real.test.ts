@@ -106,7 +106,7 @@ describeSandboxed("rules, labels and a strict audit, for a program in its sandbo
     });
     expect(asked).toHaveLength(1);
     expect(asked[0]).toContain(
-      "Delegation because it needs an approval by rule rules.cedar:14: is it meant after the vault was read?; this run has read mcp__vault__get_document (call 3)",
+      "Asked because it needs an approval by rule rules.cedar:14: is it meant after the vault was read?; this run has read mcp__vault__get_document (call 3)",
     );
     await client.close();
 
