@@ -1,7 +1,7 @@
 /**
  * The contract of engines. An engine starts sandboxes: it isolates a runner (runner-image/), connects it to this process,
- * passes on what it writes, holds and kills it, and can say which sandboxes and images there are. How it does that is its
- * own business, as long as it keeps the walls that walls/judge-walls.ts lists. Above this line nothing knows an engine:
+ * passes on what it writes, holds and kills it, and can say which sandboxes and images there are. What isolates a sandbox is
+ * declared once for all engines (sandbox-profile.ts). Above this line nothing knows an engine:
  *
  *     EngineRegistration   one line in wiring/engine.ts
  *       └ SandboxEngine    start, list, remove, describe, find an image
@@ -14,14 +14,7 @@
 import type { Duplex, Readable } from "node:stream";
 import type { RunnerName, RunnerStarts } from "../protocol/runners.ts";
 import type { SandboxExit, SandboxOutput } from "./sandbox.ts";
-
-/** The limits of a sandbox that a user may configure. */
-export interface SandboxLimits {
-  memoryMb: number;
-  cpus: number;
-  /** Threads on the host for the program's own processes and threads. */
-  pids: number;
-}
+import type { EngineAdvice, SandboxLimits } from "./sandbox-profile.ts";
 
 /** What an engine needs to start one sandbox. */
 export interface SandboxRequest {
@@ -104,6 +97,10 @@ export interface StartedSandbox {
 
 /** Starts sandboxes, and knows those of all ptc processes. */
 export interface SandboxEngine {
+  /** What messages call the engine. */
+  readonly name: string;
+  /** What to do where a wall does not hold, or the runtime is missing. */
+  readonly advice: EngineAdvice;
   /** @throws SandboxError `engine_unreachable` */
   describe(): Promise<EngineDescription>;
   /** Digest of an image; `undefined` when there is none of that name. @throws SandboxError `engine_unreachable` */

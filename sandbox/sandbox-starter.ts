@@ -2,8 +2,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { RunnerName } from "../protocol/runners.ts";
 import type { KnownWalls } from "./known-walls.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "./sandbox.ts";
-import type { SandboxEngine, SandboxLimits, StartedSandbox } from "./sandbox-engine.ts";
+import type { SandboxEngine, StartedSandbox } from "./sandbox-engine.ts";
 import { orCancelled, refuseCancelled, SandboxError } from "./sandbox-error.ts";
+import type { SandboxLimits } from "./sandbox-profile.ts";
 
 const CONNECT_TIMEOUT_MS = 30_000;
 

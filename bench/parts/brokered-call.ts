@@ -13,7 +13,8 @@ import { buildContainerRequest } from "../../sandbox/docker/container-profile.ts
 import type { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
 import type { SocketFolder } from "../../sandbox/guard-channel.ts";
 import { OutputSockets, SocketListener } from "../../sandbox/guard-channel.ts";
-import type { SandboxEngine, SandboxLimits } from "../../sandbox/sandbox-engine.ts";
+import type { SandboxEngine } from "../../sandbox/sandbox-engine.ts";
+import type { SandboxLimits } from "../../sandbox/sandbox-profile.ts";
 import { SandboxStarter } from "../../sandbox/sandbox-starter.ts";
 import { toolOf } from "../../tests/catalog/tool-of.ts";
 import type { Comparison } from "../measurement.ts";

@@ -36,7 +36,7 @@ export async function examineWalls(
       probe: readFileSync(probePath(), "utf8"),
       hostPaths: hostPaths(project),
     });
-    const findings = judgeWalls(evidence);
+    const findings = judgeWalls(evidence, options.engine.advice.walls);
     const broken = findings.filter(({ required, verdict }) => required && verdict === "does not hold");
     const isTold = findings.some(({ verdict }) => verdict !== "could not be told");
     const { engine, runtime } = options;

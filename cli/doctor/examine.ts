@@ -32,7 +32,6 @@ import { UserSecrets } from "../../logins/user-secrets.ts";
 import type { RunnerName } from "../../protocol/runners.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import { SandboxStarter, type StarterOptions } from "../../sandbox/sandbox-starter.ts";
-import { DROP_DIRECTFS, REGISTER_GVISOR } from "../../sandbox/setup-advice.ts";
 import { inheritedEnvironment } from "../../secrets/inherited-environment.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { whyNotRedacted } from "../../secrets/redaction-secrets.ts";
@@ -239,7 +238,7 @@ function unredactedSources({ servers }: Configuration, read: ReadonlyMap<string,
 const NOT_FOUND = 127;
 
 /**
- * Tries Docker, gVisor, the image and a real sandbox in this order, up to the first that fails.
+ * Tries the engine, gVisor, the image and a real sandbox in this order, up to the first that fails.
  *
  * @param runners those that programs need, each in its own sandbox; without any, the usual one.
  */
@@ -292,7 +291,7 @@ async function trySandbox(options: StarterOptions): Promise<string> {
         ? ""
         : isNobody
           ? "; gVisor's kernel is nobody on this machine"
-          : `; gVisor's kernel is root on this machine: ${DROP_DIRECTFS}`;
+          : `; gVisor's kernel is root on this machine: ${options.engine.advice.walls.sentry}`;
     return `starts and answers, ${language} on ${oneLine(runtime)}${kernel}`;
   } finally {
     await sandbox.dispose();
@@ -456,7 +455,7 @@ function engineChecks({
 }: Pick<StarterOptions, "engine" | "runtime" | "image">): EngineCheck[] {
   return [
     [
-      "docker",
+      engine.name.toLowerCase(),
       async () => {
         const { version: engineVersion, endpoint } = await engine.describe();
         return `${engineVersion}, ${endpoint}`;
@@ -467,7 +466,8 @@ function engineChecks({
       async () => {
         const { runtimes } = await engine.describe();
         const known = runtimes.get(runtime);
-        if (known === undefined) throw new Error(`Docker has no runtime '${runtime}'; ${REGISTER_GVISOR}`);
+        if (known === undefined)
+          throw new Error(`${engine.name} has no runtime '${runtime}'; ${engine.advice.missingRuntime}`);
         if (known.problem !== undefined) throw new Error(`runtime '${runtime}' ${known.problem}`);
         return `runtime '${runtime}', ${await runtimeVersion(known.path)}`;
       },

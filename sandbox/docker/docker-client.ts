@@ -10,7 +10,7 @@ import { messageOf } from "../../base/faults.ts";
 import { isObject, parseForeignJson } from "../../base/json.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { DOCKER_INSTALLATION, GVISOR_INSTALLATION, REGISTER_GVISOR } from "../setup-advice.ts";
+import { DOCKER_ADVICE, DOCKER_INSTALLATION, GVISOR_INSTALLATION } from "./docker-advice.ts";
 import { SshAgent } from "./ssh-agent.ts";
 
 /** A client of a Docker Engine, and what said where the engine is. */
@@ -219,7 +219,7 @@ export function explainDockerFault(
   if (/runtime/i.test(message) && httpStatusOf(error) === 400) {
     return build(
       "runtime_missing",
-      `Docker does not know the sandbox runtime (${message}); ${REGISTER_GVISOR}`,
+      `Docker does not know the sandbox runtime (${message}); ${DOCKER_ADVICE.missingRuntime}`,
     );
   }
   return build(otherwise, `Docker: ${message}`);

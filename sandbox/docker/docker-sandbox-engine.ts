@@ -22,6 +22,7 @@ import type {
 import { SandboxError } from "../sandbox-error.ts";
 import { chooseChannel, socketFlagProblem } from "./choose-channel.ts";
 import { buildContainerRequest } from "./container-profile.ts";
+import { DOCKER_ADVICE } from "./docker-advice.ts";
 import type { ContainerEngine } from "./docker-engine.ts";
 import { isUnprivileged } from "./sentry-process.ts";
 
@@ -33,6 +34,8 @@ export const OWNER_LABEL = "dev.ptc.owner";
  * where the engine can mount none of this machine, over the container's attached stdin and stdout.
  */
 export class DockerSandboxEngine implements SandboxEngine {
+  readonly name = "Docker";
+  readonly advice = DOCKER_ADVICE;
   readonly #containers: ContainerEngine;
   readonly #runners: RunnerStarts;
   readonly #sockets: SocketFolder;

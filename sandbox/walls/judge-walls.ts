@@ -1,5 +1,12 @@
 import * as z from "zod/mini";
-import { DROP_DIRECTFS, REGISTER_GVISOR } from "../setup-advice.ts";
+import {
+  type EngineAdvice,
+  MAX_OPEN_FILES,
+  NOBODY,
+  SCRATCH,
+  WALLS,
+  type WallName,
+} from "../sandbox-profile.ts";
 
 /** The result of probe.js: what a program can observe inside a sandbox. */
 export const ProbeFacts = z.object({
@@ -50,15 +57,13 @@ export interface WallFinding {
   detail: string;
 }
 
-const NOBODY = 65_534;
 const MOUNTS: ReadonlySet<string> = new Set(["/", "/proc", "/workspace", "/tmp", "/run/ptc"]);
 /** Mounts that every container has, by engine or kernel. */
 const USUAL_MOUNTS = /^\/(?:proc|sys|dev)(?:\/|$)|^\/etc\/(?:resolv\.conf|hosts|hostname)$/;
 const DEVICES =
   /^(?:null|zero|full|random|urandom|tty|console|ptmx|pts|shm|mqueue|fd|std(?:in|out|err)|core|net|fuse)$/;
-/** Sizes as in the profile, with some room for the file system's own data. */
-const DISK_MB: Readonly<Record<string, number>> = { "/workspace": 65, "/tmp": 65, "/dev/shm": 17 };
-const MAX_FILES = 1_024;
+/** Room for a file system's own data. */
+const ROOM_MB = 1;
 /** Threads measure processors only roughly: from this factor on, another processor must be at work. */
 const MORE_PROCESSORS = 1.5;
 
@@ -70,18 +75,22 @@ const UNSEEN: Partial<Record<WallName, string>> = {
 
 type Told = { holds: boolean; detail: string } | undefined;
 
-/** Decides for every wall whether it holds, or that this is not known because it was not tried. Pure. */
-export function judgeWalls(evidence: WallEvidence): WallFinding[] {
+/**
+ * Decides for every wall whether it holds, or that this is not known because it was not tried. Pure.
+ *
+ * @param advice what to do where one does not hold, as the engine says.
+ */
+export function judgeWalls(evidence: WallEvidence, advice: EngineAdvice["walls"]): WallFinding[] {
   const told = { ...judgeFacts(evidence), ...judgeLives(evidence) };
   return (Object.keys(WALLS) as WallName[]).map((wall) => {
-    const { required, advice, keeps } = WALLS[wall];
+    const { required, keeps } = WALLS[wall];
     const verdict = told[wall];
     if (verdict === undefined) {
       const why = evidence.problem ?? UNSEEN[wall] ?? "it cannot be seen from inside here";
       return { wall, required, verdict: "could not be told", detail: why };
     }
     if (verdict.holds) return { wall, required, verdict: "holds", detail: `a program cannot ${keeps}` };
-    return { wall, required, verdict: "does not hold", detail: `${verdict.detail}; ${advice}` };
+    return { wall, required, verdict: "does not hold", detail: `${verdict.detail}; ${advice[wall]}` };
   });
 }
 
@@ -112,7 +121,7 @@ function judgeFacts({ facts, processors }: WallEvidence): Partial<Record<WallNam
   const held = Object.entries(facts.capabilities).filter(([, set]) => !/^0*$/.test(set));
   const foreign = facts.mounts.filter((path) => !MOUNTS.has(path) && !USUAL_MOUNTS.test(path));
   const more = facts.devices.filter((name) => !DEVICES.test(name));
-  const wide = Object.entries(facts.disk).filter(([folder, mb]) => mb > (DISK_MB[folder] ?? 0));
+  const wide = Object.entries(facts.disk).filter(([folder, mb]) => mb > roomIn(folder));
   const sockets = [...facts.engineSockets, ...facts.socketFolder.filter((name) => name !== "broker.sock")];
   return {
     kernel: kernel && {
@@ -150,61 +159,13 @@ function judgeFacts({ facts, processors }: WallEvidence): Partial<Record<WallNam
             detail: `does the work of ${facts.processors.toFixed(1)} processors`,
           }
         : undefined,
-    "open-files": { holds: facts.files <= MAX_FILES, detail: `opened ${facts.files} files` },
+    "open-files": { holds: facts.files <= MAX_OPEN_FILES, detail: `opened ${facts.files} files` },
     core: core && { holds: core.every((limit) => limit === "0"), detail: "core dumps are allowed" },
   };
 }
 
-/**
- * The walls around a program. Each is one or two settings of the container's profile (../docker/container-profile.ts), as
- * seen from inside, but for `sentry`, which is a flag of the runtime. When a required wall is known not to hold, no program is run.
- */
-interface Wall {
-  required: boolean;
-  /** What a program cannot do while the wall holds, in words that follow "a program cannot". */
-  keeps: string;
-  /** What to do when the wall does not hold. */
-  advice: string;
+/** The most megabytes that a program may write to a folder. */
+function roomIn(folder: string): number {
+  const scratch = SCRATCH.find(({ path }) => path === folder);
+  return scratch === undefined ? 0 : scratch.megabytes + ROOM_MB;
 }
-
-const ENGINE =
-  "use the Docker engine itself, in a version from 20.10 on, and not something that stands in for it";
-const GVISOR = `use gVisor's runsc as \`sandbox.runtime\`: ${REGISTER_GVISOR}`;
-const CGROUPS =
-  "let the engine set cgroups: no `--ignore-cgroups` among runsc's flags, and no rootless engine without delegation";
-const IMAGE = "run `ptc image build`";
-
-export const WALLS = {
-  kernel: { required: true, keeps: "talk to the host's kernel: gVisor's is in between", advice: GVISOR },
-  sentry: {
-    required: false,
-    keeps: "become root on the host by a hole in gVisor's kernel alone: that is nobody there",
-    advice: DROP_DIRECTFS,
-  },
-  network: {
-    required: true,
-    keeps: "reach any network or port",
-    advice: "add `--network=none` to the runtimeArgs of runsc in /etc/docker/daemon.json, and restart Docker",
-  },
-  names: { required: true, keeps: "see name servers of the host's", advice: ENGINE },
-  "read-only": { required: true, keeps: "change the image that it runs in", advice: ENGINE },
-  user: { required: true, keeps: "be anybody but nobody", advice: ENGINE },
-  capabilities: { required: true, keeps: "have any capability", advice: ENGINE },
-  "new-privileges": { required: true, keeps: "gain rights from a file", advice: ENGINE },
-  mounts: { required: true, keeps: "have more mounted than its own folders", advice: ENGINE },
-  files: { required: true, keeps: "see a file of the host's", advice: ENGINE },
-  engine: { required: true, keeps: "reach the engine that runs it", advice: ENGINE },
-  devices: { required: true, keeps: "use a device of the host's", advice: ENGINE },
-  memory: { required: true, keeps: "take more memory than its limit", advice: CGROUPS },
-  processes: { required: true, keeps: "start processes without end", advice: `${ENGINE}; ${CGROUPS}` },
-  disk: { required: true, keeps: "write more than its folders hold", advice: ENGINE },
-  processors: { required: false, keeps: "compute on more processors than it has", advice: CGROUPS },
-  "open-files": { required: false, keeps: "open files without end", advice: ENGINE },
-  core: { required: false, keeps: "leave a dump of its memory", advice: ENGINE },
-  log: { required: true, keeps: "fill the host's disk with what it prints", advice: ENGINE },
-  time: { required: true, keeps: "go on when its time is up", advice: ENGINE },
-  orphan: { required: true, keeps: "outlive the ptc that started it", advice: `${IMAGE}; ${ENGINE}` },
-  removal: { required: true, keeps: "leave its container behind", advice: ENGINE },
-} as const satisfies Record<string, Wall>;
-
-export type WallName = keyof typeof WALLS;

@@ -216,6 +216,8 @@ class Output {
 
 function observing(engine: SandboxEngine, onStarted: (started: StartedSandbox) => void): SandboxEngine {
   return {
+    name: engine.name,
+    advice: engine.advice,
     describe: () => engine.describe(),
     findImage: (reference) => engine.findImage(reference),
     list: () => engine.list(),

@@ -1,7 +1,7 @@
 import * as emitted from "../../protocol/emitted.ts";
 import * as limits from "../../protocol/limits.ts";
 import { MAX_PROGRAM_FILES, MAX_PROGRAM_FILES_BYTES } from "../../protocol/program-files.ts";
-import { SCRATCH_MB } from "../../sandbox/docker/container-profile.ts";
+import { SCRATCH_MB } from "../../sandbox/sandbox-profile.ts";
 import { settingDefaults } from "./print-settings.ts";
 
 /** One limit: what it bounds, its constants or its setting, and what happens past it. */

@@ -6,10 +6,13 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import type { SandboxOutput } from "../../sandbox/sandbox.ts";
 import type { SandboxEngine, SandboxRequest, StartedSandbox } from "../../sandbox/sandbox-engine.ts";
+import { ADVICE } from "../sandbox/in-process-engine.ts";
 import { COMPILED_BEFORE, RUNNER_COMMANDS } from "./runner-process.ts";
 
 /** Starts sandboxes without a wall: the runners as processes of this machine, each in a folder of its own. */
 export class ProcessEngine implements SandboxEngine {
+  readonly name = "Processes";
+  readonly advice = ADVICE;
   /** Those that still run, and how many were started. */
   readonly live = new Map<string, ChildProcess>();
   started = 0;

@@ -5,9 +5,17 @@ import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
 import type { HostMessage, ProgramMessage } from "../../protocol/messages.ts";
 import type { SandboxExit, SandboxOutput } from "../../sandbox/sandbox.ts";
 import type { SandboxEngine, SandboxRequest, StartedSandbox } from "../../sandbox/sandbox-engine.ts";
+import { type EngineAdvice, WALLS } from "../../sandbox/sandbox-profile.ts";
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 const NOTHING_SEEN = { started_ms: 0, clock: "", events: "", complete: true };
+/** What an engine of the tests advises. */
+export const ADVICE: EngineAdvice = {
+  missingRuntime: "give it one",
+  walls: Object.fromEntries(
+    Object.keys(WALLS).map((wall) => [wall, `mend ${wall}`]),
+  ) as EngineAdvice["walls"],
+};
 const MAX_BYTES = 1_000_000;
 
 /** What a program of an in-process sandbox may do. */
@@ -22,6 +30,8 @@ export type ProgramFunction = (program: InProcessProgram) => Promise<unknown>;
 
 /** Starts sandboxes that are functions in this process. There is no container and no socket: messages go through a pair of streams. */
 export class InProcessEngine implements SandboxEngine {
+  readonly name = "In-process";
+  readonly advice = ADVICE;
   readonly requests: SandboxRequest[] = [];
   /** The programs that were sent in. */
   readonly programs: ProgramMessage[] = [];

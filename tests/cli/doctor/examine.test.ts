@@ -53,7 +53,7 @@ test("every part is tried, and a server that cannot be listed takes no other wit
     ["ptc", "node", true],
     ["configuration", "configuration", true],
     ["ptc", "archive", true],
-    ["sandbox", "docker", true],
+    ["sandbox", "in-process", true],
     ["sandbox", "gvisor", true],
     ["sandbox", "image", true],
     ["sandbox", "sandbox", true],
@@ -100,10 +100,10 @@ test("without a configuration the usual sandbox is tried, and of the sandbox not
     ["ptc", true],
     ["node", true],
     ["configuration", false],
-    ["docker", true],
+    ["in-process", true],
     ["gvisor", false],
   ]);
-  expect(findings.at(-1)?.detail).toContain("no runtime 'runsc'");
+  expect(findings.at(-1)?.detail).toBe("In-process has no runtime 'runsc'; give it one");
 });
 
 test("a sandbox is tried for the programs of every language, and one whose image cannot run them says what to do", async () => {

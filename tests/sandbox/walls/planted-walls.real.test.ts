@@ -14,8 +14,9 @@ import type { ContainerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine, OWNER_LABEL } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import { KnownWalls } from "../../../sandbox/known-walls.ts";
+import { WALLS, type WallName } from "../../../sandbox/sandbox-profile.ts";
 import { SandboxStarter } from "../../../sandbox/sandbox-starter.ts";
-import { judgeWalls, WALLS, type WallFinding, type WallName } from "../../../sandbox/walls/judge-walls.ts";
+import { judgeWalls, type WallFinding } from "../../../sandbox/walls/judge-walls.ts";
 import { tryWalls } from "../../../sandbox/walls/try-walls.ts";
 import { currentProcess, formatIdentity } from "../../../system/process-identity.ts";
 import { StateDirectory } from "../../../system/state-directory.ts";
@@ -48,8 +49,9 @@ function weakened(change: (request: ContainerRequest) => void, killing = true): 
 
 async function find(engine: ContainerEngine): Promise<Map<WallName, WallFinding>> {
   const state = new StateDirectory(base, self);
+  const weak = new DockerSandboxEngine(engine, { folder: state.path, runners: RUNNER_STARTS });
   const evidence = await tryWalls({
-    engine: new DockerSandboxEngine(engine, { folder: state.path, runners: RUNNER_STARTS }),
+    engine: weak,
     owner,
     image: "ptc-runner",
     runtime: "runsc",
@@ -58,7 +60,7 @@ async function find(engine: ContainerEngine): Promise<Map<WallName, WallFinding>
     hostPaths: [REPOSITORY, import.meta.filename],
   });
   state.remove();
-  return new Map(judgeWalls(evidence).map((finding) => [finding.wall, finding]));
+  return new Map(judgeWalls(evidence, weak.advice.walls).map((finding) => [finding.wall, finding]));
 }
 
 /** Connects a runner as the guard does, and then is the runner. */

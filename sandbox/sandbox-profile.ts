@@ -1,0 +1,166 @@
+/**
+ * The wall, whatever engine builds it: how every sandbox is isolated, as one pure value, and the list of what that keeps a
+ * program from.
+ *
+ * An engine translates the whole value into its own terms: docker/container-profile.ts makes a request to the Docker Engine API
+ * of it; `process`, `root`, `mounts` and `linux` of an OCI runtime configuration have a place for each field. Nothing else
+ * decides on isolation. An engine adds nothing that a program could see or use, and starts no sandbox where it cannot
+ * translate a field. walls/ tries each wall from inside, and the engine says what to do where one does not hold.
+ */
+
+import { GUARD_ATTACHED, GUARD_SOCKETS } from "../protocol/guard.ts";
+import { GUARD_PATH, type RunnerStart, SANDBOX_SOCKET_DIRECTORY, WORKSPACE } from "../protocol/runners.ts";
+
+/** The limits of a sandbox that a user may configure. */
+export interface SandboxLimits {
+  memoryMb: number;
+  cpus: number;
+  /** Threads on the host for the program's own processes and threads. */
+  pids: number;
+}
+
+/** How one sandbox is isolated. Paths are those inside the sandbox, unless they are said to be the host's. */
+export interface SandboxProfile {
+  /** The first process, which ends the sandbox when its stdin, which ptc holds, is closed. It starts `runner`. */
+  guard: readonly string[];
+  /** The command line of the language's runner. */
+  runner: readonly string[];
+  /** All variables of the environment, each `NAME=value`. */
+  environment: readonly string[];
+  workingDirectory: string;
+  hostname: string;
+  user: { uid: number; gid: number };
+  capabilities: readonly [];
+  /** Whether a program may gain rights from a file (`no_new_privs` of prctl(2)). */
+  mayGainPrivileges: false;
+  /** Not even name servers: `/etc/resolv.conf` is an empty file. */
+  network: "none";
+  isRootReadOnly: true;
+  /** Whether what a sandbox writes is stored anywhere. */
+  keepsOutput: false;
+  /** No swap comes on top. */
+  memoryBytes: number;
+  cpus: number;
+  /** Tasks on the host, gVisor's own included. */
+  hostTasks: number;
+  /** By the names of getrlimit(2); soft and hard limits are equal. */
+  resourceLimits: Readonly<Record<"nproc" | "nofile" | "core", number>>;
+  /** Folders in memory, the only ones that can be written to: by everybody, without devices and set-user-ID files. */
+  scratch: readonly { path: string; megabytes: number }[];
+  /** Paths of the host that are mounted read-only. Nothing else of the host is. */
+  mounts: readonly { source: string; target: string }[];
+}
+
+/** User and group of every process in a sandbox: nobody. */
+export const NOBODY = 65_534;
+const PERL = "/usr/bin/perl";
+/** The longest life of a sandbox, even if ptc hangs: the longest time limit of a program, and an hour of waiting for one. */
+const MAX_LIFETIME_S = 25 * 60 * 60;
+/** The sizes of a sandbox's folders that can be written to. */
+export const SCRATCH_MB = { WORKSPACE_MB: 64, TMP_MB: 64 };
+const SHM_MB = 16;
+export const SCRATCH: SandboxProfile["scratch"] = [
+  { path: WORKSPACE, megabytes: SCRATCH_MB.WORKSPACE_MB },
+  { path: "/tmp", megabytes: SCRATCH_MB.TMP_MB },
+  { path: "/dev/shm", megabytes: SHM_MB },
+];
+/**
+ * Tasks on the host that gVisor needs for itself: 28 to 44 threads when idle, and about 60 on a busy machine while many
+ * processes start. At the host's limit the whole sandbox dies without a message, so the program must reach its own limit
+ * first, which fails with EAGAIN. Each process or thread of the program takes up to four tasks on the host, and Node.js
+ * starts with eleven threads.
+ */
+const GVISOR_TASKS = 96;
+const HOST_TASKS_PER_TASK = 4;
+const MIN_TASKS = 16;
+const MAX_TASKS = 32;
+export const MAX_OPEN_FILES = 1_024;
+/** The share of the memory for a program's values, so that a leak ends with an error of its language and not with a kill. */
+const HEAP_SHARE = 0.75;
+
+/**
+ * Decides how a sandbox is isolated. Pure.
+ *
+ * @param socketDirectory folder of the host that holds the sockets and nothing else. Without it the channel goes over the
+ *   guard's stdin and stdout.
+ */
+export function sandboxProfile(
+  start: RunnerStart,
+  { memoryMb, cpus, pids }: SandboxLimits,
+  socketDirectory?: string,
+): SandboxProfile {
+  const channel =
+    socketDirectory === undefined ? GUARD_ATTACHED : `${GUARD_SOCKETS}${SANDBOX_SOCKET_DIRECTORY}`;
+  const tasks = Math.min(MAX_TASKS, Math.max(MIN_TASKS, Math.floor(pids / HOST_TASKS_PER_TASK)));
+  return {
+    guard: [PERL, GUARD_PATH, String(MAX_LIFETIME_S), channel],
+    runner: start.command(Math.floor(memoryMb * HEAP_SHARE)),
+    environment: ["HOME=/tmp", "TZ=UTC", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", ...start.variables],
+    workingDirectory: WORKSPACE,
+    hostname: "sandbox",
+    user: { uid: NOBODY, gid: NOBODY },
+    capabilities: [],
+    mayGainPrivileges: false,
+    network: "none",
+    isRootReadOnly: true,
+    keepsOutput: false,
+    memoryBytes: memoryMb * 1024 * 1024,
+    cpus,
+    hostTasks: pids + GVISOR_TASKS,
+    resourceLimits: { nproc: tasks, nofile: MAX_OPEN_FILES, core: 0 },
+    scratch: SCRATCH,
+    mounts: [
+      ...(socketDirectory === undefined
+        ? []
+        : [{ source: socketDirectory, target: SANDBOX_SOCKET_DIRECTORY }]),
+      // An engine may copy the host's name servers into the sandbox. Every engine's machine has this empty file.
+      { source: "/dev/null", target: "/etc/resolv.conf" },
+    ],
+  };
+}
+
+interface Wall {
+  /** Whether no program is run when the wall is known not to hold. */
+  required: boolean;
+  /** What a program cannot do while the wall holds, in words that follow "a program cannot". */
+  keeps: string;
+}
+
+/** The walls around a program. Each is one or two fields of the profile, but for `kernel` and `sentry`, which are gVisor's. */
+export const WALLS = {
+  kernel: { required: true, keeps: "talk to the host's kernel: gVisor's is in between" },
+  sentry: {
+    required: false,
+    keeps: "become root on the host by a hole in gVisor's kernel alone: that is nobody there",
+  },
+  network: { required: true, keeps: "reach any network or port" },
+  names: { required: true, keeps: "see name servers of the host's" },
+  "read-only": { required: true, keeps: "change the image that it runs in" },
+  user: { required: true, keeps: "be anybody but nobody" },
+  capabilities: { required: true, keeps: "have any capability" },
+  "new-privileges": { required: true, keeps: "gain rights from a file" },
+  mounts: { required: true, keeps: "have more mounted than its own folders" },
+  files: { required: true, keeps: "see a file of the host's" },
+  engine: { required: true, keeps: "reach the engine that runs it" },
+  devices: { required: true, keeps: "use a device of the host's" },
+  memory: { required: true, keeps: "take more memory than its limit" },
+  processes: { required: true, keeps: "start processes without end" },
+  disk: { required: true, keeps: "write more than its folders hold" },
+  processors: { required: false, keeps: "compute on more processors than it has" },
+  "open-files": { required: false, keeps: "open files without end" },
+  core: { required: false, keeps: "leave a dump of its memory" },
+  log: { required: true, keeps: "fill the host's disk with what it prints" },
+  time: { required: true, keeps: "go on when its time is up" },
+  orphan: { required: true, keeps: "outlive the ptc that started it" },
+  removal: { required: true, keeps: "leave its container behind" },
+} as const satisfies Record<string, Wall>;
+
+export type WallName = keyof typeof WALLS;
+
+/** What to do about an engine that is not as it has to be. Each text goes on after a semicolon. */
+export interface EngineAdvice {
+  /** Where the engine does not know the runtime. */
+  missingRuntime: string;
+  /** Where a wall does not hold. */
+  walls: Readonly<Record<WallName, string>>;
+}
