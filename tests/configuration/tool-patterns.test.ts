@@ -35,32 +35,12 @@ describe("entries that match no tool", () => {
   });
 });
 
-const SERVERS = "servers:\n  - { name: my-docs, command: x }\n  - { name: a.b, command: x }\n";
-
 describe("the tools that are listed directly", () => {
-  it("are all that cost little, unless something else is said", () => {
-    expect(parse(SERVERS)).toMatchObject({ discovery: "auto", direct: [] });
-    expect(parse(`${SERVERS}discovery: search`)).toMatchObject({ discovery: "search" });
-  });
-
-  it("are named by a server, by a server and a tool, or by a pattern", () => {
-    const { direct } = parse(
-      `${SERVERS}direct: [my-docs, my_docs.read, a.b, a.b.c.d, mcp__my_docs__write, "*_list"]`,
-    );
-    expect(direct).toEqual([
-      "mcp__my_docs__*",
-      "mcp__my_docs__read",
-      "mcp__a_b__*",
-      "mcp__a_b__c.d",
-      "mcp__my_docs__write",
-      "*_list",
-    ]);
-    const local = "tools: { local: [{ name: now, command: [date], inputSchema: {} }] }\ndirect: [local]";
-    expect(parse(local).direct).toEqual(["mcp__local__*"]);
-  });
-
-  it("are told of where the server has no such tool", () => {
-    const configuration = parse(`${SERVERS}direct: [my-docs, a.b.go, my-docs.raed]`);
+  it("are warned about where the server has no such tool", () => {
+    const configuration = parse(`servers:
+  - { name: my-docs, command: x }
+  - { name: a.b, command: x }
+direct: [my-docs, a.b.go, my-docs.raed]`);
     const names = ["mcp__my_docs__read", "mcp__a_b__go"];
     expect(unmatchedPatterns(configuration, names).map(({ message }) => message)).toEqual([
       "ptc.yaml:4: direct[2]: 'mcp__my_docs__raed' matches no tool; did you mean 'mcp__my_docs__read'?",
