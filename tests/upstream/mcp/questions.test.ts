@@ -1,6 +1,7 @@
-import { describe, expect, it, vi } from "vitest";
-import type { QuestionAnswer, ServerQuestion } from "../../../upstream/upstream.ts";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { QuestionAnswer, ServerQuestion, UpstreamCall } from "../../../upstream/upstream.ts";
 import { connect, fixture, jsonOf, toolCall, upstreamErrorOf } from "../upstream-fixtures.ts";
+import { openCalls } from "./scripted-session.ts";
 
 type Ask = (question: ServerQuestion, signal: AbortSignal) => Promise<QuestionAnswer>;
 
@@ -20,16 +21,6 @@ describe("what a server of 2025-11-25 asks in the middle of a call", () => {
     const declines: Ask = async () => ({ kind: "answered", result: { action: "decline" } });
     const declined = await connection.callTool(toolCall("visit", {}, { ask: declines }));
     expect(jsonOf(declined)).toEqual({ action: "decline" });
-  });
-
-  it("takes a person as long as it takes: the call's time stands still", async () => {
-    const connection = await connect(fixture("asks.mjs"));
-    const ask: Ask = async () => {
-      await new Promise((resolve) => setTimeout(resolve, 2_500));
-      return { kind: "answered", result: { action: "cancel" } };
-    };
-    const result = await connection.callTool(toolCall("form", {}, { timeoutMs: 2_000, ask }));
-    expect(jsonOf(result)).toEqual({ action: "cancel" });
   });
 
   it("calls the call off when nobody can be asked, and tells the server", async () => {
@@ -140,19 +131,73 @@ describe("what a server of 2026-07-28 asks in a result", () => {
   });
 });
 
-describe("progress of a call", () => {
-  it("gives it its time limit again", async () => {
-    const connection = await connect(fixture("asks.mjs"));
-    expect(jsonOf(await connection.callTool(toolCall("progress", {}, { timeoutMs: 1_500 })))).toBe("done");
+describe("the time of a call", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  /** A call that has been sent, and what has come of it. */
+  function begin(call: Partial<UpstreamCall>) {
+    const { calls, sent, answer, idOf } = openCalls();
+    const outcome = vi.fn();
+    calls.call("tools/call", { name: "go" }, toolCall("go", {}, call)).then(outcome, outcome);
+    const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+    const _meta = sent[0]?.message.params as { _meta: { progressToken: number } };
+    const { progressToken } = _meta._meta;
+    const report = (progress: number) =>
+      answer({ method: "notifications/progress", params: { progressToken, progress } });
+    const finish = () => answer({ id: idOf(0), result: { content: [] } });
+    return { sent, answer, pass, report, finish, outcome };
+  }
+
+  const late = (message: string) => expect.objectContaining({ code: "call_timeout", message });
+
+  it("stands still while a person is asked, as long as it takes, and goes on from there", async () => {
+    const ask: Ask = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 600_000));
+      return { kind: "answered", result: { action: "cancel" } };
+    };
+    for (const [after, isLate] of [
+      [400, false],
+      [600, true],
+    ] as const) {
+      const { sent, answer, pass, finish, outcome } = begin({ timeoutMs: 2_000, ask });
+      await pass(1_500);
+      answer({ id: 7, method: "elicitation/create", params: {} });
+      await pass(600_000);
+      expect(sent[1]?.message).toMatchObject({ id: 7, result: { action: "cancel" } });
+      await pass(after);
+      finish();
+      await pass(0);
+      expect(outcome.mock.calls).toEqual([
+        [isLate ? late("server 'x' did not answer within 2 s; it may still be at work") : { content: [] }],
+      ]);
+    }
   });
 
-  it("does so up to a total", async () => {
-    const connection = await connect(fixture("asks.mjs"));
-    const call = connection.callTool(toolCall("silent_progress", {}, { timeoutMs: 600 }));
-    expect(await upstreamErrorOf(call)).toMatchObject({
-      code: "call_timeout",
-      message:
-        "server 'x' did not answer within 0.6 s of its last progress, or 6 s in all; it may still be at work",
-    });
+  it("begins anew with each report of progress", async () => {
+    const { pass, report, finish, outcome } = begin({ timeoutMs: 1_500 });
+    for (let step = 1; step <= 9; step++) {
+      await pass(1_499);
+      report(step);
+    }
+    await pass(1_499);
+    finish();
+    await pass(0);
+    expect(outcome.mock.calls).toEqual([[{ content: [] }]]);
+  });
+
+  it.each([
+    ["is up where progress ends", 2, 600],
+    ["is up in all, whatever progress there is", 100, 0],
+  ])("%s", async (_, reports, left) => {
+    const { pass, report, outcome } = begin({ timeoutMs: 600 });
+    for (let step = 0; step < reports && step < 12; step++) {
+      expect(outcome).not.toHaveBeenCalled();
+      await pass(500);
+      report(step);
+    }
+    await pass(left);
+    const message = `server 'x' did not answer within 0.6 s of its last progress, or 6 s in all; it may still be at work`;
+    expect(outcome.mock.calls).toEqual([[late(message)]]);
   });
 });

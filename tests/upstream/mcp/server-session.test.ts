@@ -1,30 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type JsonRpcMessage, MessageGate } from "../../../upstream/mcp/message-gate.ts";
-import {
-  type MessageTransport,
-  type SendOptions,
-  ServerSession,
-} from "../../../upstream/mcp/server-session.ts";
-
-/** A session over a transport that keeps what it is given to send. `answer` is what the server sends back. */
-function open(transport: Partial<MessageTransport> = {}) {
-  const sent: { message: JsonRpcMessage; options: SendOptions | undefined }[] = [];
-  const seen: JsonRpcMessage[] = [];
-  const inner: MessageTransport = {
-    start: async () => {},
-    send: async (message, options) => void sent.push({ message, options }),
-    close: async () => inner.onclose?.(),
-    ...transport,
-  };
-  const gate = new MessageGate();
-  const session = new ServerSession(inner, gate);
-  session.onmessage = (message) => void seen.push(message);
-  const say = (text: string) => {
-    for (const message of gate.admit(text).messages) inner.onmessage?.(message);
-  };
-  const answer = (members: object) => say(JSON.stringify({ jsonrpc: "2.0", ...members }));
-  return { session, sent, seen, say, answer, idOf: (index: number) => sent[index]?.message.id };
-}
+import { openSession } from "./scripted-session.ts";
 
 const failureOf = (request: Promise<unknown>) =>
   request.then(
@@ -34,7 +9,7 @@ const failureOf = (request: Promise<unknown>) =>
 
 describe("a request of a session", () => {
   it("resolves with the result as it came, of which the MCP client sees nothing", async () => {
-    const { session, seen, answer, idOf } = open();
+    const { session, seen, answer, idOf } = openSession();
     const call = session.request("tools/call", { name: "a" });
     answer({ id: idOf(0), result: { content: "odd", resultType: "task" } });
     expect(await call).toEqual({ content: "odd", resultType: "task" });
@@ -46,7 +21,7 @@ describe("a request of a session", () => {
   });
 
   it("fails with the code, the message and the data of the server's error", async () => {
-    const { session, answer, idOf } = open();
+    const { session, answer, idOf } = openSession();
     const call = session.request("tools/call", {});
     answer({ id: idOf(0), error: { code: -32042, message: "go there", data: { a: 1 } } });
     await expect(call).rejects.toMatchObject({
@@ -56,7 +31,7 @@ describe("a request of a session", () => {
   });
 
   it("carries what the protocol version wants in every request, and its own beside that", async () => {
-    const { session, sent } = open();
+    const { session, sent } = openSession();
     void session.request("tools/list", undefined);
     session.requestMeta = { version: "2026-07-28", own: "overridden" };
     void session.request("tools/list", undefined);
@@ -73,7 +48,7 @@ describe("a request of a session", () => {
     ["its time is up", () => {}, "the request timed out"],
   ])("is cancelled at the server when %s", async (_, callOff, reason) => {
     const controller = new AbortController();
-    const { session, sent, answer, idOf } = open({ hasPerRequestStream: true });
+    const { session, sent, answer, idOf } = openSession({ hasPerRequestStream: true });
     const call = session.request("tools/call", {}, { signal: controller.signal, timeoutMs: 20 });
     callOff(controller);
     expect(await failureOf(call)).toEqual({ kind: "called_off" });
@@ -86,7 +61,7 @@ describe("a request of a session", () => {
 
   it("is cancelled by the end of its stream, in versions that say so, where it has one", async () => {
     const controller = new AbortController();
-    const { session, sent } = open({ hasPerRequestStream: true });
+    const { session, sent } = openSession({ hasPerRequestStream: true });
     session.requestMeta = { version: "2026-07-28" };
     const call = session.request("tools/call", {}, { signal: controller.signal });
     controller.abort();
@@ -96,7 +71,7 @@ describe("a request of a session", () => {
   });
 
   it("is not sent when its signal has aborted, or the connection has ended, which fails those that wait", async () => {
-    const { session, sent } = open();
+    const { session, sent } = openSession();
     expect(await failureOf(session.request("a", {}, { signal: AbortSignal.abort() }))).toEqual({
       kind: "called_off",
     });
@@ -108,7 +83,7 @@ describe("a request of a session", () => {
   });
 
   it("takes the number of a request as text, but no other text for that number", async () => {
-    const { session, answer, idOf } = open();
+    const { session, answer, idOf } = openSession();
     const call = session.request("tools/call", {});
     answer({ id: `${idOf(0)}.0`, result: { wrong: true } });
     answer({ id: `${idOf(0)}`, result: { right: true } });
@@ -116,7 +91,7 @@ describe("a request of a session", () => {
   });
 
   it("of the MCP client is answered once, also where the answers are no JSON", async () => {
-    const { session, seen, say } = open();
+    const { session, seen, say } = openSession();
     void session.send({ jsonrpc: "2.0", id: 0, method: "initialize" });
     for (let times = 0; times < 2; times++) say('{"jsonrpc":"2.0","id":0,"result":');
     expect(seen).toEqual([
@@ -125,7 +100,7 @@ describe("a request of a session", () => {
   });
 
   it("fails when its stream ends without an answer", async () => {
-    const { session, sent } = open();
+    const { session, sent } = openSession();
     const call = session.request("tools/call", {});
     sent[0]?.options?.onRequestStreamEnd?.();
     expect(await failureOf(call)).toEqual({ kind: "unusable", fault: { kind: "stream_ended" } });
@@ -136,7 +111,7 @@ describe("a server that asks", () => {
   const ask = (id: number, method = "x") => ({ id, method, params: {} });
 
   it("gets answers to few requests at the same time, and none while it reads none", async () => {
-    const stuck = open({ send: () => new Promise(() => {}) });
+    const stuck = openSession({ send: () => new Promise(() => {}) });
     let asked = 0;
     stuck.session.onRequest = () => {
       asked++;
@@ -145,7 +120,7 @@ describe("a server that asks", () => {
     for (let id = 0; id < 17; id++) stuck.answer(ask(id));
     expect(asked).toBe(16);
     const sent: unknown[] = [];
-    const deaf = open({
+    const deaf = openSession({
       send: (message) => {
         sent.push(message);
         return new Promise(() => {});
@@ -156,14 +131,14 @@ describe("a server that asks", () => {
   });
 
   it("gets no answer in the version that has no requests of servers", () => {
-    const { session, sent, answer } = open();
+    const { session, sent, answer } = openSession();
     session.setProtocolVersion("2026-07-28");
     answer(ask(1, "ping"));
     expect(sent).toEqual([]);
   });
 
   it("gets no answer to a request that it has cancelled, and a refusal of one with an id that is still open", async () => {
-    const { session, sent, answer } = open();
+    const { session, sent, answer } = openSession();
     const finish: ((outcome: { result: { done: boolean } }) => void)[] = [];
     session.onRequest = () => new Promise((resolve) => finish.push(resolve));
     answer(ask(1));

@@ -1,46 +1,67 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { finishWithoutUs, ProcessGroups } from "../../../system/process-group.ts";
-import { whySlow } from "../../../upstream/mcp/start-time.ts";
+import { StartTime, whySlow } from "../../../upstream/mcp/start-time.ts";
 import { notReadyInTime } from "../../../upstream/tool-servers.ts";
 import { eventually } from "../../eventually.ts";
 import { connect, fixture, isAlive, upstreamErrorOf } from "../upstream-fixtures.ts";
 
-/** A server that installs itself in a folder of its own. */
-function installer(sign: "stderr" | "processor" | "nothing", tookMs: number) {
+/** A server that installs itself in a folder of its own, and goes on with that until `finish` is called. */
+function installer(sign: "stderr" | "processor" | "nothing") {
   const folder = mkdtempSync(join(tmpdir(), "ptc-installer-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const { args, ...target } = fixture("installs-itself.mjs");
+  const path = (name: string) => join(folder, name);
   return {
-    target: { ...target, args: [...args, folder, sign, String(tookMs)] },
-    begun: () => existsSync(join(folder, "begun")),
-    complete: () => existsSync(join(folder, "complete")),
-    pid: () => Number(readFileSync(join(folder, "begun"), "utf8")),
+    target: { ...target, args: [...args, folder, sign] },
+    hasBegun: () => eventually(() => expect(existsSync(path("begun"))).toBe(true)),
+    complete: () => existsSync(path("complete")),
+    pid: () => Number(readFileSync(path("begun"), "utf8")),
+    finish: () => writeFileSync(path("enough"), ""),
+    async completesAndEnds() {
+      this.finish();
+      await eventually(() => expect(this.complete()).toBe(true));
+      await eventually(() => expect(isAlive(this.pid())).toBe(false));
+    },
   };
 }
 
 describe("a server that installs itself when it is first started", () => {
-  it.each(["stderr", "processor"] as const)(
-    "is waited for as long as its %s shows that something goes on",
-    async (sign) => {
-      const { target } = installer(sign, 7_000);
-      const slow: string[] = [];
-      const connection = await connect(target, {
-        connectTimeoutMs: 2_000,
-        onSlowStart: (line) => slow.push(line),
-      });
+  it("is waited for as long as its stderr or its use of the processor shows that something goes on", async () => {
+    const shown = [installer("stderr"), installer("processor")];
+    const connecting = shown.map(({ target }) => connect(target, { connectTimeoutMs: 1_000 }));
+    await Promise.all(shown.map(({ hasBegun }) => hasBegun()));
+    await delay(2_000);
+    for (const { finish } of shown) finish();
+    for (const connection of await Promise.all(connecting))
       expect((await connection.list()).protocolVersion).toBe("2025-11-25");
-      expect(slow).toEqual([expect.stringMatching(/^server 'x' is still starting after \d+ s$/)]);
-    },
-  );
+  });
+
+  it("is said to be slow when it takes long", async () => {
+    const { target, hasBegun, finish } = installer("stderr");
+    const slow: string[] = [];
+    const onSlowStart = (line: string) => void slow.push(line);
+    const connecting = connect(target, { connectTimeoutMs: 60_000, onSlowStart });
+    await hasBegun();
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, "now").mockImplementation(() => now() + 5_000);
+    onTestFinished(() => void vi.restoreAllMocks());
+    await eventually(() =>
+      expect(slow).toEqual([expect.stringMatching(/^server 'x' is still starting after \d+ s$/)]),
+    );
+    finish();
+    await connecting;
+  });
 
   it("is given up where it shows nothing for long, with what it has spent its time on", async () => {
-    const { target } = installer("nothing", 600_000);
+    const { target, finish } = installer("nothing");
     const error = await upstreamErrorOf(connect(target, { connectTimeoutMs: 1_000 }));
+    finish();
     expect(error).toMatchObject({
       code: "connect_timeout",
       message: expect.stringMatching(
@@ -50,34 +71,32 @@ describe("a server that installs itself when it is first started", () => {
   });
 
   it("finishes its installation where nobody wants it any more, and ends then", async () => {
-    const { target, begun, complete, pid } = installer("stderr", 3_000);
+    const installing = installer("stderr");
     const controller = new AbortController();
-    const connecting = upstreamErrorOf(connect(target, { signal: controller.signal }));
-    await eventually(() => expect(begun()).toBe(true));
+    const connecting = upstreamErrorOf(connect(installing.target, { signal: controller.signal }));
+    await installing.hasBegun();
     controller.abort();
     expect((await connecting).code).toBe("cancelled");
-    expect(complete()).toBe(false);
-    await eventually(() => expect(complete()).toBe(true));
-    await eventually(() => expect(isAlive(pid())).toBe(false));
-    expect(await (await connect(target)).list()).toMatchObject({ protocolVersion: "2025-11-25" });
+    expect(installing.complete()).toBe(false);
+    await installing.completesAndEnds();
+    expect(await (await connect(installing.target)).list()).toMatchObject({ protocolVersion: "2025-11-25" });
   });
 
   it("finishes its installation where ptc ends meanwhile, also what it writes then", async () => {
-    const { target, begun, complete, pid } = installer("stderr", 4_000);
+    const installing = installer("stderr");
     const module = join(import.meta.dirname, "../../../upstream/mcp/connect-mcp-server.ts");
     const code = `
       const { connectMcpServer } = await import(${JSON.stringify(module)});
-      connectMcpServer(${JSON.stringify(target)}, { clientVersion: "0" }).catch(() => {});
+      connectMcpServer(${JSON.stringify(installing.target)}, { clientVersion: "0" }).catch(() => {});
       process.stdin.once("data", () => process.exit(0));`;
     const ptc = spawn(process.execPath, ["--input-type=module", "-e", code], {
       stdio: ["pipe", "ignore", "inherit"],
     });
-    await eventually(() => expect(begun()).toBe(true));
+    await installing.hasBegun();
     ptc.stdin.write("end\n");
     await once(ptc, "exit");
-    expect(complete()).toBe(false);
-    await eventually(() => expect(complete()).toBe(true));
-    await eventually(() => expect(isAlive(pid())).toBe(false));
+    expect(installing.complete()).toBe(false);
+    await installing.completesAndEnds();
   });
 
   it("is not killed by the ptc after one that was, unlike a server that had started", async () => {
@@ -85,21 +104,48 @@ describe("a server that installs itself when it is first started", () => {
     onTestFinished(() => rmSync(folder, { recursive: true }));
     mkdirSync(join(folder, "groups"));
     const groups = new ProcessGroups(join(folder, "groups"));
-    const starts = (isStarting: boolean) => {
-      const { target, ...rest } = installer("processor", 3_000);
-      const child = spawn(target.command, target.args, {
-        detached: true,
-        stdio: ["ignore", "ignore", "ignore"],
-      });
+    const starts = async (isStarting: boolean) => {
+      const installing = installer("processor");
+      const { command, args } = installing.target;
+      const child = spawn(command, args, { detached: true, stdio: "ignore" });
       groups.record(child.pid ?? 0, isStarting);
-      return rest;
+      await installing.hasBegun();
+      return installing;
     };
-    const [starting, started] = [starts(true), starts(false)];
-    await eventually(() => expect([starting.begun(), started.begun()]).toEqual([true, true]));
+    const [starting, started] = await Promise.all([starts(true), starts(false)]);
     groups.kill((pid) => finishWithoutUs(pid));
-    await eventually(() => expect(starting.complete()).toBe(true));
-    await eventually(() => expect(isAlive(starting.pid())).toBe(false));
+    await starting.completesAndEnds();
     expect([started.complete(), isAlive(started.pid())]).toEqual([false, false]);
+  });
+});
+
+describe("the time that a server has to start", () => {
+  it.each([
+    ["nothing", () => false, ["half at 4", "slow at 5", "over at 8: 0 + 8000"]],
+    ["much at once", (s: number) => s <= 20, ["slow at 5", "half at 24", "over at 28: 20000 + 8000"]],
+    [
+      "something now and then",
+      (s: number) => s % 6 === 0,
+      ["half at 4", "slow at 5", "over at 300: 300000 + 0"],
+    ],
+  ])("is spent where it does %s", async (_, isAtWork, expected) => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const began = performance.now();
+    const now = () => (performance.now() - began) / 1_000;
+    const seen: string[] = [];
+    const time = new StartTime({
+      quietMs: 8_000,
+      isAtWork: async () => isAtWork(now()),
+      onHalf: () => seen.push(`half at ${now()}`),
+      onSlow: (seconds) => seen.push(`slow at ${seconds}`),
+      onOver: ({ workedMs, quietMs }) => seen.push(`over at ${now()}: ${workedMs} + ${quietMs}`),
+    });
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(seen).toEqual([]);
+    await vi.advanceTimersByTimeAsync(400_000);
+    time.end();
+    expect(seen).toEqual(expected);
   });
 });
 

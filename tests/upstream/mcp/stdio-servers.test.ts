@@ -33,7 +33,7 @@ describe("a server on stdio", () => {
   it.each(["exits-on-probe.mjs", "silent-on-probe.mjs"])(
     "may be too old for the question: %s",
     async (file) => {
-      const connection = await connect(fixture(file), { connectTimeoutMs: 6_000 });
+      const connection = await connect(fixture(file), { connectTimeoutMs: 3_000 });
       expect((await connection.list()).protocolVersion).toBe("2025-11-25");
       expect((await connection.list()).tools).toHaveLength(1);
     },
@@ -189,16 +189,16 @@ describe("a server that cannot be used", () => {
     [
       "never answers",
       "never-answers.mjs",
-      "server 'x' did not complete the MCP handshake within 2 s: waiting for something else; is it an MCP server? connect_timeout_seconds of the server gives it longer",
+      "server 'x' did not complete the MCP handshake within 1 s: waiting for something else; is it an MCP server? connect_timeout_seconds of the server gives it longer",
     ],
     [
       "writes only garbage",
       "garbage.mjs",
-      "server 'x' did not complete the MCP handshake within 2 s; its output begins with something that is no message: Listening on port 3000; is it an MCP server? connect_timeout_seconds of the server gives it longer",
+      "server 'x' did not complete the MCP handshake within 1 s; its output begins with something that is no message: Listening on port 3000; is it an MCP server? connect_timeout_seconds of the server gives it longer",
     ],
   ])("is given up and ended when it %s", async (_, file, message) => {
     const pids: number[] = [];
-    const options = { connectTimeoutMs: 2_000, onSpawn: (pid: number) => pids.push(pid) };
+    const options = { connectTimeoutMs: 1_000, onSpawn: (pid: number) => pids.push(pid) };
     const error = await upstreamErrorOf(connect(fixture(file), options));
     expect(error).toMatchObject({ code: "connect_timeout", message, retryable: true });
     expect(pids).toHaveLength(1);

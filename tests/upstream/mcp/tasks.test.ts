@@ -1,14 +1,20 @@
 import { createRequire } from "node:module";
 import { json } from "node:stream/consumers";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { QuestionAnswer, ServerQuestion, UpstreamConnection } from "../../../upstream/upstream.ts";
 import { eventually } from "../../eventually.ts";
 import { connect, fixture, jsonOf, toolCall, upstreamErrorOf } from "../upstream-fixtures.ts";
+import { openCalls } from "./scripted-session.ts";
 import { listen } from "./upstream-http-servers.ts";
 
 const EVERYTHING = createRequire(import.meta.url).resolve(
   "@modelcontextprotocol/server-everything/dist/index.js",
 );
+
+/** Makes a server that only waits for effect wait a tenth as long. */
+const HASTY = `data:text/javascript,${encodeURIComponent(
+  "const wait = setTimeout; globalThis.setTimeout = (work, ms, ...args) => wait(work, ms / 10, ...args);",
+)}`;
 
 const logOf = async (connection: UpstreamConnection) =>
   jsonOf(await connection.callTool(toolCall("log"))) as { log: unknown[]; declared: object };
@@ -64,15 +70,12 @@ describe("a call that a server makes a task of", () => {
 
   it.each([
     ["its run", "cancelled"],
-    ["its time", "call_timeout"],
     ["a question that nobody answers", "input_refused"],
   ])("ends with %s, and its task is cancelled", async (end, code) => {
     const connection = await connect(fixture("tasks.mjs"));
     const stop = new AbortController();
     const tool = code === "input_refused" ? "asks" : "endless";
-    const timeoutMs = code === "call_timeout" ? 2_000 : 20_000;
-    const call = connection.callTool(toolCall(tool, {}, { timeoutMs, signal: stop.signal }));
-    const failed = upstreamErrorOf(call);
+    const failed = upstreamErrorOf(connection.callTool(toolCall(tool, {}, { signal: stop.signal })));
     const created = ["create", tool];
     if (end === "its run") {
       await eventually(async () => expect((await logOf(connection)).log).toEqual([created]));
@@ -80,6 +83,24 @@ describe("a call that a server makes a task of", () => {
     }
     expect(await failed).toMatchObject({ code });
     await eventually(async () => expect((await logOf(connection)).log).toEqual([created, ["cancel", tool]]));
+  });
+
+  it("ends with its time, and its task is cancelled", async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const { calls, sent, answer, idOf } = openCalls();
+    const failed = upstreamErrorOf(
+      calls.call("tools/call", { name: "go" }, toolCall("go", {}, { timeoutMs: 2_000 })),
+    );
+    answer({
+      id: idOf(0),
+      result: { resultType: "task", taskId: "t1", status: "completed" },
+    });
+    await vi.advanceTimersByTimeAsync(1_999);
+    expect(sent.at(-1)?.message).toMatchObject({ method: "tasks/get", params: { taskId: "t1" } });
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await failed).toMatchObject({ code: "call_timeout" });
+    expect(sent.at(-1)?.message).toMatchObject({ method: "tasks/cancel", params: { taskId: "t1" } });
   });
 });
 
@@ -113,7 +134,7 @@ describe("a task over HTTP", () => {
 
 describe("a tool of a real server of 2025-11-25 that can only be called as a task", () => {
   it("is called as one, asks the person, and answers", async () => {
-    const connection = await connect(fixture("", { args: [EVERYTHING] }));
+    const connection = await connect(fixture("", { args: ["--import", HASTY, EVERYTHING] }));
     const tools = (await connection.list()).tools as { name: string }[];
     const definition = tools.find(({ name }) => name === "simulate-research-query");
     const ask = accepts({ interpretation: "snake" });
