@@ -148,10 +148,23 @@ export interface EngineRegistration {
   openImages(address?: string): Promise<ImageStore>;
 }
 
+/** What the image of the runners is made of. */
+export interface ImageRequest {
+  reference: string;
+  /** The image that it is built on. */
+  base: string;
+  /** By path: those that belong under /opt/ptc, and the `Dockerfile`, which says how and what else the image needs. */
+  files: ReadonlyMap<string, Uint8Array>;
+  /** A digest of `base` and `files`, stored with the image. */
+  content: string;
+  onProgress: OnProgress;
+}
+
 export interface StoredImage {
   /** The id of the image, `sha256:...`. */
   digest: string;
-  labels: Record<string, string>;
+  /** The digest of its content, as {@link ImageStore.build} got it; undefined for an image that `build` has not made. */
+  content?: string | undefined;
 }
 
 export interface ListedImage {
@@ -169,17 +182,13 @@ export interface ImageStore {
   inspect(reference: string): Promise<StoredImage | undefined>;
   /** Pulls an image. Throws `base_unavailable`, without a long wait, when no registry can be reached. */
   pull(reference: string, onProgress: OnProgress): Promise<StoredImage>;
-  /** Builds the `Dockerfile` in a tar stream. Throws `build_failed`. */
-  build(request: {
-    context: Readable;
-    reference: string;
-    buildArgs: Record<string, string>;
-    onProgress: OnProgress;
-  }): Promise<StoredImage>;
+  /**
+   * Builds the image that programs run in, and removes the one that had its name before, unless a container uses it. Throws
+   * `build_failed`.
+   */
+  build(request: ImageRequest): Promise<StoredImage>;
   /** Makes an image of a root file system in a tar stream; the reference is `name:tag`. Throws `build_failed`. */
   importRootfs(request: { tar: Readable; reference: string }): Promise<StoredImage>;
-  /** Removes images that have a label and no name, unless a container uses them. Never rejects. */
-  removeNameless(label: string): Promise<void>;
   /** The images that ptc has made: those that programs run in, and the bases of these. Layers that images share count for each. */
   listOwn(): Promise<ListedImage[]>;
   /** Removes an image by its name or digest. @throws SandboxError where a sandbox uses it. */

@@ -37,8 +37,8 @@ export interface ContainerEngineDescription {
 export interface ContainerEngine {
   /** @throws SandboxError `engine_unreachable` */
   describe(): Promise<ContainerEngineDescription>;
-  /** Digest and labels of an image; `undefined` when there is none of that name. */
-  findImage(reference: string): Promise<{ digest: string; labels: Record<string, string> } | undefined>;
+  /** Digest of an image; `undefined` when there is none of that name. */
+  findImage(reference: string): Promise<{ digest: string } | undefined>;
   /**
    * @param onRequested is called when only the engine's answer to the last request is waited for.
    * @throws SandboxError `start_failed`
@@ -121,12 +121,9 @@ export class DockerEngine implements ContainerEngine {
     }
   }
 
-  async findImage(
-    reference: string,
-  ): Promise<{ digest: string; labels: Record<string, string> } | undefined> {
+  async findImage(reference: string): Promise<{ digest: string } | undefined> {
     try {
-      const image = await this.docker.getImage(reference).inspect();
-      return { digest: image.Id, labels: image.Config.Labels ?? {} };
+      return { digest: (await this.docker.getImage(reference).inspect()).Id };
     } catch (error) {
       if (httpStatusOf(error) === 404) return undefined;
       throw explainDockerFault(error, "engine_unreachable", this.#client);

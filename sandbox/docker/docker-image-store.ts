@@ -1,9 +1,12 @@
+import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { messageOf } from "../../base/faults.ts";
 import { debianBaseName } from "../image/debian-base.ts";
-import { digestLabel } from "../image/runner-image.ts";
-import type { ImageStore, ListedImage, OnProgress, StoredImage } from "../sandbox-engine.ts";
+import { packDirectory } from "../image/run-process.ts";
+import type { ImageRequest, ImageStore, ListedImage, OnProgress, StoredImage } from "../sandbox-engine.ts";
 import { SandboxError, type SandboxErrorCode } from "../sandbox-error.ts";
 import { explainDockerFault } from "./docker-client.ts";
 
@@ -22,6 +25,9 @@ export interface DockerImages {
   importImage(tar: NodeJS.ReadableStream, options: object): Promise<NodeJS.ReadableStream>;
 }
 
+/** The label that has the digest of an image's content; Dockerfile.runner sets it. */
+const CONTENT_LABEL = "dev.ptc.runner";
+
 /** The last step of Dockerfile.runner: an image that is built on ptc's has another. */
 const LAST_STEP = /\bCMD\b.*\/opt\/ptc\/runner\.mjs/;
 
@@ -33,7 +39,7 @@ const OWN_IMAGES: readonly {
   filters: Record<string, string[]>;
   isOwn(reference: string, steps: readonly string[]): boolean;
 }[] = [
-  { filters: { label: [digestLabel] }, isOwn: (_, [last = ""]) => LAST_STEP.test(last) },
+  { filters: { label: [CONTENT_LABEL] }, isOwn: (_, [last = ""]) => LAST_STEP.test(last) },
   {
     filters: { reference: ["ptc-base"] },
     isOwn: (name, steps) => debianBaseName.test(name) && steps.length === 1,
@@ -60,7 +66,7 @@ export class DockerImageStore implements ImageStore {
   async inspect(reference: string): Promise<StoredImage | undefined> {
     try {
       const image = await this.#docker.getImage(reference).inspect();
-      return { digest: image.Id, labels: image.Config?.Labels ?? {} };
+      return { digest: image.Id, content: image.Config?.Labels?.[CONTENT_LABEL] };
     } catch (cause) {
       if (isNotFound(cause)) return undefined;
       throw explainDockerFault(cause, "engine_unreachable");
@@ -83,17 +89,18 @@ export class DockerImageStore implements ImageStore {
     return this.#inspectNew(reference, "base_unavailable");
   }
 
-  async build({
-    context,
-    reference,
-    buildArgs,
-    onProgress,
-  }: Parameters<ImageStore["build"]>[0]): Promise<StoredImage> {
+  async build({ reference, base, files, content, onProgress }: ImageRequest): Promise<StoredImage> {
     await doOrFail("build_failed", `${reference} could not be built`, async () => {
+      const buildargs = { BASE: base, RUNNER_DIGEST: content };
       // No step of the build needs a network, and the engine may have none.
-      const options = { t: reference, buildargs: buildArgs, networkmode: "none", rm: true, forcerm: true };
-      await follow(await this.#docker.buildImage(context, options), onProgress);
+      const options = { t: reference, buildargs, networkmode: "none", rm: true, forcerm: true };
+      await withFolder(files, async (folder) => {
+        const { tar, ended } = packDirectory(folder);
+        const building = this.#docker.buildImage(tar, options).then((events) => follow(events, onProgress));
+        await Promise.all([building, ended]);
+      });
     });
+    await this.#removeNameless();
     return this.#inspectNew(reference, "build_failed");
   }
 
@@ -105,8 +112,9 @@ export class DockerImageStore implements ImageStore {
     return this.#inspectNew(reference, "build_failed");
   }
 
-  async removeNameless(label: string): Promise<void> {
-    const filters = { dangling: ["true"], label: [label] };
+  /** Removes images of ptc's that have no name any more, unless a container uses them. */
+  async #removeNameless(): Promise<void> {
+    const filters = { dangling: ["true"], label: [CONTENT_LABEL] };
     const images = await this.#docker.listImages({ filters }).catch(() => []);
     const old = images.filter(({ Created }) => Created < Date.now() / 1000 - BUILD_SECONDS);
     // The engine refuses to remove images that a container uses; the next build tries again.
@@ -157,6 +165,25 @@ export class DockerImageStore implements ImageStore {
     const image = await this.inspect(reference);
     if (image !== undefined) return image;
     throw new SandboxError(code, `Docker reported success, but has no image ${reference}.`);
+  }
+}
+
+/** Writes files to a temporary folder, readable for the user that programs run as. */
+async function withFolder(
+  files: ImageRequest["files"],
+  use: (folder: string) => Promise<void>,
+): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "ptc-image-"));
+  try {
+    for (const [name, bytes] of files) {
+      const path = join(folder, name);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, bytes);
+      await chmod(path, 0o644);
+    }
+    await use(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
   }
 }
 

@@ -1,12 +1,10 @@
 import { createHash } from "node:crypto";
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { dirname, join, relative } from "node:path";
+import { readdir, readFile } from "node:fs/promises";
+import { join, relative } from "node:path";
 import type { RunnerName } from "../../protocol/runners.ts";
 import type { ImageStore, OnProgress, StoredImage } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { describeDebianBase, ensureDebianBase } from "./debian-base.ts";
-import { packDirectory } from "./run-process.ts";
 
 export interface RunnerImageRequest {
   store: ImageStore;
@@ -32,18 +30,9 @@ export type RunnerImage = StoredImage & {
   built: boolean;
 };
 
-interface ImageFiles {
-  dockerfile: Uint8Array;
-  runner: Uint8Array;
-  guard: Uint8Array;
-  /** The files of the Python runner, by their paths in its folder. */
-  python: ReadonlyMap<string, Uint8Array>;
-}
-
 type Base = StoredImage & { reference: string };
 
 const publicBase = "node:24-slim";
-export const digestLabel = "dev.ptc.runner";
 
 /**
  * Builds the image that programs run in, unless there is one with the same runner, Dockerfile and base.
@@ -58,37 +47,31 @@ export async function buildRunnerImage(request: RunnerImageRequest): Promise<Run
     readFile(request.guardPath),
     readFolder(request.pythonPath),
   ]);
-  const files: ImageFiles = { dockerfile, runner, guard, python };
-  const contentDigest = digestContent({ ...files, baseDigest: base.digest });
+  const files = new Map<string, Uint8Array>([
+    ["Dockerfile", dockerfile],
+    ["runner.mjs", runner],
+    ["guard.pl", guard],
+    ...python.map(([path, bytes]) => [join("python", path), bytes] as const),
+  ]);
+  const content = digestContent(files, base.digest);
 
   const present = await store.inspect(reference);
-  if (present?.labels[digestLabel] === contentDigest) {
+  if (present?.content === content) {
     onProgress(`The image ${reference} is up to date.`);
     return { ...present, built: false };
   }
 
   onProgress(`Building the image ${reference} on ${base.reference} ...`);
-  const image = await withContext(files, async (directory) => {
-    const { tar, ended } = packDirectory(directory);
-    const buildArgs = { BASE: base.reference, RUNNER_DIGEST: contentDigest };
-    const [built] = await Promise.all([
-      store.build({ context: tar, reference, buildArgs, onProgress: () => {} }),
-      ended,
-    ]);
-    return built;
-  });
-  await store.removeNameless(digestLabel);
+  const image = await store.build({ reference, base: base.reference, files, content, onProgress: () => {} });
   onProgress(`The image ${reference} is ready.`);
   return { ...image, built: true };
 }
 
 /** A digest of everything in the image: images with equal digests behave alike. */
-export function digestContent(content: ImageFiles & { baseDigest: string }): string {
+export function digestContent(files: ReadonlyMap<string, Uint8Array>, baseDigest: string): string {
   const hash = createHash("sha256");
-  const python = [...content.python].sort(([a], [b]) => (a < b ? -1 : 1)).flat();
-  for (const part of [content.dockerfile, content.runner, content.guard, content.baseDigest, ...python]) {
-    hash.update(createHash("sha256").update(part).digest());
-  }
+  const sorted = [...files].sort(([a], [b]) => (a < b ? -1 : 1)).flat();
+  for (const part of [baseDigest, ...sorted]) hash.update(createHash("sha256").update(part).digest());
   return `sha256:${hash.digest("hex")}`;
 }
 
@@ -128,35 +111,13 @@ async function chooseBase({
   }
 }
 
-/** The files of a folder and of those in it, by their paths in it. */
-async function readFolder(folder: string): Promise<Map<string, Uint8Array>> {
+/** The files of a folder and of those in it, with their paths in it. */
+async function readFolder(folder: string): Promise<[path: string, bytes: Uint8Array][]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile());
-  const read = files.map(async ({ parentPath, name }): Promise<[string, Uint8Array]> => {
-    const path = join(parentPath, name);
-    return [relative(folder, path), await readFile(path)];
-  });
-  return new Map(await Promise.all(read));
-}
-
-/** Copies the files of the build into a temporary directory, readable for the user that the container runs as. */
-async function withContext<T>(files: ImageFiles, use: (directory: string) => Promise<T>): Promise<T> {
-  const directory = await mkdtemp(join(tmpdir(), "ptc-image-"));
-  try {
-    const python = [...files.python].map(([name, content]) => [join("python", name), content] as const);
-    for (const [name, content] of [
-      ["Dockerfile", files.dockerfile] as const,
-      ["runner.mjs", files.runner] as const,
-      ["guard.pl", files.guard] as const,
-      ...python,
-    ]) {
-      const path = join(directory, name);
-      await mkdir(dirname(path), { recursive: true });
-      await writeFile(path, content);
-      await chmod(path, 0o644);
-    }
-    return await use(directory);
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name));
+  return Promise.all(
+    files.map(async (path): Promise<[string, Uint8Array]> => [relative(folder, path), await readFile(path)]),
+  );
 }

@@ -1,8 +1,10 @@
 import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { DockerImageStore, type DockerImages } from "../../../sandbox/docker/docker-image-store.ts";
+import type { ImageRequest } from "../../../sandbox/sandbox-engine.ts";
 
-const image = { Id: "sha256:1", Config: { Labels: { a: "b" } } };
+const image = { Id: "sha256:1", Config: { Labels: { "dev.ptc.runner": "sha256:2" } } };
 
 function fakeDocker(overrides: Partial<DockerImages>): DockerImages {
   const unexpected = () => Promise.reject(new Error("not expected"));
@@ -21,13 +23,45 @@ function failingInspect(error: object): Partial<DockerImages> {
   return { getImage: () => ({ inspect: fail, history: fail, remove: fail }) };
 }
 
-const build = { context: Readable.from([]), reference: "x", buildArgs: {}, onProgress: () => {} };
+const FILES = new Map([
+  ["Dockerfile", Buffer.from("FROM ${BASE}")],
+  ["python/inner/main.py", Buffer.from("a runner")],
+]);
+const build: ImageRequest = {
+  ...{ reference: "x", base: "the-base", files: FILES, content: "sha256:2", onProgress: () => {} },
+};
 
-test("an image is its digest and its labels", async () => {
-  expect(await new DockerImageStore(fakeDocker({})).inspect("x")).toEqual({
+test("an image is its digest and that of its content, and has none where others made it", async () => {
+  const store = (inspect: () => Promise<object>) =>
+    new DockerImageStore(
+      fakeDocker({ getImage: () => ({ inspect, history: inspect, remove: inspect }) as never }),
+    );
+  expect(await store(async () => image).inspect("x")).toEqual({ digest: "sha256:1", content: "sha256:2" });
+  for (const Config of [{ Labels: { a: "b" } }, { Labels: null }, undefined])
+    expect(await store(async () => ({ Id: "sha256:3", Config })).inspect("x")).toEqual({
+      digest: "sha256:3",
+      content: undefined,
+    });
+});
+
+test("a build gets its files, its base and the digest of its content, and no network", async () => {
+  let asked: unknown;
+  let tar = "";
+  const buildImage: DockerImages["buildImage"] = async (context, options) => {
+    asked = options;
+    tar = await text(context);
+    return Readable.from([]);
+  };
+  expect(await new DockerImageStore(fakeDocker({ buildImage })).build(build)).toMatchObject({
     digest: "sha256:1",
-    labels: { a: "b" },
   });
+  expect(asked).toEqual({
+    t: "x",
+    buildargs: { BASE: "the-base", RUNNER_DIGEST: "sha256:2" },
+    ...{ networkmode: "none", rm: true, forcerm: true },
+  });
+  for (const part of ["./Dockerfile", "FROM ${BASE}", "./python/inner/main.py", "a runner"])
+    expect(tar).toContain(part);
 });
 
 test("an image that is not there is undefined, and an engine that is not there is an error", async () => {
@@ -82,12 +116,13 @@ test("a registry that refuses is given up with its reason", async () => {
   });
 });
 
-test("images without a name are removed, but not those that a container uses or a build may be making", async () => {
+test("a build removes images of ptc's without a name, but not those that a container uses or a build may be making", async () => {
   const nowSeconds = Date.now() / 1000;
   const tried: string[] = [];
   const docker = fakeDocker({
+    buildImage: async () => Readable.from([]),
     listImages: async (options) => {
-      expect(options).toEqual({ filters: { dangling: ["true"], label: ["ours"] } });
+      expect(options).toEqual({ filters: { dangling: ["true"], label: ["dev.ptc.runner"] } });
       return [
         { Id: "used", Created: nowSeconds - 3_600, Size: 1 },
         { Id: "old", Created: nowSeconds - 3_600, Size: 1 },
@@ -103,9 +138,8 @@ test("images without a name are removed, but not those that a container uses or 
       },
     }),
   });
-  await new DockerImageStore(docker).removeNameless("ours");
+  await new DockerImageStore(docker).build(build);
   expect(tried).toEqual(["used", "old"]);
-  await new DockerImageStore(fakeDocker({})).removeNameless("ours");
 });
 
 test("images are listed by their names with their sizes, each once, but not those that others made on them, and one that has gone is removed already", async () => {

@@ -139,7 +139,7 @@ test.runIf(hasPackages)("the same packages make the same base, to the byte", asy
       const hash = createHash("sha256");
       for await (const chunk of tar) hash.update(chunk);
       digests.push(hash.digest("hex"));
-      return { digest: "", labels: {} };
+      return { digest: "" };
     },
   } satisfies Partial<ImageStore> as unknown as ImageStore;
   await ensureDebianBase(hashing, () => {});

@@ -1,12 +1,11 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import type { RunnerName } from "../../../protocol/runners.ts";
 import { describeDebianBase } from "../../../sandbox/image/debian-base.ts";
 import { buildRunnerImage, digestContent } from "../../../sandbox/image/runner-image.ts";
-import type { ImageStore, StoredImage } from "../../../sandbox/sandbox-engine.ts";
+import type { ImageRequest, ImageStore, StoredImage } from "../../../sandbox/sandbox-engine.ts";
 import { SandboxError } from "../../../sandbox/sandbox-error.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "ptc-runner-image-"));
@@ -28,8 +27,7 @@ beforeEach(() => {
 class FakeStore implements ImageStore {
   readonly images = new Map<string, StoredImage>();
   readonly asked: string[] = [];
-  readonly swept: string[] = [];
-  context = "";
+  files = new Map<string, string>();
 
   inspect = async (reference: string) => this.images.get(reference);
 
@@ -38,27 +36,23 @@ class FakeStore implements ImageStore {
     throw new SandboxError("base_unavailable", "no registry");
   }
 
-  async build({ context, reference, buildArgs }: Parameters<ImageStore["build"]>[0]): Promise<StoredImage> {
-    this.asked.push(`build ${reference} on ${buildArgs.BASE}`);
-    this.context = await text(context);
-    return this.#add(reference, { "dev.ptc.runner": buildArgs.RUNNER_DIGEST ?? "" });
+  async build({ reference, base, files, content }: ImageRequest): Promise<StoredImage> {
+    this.asked.push(`build ${reference} on ${base}`);
+    this.files = new Map([...files].map(([path, bytes]) => [path, String(bytes)]));
+    return this.#add(reference, content);
   }
 
   async importRootfs({ tar, reference }: Parameters<ImageStore["importRootfs"]>[0]): Promise<StoredImage> {
     this.asked.push(`import ${reference}`);
     tar.resume();
-    return this.#add(reference, {});
-  }
-
-  async removeNameless(label: string): Promise<void> {
-    this.swept.push(label);
+    return this.#add(reference);
   }
 
   listOwn = async () => [];
   remove = async () => {};
 
-  #add(reference: string, labels: Record<string, string>): StoredImage {
-    const image = { digest: `sha256:${this.images.size}`, labels };
+  #add(reference: string, content?: string): StoredImage {
+    const image = { digest: `sha256:${this.images.size}`, content };
     this.images.set(reference, image);
     return image;
   }
@@ -66,8 +60,7 @@ class FakeStore implements ImageStore {
 
 function storeWith(...references: string[]): FakeStore {
   const store = new FakeStore();
-  for (const reference of references)
-    store.images.set(reference, { digest: `sha256:${reference}`, labels: {} });
+  for (const reference of references) store.images.set(reference, { digest: `sha256:${reference}` });
   return store;
 }
 
@@ -91,10 +84,12 @@ test("the build is given the Dockerfile, the runner and its guard", async () => 
   const store = storeWith("node:24-slim");
   expect((await build(store)).image.built).toBe(true);
   expect(store.asked).toEqual(["build ptc-runner on node:24-slim"]);
-  expect(store.context).toContain("the runner");
-  expect(store.context).toContain("the other runner");
-  expect(store.context).toContain("the guard");
-  expect(store.context).toContain("FROM base");
+  expect(Object.fromEntries(store.files)).toEqual({
+    Dockerfile: "FROM base",
+    "runner.mjs": "the runner",
+    "guard.pl": "the guard",
+    "python/inner/main.py": "the other runner",
+  });
 });
 
 test("an image that is up to date is not built again, and says so", async () => {
@@ -103,15 +98,15 @@ test("an image that is up to date is not built again, and says so", async () => 
   const second = await build(store);
   expect(second.image).toEqual({ ...first.image, built: false });
   expect(second.lines).toEqual(["The image ptc-runner is up to date."]);
-  expect(store.swept).toEqual(["dev.ptc.runner"]);
   expect(store.asked).toHaveLength(1);
 });
 
 test.each([
   ["the runner", () => writeFileSync(runnerPath, "another runner")],
   ["the guard", () => writeFileSync(guardPath, "another guard")],
+  ["the Python runner", () => writeFileSync(join(pythonPath, "inner/main.py"), "another")],
   ["the Dockerfile", () => writeFileSync(dockerfilePath, "FROM another")],
-  ["the base", (store: FakeStore) => store.images.set("node:24-slim", { digest: "sha256:new", labels: {} })],
+  ["the base", (store: FakeStore) => store.images.set("node:24-slim", { digest: "sha256:new" })],
 ])("another content of %s is built", async (_name, change) => {
   const store = storeWith("node:24-slim");
   await build(store);
@@ -147,24 +142,12 @@ test("a base that was asked for by name is never replaced by another", async () 
 });
 
 test("what one part of the content loses to another changes its digest", () => {
-  const content = (
-    dockerfile: string,
-    runner: string,
-    baseDigest: string,
-    guard = "",
-    python: Record<string, string> = {},
-  ) =>
-    digestContent({
-      dockerfile: Buffer.from(dockerfile),
-      runner: Buffer.from(runner),
-      guard: Buffer.from(guard),
-      python: new Map(Object.entries(python).map(([name, text]) => [name, Buffer.from(text)])),
-      baseDigest,
-    });
-  expect(content("ab", "c", "d")).toMatch(/^sha256:[0-9a-f]{64}$/);
-  expect(content("ab", "c", "d")).not.toBe(content("a", "bc", "d"));
-  expect(content("ab", "c", "d")).not.toBe(content("ab", "cd", ""));
-  expect(content("ab", "c", "d")).not.toBe(content("ab", "", "d", "c"));
-  expect(content("a", "b", "c", "", { d: "e" })).not.toBe(content("a", "b", "c", "", { e: "d" }));
-  expect(content("a", "b", "c", "", { d: "e", f: "g" })).toBe(content("a", "b", "c", "", { f: "g", d: "e" }));
+  const digest = (files: Record<string, string>, base = "d") =>
+    digestContent(new Map(Object.entries(files).map(([path, text]) => [path, Buffer.from(text)])), base);
+  expect(digest({ a: "ab", b: "c" })).toMatch(/^sha256:[0-9a-f]{64}$/);
+  const others = [digest({ a: "a", b: "bc" }), digest({ a: "ab", b: "cd" }, ""), digest({ a: "ab", c: "c" })];
+  expect(
+    new Set([digest({ a: "ab", b: "c" }), ...others, digest({ a: "ab", b: "c", "": "d" }, "")]).size,
+  ).toBe(5);
+  expect(digest({ a: "ab", b: "c" })).toBe(digest({ b: "c", a: "ab" }));
 });
